@@ -1,0 +1,196 @@
+"""Optimality certificates, computed from problem and matrix alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from psdopt.capability import Ability
+from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.matrix import LowRankPSD
+from psdopt.problem import Evaluation, Problem
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How far M is from satisfying the optimality conditions of min F(M), M ⪰ 0 (or tr M = trace).
+
+    With S = ∇F(M) (minus λ_min(S) I on the trace-one set), S ⪰ 0 and S M = 0 prove that M is a global
+    minimiser of a convex F; either alone can hold at a non-optimal point. Relative quantities are in
+    units of the decrease F(0) − F(M) that M achieves (per unit of trace for eigenvalues), so they do not
+    change when F or M is scaled, or a constant is added to F.
+
+    Attributes
+    ----------
+    value, value_at_zero, trace : F(M), F(0), tr M.
+    stationarity : |S Y|_F; relative: |S Y| |Y| / decrease.
+    smallest_eigenvalue : Ritz value of λ_min(S); `lower_bound` <= λ_min(S), from the residual.
+    dual_infeasibility : max(0, −lower_bound), a bound, not an estimate; relative: times tr M / decrease.
+    complementarity : |⟨S, M⟩|; relative: / decrease.
+    gap : a rigorous bound on F(M) − min F where one is valid (fixed trace; strongly convex F), else None.
+    convex : whether F is known to be convex, without which nothing global is proved.
+    eigenvector : unit vector of the smallest Ritz value: the way out when the certificate fails.
+    products : columns that S was applied to.
+    """
+
+    value: float
+    value_at_zero: float
+    trace: float
+    stationarity: float
+    smallest_eigenvalue: float
+    lower_bound: float
+    dual_infeasibility: float
+    complementarity: float
+    gap: float | None
+    stationarity_relative: float
+    dual_infeasibility_relative: float
+    complementarity_relative: float
+    gap_relative: float | None
+    convex: bool
+    fixed_trace: float | None
+    eigenvector: Array
+    products: int
+
+    @property
+    def omega(self) -> float:
+        """λ_max(−S) (Yuan et al., table 6): zero or negative at a global optimum."""
+        return -self.smallest_eigenvalue
+
+    @property
+    def relative(self) -> float:
+        """The largest relative residual; with a fixed trace, the relative duality gap."""
+        if self.fixed_trace is not None and self.gap_relative is not None:
+            return self.gap_relative
+        return max(self.stationarity_relative, self.dual_infeasibility_relative, self.complementarity_relative)
+
+    def proves(self, tol: float) -> bool:
+        """Whether M is a global optimum of a convex F to relative `tol`."""
+        return self.convex and self.relative <= tol
+
+    def rows(self) -> list[tuple[str, float, float | None]]:
+        """(residual, absolute, relative) for a table."""
+        rows: list[tuple[str, float, float | None]] = [
+            ("stationarity |S Y|", self.stationarity, self.stationarity_relative),
+            ("dual infeasibility max(0, -lambda_min(S))", self.dual_infeasibility, self.dual_infeasibility_relative),
+            ("complementarity |<S, M>|", self.complementarity, self.complementarity_relative),
+        ]
+        if self.gap is not None:
+            rows.append(("duality gap", self.gap, self.gap_relative))
+        return rows
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain numbers, for files."""
+        plain = asdict(self)
+        plain.pop("eigenvector")
+        return {**plain, "omega": self.omega, "relative": self.relative}
+
+
+def certify(
+    problem: Problem,
+    matrix: LowRankPSD | Evaluation | Array,
+    *,
+    tol: float = 1e-6,
+    trace: float | None = None,
+    start: Array | None = None,
+    seed: int = 0,
+) -> Certificate:
+    """Certificate of M for `problem`, from scratch: images are recomputed, no method is asked.
+
+    `tol` is the relative accuracy at which λ_min(S) must be decided; `trace` the fixed trace of the
+    feasible set, if there is one; `start` a guess of the eigenvector. Deterministic for a `seed`.
+    Cost: one evaluation and one extreme eigenpair of S.
+    """
+    if isinstance(matrix, Evaluation):
+        evaluation = matrix.refresh()
+    else:
+        evaluation = problem.at(matrix.factor if isinstance(matrix, LowRankPSD) else matrix)
+    Y, S = evaluation.factor, evaluation.gradient
+    SY = S @ Y
+    size, value, at_zero = norm(Y), evaluation.value, problem.value_at_zero()
+    tr, product = size**2, inner(SY, Y)
+    unit, decrease = _units(problem, at_zero - value, tr)
+    shift = 0.0
+    threshold = -0.5 * tol * unit
+    if trace is not None:
+        threshold = product / tr - 0.5 * tol * decrease / trace if tr > 0.0 else -math.inf
+    pair = smallest_eigenpair(S, tol=0.25 * tol * unit, threshold=threshold, start=start, seed=seed)
+    if trace is not None:
+        shift = pair.value
+        SY = SY - shift * Y
+    dual = max(0.0, -pair.lower_bound) if trace is None else max(0.0, shift - pair.lower_bound)
+    complementarity = abs(product - shift * tr)
+    gap = _gap(problem, product, tr, dual, pair.lower_bound, trace)
+    stationarity = norm(SY)
+    return Certificate(
+        value=value,
+        value_at_zero=at_zero,
+        trace=tr,
+        stationarity=stationarity,
+        smallest_eigenvalue=pair.value,
+        lower_bound=pair.lower_bound,
+        dual_infeasibility=dual,
+        complementarity=complementarity,
+        gap=gap,
+        stationarity_relative=_ratio(stationarity, unit * size),
+        dual_infeasibility_relative=_ratio(dual, unit),
+        complementarity_relative=_ratio(complementarity, decrease),
+        gap_relative=None if gap is None else _ratio(gap, decrease),
+        convex=Ability.CONVEX in problem.abilities,
+        fixed_trace=trace,
+        eigenvector=pair.vector,
+        products=pair.products,
+    )
+
+
+def stationarity_scale(problem: Problem, value: float, size: float) -> float:
+    """The unit in which |S Y| is measured when |Y| = `size` and F = `value`; 0 if there is none yet."""
+    unit, _ = _units(problem, problem.value_at_zero() - value, size**2)
+    return unit * size
+
+
+def _units(problem: Problem, decrease: float, trace: float) -> tuple[float, float]:
+    """(unit of eigenvalues of S, unit of values).
+
+    F(0) − F(M) <= ⟨−∇F(0), M⟩ <= |∇F(0)| tr M, so the decrease per unit of trace never exceeds the
+    size of ∇F(0), which takes over where M = 0 or M is no better than zero.
+    """
+    if math.isfinite(decrease) and decrease > 0.0 and trace > 0.0:
+        return decrease / trace, decrease
+    unit = _gradient_size_at_zero(problem)
+    return unit, unit * trace if trace > 0.0 else unit
+
+
+def _gradient_size_at_zero(problem: Problem) -> float:
+    """About |∇F(0)|_2, by a few power steps from a fixed start; kept on the problem."""
+    cached: float | None = problem.__dict__.get("_gradient_size_at_zero")
+    if cached is None:
+        S = problem.at(np.zeros((problem.n, 1))).gradient
+        V = np.random.default_rng(0).standard_normal((problem.n, 2))
+        cached = 0.0
+        for _ in range(6):
+            V = S @ (V / max(norm(V), np.finfo(float).tiny))
+            cached = max(cached, norm(V))
+        problem.__dict__["_gradient_size_at_zero"] = cached
+    return cached
+
+
+def _gap(
+    problem: Problem, product: float, tr: float, dual: float, lower_bound: float, trace: float | None
+) -> float | None:
+    if trace is not None:
+        return max(product - trace * lower_bound, 0.0)
+    sigma = problem.lower_curvature
+    if sigma > 0.0:
+        # F* >= F − ⟨S₊, M⟩ − |S₋|²/(2 sigma), with ⟨S₊, M⟩ <= ⟨S, M⟩ + dual tr M and |S₋|² <= n dual²
+        return max(product + dual * tr + problem.n * dual**2 / (2.0 * sigma), 0.0)
+    return None
+
+
+def _ratio(amount: float, unit: float) -> float:
+    if amount == 0.0:
+        return 0.0
+    return amount / unit if unit > 0.0 else math.inf

@@ -1,0 +1,82 @@
+"""What solve() uses when geometry, method or start are left out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from psdopt.capability import Ability
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.geometries import FlatQuotient, PSDCone
+from psdopt.geometry import Geometry
+from psdopt.matrix import LowRankPSD
+from psdopt.method import Method
+from psdopt.methods import ClosedForm, ConjugateGradient
+from psdopt.problem import Evaluation, Problem
+
+
+def choose(
+    problem: Problem, geometry: Geometry | None, method: Method | None
+) -> tuple[Geometry, Method, tuple[str, ...]]:
+    """Fill in geometry and method; the third item names what was chosen.
+
+    With neither given: the closed form where the problem has one, else conjugate gradient on a factor
+    whose rank grows until the certificate holds.
+    """
+    _typed("problem", problem, Problem)
+    chosen: list[str] = []
+    if geometry is None and method is None and _has_closed_form(problem):
+        return PSDCone(problem.n), ClosedForm(), ("geometry", "method")
+    if method is None:
+        chosen.append("method")
+        closed = geometry is not None and Ability.FULL_CONE in geometry.abilities
+        method = ClosedForm() if closed and _has_closed_form(problem) else ConjugateGradient()
+    _typed("method", method, Method)
+    if geometry is None:
+        chosen.append("geometry")
+        full = Ability.FULL_CONE in method.requires.get("geometry", ())
+        geometry = PSDCone(problem.n) if full else FlatQuotient(problem.n, first_rank(problem.n))
+    _typed("geometry", geometry, Geometry)
+    return geometry, method, tuple(chosen)
+
+
+def first_rank(n: int) -> int:
+    """Rank at which a run without a rank limit begins: about √n, between 10 and 40."""
+    return min(n, max(10, min(40, math.isqrt(n))))
+
+
+def starting_point(geometry: Geometry, problem: Problem, start: Any, rng: np.random.Generator) -> Any:
+    """`start` as a valid point: a point of the geometry, a LowRankPSD, or None for a scaled random one."""
+    if start is None:
+        point = geometry.random_point(rng)
+        return point if geometry.trace is not None else _scaled(geometry, problem, point)
+    if isinstance(start, LowRankPSD):
+        if start.n != problem.n:
+            raise InvalidInputError(f"start must be of order {problem.n}; found {start.n}")
+        start = geometry.from_matrix(start)
+    elif isinstance(start, np.ndarray):
+        start = np.array(start, dtype=np.float64)
+    return geometry.validated(start)
+
+
+def _scaled(geometry: Geometry, problem: Problem, point: Any) -> Any:
+    """The multiple alpha M of least F, so that the start has the right scale whatever the data's units."""
+    evaluation: Evaluation = problem.at(geometry.factor(point))
+    alpha, _ = evaluation.along_atom(np.zeros(problem.n)).minimize(beta=(0.0, 0.0))
+    if not (math.isfinite(alpha) and alpha > 0.0):
+        return point
+    return geometry.from_factor(math.sqrt(alpha) * evaluation.factor)
+
+
+def _has_closed_form(problem: Problem) -> bool:
+    return Ability.CLOSED_FORM in problem.abilities and problem.solve_in_closed_form() is not None
+
+
+def _typed(name: str, value: Any, kind: type) -> None:
+    if not isinstance(value, kind):
+        hint = "; call it to make an instance" if isinstance(value, type) else ""
+        raise InvalidTypeError(f"{name} must be a {kind.__name__}; found {value!r}{hint}")
+
+

@@ -1,0 +1,55 @@
+"""Error classes: each is a :class:`PsdoptError` and the matching built-in error.
+
+Catch ``PsdoptError`` for everything the library raises on purpose, or the built-in
+(``ValueError``, ``TypeError`` ...) as with any other Python library. Messages follow one
+pattern: the argument's name, what was found, what is allowed.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class PsdoptError(Exception):
+    """Base class of every error that psdopt raises on purpose."""
+
+
+class InvalidInputError(PsdoptError, ValueError):
+    """An argument has a wrong value (NaN, wrong shape, negative weight, ...)."""
+
+
+class InvalidTypeError(PsdoptError, TypeError):
+    """An argument has a wrong type."""
+
+
+class IncompatibleError(PsdoptError, TypeError):
+    """Problem, geometry and method do not fit together; the text says what is missing."""
+
+
+class UnknownNameError(PsdoptError, LookupError):
+    """A name (application, method, parameter ...) is not known."""
+
+
+class PluginError(PsdoptError, RuntimeError):
+    """A plugin's contribution is invalid or clashes with another plugin's."""
+
+
+class CheckpointError(PsdoptError, RuntimeError):
+    """A checkpoint cannot be read, or belongs to another problem."""
+
+
+class MissingDependencyError(PsdoptError, ImportError):
+    """An optional dependency is needed for this feature; the text names the extra."""
+
+
+class DataFileError(PsdoptError, OSError):
+    """A data file cannot be read, or an output cannot be written."""
+
+
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
+    """Return the error for an unknown `name`, with near matches or the whole list of `known`."""
+    names = sorted(known)
+    near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
+    hint = f"did you mean {', '.join(map(repr, near))}?" if near else f"known: {', '.join(names) or 'none'}"
+    return UnknownNameError(f"unknown {kind} {name!r}; {hint}")

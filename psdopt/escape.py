@@ -1,0 +1,60 @@
+"""The way out of a rank-r stationary point that is no global optimum: more columns."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.linalg.tolerances import EPS
+from psdopt.problem import Evaluation
+
+#: Columns of Y below this fraction of the largest (squared) make room for new ones.
+NEGLIGIBLE = 1e-14
+
+
+def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 0) -> Evaluation | None:
+    """Y with new columns along eigenvectors of negative eigenvalues of S, or None if there is no room or use.
+
+    At a stationary Y the factor gradient of a zero column is zero, yet F decreases to second order along
+    an eigenvector v of S with vᵀSv < 0. Up to half as many columns as there are now are added at once,
+    weighted by the square roots of −λ, at the exact minimiser along that ray. `smallest` is λ_min(S) < 0 as
+    the certificate saw it; the eigenvectors need a tenth of it in accuracy, no more.
+    """
+    compact = _without_negligible_columns(evaluation)
+    Y = compact.factor
+    room = max_rank - Y.shape[1]
+    if room <= 0:
+        return None
+    count = min(room, max(1, math.ceil(Y.shape[1] / 2)), Y.shape[0])
+    pair = smallest_eigenpair(evaluation.gradient, count=count, tol=0.1 * abs(smallest), seed=seed)
+    negative = pair.values < 0.0
+    if not np.any(negative):
+        return None
+    directions: Array = pair.vectors[:, negative] * np.sqrt(-pair.values[negative])
+    k = directions.shape[1]
+    padded = compact.append(np.zeros((Y.shape[0], k)))
+    line = padded.along(np.concatenate([np.zeros_like(Y), directions], axis=1))
+    mu = line.minimize()
+    if not 0.0 < mu < math.inf:
+        return None
+    return line.step(mu)
+
+
+def _without_negligible_columns(evaluation: Evaluation) -> Evaluation:
+    gram = evaluation.factor.T @ evaluation.factor
+    values, vectors = np.linalg.eigh(gram)
+    keep = values > max(NEGLIGIBLE, len(values) * EPS) * max(values[-1], np.finfo(float).tiny)
+    if np.all(keep):
+        return evaluation
+    if not np.any(keep):
+        keep[-1] = True
+    return evaluation.mix(vectors[:, keep])
+
+
+def rank_binds(evaluation: Evaluation, tol: float) -> bool:
+    """Whether every column of Y is in use: λ_r(M) > tol · λ_1(M)."""
+    values = np.linalg.svd(evaluation.factor, compute_uv=False) ** 2
+    return bool(values[-1] > tol * values[0])

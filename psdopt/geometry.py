@@ -1,0 +1,128 @@
+"""The geometry interface: where M lives and how to move there. A geometry knows nothing of F."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.arrays import Array
+from psdopt.matrix import LowRankPSD
+
+
+@dataclass(frozen=True)
+class Defect:
+    """Why a point or vector is not valid: a reason, how large the violation is, what is allowed."""
+
+    reason: str
+    magnitude: float
+    allowed: float
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.magnitude:.3g}, allowed {self.allowed:.3g}"
+
+
+@dataclass(frozen=True)
+class Atom:
+    """Answer of a linear oracle: v with vvᵀ an extreme point, ⟨S, vvᵀ⟩, and how far from least it may be.
+
+    `value` = vᵀSv; the true minimum of ⟨S, N⟩ over the set lies in [value − gap_bound, value].
+    """
+
+    vector: Array
+    value: float
+    gap_bound: float
+    products: int
+
+
+class Geometry(ABC):
+    """A set of PSD matrices of order `n` with the tools that methods need.
+
+    `abilities` says which groups of methods of this class are there (see
+    :class:`~psdopt.capability.Ability`). Points may be any object; :meth:`factor` turns one into Y.
+    `trace` is the fixed trace of all members, or None.
+    """
+
+    n: int
+    abilities: frozenset[str] = frozenset()
+    trace: float | None = None
+
+    # every geometry
+    @abstractmethod
+    def check_point(self, point: Any) -> Defect | None:
+        """None for a valid point, else a :class:`Defect`."""
+
+    @abstractmethod
+    def random_point(self, rng: np.random.Generator) -> Any:
+        """A generic point."""
+
+    @abstractmethod
+    def factor(self, point: Any) -> Array:
+        """Y (n, r) with M = Y Yᵀ."""
+
+    @abstractmethod
+    def from_factor(self, Y: Array) -> Any:
+        """The point whose matrix is Y Yᵀ (closest one if the set demands it)."""
+
+    def to_matrix(self, point: Any) -> LowRankPSD:
+        """M of a point, factored."""
+        return LowRankPSD(self.factor(point))
+
+    def from_matrix(self, M: LowRankPSD) -> Any:
+        """The point of a matrix (closest one if the set demands it)."""
+        return self.from_factor(M.factor)
+
+    # ability "riemannian"
+    def check_vector(self, point: Any, vector: Any) -> Defect | None:
+        """None for a valid (horizontal) tangent vector, else a :class:`Defect`."""
+        raise self._lacks("check_vector")
+
+    def inner(self, point: Any, left: Any, right: Any) -> float:
+        """Metric at `point`."""
+        raise self._lacks("inner")
+
+    def norm(self, point: Any, vector: Any) -> float:
+        """Length of a tangent vector."""
+        return float(np.sqrt(max(self.inner(point, vector, vector), 0.0)))
+
+    def horizontal(self, point: Any, ambient: Any) -> Any:
+        """Horizontal part of an ambient vector: idempotent, removes exactly the fibre directions."""
+        raise self._lacks("horizontal")
+
+    def random_vector(self, point: Any, rng: np.random.Generator) -> Any:
+        """A generic unit tangent vector."""
+        raise self._lacks("random_vector")
+
+    def gradient(self, point: Any, S: Any) -> Any:
+        """Riemannian gradient of point ↦ F(M) for S = ∇F(M), anything with ``S @ block``."""
+        raise self._lacks("gradient")
+
+    def retract(self, point: Any, vector: Any) -> Any:
+        """Move from `point` along `vector`: R(0) = point, dR(0) = identity."""
+        raise self._lacks("retract")
+
+    def transport(self, point: Any, target: Any, vector: Any) -> Any:
+        """Carry a tangent vector at `point` to `target`."""
+        raise self._lacks("transport")
+
+    # abilities "linear-oracle" and "projection"
+    def minimize_linear(self, S: Any, tol: float, warm_start: Array | None = None) -> Atom:
+        """Extreme point vvᵀ of least ⟨S, vvᵀ⟩, to within `tol`, with a bound on the error."""
+        raise self._lacks("minimize_linear")
+
+    def project(self, M: Array) -> LowRankPSD:
+        """Closest member of the set, in Frobenius norm, to a symmetric array M (n, n)."""
+        raise self._lacks("project")
+
+    def validated(self, point: Any, name: str = "start") -> Any:
+        """`point` if valid, else one clear error."""
+        defect = self.check_point(point)
+        if defect is not None:
+            raise InvalidInputError(f"{name} is not a point of {self!r}: {defect}")
+        return point
+
+    def _lacks(self, what: str) -> TypeError:
+        return TypeError(f"{type(self).__name__} does not offer {what}; its abilities: {sorted(self.abilities)}")

@@ -1,0 +1,66 @@
+"""A factor Y together with its images under a problem's linear maps.
+
+Everything a problem computes is built from these images. They are linear in Y, so a step along a
+direction, a change of columns and an appended column are combinations of arrays at hand: no map is
+applied again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from psdopt.linalg.arrays import Array, append_columns, norm
+from psdopt.linalg.operators import LinearMap
+from psdopt.linalg.tolerances import EPS
+
+
+class Images:
+    """Y (n, r) and A Y for each of the `maps` A; each image is computed once, on first use.
+
+    `drift` bounds the rounding, relative to |Y|, that linear combination has accumulated since the
+    images were last computed from Y itself.
+    """
+
+    __slots__ = ("_arrays", "drift", "factor", "maps")
+
+    def __init__(
+        self,
+        maps: Sequence[LinearMap],
+        factor: Array,
+        arrays: dict[int, Array] | None = None,
+        drift: float = 0.0,
+    ) -> None:
+        self.maps = tuple(maps)
+        self.factor = factor
+        self.drift = drift
+        self._arrays = {} if arrays is None else arrays
+
+    def of(self, linear_map: LinearMap | None) -> Array:
+        """The image of Y under `linear_map`; None stands for the identity."""
+        if linear_map is None:
+            return self.factor
+        key = self.maps.index(linear_map)
+        if key not in self._arrays:
+            self._arrays[key] = linear_map.apply(self.factor)
+        return self._arrays[key]
+
+    def step(self, mu: float, direction: Images) -> Images:
+        """Images of Y + mu D. Cost O(size of the images), no application if D's are at hand."""
+        arrays = {key: Z + mu * direction.of(self.maps[key]) for key, Z in self._arrays.items()}
+        factor = self.factor + mu * direction.factor
+        size, moved, result = norm(self.factor), abs(mu) * norm(direction.factor), norm(factor)
+        drift = (self.drift * size + EPS * (size + moved)) / result if result > 0.0 else 0.0
+        return Images(self.maps, factor, arrays, drift)
+
+    def mix(self, T: Array) -> Images:
+        """Images of Y T for a small T (r, r')."""
+        return Images(self.maps, self.factor @ T, {k: Z @ T for k, Z in self._arrays.items()}, self.drift)
+
+    def append(self, other: Images) -> Images:
+        """Images of [Y, Z]; maps are applied to Z only where `other` lacks the image."""
+        arrays = {k: append_columns(Z, other.of(self.maps[k])) for k, Z in self._arrays.items()}
+        return Images(self.maps, append_columns(self.factor, other.factor), arrays, max(self.drift, other.drift))
+
+    def refreshed(self) -> Images:
+        """The same Y with no image at hand: each is computed anew when asked for."""
+        return Images(self.maps, self.factor)

@@ -1,0 +1,56 @@
+"""The few named functions that arrays with n or m rows go through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def inner(Y: Array, Z: Array) -> float:
+    """Frobenius inner product tr(YᵀZ); cost O(size), no temporary of that size."""
+    return float(np.vdot(Y, Z))
+
+
+def norm(Y: Array) -> float:
+    """Frobenius norm, safe against overflow of the squares."""
+    return float(np.linalg.norm(Y))
+
+
+def row_dots(Y: Array, Z: Array) -> Array:
+    """Inner products of matching rows, shape (m,): the diagonal of Y Zᵀ without Y Zᵀ."""
+    return np.einsum("ij,ij->i", Y, Z)
+
+
+def scale_rows(w: Array, Y: Array) -> Array:
+    """Diag(w) Y."""
+    return w[:, None] * Y
+
+
+def append_columns(Y: Array, Z: Array) -> Array:
+    """[Y, Z]."""
+    return np.concatenate([Y, Z], axis=1)
+
+
+def orthonormal_columns(rng: np.random.Generator, n: int, r: int) -> Array:
+    """A uniformly random (n, r) matrix with orthonormal columns, r <= n."""
+    Q, R = np.linalg.qr(rng.standard_normal((n, r)))
+    return Q * np.where(np.diagonal(R) < 0.0, -1.0, 1.0)
+
+
+def incidence(i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> sp.csr_array:
+    """Sparse (p, n) matrix with rows e_i − e_j, so that (E Z)_t = Z_i − Z_j."""
+    p = len(i)
+    indices = np.empty(2 * p, dtype=np.int64)
+    indices[0::2], indices[1::2] = i, j
+    data = np.tile([1.0, -1.0], p)
+    return sp.csr_array((data, indices, np.arange(0, 2 * p + 1, 2)), shape=(p, n))
+
+
+def is_finite(value: Any) -> bool:
+    """True when every entry is finite; sparse arrays are looked at through their data."""
+    return bool(np.all(np.isfinite(value.data if sp.issparse(value) else value)))

@@ -1,0 +1,305 @@
+"""Smallest eigenpairs of a symmetric operator, with a lower bound on the smallest eigenvalue.
+
+Every answer is checked by a product of its own: `residual` never comes from the backend that is to be believed. A small
+residual alone proves only that *some* eigenvalue is near the Ritz value; `smallest_eigenpair` says what the bound adds.
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import scipy.linalg
+import scipy.special
+from numpy.typing import NDArray
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, lobpcg
+
+Array = NDArray[np.float64]
+Backend = Literal["auto", "dense", "lanczos", "eigsh", "lobpcg"]
+
+DENSE_LIMIT = 500  # at and below this order `auto` forms the matrix
+BASIS_SIZE = 64  # Lanczos vectors kept before a thick restart
+GRID_SIZE = 96  # trial values for the bound, geometric: it is at most 1.7 times farther from `value` than it could be
+EPS = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class ExtremePair:
+    """Smallest Ritz pairs of S and what is known about lambda_min(S); fields explained in `smallest_eigenpair`."""
+
+    values: Array  # (k,) ascending
+    vectors: Array  # (n, k) orthonormal
+    residual: float
+    lower_bound: float
+    failure_probability: float
+    norm: float
+    products: int
+    backend: str
+    converged: bool
+
+    @property
+    def value(self) -> float:
+        """Smallest Ritz value: an upper bound on lambda_min."""
+        return float(self.values[0])
+
+    @property
+    def vector(self) -> Array:
+        """Unit Ritz vector of `value`, shape (n,)."""
+        return self.vectors[:, 0]
+
+
+def smallest_eigenpair(
+    S: Any, *, tol: float = 0.0, scale: float | Literal["norm"] = 1.0, threshold: float | None = None,
+    start: Array | None = None, trust_start: bool = False, count: int = 1, max_products: int = 5000,
+    backend: Backend = "auto", failure_probability: float = 1e-8, preconditioner: Any = None,
+    constraints: Array | None = None, seed: int = 0,
+) -> ExtremePair:  # fmt: skip
+    """Return the `count` smallest eigenpairs of the symmetric operator S and a lower bound on lambda_min.
+
+    S is anything with `.shape == (n, n)` and `S @ X` for X of shape (n, k): ndarray, sparse array, LinearOperator.
+
+    **The bound.** With `values = diag(V'SV)`, `residual = |S v - value v|_2` some eigenvalue lies in `value +- residual`;
+    nothing says that it is the smallest one. `lower_bound`, called g here, is of three kinds:
+
+    - *dense*: `value - rounding`, LAPACK's backward error; `failure_probability` of the result is 0.
+    - *lanczos*: let e be a unit eigenvector of lambda = lambda_min, R the random columns of the start block and
+      `S Q = Q T + Q+ B E'` the recurrence of one cycle (E picks its last block, F its first). Then
+      `e'Q (lambda - T) = e'Q+ B E'` gives `R'e = Z'b`, `|b| <= 1`, with Z(lambda) the product over the cycles of
+      `B E'(lambda - T)^-1 F`, so that `lambda < g` needs `|R'e| <= max_{l < g} |Z(l)|_2`; but `|R'e|^2` is
+      Beta(p/2, (n-p)/2) distributed for p random columns. g is the largest value of a geometric grid whose maximum (over
+      that grid) stays below the `failure_probability` quantile: for an S chosen without knowledge of `seed`,
+      `lambda_min < lower_bound` has at most this probability, at whatever step the run stops. Source: van Dorsselaer,
+      Hochstenbach, van der Vorst, SIAM J. Matrix Anal. Appl. 22 (2000), here for blocks and restarts. The a priori
+      counterpart, Kuczynski and Wozniakowski, same journal 13 (1992): after k single-vector steps `Prob[theta - lambda_min >
+      eps (lambda_max - lambda_min)] <= 1.648 sqrt(n) exp(-sqrt(eps) (2k - 1))`, holds for every spectrum and is weaker.
+    - *eigsh, lobpcg, trust_start, failure_probability=1*: `value - residual - rounding`, `failure_probability` 1 in the
+      result: a bound only if the pair found is the smallest. SciPy's solvers do miss the smallest and report success.
+
+    `norm` estimates |S|_2 from below by what the run has seen (exact if dense); `rounding = 4 sqrt(n) eps norm` allows
+    for that backward error of the products with S; where they are less accurate, the bound is so too.
+
+    **Stopping.** When every residual, and on the certified lanczos route also `value - lower_bound - rounding`, is at most
+    `max(tol * scale, rounding)`, where `scale="norm"` means the norm above. With `threshold` also as soon as
+    `lower_bound >= threshold`. Else near `max_products` columns with `converged=False`, the best pair so far and the
+    weaker bound that it supports; never an exception.
+
+    **Options.** `start` (n,) or (n, j): guesses, of which the first `count` are used, beside the random columns that the
+    certificate needs. `trust_start=True` uses them alone: an accurate vector then costs two products, with a bound of
+    the third kind (for linear minimisation oracles, which need a descent direction). `constraints` (n, c): work in the
+    orthogonal complement of its columns (not with eigsh). `preconditioner`: SPD approximation of the inverse of S, for
+    lobpcg, which `auto` then chooses; otherwise `auto` is dense for n <= 500 and lanczos above. Same `seed`, same result.
+
+    **Cost.** lanczos: `products` columns of S and about 6 n BASIS_SIZE flops for each, memory n (BASIS_SIZE + block).
+    dense: n columns, O(n^3). **Raises** ValueError for shapes or options that do not fit, FloatingPointError if S
+    returns NaN or infinity.
+    """
+    op = _Counted(S, constraints)
+    if not 1 <= count <= op.dim:
+        raise ValueError(f"count must be between 1 and {op.dim}, the dimension of the space searched, got {count}")
+    if not tol >= 0.0 or (scale != "norm" and not float(scale) >= 0.0):
+        raise ValueError(f"tol and scale must be non-negative, got tol={tol}, scale={scale}")
+    if not 0.0 < failure_probability <= 1.0:
+        raise ValueError(f"failure_probability must lie in (0, 1], got {failure_probability}")
+    guess = np.empty((op.n, 0)) if start is None else np.asarray(start, float).reshape(len(start), -1)[:, :count]
+    if guess.shape[0] != op.n or not np.isfinite(guess).all() or (trust_start and not guess.any()):
+        raise ValueError(f"start must be finite, not zero, with {op.n} rows, got shape {np.shape(start)}")
+    if backend == "auto":
+        small, guided = op.n <= DENSE_LIMIT and not trust_start, preconditioner is not None
+        backend = "lobpcg" if guided else "dense" if small else "lanczos"
+    rng = np.random.default_rng(seed)
+
+    def target() -> float:
+        return max(tol * (op.norm if scale == "norm" else float(scale)), op.rounding)
+
+    def done(error: float, bound: float) -> bool:
+        return error <= target() or (threshold is not None and bound - op.rounding >= threshold)
+
+    bound, chance = -np.inf, 1.0
+    if backend == "dense":
+        return _dense(op, count)
+    if backend == "lanczos":
+        chance = 1.0 if trust_start else failure_probability
+        width = 0 if trust_start else min(4, max(2, count), op.dim)
+        block = np.hstack([rng.standard_normal((op.n, width)), guess])
+        V, bound = _lanczos(op, block, width, count, chance, max_products, done, rng)
+    elif backend == "eigsh":
+        V = _arpack(op, guess, count, target, max_products, rng)
+    elif backend == "lobpcg":
+        V = _lobpcg(op, guess, count, target, max_products, preconditioner, rng)
+    else:
+        raise ValueError(f"backend must be auto, dense, lanczos, eigsh or lobpcg, got {backend!r}")
+
+    V = _orthonormal(op.project(V))[0]
+    SV = op(V)
+    values, W = np.linalg.eigh(_symmetric(V.T @ SV))
+    V, SV = V @ W, SV @ W
+    residuals = _column_norms(SV - V * values)
+    bound = float(min(bound, values[0]) if chance < 1.0 else values[0] - residuals[0]) - op.rounding
+    error = float(max(np.max(residuals), values[0] - bound - op.rounding if chance < 1.0 else 0.0))
+    converged = V.shape[1] == count and done(error, bound + op.rounding)
+    return ExtremePair(values, V, float(residuals[0]), bound, chance, op.norm, op.products, backend, converged)
+
+
+class _Counted:
+    """S restricted to the complement of the constraints; counts columns, guards against NaN, tracks the norm."""
+
+    def __init__(self, S: Any, constraints: Array | None) -> None:
+        shape = tuple(S.shape)
+        if len(shape) != 2 or shape[0] != shape[1] or shape[0] < 1:
+            raise ValueError(f"S must be square with at least one row, got shape {shape}")
+        self.S, self.n, self.products, self.norm = S, int(shape[0]), 0, 0.0
+        C = np.zeros((self.n, 0)) if constraints is None else np.asarray(constraints, float).reshape(len(constraints), -1)
+        if C.shape[0] != self.n or not np.isfinite(C).all():
+            raise ValueError(f"constraints must be finite with {self.n} rows, got shape {np.shape(constraints)}")
+        self.C = _orthonormal(C)[0]
+        self.dim = self.n - self.C.shape[1]
+
+    @property
+    def rounding(self) -> float:
+        return 4.0 * self.n**0.5 * EPS * self.norm
+
+    def project(self, X: Array) -> Array:
+        return X if self.C.shape[1] == 0 else X - self.C @ (self.C.T @ X)
+
+    def __call__(self, X: Array) -> Array:
+        image = np.asarray(self.S @ X, dtype=float)
+        if image.shape != X.shape:
+            raise ValueError(f"S @ X must have the shape {X.shape} of X, got {image.shape}")
+        if not np.isfinite(image).all():
+            raise FloatingPointError(f"S @ X is not finite (product of columns {self.products} and following)")
+        self.products += X.shape[1]
+        image = self.project(image)
+        self.norm = max(self.norm, float(np.max(_column_norms(image) / np.maximum(_column_norms(X), 1e-300))))
+        return image
+
+    def operator(self) -> LinearOperator:
+        return LinearOperator((self.n, self.n), matvec=lambda x: self(x.reshape(-1, 1))[:, 0], matmat=self, dtype=float)
+
+
+def _dense(op: _Counted, count: int) -> ExtremePair:
+    eye = np.eye(op.n)
+    matrix = _symmetric(np.hstack([op(eye[:, j : j + 64]) for j in range(0, op.n, 64)]))
+    Z = scipy.linalg.null_space(op.C.T) if op.C.shape[1] else eye
+    spectrum, W = scipy.linalg.eigh(Z.T @ matrix @ Z)
+    op.norm, V, values = float(np.max(np.abs(spectrum))), Z @ W[:, :count], spectrum[:count].copy()
+    residual = float(_column_norms(op.project(matrix @ V[:, :1]) - V[:, :1] * values[:1])[0])
+    return ExtremePair(values, V, residual, float(values[0]) - op.rounding, 0.0, op.norm, op.products, "dense", True)
+
+
+def _lanczos(
+    op: _Counted, block: Array, width: int, count: int, chance: float, budget: int, done: Callable[[float, float], bool],
+    rng: np.random.Generator,
+) -> tuple[Array, float]:  # fmt: skip
+    """Thick-restart block Lanczos; the Ritz vectors and the probabilistic bound (rounding not yet subtracted).
+
+    The first `width` columns of `block` are the random ones. An error of at most `residual` and `value - bound` is `done`.
+    """
+    block = _orthonormal(op.project(block))[0]
+    capacity = min(op.dim, max(BASIS_SIZE, 3 * count + 8 * block.shape[1])) + block.shape[1]
+    Q, T = np.zeros((op.n, capacity), order="F"), np.zeros((capacity, capacity))
+    size, fresh, unchecked, exact = 0, slice(0, width), 0, False
+    chain: list[tuple[Array, Array, Array]] = []  # one entry per cycle: Ritz values, B E'W, W'F
+    inside = 0 < width < op.dim  # otherwise the random columns span the space: no overlap can be missed
+    quantile = np.sqrt(scipy.special.betaincinv(width / 2, (op.dim - width) / 2, chance)) if inside else 1.0
+    while True:
+        p, end = block.shape[1], size + block.shape[1]
+        Q[:, size:end] = block
+        image = op(block)
+        T[:end, size:end] = Q[:, :end].T @ image
+        T[size:end, :end] = T[:end, size:end].T
+        T[size:end, size:end] = _symmetric(T[size:end, size:end])
+        image -= Q[:, :end] @ T[:end, size:end]
+        size, unchecked = end, unchecked + 1
+        block, B = _orthonormal(image, Q[:, :size], 10 * EPS * op.dim**0.5 * op.norm, op.dim - size)
+        full = size + block.shape[1] > capacity
+        spent = op.products + block.shape[1] + count > budget
+        if not (full or spent or unchecked >= 4 or size <= 2 * p or block.shape[1] == 0):
+            continue
+        unchecked = 0
+        theta, W = np.linalg.eigh(T[:size, :size])
+        op.norm = max(op.norm, float(np.max(np.abs(theta))))
+        last, first = B @ W[size - p : size], W[fresh].T
+        error, bound = float(np.max(_column_norms(last[:, :count]), initial=0.0)), float(theta[0])
+        exact = exact or block.shape[1] == 0  # invariant subspace, with the overlaps of R inside it: Z = 0
+        if chance < 1.0 and not exact:
+            bound = _probable_bound([*chain, (theta, last, first)], quantile, op.norm, op.rounding)
+            error = max(error, float(theta[0]) - bound)
+        if spent or (size >= count and (block.shape[1] == 0 or done(error, bound))):
+            return Q[:, :size] @ W[:, :count], bound
+        if full or block.shape[1] == 0:
+            keep = min(size, count + max(4, (size - count) // 2))
+            chain.append((theta, last, first))
+            Q[:, :keep] = Q[:, :size] @ W[:, :keep]
+            T[:] = 0.0
+            T[range(keep), range(keep)] = theta[:keep]
+            if block.shape[1] == 0:  # more pairs wanted than the subspace holds: new directions
+                fill = op.project(rng.standard_normal((op.n, min(count - size, op.dim - size, 4))))
+                block = _orthonormal(fill - Q[:, :keep] @ (Q[:, :keep].T @ fill), Q[:, :keep])[0]
+            size, fresh = keep, slice(keep, keep + block.shape[1])
+
+
+def _probable_bound(chain: list[tuple[Array, Array, Array]], quantile: float, norm: float, rounding: float) -> float:
+    """Largest grid value g with `|Z(l)|_2 < quantile` for all grid values `l <= g` (Z: see `smallest_eigenpair`)."""
+    bottom = float(chain[-1][0][0])
+    gaps = np.geomspace(max(rounding, 1e-300) / 16, 10 * norm * len(chain) / quantile, GRID_SIZE)
+    Z = np.eye(chain[0][2].shape[1])
+    for theta, last, first in chain:
+        Z = ((last / (bottom - gaps[:, None] - theta)[:, None, :]) @ first) @ Z
+    fails = np.flatnonzero(~(np.linalg.norm(Z, 2, axis=(1, 2)) < quantile))
+    least = fails[-1] + 1 if fails.size else 0
+    return bottom - float(gaps[least]) if least < GRID_SIZE else -np.inf
+
+
+def _arpack(  # fmt: skip
+    op: _Counted, guess: Array, count: int, target: Callable[[], float], budget: int, rng: np.random.Generator
+) -> Array:
+    if op.C.shape[1] or count >= op.n:
+        raise ValueError("the eigsh backend takes no constraints and needs count < n; use backend='lanczos'")
+    v0 = guess[:, 0] if guess.any() else rng.standard_normal(op.n)
+    ncv = min(op.n, max(2 * count + 1, 20))
+    op(v0[:, None])  # for the norm: ARPACK's tolerance is relative to the Ritz value, hence at least as strict as `target`
+    tol, sweeps = target() / max(op.norm, 1e-300), max(1, budget // ncv)
+    try:
+        return eigsh(op.operator(), k=count, which="SA", v0=v0, tol=tol, ncv=ncv, maxiter=sweeps)[1]
+    except ArpackNoConvergence as failure:
+        return failure.eigenvectors if failure.eigenvectors.size else v0[:, None]
+
+
+def _lobpcg(  # fmt: skip
+    op: _Counted, guess: Array, count: int, target: Callable[[], float], budget: int, M: Any, rng: np.random.Generator
+) -> Array:
+    extra = rng.standard_normal((op.n, min(count + 2, op.dim) - guess.shape[1]))
+    X, Y = _orthonormal(op.project(np.hstack([guess, extra])))[0], op.C if op.C.shape[1] else None
+    op(X)  # for the norm in `target`
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its own reports of failure: the residual of the caller decides
+        V = lobpcg(op.operator(), X, M=M, Y=Y, tol=target(), largest=False, maxiter=max(1, budget // X.shape[1]))[1]
+    return V[:, :count] if np.isfinite(V).all() else X[:, :count]
+
+
+def _orthonormal(X: Array, basis: Array | None = None, floor: float = 0.0, most: int | None = None) -> tuple[Array, Array]:
+    """Orthonormal P, at most `most` columns, and B with `X = P B` up to columns of size `floor`; P orthogonal to `basis`."""
+    if X.shape[1] == 0:
+        return X, np.zeros((0, 0))
+    P, R, order = scipy.linalg.qr(X, mode="economic", pivoting=True)
+    diagonal = np.abs(np.diag(R))
+    rank = int(np.sum(diagonal > max(floor, 4 * EPS * diagonal[0])))
+    rank = rank if most is None else min(rank, most)
+    P, B = P[:, :rank], np.empty((rank, X.shape[1]))
+    B[:, order] = R[:rank]
+    for _ in range(2 if basis is not None and rank else 0):  # small columns bring components along the basis with them
+        P, R = np.linalg.qr(P - basis @ (basis.T @ P))
+        B = R @ B
+    return P, B
+
+
+def _symmetric(X: Array) -> Array:
+    return 0.5 * X + 0.5 * X.T
+
+
+def _column_norms(X: Array) -> Array:
+    """Euclidean norms of the columns, without overflow or underflow of the squares."""
+    top = np.max(np.abs(X), axis=0, initial=0.0)
+    safe = np.where(top > 0.0, top, 1.0)
+    return top * np.sqrt(np.sum((X / safe) ** 2, axis=0))

@@ -1,0 +1,125 @@
+"""Linear maps given as ndarray, sparse array, ``LinearOperator`` or scalar, with honest counters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator
+
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg.arrays import Array, is_finite
+from psdopt.linalg.tolerances import asymmetry_allowed
+
+
+class LinearMap:
+    """A (p, n) linear map that counts how often it is applied.
+
+    One code path serves dense, sparse and matrix-free data: :meth:`apply` and :meth:`adjoint`
+    take blocks of columns. `applications` counts calls (blocks) in either direction,
+    `columns` the columns in them; these are the only source of the counts in a ``Result``.
+    """
+
+    def __init__(self, data: Any, name: str = "A") -> None:
+        self.data = _validated(data, name)
+        self.name = name
+        self.shape: tuple[int, int] = (int(self.data.shape[0]), int(self.data.shape[1]))
+        self.applications = 0
+        self.columns = 0
+
+    def apply(self, V: Array) -> Array:
+        """A V for a block V (n, k)."""
+        self._count(V)
+        return _dense(self.data @ V)
+
+    def adjoint(self, W: Array) -> Array:
+        """Aᵀ W for a block W (p, k)."""
+        self._count(W)
+        if isinstance(self.data, LinearOperator):
+            return _dense(self.data.rmatmat(W))
+        return _dense(self.data.T @ W)
+
+    def _count(self, V: Array) -> None:
+        self.applications += 1
+        self.columns += V.shape[1]
+
+    @property
+    def is_matrix(self) -> bool:
+        """True when entries are at hand (ndarray or sparse), False for a ``LinearOperator``."""
+        return not isinstance(self.data, LinearOperator)
+
+    @property
+    def is_sparse(self) -> bool:
+        return bool(sp.issparse(self.data))
+
+    def to_dense(self) -> Array:
+        """The (p, n) array; a ``LinearOperator`` is applied to the identity (n columns)."""
+        if isinstance(self.data, LinearOperator):
+            return self.apply(np.eye(self.shape[1]))
+        return _dense(self.data).copy()
+
+    def __repr__(self) -> str:
+        return f"LinearMap({self.name}: {self.shape[0]}x{self.shape[1]}, {type(self.data).__name__})"
+
+
+def symmetric_map(data: Any, name: str, n: int | None = None) -> LinearMap:
+    """A square symmetric :class:`LinearMap`; asymmetry beyond rounding is an error.
+
+    A ``LinearOperator`` is probed with two fixed vectors, which a nonsymmetric one fails except
+    on a set of measure zero.
+    """
+    A = LinearMap(data, name)
+    if A.shape[0] != A.shape[1]:
+        raise InvalidInputError(f"{name} must be square and symmetric; found shape {A.shape}")
+    if n is not None and A.shape[0] != n:
+        raise InvalidInputError(f"{name} must be of order {n} like the other arguments; found shape {A.shape}")
+    defect, scale = _asymmetry(A)
+    if defect > asymmetry_allowed(scale, A.shape[0]):
+        raise InvalidInputError(
+            f"{name} must be symmetric; found max |{name} - {name}ᵀ| = {defect:.3g} against max |{name}| = {scale:.3g}. "
+            f"Pass ({name} + {name}.T) / 2 if the difference is noise"
+        )
+    return A
+
+
+def _asymmetry(A: LinearMap) -> tuple[float, float]:
+    if A.is_matrix:
+        difference = abs(A.data - A.data.T)
+        return float(difference.max()), float(abs(A.data).max())
+    rng = np.random.default_rng(0)
+    U = rng.standard_normal((A.shape[0], 2))
+    AU = A.apply(U)
+    defect = abs(float(U[:, 0] @ AU[:, 1]) - float(U[:, 1] @ AU[:, 0]))
+    return defect, float(np.linalg.norm(U) * np.linalg.norm(AU))
+
+
+def _validated(data: Any, name: str) -> Any:
+    if isinstance(data, LinearOperator):
+        if np.issubdtype(data.dtype, np.complexfloating):
+            raise InvalidTypeError(f"{name} must be real; found dtype {data.dtype}")
+        return data
+    if sp.issparse(data):
+        data = sp.csr_array(data)
+    else:
+        try:
+            data = np.asarray(data)
+        except Exception as error:  # NumPy raises many kinds here: ragged lists, foreign objects
+            raise InvalidTypeError(f"{name} must be a matrix; found {type(data).__name__}: {error}") from error
+    if data.ndim != 2:
+        raise InvalidInputError(f"{name} must be a 2-D array; found {data.ndim} dimension(s), shape {data.shape}")
+    if 0 in data.shape:
+        raise InvalidInputError(f"{name} must not be empty; found shape {data.shape}")
+    if not (np.issubdtype(data.dtype, np.number) or data.dtype == bool) or np.iscomplexobj(data):
+        raise InvalidTypeError(f"{name} must hold real numbers; found dtype {data.dtype}")
+    data = data.astype(np.float64, copy=False)
+    if not is_finite(data):
+        bad = int(np.sum(~np.isfinite(data.data if sp.issparse(data) else data)))
+        raise InvalidInputError(f"{name} must be finite; found {bad} NaN or infinite entries")
+    return data
+
+
+def _dense(product: Any) -> Array:
+    if sp.issparse(product):
+        return product.toarray()
+    return np.asarray(product, dtype=np.float64)

@@ -1,0 +1,20 @@
+"""Tolerances are computed from eps, size and scale, never written down as a bare number."""
+
+from __future__ import annotations
+
+import math
+
+EPS = 2.0**-52
+
+
+def rounding(scale: float, size: int, factor: float = 8.0) -> float:
+    """Bound on the rounding error of a sum of `size` products whose magnitudes add up to `scale`.
+
+    Uses the statistical growth sqrt(size) rather than the worst case, times a safety `factor`.
+    """
+    return factor * EPS * math.sqrt(max(size, 1)) * abs(scale)
+
+
+def asymmetry_allowed(scale: float, size: int) -> float:
+    """Largest |A − Aᵀ| entry that rounding can explain for entries of magnitude `scale`."""
+    return 64.0 * EPS * max(size, 8) * abs(scale)

@@ -1,0 +1,109 @@
+"""A positive semidefinite matrix kept as a factor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.arrays import Array, is_finite, norm, row_dots
+from psdopt.linalg.tolerances import EPS
+
+
+class LowRankPSD:
+    """M = Y Yᵀ, always kept as its factor Y (n, r): PSD by construction, O(n r) memory.
+
+    Parameters
+    ----------
+    factor : array (n, r), finite. The array is not copied; it must not be changed afterwards.
+
+    Raises
+    ------
+    InvalidInputError if the factor is not a finite 2-D array.
+    """
+
+    __slots__ = ("factor",)
+    __array_ufunc__ = None  # so that ndarray @ LowRankPSD comes here
+
+    def __init__(self, factor: Any) -> None:
+        Y = np.asarray(factor, dtype=np.float64)
+        if Y.ndim != 2 or Y.shape[0] == 0:
+            raise InvalidInputError(f"factor must be an (n, r) array with n >= 1; found shape {Y.shape}")
+        if not is_finite(Y):
+            raise InvalidInputError(f"factor must be finite; found {int(np.sum(~np.isfinite(Y)))} NaN or infinite entries")
+        self.factor: Array = Y
+
+    @classmethod
+    def from_dense(cls, M: Any, rank: int | None = None) -> LowRankPSD:
+        """Closest PSD matrix (of rank at most `rank`) to a symmetric M (n, n). One O(n³) eigensolve."""
+        dense = np.asarray(M, dtype=np.float64)
+        if dense.ndim != 2 or dense.shape[0] != dense.shape[1]:
+            raise InvalidInputError(f"M must be square; found shape {dense.shape}")
+        values, vectors = np.linalg.eigh(0.5 * (dense + dense.T))
+        keep = values > dense.shape[0] * EPS * max(abs(values[0]), abs(values[-1]))
+        if rank is not None:
+            keep[: max(len(values) - rank, 0)] = False
+        order = np.flatnonzero(keep)[::-1]
+        return cls(vectors[:, order] * np.sqrt(values[order]))
+
+    @property
+    def n(self) -> int:
+        """Order of M."""
+        return self.factor.shape[0]
+
+    @property
+    def rank(self) -> int:
+        """Numerical rank: eigenvalues above eps · max(n, r) times the largest. O(n r²)."""
+        return int(np.count_nonzero(self._kept(self.eigenvalues(), None)))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n, self.n
+
+    def trace(self) -> float:
+        """tr M = |Y|². O(n r)."""
+        return norm(self.factor) ** 2
+
+    def norm(self) -> float:
+        """Frobenius norm |M| = |YᵀY|. O(n r²)."""
+        return norm(self.factor.T @ self.factor)
+
+    def eigenvalues(self) -> Array:
+        """The min(n, r) leading eigenvalues, descending; the other n − r are zero. O(n r²)."""
+        return np.linalg.svd(self.factor, compute_uv=False) ** 2
+
+    def eigh(self) -> tuple[Array, Array]:
+        """Thin eigendecomposition: values (k,) descending, orthonormal vectors (n, k), k = rank. O(n r²)."""
+        U, s, _ = np.linalg.svd(self.factor, full_matrices=False)
+        keep = self._kept(s**2, None)
+        return s[keep] ** 2, U[:, keep]
+
+    def quadratic_form(self, X: Any) -> Array:
+        """xᵀMx for each row x of X (m, n), dense or sparse; shape (m,). O(m n r) or O(nnz r)."""
+        Z = np.asarray(X @ self.factor)
+        return row_dots(Z, Z)
+
+    def to_dense(self) -> Array:
+        """The (n, n) array: the only place where one is formed."""
+        return self.factor @ self.factor.T
+
+    def compress(self, tol: float | None = None) -> LowRankPSD:
+        """Drop eigenvalues below `tol` times the largest (default: rounding level). O(n r²)."""
+        U, s, _ = np.linalg.svd(self.factor, full_matrices=False)
+        keep = self._kept(s**2, tol)
+        return LowRankPSD(U[:, keep] * s[keep])
+
+    def _kept(self, values: Array, tol: float | None) -> Any:
+        if len(values) == 0 or values[0] <= 0.0:
+            return np.zeros(len(values), dtype=bool)
+        return values > (EPS * max(self.factor.shape) if tol is None else tol) * values[0]
+
+    def __matmul__(self, V: Any) -> Any:
+        return self.factor @ (self.factor.T @ V)
+
+    def __rmatmul__(self, V: Any) -> Any:
+        return (V @ self.factor) @ self.factor.T
+
+    def __repr__(self) -> str:
+        return f"LowRankPSD(n={self.n}, columns={self.factor.shape[1]}, trace={self.trace():.6g})"

@@ -1,0 +1,40 @@
+"""The method for problems whose global minimiser is known from eigendecompositions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from psdopt.capability import Ability, Requires
+from psdopt.errors import IncompatibleError
+from psdopt.geometry import Geometry
+from psdopt.linalg.arrays import norm
+from psdopt.method import Method, Outcome, State
+from psdopt.problem import Evaluation, Problem
+
+
+@dataclass(frozen=True)
+class ClosedForm(Method):
+    """One step from the start to the known global minimiser. O(n²) memory, O(n³) flops.
+
+    Raises IncompatibleError in the first step if the data admit no closed form after all (for
+    instance when the unconstrained minimiser turns out not to be PSD).
+    """
+
+    requires: ClassVar[Requires] = {"problem": (Ability.CLOSED_FORM,), "geometry": (Ability.FULL_CONE,)}
+    descends: ClassVar[bool] = True
+
+    def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> State:
+        evaluation = evaluation or problem.at(geometry.factor(start))
+        return State(problem, geometry, start, evaluation, norm(evaluation.factor_gradient()))
+
+    def step(self, state: State) -> State:
+        M = state.problem.solve_in_closed_form()
+        if M is None:
+            raise IncompatibleError(
+                f"{type(state.problem).__name__} has no closed form for these data; use ConjugateGradient() instead"
+            )
+        evaluation = state.problem.at(M.factor)
+        point = state.geometry.from_matrix(M)
+        gradient_norm = norm(evaluation.factor_gradient())
+        return State(state.problem, state.geometry, point, evaluation, gradient_norm, 1.0, Outcome.FINISHED)

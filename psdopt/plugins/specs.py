@@ -1,0 +1,76 @@
+"""Typed records that a plugin's hook yields: what is contributed, by name, with an example."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a factory: name, type (int, float, str, bool), default, one-line help."""
+
+    name: str
+    type: type
+    default: Any
+    help: str
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What every contribution says of itself.
+
+    name : lower-case words joined by hyphens, unique among specs of its kind.
+    factory : callable that makes the piece from its parameters.
+    summary : one line. reference : paper or book it follows ("" if none).
+    parameters : those that `psdopt run --set` may give, with defaults.
+    example : callable without arguments that makes a small instance (for the conformance kit).
+    """
+
+    name: str
+    factory: Callable[..., Any]
+    summary: str
+    reference: str = ""
+    parameters: tuple[Parameter, ...] = ()
+    example: Callable[[], Any] | None = None
+
+    @property
+    def kind(self) -> str:
+        """application, geometry, method, problem or dataset."""
+        return type(self).__name__.removesuffix("Spec").lower()
+
+
+@dataclass(frozen=True)
+class ApplicationSpec(Spec):
+    """An estimator; `factory(**parameters)` makes it.
+
+    report : callable (estimator, dataset, options) -> :class:`psdopt.reports.Report`: fits, measures,
+        and says what to print and draw for ``psdopt run``.
+    problem : the problem builder behind it, for people who compose.
+    default_data : name of the data set that ``psdopt run`` uses when none is given.
+    """
+
+    report: Callable[..., Any] | None = None
+    problem: Callable[..., Any] | None = None
+    default_data: str = "digits"
+
+
+@dataclass(frozen=True)
+class GeometrySpec(Spec):
+    """A geometry; `factory(n, **parameters)` makes it."""
+
+
+@dataclass(frozen=True)
+class MethodSpec(Spec):
+    """A method; `factory(**parameters)` makes it."""
+
+
+@dataclass(frozen=True)
+class ProblemSpec(Spec):
+    """A problem; `factory(...)` makes it from data."""
+
+
+@dataclass(frozen=True)
+class DatasetSpec(Spec):
+    """A data set; `factory()` returns :class:`psdopt.datasets.Dataset`."""

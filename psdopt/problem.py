@@ -1,0 +1,192 @@
+"""The problem interface: F(M) seen through a factor, with exact restrictions to lines and planes.
+
+A problem knows F and nothing of geometries or methods. Its heart is ``problem.at(Y)``, which
+returns an :class:`Evaluation`: everything about F at M = Y Yᵀ that does not need new work.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator
+
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg.arrays import Array, is_finite
+from psdopt.matrix import LowRankPSD
+
+
+class LineModel(ABC):
+    """mu ↦ F((Y + mu D)(Y + mu D)ᵀ), without applying a map.
+
+    `coefficients` (5,), constant first, when F is quadratic in M; None otherwise.
+    """
+
+    coefficients: Array | None = None
+
+    @abstractmethod
+    def value(self, mu: float) -> float:
+        """F at Y + mu D."""
+
+    @abstractmethod
+    def derivatives(self, mu: float) -> tuple[float, float]:
+        """First and second derivative in mu."""
+
+    @abstractmethod
+    def minimize(self, upper: float = np.inf) -> float:
+        """The mu in (0, upper] of least value among all positive stationary points and `upper`.
+
+        inf when F is unbounded below along the ray; 0.0 when D is no descent direction and no
+        positive point is better.
+        """
+
+    @abstractmethod
+    def step(self, mu: float) -> Evaluation:
+        """Evaluation at Y + mu D, by linear combination of stored images."""
+
+
+class PlaneModel(ABC):
+    """(alpha, beta) ↦ F(alpha M + beta v vᵀ), without applying a map."""
+
+    #: (c, g, H) with F = c + gᵀx + xᵀHx/2, when F is quadratic in M.
+    quadratic: tuple[float, Array, Array] | None = None
+
+    @abstractmethod
+    def value(self, alpha: float, beta: float) -> float:
+        """F at alpha M + beta v vᵀ."""
+
+    @abstractmethod
+    def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
+        """Gradient (2,) and Hessian (2, 2)."""
+
+    @abstractmethod
+    def minimize(
+        self, alpha: tuple[float, float] = (0.0, np.inf), beta: tuple[float, float] = (0.0, np.inf)
+    ) -> tuple[float, float]:
+        """Minimiser over the box `alpha` × `beta` (bounds may coincide); inf where unbounded below."""
+
+    @abstractmethod
+    def step(self, alpha: float, beta: float) -> Evaluation:
+        """Evaluation at alpha M + beta v vᵀ: factor [√alpha Y, √beta v], no application."""
+
+
+class Evaluation(ABC):
+    """F at M = Y Yᵀ: value, gradient, restrictions, and moves that reuse what is known here."""
+
+    problem: Problem
+    factor: Array
+
+    @property
+    def matrix(self) -> LowRankPSD:
+        """M, factored."""
+        return LowRankPSD(self.factor)
+
+    @property
+    @abstractmethod
+    def value(self) -> float:
+        """F(M)."""
+
+    @property
+    @abstractmethod
+    def gradient(self) -> LinearOperator:
+        """S = ∇F(M), symmetric (n, n), applied to blocks."""
+
+    @abstractmethod
+    def factor_gradient(self) -> Array:
+        """2 S Y (n, r): the gradient of Y ↦ F(Y Yᵀ). Computed once; not to be changed."""
+
+    @abstractmethod
+    def along(self, D: Array) -> LineModel:
+        """Restriction to Y + mu D: one application of the linear maps, to D."""
+
+    @abstractmethod
+    def along_atom(self, v: Array) -> PlaneModel:
+        """Restriction to alpha M + beta v vᵀ for v (n,): one application, to one column."""
+
+    @abstractmethod
+    def mix(self, T: Array) -> Evaluation:
+        """Evaluation at Y T for a small T (r, r'), by combining images: no application."""
+
+    @abstractmethod
+    def append(self, v: Array) -> Evaluation:
+        """Evaluation at [Y, v] for v (n,) or (n, k): the maps are applied to v only."""
+
+    @abstractmethod
+    def refresh(self) -> Evaluation:
+        """The same point with everything recomputed from Y: removes accumulated rounding."""
+
+    def hessian_vector(self, D: Array) -> Array:
+        """2 (S D + ∇²F[Y Dᵀ + D Yᵀ] Y): Hessian of Y ↦ F(Y Yᵀ) applied to D (n, r)."""
+        raise InvalidTypeError(f"{type(self.problem).__name__} offers no Hessian")
+
+    def preconditioner(self) -> Callable[[Array], Array]:
+        """R ↦ P⁻¹ R, P an approximation of the Hessian of Y ↦ F(Y Yᵀ), symmetric positive definite."""
+        raise InvalidTypeError(f"{type(self.problem).__name__} offers no preconditioner")
+
+
+class Problem(ABC):
+    """min F(M) over symmetric positive semidefinite M (n, n).
+
+    Attributes: `n`; `abilities`, a frozenset of :class:`~psdopt.capability.Ability` values;
+    `lower_curvature`, a known modulus sigma of strong convexity of F in M (0 if none is known).
+    """
+
+    n: int
+    abilities: frozenset[str] = frozenset()
+    lower_curvature: float = 0.0
+
+    @abstractmethod
+    def at(self, Y: Array) -> Evaluation:
+        """Evaluation at M = Y Yᵀ, Y (n, r). Raises InvalidInputError on shape or non-finite entries."""
+
+    def value_at_zero(self) -> float:
+        """F(0): the level from which decrease is measured. Computed once."""
+        cached: float | None = self.__dict__.get("_value_at_zero")
+        if cached is None:
+            cached = float(self.at(np.zeros((self.n, 1))).value)
+            self.__dict__["_value_at_zero"] = cached
+        return cached
+
+    def counts(self) -> Mapping[str, int]:
+        """Work done by this problem since it was made, from counting wrappers only."""
+        return {}
+
+    def solve_in_closed_form(self) -> LowRankPSD:
+        """The global minimiser, for problems with the ability ``closed-form``."""
+        raise InvalidTypeError(f"{type(self).__name__} has no closed form")
+
+    def check_factor(self, Y: Any) -> Array:
+        """Y as a float array (n, r), or one clear error."""
+        Y = np.asarray(Y, dtype=np.float64)
+        if Y.ndim != 2 or Y.shape[0] != self.n:
+            raise InvalidInputError(f"Y must have shape ({self.n}, r); found {Y.shape}")
+        if not is_finite(Y):
+            raise InvalidInputError(f"Y must be finite; found {int(np.sum(~np.isfinite(Y)))} NaN or infinite entries")
+        return Y
+
+
+class GradientOperator(LinearOperator):
+    """S = ∇F(M) as an operator on blocks. Blocks whose product is already known cost nothing.
+
+    `apply` maps a block (n, k) to S times it; `known` holds (block, product) pairs recognised by
+    identity, such as the factor of the evaluation itself.
+    """
+
+    def __init__(self, n: int, apply: Callable[[Array], Array], known: Callable[[Array], Array | None]) -> None:
+        super().__init__(dtype=np.float64, shape=(n, n))
+        self._apply, self._known = apply, known
+
+    def _matmat(self, V: Array) -> Array:
+        product = self._known(V)
+        return self._apply(np.asarray(V, dtype=np.float64)) if product is None else product
+
+    def _matvec(self, v: Array) -> Array:
+        return self._apply(np.asarray(v, dtype=np.float64).reshape(-1, 1)).reshape(v.shape)
+
+    def _adjoint(self) -> GradientOperator:
+        return self
+
+    def _transpose(self) -> GradientOperator:
+        return self

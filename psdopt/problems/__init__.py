@@ -1,0 +1,7 @@
+"""Problems: sums of terms, quadratic SDPs, and the automatic-differentiation reference."""
+
+from psdopt.problems.autograd_problem import AutogradProblem
+from psdopt.problems.quadratic_sdp import QuadraticSDP
+from psdopt.problems.term_sum import TermEvaluation, TermSum
+
+__all__ = ["AutogradProblem", "QuadraticSDP", "TermEvaluation", "TermSum"]

@@ -1,0 +1,167 @@
+"""A problem from a plain function of M: the slow reference that hand-written problems are tested against."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from psdopt.capability import Ability
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg.arrays import Array, append_columns, inner
+from psdopt.linalg.polynomials import minimize_smooth
+from psdopt.problem import Evaluation, GradientOperator, LineModel, PlaneModel, Problem
+from psdopt.searches.plane import minimize_plane
+
+
+class AutogradProblem(Problem):
+    """F given as a function of the dense matrix M, written with ``autograd.numpy``.
+
+    The gradient S (symmetric part) and the Hessian-vector product come from autograd. Every quantity
+    is computed from scratch at O(n²) memory and the cost of `function`: use it for n up to a few
+    hundred, to try an idea, and as an oracle in tests.
+
+    Parameters
+    ----------
+    function : callable M (n, n) -> scalar.
+    n : order of M.
+    convex : whether F is convex; without it a certificate never proves global optimality.
+    """
+
+    def __init__(self, function: Callable[[Any], Any], n: int, convex: bool = False) -> None:
+        if not callable(function):
+            raise InvalidTypeError(f"function must be callable; found {type(function).__name__}")
+        if n < 1:
+            raise InvalidInputError(f"n must be at least 1; found {n}")
+        from autograd import grad, make_hvp
+
+        self.function, self.n = function, int(n)
+        self._grad = grad(function)
+        self._make_hvp = make_hvp(function)
+        self._values = 0
+        abilities = {Ability.GRADIENT, Ability.EXACT_LINE, Ability.EXACT_PLANE, Ability.HESSIAN}
+        self.abilities = frozenset(abilities | {Ability.CONVEX} if convex else abilities)
+
+    def evaluate(self, M: Array) -> float:
+        """F(M), counted."""
+        self._values += 1
+        return float(self.function(M))
+
+    def dense_gradient(self, M: Array) -> Array:
+        """Symmetric ∇F(M) (n, n)."""
+        S = np.asarray(self._grad(M))
+        return 0.5 * (S + S.T)
+
+    def dense_hessian(self, M: Array, direction: Array) -> Array:
+        """∇²F(M)[direction], symmetric (n, n)."""
+        H = np.asarray(self._make_hvp(M)(direction)[0])
+        return 0.5 * (H + H.T)
+
+    def at(self, Y: Array) -> AutogradEvaluation:
+        return AutogradEvaluation(self, self.check_factor(Y))
+
+    def counts(self) -> Mapping[str, int]:
+        return {"values": self._values}
+
+
+class AutogradEvaluation(Evaluation):
+    """F at M = Y Yᵀ, everything recomputed densely."""
+
+    problem: AutogradProblem
+
+    def __init__(self, problem: AutogradProblem, factor: Array) -> None:
+        self.problem, self.factor = problem, factor
+        self.dense = factor @ factor.T
+        self._value: float | None = None
+        self._S: Array | None = None
+
+    @property
+    def value(self) -> float:
+        if self._value is None:
+            self._value = self.problem.evaluate(self.dense)
+        return self._value
+
+    @property
+    def dense_gradient(self) -> Array:
+        """S (n, n), computed once."""
+        if self._S is None:
+            self._S = self.problem.dense_gradient(self.dense)
+        return self._S
+
+    @property
+    def gradient(self) -> GradientOperator:
+        return GradientOperator(self.problem.n, lambda V: self.dense_gradient @ V, lambda V: None)
+
+    def factor_gradient(self) -> Array:
+        return 2.0 * (self.dense_gradient @ self.factor)
+
+    def hessian_vector(self, D: Array) -> Array:
+        cross = self.factor @ D.T
+        H = self.problem.dense_hessian(self.dense, cross + cross.T)
+        return 2.0 * (self.dense_gradient @ D + H @ self.factor)
+
+    def along(self, D: Array) -> AutogradLine:
+        return AutogradLine(self, np.asarray(D))
+
+    def along_atom(self, v: Array) -> AutogradPlane:
+        return AutogradPlane(self, np.asarray(v, dtype=np.float64).reshape(-1, 1))
+
+    def mix(self, T: Array) -> AutogradEvaluation:
+        return AutogradEvaluation(self.problem, self.factor @ T)
+
+    def append(self, v: Array) -> AutogradEvaluation:
+        block = np.asarray(v, dtype=np.float64).reshape(self.problem.n, -1)
+        return AutogradEvaluation(self.problem, append_columns(self.factor, block))
+
+    def refresh(self) -> AutogradEvaluation:
+        return AutogradEvaluation(self.problem, self.factor)
+
+
+class AutogradLine(LineModel):
+    """F along Y + mu D by direct evaluation."""
+
+    def __init__(self, evaluation: AutogradEvaluation, D: Array) -> None:
+        self.evaluation, self.D = evaluation, D
+
+    def value(self, mu: float) -> float:
+        return self.step(mu).value
+
+    def derivatives(self, mu: float) -> tuple[float, float]:
+        moved = self.step(mu)
+        return inner(moved.factor_gradient(), self.D), inner(moved.hessian_vector(self.D), self.D)
+
+    def minimize(self, upper: float = math.inf) -> float:
+        return minimize_smooth(self.derivatives, upper)
+
+    def step(self, mu: float) -> AutogradEvaluation:
+        return AutogradEvaluation(self.evaluation.problem, self.evaluation.factor + mu * self.D)
+
+
+class AutogradPlane(PlaneModel):
+    """F over alpha M + beta v vᵀ by direct evaluation."""
+
+    def __init__(self, evaluation: AutogradEvaluation, v: Array) -> None:
+        self.evaluation, self.v = evaluation, v
+        self.atom = v @ v.T
+
+    def value(self, alpha: float, beta: float) -> float:
+        return self.evaluation.problem.evaluate(alpha * self.evaluation.dense + beta * self.atom)
+
+    def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
+        problem, M, N = self.evaluation.problem, self.evaluation.dense, self.atom
+        at = alpha * M + beta * N
+        S = problem.dense_gradient(at)
+        HM, HN = problem.dense_hessian(at, M), problem.dense_hessian(at, N)
+        g = np.array([inner(S, M), inner(S, N)])
+        return g, np.array([[inner(HM, M), inner(HM, N)], [inner(HN, M), inner(HN, N)]])
+
+    def minimize(
+        self, alpha: tuple[float, float] = (0.0, np.inf), beta: tuple[float, float] = (0.0, np.inf)
+    ) -> tuple[float, float]:
+        return minimize_plane(self, (alpha[0], beta[0]), (alpha[1], beta[1]))
+
+    def step(self, alpha: float, beta: float) -> AutogradEvaluation:
+        grown = append_columns(math.sqrt(alpha) * self.evaluation.factor, math.sqrt(beta) * self.v)
+        return AutogradEvaluation(self.evaluation.problem, grown)

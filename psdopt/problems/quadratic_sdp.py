@@ -1,0 +1,175 @@
+"""Quadratic semidefinite program: tr((A M)²) + tr(B M²) + 2 tr(C M) over M ⪰ 0."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from psdopt.capability import Ability
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.operators import symmetric_map
+from psdopt.linalg.tolerances import EPS
+from psdopt.matrix import LowRankPSD
+from psdopt.problems.term_sum import TermSum
+from psdopt.terms.base import Term
+from psdopt.terms.forms import Form, IdentityForm, MatrixForm, SumForm
+from psdopt.terms.quadratic import LinearTerm, ProductTerm
+
+#: PSD of a dense or sparse A, B is checked by an eigensolve up to this order.
+CHECKED_ORDER = 1000
+#: A closed form is offered up to this order: it needs O(n²) memory and O(n³) flops.
+CLOSED_FORM_ORDER = 3000
+
+Operand = Any  # ndarray, sparse array, LinearOperator, Form, sequence of Forms, scalar (times I) or None
+
+
+class QuadraticSDP(TermSum):
+    """F(M) = tr((A M)²) + tr(B M²) + 2 tr(C M) + constant, convex for A, B ⪰ 0 (Yuan et al., eq. 1).
+
+    Gradient S = 2 A M A + B M + M B + 2 C. One step along a factor direction D (n, r) applies each
+    of A, B, C once to D and nothing else.
+
+    Parameters
+    ----------
+    A, B, C : each an ndarray or SciPy sparse array (n, n), a ``LinearOperator``, a scalar (times the
+        identity), None (absent), a :class:`~psdopt.terms.forms.Form`, or a list of forms (their sum).
+        All symmetric; A and B positive semidefinite. That is checked for arrays up to order 1000 and
+        for scalars; beyond, it is the caller's word: an indefinite A or B makes F nonconvex, and the
+        status ``optimal`` meaningless.
+    n : order of M; needed only when no argument shows it.
+    constant : added to F.
+
+    Raises
+    ------
+    InvalidInputError for wrong shapes, NaN, asymmetry, A or B not PSD, or nothing given.
+    """
+
+    def __init__(
+        self, A: Operand = None, B: Operand = None, C: Operand = None, *, n: int | None = None, constant: float = 0.0
+    ) -> None:
+        n = _common_order({"A": A, "B": B, "C": C}, n)
+        self.A = _as_form(A, "A", n)
+        self.B = _as_form(B, "B", n)
+        self.C = _as_form(C, "C", n)
+        for name, form in (("A", self.A), ("B", self.B)):
+            _check_psd(form, name)
+        identity = IdentityForm(n)
+        terms: list[Term] = []
+        if self.A is not None:
+            terms.append(ProductTerm(self.A, self.A))
+        if self.B is not None:
+            terms.append(ProductTerm(self.B, identity))
+        if self.C is not None:
+            terms.append(LinearTerm(self.C, 2.0))
+        super().__init__(terms, constant)
+        if isinstance(self.B, IdentityForm):
+            self.lower_curvature = 2.0 * self.B.scale
+        if self._closed_form_kind() is not None:
+            self.abilities |= {Ability.CLOSED_FORM}
+
+    def _closed_form_kind(self) -> str | None:
+        if self.n > CLOSED_FORM_ORDER or self.C is None:
+            return None
+        if self.A is None and isinstance(self.B, IdentityForm) and self.B.scale > 0:
+            return "projection"
+        if self.A is not None and (self.B is None or (isinstance(self.B, IdentityForm) and self.B.scale > 0)):
+            return "congruence" if self.B is None else "diagonal"
+        return None
+
+    def solve_in_closed_form(self, rank: int | None = None) -> LowRankPSD | None:
+        """Global minimiser (of rank at most `rank`) from eigendecompositions, or None where there is none.
+
+        - A = 0, B = b I: M = [(−C)₊]_rank / b.
+        - B = 0, A ≻ 0: M = A^-½ [(−A^-½ C A^-½)₊]_rank A^-½.
+        - B = b I, A = V diag(a) Vᵀ, no rank limit: M = V [−(VᵀCV)_ij / (a_i a_j + b)] Vᵀ, the
+          unconstrained minimiser; it is the answer only if it is PSD, else None is returned.
+
+        O(n²) memory, O(n³) flops.
+        """
+        kind = self._closed_form_kind()
+        if kind is None or self.C is None:
+            return None
+        C = self.C.to_dense()
+        if kind == "projection":
+            assert isinstance(self.B, IdentityForm)
+            return LowRankPSD.from_dense(-C / self.B.scale, rank)
+        assert self.A is not None
+        a, V = np.linalg.eigh(self.A.to_dense())
+        CV = V.T @ C @ V
+        if kind == "congruence":
+            if a[0] <= len(a) * EPS * a[-1]:
+                return None
+            inverse_root = 1.0 / np.sqrt(a)
+            inside = LowRankPSD.from_dense(-CV * np.outer(inverse_root, inverse_root), rank)
+            return LowRankPSD(V @ (inverse_root[:, None] * inside.factor))
+        if rank is not None and rank < self.n:
+            return None
+        assert isinstance(self.B, IdentityForm)
+        values, vectors = np.linalg.eigh(-CV / (np.outer(a, a) + self.B.scale))
+        if values[0] < -64 * len(a) * EPS * values[-1]:
+            return None
+        return LowRankPSD(V @ (vectors * np.sqrt(np.maximum(values, 0.0))))
+
+
+def _common_order(operands: dict[str, Operand], n: int | None) -> int:
+    if n is not None and (not isinstance(n, (int, np.integer)) or n < 1):
+        raise InvalidInputError(f"n must be an integer of at least 1; found {n!r}")
+    if all(value is None for value in operands.values()):
+        raise InvalidInputError("A, B and C are all None; give at least one")
+    orders = {name: order for name, value in operands.items() if (order := _order(value)) is not None}
+    if n is not None:
+        orders["n"] = int(n)
+    if not orders:
+        raise InvalidInputError("n is needed when A, B and C are scalars or None")
+    if len(set(orders.values())) > 1:
+        found = ", ".join(f"{name}: {order}" for name, order in orders.items())
+        raise InvalidInputError(f"A, B and C must share one order n; found {found}")
+    return next(iter(orders.values()))
+
+
+def _order(value: Operand) -> int | None:
+    if value is None or isinstance(value, Real):
+        return None
+    if isinstance(value, Form):
+        return value.n
+    if _is_forms(value):
+        return value[0].n
+    shape = getattr(value, "shape", None)
+    return int(shape[0]) if shape else len(value)
+
+
+def _is_forms(value: Operand) -> bool:
+    return isinstance(value, Sequence) and len(value) > 0 and all(isinstance(part, Form) for part in value)
+
+
+def _as_form(value: Operand, name: str, n: int) -> Form | None:
+    if value is None:
+        return None
+    if isinstance(value, Form):
+        return value
+    if isinstance(value, Real):
+        if not math.isfinite(value):
+            raise InvalidInputError(f"{name} must be finite; found {value}")
+        return IdentityForm(n, float(value)) if value != 0.0 else None
+    if _is_forms(value):
+        return SumForm(value)
+    return MatrixForm(symmetric_map(value, name, n))
+
+
+def _check_psd(form: Form | None, name: str) -> None:
+    if form is None or form.psd:
+        return
+    if form.psd is False and isinstance(form, IdentityForm):
+        raise InvalidInputError(f"{name} must be positive semidefinite; found the scalar {form.scale:g} < 0")
+    if isinstance(form, MatrixForm) and form.A.is_matrix and form.n <= CHECKED_ORDER:
+        values = np.linalg.eigvalsh(form.A.to_dense()) * form.scale
+        allowed = 64 * form.n * EPS * max(abs(values[0]), abs(values[-1]))
+        if values[0] < -allowed:
+            raise InvalidInputError(
+                f"{name} must be positive semidefinite; found smallest eigenvalue {values[0]:.3g} "
+                f"against the largest {values[-1]:.3g}"
+            )

@@ -1,0 +1,156 @@
+"""What a run returns: matrix, status, certificate, history, counts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from psdopt.linalg.arrays import Array
+from psdopt.matrix import LowRankPSD
+
+if TYPE_CHECKING:
+    from psdopt.certificate import Certificate
+    from psdopt.method import State
+
+
+class Status(Enum):
+    """How a run ended. The value is the message."""
+
+    OPTIMAL = "optimal: the certificate proves a global optimum to the asked tolerance"
+    STATIONARY = "stationary: a first-order point of the rank-limited problem, not a certified global optimum"
+    ITERATION_LIMIT = "iteration limit reached before convergence"
+    TIME_LIMIT = "time limit reached before convergence"
+    NO_PROGRESS = "no progress: the value no longer decreases at working precision"
+    STOPPED = "stopped by the caller's criterion or callback"
+    UNBOUNDED = "unbounded: the objective decreases without bound"
+    NON_FINITE = "non-finite: the problem returned NaN or infinity; the last finite point is kept"
+    INTERRUPTED = "interrupted by the user; the best point so far is kept"
+
+    @property
+    def label(self) -> str:
+        """One word: optimal, stationary, iteration_limit, ..."""
+        return self.name.lower()
+
+
+@dataclass
+class History:
+    """One record per iteration, the start included: value, gradient norm, step, seconds, counts."""
+
+    records: list[dict[str, float]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __iter__(self) -> Iterator[dict[str, float]]:
+        return iter(self.records)
+
+    def __getitem__(self, column: str) -> Array:
+        """A column as an array; nan where a record lacks it."""
+        return np.array([record.get(column, np.nan) for record in self.records], dtype=float)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all columns, in order of appearance."""
+        return list(dict.fromkeys(key for record in self.records for key in record))
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame; MissingDependencyError without pandas."""
+        try:
+            import pandas
+        except ImportError as error:
+            from psdopt.errors import MissingDependencyError
+
+            raise MissingDependencyError("History.to_frame needs pandas: pip install pandas") from error
+        return pandas.DataFrame(self.records)
+
+
+@dataclass
+class Result:
+    """Answer of :func:`psdopt.solve`.
+
+    Attributes
+    ----------
+    matrix : the best M found, factored. point : the same as a point of the geometry.
+    value : F(M), from recomputed images. status, message : how the run ended, and in words.
+    certificate : residuals of the optimality conditions at `matrix`; None only after non-finite starts.
+    iterations, seconds, history, counts : what it took. counts come from counting wrappers only.
+    problem, geometry, method : names of what was used; `chosen` says which of them solve() chose.
+    state : the method's last state, from which a run can go on.
+    """
+
+    matrix: LowRankPSD
+    point: Any
+    value: float
+    status: Status
+    message: str
+    certificate: Certificate | None
+    iterations: int
+    seconds: float
+    history: History
+    counts: Mapping[str, int]
+    problem: str
+    geometry: str
+    method: str
+    chosen: tuple[str, ...] = ()
+    state: State | None = None
+
+    @property
+    def optimal(self) -> bool:
+        """A certified global optimum."""
+        return self.status is Status.OPTIMAL
+
+    @property
+    def converged(self) -> bool:
+        """Optimal, or stationary at the rank that was asked for."""
+        return self.status in (Status.OPTIMAL, Status.STATIONARY)
+
+    @property
+    def rank(self) -> int:
+        """Numerical rank of the answer."""
+        return self.matrix.rank
+
+    def plot(self, axes: Any = None) -> Any:
+        """Value and certificate against iterations; returns the matplotlib axes."""
+        from psdopt.plotting import plot_convergence
+
+        return plot_convergence(self, axes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain numbers and strings, for a file."""
+        return {
+            "status": self.status.label,
+            "message": self.message,
+            "value": self.value,
+            "rank": self.rank,
+            "n": self.matrix.n,
+            "iterations": self.iterations,
+            "seconds": self.seconds,
+            "problem": self.problem,
+            "geometry": self.geometry,
+            "method": self.method,
+            "chosen": list(self.chosen),
+            "counts": dict(self.counts),
+            "certificate": None if self.certificate is None else self.certificate.as_dict(),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write factor, numbers and history to one .npz, completely or not at all."""
+        from psdopt.files import atomic_write
+
+        arrays = {f"history_{name}": self.history[name] for name in self.history.columns}
+        summary = np.array(json.dumps(self.as_dict()))
+        with atomic_write(Path(path)) as handle:
+            np.savez_compressed(handle, factor=self.matrix.factor, summary=summary, **arrays)
+
+    def __repr__(self) -> str:
+        relative = f"{self.certificate.relative:.2g}" if self.certificate is not None else "none"
+        return (
+            f"Result({self.status.label}, value={self.value:.10g}, rank={self.rank}, "
+            f"certificate={relative}, iterations={self.iterations}, seconds={self.seconds:.3g})"
+        )

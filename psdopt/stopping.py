@@ -1,0 +1,163 @@
+"""Stopping criteria: small pure objects, combined with ``|`` (any) and ``&`` (all)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from psdopt.errors import InvalidInputError
+from psdopt.result import Status
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a criterion may look at. Times in seconds; `stationarity` relative (see Certificate)."""
+
+    iteration: int
+    seconds: float
+    value: float
+    stationarity: float
+    step: float
+    values: Sequence[float]  # of all iterations so far, the newest last
+
+
+class Stopping(ABC):
+    """Pure: progress in, verdict out. One object may serve any number of runs.
+
+    `converges` says whether being met is meant as convergence; the driver still asks the certificate.
+    `status` is what the run is called if it is not.
+    """
+
+    converges: ClassVar[bool] = False
+    status: ClassVar[Status] = Status.STOPPED
+
+    @abstractmethod
+    def met(self, progress: Progress) -> Stopping | None:
+        """The elementary criterion that is met, or None."""
+
+    @abstractmethod
+    def reason(self) -> str:
+        """What being met means, in words."""
+
+    def __or__(self, other: Stopping) -> Stopping:
+        return AnyOf((self, other))
+
+    def __and__(self, other: Stopping) -> Stopping:
+        return AllOf((self, other))
+
+
+@dataclass(frozen=True)
+class MaxIterations(Stopping):
+    """Stop after `limit` iterations."""
+
+    limit: int
+    status: ClassVar[Status] = Status.ITERATION_LIMIT
+
+    def __post_init__(self) -> None:
+        if self.limit < 0:
+            raise InvalidInputError(f"limit must be at least 0; found {self.limit}")
+
+    def met(self, progress: Progress) -> Stopping | None:
+        return self if progress.iteration >= self.limit else None
+
+    def reason(self) -> str:
+        return f"the limit of {self.limit} iterations was reached"
+
+
+@dataclass(frozen=True)
+class MaxTime(Stopping):
+    """Stop after `seconds` of wall-clock time, looked at between iterations."""
+
+    seconds: float
+    status: ClassVar[Status] = Status.TIME_LIMIT
+
+    def __post_init__(self) -> None:
+        if not self.seconds >= 0:
+            raise InvalidInputError(f"seconds must be at least 0; found {self.seconds}")
+
+    def met(self, progress: Progress) -> Stopping | None:
+        return self if progress.seconds >= self.seconds else None
+
+    def reason(self) -> str:
+        return f"the time limit of {self.seconds:g} s was reached"
+
+
+@dataclass(frozen=True)
+class SmallStationarity(Stopping):
+    """|S Y| |Y| <= tol · (F(0) − F(M)): relative, so it does not depend on the scale of F or M."""
+
+    tol: float
+    converges: ClassVar[bool] = True
+
+    def met(self, progress: Progress) -> Stopping | None:
+        return self if progress.stationarity <= self.tol else None
+
+    def reason(self) -> str:
+        return f"relative stationarity is at most {self.tol:g}"
+
+
+@dataclass(frozen=True)
+class SmallDecrease(Stopping):
+    """(F_{t−window} − F_t) <= tol · (|F_t| + 1): the paper's rule (algorithm 1, line 5) with the sign mended."""
+
+    tol: float
+    window: int = 1
+
+    def met(self, progress: Progress) -> Stopping | None:
+        values = progress.values
+        if len(values) <= self.window:
+            return None
+        change = abs(values[-1 - self.window] - values[-1])
+        return self if change <= self.tol * (abs(values[-1]) + 1.0) else None
+
+    def reason(self) -> str:
+        return f"the value changed by at most {self.tol:g} (relative) over {self.window} iteration(s)"
+
+
+@dataclass(frozen=True)
+class ValueBelow(Stopping):
+    """F <= target."""
+
+    target: float
+
+    def met(self, progress: Progress) -> Stopping | None:
+        return self if progress.value <= self.target else None
+
+    def reason(self) -> str:
+        return f"the value fell to {self.target:g} or below"
+
+
+@dataclass(frozen=True)
+class AnyOf(Stopping):
+    """Met when one part is."""
+
+    parts: tuple[Stopping, ...]
+
+    @property
+    def converges(self) -> bool:  # type: ignore[override]
+        return all(part.converges for part in self.parts)
+
+    def met(self, progress: Progress) -> Stopping | None:
+        return next((found for part in self.parts if (found := part.met(progress)) is not None), None)
+
+    def reason(self) -> str:
+        return " or ".join(part.reason() for part in self.parts)
+
+
+@dataclass(frozen=True)
+class AllOf(Stopping):
+    """Met when every part is."""
+
+    parts: tuple[Stopping, ...]
+
+    @property
+    def converges(self) -> bool:  # type: ignore[override]
+        return any(part.converges for part in self.parts)
+
+    def met(self, progress: Progress) -> Stopping | None:
+        return self if all(part.met(progress) is not None for part in self.parts) else None
+
+    def reason(self) -> str:
+        return " and ".join(part.reason() for part in self.parts)

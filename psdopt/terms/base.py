@@ -1,0 +1,80 @@
+"""What a term of an objective offers: F(M) = Σ_k f_k(M), each f_k computed from images of a factor."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any
+
+from psdopt.images import Images
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.operators import LinearMap
+from psdopt.terms.models import Curve, Surface
+
+#: Σ Aᵀ G over pairs (A, G); A = None stands for the identity. Adjoints of the same map are summed
+#: before it is applied, so that terms sharing data share the product.
+Forces = list[tuple[LinearMap | None, Array]]
+
+
+class Term(ABC):
+    """A function f(M) of M = U Uᵀ, written in terms of the images of U.
+
+    Features are quantities quadratic in U (a vector of measurements ⟨A_t, U Uᵀ⟩, a small matrix
+    UᵀAU): along U + mu D they are known quadratics in mu, so they are stepped like the images.
+
+    Attributes: `n` order of M; `maps` the linear maps whose images are needed; `degree` of f as a
+    polynomial in M (1, 2) or None; `convex` whether f is convex on symmetric matrices;
+    `has_hessian` whether :meth:`hessian` is there.
+    """
+
+    n: int
+    maps: tuple[LinearMap, ...] = ()
+    degree: int | None = None
+    convex: bool = True
+    has_hessian: bool = True
+
+    @abstractmethod
+    def features(self, U: Images) -> Any:
+        """Whatever :meth:`value` needs, computed from the images of U."""
+
+    @abstractmethod
+    def value(self, features: Any) -> float:
+        """f(M)."""
+
+    @abstractmethod
+    def gradient(self, U: Images, features: Any, V: Images) -> Forces:
+        """∇f(M) V, with ∇f(M) symmetric (n, n) and V a block of columns given by its images."""
+
+    @abstractmethod
+    def along(self, U: Images, features: Any, D: Images) -> Curve:
+        """mu ↦ f((U + mu D)(U + mu D)ᵀ)."""
+
+    @abstractmethod
+    def along_atom(self, U: Images, features: Any, v: Images) -> Surface:
+        """(alpha, beta) ↦ f(alpha M + beta v vᵀ), for one column v."""
+
+    def hessian(self, U: Images, features: Any, D: Images, V: Images) -> Forces:
+        """∇²f(M)[U Dᵀ + D Uᵀ] V; only if `has_hessian`."""
+        raise TypeError(f"{type(self).__name__} has no Hessian")
+
+
+def distinct_maps(terms: Iterable[Term]) -> tuple[LinearMap, ...]:
+    """The maps of all `terms`, each object once, in order of appearance."""
+    return tuple(dict.fromkeys(m for term in terms for m in term.maps))
+
+
+def combine(forces: Forces, shape: tuple[int, int]) -> Array:
+    """Σ Aᵀ G: one adjoint per distinct map, whatever the number of terms that use it."""
+    sums: dict[LinearMap | None, Array] = {}
+    for linear_map, G in forces:
+        sums[linear_map] = sums[linear_map] + G if linear_map in sums else G
+    total = sums.pop(None, None)
+    for linear_map, G in sums.items():
+        assert linear_map is not None
+        image = linear_map.adjoint(G)
+        total = image if total is None else total + image
+    if total is None:
+        import numpy as np
+
+        return np.zeros(shape)
+    return total

@@ -1,0 +1,151 @@
+"""Symmetric forms A (n, n) that are never formed: a matrix, a multiple of I, a Gram product, a sum."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from psdopt.errors import InvalidInputError
+from psdopt.images import Images
+from psdopt.linalg.arrays import Array, inner
+from psdopt.linalg.operators import LinearMap
+from psdopt.terms.base import Forces
+
+
+class Form(ABC):
+    """A symmetric A (n, n), used through UᵀAV and A V T only.
+
+    `maps` are the linear maps whose images it needs; `psd` is True when A ⪰ 0 is known by
+    construction, None when it is not known.
+    """
+
+    n: int
+    maps: tuple[LinearMap, ...] = ()
+    psd: bool | None = None
+
+    @abstractmethod
+    def gram(self, U: Images, V: Images) -> Array:
+        """UᵀAV, shape (r_U, r_V). Cost O(p r_U r_V), no application."""
+
+    @abstractmethod
+    def trace(self, U: Images, V: Images) -> float:
+        """tr(UᵀAV) for U, V of one shape. Cost O(p r): the Gram matrix is not formed."""
+
+    @abstractmethod
+    def force(self, V: Images, T: Array | float = 1.0) -> Forces:
+        """A V T as forces; T is a small matrix or a scalar."""
+
+    @abstractmethod
+    def to_dense(self) -> Array:
+        """The (n, n) array, for closed forms and tests on moderate n."""
+
+
+def times(Z: Array, T: Array | float) -> Array:
+    """Z T for a matrix or scalar T."""
+    return Z @ T if isinstance(T, np.ndarray) else Z if T == 1.0 else T * Z
+
+
+class IdentityForm(Form):
+    """scale · I."""
+
+    def __init__(self, n: int, scale: float = 1.0) -> None:
+        self.n, self.scale, self.psd = n, float(scale), scale >= 0.0
+
+    def gram(self, U: Images, V: Images) -> Array:
+        return self.scale * (U.factor.T @ V.factor)
+
+    def trace(self, U: Images, V: Images) -> float:
+        return self.scale * inner(U.factor, V.factor)
+
+    def force(self, V: Images, T: Array | float = 1.0) -> Forces:
+        return [(None, times(V.factor, T * self.scale))]
+
+    def to_dense(self) -> Array:
+        return self.scale * np.eye(self.n)
+
+
+class MatrixForm(Form):
+    """scale · A for a symmetric :class:`LinearMap` A: one application of A per block."""
+
+    def __init__(self, A: LinearMap, scale: float = 1.0, psd: bool | None = None) -> None:
+        self.A, self.n, self.maps, self.scale, self.psd = A, A.shape[0], (A,), float(scale), psd
+
+    def gram(self, U: Images, V: Images) -> Array:
+        return self.scale * (U.factor.T @ V.of(self.A))
+
+    def trace(self, U: Images, V: Images) -> float:
+        return self.scale * inner(U.factor, V.of(self.A))
+
+    def force(self, V: Images, T: Array | float = 1.0) -> Forces:
+        return [(None, times(V.of(self.A), T * self.scale))]
+
+    def to_dense(self) -> Array:
+        dense = self.A.to_dense()
+        return self.scale * 0.5 * (dense + dense.T)
+
+
+class GramForm(Form):
+    """scale · XᵀX, or scale · XᵀL LᵀX with L (m, c), for X (m, n): XᵀX is never formed.
+
+    Forms that share the :class:`LinearMap` X share its products: one X D and one Xᵀ G per step
+    for all of them together.
+    """
+
+    def __init__(self, X: LinearMap, scale: float = 1.0, inner: Array | None = None) -> None:
+        if inner is not None and inner.shape[0] != X.shape[0]:
+            raise InvalidInputError(f"inner must have {X.shape[0]} rows like {X.name}; found shape {inner.shape}")
+        self.X, self.n, self.maps = X, X.shape[1], (X,)
+        self.scale, self.inner, self.psd = float(scale), inner, scale >= 0.0
+
+    def gram(self, U: Images, V: Images) -> Array:
+        XU, XV = U.of(self.X), V.of(self.X)
+        if self.inner is None:
+            return self.scale * (XU.T @ XV)
+        return self.scale * ((self.inner.T @ XU).T @ (self.inner.T @ XV))
+
+    def trace(self, U: Images, V: Images) -> float:
+        XU, XV = U.of(self.X), V.of(self.X)
+        if self.inner is not None:
+            XU, XV = self.inner.T @ XU, self.inner.T @ XV
+        return self.scale * inner(XU, XV)
+
+    def force(self, V: Images, T: Array | float = 1.0) -> Forces:
+        XV = V.of(self.X)
+        if self.inner is None:
+            return [(self.X, times(XV, T * self.scale))]
+        return [(self.X, self.inner @ times(self.inner.T @ XV, T * self.scale))]
+
+    def to_dense(self) -> Array:
+        X = self.X.to_dense()
+        if self.inner is not None:
+            X = self.inner.T @ X
+        return self.scale * (X.T @ X)
+
+
+class SumForm(Form):
+    """A_1 + A_2 + ..."""
+
+    def __init__(self, parts: Sequence[Form]) -> None:
+        if not parts:
+            raise InvalidInputError("a sum of forms needs at least one part; found none")
+        self.parts = tuple(parts)
+        self.n = parts[0].n
+        self.maps = tuple(dict.fromkeys(m for part in parts for m in part.maps))
+        self.psd = True if all(part.psd for part in parts) else None
+
+    def gram(self, U: Images, V: Images) -> Array:
+        total = self.parts[0].gram(U, V)
+        for part in self.parts[1:]:
+            total = total + part.gram(U, V)
+        return total
+
+    def trace(self, U: Images, V: Images) -> float:
+        return sum(part.trace(U, V) for part in self.parts)
+
+    def force(self, V: Images, T: Array | float = 1.0) -> Forces:
+        return [force for part in self.parts for force in part.force(V, T)]
+
+    def to_dense(self) -> Array:
+        return np.sum([part.to_dense() for part in self.parts], axis=0)

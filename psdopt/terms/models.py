@@ -1,0 +1,95 @@
+"""Restrictions of one term: a curve in mu and a surface in (alpha, beta)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from psdopt.linalg.arrays import Array
+
+
+class Curve(ABC):
+    """mu ↦ f(Y + mu D) of one term. `coefficients` (5,), constant first, or None if no polynomial."""
+
+    coefficients: Array | None = None
+
+    @abstractmethod
+    def value(self, mu: float) -> float: ...
+
+    @abstractmethod
+    def derivatives(self, mu: float) -> tuple[float, float]:
+        """First and second derivative in mu (a generalised one at a kink of the first)."""
+
+    def features_at(self, mu: float) -> Any:
+        """Features at Y + mu D if they are cheap here, else None."""
+        return None
+
+
+class PolynomialCurve(Curve):
+    """A polynomial of degree at most four."""
+
+    def __init__(self, coefficients: Array, features_at: Callable[[float], Any] | None = None) -> None:
+        self.coefficients = np.zeros(5)
+        self.coefficients[: len(coefficients)] = coefficients
+        self._features_at = features_at
+
+    def value(self, mu: float) -> float:
+        c = self.coefficients
+        assert c is not None
+        return float(c[0] + mu * (c[1] + mu * (c[2] + mu * (c[3] + mu * c[4]))))
+
+    def derivatives(self, mu: float) -> tuple[float, float]:
+        c = self.coefficients
+        assert c is not None
+        first = c[1] + mu * (2 * c[2] + mu * (3 * c[3] + mu * 4 * c[4]))
+        return float(first), float(2 * c[2] + mu * (6 * c[3] + mu * 12 * c[4]))
+
+    def features_at(self, mu: float) -> Any:
+        return None if self._features_at is None else self._features_at(mu)
+
+
+class Surface(ABC):
+    """(alpha, beta) ↦ f(alpha M + beta v vᵀ) of one term.
+
+    `quadratic` is (c, g, H) with f = c + gᵀx + xᵀHx/2, x = (alpha, beta), or None.
+    """
+
+    quadratic: tuple[float, Array, Array] | None = None
+
+    @abstractmethod
+    def value(self, alpha: float, beta: float) -> float: ...
+
+    @abstractmethod
+    def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
+        """Gradient (2,) and (generalised) Hessian (2, 2)."""
+
+    def features_at(self, alpha: float, beta: float) -> Any:
+        """Features at alpha M + beta v vᵀ if they are cheap here, else None."""
+        return None
+
+
+class QuadraticSurface(Surface):
+    """c + gᵀx + xᵀHx/2."""
+
+    def __init__(
+        self, c: float, g: Array, H: Array, features_at: Callable[[float, float], Any] | None = None
+    ) -> None:
+        self.quadratic = (float(c), np.asarray(g, dtype=float), np.asarray(H, dtype=float))
+        self._features_at = features_at
+
+    def value(self, alpha: float, beta: float) -> float:
+        assert self.quadratic is not None
+        c, g, H = self.quadratic
+        x = np.array([alpha, beta])
+        return float(c + g @ x + 0.5 * x @ H @ x)
+
+    def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
+        assert self.quadratic is not None
+        _, g, H = self.quadratic
+        return g + H @ np.array([alpha, beta]), H
+
+    def features_at(self, alpha: float, beta: float) -> Any:
+        return None if self._features_at is None else self._features_at(alpha, beta)
