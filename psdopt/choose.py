@@ -43,8 +43,12 @@ def choose(
 
 
 def first_rank(n: int) -> int:
-    """Rank at which a run without a rank limit begins: about √n, between 10 and 40."""
-    return min(n, max(10, min(40, math.isqrt(n))))
+    """Rank at which a run without a rank limit begins: n itself up to 128, else max(40, √n).
+
+    Columns too many cost little and never mislead (a rank-deficient second-order point is a global
+    optimum); columns too few cost a round of escape each time.
+    """
+    return n if n <= 128 else max(40, math.isqrt(n))
 
 
 def starting_point(geometry: Geometry, problem: Problem, start: Any, rng: np.random.Generator) -> Any:

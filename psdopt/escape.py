@@ -19,8 +19,8 @@ def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 
     """Y with new columns along eigenvectors of negative eigenvalues of S, or None if there is no room or use.
 
     At a stationary Y the factor gradient of a zero column is zero, yet F decreases to second order along
-    an eigenvector v of S with vᵀSv < 0. Up to half as many columns as there are now are added at once,
-    weighted by the square roots of −λ, at the exact minimiser along that ray. `smallest` is λ_min(S) < 0 as
+    an eigenvector v of S with vᵀSv < 0. Up to half as many columns as there are now are added at once, each
+    with the weight beta that is best for it alone, together at the exact minimiser along that ray. `smallest` is λ_min(S) < 0 as
     the certificate saw it; the eigenvectors need a tenth of it in accuracy, no more.
     """
     compact = _without_negligible_columns(evaluation)
@@ -33,7 +33,7 @@ def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 
     negative = pair.values < 0.0
     if not np.any(negative):
         return None
-    directions: Array = pair.vectors[:, negative] * np.sqrt(-pair.values[negative])
+    directions: Array = pair.vectors[:, negative] * np.sqrt(_own_weights(evaluation, pair.vectors[:, negative]))
     k = directions.shape[1]
     padded = compact.append(np.zeros((Y.shape[0], k)))
     line = padded.along(np.concatenate([np.zeros_like(Y), directions], axis=1))
@@ -41,6 +41,13 @@ def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 
     if not 0.0 < mu < math.inf:
         return None
     return line.step(mu)
+
+
+def _own_weights(evaluation: Evaluation, vectors: Array) -> Array:
+    """Best beta >= 0 of M + beta v vᵀ for each column v: curvatures differ by orders of magnitude."""
+    weights = [evaluation.along_atom(v).minimize(alpha=(1.0, 1.0))[1] for v in vectors.T]
+    finite = np.where(np.isfinite(weights), weights, 1.0)
+    return np.maximum(finite, np.finfo(float).tiny)
 
 
 def _without_negligible_columns(evaluation: Evaluation) -> Evaluation:

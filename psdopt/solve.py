@@ -30,7 +30,7 @@ from psdopt.stopping import MaxIterations, MaxTime, Progress, Stopping
 DEFAULT_ITERATIONS = 20_000
 #: With room for more columns, a stationary point is looked at this early: ranks below the last one
 #: need no accuracy.
-COARSE = 1e-3
+COARSE = 1e-5
 #: While the certificate fails although the rank does not bind, stationarity is tightened to tol · this.
 FINEST = 1e-3
 #: Consecutive steps without a decrease above rounding that count as no progress.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,16 @@ def incidence(i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> sp.csr_array:
     indices[0::2], indices[1::2] = i, j
     data = np.tile([1.0, -1.0], p)
     return sp.csr_array((data, indices, np.arange(0, 2 * p + 1, 2)), shape=(p, n))
+
+
+def symmetric_pattern(i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> Callable[[Array], sp.csr_array]:
+    """w (p,) ↦ Σ_t w_t (e_i e_jᵀ + e_j e_iᵀ) as a sparse (n, n) array; the sorting is done once, here."""
+    p = len(i)
+    rows, columns = np.concatenate([i, j]), np.concatenate([j, i])
+    order = np.argsort(rows, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
+    source, indices = order % p, columns[order]
+    return lambda w: sp.csr_array((w[source], indices, starts), shape=(n, n))
 
 
 def is_finite(value: Any) -> bool:

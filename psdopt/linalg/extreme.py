@@ -59,7 +59,7 @@ def smallest_eigenpair(
 
     S is anything with `.shape == (n, n)` and `S @ X` for X of shape (n, k): ndarray, sparse array, LinearOperator.
 
-    **The bound.** With `values = diag(V'SV)`, `residual = |S v - value v|_2` some eigenvalue lies in `value +- residual`;
+    **The bound.** With `residual = |S v - value v|_2` some eigenvalue of S lies within `value +- residual`;
     nothing says that it is the smallest one. `lower_bound`, called g here, is of three kinds:
 
     - *dense*: `value - rounding`, LAPACK's backward error; `failure_probability` of the result is 0.
@@ -67,28 +67,28 @@ def smallest_eigenpair(
       `S Q = Q T + Q+ B E'` the recurrence of one cycle (E picks its last block, F its first). Then
       `e'Q (lambda - T) = e'Q+ B E'` gives `R'e = Z'b`, `|b| <= 1`, with Z(lambda) the product over the cycles of
       `B E'(lambda - T)^-1 F`, so that `lambda < g` needs `|R'e| <= max_{l < g} |Z(l)|_2`; but `|R'e|^2` is
-      Beta(p/2, (n-p)/2) distributed for p random columns. g is the largest value of a geometric grid whose maximum (over
-      that grid) stays below the `failure_probability` quantile: for an S chosen without knowledge of `seed`,
+      Beta(p/2, (n-p)/2) distributed for p random columns. g is the largest value of a geometric grid whose maximum
+      (over that grid) stays below the `failure_probability` quantile: for an S chosen without knowledge of `seed`,
       `lambda_min < lower_bound` has at most this probability, at whatever step the run stops. Source: van Dorsselaer,
       Hochstenbach, van der Vorst, SIAM J. Matrix Anal. Appl. 22 (2000), here for blocks and restarts. The a priori
-      counterpart, Kuczynski and Wozniakowski, same journal 13 (1992): after k single-vector steps `Prob[theta - lambda_min >
-      eps (lambda_max - lambda_min)] <= 1.648 sqrt(n) exp(-sqrt(eps) (2k - 1))`, holds for every spectrum and is weaker.
+      counterpart, Kuczynski and Wozniakowski, same journal 13 (1992): after k single-vector steps
+      `Prob[theta - lambda_min > eps (lambda_max - lambda_min)] <= 1.648 sqrt(n) exp(-sqrt(eps) (2k - 1))`, is weaker.
     - *eigsh, lobpcg, trust_start, failure_probability=1*: `value - residual - rounding`, `failure_probability` 1 in the
       result: a bound only if the pair found is the smallest. SciPy's solvers do miss the smallest and report success.
 
     `norm` estimates |S|_2 from below by what the run has seen (exact if dense); `rounding = 4 sqrt(n) eps norm` allows
     for that backward error of the products with S; where they are less accurate, the bound is so too.
 
-    **Stopping.** When every residual, and on the certified lanczos route also `value - lower_bound - rounding`, is at most
+    **Stopping.** When all residuals, and on the certified lanczos route `value - lower_bound - rounding`, are at most
     `max(tol * scale, rounding)`, where `scale="norm"` means the norm above. With `threshold` also as soon as
     `lower_bound >= threshold`. Else near `max_products` columns with `converged=False`, the best pair so far and the
     weaker bound that it supports; never an exception.
 
-    **Options.** `start` (n,) or (n, j): guesses, of which the first `count` are used, beside the random columns that the
+    **Options.** `start` (n,) or (n, j): guesses, the first `count` of them used, beside the random columns that the
     certificate needs. `trust_start=True` uses them alone: an accurate vector then costs two products, with a bound of
     the third kind (for linear minimisation oracles, which need a descent direction). `constraints` (n, c): work in the
     orthogonal complement of its columns (not with eigsh). `preconditioner`: SPD approximation of the inverse of S, for
-    lobpcg, which `auto` then chooses; otherwise `auto` is dense for n <= 500 and lanczos above. Same `seed`, same result.
+    lobpcg, which `auto` then chooses; otherwise `auto` is dense for n <= 500, lanczos above. Same `seed`, same result.
 
     **Cost.** lanczos: `products` columns of S and about 6 n BASIS_SIZE flops for each, memory n (BASIS_SIZE + block).
     dense: n columns, O(n^3). **Raises** ValueError for shapes or options that do not fit, FloatingPointError if S
@@ -103,7 +103,7 @@ def smallest_eigenpair(
         raise ValueError(f"failure_probability must lie in (0, 1], got {failure_probability}")
     guess = np.empty((op.n, 0)) if start is None else np.asarray(start, float).reshape(len(start), -1)[:, :count]
     if guess.shape[0] != op.n or not np.isfinite(guess).all() or (trust_start and not guess.any()):
-        raise ValueError(f"start must be finite, not zero, with {op.n} rows, got shape {np.shape(start)}")
+        raise ValueError(f"start must be finite, not zero, with {op.n} rows, got shape {guess.shape}")
     if backend == "auto":
         small, guided = op.n <= DENSE_LIMIT and not trust_start, preconditioner is not None
         backend = "lobpcg" if guided else "dense" if small else "lanczos"
@@ -149,15 +149,16 @@ class _Counted:
         if len(shape) != 2 or shape[0] != shape[1] or shape[0] < 1:
             raise ValueError(f"S must be square with at least one row, got shape {shape}")
         self.S, self.n, self.products, self.norm = S, int(shape[0]), 0, 0.0
-        C = np.zeros((self.n, 0)) if constraints is None else np.asarray(constraints, float).reshape(len(constraints), -1)
+        C = np.zeros((self.n, 0)) if constraints is None else np.asarray(constraints, float)
+        C = C.reshape(len(C), -1)
         if C.shape[0] != self.n or not np.isfinite(C).all():
-            raise ValueError(f"constraints must be finite with {self.n} rows, got shape {np.shape(constraints)}")
+            raise ValueError(f"constraints must be finite with {self.n} rows, got shape {C.shape}")
         self.C = _orthonormal(C)[0]
         self.dim = self.n - self.C.shape[1]
 
     @property
     def rounding(self) -> float:
-        return 4.0 * self.n**0.5 * EPS * self.norm
+        return float(4.0 * self.n**0.5 * EPS * self.norm)
 
     def project(self, X: Array) -> Array:
         return X if self.C.shape[1] == 0 else X - self.C @ (self.C.T @ X)
@@ -188,12 +189,12 @@ def _dense(op: _Counted, count: int) -> ExtremePair:
 
 
 def _lanczos(
-    op: _Counted, block: Array, width: int, count: int, chance: float, budget: int, done: Callable[[float, float], bool],
-    rng: np.random.Generator,
+    op: _Counted, block: Array, width: int, count: int, chance: float, budget: int,
+    done: Callable[[float, float], bool], rng: np.random.Generator,
 ) -> tuple[Array, float]:  # fmt: skip
     """Thick-restart block Lanczos; the Ritz vectors and the probabilistic bound (rounding not yet subtracted).
 
-    The first `width` columns of `block` are the random ones. An error of at most `residual` and `value - bound` is `done`.
+    The first `width` columns of `block` are the random ones. `done(error, bound)` stops it.
     """
     block = _orthonormal(op.project(block))[0]
     capacity = min(op.dim, max(BASIS_SIZE, 3 * count + 8 * block.shape[1])) + block.shape[1]
@@ -245,7 +246,8 @@ def _probable_bound(chain: list[tuple[Array, Array, Array]], quantile: float, no
     gaps = np.geomspace(max(rounding, 1e-300) / 16, 10 * norm * len(chain) / quantile, GRID_SIZE)
     Z = np.eye(chain[0][2].shape[1])
     for theta, last, first in chain:
-        Z = ((last / (bottom - gaps[:, None] - theta)[:, None, :]) @ first) @ Z
+        distance = gaps[:, None] + np.maximum(theta - bottom, 0.0)  # never rounded to 0
+        Z = ((last / -distance[:, None, :]) @ first) @ Z
     fails = np.flatnonzero(~(np.linalg.norm(Z, 2, axis=(1, 2)) < quantile))
     least = fails[-1] + 1 if fails.size else 0
     return bottom - float(gaps[least]) if least < GRID_SIZE else -np.inf
@@ -258,12 +260,13 @@ def _arpack(  # fmt: skip
         raise ValueError("the eigsh backend takes no constraints and needs count < n; use backend='lanczos'")
     v0 = guess[:, 0] if guess.any() else rng.standard_normal(op.n)
     ncv = min(op.n, max(2 * count + 1, 20))
-    op(v0[:, None])  # for the norm: ARPACK's tolerance is relative to the Ritz value, hence at least as strict as `target`
+    op(v0[:, None])  # for the norm; ARPACK's tolerance is relative to |theta| <= norm: stricter than `target`
     tol, sweeps = target() / max(op.norm, 1e-300), max(1, budget // ncv)
     try:
-        return eigsh(op.operator(), k=count, which="SA", v0=v0, tol=tol, ncv=ncv, maxiter=sweeps)[1]
+        V = eigsh(op.operator(), k=count, which="SA", v0=v0, tol=tol, ncv=ncv, maxiter=sweeps)[1]
+        return np.asarray(V, dtype=float)
     except ArpackNoConvergence as failure:
-        return failure.eigenvectors if failure.eigenvectors.size else v0[:, None]
+        return np.asarray(failure.eigenvectors if failure.eigenvectors.size else v0[:, None], dtype=float)
 
 
 def _lobpcg(  # fmt: skip
@@ -275,11 +278,13 @@ def _lobpcg(  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # its own reports of failure: the residual of the caller decides
         V = lobpcg(op.operator(), X, M=M, Y=Y, tol=target(), largest=False, maxiter=max(1, budget // X.shape[1]))[1]
-    return V[:, :count] if np.isfinite(V).all() else X[:, :count]
+    return np.asarray(V[:, :count] if np.isfinite(V).all() else X[:, :count], dtype=float)
 
 
-def _orthonormal(X: Array, basis: Array | None = None, floor: float = 0.0, most: int | None = None) -> tuple[Array, Array]:
-    """Orthonormal P, at most `most` columns, and B with `X = P B` up to columns of size `floor`; P orthogonal to `basis`."""
+def _orthonormal(  # fmt: skip
+    X: Array, basis: Array | None = None, floor: float = 0.0, most: int | None = None
+) -> tuple[Array, Array]:
+    """P (at most `most` orthonormal columns, orthogonal to `basis`) and B: `X = P B` up to columns of size `floor`."""
     if X.shape[1] == 0:
         return X, np.zeros((0, 0))
     P, R, order = scipy.linalg.qr(X, mode="economic", pivoting=True)
@@ -288,10 +293,11 @@ def _orthonormal(X: Array, basis: Array | None = None, floor: float = 0.0, most:
     rank = rank if most is None else min(rank, most)
     P, B = P[:, :rank], np.empty((rank, X.shape[1]))
     B[:, order] = R[:rank]
-    for _ in range(2 if basis is not None and rank else 0):  # small columns bring components along the basis with them
-        P, R = np.linalg.qr(P - basis @ (basis.T @ P))
-        B = R @ B
-    return P, B
+    if basis is not None and rank:
+        for _ in range(2):  # small columns bring components along the basis with them
+            P, R = np.linalg.qr(P - basis @ (basis.T @ P))
+            B = R @ B
+    return np.asarray(P, dtype=float), np.asarray(B, dtype=float)
 
 
 def _symmetric(X: Array) -> Array:
@@ -302,4 +308,4 @@ def _column_norms(X: Array) -> Array:
     """Euclidean norms of the columns, without overflow or underflow of the squares."""
     top = np.max(np.abs(X), axis=0, initial=0.0)
     safe = np.where(top > 0.0, top, 1.0)
-    return top * np.sqrt(np.sum((X / safe) ** 2, axis=0))
+    return np.asarray(top * np.sqrt(np.sum((X / safe) ** 2, axis=0)), dtype=float)

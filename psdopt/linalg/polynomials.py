@@ -68,7 +68,7 @@ def _stationary_points(c1: float, c2: float, c3: float, c4: float, top: float) -
         at_left, at_right = slope(left), slope(right)
         if at_left == 0.0 and left > 0.0:
             roots.append(left)
-        if at_left * at_right < 0.0:
+        if (at_left < 0.0 < at_right) or (at_right < 0.0 < at_left):  # a product could underflow
             roots.append(_bisect(slope, left, right, at_left))
     return roots
 
@@ -102,7 +102,7 @@ def _bisect(slope: Callable[[float], float], left: float, right: float, at_left:
         at_middle = slope(middle)
         if at_middle == 0.0:
             return middle
-        if at_middle * at_left < 0.0:
+        if (at_middle < 0.0) != (at_left < 0.0):
             right, at_right = middle, at_middle
         else:
             left, at_left = middle, at_middle
@@ -158,74 +158,77 @@ def minimize_quadratic_in_box(
 ) -> tuple[float, float]:
     """Argmin over a box in R² of gᵀx + xᵀHx/2, H ⪰ 0, by enumeration of interior, faces and corners.
 
-    A singular H (dependent measurement vectors, formulas for Hao et al., section 3.1) is handled:
-    the interior candidate comes from a pseudo-inverse and faces are one-variable problems. Returns
-    inf in a coordinate along which the objective is unbounded below.
+    `lower` is finite; `upper` may be inf, and may equal `lower`. H may be singular (dependent
+    measurement vectors, Hao et al., section 3.1): whole lines of minimisers cross a face, where the
+    one-variable problems find them. Variables are scaled first, so that alpha and beta may differ in
+    units. Returns inf in each coordinate of a direction along which the objective is unbounded below,
+    nan for non-finite data.
     """
+    g, H = np.asarray(g, dtype=float), np.asarray(H, dtype=float)
     lo, hi = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
+    if not (np.all(np.isfinite(g)) and np.all(np.isfinite(H))):
+        return (math.nan, math.nan)
+    unit = np.array([_power_of_two(H[k, k], g[k]) for k in (0, 1)])
+    g, lo, hi = g * unit, lo / unit, hi / unit
+    # powers of two leave cross² <= h00 h11 as it was
+    h00, h11, cross = H[0, 0] * unit[0] ** 2, H[1, 1] * unit[1] ** 2, H[0, 1] * unit[0] * unit[1]
+    scaled = np.array([[h00, cross], [cross, h11]])
+    determinant = h00 * h11 - cross * cross
+    singular = determinant <= SINGULAR * h00 * h11 or h00 <= 0.0 or h11 <= 0.0
+    if singular:
+        ray = _unbounded_ray(g, h00, h11, cross, hi)
+        if ray is not None:
+            return ray
     candidates: list[tuple[float, float]] = []
-    interior, *_ = np.linalg.lstsq(H, -g, rcond=8 * EPS)
-    descent = _unbounded_direction(g, H, hi)
-    if descent is not None:
-        return descent
-    scale = np.abs(g).max() + np.abs(H).max() * np.abs(interior).max()
-    if np.abs(H @ interior + g).max() <= 1e-9 * max(scale, np.finfo(float).tiny):
-        candidates.append((float(interior[0]), float(interior[1])))
-        candidates += _along_null_space(interior, H, lo, hi)
+    if not singular:
+        interior = ((cross * g[1] - h11 * g[0]) / determinant, (cross * g[0] - h00 * g[1]) / determinant)
+        if lo[0] <= interior[0] <= hi[0] and lo[1] <= interior[1] <= hi[1]:
+            candidates.append((float(interior[0]), float(interior[1])))
     for fixed in (0, 1):
         free = 1 - fixed
         for value in (lo[fixed], hi[fixed]):
             if not math.isfinite(value):
                 continue
-            slope = g[free] + H[free, fixed] * value
-            t = _scalar_box(slope, H[free, free], lo[free], hi[free])
-            x = (value, t) if fixed == 0 else (t, value)
-            if not math.isfinite(t):
-                return float(x[0]), float(x[1])
-            candidates.append((float(x[0]), float(x[1])))
-    inside = [x for x in candidates if lo[0] <= x[0] <= hi[0] and lo[1] <= x[1] <= hi[1]]
+            t = _scalar_box(g[free] + cross * value, scaled[free, free], lo[free], hi[free])
+            x = (float(value), t) if fixed == 0 else (t, float(value))
+            if math.isinf(t):
+                return (x[0] * unit[0], x[1] * unit[1])
+            candidates.append(x)
 
     def objective(x: tuple[float, float]) -> float:
         p = np.array(x)
-        return float(g @ p + 0.5 * p @ H @ p)
+        return float(g @ p + 0.5 * p @ scaled @ p)
 
-    return min(inside, key=objective)
+    best = min(candidates, key=objective)
+    return float(best[0] * unit[0]), float(best[1] * unit[1])
 
 
-def _unbounded_direction(g: np.ndarray, H: np.ndarray, hi: np.ndarray) -> tuple[float, float] | None:
+#: A 2 × 2 matrix whose determinant is below this fraction of the product of its diagonal counts as singular.
+SINGULAR = 64 * EPS
+
+
+def _power_of_two(curvature: float, slope: float) -> float:
+    """A unit of a variable in which its curvature, or else its slope, is about 1."""
+    if curvature > 0.0:
+        return math.ldexp(1.0, -(math.frexp(curvature)[1] // 2))
+    return math.ldexp(1.0, -math.frexp(slope)[1]) if slope != 0.0 else 1.0
+
+
+def _unbounded_ray(
+    g: np.ndarray, h00: float, h11: float, cross: float, hi: np.ndarray
+) -> tuple[float, float] | None:
     """inf in the coordinates of a direction d >= 0 with H d = 0 and gᵀd < 0, if the box is open there."""
-    values, vectors = np.linalg.eigh(H)
-    if values[0] > 8 * EPS * max(values[1], np.finfo(float).tiny):
-        return None
-    flat = np.where(values <= 8 * EPS * max(values[1], 0.0))[0]
-    directions = [np.array([1.0, 0.0]), np.array([0.0, 1.0])] if len(flat) == 2 else []
-    directions += [sign * vectors[:, k] for k in flat for sign in (1.0, -1.0)]
-    for d in directions:
-        d = np.where(np.abs(d) <= 8 * EPS, 0.0, d)
-        if np.all(d >= 0.0) and g @ d < -64 * EPS * np.abs(g).max() and np.all(np.isinf(hi[d > 0.0])):
-            return (math.inf if d[0] > 0 else 0.0, math.inf if d[1] > 0 else 0.0)
+    for k, curvature in enumerate((h00, h11)):
+        if curvature <= 0.0 and g[k] < 0.0 and abs(cross) <= 0.0 and math.isinf(hi[k]):
+            return (math.inf, 0.0) if k == 0 else (0.0, math.inf)
+    if h00 > 0.0 and h11 > 0.0 and cross < 0.0 and np.all(np.isinf(hi)):
+        d = np.array([math.sqrt(h11), math.sqrt(h00)])
+        if float(g @ d) < -SINGULAR * float(np.abs(g) @ d):
+            return (math.inf, math.inf)
     return None
 
 
 def _scalar_box(slope: float, curvature: float, lower: float, upper: float) -> float:
     if curvature > 0.0:
         return float(min(max(-slope / curvature, lower), upper))
-    if slope < 0.0:
-        return float(upper)
-    return float(lower)
-
-
-def _along_null_space(x: np.ndarray, H: np.ndarray, lo: np.ndarray, hi: np.ndarray) -> list[tuple[float, float]]:
-    """Where a whole line of minimisers crosses the box, take the crossing points."""
-    values, vectors = np.linalg.eigh(H)
-    if values[0] > 8 * EPS * max(values[1], np.finfo(float).tiny):
-        return []
-    direction = vectors[:, 0]
-    points = []
-    for k in (0, 1):
-        for bound in (lo[k], hi[k]):
-            if math.isfinite(bound) and direction[k] != 0.0:
-                p = x + (bound - x[k]) / direction[k] * direction
-                p[k] = bound
-                points.append((float(p[0]), float(p[1])))
-    return points
+    return float(upper if slope < 0.0 else lower)

@@ -14,6 +14,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg.operators import symmetric_map
 from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
+from psdopt.problems.quadratic_preconditioner import QuadraticPreconditioner
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.base import Term
 from psdopt.terms.forms import Form, IdentityForm, MatrixForm, SumForm
@@ -65,7 +66,7 @@ class QuadraticSDP(TermSum):
             terms.append(ProductTerm(self.B, identity))
         if self.C is not None:
             terms.append(LinearTerm(self.C, 2.0))
-        super().__init__(terms, constant)
+        super().__init__(terms, constant, QuadraticPreconditioner(self))
         if isinstance(self.B, IdentityForm):
             self.lower_curvature = 2.0 * self.B.scale
         if self._closed_form_kind() is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from psdopt.capability import Ability
 from psdopt.linalg.arrays import Array
@@ -38,4 +37,4 @@ def gram_scaled(Y: Array, G: Array) -> Array:
     if eta <= 0.0:
         return G
     gram[np.diag_indices(r)] += max(eta, EPS * eta)
-    return np.asarray(cho_solve(cho_factor(gram), G.T).T)
+    return np.asarray(np.linalg.solve(gram, G.T).T)

@@ -9,7 +9,7 @@ import numpy as np
 
 from psdopt.errors import InvalidInputError
 from psdopt.images import Images
-from psdopt.linalg.arrays import Array, inner
+from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.operators import LinearMap
 from psdopt.terms.base import Forces
 
@@ -41,6 +41,20 @@ class Form(ABC):
     def to_dense(self) -> Array:
         """The (n, n) array, for closed forms and tests on moderate n."""
 
+    @abstractmethod
+    def full_trace(self) -> float:
+        """tr A, computed once (estimated from fixed random vectors where entries are not at hand)."""
+
+    @property
+    def holds_array(self) -> bool:
+        """Whether an (n, n) ndarray was handed in, so that forming another one is no surprise."""
+        return False
+
+    @property
+    def rank_bound(self) -> int:
+        """An upper bound on the rank of A."""
+        return self.n
+
 
 def times(Z: Array, T: Array | float) -> Array:
     """Z T for a matrix or scalar T."""
@@ -65,12 +79,16 @@ class IdentityForm(Form):
     def to_dense(self) -> Array:
         return self.scale * np.eye(self.n)
 
+    def full_trace(self) -> float:
+        return self.scale * self.n
+
 
 class MatrixForm(Form):
     """scale · A for a symmetric :class:`LinearMap` A: one application of A per block."""
 
     def __init__(self, A: LinearMap, scale: float = 1.0, psd: bool | None = None) -> None:
         self.A, self.n, self.maps, self.scale, self.psd = A, A.shape[0], (A,), float(scale), psd
+        self._trace: float | None = None
 
     def gram(self, U: Images, V: Images) -> Array:
         return self.scale * (U.factor.T @ V.of(self.A))
@@ -85,6 +103,15 @@ class MatrixForm(Form):
         dense = self.A.to_dense()
         return self.scale * 0.5 * (dense + dense.T)
 
+    def full_trace(self) -> float:
+        if self._trace is None:
+            self._trace = self.scale * _trace(self.A)
+        return self._trace
+
+    @property
+    def holds_array(self) -> bool:
+        return self.A.is_matrix and not self.A.is_sparse
+
 
 class GramForm(Form):
     """scale · XᵀX, or scale · XᵀL LᵀX with L (m, c), for X (m, n): XᵀX is never formed.
@@ -98,6 +125,7 @@ class GramForm(Form):
             raise InvalidInputError(f"inner must have {X.shape[0]} rows like {X.name}; found shape {inner.shape}")
         self.X, self.n, self.maps = X, X.shape[1], (X,)
         self.scale, self.inner, self.psd = float(scale), inner, scale >= 0.0
+        self._trace: float | None = None
 
     def gram(self, U: Images, V: Images) -> Array:
         XU, XV = U.of(self.X), V.of(self.X)
@@ -122,6 +150,19 @@ class GramForm(Form):
         if self.inner is not None:
             X = self.inner.T @ X
         return self.scale * (X.T @ X)
+
+    def full_trace(self) -> float:
+        if self._trace is None:
+            if self.inner is not None:
+                squared = norm(self.X.adjoint(self.inner)) ** 2
+            else:
+                squared = _squared_norm(self.X)
+            self._trace = self.scale * squared
+        return self._trace
+
+    @property
+    def rank_bound(self) -> int:
+        return min(self.n, self.X.shape[0] if self.inner is None else self.inner.shape[1])
 
 
 class SumForm(Form):
@@ -149,3 +190,33 @@ class SumForm(Form):
 
     def to_dense(self) -> Array:
         return np.sum([part.to_dense() for part in self.parts], axis=0)
+
+    def full_trace(self) -> float:
+        return sum(part.full_trace() for part in self.parts)
+
+    @property
+    def holds_array(self) -> bool:
+        return all(part.holds_array or isinstance(part, IdentityForm) for part in self.parts)
+
+    @property
+    def rank_bound(self) -> int:
+        return min(self.n, sum(part.rank_bound for part in self.parts))
+
+
+#: Probing vectors for the trace of an operator whose entries are not at hand.
+PROBES = 16
+
+
+def _trace(A: LinearMap) -> float:
+    if A.is_matrix:
+        return float(A.data.trace())
+    signs = np.where(np.random.default_rng(0).random((A.shape[0], PROBES)) < 0.5, -1.0, 1.0)
+    return float(np.vdot(signs, A.apply(signs))) / PROBES
+
+
+def _squared_norm(X: LinearMap) -> float:
+    """|X|_F²; for a matrix-free X estimated by E |X s|² over random signs s."""
+    if X.is_matrix:
+        return norm(X.data.data if X.is_sparse else X.data) ** 2
+    signs = np.where(np.random.default_rng(0).random((X.shape[1], PROBES)) < 0.5, -1.0, 1.0)
+    return norm(X.apply(signs)) ** 2 / PROBES

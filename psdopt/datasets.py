@@ -1,0 +1,105 @@
+"""Labelled data: the record that applications get, and the bundled sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from psdopt.errors import InvalidInputError, unknown_name
+from psdopt.linalg.arrays import Array
+
+#: Sets that come with scikit-learn: name -> summary.
+BUNDLED = {
+    "breast_cancer": "569 samples, 30 features, 2 classes: measurements of cell nuclei",
+    "digits": "1797 samples, 64 features, 10 classes: 8 × 8 images of digits",
+    "iris": "150 samples, 4 features, 3 classes: lengths of petals and sepals",
+    "wine": "178 samples, 13 features, 3 classes: chemical analysis of wines",
+}
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Samples X (m, d), dense or sparse, as float64, with labels or targets y (m,), or None.
+
+    `class_names[k]` is what label k means, for labels 0, 1, 2, ...
+
+    Raises InvalidInputError if X is empty, not 2-D or not finite, or if y does not fit or is not finite.
+    """
+
+    name: str
+    X: Any
+    y: Any = None
+    feature_names: Sequence[str] | None = None
+    class_names: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        X = self.X
+        if not scipy.sparse.issparse(X):
+            X = np.asarray(X)
+            object.__setattr__(self, "X", X)
+        if X.ndim != 2 or 0 in X.shape:
+            raise InvalidInputError(f"{self.name}: X must be an array (samples, features), not empty; found {X.shape}")
+        if X.dtype.kind not in "buif":
+            raise InvalidInputError(f"{self.name}: X must hold numbers; found dtype {X.dtype}")
+        _finite(X.data if scipy.sparse.issparse(X) else X, f"{self.name}: X")
+        object.__setattr__(self, "X", X.astype(np.float64))  # products of small integers would overflow
+        if self.y is None:
+            return
+        y = np.asarray(self.y)
+        object.__setattr__(self, "y", y)
+        if y.shape != (X.shape[0],):
+            raise InvalidInputError(
+                f"{self.name}: y must hold one label per sample, shape ({X.shape[0]},); found {y.shape}"
+            )
+        if y.dtype.kind == "f":
+            _finite(y, f"{self.name}: y")
+
+    @property
+    def sparse(self) -> bool:
+        """Whether X is a SciPy sparse array."""
+        return bool(scipy.sparse.issparse(self.X))
+
+    def label_text(self, label: Any) -> str:
+        """What `label` means, for a legend."""
+        names = self.class_names
+        known = names is not None and np.issubdtype(type(label), np.integer) and 0 <= label < len(names)
+        return str(names[label]) if known and names is not None else str(label)
+
+    def classes(self, at_least: int = 2) -> Array:
+        """The distinct labels, each with `at_least` samples; one clear error otherwise."""
+        if self.y is None:
+            raise InvalidInputError(f"{self.name} has no labels y, which this application needs")
+        if self.y.dtype.kind == "f" and np.any(self.y != np.floor(self.y)):
+            raise InvalidInputError(f"{self.name}: y must hold class labels; found fractional numbers such as {self.y[0]}")
+        labels, counts = np.unique(self.y, return_counts=True)
+        if len(labels) < 2:
+            raise InvalidInputError(f"{self.name}: y must hold at least 2 classes; found only {labels[0]!r}")
+        if counts.min() < at_least:
+            rare = labels[counts.argmin()]
+            raise InvalidInputError(
+                f"{self.name}: each class needs at least {at_least} samples; found {counts.min()} of class {str(rare)!r}"
+            )
+        return labels
+
+
+def bundled(name: str) -> Dataset:
+    """One of the sets in :data:`BUNDLED`, as scikit-learn ships it. UnknownNameError for other names."""
+    if name not in BUNDLED:
+        raise unknown_name("data set", name, BUNDLED)
+    import sklearn.datasets
+
+    bunch = getattr(sklearn.datasets, f"load_{name}")()
+    names = [str(feature) for feature in bunch.feature_names]
+    return Dataset(name, np.asarray(bunch.data, dtype=np.float64), np.asarray(bunch.target), names, [str(c) for c in bunch.target_names])
+
+
+def _finite(values: Array, what: str) -> None:
+    bad = ~np.isfinite(values)
+    if np.any(bad):
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        place = f"; the first at {where if len(where) > 1 else where[0]}" if values.ndim > 1 else ""
+        raise InvalidInputError(f"{what} must be finite; found {int(bad.sum())} NaN or infinite entries{place}")

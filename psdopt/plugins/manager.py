@@ -1,0 +1,199 @@
+"""The plugin manager: loads plugins late, validates what they yield, keeps the broken ones apart."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+import pluggy
+
+from psdopt.errors import PluginError, UnknownNameError, unknown_name
+from psdopt.plugins.hookspec import GROUP, PsdoptHooks
+from psdopt.plugins.specs import Spec
+from psdopt.plugins.validation import KINDS, validate
+
+HOOK = "psdopt_components"
+#: The plugin under which the core's own pieces are listed.
+CORE = "psdopt"
+logger = logging.getLogger("psdopt.plugins")
+
+
+@dataclass(frozen=True)
+class PluginProblem:
+    """A plugin that was left out: its name, and why."""
+
+    plugin: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"plugin {self.plugin!r} is not loaded: {self.message}"
+
+
+class PluginManager:
+    """All contributions by kind and name.
+
+    Nothing is imported before the first question. Then the core's own plugin comes first, the plugins that
+    ship with psdopt next, all others by name, so that a clash of names is always decided the same way:
+    whoever comes later is refused, as a whole, and listed in `problems`.
+
+    Parameters
+    ----------
+    entry_points : what to load; default: the installed entry points of group ``psdopt``. Tests pass their own.
+    core : whether the core's own pieces are registered.
+
+    Attributes: `problems`, the plugins that were left out, with reasons (also logged, once each).
+    """
+
+    def __init__(self, entry_points: Iterable[metadata.EntryPoint] | None = None, *, core: bool = True) -> None:
+        self._pluggy = pluggy.PluginManager(GROUP)
+        self._pluggy.add_hookspecs(PsdoptHooks)
+        self._pending: list[metadata.EntryPoint] | None = None if entry_points is None else list(entry_points)
+        self._core = core
+        self._loaded = False
+        self._specs: dict[str, dict[str, Spec]] = {kind: {} for kind in KINDS}
+        self._owners: dict[tuple[str, str], str] = {}
+        self._problems: list[PluginProblem] = []
+
+    def register(self, plugin: Any, name: str) -> tuple[Spec, ...]:
+        """Add the contributions of `plugin`, a module or object with a hook implementation, under `name`.
+
+        Raises PluginError, and adds nothing, if the plugin has no implementation of the hook, fails while
+        yielding, yields something invalid, or uses a name that another plugin has.
+        """
+        if self._pluggy.has_plugin(name):
+            raise PluginError(f"a plugin named {name!r} is registered already; give this one another name")
+        try:
+            self._pluggy.register(plugin, name)
+        except Exception as error:
+            self._forget(name)
+            raise PluginError(f"plugin {name!r}: {_one_line(error)}") from error
+        try:
+            specs = self._collect(plugin, name)
+        except BaseException:
+            self._forget(name)
+            raise
+        for spec in specs:
+            self._specs[spec.kind][spec.name] = spec
+            self._owners[spec.kind, spec.name] = name
+        return specs
+
+    def specs(self, kind: str) -> tuple[Spec, ...]:
+        """All specs of `kind` ("application", "problem", "geometry", "method", "dataset"), sorted by name."""
+        self._load()
+        if kind not in KINDS:
+            raise unknown_name("kind", kind, KINDS)
+        return tuple(spec for _, spec in sorted(self._specs[kind].items()))
+
+    def names(self, kind: str) -> tuple[str, ...]:
+        """Names of all specs of `kind`, sorted."""
+        return tuple(spec.name for spec in self.specs(kind))
+
+    def get(self, kind: str, name: str) -> Spec:
+        """The spec called `name`; UnknownNameError with near matches if there is none."""
+        names = self.names(kind)
+        if name not in names:
+            raise self._unknown(kind, name, names)
+        return self._specs[kind][name]
+
+    def plugin_of(self, spec: Spec) -> str:
+        """Name of the plugin that contributed `spec`."""
+        return self._owners[spec.kind, spec.name]
+
+    def plugins(self) -> tuple[str, ...]:
+        """Names of all loaded plugins, in the order of loading."""
+        self._load()
+        return tuple(name for name, _ in self._pluggy.list_name_plugin())
+
+    @property
+    def problems(self) -> tuple[PluginProblem, ...]:
+        """The plugins that were left out, with reasons."""
+        self._load()
+        return tuple(self._problems)
+
+    def _load(self) -> None:
+        if self._loaded:
+            return
+        self._loaded = True
+        if self._core:
+            from psdopt.plugins import core
+
+            self.register(core, CORE)
+        found = metadata.entry_points(group=GROUP) if self._pending is None else self._pending
+        for entry in sorted(found, key=_order):
+            self._load_entry(entry)
+
+    def _load_entry(self, entry: metadata.EntryPoint) -> None:
+        try:
+            self.register(entry.load(), entry.name)
+        except PluginError as error:
+            self._report(entry.name, str(error))
+        except Exception as error:
+            self._report(entry.name, f"{entry.value} cannot be imported: {_one_line(error)}")
+
+    def _report(self, plugin: str, message: str) -> None:
+        problem = PluginProblem(plugin, message)
+        self._problems.append(problem)
+        logger.warning("%s", problem)
+
+    def _collect(self, plugin: Any, name: str) -> tuple[Spec, ...]:
+        self._check_hooks(plugin, name)
+        others = [other for other in self._pluggy.get_plugins() if other is not plugin]
+        call = self._pluggy.subset_hook_caller(HOOK, remove_plugins=others)
+        try:
+            yielded = [spec for part in call() for spec in part]
+        except Exception as error:
+            raise PluginError(f"plugin {name!r}: {HOOK} failed: {_one_line(error)}") from error
+        specs = tuple(validate(spec, name) for spec in yielded)
+        seen: set[tuple[str, str]] = set()
+        for spec in specs:
+            key = spec.kind, spec.name
+            owner = name if key in seen else self._owners.get(key)
+            if owner is not None:
+                raise PluginError(
+                    f"plugin {name!r}, {spec.kind} {spec.name!r}: the name is taken by plugin {owner!r}; rename one of them"
+                )
+            seen.add(key)
+        return specs
+
+    def _check_hooks(self, plugin: Any, name: str) -> None:
+        callers = self._pluggy.get_hookcallers(plugin) or []
+        unknown = sorted(caller.name for caller in callers if not caller.has_spec())
+        if unknown:
+            raise PluginError(f"plugin {name!r} implements unknown hook {', '.join(unknown)}; psdopt has only {HOOK}")
+        if not callers:
+            raise PluginError(
+                f"plugin {name!r} implements no hook; mark its function {HOOK} with psdopt.plugins.hookimpl"
+            )
+
+    def _forget(self, name: str) -> None:
+        """Undo a registration that failed half-way."""
+        plugin = self._pluggy.get_plugin(name)
+        if plugin is not None:
+            self._pluggy.unregister(plugin, name)
+
+    def _unknown(self, kind: str, name: str, names: Sequence[str]) -> UnknownNameError:
+        error = unknown_name(kind, name, names)
+        if not self._problems:
+            return error
+        broken = ", ".join(repr(problem.plugin) for problem in self._problems)
+        return UnknownNameError(f"{error}; not loaded: {broken} (`psdopt list` says why)")
+
+
+@cache
+def plugin_manager() -> PluginManager:
+    """The manager of the installed plugins, one per process."""
+    return PluginManager()
+
+
+def _order(entry: metadata.EntryPoint) -> tuple[bool, str]:
+    distribution = entry.dist.name if entry.dist is not None else ""
+    return distribution != CORE, entry.name
+
+
+def _one_line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,101 @@
+"""Report of a metric learner: k-nearest-neighbour error before and after, certificate, pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from psdopt.datasets import Dataset
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.arrays import Array
+from psdopt.reports.options import RunOptions, configured
+from psdopt.reports.record import Report
+from psdopt.reports.summary import closed_form_rows, error_text, residual_table, result_rows
+from psdopt.reports.trace import CertificateTrace
+
+NEIGHBOURS = 3
+TEST_SHARE = 0.3
+
+
+@dataclass(frozen=True)
+class Split:
+    """Standardised training and test samples with labels. Statistics come from the training samples only."""
+
+    X_train: Any
+    X_test: Any
+    y_train: Array
+    y_test: Array
+
+
+def metric_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Report:
+    """Fit a metric learner on 70 % of `dataset` and compare 3-NN test errors, Euclidean and learned.
+
+    estimator : has ``fit(X, y)``, ``transform(X)``, a parameter ``solver_options`` and, after the fit, ``result_``
+        (:class:`psdopt.Result`) and ``components_`` (r, d).
+    dataset : with class labels, each class at least twice. The split is stratified and drawn by ``options.seed``;
+        features are standardised by the training part (constant ones only centred, sparse ones only scaled).
+
+    Raises InvalidInputError for data without labels, of one class, or too small to split.
+    """
+    from psdopt.plotting import plot_metric
+
+    split = split_and_standardise(dataset, options.seed)
+    trace = CertificateTrace(options.tol)
+    estimator = configured(estimator, options, split.X_train.shape[1], trace)
+    estimator.fit(split.X_train, split.y_train)
+    result = estimator.result_
+    learned_train, learned_test = estimator.transform(split.X_train), estimator.transform(split.X_test)
+    before = neighbour_error(split.X_train, split.y_train, split.X_test, split.y_test)
+    after = neighbour_error(learned_train, split.y_train, learned_test, split.y_test)
+    closed, best = closed_form_rows(result)
+    m = len(split.y_test)
+    rows = [
+        ("data", f"{dataset.name}: {len(split.y_train)} samples to train, {m} to test, {split.X_train.shape[1]} features"),
+        (f"{NEIGHBOURS}-NN test error, Euclidean", error_text(before, m)),
+        (f"{NEIGHBOURS}-NN test error, learned metric", error_text(after, m)),
+        *result_rows(result, trace),
+        *closed,
+    ]
+    residuals = residual_table(result)
+    name = type(estimator).__name__
+    return Report(
+        title=f"{name} on {dataset.name}",
+        rows=rows,
+        result=result,
+        success=result.converged,
+        tables=() if residuals is None else (residuals,),
+        figure=partial(
+            plot_metric, result, (split.X_train, split.X_test), (learned_train, learned_test),
+            (split.y_train, split.y_test), certificates=trace.curve(result), best=best, tol=options.tol,
+            title=f"{name} on {dataset.name}", errors=(before, after), label_text=dataset.label_text,
+        ),
+        arrays={"components": np.asarray(estimator.components_)},
+    )  # fmt: skip
+
+
+def split_and_standardise(dataset: Dataset, seed: int) -> Split:
+    """Stratified 70/30 split by `seed`, then each feature to mean 0 and deviation 1 on the training part."""
+    from sklearn.model_selection import train_test_split
+    from sklearn.preprocessing import StandardScaler
+
+    dataset.classes(at_least=2)
+    try:
+        X_train, X_test, y_train, y_test = train_test_split(
+            dataset.X, dataset.y, test_size=TEST_SHARE, stratify=dataset.y, random_state=seed
+        )
+    except ValueError as error:
+        raise InvalidInputError(f"{dataset.name} is too small to split into training and test part: {error}") from error
+    if len(y_train) < NEIGHBOURS:
+        raise InvalidInputError(f"{dataset.name}: at least {NEIGHBOURS} training samples are needed; found {len(y_train)}")
+    scaler = StandardScaler(with_mean=not dataset.sparse).fit(X_train)
+    return Split(scaler.transform(X_train), scaler.transform(X_test), y_train, y_test)
+
+
+def neighbour_error(X_train: Any, y_train: Array, X_test: Any, y_test: Array) -> float:
+    """Share of test samples that a 3-nearest-neighbour vote gets wrong."""
+    from sklearn.neighbors import KNeighborsClassifier
+
+    return 1.0 - float(KNeighborsClassifier(NEIGHBOURS).fit(X_train, y_train).score(X_test, y_test))

@@ -1,0 +1,77 @@
+"""What the user of ``psdopt run`` asked for, and how it reaches solve() through an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from psdopt.errors import InvalidInputError
+from psdopt.geometries import FlatQuotient
+from psdopt.geometry import Geometry
+from psdopt.method import Method
+from psdopt.methods import ConjugateGradient
+from psdopt.plugins.validation import accepts
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Settings of a run.
+
+    method : as for solve(). geometry : callable n -> Geometry, since the order n of M is known only with the data.
+    rank : of the factor; with no geometry named, FlatQuotient at that rank. tol, max_iterations, max_time (seconds):
+    as for solve(). seed : of the split of the data and of the start. progress : show a bar on standard error.
+    """
+
+    method: Method | None = None
+    geometry: Callable[[int], Geometry] | None = None
+    rank: int | None = None
+    tol: float = 1e-6
+    max_iterations: int | None = None
+    max_time: float | None = None
+    seed: int = 0
+    progress: bool = False
+
+    def solver_options(self, n: int, callback: Callable[[Any], Any] | None = None) -> dict[str, Any]:
+        """Keyword arguments for solve() on a problem of order `n`. Raises InvalidInputError for a rank outside 1..n.
+
+        With no method and no geometry named: conjugate gradient on a rank that grows until the certificate holds,
+        or at `rank` if that is given.
+        """
+        options: dict[str, Any] = {
+            "tol": self.tol,
+            "max_iterations": self.max_iterations,
+            "max_time": self.max_time,
+            "callback": callback,
+            "progress": self.progress,
+            "rng": self.seed,
+        }
+        if self.rank is not None and not 1 <= self.rank <= n:
+            raise InvalidInputError(f"rank must lie between 1 and the order n = {n}; found {self.rank}")
+        if self.geometry is not None:
+            options["geometry"] = self.geometry(n)
+        elif self.rank is not None:
+            options["geometry"] = FlatQuotient(n, self.rank)
+        if self.method is not None:
+            options["method"] = self.method
+        elif self.geometry is None:
+            options["method"] = ConjugateGradient()
+        return options
+
+    def rng(self) -> np.random.Generator:
+        """A fresh generator for the report's own draws, independent of the solver's start."""
+        return np.random.default_rng([self.seed, 1])
+
+
+def configured(estimator: Any, options: RunOptions, n: int, callback: Callable[[Any], Any] | None = None) -> Any:
+    """`estimator` with its parameter ``solver_options`` set from `options`.
+
+    Raises InvalidInputError if the estimator has no such parameter.
+    """
+    if not accepts(type(estimator), "solver_options"):
+        raise InvalidInputError(
+            f"{type(estimator).__name__} takes no solver_options, through which a run sets method, tolerance and budgets"
+        )
+    return estimator.set_params(solver_options=options.solver_options(n, callback))

@@ -1,0 +1,75 @@
+"""Rows and tables that every report shares: how the run ended, what it took, how far from optimal M is."""
+
+from __future__ import annotations
+
+import math
+
+from psdopt.capability import Ability
+from psdopt.matrix import LowRankPSD
+from psdopt.reports.record import Table
+from psdopt.reports.trace import CertificateTrace
+from psdopt.result import Result
+
+
+def result_rows(result: Result, trace: CertificateTrace | None = None) -> list[tuple[str, str]]:
+    """(label, text) pairs: status, objective, rank, what was used, what it took."""
+    columns = result.matrix.factor.shape[1]
+    rows = [
+        ("status", result.message),
+        ("objective F(M)", f"{result.value:.10g}"),
+        ("rank of M", f"{result.rank} of {result.matrix.n}" + (f" ({columns} columns)" if columns != result.rank else "")),
+        ("method, geometry", f"{result.method}, {result.geometry}"),
+        ("iterations", f"{result.iterations}"),
+        ("time", _seconds(result.seconds, trace.seconds if trace is not None else 0.0)),
+    ]
+    applications = result.counts.get("operator_applications")
+    if applications is not None:
+        rows.append(("operator applications", f"{applications - (trace.applications if trace is not None else 0)}"))
+    return rows
+
+
+def residual_table(result: Result) -> Table | None:
+    """The optimality certificate, each residual absolute and relative; None without a certificate."""
+    certificate = result.certificate
+    if certificate is None:
+        return None
+    rows = [
+        (label, f"{absolute:.3e}", "" if relative is None else f"{relative:.3e}")
+        for label, absolute, relative in certificate.rows()
+    ]
+    return Table("Optimality certificate, with S = ∇F(M)", ("residual", "absolute", "relative"), rows)
+
+
+def closed_form_rows(result: Result) -> tuple[list[tuple[str, str]], float | None]:
+    """Value of the closed form, where the problem has one and the run used another method, and that value.
+
+    Costs O(n³) flops.
+    """
+    if result.state is None or result.method == "ClosedForm":
+        return [], None
+    problem = result.state.problem
+    if Ability.CLOSED_FORM not in problem.abilities:
+        return [], None
+    matrix: LowRankPSD | None = problem.solve_in_closed_form()
+    if matrix is None:
+        return [], None
+    value = float(problem.at(matrix.factor).value)
+    difference = result.value - value
+    decrease = problem.value_at_zero() - value
+    relative = f" ({abs(difference) / decrease:.1e} of the decrease from M = 0)" if decrease > 0.0 else ""
+    return [("closed form F(M*)", f"{value:.10g}"), ("F(M) − F(M*)", f"{difference:.3e}{relative}")], value
+
+
+def error_text(rate: float, samples: int) -> str:
+    """An error rate in per cent, with the counts behind it."""
+    return f"{100.0 * rate:.2f} % ({round(rate * samples)} of {samples})"
+
+
+def _seconds(total: float, aside: float) -> str:
+    own = max(total - aside, 0.0)
+    return f"{own:.3g} s" + (f" (and {aside:.2g} s for the certificates of the curve)" if aside >= 0.01 else "")
+
+
+def finite_or_none(value: float | None) -> float | None:
+    """`value` if it is a finite number."""
+    return value if value is not None and math.isfinite(value) else None

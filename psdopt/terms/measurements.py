@@ -1,0 +1,178 @@
+"""Linear measurements a_t = ⟨A_t, M⟩ that are never formed one by one: quadratic forms, distances, entries."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.images import Images
+from psdopt.linalg.arrays import Array, incidence, row_dots, scale_rows, symmetric_pattern
+from psdopt.linalg.operators import LinearMap
+from psdopt.terms.base import Forces
+
+Indices = NDArray[np.intp]
+
+
+class Measurement(ABC):
+    """M ↦ (⟨A_1, M⟩, ..., ⟨A_m, M⟩) for symmetric A_t (n, n), all at once.
+
+    Attributes: `n` order of M; `size` = m; `maps` the linear maps whose images are needed.
+    """
+
+    n: int
+    size: int
+    maps: tuple[LinearMap, ...] = ()
+
+    @abstractmethod
+    def pair(self, U: Images, V: Images) -> Array:
+        """⟨A_t, (U Vᵀ + V Uᵀ)/2⟩ for all t, shape (m,), U and V of one shape (n, r). O(m r)."""
+
+    @abstractmethod
+    def adjoint(self, weights: Array, V: Images) -> Forces:
+        """Σ_t weights_t A_t V as forces, weights (m,). O(m r)."""
+
+
+class QuadraticForms(Measurement):
+    """a_t = x_tᵀ M x_t for the rows x_t of X (m, n); X is data or a shared :class:`LinearMap`."""
+
+    def __init__(self, X: Any) -> None:
+        self.X = _as_map(X)
+        self.maps = (self.X,)
+        self.size, self.n = self.X.shape
+
+    def pair(self, U: Images, V: Images) -> Array:
+        return row_dots(U.of(self.X), V.of(self.X))
+
+    def adjoint(self, weights: Array, V: Images) -> Forces:
+        return [(self.X, scale_rows(weights, V.of(self.X)))]
+
+
+class PairDistances(Measurement):
+    """a_t = (x_i − x_j)ᵀ M (x_i − x_j) for pairs (i_t, j_t) of rows of X, or M_ii + M_jj − 2 M_ij without X.
+
+    Differences are taken before squares, so that a large common offset of the rows costs no accuracy.
+
+    Parameters
+    ----------
+    i, j : integer arrays (m,), i_t ≠ j_t. X : data (N, n), array or shared :class:`LinearMap`; None is
+        the identity, and then `n` is needed.
+    """
+
+    def __init__(self, i: Any, j: Any, X: Any = None, n: int | None = None) -> None:
+        self.X, rows, self.n = _rows(X, n)
+        self.maps = () if self.X is None else (self.X,)
+        self.i, self.j = _indices({"i": i, "j": j}, rows)
+        _distinct(self.i, self.j, "i", "j")
+        self.size = len(self.i)
+        self._differences = incidence(self.i, self.j, rows)
+        self._adjoint = self._differences.T.tocsr()
+
+    def pair(self, U: Images, V: Images) -> Array:
+        EU = self._differences @ U.of(self.X)
+        return row_dots(EU, EU if V is U else self._differences @ V.of(self.X))
+
+    def adjoint(self, weights: Array, V: Images) -> Forces:
+        return [(self.X, self._adjoint @ scale_rows(weights, self._differences @ V.of(self.X)))]
+
+
+class TripletDifferences(Measurement):
+    """a_t = d(i_t, k_t) − d(i_t, j_t), d the pair distance under M: positive when k is farther than j.
+
+    Distances that several triplets share are computed once.
+
+    Parameters
+    ----------
+    i, j, k : integer arrays (m,), i_t ≠ j_t, i_t ≠ k_t, j_t ≠ k_t. X, n : as in :class:`PairDistances`.
+    """
+
+    def __init__(self, i: Any, j: Any, k: Any, X: Any = None, n: int | None = None) -> None:
+        shared, rows, self.n = _rows(X, n)
+        self.i, self.j, self.k = _indices({"i": i, "j": j, "k": k}, rows)
+        for left, right, names in (
+            (self.i, self.j, ("i", "j")),
+            (self.i, self.k, ("i", "k")),
+            (self.j, self.k, ("j", "k")),
+        ):
+            _distinct(left, right, *names)
+        self.size = len(self.i)
+        near = np.minimum(self.i, self.j) * rows + np.maximum(self.i, self.j)
+        far = np.minimum(self.i, self.k) * rows + np.maximum(self.i, self.k)
+        codes, position = np.unique(np.concatenate([near, far]), return_inverse=True)
+        self._near, self._far = position[: self.size], position[self.size :]
+        self.pairs = PairDistances(codes // rows, codes % rows, shared, n)
+        self.maps = self.pairs.maps
+
+    def pair(self, U: Images, V: Images) -> Array:
+        d = self.pairs.pair(U, V)
+        return d[self._far] - d[self._near]
+
+    def adjoint(self, weights: Array, V: Images) -> Forces:
+        size = self.pairs.size
+        on_pairs = np.bincount(self._far, weights, size) - np.bincount(self._near, weights, size)
+        return self.pairs.adjoint(on_pairs, V)
+
+
+class Entries(Measurement):
+    """a_t = M_ij for index pairs (i_t, j_t) of an M of order n; i = j is the diagonal."""
+
+    def __init__(self, i: Any, j: Any, n: int) -> None:
+        _, rows, self.n = _rows(None, n)
+        self.i, self.j = _indices({"i": i, "j": j}, rows)
+        self.size = len(self.i)
+        self._weighted = symmetric_pattern(self.i, self.j, rows)
+
+    def pair(self, U: Images, V: Images) -> Array:
+        direct = row_dots(U.factor[self.i], V.factor[self.j])
+        return direct if V is U else 0.5 * (direct + row_dots(V.factor[self.i], U.factor[self.j]))
+
+    def adjoint(self, weights: Array, V: Images) -> Forces:
+        return [(None, self._weighted(0.5 * weights) @ V.factor)]
+
+
+def _as_map(X: Any) -> LinearMap:
+    return X if isinstance(X, LinearMap) else LinearMap(X, "X")
+
+
+def _rows(X: Any, n: int | None) -> tuple[LinearMap | None, int, int]:
+    """(map or None, number of rows that indices may point to, order of M)."""
+    if X is not None:
+        shared = _as_map(X)
+        if n is not None and n != shared.shape[1]:
+            raise InvalidInputError(f"n must be {shared.shape[1]}, the number of columns of X; found {n}")
+        return shared, *shared.shape
+    if not isinstance(n, (int, np.integer)) or n < 1:
+        raise InvalidInputError(f"n must be an integer of at least 1 when X is None; found {n!r}")
+    return None, int(n), int(n)
+
+
+def _indices(arrays: dict[str, Any], rows: int) -> list[Indices]:
+    """Index arrays of one length, with entries in [0, rows), or one clear error."""
+    checked = []
+    for name, values in arrays.items():
+        index = np.asarray(values)
+        if index.ndim != 1:
+            raise InvalidInputError(f"{name} must be a 1-D array of indices; found shape {index.shape}")
+        if index.size == 0:
+            raise InvalidInputError(f"{name} must hold at least one index; found none")
+        if not np.issubdtype(index.dtype, np.integer):
+            raise InvalidTypeError(f"{name} must hold integers; found dtype {index.dtype}")
+        if index.min() < 0 or index.max() >= rows:
+            wrong = index.min() if index.min() < 0 else index.max()
+            raise InvalidInputError(f"{name} must hold indices between 0 and {rows - 1}; found {wrong}")
+        checked.append(index.astype(np.intp))
+    if len({len(index) for index in checked}) > 1:
+        found = ", ".join(f"{name}: {len(index)}" for name, index in zip(arrays, checked, strict=True))
+        raise InvalidInputError(f"index arrays must share one length; found {found}")
+    return checked
+
+
+def _distinct(left: Indices, right: Indices, left_name: str, right_name: str) -> None:
+    same = np.flatnonzero(left == right)
+    if len(same):
+        raise InvalidInputError(
+            f"{left_name} and {right_name} must differ; found both equal to {left[same[0]]} at position {same[0]}"
+        )

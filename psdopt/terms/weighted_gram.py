@@ -1,0 +1,64 @@
+"""The symmetric form XᵀTX for a sparse or small-bandwidth weight matrix T, never formed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from psdopt.errors import InvalidInputError
+from psdopt.images import Images
+from psdopt.linalg.arrays import Array, inner
+from psdopt.linalg.operators import LinearMap, symmetric_map
+from psdopt.terms.base import Forces
+from psdopt.terms.forms import Form, times
+
+#: Probing vectors for the trace when the entries of X are not at hand.
+PROBES = 16
+
+
+class WeightedGramForm(Form):
+    """scale · XᵀTX for X (m, n) and a symmetric T (m, m) of any sign, sparse or dense.
+
+    With T the Laplacian of signed pairs this is Σ_t s_t (x_i − x_j)(x_i − x_j)ᵀ. Shares the products
+    with X of every other form that uses the same :class:`LinearMap`; T costs O(nnz(T) r) per product.
+
+    Raises InvalidInputError if T is not symmetric of order m.
+    """
+
+    def __init__(self, X: LinearMap, T: Any, scale: float = 1.0) -> None:
+        weights = symmetric_map(T, "T")
+        if weights.shape[0] != X.shape[0]:
+            raise InvalidInputError(f"T must be of order {X.shape[0]} like the rows of {X.name}; found {weights.shape}")
+        self.X, self.T, self.n, self.maps = X, weights.data, X.shape[1], (X,)
+        self.scale, self.psd = float(scale), None
+        self._trace: float | None = None
+
+    def gram(self, U: Images, V: Images) -> Array:
+        return self.scale * (U.of(self.X).T @ (self.T @ V.of(self.X)))
+
+    def trace(self, U: Images, V: Images) -> float:
+        return self.scale * inner(U.of(self.X), self.T @ V.of(self.X))
+
+    def force(self, V: Images, T: Array | float = 1.0) -> Forces:
+        return [(self.X, self.T @ times(V.of(self.X), T * self.scale))]
+
+    def to_dense(self) -> Array:
+        X = self.X.to_dense()
+        return self.scale * np.asarray(X.T @ (self.T @ X))
+
+    def full_trace(self) -> float:
+        """tr(XᵀTX), once; estimated from fixed random signs where X is matrix-free."""
+        if self._trace is None:
+            self._trace = self.scale * self._unscaled_trace()
+        return self._trace
+
+    def _unscaled_trace(self) -> float:
+        X = self.X.data
+        if self.X.is_sparse:
+            return float((X * (self.T @ X)).sum())
+        if self.X.is_matrix:
+            return inner(X, self.T @ X)
+        signs = np.where(np.random.default_rng(0).random((self.n, PROBES)) < 0.5, -1.0, 1.0)
+        XS = self.X.apply(signs)
+        return inner(XS, self.T @ XS) / PROBES

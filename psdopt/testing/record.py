@@ -1,0 +1,86 @@
+"""What a check answers: a measured error against a computed tolerance, and what the error looks like."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Verdict(StrEnum):
+    """How a check ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One sample of a check: `error` must not exceed `tolerance`; `diagnosis` says what an error looks like."""
+
+    error: float
+    tolerance: float
+    diagnosis: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return self.error <= self.tolerance  # False for nan
+
+    @property
+    def ratio(self) -> float:
+        """error / tolerance; inf for nan or for any error where none is allowed."""
+        if math.isnan(self.error):
+            return math.inf
+        if self.error == 0.0:
+            return 0.0
+        return self.error / self.tolerance if self.tolerance > 0.0 else math.inf
+
+
+@dataclass(frozen=True)
+class Record:
+    """Result of one check on one object.
+
+    name : "kind.check". subject : the object, in words. verdict : passed, failed or skipped.
+    error, tolerance : of the failing sample, or of the sample that came closest to failing.
+    statement : the theorem that was tested. diagnosis : what the error looks like, or why skipped.
+    example : Python text that repeats the failing sample. samples : how many were tried.
+    """
+
+    name: str
+    subject: str
+    verdict: Verdict
+    error: float
+    tolerance: float
+    statement: str
+    diagnosis: str = ""
+    example: str = ""
+    samples: int = 0
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """True unless failed."""
+        return self.verdict is not Verdict.FAILED
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for files."""
+        return {**asdict(self), "verdict": str(self.verdict)}
+
+    def __str__(self) -> str:
+        head = f"{self.name} on {self.subject}: {self.verdict}"
+        if self.verdict is Verdict.SKIPPED:
+            return f"{head} ({self.diagnosis})"
+        head += f", error {self.error:.3g}, tolerance {self.tolerance:.3g}"
+        if self.verdict is Verdict.PASSED:
+            return head
+        return f"{head}\n  claim: {self.statement}\n  looks like: {self.diagnosis}\n  to repeat:\n{_indented(self.example)}"
+
+
+class Trivial(Exception):
+    """Raised by a check when a sample lies where the claim is trivial: it does not count."""
+
+
+def _indented(text: str) -> str:
+    return "\n".join("    " + line for line in text.splitlines())

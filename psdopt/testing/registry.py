@@ -1,0 +1,75 @@
+"""The checks: named theorems about an object of one kind, with the abilities they presuppose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from psdopt.testing.record import Measurement
+from psdopt.testing.regimes import REGIMES, Case
+
+CheckFunction = Callable[[Any, Case], Measurement]
+
+
+def _always(obj: Any) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Check:
+    """A theorem about objects of one `kind`, tried on samples from `regimes`.
+
+    needs : abilities the object must declare. when : further condition on the object, `reason` in words.
+    repeats : whether more seeds are of use.
+    """
+
+    name: str
+    kind: str
+    function: CheckFunction
+    statement: str
+    needs: frozenset[str] = frozenset()
+    regimes: tuple[str, ...] = tuple(REGIMES)
+    when: Callable[[Any], bool] = _always
+    reason: str = ""
+    repeats: bool = True
+
+    def applies(self, obj: Any) -> str:
+        """Empty if the check applies to `obj`, else why not."""
+        missing = sorted(self.needs - set(getattr(obj, "abilities", ())))
+        if missing:
+            return f"does not declare {', '.join(map(str, missing))}"
+        return "" if self.when(obj) else self.reason
+
+
+#: All checks by name, in the order of definition.
+CHECKS: dict[str, Check] = {}
+
+
+def check(
+    kind: str,
+    *,
+    needs: Iterable[str] = (),
+    regimes: Iterable[str] = tuple(REGIMES),
+    when: Callable[[Any], bool] = _always,
+    reason: str = "",
+    repeats: bool = True,
+) -> Callable[[CheckFunction], CheckFunction]:
+    """Register a function (object, case) -> Measurement as the check ``kind.function_name``.
+
+    The first line of its docstring is the statement. Raise :class:`Trivial` where the claim is empty.
+    """
+
+    def register(function: CheckFunction) -> CheckFunction:
+        statement = " ".join((function.__doc__ or "").strip().split("\n\n")[0].split())
+        if not statement:
+            raise ValueError(f"check {function.__name__} needs a docstring that states its theorem")
+        name = f"{kind}.{function.__name__}"
+        if name in CHECKS:
+            raise ValueError(f"there is a check {name} already")
+        CHECKS[name] = Check(
+            name, kind, function, statement, frozenset(map(str, needs)), tuple(regimes), when, reason, repeats
+        )
+        return function
+
+    return register

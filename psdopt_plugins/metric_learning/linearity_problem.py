@@ -1,0 +1,65 @@
+"""Linearity model: squared distances of similar pairs down, of dissimilar pairs up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from psdopt import QuadraticSDP
+from psdopt.linalg.operators import LinearMap
+from psdopt.terms.forms import Form, IdentityForm, MatrixForm
+from psdopt.terms.weighted_gram import WeightedGramForm
+from psdopt_plugins.metric_learning.objective import (
+    checked_weight,
+    forms_gram,
+    regularizer_for,
+    without_large_arrays,
+)
+from psdopt_plugins.metric_learning.pairs import signed_laplacian, signed_pairs
+
+#: Names that `regularizer` may take. With tr(M) the objective would be linear: 0 or unbounded.
+REGULARIZERS = ("identity", "frobenius")
+
+
+def linearity_problem(
+    X: Any, pairs: Any, lam: float, regularizer: str = "identity", gram: bool | str = "auto"
+) -> QuadraticSDP:
+    """min Reg(M) + lam Σ S_ij (x_i − x_j)ᵀM(x_i − x_j) over M ⪰ 0 (d, d), the sum over unordered pairs.
+
+    S_ij = +1 for similar and −1 for dissimilar pairs, T = diag(S e) − S: B = I and C = (lam/2) XᵀTX − I, or
+    without −I for "frobenius" (Yuan et al., eq. 6; the printed loss is identically zero, this is what is
+    meant). Closed form M = (I − (lam/2) XᵀTX)₊.
+
+    Parameters
+    ----------
+    X : (m, d) samples as rows, ndarray, SciPy sparse array or ``LinearOperator``.
+    pairs : (similar, dissimilar), integer arrays (p, 2) and (q, 2), or one array (p, 3) of rows (i, j, ±1).
+        A pair given twice, in either order, counts once.
+    lam : weight of the pairs, >= 0.
+    regularizer : "identity" |M − I|² or "frobenius" |M|². The trace is not offered: the objective would be
+        linear in M, with optimum 0 or none.
+    gram : True forms XᵀTX (d, d) once; False never does; "auto" does for a dense X with m >= 2 d and
+        d <= 1024.
+
+    Raises
+    ------
+    InvalidInputError for NaN, wrong shapes, bad pairs (see
+    :func:`~psdopt_plugins.metric_learning.pairs.signed_pairs`), a negative lam; UnknownNameError for the
+    regulariser.
+
+    Cost of one step along D (d, r): one product with X, one with Xᵀ and O(p r). For sparse X and operators
+    no (d, d) array is formed unless gram=True.
+    """
+    data = LinearMap(X, "X")
+    m, d = data.shape
+    lam = checked_weight("lam", lam)
+    reg = regularizer_for(regularizer, d, REGULARIZERS)
+    T = signed_laplacian(signed_pairs(pairs, m), m)
+    loss: Form = WeightedGramForm(data, T, 0.5 * lam)
+    formed = forms_gram(data, gram)
+    if formed:
+        dense = loss.to_dense() if not data.is_sparse else 0.5 * lam * (data.data.T @ (T @ data.data)).toarray()
+        loss = MatrixForm(LinearMap(0.5 * (dense + np.transpose(dense)), "X'TX"))
+    problem = QuadraticSDP(None, reg.b, [loss, IdentityForm(d, reg.c)], constant=reg.constant)
+    return problem if formed else without_large_arrays(problem, data)

@@ -1,0 +1,82 @@
+"""What the metric-learning objectives share: regularisers, labels, weights, and when to form XᵀX."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from psdopt import Ability, QuadraticSDP
+from psdopt.errors import InvalidInputError, unknown_name
+from psdopt.linalg.operators import LinearMap
+
+#: With gram="auto" the (d, d) matrix is formed up to this d, and only if X has at least twice as many rows.
+GRAM_ORDER = 1024
+
+
+class Regularizer(NamedTuple):
+    """Reg(M) = b |M|² + 2 c tr(M) + constant: what it adds to B, to C and to the value."""
+
+    b: float
+    c: float
+    constant: float
+
+
+def regularizer_for(name: str, d: int, known: tuple[str, ...]) -> Regularizer:
+    """The regulariser called `name`: "identity" |M − I|², "frobenius" |M|², "trace" tr M.
+
+    Raises UnknownNameError, with near matches, for a name outside `known`.
+    """
+    if name not in known:
+        raise unknown_name("regularizer", name, known)
+    table = {
+        "identity": Regularizer(1.0, -1.0, float(d)),
+        "frobenius": Regularizer(1.0, 0.0, 0.0),
+        "trace": Regularizer(0.0, 0.5, 0.0),
+    }
+    return table[name]
+
+
+def checked_weight(name: str, value: Any) -> float:
+    """`value` as a float; InvalidInputError unless it is a finite number >= 0."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value) or value < 0.0:
+        raise InvalidInputError(f"{name} must be a finite number of at least 0; found {value!r}")
+    return float(value)
+
+
+def one_hot(y: Any, m: int) -> sp.csr_array:
+    """Indicator (m, c), sparse, of the c >= 2 classes in the labels y (m,).
+
+    Raises InvalidInputError for a wrong shape, missing labels (NaN), or a single class.
+    """
+    labels = np.asarray(y)
+    if labels.shape != (m,):
+        raise InvalidInputError(f"y must hold one label per row of X, shape ({m},); found shape {labels.shape}")
+    if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
+        raise InvalidInputError(f"y must be finite; found {int(np.sum(~np.isfinite(labels)))} NaN or infinite labels")
+    codes: NDArray[np.intp]
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise InvalidInputError(f"y must hold at least 2 classes; found only {classes[0]!r}")
+    return sp.csr_array((np.ones(m), codes, np.arange(m + 1)), shape=(m, len(classes)))
+
+
+def forms_gram(X: LinearMap, gram: bool | str) -> bool:
+    """Whether XᵀX (d, d) is to be formed: as told, or for "auto" if X is dense with m >= 2 d and d <= 1024."""
+    if isinstance(gram, (bool, np.bool_)):
+        return bool(gram)
+    if gram != "auto":
+        raise InvalidInputError(f"gram must be 'auto', True or False; found {gram!r}")
+    m, d = X.shape
+    return X.is_matrix and not X.is_sparse and m >= 2 * d and d <= GRAM_ORDER
+
+
+def without_large_arrays(problem: QuadraticSDP, X: LinearMap) -> QuadraticSDP:
+    """`problem`, without the offer of a closed form (which needs (d, d) arrays) if X is no dense array."""
+    if X.is_sparse or not X.is_matrix:
+        problem.abilities -= {Ability.CLOSED_FORM}
+    return problem

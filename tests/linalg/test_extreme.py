@@ -1,0 +1,250 @@
+"""Tests of extreme.py: spectrum and frame are drawn apart, so that every property of the spectrum is known exactly."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse.linalg import LinearOperator, splu
+
+from psdopt.linalg.extreme import smallest_eigenpair
+
+settings.register_profile("psdopt", deadline=None, max_examples=25, derandomize=True, print_blob=True)
+settings.load_profile("psdopt")
+
+
+def frame(n, seed):
+    return np.linalg.qr(np.random.default_rng(seed).standard_normal((n, n)))[0]
+
+
+def matrix(spectrum, seed=0):
+    F = frame(len(spectrum), seed)
+    S = (F * np.asarray(spectrum)) @ F.T
+    return 0.5 * (S + S.T)
+
+
+SPECTRA = {
+    "normal": lambda n, rng: rng.standard_normal(n),
+    "uniform": lambda n, rng: np.linspace(0.0, 1.0, n),
+    "cluster": lambda n, rng: np.r_[-1 + 1e-9 * np.arange(n // 4), rng.random(n - n // 4)],
+    "repeated": lambda n, rng: np.round(3 * rng.standard_normal(n)),
+    "slightly negative": lambda n, rng: np.r_[-1e-6, np.linspace(0.0, 1.0, n - 1)],
+    "psd low rank": lambda n, rng: np.r_[np.zeros(n - n // 4), 1 + rng.random(n // 4)],
+    "identity": lambda n, rng: np.ones(n),
+    "geometric": lambda n, rng: -np.geomspace(1e-12, 1.0, n),
+}
+
+
+def check(pair, S, exact, slack=4.0):
+    """What must hold for every answer, whatever the backend says of itself."""
+    rounding = slack * len(S) ** 0.5 * np.finfo(float).eps * np.linalg.norm(exact, np.inf)
+    k = pair.values.size
+    assert np.abs(pair.vectors.T @ pair.vectors - np.eye(k)).max() < 1e-12
+    assert pair.value >= exact[0] - rounding
+    assert abs(np.linalg.norm(S @ pair.vector - pair.value * pair.vector) - pair.residual) <= rounding
+    assert np.min(np.abs(exact - pair.value)) <= pair.residual + rounding
+    assert pair.norm <= np.max(np.abs(exact)) + rounding
+    if pair.failure_probability < 1.0:
+        assert pair.lower_bound <= exact[0]
+
+
+@given(
+    st.sampled_from(sorted(SPECTRA)),
+    st.sampled_from([2, 3, 10, 60, 150]),
+    st.integers(0, 10**6),
+    st.sampled_from([1e-150, 1e-8, 1.0, 1e8, 1e150]),
+    st.sampled_from([0.0, 1e-6, 1e-2]),
+    st.integers(1, 3),
+    st.sampled_from([6, 60, 5000]),
+)
+@settings(max_examples=150)
+def test_the_bound_holds_on_every_spectrum_scale_and_budget(name, n, seed, scale, tol, count, budget):
+    S = matrix(scale * SPECTRA[name](n, np.random.default_rng(seed)), seed)
+    exact = np.linalg.eigvalsh(S)
+    count = min(count, n)
+    pair = smallest_eigenpair(
+        S, backend="lanczos", tol=tol, scale="norm", count=count, max_products=budget, seed=seed + 1
+    )
+    check(pair, S, exact)
+    if budget == 5000:
+        assert pair.converged
+        size = np.max(np.abs(exact))
+        assert pair.value - pair.lower_bound <= max(tol, 1e-12) * size * 1.01
+        np.testing.assert_allclose(pair.values, exact[:count], atol=max(tol, 1e-9 * (count > 1), 1e-13) * size)
+
+
+@given(st.sampled_from(sorted(SPECTRA)), st.integers(0, 10**6), st.integers(1, 4))
+def test_dense_route_agrees_with_lanczos(name, seed, count):
+    S = matrix(SPECTRA[name](80, np.random.default_rng(seed)), seed)
+    exact = np.linalg.eigvalsh(S)
+    dense, lanczos = smallest_eigenpair(S, count=count), smallest_eigenpair(S, count=count, backend="lanczos")
+    check(dense, S, exact)
+    assert dense.backend == "dense" and dense.products == 80 and dense.failure_probability == 0.0
+    assert dense.lower_bound <= lanczos.value and lanczos.lower_bound <= dense.value
+
+
+def test_the_stated_failure_probability_is_not_exceeded():
+    n, runs, chance = 120, 200, 0.2
+    spectra = {
+        "outlier": (np.r_[-0.05, np.linspace(0.0, 1.0, n - 1)], 14),
+        "two clusters": (np.r_[-0.3, 1e-6 * np.arange(n // 2), np.ones(n - 1 - n // 2)], 6),
+    }
+    for name, (spectrum, budget) in spectra.items():
+        S = np.diag(spectrum)
+        pairs = [
+            smallest_eigenpair(S, backend="lanczos", failure_probability=chance, max_products=budget, seed=s)
+            for s in range(runs)
+        ]
+        missed = np.mean([pair.lower_bound > spectrum[0] for pair in pairs])
+        assert missed <= chance + 3 * np.sqrt(chance * (1 - chance) / runs)
+        if name == "two clusters":  # where the residual alone is always wrong, the stated chance is nearly attained
+            assert missed > 0.05
+            assert all(pair.value - pair.residual > spectrum[0] for pair in pairs)
+
+
+def test_arpack_misses_the_smallest_and_only_the_random_certificate_shows_it():
+    rng = np.random.default_rng(1)
+    F = np.linalg.qr(rng.standard_normal((1000, 1000)))[0]
+    S = (F * np.linspace(0.0, 1.0, 1000)) @ F.T
+    S = 0.5 * (S + S.T)
+    own = smallest_eigenpair(S, tol=1e-6)
+    assert own.backend == "lanczos" and own.converged and -1.1e-6 <= own.lower_bound <= 0.0
+    other = smallest_eigenpair(S, tol=1e-6, backend="eigsh")
+    assert other.failure_probability == 1.0  # whatever it found, no claim is made that it is the smallest
+    assert other.value >= own.lower_bound
+
+
+def test_sign_of_a_slightly_indefinite_matrix_next_to_a_cloud():
+    S = matrix(np.r_[-1e-6, np.linspace(0.0, 1.0, 599)])
+    loose = smallest_eigenpair(S, tol=1e-2, threshold=-1e-9)
+    assert loose.lower_bound <= -1e-6
+    sharp = smallest_eigenpair(S, tol=1e-8)
+    assert sharp.converged and sharp.value < -0.99e-6
+
+
+def test_threshold_stops_early():
+    S = matrix(np.linspace(0.2, 1.0, 600))
+    full, sign = smallest_eigenpair(S), smallest_eigenpair(S, threshold=0.0)
+    assert sign.converged and 0.0 <= sign.lower_bound <= 0.2
+    assert sign.products < full.products / 3
+
+
+def test_exact_warm_start_costs_two_products():
+    S = matrix(np.random.default_rng(3).standard_normal(600))
+    v = np.linalg.eigh(S)[1][:, 0]
+    pair = smallest_eigenpair(S, start=v, trust_start=True, tol=1e-8)
+    assert pair.products == 2 and pair.converged and pair.failure_probability == 1.0
+    near = v + 1e-6 * np.random.default_rng(4).standard_normal(600)
+    assert smallest_eigenpair(S, start=near, trust_start=True, tol=1e-3).products <= 3
+
+
+def test_a_wrong_start_does_not_deceive_the_certificate():
+    S = matrix(np.random.default_rng(3).standard_normal(600))
+    exact, U = np.linalg.eigh(S)
+    trusted = smallest_eigenpair(S, start=U[:, 7], trust_start=True, tol=1e-8)
+    assert trusted.value > exact[6] and trusted.lower_bound > exact[0]  # why failure_probability is 1 there
+    certified = smallest_eigenpair(S, start=U[:, 7], tol=1e-8)
+    assert certified.converged and certified.lower_bound <= exact[0] <= certified.value + 1e-12
+    assert exact[0] >= certified.value - 1e-8
+
+
+@pytest.mark.parametrize("backend", ["eigsh", "lobpcg"])
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_scipy_backends_are_verified_by_an_own_residual(backend, scale):
+    S = scale * matrix(np.r_[-1.0, -0.9, -0.8, np.linspace(0.0, 1.0, 297)])
+    pair = smallest_eigenpair(S, backend=backend, tol=1e-7, scale="norm", count=2)
+    check(pair, S, np.linalg.eigvalsh(S))
+    assert pair.backend == backend and pair.converged and pair.failure_probability == 1.0
+    np.testing.assert_allclose(pair.values, [-scale, -0.9 * scale], rtol=1e-9)
+    S = scale * matrix(np.linspace(0.0, 1.0, 300))
+    short = smallest_eigenpair(S, backend=backend, count=2, max_products=30)
+    check(short, S, np.linalg.eigvalsh(S))
+    assert not short.converged
+
+
+def test_preconditioned_laplacian_with_the_constants_deflated():
+    m = 40
+    path = sp.diags_array([-np.ones(m - 1), np.r_[1.0, 2 * np.ones(m - 2), 1.0], -np.ones(m - 1)], offsets=[-1, 0, 1])
+    L = sp.csc_array(sp.kron(path, sp.eye_array(m)) + sp.kron(sp.eye_array(m), path))
+    ones, fiedler = np.ones(m * m), 2 - 2 * np.cos(np.pi / m)
+    solve = splu(sp.csc_array(L + 1e-3 * sp.eye_array(m * m)))
+    M = LinearOperator(L.shape, matvec=solve.solve, matmat=solve.solve, dtype=float)
+    quick = smallest_eigenpair(L, preconditioner=M, constraints=ones, tol=1e-8)
+    plain = smallest_eigenpair(L, constraints=ones, tol=1e-8)
+    dense = smallest_eigenpair(L, backend="dense", constraints=ones)
+    assert (quick.backend, plain.backend) == ("lobpcg", "lanczos")
+    for pair in (quick, plain, dense):
+        assert pair.converged and abs(pair.value - fiedler) < 1e-10
+        assert abs(ones @ pair.vector) < 1e-10
+    assert plain.lower_bound <= fiedler and quick.products < plain.products
+
+
+@pytest.mark.parametrize("backend", ["dense", "lanczos"])
+@pytest.mark.parametrize(
+    "S", [[[3.0]], [[-2.0]], [[0.0]], np.zeros((5, 5)), np.eye(2), -7 * np.eye(700), np.zeros((600, 600))]
+)
+def test_trivial_operators(backend, S):
+    S = np.asarray(S)
+    pair = smallest_eigenpair(S, backend=backend)
+    assert pair.converged and pair.lower_bound <= S[0, 0]
+    assert abs(pair.value - S[0, 0]) <= 1e-13 * abs(S[0, 0]) and pair.value - pair.lower_bound <= 1e-12 * abs(S[0, 0])
+
+
+def test_repeated_smallest_eigenvalue_is_found_with_its_multiplicity():
+    S = matrix(np.r_[-np.ones(6), np.linspace(0.0, 1.0, 594)])
+    for T in (S, -np.eye(600)):
+        pair = smallest_eigenpair(T, count=6)
+        assert pair.converged
+        np.testing.assert_allclose(pair.values, -np.ones(6), atol=1e-12)
+
+
+def test_every_kind_of_operator_gives_the_same_answer():
+    S = matrix(np.random.default_rng(0).standard_normal(510))
+    kinds = [S, sp.csr_array(S), LinearOperator(S.shape, matvec=lambda x: S @ x, dtype=float)]
+    values = [smallest_eigenpair(K).value for K in kinds]
+    np.testing.assert_allclose(values, values[0], rtol=1e-13)
+    first, second = smallest_eigenpair(S, seed=5), smallest_eigenpair(S, seed=5)
+    assert first.products == second.products and np.array_equal(first.vectors, second.vectors)
+
+
+def test_exhausted_budget_is_reported_with_a_weaker_bound():
+    S = matrix(np.linspace(0.0, 1.0, 600))
+    pairs = [smallest_eigenpair(S, max_products=budget) for budget in (1, 20, 80)]
+    assert not any(pair.converged for pair in pairs)
+    bounds = [pair.lower_bound for pair in pairs]
+    assert np.isfinite(bounds).all() and bounds == sorted(bounds) and bounds[-1] <= 0.0
+    assert all(pair.products <= max(budget, 4) for pair, budget in zip(pairs, (1, 20, 80), strict=True))
+
+
+@pytest.mark.parametrize("backend", ["dense", "lanczos", "eigsh", "lobpcg"])
+def test_nan_raises(backend):
+    S = np.eye(50)
+    S[3, 4] = np.nan
+    with pytest.raises(FloatingPointError, match="not finite"):
+        smallest_eigenpair(S, backend=backend)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"count": 0}, "count must be between"),
+        ({"count": 9}, "count must be between"),
+        ({"tol": -1.0}, "non-negative"),
+        ({"tol": np.nan}, "non-negative"),
+        ({"failure_probability": 0.0}, "failure_probability"),
+        ({"start": np.ones(3)}, "start must be"),
+        ({"start": np.zeros(8), "trust_start": True}, "start must be"),
+        ({"trust_start": True}, "start must be"),
+        ({"constraints": np.ones(3)}, "constraints must be"),
+        ({"constraints": np.ones(8), "backend": "eigsh"}, "no constraints"),
+        ({"backend": "arnoldi"}, "backend must be"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        smallest_eigenpair(np.eye(8), **options)
+
+
+def test_bad_shape_is_refused():
+    with pytest.raises(ValueError, match="square"):
+        smallest_eigenpair(np.ones((3, 4)))
