@@ -66,9 +66,15 @@ def starting_point(geometry: Geometry, problem: Problem, start: Any, rng: np.ran
 
 
 def _scaled(geometry: Geometry, problem: Problem, point: Any) -> Any:
-    """The multiple alpha M of least F, so that the start has the right scale whatever the data's units."""
+    """The multiple alpha M of least F, so that the start has the right scale whatever the data's units.
+
+    Where F increases along the whole ray, alpha balances the sizes of its linear and quadratic part.
+    """
     evaluation: Evaluation = problem.at(geometry.factor(point))
-    alpha, _ = evaluation.along_atom(np.zeros(problem.n)).minimize(beta=(0.0, 0.0))
+    plane = evaluation.along_atom(np.zeros(problem.n))
+    alpha, _ = plane.minimize(beta=(0.0, 0.0))
+    if alpha == 0.0 and plane.quadratic is not None and plane.quadratic[2][0, 0] > 0.0:
+        alpha = abs(plane.quadratic[1][0]) / plane.quadratic[2][0, 0]
     if not (math.isfinite(alpha) and alpha > 0.0):
         return point
     return geometry.from_factor(math.sqrt(alpha) * evaluation.factor)

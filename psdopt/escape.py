@@ -38,9 +38,9 @@ def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 
     padded = compact.append(np.zeros((Y.shape[0], k)))
     line = padded.along(np.concatenate([np.zeros_like(Y), directions], axis=1))
     mu = line.minimize()
-    if not 0.0 < mu < math.inf:
-        return None
-    return line.step(mu)
+    if mu == math.inf:
+        mu = 1.0  # unbounded along this ray: the method's next line search will find and say so
+    return line.step(mu) if mu > 0.0 else None
 
 
 def _own_weights(evaluation: Evaluation, vectors: Array) -> Array:
@@ -56,8 +56,6 @@ def _without_negligible_columns(evaluation: Evaluation) -> Evaluation:
     keep = values > max(NEGLIGIBLE, len(values) * EPS) * max(values[-1], np.finfo(float).tiny)
     if np.all(keep):
         return evaluation
-    if not np.any(keep):
-        keep[-1] = True
     return evaluation.mix(vectors[:, keep])
 
 

@@ -101,6 +101,10 @@ class Evaluation(ABC):
     def along(self, D: Array) -> LineModel:
         """Restriction to Y + mu D: one application of the linear maps, to D."""
 
+    def along_evaluation(self, D: Evaluation) -> LineModel:
+        """:meth:`along` for a direction of which an evaluation, and with it the images, is at hand: no application."""
+        return self.along(D.factor)
+
     @abstractmethod
     def along_atom(self, v: Array) -> PlaneModel:
         """Restriction to alpha M + beta v vᵀ for v (n,): one application, to one column."""
@@ -178,11 +182,20 @@ class GradientOperator(LinearOperator):
         super().__init__(dtype=np.float64, shape=(n, n))
         self._apply, self._known = apply, known
 
+    def __matmul__(self, V: Any) -> Any:
+        # blocks, the common case, go past SciPy's dispatch: it costs as much as a small product
+        if type(V) is np.ndarray and V.ndim == 2 and V.shape[0] == self.shape[0]:
+            return self._matmat(V)
+        return super().__matmul__(V)
+
     def _matmat(self, V: Array) -> Array:
         product = self._known(V)
         return self._apply(np.asarray(V, dtype=np.float64)) if product is None else product
 
     def _matvec(self, v: Array) -> Array:
+        product = self._known(v) if v.ndim == 2 else None  # SciPy sends blocks of one column here
+        if product is not None:
+            return product
         return self._apply(np.asarray(v, dtype=np.float64).reshape(-1, 1)).reshape(v.shape)
 
     def _adjoint(self) -> GradientOperator:

@@ -35,8 +35,9 @@ COARSE = 1e-5
 FINEST = 1e-3
 #: Consecutive steps without a decrease above rounding that count as no progress.
 CALM_STEPS = 20
-#: tr M beyond this multiple of its start, with F still falling, is divergence.
-DIVERGED = 1e14
+#: tr M beyond this multiple of its start is divergence: along a ray of unboundedness M grows geometrically,
+#: so this is reached within a few hundred steps, and no units of data reach it otherwise.
+DIVERGED = 1e100
 
 
 @dataclass

@@ -32,7 +32,9 @@ class FlatQuotient(Geometry):
         if not isinstance(r, (int, np.integer)) or not 1 <= r <= n:
             raise InvalidInputError(f"r (rank) must be an integer between 1 and n = {n}; found {r!r}")
         self.n, self.r = int(n), int(r)
-        self.abilities = frozenset({Ability.FACTOR, Ability.STRAIGHT, Ability.RIEMANNIAN})
+        abilities = {Ability.FACTOR, Ability.STRAIGHT, Ability.RIEMANNIAN}
+        # with r = n the rank is no limit: methods for the whole cone apply as well
+        self.abilities = frozenset(abilities | {Ability.FULL_CONE} if r == n else abilities)
 
     def with_rank(self, r: int) -> FlatQuotient:
         """The same geometry at another rank."""

@@ -112,31 +112,55 @@ def _bisect(slope: Callable[[float], float], left: float, right: float, at_left:
 
 
 def minimize_smooth(
-    derivatives: Derivatives, upper: float = math.inf, first: float | None = None, tol: float = 1e-12
+    derivatives: Derivatives,
+    upper: float = math.inf,
+    first: float | None = None,
+    tol: float = 1e-12,
+    value: Callable[[float], float] | None = None,
 ) -> float:
     """A minimiser over [0, upper] of a C¹ function given by (f', f''), from 0 downhill.
 
-    Brackets the first sign change of f' by doubling, then Newton steps inside the bracket, with
-    bisection where they leave it: for convex or piecewise quartic functions exact to `tol` in
-    relative |f'|. Returns 0.0 if f'(0) >= 0, inf if f' stays negative up to 2^200 times the first
-    step and `upper` is infinite.
+    Brackets a sign change of f' by doubling, then Newton steps inside the bracket, with bisection
+    where they leave it: for convex or piecewise quartic functions exact to `tol` in relative |f'|.
+    Where f' is not finite the function is taken to end, and the point stays before. With `value`, a
+    minimum that doubling reached over a hill and that lies above f(0) is given up for a nearer one.
+    Returns 0.0 if f'(0) >= 0, inf if f' stays negative up to 2^200 times the first step and `upper`
+    is infinite, nan if no point beyond 0 is finite.
     """
     slope0, curvature = derivatives(0.0)
     if not slope0 < 0.0:
         return 0.0 if slope0 >= 0.0 else math.nan
-    t = first or (-slope0 / curvature if curvature > 0.0 else 1.0)
-    left, at_left = 0.0, slope0
+    step = first or (-slope0 / curvature if curvature > 0.0 else 1.0)
+    found = _smooth_downhill(derivatives, slope0, step, upper, tol)
+    if value is None or not math.isfinite(found):
+        return found
+    at_zero = value(0.0)
+    for _ in range(60):
+        at_found = value(found)
+        if at_found <= at_zero + 64.0 * EPS * max(abs(at_zero), abs(at_found)):
+            break
+        found = _smooth_downhill(derivatives, slope0, 0.125 * found, 0.5 * found, tol)
+    return found
+
+
+def _smooth_downhill(derivatives: Derivatives, slope0: float, t: float, upper: float, tol: float) -> float:
+    left, wall = 0.0, math.inf
     for _ in range(200):
         t = min(t, upper)
         at_t, curvature = derivatives(t)
         if not math.isfinite(at_t):
-            return math.nan
+            wall, t = t, 0.5 * (left + t)
+            if not left < t < wall:
+                return left if left > 0.0 else math.nan
+            continue
         if at_t >= 0.0 or t == upper:
             break
-        left, at_left = t, at_t
-        t *= 2.0
+        left = t
+        t = min(2.0 * t, 0.5 * (t + wall))
+        if t >= wall or t <= left:
+            return left
     else:
-        return math.inf
+        return math.inf if math.isinf(wall) else left if left > 0.0 else math.nan
     if at_t <= 0.0:
         return t
     right = t
@@ -147,7 +171,7 @@ def minimize_smooth(
         t = newton if left < newton < right else 0.5 * (left + right)
         at_t, curvature = derivatives(t)
         if at_t < 0.0:
-            left, at_left = t, at_t
+            left = t
         else:
             right = t
     return t
@@ -209,9 +233,8 @@ SINGULAR = 64 * EPS
 
 def _power_of_two(curvature: float, slope: float) -> float:
     """A unit of a variable in which its curvature, or else its slope, is about 1."""
-    if curvature > 0.0:
-        return math.ldexp(1.0, -(math.frexp(curvature)[1] // 2))
-    return math.ldexp(1.0, -math.frexp(slope)[1]) if slope != 0.0 else 1.0
+    exponent = math.frexp(curvature)[1] // 2 if curvature > 0.0 else math.frexp(slope)[1]
+    return math.ldexp(1.0, -max(-400, min(400, exponent)))
 
 
 def _unbounded_ray(

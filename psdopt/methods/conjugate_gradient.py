@@ -93,9 +93,10 @@ class ConjugateGradient(Method):
             D = -Z
             line = state.evaluation.along(D)
             mu = self._search(line)
+        if np.isnan(mu):
+            return _ended(state, Outcome.STALLED, beyond=line.step(mu))
         if not 0.0 < mu < np.inf:
-            outcome = Outcome.UNBOUNDED if mu == np.inf else Outcome.STALLED
-            return _ended(state, outcome)
+            return _ended(state, Outcome.UNBOUNDED if mu == np.inf else Outcome.STALLED)
         evaluation = line.step(mu)
         G_new = state.geometry.gradient(evaluation.factor, evaluation.gradient)
         Z_new = preconditioned(self.preconditioner, evaluation, G_new)
@@ -117,9 +118,14 @@ class ConjugateGradient(Method):
         return line.minimize() if self.search == "exact" else armijo_step(line)
 
 
-def _ended(state: ConjugateGradientState, outcome: Outcome) -> ConjugateGradientState:
+def _ended(
+    state: ConjugateGradientState, outcome: Outcome, beyond: Evaluation | None = None
+) -> ConjugateGradientState:
+    """No move; but a non-finite evaluation `beyond` is passed on, for the driver to see and name."""
+    lost = beyond is not None and not np.isfinite(beyond.value)
+    evaluation = beyond if beyond is not None and lost else state.evaluation
     return ConjugateGradientState(
-        state.problem, state.geometry, state.point, state.evaluation, state.gradient_norm, 0.0, outcome,
+        state.problem, state.geometry, state.point, evaluation, state.gradient_norm, 0.0, outcome,
         gradient=state.gradient, preconditioned=state.preconditioned, direction=state.direction,
         decrement=state.decrement,
     )  # fmt: skip

@@ -78,8 +78,10 @@ class LBFGS(Method):
             mu = line.minimize() if self.search == "exact" else armijo_step(line)
         if not 0.0 < mu < np.inf:
             outcome = Outcome.UNBOUNDED if mu == np.inf else Outcome.STALLED
+            beyond = line.step(mu) if np.isnan(mu) else state.evaluation
+            evaluation = state.evaluation if np.isfinite(beyond.value) else beyond  # for the driver to see and name
             return LBFGSState(
-                state.problem, state.geometry, state.point, state.evaluation, state.gradient_norm, 0.0, outcome,
+                state.problem, state.geometry, state.point, evaluation, state.gradient_norm, 0.0, outcome,
                 gradient=G, pairs=pairs,
             )  # fmt: skip
         evaluation = line.step(mu)

@@ -56,7 +56,7 @@ class AutogradProblem(Problem):
 
     def dense_hessian(self, M: Array, direction: Array) -> Array:
         """∇²F(M)[direction], symmetric (n, n)."""
-        H = np.asarray(self._make_hvp(M)(direction)[0])
+        H = np.asarray(self._make_hvp(M)[0](direction))
         return 0.5 * (H + H.T)
 
     def at(self, Y: Array) -> AutogradEvaluation:
@@ -133,7 +133,7 @@ class AutogradLine(LineModel):
         return inner(moved.factor_gradient(), self.D), inner(moved.hessian_vector(self.D), self.D)
 
     def minimize(self, upper: float = math.inf) -> float:
-        return minimize_smooth(self.derivatives, upper)
+        return minimize_smooth(self.derivatives, upper, value=self.value)
 
     def step(self, mu: float) -> AutogradEvaluation:
         return AutogradEvaluation(self.evaluation.problem, self.evaluation.factor + mu * self.D)

@@ -67,6 +67,8 @@ class QuadraticSDP(TermSum):
         if self.C is not None:
             terms.append(LinearTerm(self.C, 2.0))
         super().__init__(terms, constant, QuadraticPreconditioner(self))
+        self._minimizer: LowRankPSD | None = None
+        self._minimizer_known = False
         if isinstance(self.B, IdentityForm):
             self.lower_curvature = 2.0 * self.B.scale
         if self._closed_form_kind() is not None:
@@ -89,8 +91,15 @@ class QuadraticSDP(TermSum):
         - B = b I, A = V diag(a) Vᵀ, no rank limit: M = V [−(VᵀCV)_ij / (a_i a_j + b)] Vᵀ, the
           unconstrained minimiser; it is the answer only if it is PSD, else None is returned.
 
-        O(n²) memory, O(n³) flops.
+        O(n²) memory, O(n³) flops, once: the answer without a rank limit is kept.
         """
+        if rank is not None and rank < self.n:
+            return self._closed_form(rank)
+        if not self._minimizer_known:
+            self._minimizer, self._minimizer_known = self._closed_form(None), True
+        return self._minimizer
+
+    def _closed_form(self, rank: int | None) -> LowRankPSD | None:
         kind = self._closed_form_kind()
         if kind is None or self.C is None:
             return None

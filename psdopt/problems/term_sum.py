@@ -157,6 +157,9 @@ class TermEvaluation(Evaluation):
     def along(self, D: Array) -> TermLine:
         return TermLine(self, Images(self.problem.maps, D))
 
+    def along_evaluation(self, D: Evaluation) -> LineModel:
+        return TermLine(self, D.images) if isinstance(D, TermEvaluation) else super().along_evaluation(D)
+
     def along_atom(self, v: Array) -> TermPlane:
         column = np.asarray(v, dtype=np.float64).reshape(-1, 1)
         return TermPlane(self, Images(self.problem.maps, column))
@@ -193,12 +196,13 @@ class TermLine(LineModel):
         self.coefficients = self._sum_coefficients()
 
     def _sum_coefficients(self) -> Array | None:
-        parts = [curve.coefficients for curve in self.curves]
-        if any(part is None for part in parts):
-            return None
-        total = np.sum(parts, axis=0)
+        total = np.zeros(5)
+        for curve in self.curves:
+            if curve.coefficients is None:
+                return None
+            total += curve.coefficients
         total[0], total[1] = self.evaluation.value, self.slope
-        return np.asarray(total)
+        return total
 
     def value(self, mu: float) -> float:
         c = self.coefficients
@@ -218,7 +222,7 @@ class TermLine(LineModel):
     def minimize(self, upper: float = np.inf) -> float:
         if self.coefficients is not None:
             return minimize_quartic(self.coefficients, upper)
-        return minimize_smooth(self.derivatives, upper)
+        return minimize_smooth(self.derivatives, upper, value=self.value)
 
     def step(self, mu: float) -> TermEvaluation:
         images = self.evaluation.images.step(mu, self.direction)

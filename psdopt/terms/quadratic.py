@@ -24,7 +24,7 @@ class ProductTerm(Term):
         self.A, self.B, self.n, self.weight = A, B, A.n, float(weight)
         self.maps = tuple(dict.fromkeys((*A.maps, *B.maps)))
         self.same = A is B
-        self.convex = weight >= 0.0
+        self.convex = weight >= 0.0 and A.psd is not False and B.psd is not False
 
     def features(self, U: Images) -> tuple[Array, Array]:
         P = self.A.gram(U, U)

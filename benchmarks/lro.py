@@ -1,0 +1,117 @@
+"""LRO: KTA on a rank-limited factor against pymanopt and SciPy, time to relative suboptimality.
+
+    PSDOPT_DATA=<folder> psdopt bench lro [--sets letters optdigits ...] [--lam 1e-3 1 10] [--output FILE]
+
+Every solver gets the same cost, start, rank and products (the Gram matrix XᵀX where psdopt forms it, X and Xᵀ
+where not; forming it is left out of everybody's time, psdopt's eigendecomposition is not). The optimum of the
+rank-limited problem is taken as the best value that any run found. Ratios are of one run on one machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+from data import training_part
+from lro_peers import KTACost, pymanopt_peer, scipy_lbfgsb
+from race import Curve, ratio, table
+from rich.console import Console
+from rich.table import Table
+
+from psdopt import ConjugateGradient, FlatQuotient, solve
+from psdopt.choose import starting_point
+from psdopt_plugins.metric_learning.kta_problem import kta_problem
+
+SETS = {"letters": 16, "optdigits": 40, "w1a": 40, "isolet": 40, "mnist10k": 40, "news20": 20}
+ACCURACIES = (1e-6, 1e-9)
+
+
+def race(name: str, rank: int, lam: float, limit: float, factor: float) -> dict[str, object]:
+    """All solvers on one set and lam."""
+    X, y = training_part(name)
+    m, d = X.shape
+    one_hot = np.eye(int(y.max()) + 1)[y]
+    one_hot = one_hot[:, one_hot.any(axis=0)]
+    dense = isinstance(X, np.ndarray)
+    problem = kta_problem(X, y, lam, gram=dense or d <= 1024)
+    geometry = FlatQuotient(d, rank)
+    start = starting_point(geometry, problem, None, np.random.default_rng(0))
+    result = solve(problem, geometry, ConjugateGradient(), start=start, tol=1e-13, max_time=limit)
+    ours = Curve("psdopt CG", limit=limit)
+    for record in result.history:
+        ours.add(record["seconds"], record["value"], int(record["iteration"]))
+
+    Z = np.asarray(X.T @ one_hot)
+    if dense or d <= 1024:
+        K = np.asarray((X.T @ X).todense() if not dense else X.T @ X)
+        product = lambda Y: K @ Y  # noqa: E731
+    else:
+        XT = X.T.tocsr()
+        product = lambda Y: XT @ (X @ Y)  # noqa: E731
+    constant = d + lam * float(np.sum((one_hot.T @ one_hot) ** 2))
+    rough = ours.reached(ours.values[-1] * (1 + 1e-9)) or (limit, 0)
+    peer_limit = max(2.0, factor * rough[0])
+    peers = [
+        scipy_lbfgsb(KTACost(product, Z, lam, constant), start, peer_limit),
+        pymanopt_peer("ConjugateGradient", KTACost(product, Z, lam, constant), start, peer_limit),
+        pymanopt_peer("TrustRegions", KTACost(product, Z, lam, constant), start, peer_limit),
+    ]
+    best = min(curve.values[-1] for curve in (ours, *peers))
+    return {
+        "set": name, "m": m, "d": d, "rank": rank, "lam": lam, "optimum": best, "peer_limit": peer_limit,
+        "rows": table([ours, *peers], best, ACCURACIES),
+        "ratios": {f"{a:g}": ratio(ours, peers, best + a * abs(best)) for a in ACCURACIES},
+    }  # fmt: skip
+
+
+def show(results: list[dict[str, object]], console: Console) -> None:
+    """Table of seconds (work) to each accuracy, and ratios."""
+    view = Table(title="KTA: seconds (iterations or evaluations) to relative suboptimality", title_justify="left")
+    for column in ("set", "lam", "solver", *(f"{a:g}" for a in ACCURACIES), "at its end"):
+        view.add_column(column, justify="left" if column in ("set", "solver") else "right")
+    for result in results:
+        for k, row in enumerate(result["rows"]):  # type: ignore[arg-type, var-annotated]
+            cells = [
+                "> limit" if row[f"{a:g}"] is None else f"{row[f'{a:g}'][0]:.3f} ({row[f'{a:g}'][1]})" for a in ACCURACIES
+            ]
+            head = (str(result["set"]), f"{result['lam']:g}") if k == 0 else ("", "")
+            view.add_row(*head, str(row["solver"]), *cells, f"{row['end']:.1e}")
+    console.print(view)
+    for a in ACCURACIES:
+        found = [result["ratios"][f"{a:g}"] for result in results]  # type: ignore[index]
+        reached = [item for item in found if item is not None]
+        if reached:
+            geometric = math.exp(sum(math.log(item[0]) for item in reached) / len(reached))
+            bounds = sum(item[1] for item in reached)
+            console.print(
+                f"best peer / psdopt to {a:g}: least {min(item[0] for item in reached):.1f}, geometric mean "
+                f"{geometric:.1f} over {len(reached)} of {len(found)} cases ({bounds} are lower bounds: all peers cut off)"
+            )
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the benchmark; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="psdopt bench lro", description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
+    parser.add_argument("--lam", nargs="+", type=float, default=[1e-3, 1.0, 10.0])
+    parser.add_argument("--limit", type=float, default=30.0, help="seconds for psdopt")
+    parser.add_argument("--factor", type=float, default=12.0, help="peers get this many times psdopt's time to 1e-9")
+    parser.add_argument("--output", type=Path, help="JSON file for the results")
+    options = parser.parse_args(argv)
+    console = Console()
+    results = []
+    for name in options.sets:
+        for lam in options.lam:
+            results.append(race(name, SETS[name], lam, options.limit, options.factor))
+            show(results[-1:], console)
+    show(results, console)
+    if options.output:
+        options.output.write_text(json.dumps(results, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
