@@ -5,6 +5,7 @@ A free composition Problem × Geometry × Method, with certificates of global op
 
 from psdopt.capability import Ability, Verdict, compatible
 from psdopt.certificate import Certificate, certify
+from psdopt.driver import Snapshot
 from psdopt.errors import PsdoptError
 from psdopt.geometries import FlatQuotient, PSDCone
 from psdopt.geometry import Atom, Defect, Geometry
@@ -14,8 +15,7 @@ from psdopt.methods import LBFGS, ClosedForm, ConjugateGradient
 from psdopt.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
 from psdopt.result import History, Result, Status
-from psdopt.solve import Snapshot, solve
-
+from psdopt.solve import solve
 from psdopt.version import __version__
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "Status",
     "TermSum",
     "Verdict",
+    "__version__",
     "certify",
     "compatible",
     "solve",

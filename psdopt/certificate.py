@@ -28,12 +28,15 @@ class Certificate:
     ----------
     value, value_at_zero, trace : F(M), F(0), tr M.
     stationarity : |S Y|_F; relative: |S Y| |Y| / decrease.
-    smallest_eigenvalue : Ritz value of λ_min(S); `lower_bound` <= λ_min(S), from the residual.
+    smallest_eigenvalue : Ritz value of λ_min(S), an upper bound of it.
+    lower_bound : below λ_min(S), except with `failure_probability` over the random start of the eigensolver (0 for
+        n <= 500, where the whole spectrum is computed).
     dual_infeasibility : max(0, −lower_bound), a bound, not an estimate; relative: times tr M / decrease.
     complementarity : |⟨S, M⟩|; relative: / decrease.
     gap : a rigorous bound on F(M) − min F where one is valid (fixed trace; strongly convex F), else None.
     convex : whether F is known to be convex, without which nothing global is proved.
     eigenvector : unit vector of the smallest Ritz value: the way out when the certificate fails.
+    failure_probability : see `lower_bound`.
     products : columns that S was applied to.
     """
 
@@ -53,6 +56,7 @@ class Certificate:
     convex: bool
     fixed_trace: float | None
     eigenvector: Array
+    failure_probability: float
     products: int
 
     @property
@@ -142,6 +146,7 @@ def certify(
         convex=Ability.CONVEX in problem.abilities,
         fixed_trace=trace,
         eigenvector=pair.vector,
+        failure_probability=pair.failure_probability,
         products=pair.products,
     )
 

@@ -157,8 +157,8 @@ class Problem(ABC):
         """Work done by this problem since it was made, from counting wrappers only."""
         return {}
 
-    def solve_in_closed_form(self) -> LowRankPSD:
-        """The global minimiser, for problems with the ability ``closed-form``."""
+    def solve_in_closed_form(self) -> LowRankPSD | None:
+        """The global minimiser, for problems with the ability ``closed-form``; None if the data admit none."""
         raise InvalidTypeError(f"{type(self).__name__} has no closed form")
 
     def check_factor(self, Y: Any) -> Array:

@@ -1,0 +1,306 @@
+"""The loop behind solve(): one method for each rule, so that each can be read by itself."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from psdopt.capability import name_of
+from psdopt.certificate import Certificate, certify, stationarity_scale
+from psdopt.checkpoint import save_checkpoint
+from psdopt.escape import rank_binds, widened
+from psdopt.geometry import Geometry
+from psdopt.linalg.arrays import norm
+from psdopt.linalg.tolerances import EPS
+from psdopt.method import Method, Outcome, State
+from psdopt.problem import Problem
+from psdopt.progress import Bar
+from psdopt.result import History, Result, Status
+from psdopt.stopping import Progress, Stopping
+
+#: While the certificate fails although the rank does not bind, stationarity is tightened to tol · this.
+FINEST = 1e-3
+#: Consecutive steps without a decrease above rounding that count as no progress.
+CALM_STEPS = 20
+#: tr M beyond this multiple of its start is divergence: along a ray of unboundedness M grows geometrically,
+#: so this is reached within a few hundred steps, and no units of data reach it otherwise.
+DIVERGED = 1e100
+
+
+@dataclass
+class Run:
+    """Everything a checkpoint holds."""
+
+    state: State
+    geometry: Geometry
+    inner_tol: float
+    history: History = field(default_factory=History)
+    iteration: int = 0
+    seconds: float = 0.0
+    judged: int = -1
+    calm: int = 0
+    first_trace: float = 0.0
+    best: State | None = None
+    certificate: Certificate | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    values: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a callback sees after every iteration. Return True from it to stop."""
+
+    iteration: int
+    seconds: float
+    value: float
+    record: dict[str, float]
+    state: State
+    history: History
+
+
+@dataclass
+class Rules:
+    """What the caller of solve() asked for."""
+
+    tol: float
+    limits: Stopping
+    escape: bool
+    max_rank: int
+    callback: Callable[[Snapshot], Any] | None = None
+    checkpoint: str | Path | None = None
+    checkpoint_seconds: float = 60.0
+    bar: Bar | None = None
+
+
+class Driver:
+    """Runs `method` on `problem` from `run` under `rules`.
+
+    `clock` is the reading of ``time.perf_counter`` from which seconds count, `before` the problem's counts
+    when solve() was entered.
+    """
+
+    def __init__(
+        self, problem: Problem, method: Method, run: Run, rules: Rules, clock: float, before: Mapping[str, int]
+    ) -> None:
+        self.problem, self.method, self.run, self.rules = problem, method, run, rules
+        self.tol, self.clock, self.before = rules.tol, clock, dict(before)
+        self.earlier = dict(run.counts)
+        self.last_saved = time.perf_counter()
+        self.certified: State | None = None
+
+    def loop(self, fresh: bool) -> tuple[Status, str]:
+        run = self.run
+        try:
+            if fresh:
+                self._record()
+            while True:
+                verdict = self._verdict()
+                if verdict is not None:
+                    return verdict
+                previous = run.state
+                run.state = self.method.step(previous)
+                run.iteration += 1
+                if not math.isfinite(run.state.evaluation.value):
+                    run.state = previous
+                    return Status.NON_FINITE, f"{Status.NON_FINITE.value} (iteration {run.iteration})"
+                self._record()
+                self._keep_best()
+                self._save_if_due()
+                if self.rules.callback is not None and self.rules.callback(self._snapshot()):
+                    return Status.STOPPED, "stopped by the callback"
+        except KeyboardInterrupt:
+            return Status.INTERRUPTED, Status.INTERRUPTED.value
+
+    def _verdict(self) -> tuple[Status, str] | None:
+        run, state = self.run, self.run.state
+        if not math.isfinite(state.evaluation.value):
+            return Status.NON_FINITE, f"{Status.NON_FINITE.value} (at the start)"
+        if state.outcome is Outcome.UNBOUNDED or self._diverged():
+            return Status.UNBOUNDED, Status.UNBOUNDED.value
+        stationarity = run.history.records[-1]["stationarity"]
+        ended = state.outcome in (Outcome.STALLED, Outcome.FINISHED)
+        asked = run.judged == run.iteration  # after a resume: the same point is not judged twice
+        if ended or (stationarity <= run.inner_tol and not asked):
+            verdict = self._judge(stationarity, ended)
+            if verdict is not None or ended:
+                return verdict or (Status.NO_PROGRESS, Status.NO_PROGRESS.value)
+            if state is not run.state:
+                return None
+        met = self.rules.limits.met(self._progress(stationarity))
+        if met is not None:
+            return met.status, f"{met.reason()}"
+        if self.method.descends and run.calm >= CALM_STEPS:
+            verdict = self._judge(stationarity, True)
+            return verdict or (Status.NO_PROGRESS, Status.NO_PROGRESS.value)
+        return None
+
+    def _judge(self, stationarity: float, ended: bool) -> tuple[Status, str] | None:
+        """Ask the certificate at a (nearly) stationary point; go on, escape, or call it a day."""
+        run = self.run
+        run.judged = run.iteration
+        certificate = self._certify()
+        if certificate.proves(self.tol):
+            return Status.OPTIMAL, Status.OPTIMAL.value
+        stationary = max(stationarity, certificate.stationarity_relative) <= self.tol
+        if not certificate.convex:
+            if stationary:
+                return Status.STATIONARY, f"{Status.STATIONARY.value}; F is not known to be convex"
+            return self._tighten(ended)
+        clearly_off = certificate.dual_infeasibility_relative > max(self.tol, certificate.stationarity_relative)
+        if self.rules.escape and clearly_off and self._widen(certificate):
+            return None
+        if stationary and (ended or self._rank_binds() or run.inner_tol <= FINEST * self.tol):
+            return Status.STATIONARY, _explained(certificate, self._columns(), self.problem.n)
+        return self._tighten(ended)
+
+    def _tighten(self, ended: bool) -> tuple[Status, str] | None:
+        if not ended:
+            self.run.inner_tol = max(0.1 * self.run.inner_tol, FINEST * self.tol * 0.99)
+        return None
+
+    def _rank_binds(self) -> bool:
+        evaluation = self.run.state.evaluation
+        return self._columns() < self.problem.n and rank_binds(evaluation, self.tol)
+
+    def _columns(self) -> int:
+        return int(self.run.state.evaluation.factor.shape[1])
+
+    def _widen(self, certificate: Certificate) -> bool:
+        run = self.run
+        wider = widened(run.state.evaluation, self.rules.max_rank, certificate.smallest_eigenvalue)
+        if wider is None:
+            return False
+        run.geometry = run.geometry.with_rank(wider.factor.shape[1])  # type: ignore[attr-defined]
+        point = run.geometry.from_factor(wider.factor)
+        run.state = self.method.init(self.problem, run.geometry, point, wider)
+        run.calm = 0
+        run.history.records[-1]["widened_to"] = float(wider.factor.shape[1])
+        return True
+
+    def _certify(self) -> Certificate:
+        run = self.run
+        start = None if run.certificate is None else run.certificate.eigenvector
+        # a fresh seed each time: the bound on λ_min holds for an S chosen without knowledge of the seed
+        run.certificate = certify(
+            self.problem,
+            run.state.evaluation,
+            tol=self.tol,
+            trace=run.geometry.trace,
+            start=start,
+            seed=run.iteration,
+        )
+        self.certified = run.state
+        run.history.records[-1]["certificate"] = run.certificate.relative
+        return run.certificate
+
+    def _diverged(self) -> bool:
+        run = self.run
+        if not self.method.descends or run.iteration == 0 or run.first_trace == 0.0:
+            return False
+        return norm(run.state.evaluation.factor) ** 2 > DIVERGED * run.first_trace
+
+    def _record(self) -> None:
+        run, state = self.run, self.run.state
+        run.seconds = time.perf_counter() - self.clock
+        value = state.evaluation.value
+        counts = self._counts()
+        scale = stationarity_scale(self.problem, value, norm(state.evaluation.factor))
+        at_rest = 0.0 if state.gradient_norm == 0.0 else math.inf
+        stationarity = 0.5 * state.gradient_norm / scale if scale > 0.0 else at_rest
+        if run.values and self.method.descends:
+            small = run.values[-1] - value <= 4 * EPS * max(abs(value), abs(self.problem.value_at_zero() - value))
+            run.calm = run.calm + 1 if small else 0
+        run.values.append(value)
+        record = {
+            "iteration": float(run.iteration),
+            "value": value,
+            "gradient_norm": state.gradient_norm,
+            "stationarity": stationarity,
+            "step": state.step,
+            "seconds": run.seconds,
+            "columns": float(self._columns()),
+            **{key: float(number) for key, number in counts.items()},
+            **state.extras,
+        }
+        run.history.records.append(record)
+        if self.rules.bar is not None:
+            self.rules.bar.show(run.iteration, value, stationarity)
+
+    def _counts(self) -> dict[str, int]:
+        now = self.problem.counts()
+        keys = {**self.earlier, **now}
+        return {k: self.earlier.get(k, 0) + now.get(k, 0) - self.before.get(k, 0) for k in keys}
+
+    def _keep_best(self) -> None:
+        if self.method.descends:
+            return
+        run = self.run
+        if run.best is None or run.state.evaluation.value < run.best.evaluation.value:
+            run.best = run.state
+
+    def _progress(self, stationarity: float) -> Progress:
+        run = self.run
+        return Progress(
+            run.iteration, run.seconds, run.state.evaluation.value, stationarity, run.state.step, run.values
+        )
+
+    def _snapshot(self) -> Snapshot:
+        run = self.run
+        return Snapshot(
+            run.iteration, run.seconds, run.state.evaluation.value, run.history.records[-1], run.state, run.history
+        )
+
+    def _save_if_due(self) -> None:
+        if self.rules.checkpoint is not None and time.perf_counter() - self.last_saved >= self.rules.checkpoint_seconds:
+            self._save()
+
+    def _save(self) -> None:
+        assert self.rules.checkpoint is not None
+        self.run.counts = self._counts()
+        save_checkpoint(self.rules.checkpoint, self.run, self.problem)
+        self.last_saved = time.perf_counter()
+
+    def result(self, status: Status, message: str, chosen: tuple[str, ...]) -> Result:
+        """The certificate is computed at the point that is returned, from recomputed images."""
+        run = self.run
+        if self.rules.checkpoint is not None:
+            self._save()
+        state = run.best if run.best is not None and status is not Status.OPTIMAL else run.state
+        finite = math.isfinite(state.evaluation.value)
+        if finite and self.certified is not state:
+            run.state = state
+            self._certify()
+            assert run.certificate is not None
+            if run.certificate.proves(self.tol) and status not in (Status.UNBOUNDED, Status.NON_FINITE):
+                status, message = Status.OPTIMAL, f"{Status.OPTIMAL.value} ({message})"
+        certificate = run.certificate if finite else None
+        matrix = run.geometry.to_matrix(state.point)
+        return Result(
+            matrix=matrix,
+            point=state.point,
+            value=certificate.value if certificate is not None else state.evaluation.value,
+            status=status,
+            message=message,
+            certificate=certificate,
+            iterations=run.iteration,
+            seconds=time.perf_counter() - self.clock,
+            history=run.history,
+            counts=self._counts(),
+            problem=name_of(self.problem),
+            geometry=repr(run.geometry),
+            method=name_of(self.method),
+            chosen=chosen,
+            state=state,
+        )
+
+
+def _explained(certificate: Certificate, columns: int, n: int) -> str:
+    return (
+        f"{Status.STATIONARY.value}: at rank {columns} of {n} the relative dual infeasibility is "
+        f"{certificate.dual_infeasibility_relative:.2g}. If the rank is not a limit you want, "
+        "pass escape=True or a larger rank"
+    )
