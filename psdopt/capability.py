@@ -70,10 +70,13 @@ def missing_needs(requires: Requires, role: str, offered: Iterable[str]) -> list
     have = set(offered)
     missing = []
     for need in requires.get(role, ()):
-        group = (need,) if isinstance(need, str) else need
-        if have.isdisjoint(group):
-            missing.append(" or ".join(str(ability) for ability in group))
+        if have.isdisjoint((need,) if isinstance(need, str) else need):
+            missing.append(_as_text(need))
     return missing
+
+
+def _as_text(need: Need) -> str:
+    return str(need) if isinstance(need, str) else " or ".join(map(str, need))
 
 
 def compatible(problem: Any, geometry: Any, method: Any) -> Verdict:
@@ -106,7 +109,7 @@ def _hint(problem: Any, geometry: Any, method: Any) -> str:
     works = [name_of(other) for other in shipped_methods() if not _missing(problem, geometry, other)]
     if works:
         return f"With this problem and geometry these work: {', '.join(works)}"
-    needed = ", ".join(str(need) for need in method.requires.get("geometry", ()))
+    needed = ", ".join(_as_text(need) for need in method.requires.get("geometry", ()))
     return f"{name_of(method)} needs a geometry with: {needed or 'nothing special'}"
 
 

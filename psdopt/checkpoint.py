@@ -12,6 +12,10 @@ from psdopt.files import atomic_write
 from psdopt.problem import Problem
 
 FORMAT = 1
+#: What unpickling a damaged file raises.
+UNREADABLE = (
+    pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, ValueError, KeyError, TypeError,
+)  # fmt: skip
 
 
 class _Pickler(pickle.Pickler):
@@ -61,16 +65,20 @@ def load_checkpoint(path: str | Path, problem: Problem) -> Any:
             header = pickle.load(handle)
     except OSError as error:
         raise DataFileError(f"cannot read checkpoint {path}: {error.strerror or error}") from error
-    except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, ValueError, KeyError) as error:
+    except UNREADABLE as error:
         raise CheckpointError(f"{path} is not a psdopt checkpoint, or is damaged: {error}") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise CheckpointError(f"{path} is not a psdopt checkpoint of format {FORMAT}")
     expected = (type(problem).__name__, problem.n)
     if (header["problem"], header["n"]) != expected:
         raise CheckpointError(
-            f"{path} was written for {header['problem']} of order {header['n']}; found {expected[0]} of order {expected[1]}"
+            f"{path} was written for {header['problem']} of order {header['n']}; "
+            f"found {expected[0]} of order {expected[1]}"
         )
-    run = _Unpickler(io.BytesIO(header["run"]), problem).load()
+    try:
+        run = _Unpickler(io.BytesIO(header["run"]), problem).load()
+    except UNREADABLE as error:
+        raise CheckpointError(f"{path} is damaged, or was written by another version of psdopt: {error}") from error
     _check_same_objective(path, run, problem)
     return run
 
@@ -81,5 +89,6 @@ def _check_same_objective(path: str | Path, run: Any, problem: Problem) -> None:
     scale = max(abs(fresh), abs(evaluation.value), abs(problem.value_at_zero()))
     if abs(fresh - evaluation.value) > 1e-8 * scale:
         raise CheckpointError(
-            f"{path} was written for another objective: there F = {evaluation.value:.10g}, with this problem {fresh:.10g}"
+            f"{path} was written for another objective: "
+            f"there F = {evaluation.value:.10g}, with this problem {fresh:.10g}"
         )

@@ -26,6 +26,10 @@ def choose(
     whose rank grows until the certificate holds.
     """
     _typed("problem", problem, Problem)
+    if geometry is not None:
+        _typed("geometry", geometry, Geometry)
+    if method is not None:
+        _typed("method", method, Method)
     chosen: list[str] = []
     if geometry is None and method is None and _has_closed_form(problem):
         return PSDCone(problem.n), ClosedForm(), ("geometry", "method")
@@ -33,12 +37,10 @@ def choose(
         chosen.append("method")
         closed = geometry is not None and Ability.FULL_CONE in geometry.abilities
         method = ClosedForm() if closed and _has_closed_form(problem) else ConjugateGradient()
-    _typed("method", method, Method)
     if geometry is None:
         chosen.append("geometry")
         full = Ability.FULL_CONE in method.requires.get("geometry", ())
         geometry = PSDCone(problem.n) if full else FlatQuotient(problem.n, first_rank(problem.n))
-    _typed("geometry", geometry, Geometry)
     return geometry, method, tuple(chosen)
 
 

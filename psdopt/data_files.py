@@ -61,9 +61,10 @@ def load_dataset(source: str, manager: PluginManager | None = None) -> Dataset:
 
 def _read_npz(path: Path, content: bytes) -> Dataset:
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise ValueError("a single array, not an archive of named ones")
+        archive = np.load(io.BytesIO(content), allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise ValueError("a single array, not an archive of named ones")
+        with archive:
             arrays = {name: archive[name] for name in archive.files}
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
         raise InvalidInputError(f"{path} is no usable .npz archive: {' '.join(str(error).split())}") from error
@@ -81,7 +82,8 @@ def _read_npz(path: Path, content: bytes) -> Dataset:
 def _csr(path: Path, arrays: Mapping[str, Array]) -> Any:
     try:
         parts = (arrays["data"], arrays["indices"], arrays["indptr"])
-        X = scipy.sparse.csr_array(parts, shape=tuple(int(size) for size in arrays["shape"]))
+        rows, columns = (int(size) for size in arrays["shape"])
+        X = scipy.sparse.csr_array(parts, shape=(rows, columns))
         X.check_format(full_check=True)
     except (ValueError, TypeError) as error:
         raise InvalidInputError(f"{path}: data, indices, indptr and shape make no CSR matrix: {error}") from error
@@ -108,7 +110,7 @@ def _read_csv(path: Path, content: bytes) -> Dataset:
         raise InvalidInputError(f"{path}, line {body[0][0]}: expected features and a label; found {width} column")
     for line, row in body:
         if len(row) != width:
-            raise InvalidInputError(f"{path}, line {line}: expected {width} values as in the lines above; found {len(row)}")
+            raise InvalidInputError(f"{path}, line {line}: expected {width} values, as above it; found {len(row)}")
     label = _label_column(header, width)
     X = np.array([_numbers(path, line, row, label, header) for line, row in body])
     names = [name for k, name in enumerate(header) if k != label] if header is not None else None

@@ -37,15 +37,12 @@ class Dataset:
     class_names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        X = self.X
-        if not scipy.sparse.issparse(X):
-            X = np.asarray(X)
-            object.__setattr__(self, "X", X)
+        X: Any = self.X if self.sparse else np.asarray(self.X)
         if X.ndim != 2 or 0 in X.shape:
             raise InvalidInputError(f"{self.name}: X must be an array (samples, features), not empty; found {X.shape}")
         if X.dtype.kind not in "buif":
             raise InvalidInputError(f"{self.name}: X must hold numbers; found dtype {X.dtype}")
-        _finite(X.data if scipy.sparse.issparse(X) else X, f"{self.name}: X")
+        _finite(X.data if self.sparse else X, f"{self.name}: X")
         object.__setattr__(self, "X", X.astype(np.float64))  # products of small integers would overflow
         if self.y is None:
             return
@@ -74,14 +71,14 @@ class Dataset:
         if self.y is None:
             raise InvalidInputError(f"{self.name} has no labels y, which this application needs")
         if self.y.dtype.kind == "f" and np.any(self.y != np.floor(self.y)):
-            raise InvalidInputError(f"{self.name}: y must hold class labels; found fractional numbers such as {self.y[0]}")
+            raise InvalidInputError(f"{self.name}: y must hold class labels; found numbers such as {self.y[0]:g}")
         labels, counts = np.unique(self.y, return_counts=True)
         if len(labels) < 2:
             raise InvalidInputError(f"{self.name}: y must hold at least 2 classes; found only {labels[0]!r}")
         if counts.min() < at_least:
             rare = labels[counts.argmin()]
             raise InvalidInputError(
-                f"{self.name}: each class needs at least {at_least} samples; found {counts.min()} of class {str(rare)!r}"
+                f"{self.name}: each class needs at least {at_least} samples; class {str(rare)!r} has {counts.min()}"
             )
         return labels
 
@@ -94,7 +91,8 @@ def bundled(name: str) -> Dataset:
 
     bunch = getattr(sklearn.datasets, f"load_{name}")()
     names = [str(feature) for feature in bunch.feature_names]
-    return Dataset(name, np.asarray(bunch.data, dtype=np.float64), np.asarray(bunch.target), names, [str(c) for c in bunch.target_names])
+    classes = [str(label) for label in bunch.target_names]
+    return Dataset(name, np.asarray(bunch.data), np.asarray(bunch.target), names, classes)
 
 
 def _finite(values: Array, what: str) -> None:

@@ -20,8 +20,8 @@ def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 
 
     At a stationary Y the factor gradient of a zero column is zero, yet F decreases to second order along
     an eigenvector v of S with vᵀSv < 0. Up to half as many columns as there are now are added at once, each
-    with the weight beta that is best for it alone, together at the exact minimiser along that ray. `smallest` is λ_min(S) < 0 as
-    the certificate saw it; the eigenvectors need a tenth of it in accuracy, no more.
+    with the weight beta that is best for it alone, together at the exact minimiser along that ray. `smallest`
+    is λ_min(S) < 0 as the certificate saw it; the eigenvectors need a tenth of it in accuracy, no more.
     """
     compact = _without_negligible_columns(evaluation)
     Y = compact.factor

@@ -7,7 +7,7 @@ applied again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from psdopt.linalg.arrays import Array, append_columns, norm
 from psdopt.linalg.operators import LinearMap
@@ -21,7 +21,7 @@ class Images:
     images were last computed from Y itself.
     """
 
-    __slots__ = ("_arrays", "drift", "factor", "maps")
+    __slots__ = ("_arrays", "_derived", "drift", "factor", "maps")
 
     def __init__(
         self,
@@ -34,6 +34,7 @@ class Images:
         self.factor = factor
         self.drift = drift
         self._arrays = {} if arrays is None else arrays
+        self._derived: dict[int, tuple[object, Array]] = {}
 
     def of(self, linear_map: LinearMap | None) -> Array:
         """The image of Y under `linear_map`; None stands for the identity."""
@@ -43,6 +44,13 @@ class Images:
         if key not in self._arrays:
             self._arrays[key] = linear_map.apply(self.factor)
         return self._arrays[key]
+
+    def derived(self, owner: object, linear_map: LinearMap | None, compute: Callable[[Array], Array]) -> Array:
+        """compute(image), kept for `owner` as long as these images live: shared by value, search and gradient."""
+        known = self._derived.get(id(owner))
+        if known is None:
+            known = self._derived[id(owner)] = (owner, compute(self.of(linear_map)))
+        return known[1]
 
     def step(self, mu: float, direction: Images) -> Images:
         """Images of Y + mu D. Cost O(size of the images), no application if D's are at hand."""
@@ -64,3 +72,10 @@ class Images:
     def refreshed(self) -> Images:
         """The same Y with no image at hand: each is computed anew when asked for."""
         return Images(self.maps, self.factor)
+
+    def __getstate__(self) -> tuple[tuple[LinearMap, ...], Array, dict[int, Array], float]:
+        return self.maps, self.factor, self._arrays, self.drift
+
+    def __setstate__(self, state: tuple[tuple[LinearMap, ...], Array, dict[int, Array], float]) -> None:
+        self.maps, self.factor, self._arrays, self.drift = state
+        self._derived = {}

@@ -31,7 +31,8 @@ class LowRankPSD:
         if Y.ndim != 2 or Y.shape[0] == 0:
             raise InvalidInputError(f"factor must be an (n, r) array with n >= 1; found shape {Y.shape}")
         if not is_finite(Y):
-            raise InvalidInputError(f"factor must be finite; found {int(np.sum(~np.isfinite(Y)))} NaN or infinite entries")
+            bad = int(np.sum(~np.isfinite(Y)))
+            raise InvalidInputError(f"factor must be finite; found {bad} NaN or infinite entries")
         self.factor: Array = Y
 
     @classmethod
@@ -40,6 +41,11 @@ class LowRankPSD:
         dense = np.asarray(M, dtype=np.float64)
         if dense.ndim != 2 or dense.shape[0] != dense.shape[1]:
             raise InvalidInputError(f"M must be square; found shape {dense.shape}")
+        if not is_finite(dense):
+            bad = int(np.sum(~np.isfinite(dense)))
+            raise InvalidInputError(f"M must be finite; found {bad} NaN or infinite entries")
+        if rank is not None and rank < 0:
+            raise InvalidInputError(f"rank must be at least 0; found {rank}")
         values, vectors = np.linalg.eigh(0.5 * (dense + dense.T))
         keep = values > dense.shape[0] * EPS * max(abs(values[0]), abs(values[-1]))
         if rank is not None:
@@ -50,7 +56,7 @@ class LowRankPSD:
     @property
     def n(self) -> int:
         """Order of M."""
-        return self.factor.shape[0]
+        return int(self.factor.shape[0])
 
     @property
     def rank(self) -> int:
@@ -71,7 +77,8 @@ class LowRankPSD:
 
     def eigenvalues(self) -> Array:
         """The min(n, r) leading eigenvalues, descending; the other n − r are zero. O(n r²)."""
-        return np.linalg.svd(self.factor, compute_uv=False) ** 2
+        singular: Array = np.asarray(np.linalg.svd(self.factor, compute_uv=False), dtype=np.float64)
+        return singular**2
 
     def eigh(self) -> tuple[Array, Array]:
         """Thin eigendecomposition: values (k,) descending, orthonormal vectors (n, k), k = rank. O(n r²)."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -143,10 +144,46 @@ class Result:
         """Write factor, numbers and history to one .npz, completely or not at all."""
         from psdopt.files import atomic_write
 
-        arrays = {f"history_{name}": self.history[name] for name in self.history.columns}
+        arrays: dict[str, Any] = {f"history_{name}": self.history[name] for name in self.history.columns}
+        if self.certificate is not None:
+            arrays["eigenvector"] = self.certificate.eigenvector
         summary = np.array(json.dumps(self.as_dict()))
         with atomic_write(Path(path)) as handle:
             np.savez_compressed(handle, factor=self.matrix.factor, summary=summary, **arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Result:
+        """A result written by :meth:`save`; its `point` is the factor, its `state` None. Nothing is executed.
+
+        Raises DataFileError if the file cannot be read or is no saved result.
+        """
+        from psdopt.certificate import Certificate
+        from psdopt.errors import DataFileError
+
+        try:
+            with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as stored:
+                arrays = dict(stored)
+            plain = json.loads(str(arrays["summary"]))
+            matrix = LowRankPSD(arrays["factor"])
+        except OSError as error:
+            raise DataFileError(f"cannot read result {path}: {error.strerror or error}") from error
+        except (ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:
+            raise DataFileError(f"{path} is not a result saved by psdopt, or is damaged: {error}") from error
+        certificate = plain.pop("certificate")
+        if certificate is not None:
+            known = {field.name for field in fields(Certificate)} - {"eigenvector"}
+            numbers = {key: value for key, value in certificate.items() if key in known}
+            certificate = Certificate(eigenvector=arrays["eigenvector"], **numbers)
+        columns = {key.removeprefix("history_"): a for key, a in arrays.items() if key.startswith("history_")}
+        rows = len(next(iter(columns.values()))) if columns else 0
+        records = [{key: float(a[k]) for key, a in columns.items() if not np.isnan(a[k])} for k in range(rows)]
+        return cls(
+            matrix=matrix, point=matrix.factor, status=Status[plain["status"].upper()], certificate=certificate,
+            history=History(records), chosen=tuple(plain["chosen"]),
+            **{key: plain[key] for key in (
+                "value", "message", "iterations", "seconds", "counts", "problem", "geometry", "method"
+            )},
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         relative = f"{self.certificate.relative:.2g}" if self.certificate is not None else "none"

@@ -56,8 +56,7 @@ class MaxIterations(Stopping):
     status: ClassVar[Status] = Status.ITERATION_LIMIT
 
     def __post_init__(self) -> None:
-        if self.limit < 0:
-            raise InvalidInputError(f"limit must be at least 0; found {self.limit}")
+        _non_negative("limit", self.limit)
 
     def met(self, progress: Progress) -> Stopping | None:
         return self if progress.iteration >= self.limit else None
@@ -74,8 +73,7 @@ class MaxTime(Stopping):
     status: ClassVar[Status] = Status.TIME_LIMIT
 
     def __post_init__(self) -> None:
-        if not self.seconds >= 0:
-            raise InvalidInputError(f"seconds must be at least 0; found {self.seconds}")
+        _non_negative("seconds", self.seconds)
 
     def met(self, progress: Progress) -> Stopping | None:
         return self if progress.seconds >= self.seconds else None
@@ -91,6 +89,9 @@ class SmallStationarity(Stopping):
     tol: float
     converges: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        _non_negative("tol", self.tol)
+
     def met(self, progress: Progress) -> Stopping | None:
         return self if progress.stationarity <= self.tol else None
 
@@ -104,6 +105,11 @@ class SmallDecrease(Stopping):
 
     tol: float
     window: int = 1
+
+    def __post_init__(self) -> None:
+        _non_negative("tol", self.tol)
+        if self.window < 1:
+            raise InvalidInputError(f"window must be at least 1; found {self.window}")
 
     def met(self, progress: Progress) -> Stopping | None:
         values = progress.values
@@ -161,3 +167,8 @@ class AllOf(Stopping):
 
     def reason(self) -> str:
         return " and ".join(part.reason() for part in self.parts)
+
+
+def _non_negative(name: str, value: float) -> None:
+    if not value >= 0:
+        raise InvalidInputError(f"{name} must be at least 0; found {value}")

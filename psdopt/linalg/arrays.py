@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,7 +24,7 @@ def norm(Y: Array) -> float:
 
 def row_dots(Y: Array, Z: Array) -> Array:
     """Inner products of matching rows, shape (m,): the diagonal of Y Zᵀ without Y Zᵀ."""
-    return np.einsum("ij,ij->i", Y, Z)
+    return np.asarray(np.einsum("ij,ij->i", Y, Z), dtype=np.float64)
 
 
 def scale_rows(w: Array, Y: Array) -> Array:
@@ -64,4 +64,5 @@ def symmetric_pattern(i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> Calla
 
 def is_finite(value: Any) -> bool:
     """True when every entry is finite; sparse arrays are looked at through their data."""
-    return bool(np.all(np.isfinite(value.data if sp.issparse(value) else value)))
+    entries = cast(Any, value).data if sp.issparse(value) else value
+    return bool(np.all(np.isfinite(entries)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -77,7 +77,8 @@ def symmetric_map(data: Any, name: str, n: int | None = None) -> LinearMap:
     defect, scale = _asymmetry(A)
     if defect > asymmetry_allowed(scale, A.shape[0]):
         raise InvalidInputError(
-            f"{name} must be symmetric; found max |{name} - {name}ᵀ| = {defect:.3g} against max |{name}| = {scale:.3g}. "
+            f"{name} must be symmetric; found max |{name} - {name}ᵀ| = {defect:.3g} "
+            f"against max |{name}| = {scale:.3g}. "
             f"Pass ({name} + {name}.T) / 2 if the difference is noise"
         )
     return A
@@ -99,8 +100,8 @@ def _validated(data: Any, name: str) -> Any:
         if np.issubdtype(data.dtype, np.complexfloating):
             raise InvalidTypeError(f"{name} must be real; found dtype {data.dtype}")
         return data
-    if sp.issparse(data):
-        data = sp.csr_array(data)
+    if isinstance(data, (sp.sparray, sp.spmatrix)):
+        data = sp.csr_array(data)  # type: ignore[call-overload]
     else:
         try:
             data = np.asarray(data)
@@ -114,12 +115,13 @@ def _validated(data: Any, name: str) -> Any:
         raise InvalidTypeError(f"{name} must hold real numbers; found dtype {data.dtype}")
     data = data.astype(np.float64, copy=False)
     if not is_finite(data):
-        bad = int(np.sum(~np.isfinite(data.data if sp.issparse(data) else data)))
+        entries = cast(Any, data).data if sp.issparse(data) else data
+        bad = int(np.sum(~np.isfinite(entries)))
         raise InvalidInputError(f"{name} must be finite; found {bad} NaN or infinite entries")
     return data
 
 
 def _dense(product: Any) -> Array:
     if sp.issparse(product):
-        return product.toarray()
+        product = cast(Any, product).toarray()
     return np.asarray(product, dtype=np.float64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -64,7 +65,7 @@ def _stationary_points(c1: float, c2: float, c3: float, c4: float, top: float) -
     end = min(top, bound)
     knots = [0.0, *sorted(t for t in _quadratic_roots(2 * c2, 6 * c3, 12 * c4) if 0.0 < t < end), end]
     roots = []
-    for left, right in zip(knots, knots[1:], strict=False):
+    for left, right in pairwise(knots):
         at_left, at_right = slope(left), slope(right)
         if at_left == 0.0 and left > 0.0:
             roots.append(left)

@@ -13,6 +13,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.method import Method, Outcome, State
+from psdopt.methods.curved_conjugate_gradient import CurvedState, curved_init, curved_step
 from psdopt.problem import Evaluation, LineModel, Problem
 from psdopt.searches.armijo import armijo_step
 from psdopt.searches.preconditioning import PRECONDITIONERS, preconditioned
@@ -64,7 +65,7 @@ class ConjugateGradient(Method):
 
     requires: ClassVar[Requires] = {
         "problem": (Ability.GRADIENT, Ability.EXACT_LINE),
-        "geometry": (Ability.FACTOR, Ability.STRAIGHT),
+        "geometry": (Ability.FACTOR, (Ability.STRAIGHT, Ability.RIEMANNIAN)),
     }
     descends: ClassVar[bool] = True
 
@@ -75,7 +76,9 @@ class ConjugateGradient(Method):
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
-    ) -> ConjugateGradientState:
+    ) -> ConjugateGradientState | CurvedState:
+        if Ability.STRAIGHT not in geometry.abilities:
+            return curved_init(self, problem, geometry, start, evaluation)
         evaluation = evaluation or problem.at(geometry.factor(start))
         G = geometry.gradient(evaluation.factor, evaluation.gradient)
         Z = preconditioned(self.preconditioner, evaluation, G)
@@ -84,12 +87,16 @@ class ConjugateGradient(Method):
             gradient=G, preconditioned=Z, direction=-Z, decrement=inner(G, Z),
         )  # fmt: skip
 
-    def step(self, state: ConjugateGradientState) -> ConjugateGradientState:
+    def step(self, state: Any) -> ConjugateGradientState | CurvedState:
+        if isinstance(state, CurvedState):
+            return curved_step(self, state, RULES[self.update])
         G, Z, D = state.gradient, state.preconditioned, state.direction
-        assert G is not None and Z is not None and D is not None
+        assert G is not None
+        assert Z is not None
+        assert D is not None
         line = state.evaluation.along(D)
         mu = self._search(line)
-        if mu == 0.0 and D is not Z:
+        if mu == 0.0 and state.extras.get("beta", 0.0) != 0.0:
             D = -Z
             line = state.evaluation.along(D)
             mu = self._search(line)

@@ -62,7 +62,7 @@ class LBFGS(Method):
         G = geometry.gradient(evaluation.factor, evaluation.gradient)
         return LBFGSState(problem, geometry, evaluation.factor, evaluation, norm(G), gradient=G)
 
-    def step(self, state: LBFGSState) -> LBFGSState:
+    def step(self, state: Any) -> LBFGSState:
         G, pairs = state.gradient, state.pairs
         assert G is not None
         D = -self._apply_inverse(state.evaluation, G, pairs)

@@ -30,7 +30,7 @@ class PluginProblem:
     message: str
 
     def __str__(self) -> str:
-        return f"plugin {self.plugin!r} is not loaded: {self.message}"
+        return f"not loaded: {self.message}"
 
 
 class PluginManager:
@@ -132,7 +132,7 @@ class PluginManager:
         except PluginError as error:
             self._report(entry.name, str(error))
         except Exception as error:
-            self._report(entry.name, f"{entry.value} cannot be imported: {_one_line(error)}")
+            self._report(entry.name, f"plugin {entry.name!r}: cannot import {entry.value}: {_one_line(error)}")
 
     def _report(self, plugin: str, message: str) -> None:
         problem = PluginProblem(plugin, message)
@@ -154,7 +154,7 @@ class PluginManager:
             owner = name if key in seen else self._owners.get(key)
             if owner is not None:
                 raise PluginError(
-                    f"plugin {name!r}, {spec.kind} {spec.name!r}: the name is taken by plugin {owner!r}; rename one of them"
+                    f"plugin {name!r}, {spec.kind} {spec.name!r}: plugin {owner!r} has that name already; rename one"
                 )
             seen.add(key)
         return specs

@@ -105,6 +105,19 @@ def _check_parameter(check: _Fields, index: int, parameter: Any) -> None:
         accepts(check.spec.factory, name), f"{field}.name", name,
         f"the factory takes no keyword {name!r}: rename the parameter or the keyword",
     )  # fmt: skip
+    stated = _default_of(check.spec.factory, name)
+    check.require(
+        default is None or stated is inspect.Parameter.empty or stated == default,
+        f"{field}.default", default, f"the factory's default for {name!r} is {stated!r}: give the same, or None",
+    )  # fmt: skip
+
+
+def _default_of(factory: Callable[..., Any], keyword: str) -> Any:
+    try:
+        found = inspect.signature(factory).parameters.get(keyword)
+    except (TypeError, ValueError):
+        return inspect.Parameter.empty
+    return inspect.Parameter.empty if found is None else found.default
 
 
 def _fits(value: object, kind: type) -> bool:

@@ -51,13 +51,13 @@ class AutogradProblem(Problem):
 
     def dense_gradient(self, M: Array) -> Array:
         """Symmetric ∇F(M) (n, n)."""
-        S = np.asarray(self._grad(M))
-        return 0.5 * (S + S.T)
+        S: Array = np.asarray(self._grad(M), dtype=np.float64)
+        return 0.5 * S + 0.5 * S.T
 
     def dense_hessian(self, M: Array, direction: Array) -> Array:
         """∇²F(M)[direction], symmetric (n, n)."""
-        H = np.asarray(self._make_hvp(M)[0](direction))
-        return 0.5 * (H + H.T)
+        H: Array = np.asarray(self._make_hvp(M)[0](direction), dtype=np.float64)
+        return 0.5 * H + 0.5 * H.T
 
     def at(self, Y: Array) -> AutogradEvaluation:
         return AutogradEvaluation(self, self.check_factor(Y))

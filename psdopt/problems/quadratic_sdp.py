@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.capability import Ability
-from psdopt.errors import InvalidInputError
+from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.operators import symmetric_map
 from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
@@ -66,6 +66,8 @@ class QuadraticSDP(TermSum):
             terms.append(ProductTerm(self.B, identity))
         if self.C is not None:
             terms.append(LinearTerm(self.C, 2.0))
+        if not terms:
+            raise InvalidInputError("A, B and C are all zero; give at least one that is not")
         super().__init__(terms, constant, QuadraticPreconditioner(self))
         self._minimizer: LowRankPSD | None = None
         self._minimizer_known = False
@@ -130,6 +132,11 @@ def _common_order(operands: dict[str, Operand], n: int | None) -> int:
         raise InvalidInputError(f"n must be an integer of at least 1; found {n!r}")
     if all(value is None for value in operands.values()):
         raise InvalidInputError("A, B and C are all None; give at least one")
+    for name, value in operands.items():
+        if value is not None and not isinstance(value, (Real, Form)) and _order(value) is None:
+            raise InvalidTypeError(
+                f"{name} must be a matrix, an operator, a form, a number or None; found {type(value).__name__}"
+            )
     orders = {name: order for name, value in operands.items() if (order := _order(value)) is not None}
     if n is not None:
         orders["n"] = int(n)
@@ -147,9 +154,11 @@ def _order(value: Operand) -> int | None:
     if isinstance(value, Form):
         return value.n
     if _is_forms(value):
-        return value[0].n
+        return int(value[0].n)
     shape = getattr(value, "shape", None)
-    return int(shape[0]) if shape else len(value)
+    if shape:
+        return int(shape[0])
+    return len(value) if isinstance(value, (list, tuple)) else None
 
 
 def _is_forms(value: Operand) -> bool:
@@ -173,13 +182,15 @@ def _as_form(value: Operand, name: str, n: int) -> Form | None:
 def _check_psd(form: Form | None, name: str) -> None:
     if form is None or form.psd:
         return
-    if form.psd is False and isinstance(form, IdentityForm):
+    if isinstance(form, IdentityForm):
         raise InvalidInputError(f"{name} must be positive semidefinite; found the scalar {form.scale:g} < 0")
-    if isinstance(form, MatrixForm) and form.A.is_matrix and form.n <= CHECKED_ORDER:
-        values = np.linalg.eigvalsh(form.A.to_dense()) * form.scale
+    if form.n <= CHECKED_ORDER and all(linear_map.is_matrix for linear_map in form.maps):
+        values = np.linalg.eigvalsh(form.to_dense())
         allowed = 64 * form.n * EPS * max(abs(values[0]), abs(values[-1]))
         if values[0] < -allowed:
             raise InvalidInputError(
                 f"{name} must be positive semidefinite; found smallest eigenvalue {values[0]:.3g} "
                 f"against the largest {values[-1]:.3g}"
             )
+    elif form.psd is False:
+        raise InvalidInputError(f"{name} must be positive semidefinite; found a form with a negative scale")

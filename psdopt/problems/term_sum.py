@@ -221,7 +221,7 @@ class TermLine(LineModel):
 
     def minimize(self, upper: float = np.inf) -> float:
         if self.coefficients is not None:
-            return minimize_quartic(self.coefficients, upper)
+            return minimize_quartic([float(c) for c in self.coefficients], upper)
         return minimize_smooth(self.derivatives, upper, value=self.value)
 
     def step(self, mu: float) -> TermEvaluation:

@@ -10,7 +10,7 @@ from psdopt.reports.metric import metric_report
 from psdopt.reports.options import RunOptions
 from psdopt.reports.record import Report, Table
 from psdopt.reports.spectral import spectral_report
-from psdopt.reports.summary import result_rows, residual_table
+from psdopt.reports.summary import residual_table, result_rows
 from psdopt.reports.trace import CertificateTrace
 
 __all__ = [

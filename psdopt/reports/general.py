@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from psdopt.datasets import Dataset
-from psdopt.reports.options import RunOptions, configured
+from psdopt.reports.options import RunOptions, fitted
 from psdopt.reports.record import Report
 from psdopt.reports.summary import closed_form_rows, residual_table, result_rows
 from psdopt.reports.trace import CertificateTrace
@@ -20,16 +20,18 @@ def fit_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Report:
     from psdopt.plotting import plot_run
 
     trace = CertificateTrace(options.tol)
-    estimator = configured(estimator, options, dataset.X.shape[1], trace).fit(dataset.X, dataset.y)
+    estimator = fitted(estimator, options, dataset.X.shape[1], trace, dataset.X, dataset.y)
     result = estimator.result_
-    closed, best = closed_form_rows(result)
+    closed, best = closed_form_rows(result, trace.problem)
     residuals = residual_table(result)
     title = f"{type(estimator).__name__} on {dataset.name}"
     return Report(
         title=title,
-        rows=[("data", f"{dataset.name}: {dataset.X.shape[0]} samples, {dataset.X.shape[1]} features")]
-        + result_rows(result, trace)
-        + closed,
+        rows=[
+            ("data", f"{dataset.name}: {dataset.X.shape[0]} samples, {dataset.X.shape[1]} features"),
+            *result_rows(result, trace),
+            *closed,
+        ],
         result=result,
         success=result.converged,
         tables=() if residuals is None else (residuals,),

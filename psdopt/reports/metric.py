@@ -11,7 +11,7 @@ import numpy as np
 from psdopt.datasets import Dataset
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
-from psdopt.reports.options import RunOptions, configured
+from psdopt.reports.options import RunOptions, fitted
 from psdopt.reports.record import Report
 from psdopt.reports.summary import closed_form_rows, error_text, residual_table, result_rows
 from psdopt.reports.trace import CertificateTrace
@@ -44,16 +44,15 @@ def metric_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
 
     split = split_and_standardise(dataset, options.seed)
     trace = CertificateTrace(options.tol)
-    estimator = configured(estimator, options, split.X_train.shape[1], trace)
-    estimator.fit(split.X_train, split.y_train)
+    estimator = fitted(estimator, options, split.X_train.shape[1], trace, split.X_train, split.y_train)
     result = estimator.result_
     learned_train, learned_test = estimator.transform(split.X_train), estimator.transform(split.X_test)
     before = neighbour_error(split.X_train, split.y_train, split.X_test, split.y_test)
     after = neighbour_error(learned_train, split.y_train, learned_test, split.y_test)
-    closed, best = closed_form_rows(result)
-    m = len(split.y_test)
+    closed, best = closed_form_rows(result, trace.problem)
+    m, d = len(split.y_test), split.X_train.shape[1]
     rows = [
-        ("data", f"{dataset.name}: {len(split.y_train)} samples to train, {m} to test, {split.X_train.shape[1]} features"),
+        ("data", f"{dataset.name}: {len(split.y_train)} samples to train, {m} to test, {d} features"),
         (f"{NEIGHBOURS}-NN test error, Euclidean", error_text(before, m)),
         (f"{NEIGHBOURS}-NN test error, learned metric", error_text(after, m)),
         *result_rows(result, trace),
@@ -89,7 +88,7 @@ def split_and_standardise(dataset: Dataset, seed: int) -> Split:
     except ValueError as error:
         raise InvalidInputError(f"{dataset.name} is too small to split into training and test part: {error}") from error
     if len(y_train) < NEIGHBOURS:
-        raise InvalidInputError(f"{dataset.name}: at least {NEIGHBOURS} training samples are needed; found {len(y_train)}")
+        raise InvalidInputError(f"{dataset.name}: needs at least {NEIGHBOURS} training samples; found {len(y_train)}")
     scaler = StandardScaler(with_mean=not dataset.sparse).fit(X_train)
     return Split(scaler.transform(X_train), scaler.transform(X_test), y_train, y_test)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -65,13 +66,19 @@ class RunOptions:
         return np.random.default_rng([self.seed, 1])
 
 
-def configured(estimator: Any, options: RunOptions, n: int, callback: Callable[[Any], Any] | None = None) -> Any:
-    """`estimator` with its parameter ``solver_options`` set from `options`.
+def fitted(estimator: Any, options: RunOptions, n: int, callback: Callable[[Any], Any] | None, *data: Any) -> Any:
+    """`estimator`, its parameter ``solver_options`` set from `options`, after ``fit(*data)``. n: order of M.
 
-    Raises InvalidInputError if the estimator has no such parameter.
+    A ConvergenceWarning is not shown: the report says how the run ended. Raises InvalidInputError if the estimator
+    takes no ``solver_options``.
     """
+    from sklearn.exceptions import ConvergenceWarning
+
     if not accepts(type(estimator), "solver_options"):
         raise InvalidInputError(
-            f"{type(estimator).__name__} takes no solver_options, through which a run sets method, tolerance and budgets"
+            f"{type(estimator).__name__} takes no solver_options, through which a run sets method, tolerance and so on"
         )
-    return estimator.set_params(solver_options=options.solver_options(n, callback))
+    estimator.set_params(solver_options=options.solver_options(n, callback))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return estimator.fit(*data)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import math
-
 from psdopt.capability import Ability
 from psdopt.matrix import LowRankPSD
+from psdopt.problem import Problem
 from psdopt.reports.record import Table
 from psdopt.reports.trace import CertificateTrace
 from psdopt.result import Result
 
 
-def result_rows(result: Result, trace: CertificateTrace | None = None) -> list[tuple[str, str]]:
-    """(label, text) pairs: status, objective, rank, what was used, what it took."""
+def result_rows(
+    result: Result, trace: CertificateTrace | None = None, status: str | None = None
+) -> list[tuple[str, str]]:
+    """(label, text) pairs: status (or the text `status`), objective, rank, what was used, what it took."""
     columns = result.matrix.factor.shape[1]
+    wider = f" ({columns} columns)" if columns != result.rank else ""
     rows = [
-        ("status", result.message),
+        ("status", result.message if status is None else status),
         ("objective F(M)", f"{result.value:.10g}"),
-        ("rank of M", f"{result.rank} of {result.matrix.n}" + (f" ({columns} columns)" if columns != result.rank else "")),
+        ("rank of M", f"{result.rank} of {result.matrix.n}{wider}"),
         ("method, geometry", f"{result.method}, {result.geometry}"),
         ("iterations", f"{result.iterations}"),
         ("time", _seconds(result.seconds, trace.seconds if trace is not None else 0.0)),
@@ -40,15 +42,12 @@ def residual_table(result: Result) -> Table | None:
     return Table("Optimality certificate, with S = ∇F(M)", ("residual", "absolute", "relative"), rows)
 
 
-def closed_form_rows(result: Result) -> tuple[list[tuple[str, str]], float | None]:
-    """Value of the closed form, where the problem has one and the run used another method, and that value.
+def closed_form_rows(result: Result, problem: Problem | None) -> tuple[list[tuple[str, str]], float | None]:
+    """Rows comparing with the closed form's value, and that value; none where there is none or the run used it.
 
-    Costs O(n³) flops.
+    The closed form is the optimum without a rank limit. Costs O(n³) flops.
     """
-    if result.state is None or result.method == "ClosedForm":
-        return [], None
-    problem = result.state.problem
-    if Ability.CLOSED_FORM not in problem.abilities:
+    if problem is None or result.method == "ClosedForm" or Ability.CLOSED_FORM not in problem.abilities:
         return [], None
     matrix: LowRankPSD | None = problem.solve_in_closed_form()
     if matrix is None:
@@ -68,8 +67,3 @@ def error_text(rate: float, samples: int) -> str:
 def _seconds(total: float, aside: float) -> str:
     own = max(total - aside, 0.0)
     return f"{own:.3g} s" + (f" (and {aside:.2g} s for the certificates of the curve)" if aside >= 0.01 else "")
-
-
-def finite_or_none(value: float | None) -> float | None:
-    """`value` if it is a finite number."""
-    return value if value is not None and math.isfinite(value) else None

@@ -9,6 +9,7 @@ import numpy as np
 
 from psdopt.certificate import certify
 from psdopt.linalg.arrays import Array
+from psdopt.problem import Problem
 from psdopt.result import Result
 from psdopt.solve import Snapshot
 
@@ -24,19 +25,22 @@ COARSEST = 1e-2
 class CertificateTrace:
     """A callback for solve() that certifies the iterate at geometrically spaced iterations.
 
-    `points` holds (iteration, relative certificate). Costs about log(iterations) / log(1.45) extreme eigenpairs;
-    `seconds` and `applications` (of the problem's maps) say how much of the run's own figures that was.
+    `problem` is that of the run, once it has made a step. `points` holds (iteration, relative certificate).
+    `seconds` and `applications` (of the problem's maps) say how much of the run's own figures was spent here.
+    Costs about log(iterations) / log(1.45) extreme eigenpairs.
     """
 
     tol: float
     points: list[tuple[int, float]] = field(default_factory=list)
     seconds: float = 0.0
     applications: int = 0
+    problem: Problem | None = None
     _next: float = 1.0
     _eigenvector: Array | None = None
 
     def __call__(self, snapshot: Snapshot) -> bool:
         """Certify if it is time to; never stops the run."""
+        self.problem = snapshot.state.problem
         if snapshot.iteration < self._next:
             return False
         self._next = max(snapshot.iteration + 1, SPACING * snapshot.iteration)

@@ -11,6 +11,9 @@ import numpy as np
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.polynomials import minimize_quadratic_in_box
 
+#: Where the local quadratic is unbounded, go this many times farther and let backtracking come back.
+EXPANSION = 1000.0
+
 
 class Plane(Protocol):
     """What the search needs of a plane model."""
@@ -33,11 +36,9 @@ def minimize_plane(
     value = plane.value(x[0], x[1])
     for _ in range(max_iterations):
         g, H = plane.derivatives(x[0], x[1])
-        damping = 1e-14 * max(float(np.trace(H)), np.finfo(float).tiny) * np.eye(2)
-        shifted = g - (H + damping) @ x
-        target = np.array(minimize_quadratic_in_box(shifted, H + damping, lower, upper))
+        target = np.array(minimize_quadratic_in_box(g - H @ x, H, lower, upper))
         if not np.all(np.isfinite(target)):
-            target = x + np.where(np.isinf(target), np.maximum(1.0, np.abs(x)), 0.0)
+            target = np.where(np.isinf(target), x + EXPANSION * np.maximum(1.0, np.abs(x)), target)
         d = target - x
         slope = float(g @ d)
         if not slope < -tol * max(abs(value), abs(float(g @ x)), np.finfo(float).tiny):

@@ -171,6 +171,9 @@ class SumForm(Form):
     def __init__(self, parts: Sequence[Form]) -> None:
         if not parts:
             raise InvalidInputError("a sum of forms needs at least one part; found none")
+        orders = [part.n for part in parts]
+        if len(set(orders)) > 1:
+            raise InvalidInputError(f"parts of a sum must share one order n; found {orders}")
         self.parts = tuple(parts)
         self.n = parts[0].n
         self.maps = tuple(dict.fromkeys(m for part in parts for m in part.maps))

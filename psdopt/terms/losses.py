@@ -163,7 +163,8 @@ def _numbers(value: Any, name: str) -> Array:
     if numbers.ndim > 1:
         raise InvalidInputError(f"{name} must be a number or a 1-D array; found shape {numbers.shape}")
     if not is_finite(numbers):
-        raise InvalidInputError(f"{name} must be finite; found {int(np.sum(~np.isfinite(numbers)))} NaN or infinite entries")
+        bad = int(np.sum(~np.isfinite(numbers)))
+        raise InvalidInputError(f"{name} must be finite; found {bad} NaN or infinite entries")
     return numbers
 
 

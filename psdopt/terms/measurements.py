@@ -72,11 +72,13 @@ class PairDistances(Measurement):
         self._adjoint = self._differences.T.tocsr()
 
     def pair(self, U: Images, V: Images) -> Array:
-        EU = self._differences @ U.of(self.X)
-        return row_dots(EU, EU if V is U else self._differences @ V.of(self.X))
+        return row_dots(self._differences_of(U), self._differences_of(V))
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
-        return [(self.X, self._adjoint @ scale_rows(weights, self._differences @ V.of(self.X)))]
+        return [(self.X, self._adjoint @ scale_rows(weights, self._differences_of(V)))]
+
+    def _differences_of(self, U: Images) -> Array:
+        return U.derived(self, self.X, lambda Z: self._differences @ Z)
 
 
 class TripletDifferences(Measurement):
@@ -113,7 +115,7 @@ class TripletDifferences(Measurement):
     def adjoint(self, weights: Array, V: Images) -> Forces:
         size = self.pairs.size
         on_pairs = np.bincount(self._far, weights, size) - np.bincount(self._near, weights, size)
-        return self.pairs.adjoint(on_pairs, V)
+        return self.pairs.adjoint(np.asarray(on_pairs, dtype=np.float64), V)
 
 
 class Entries(Measurement):

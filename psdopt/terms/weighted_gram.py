@@ -1,4 +1,4 @@
-"""The symmetric form XᵀTX for a sparse or small-bandwidth weight matrix T, never formed."""
+"""The symmetric form XᵀTX for a symmetric weight matrix T, never formed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class WeightedGramForm(Form):
         self._trace: float | None = None
 
     def gram(self, U: Images, V: Images) -> Array:
-        return self.scale * (U.of(self.X).T @ (self.T @ V.of(self.X)))
+        product: Array = U.of(self.X).T @ (self.T @ V.of(self.X))
+        return self.scale * product
 
     def trace(self, U: Images, V: Images) -> float:
         return self.scale * inner(U.of(self.X), self.T @ V.of(self.X))

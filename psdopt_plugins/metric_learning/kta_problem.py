@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from psdopt import QuadraticSDP
 from psdopt.linalg.operators import LinearMap
-from psdopt.terms.forms import Form, GramForm, IdentityForm, MatrixForm
+from psdopt.terms.forms import Form, GramForm, MatrixForm
 from psdopt_plugins.metric_learning.objective import (
     checked_weight,
     forms_gram,
+    linear_part,
     one_hot,
     regularizer_for,
     without_large_arrays,
@@ -51,17 +50,17 @@ def kta_problem(
     lam = checked_weight("lam", lam)
     reg = regularizer_for(regularizer, d, REGULARIZERS)
     Y = one_hot(y, m)
-    constant = reg.constant + lam * float(np.sum(Y.sum(axis=0) ** 2))
+    constant = reg.constant + lam * float((Y.sum(axis=0) ** 2).sum())
     A: Form
     alignment: Form
     if forms_gram(data, gram):
         A = MatrixForm(LinearMap(_gram(data), "X'X"), math.sqrt(lam), psd=True)
         alignment = GramForm(LinearMap(data.adjoint(Y.toarray()).T, "Y'X"), -lam)
-        return QuadraticSDP(A, reg.b, [alignment, IdentityForm(d, reg.c)], constant=constant)
+        return QuadraticSDP(A, reg.b, linear_part(alignment, reg), constant=constant)
     A = GramForm(data, math.sqrt(lam))
     inner: Any = Y if data.is_matrix else Y.toarray()  # an operator need not take sparse blocks
     alignment = GramForm(data, -lam, inner)
-    problem = QuadraticSDP(A, reg.b, [alignment, IdentityForm(d, reg.c)], constant=constant)
+    problem = QuadraticSDP(A, reg.b, linear_part(alignment, reg), constant=constant)
     return without_large_arrays(problem, data)
 
 

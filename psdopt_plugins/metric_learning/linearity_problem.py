@@ -8,11 +8,12 @@ import numpy as np
 
 from psdopt import QuadraticSDP
 from psdopt.linalg.operators import LinearMap
-from psdopt.terms.forms import Form, IdentityForm, MatrixForm
+from psdopt.terms.forms import Form, MatrixForm
 from psdopt.terms.weighted_gram import WeightedGramForm
 from psdopt_plugins.metric_learning.objective import (
     checked_weight,
     forms_gram,
+    linear_part,
     regularizer_for,
     without_large_arrays,
 )
@@ -61,5 +62,5 @@ def linearity_problem(
     if formed:
         dense = loss.to_dense() if not data.is_sparse else 0.5 * lam * (data.data.T @ (T @ data.data)).toarray()
         loss = MatrixForm(LinearMap(0.5 * (dense + np.transpose(dense)), "X'TX"))
-    problem = QuadraticSDP(None, reg.b, [loss, IdentityForm(d, reg.c)], constant=reg.constant)
+    problem = QuadraticSDP(None, reg.b, linear_part(loss, reg), constant=reg.constant)
     return problem if formed else without_large_arrays(problem, data)

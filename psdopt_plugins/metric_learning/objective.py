@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from psdopt import Ability, QuadraticSDP
 from psdopt.errors import InvalidInputError, unknown_name
 from psdopt.linalg.operators import LinearMap
+from psdopt.terms.forms import Form, IdentityForm
 
 #: With gram="auto" the (d, d) matrix is formed up to this d, and only if X has at least twice as many rows.
 GRAM_ORDER = 1024
@@ -39,6 +40,11 @@ def regularizer_for(name: str, d: int, known: tuple[str, ...]) -> Regularizer:
         "trace": Regularizer(0.0, 0.5, 0.0),
     }
     return table[name]
+
+
+def linear_part(loss: Form, regularizer: Regularizer) -> list[Form]:
+    """C = loss + c I as a list of forms."""
+    return [loss, IdentityForm(loss.n, regularizer.c)] if regularizer.c != 0.0 else [loss]
 
 
 def checked_weight(name: str, value: Any) -> float:

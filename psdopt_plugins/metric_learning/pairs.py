@@ -38,12 +38,12 @@ def signed_pairs(pairs: Any, m: int) -> Pairs:
     if np.any(wrong):
         raise InvalidInputError(f"pairs must hold indices between 0 and {m - 1}; found {int(ends[wrong][0])}")
     if np.any(np.abs(signs) != 1):
-        raise InvalidInputError(
-            f"the third column of pairs must be +1 (similar) or -1 (dissimilar); found {int(signs[np.abs(signs) != 1][0])}"
-        )
+        found = int(signs[np.abs(signs) != 1][0])
+        raise InvalidInputError(f"the third column of pairs must be +1 (similar) or -1 (dissimilar); found {found}")
     loops = ends[:, 0] == ends[:, 1]
     if np.any(loops):
-        raise InvalidInputError(f"pairs must join two different samples; found ({ends[loops][0, 0]}, {ends[loops][0, 0]})")
+        i = ends[loops][0, 0]
+        raise InvalidInputError(f"pairs must join two different samples; found ({i}, {i})")
     unique = np.unique(np.column_stack([ends.min(axis=1), ends.max(axis=1), signs]), axis=0)
     clash = np.flatnonzero(np.all(unique[1:, :2] == unique[:-1, :2], axis=1))
     if len(clash):

@@ -1,0 +1,69 @@
+"""``psdopt bench NAME``: runs a benchmark of the repository's benchmarks/ folder."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+from psdopt.cli.tables import say, show_table
+from psdopt.errors import DataFileError, unknown_name
+from psdopt.plugins import PluginManager
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the subparsers."""
+    text = "run a benchmark (needs a checkout of the repository); without a name, list them"
+    parser: argparse.ArgumentParser = commands.add_parser("bench", help=text, description=f"{text.capitalize()}.")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="name of a benchmark")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="arguments of the benchmark")
+    parser.set_defaults(command=run, lists_problems=False)
+
+
+def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
+    """Exit code of ``benchmarks/NAME.py``'s ``main(argv)``, or 0 after listing."""
+    folder = benchmark_folder()
+    known = benchmarks(folder)
+    if arguments.name is None:
+        if known:
+            show_table("Benchmarks", ("name", "what it measures"), sorted(known.items()))
+        else:
+            say(f"No benchmarks in {folder}.")
+        return 0
+    name = arguments.name.replace("-", "_")
+    if name not in known:
+        raise unknown_name("benchmark", arguments.name, known)
+    for path in (str(folder), str(folder.parent)):  # benchmarks import each other's helpers
+        if path not in sys.path:
+            sys.path.insert(0, path)
+    return int(importlib.import_module(f"{folder.name}.{name}").main(arguments.arguments))
+
+
+def benchmark_folder() -> Path:
+    """benchmarks/ of the checkout that psdopt runs from, else of the current folder; DataFileError without one."""
+    import psdopt
+
+    for root in (Path(psdopt.__file__).parents[1], Path.cwd()):
+        if (root / "benchmarks").is_dir():
+            return root / "benchmarks"
+    raise DataFileError(
+        "no folder benchmarks/ here: benchmarks are not installed with psdopt; "
+        "clone the repository and run `psdopt bench` in it"
+    )
+
+
+def benchmarks(folder: Path) -> dict[str, str]:
+    """Name -> first line of its docstring, for each file in `folder` that defines ``main``; nothing is imported."""
+    found = {}
+    for path in sorted(folder.glob("[!_]*.py")):
+        try:
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+        except (SyntaxError, UnicodeDecodeError) as error:
+            found[path.stem] = f"cannot be read: {error}"
+            continue
+        if any(isinstance(node, ast.FunctionDef) and node.name == "main" for node in tree.body):
+            found[path.stem] = (ast.get_docstring(tree) or "").partition("\n")[0]
+    return found

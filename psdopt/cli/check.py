@@ -1,0 +1,30 @@
+"""``psdopt check TARGET``: the conformance kit on a plugin or one of its pieces."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+from typing import Any
+
+from psdopt.errors import MissingDependencyError
+from psdopt.plugins import PluginManager
+
+KIT = "psdopt.testing.cli"
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the subparsers."""
+    text = "run the conformance kit on a plugin, or on one of its pieces"
+    parser: argparse.ArgumentParser = commands.add_parser("check", help=text, description=f"{text.capitalize()}.")
+    parser.add_argument("target", metavar="TARGET", help="name of a plugin or of one of its pieces (see `psdopt list`)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default: %(default)s)")
+    parser.set_defaults(command=run, lists_problems=False)
+
+
+def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
+    """Hands over to ``psdopt.testing.cli.run_check``; 0 if every check passed."""
+    if importlib.util.find_spec(KIT) is None:
+        raise MissingDependencyError("psdopt check needs the conformance kit: pip install 'psdopt[testing]'")
+    kit = importlib.import_module(KIT)
+    return int(kit.run_check(arguments.target, manager=manager, seed=arguments.seed))

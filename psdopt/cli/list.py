@@ -1,0 +1,45 @@
+"""``psdopt list``: what is installed, by plugin."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from psdopt.cli.tables import say, show_table
+from psdopt.plugins import PluginManager
+from psdopt.plugins.validation import KINDS
+
+PLURALS = {kind: {"geometry": "geometries"}.get(kind, f"{kind}s") for kind in KINDS}
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the subparsers."""
+    text = "list applications, problems, geometries, methods and data sets, by plugin"
+    parser: argparse.ArgumentParser = commands.add_parser("list", help=text, description=text)
+    parser.add_argument("kind", nargs="?", choices=[*KINDS, *PLURALS.values()], metavar="KIND",
+                        help=f"only one kind: {', '.join(PLURALS.values())}")  # fmt: skip
+    parser.set_defaults(command=run, lists_problems=True)
+
+
+def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
+    """Print one table per kind, then the plugins that could not be loaded."""
+    wanted = {plural: kind for kind, plural in PLURALS.items()}.get(arguments.kind, arguments.kind)
+    for kind in KINDS if wanted is None else (wanted,):
+        show_kind(kind, manager)
+    for problem in manager.problems:
+        say(f"! {problem}")
+    return 0
+
+
+def show_kind(kind: str, manager: PluginManager) -> None:
+    """One table of the specs of `kind`, plugin by plugin."""
+    specs = manager.specs(kind)
+    if not specs:
+        say(f"No {PLURALS[kind]} installed.\n")
+        return
+    rows = []
+    for plugin in manager.plugins():
+        for spec in specs:
+            if manager.plugin_of(spec) == plugin:
+                rows.append((spec.name, plugin, spec.summary))
+    show_table(PLURALS[kind].capitalize(), ("name", "plugin", "what it is"), rows)

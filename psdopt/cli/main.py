@@ -1,0 +1,98 @@
+"""The command ``psdopt``: parses arguments, turns errors into one line, and exit codes.
+
+Exit codes: 0 success; 1 a run that did not converge, or a check or benchmark that failed; 2 wrong use or wrong data;
+3 an error that psdopt did not foresee; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NoReturn
+
+from psdopt.errors import PsdoptError
+from psdopt.plugins import PluginManager, plugin_manager
+from psdopt.version import __version__
+
+SUCCESS, FAILED, WRONG_USE, UNFORESEEN, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+class _Parser(argparse.ArgumentParser):
+    """Wrong arguments give one line, like every other error."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(WRONG_USE, f"psdopt: error: {message}; `{self.prog} --help` shows the usage\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The argument parser with all commands."""
+    from psdopt.cli import bench, check, list, run
+
+    top = _Parser(prog="psdopt", description="Optimisation over positive semidefinite matrices, min F(M), M ⪰ 0.")
+    top.add_argument("--version", action="version", version=f"psdopt {__version__}")
+    top.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
+    for module in (list, run, check, bench):
+        module.add_parser(commands)
+    for command in commands.choices.values():
+        command.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    return top
+
+
+def main(argv: Sequence[str] | None = None, manager: PluginManager | None = None) -> int:
+    """Run one command; returns its exit code. `manager` replaces the installed plugins, for tests."""
+    try:
+        arguments = parser().parse_args(argv)
+    except SystemExit as stop:  # --help, --version and wrong arguments have printed what they have to say
+        return int(stop.code or 0)
+    if not hasattr(arguments, "command"):
+        parser().print_help()
+        return WRONG_USE
+    try:
+        with _warnings_on_stderr(quiet=arguments.lists_problems):
+            code: int = arguments.command(arguments, manager or plugin_manager())
+            sys.stdout.flush()
+            return code
+    except PsdoptError as error:
+        if arguments.debug:
+            raise
+        return _complain(str(error), WRONG_USE)
+    except KeyboardInterrupt:
+        return _complain("interrupted", INTERRUPTED)
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return SUCCESS
+    except Exception as error:
+        if arguments.debug:
+            raise
+        text = f"{type(error).__name__}: {error}; psdopt did not foresee this, add --debug to see where it arose"
+        return _complain(text, UNFORESEEN)
+
+
+def _complain(message: str, code: int) -> int:
+    print(f"psdopt: error: {' '.join(message.split())}", file=sys.stderr)
+    return code
+
+
+@contextmanager
+def _warnings_on_stderr(quiet: bool) -> Iterator[None]:
+    """Log records of psdopt as one line each; none where the command lists the problems itself."""
+    logger = logging.getLogger("psdopt")
+    handler: logging.Handler = logging.NullHandler() if quiet else logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("psdopt: warning: %(message)s"))
+    before = logger.propagate
+    logger.addHandler(handler)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = before
+
+
+if __name__ == "__main__":
+    sys.exit(main())

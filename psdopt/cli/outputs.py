@@ -1,0 +1,63 @@
+"""Files that ``psdopt run`` writes: checked before the work, written completely or not at all."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from psdopt.errors import DataFileError, InvalidInputError
+from psdopt.files import atomic_write
+from psdopt.reports import Report
+
+OUTPUT_SUFFIXES = (".npz", ".json")
+PLOT_SUFFIXES = (".png", ".pdf", ".svg")
+
+
+def check_output(path: str | None) -> None:
+    """Raises unless `path` (None: nothing to write) ends in .npz or .json and can be written."""
+    _check("--output", path, OUTPUT_SUFFIXES)
+
+
+def check_plot(path: str | None) -> None:
+    """Raises unless `path` (None: nothing to draw) ends in .png, .pdf or .svg and can be written."""
+    _check("--plot", path, PLOT_SUFFIXES)
+
+
+def write_output(report: Report, path: str) -> None:
+    """The result to .npz (factor, history, arrays, and the numbers as JSON text) or to .json (numbers only)."""
+    summary = json.dumps({**report.result.as_dict(), "report": dict(report.rows), "success": report.success}, indent=2)
+    with atomic_write(Path(path)) as handle:
+        if Path(path).suffix.lower() == ".json":
+            handle.write(f"{summary}\n".encode())
+            return
+        history = report.result.history
+        arrays: dict[str, Any] = {f"history_{name}": history[name] for name in history.columns}
+        arrays |= {name: np.asarray(array) for name, array in report.arrays.items()}
+        np.savez_compressed(handle, factor=report.result.matrix.factor, summary=np.array(summary), **arrays)
+
+
+def write_plot(figure: Any, path: str) -> None:
+    """`figure` in the format that the name ends in."""
+    with atomic_write(Path(path)) as handle:
+        figure.savefig(handle, format=Path(path).suffix.lower().removeprefix("."))
+
+
+def _check(argument: str, path: str | None, suffixes: tuple[str, ...]) -> None:
+    if path is None:
+        return
+    target = Path(path)
+    if target.suffix.lower() not in suffixes:
+        raise InvalidInputError(f"{argument} must end in {', '.join(suffixes)}; found {path!r}")
+    if target.is_dir():
+        raise DataFileError(f"{argument}: {path} is a folder; name a file")
+    if not target.parent.is_dir():
+        raise DataFileError(f"{argument}: the folder {target.parent} does not exist; make it first")
+    try:
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+    except OSError as error:
+        raise DataFileError(f"{argument}: cannot write in {target.parent}: {error.strerror or error}") from error

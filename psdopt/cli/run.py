@@ -1,0 +1,140 @@
+"""``psdopt run APPLICATION``: fits an application to data, prints what came out, writes it, draws it."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from typing import Any
+
+from psdopt.cli.outputs import check_output, check_plot, write_output, write_plot
+from psdopt.cli.parameters import Settings, parse_settings
+from psdopt.cli.tables import say, show_table
+from psdopt.data_files import load_dataset
+from psdopt.errors import InvalidInputError
+from psdopt.geometry import Geometry
+from psdopt.method import Method
+from psdopt.plugins import ApplicationSpec, PluginManager
+from psdopt.reports import Report, RunOptions, fit_report
+
+EPILOG = """\
+examples:
+  psdopt run metric-kta --data digits --plot metric.png
+  psdopt run metric-kta --data mine.csv --set lam=0.1 --method lbfgs --rank 5 --output metric.npz
+
+`psdopt list` names applications, methods, geometries and data sets. Exit code: 0 if the run converged, 1 if not,
+2 for wrong use or wrong data.
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the subparsers."""
+    text = "run an application on data"
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "run", help=text, description=f"{text.capitalize()}.", epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    add = parser.add_argument
+    add("application", metavar="APPLICATION", help="name of an application, such as metric-kta")
+    add("--data", metavar="FILE|NAME", help="name of a data set, or a .npz or .csv file (default: the application's)")
+    add("--method", metavar="NAME", help="method (default: conjugate gradient)")
+    add("--geometry", metavar="NAME", help="geometry (default: factors whose rank grows until optimality is proved)")
+    add("--set", metavar="NAME=VALUE", action="append", default=[], dest="settings",
+        help="a parameter of the application, or method.NAME=VALUE, geometry.NAME=VALUE; may be repeated")  # fmt: skip
+    add("--rank", type=int, metavar="R", help="keep M at rank at most R")
+    add("--tol", type=float, default=1e-6, help="relative tolerance of the certificate (default: %(default)g)")
+    add("--max-iterations", type=int, metavar="N", help="stop after N iterations")
+    add("--max-time", type=float, metavar="SECONDS", help="stop after so many seconds")
+    add("--seed", type=int, default=0, help="seed of the split and of the start (default: %(default)s)")
+    add("--output", metavar="FILE", help="write the result: .npz (factor, history, numbers) or .json (numbers)")
+    add("--plot", metavar="FILE", help="draw a figure: .png, .pdf or .svg")
+    add("--quiet", action="store_true", help="no progress bar and no tables")
+    parser.set_defaults(command=run, lists_problems=False)
+
+
+def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
+    """0 if the run converged, else 1. Everything that can be checked is checked before the long computation."""
+    spec = manager.get("application", arguments.application)
+    assert isinstance(spec, ApplicationSpec)
+    settings = parse_settings(arguments.settings)
+    options = run_options(arguments, settings, manager)
+    parameters = settings.values("application", spec)
+    check_output(arguments.output)
+    check_plot(arguments.plot)
+    dataset = load_dataset(arguments.data or spec.default_data, manager)
+    report: Report = (spec.report or fit_report)(spec.factory(**parameters), dataset, options)
+    if not arguments.quiet:
+        show_report(report)
+    if arguments.output is not None:
+        write_output(report, arguments.output)
+        _note(arguments, f"Result written to {arguments.output}")
+    if arguments.plot is not None:
+        if report.figure is None:
+            raise InvalidInputError(f"--plot: the application {spec.name} has nothing to draw")
+        write_plot(report.figure(), arguments.plot)
+        _note(arguments, f"Figure written to {arguments.plot}")
+    return 0 if report.success else 1
+
+
+def run_options(arguments: argparse.Namespace, settings: Settings, manager: PluginManager) -> RunOptions:
+    """Checked options of the run; errors name the command-line argument."""
+    if not 0.0 < arguments.tol < 1.0:
+        raise InvalidInputError(f"--tol must lie between 0 and 1; found {arguments.tol:g}")
+    if arguments.max_iterations is not None and arguments.max_iterations < 0:
+        raise InvalidInputError(f"--max-iterations must be at least 0; found {arguments.max_iterations}")
+    if arguments.max_time is not None and not (math.isfinite(arguments.max_time) and arguments.max_time >= 0.0):
+        raise InvalidInputError(f"--max-time (seconds) must be at least 0; found {arguments.max_time:g}")
+    if arguments.rank is not None and arguments.rank < 1:
+        raise InvalidInputError(f"--rank must be at least 1; found {arguments.rank}")
+    if not 0 <= arguments.seed < 2**32:
+        raise InvalidInputError(f"--seed must lie between 0 and 2^32 - 1; found {arguments.seed}")
+    return RunOptions(
+        method=_method(arguments, settings, manager),
+        geometry=_geometry(arguments, settings, manager),
+        rank=arguments.rank,
+        tol=arguments.tol,
+        max_iterations=arguments.max_iterations,
+        max_time=arguments.max_time,
+        seed=arguments.seed,
+        progress=not arguments.quiet,
+    )
+
+
+def _method(arguments: argparse.Namespace, settings: Settings, manager: PluginManager) -> Method | None:
+    if arguments.method is None:
+        settings.refuse("method", "--method NAME")
+        return None
+    spec = manager.get("method", arguments.method)
+    method: Method = spec.factory(**settings.values("method", spec))
+    return method
+
+
+def _geometry(
+    arguments: argparse.Namespace, settings: Settings, manager: PluginManager
+) -> Callable[[int], Geometry] | None:
+    if arguments.geometry is None:
+        settings.refuse("geometry", "--geometry NAME")
+        return None
+    spec = manager.get("geometry", arguments.geometry)
+    values = settings.values("geometry", spec)
+    takes_rank = any(parameter.name == "r" for parameter in spec.parameters)
+    if arguments.rank is not None and takes_rank:
+        values.setdefault("r", arguments.rank)
+    if takes_rank and "r" not in values:
+        raise InvalidInputError(f"--geometry {spec.name} needs a rank; add --rank R")
+    if arguments.rank is not None and not takes_rank:
+        raise InvalidInputError(f"--geometry {spec.name} has no rank; leave out --rank")
+    factory = spec.factory
+    return lambda n: factory(n, **values)
+
+
+def show_report(report: Report) -> None:
+    """The tables of a report on standard output."""
+    show_table(report.title, ("", ""), report.rows, headings=False)
+    for table in report.tables:
+        show_table(table.title, table.columns, table.rows)
+
+
+def _note(arguments: argparse.Namespace, text: str) -> None:
+    if not arguments.quiet:
+        say(text)

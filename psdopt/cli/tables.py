@@ -1,0 +1,38 @@
+"""Tables on standard output, made with rich."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+#: Width where standard output is no terminal, so that files and pipes get whole lines.
+PLAIN_WIDTH = 120
+
+
+def console() -> Any:
+    """A rich console on the current standard output."""
+    from rich.console import Console
+
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else PLAIN_WIDTH
+    return Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
+
+
+def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, headings: bool = True) -> None:
+    """Print a table; long cells are wrapped, never cut."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, show_header=headings)
+    for k, column in enumerate(columns):
+        table.add_column(column, overflow="fold", no_wrap=False, style="bold" if k == 0 else "")
+    for row in rows:
+        table.add_row(*[Text(cell) for cell in row])
+    console().print(table)
+
+
+def say(text: str) -> None:
+    """Print one line of text."""
+    print(text)

@@ -1,0 +1,85 @@
+"""Report of an application whose answer is a set of leading eigenvectors."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from psdopt.datasets import Dataset
+from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.tolerances import EPS
+from psdopt.reports.options import RunOptions, fitted
+from psdopt.reports.record import Report, Table
+from psdopt.reports.summary import result_rows
+from psdopt.reports.trace import CertificateTrace
+from psdopt.result import Status
+
+#: Eigenvalues are compared with LAPACK's up to this order: a few seconds, and (n, n) doubles.
+COMPARED_ORDER = 2000
+#: At a rank that binds, no certificate of global optimality is due.
+_NO_CURVE = (np.empty(0), np.empty(0))
+
+
+def spectral_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Report:
+    """Fit an eigenvector estimator and show eigenvalues with the residuals |K u − λ u|.
+
+    K is the samples X themselves if they form a symmetric matrix, else the correlation matrix of the features, whose
+    leading eigenvectors are the principal components.
+
+    estimator : has ``fit(K)``, a parameter ``solver_options`` and, after the fit, ``result_``, ``eigenvalues_`` (k,)
+        and ``eigenvectors_`` (n, k).
+    """
+    from psdopt.plotting import plot_run
+
+    K, what = symmetric_matrix(dataset)
+    trace = CertificateTrace(options.tol)
+    estimator = fitted(estimator, options, K.shape[0], trace, K)
+    result, values, vectors = estimator.result_, np.asarray(estimator.eigenvalues_), np.asarray(estimator.eigenvectors_)
+    status = None
+    if result.status is Status.STATIONARY:  # the rank is meant to bind: what the residuals say is what counts
+        status = f"stationary at rank {result.rank}; the residuals below judge the eigenpairs"
+    exact = _leading_eigenvalues(K, len(values))
+    size = max(float(np.abs(values).max(initial=0.0)), np.finfo(float).tiny)
+    residuals = np.linalg.norm(np.asarray(K @ vectors) - vectors * values, axis=0)
+    columns = ["eigenvalue", "residual |K u − λ u|", "relative to λ1"]
+    rows = [[f"{v:.10g}", f"{r:.2e}", f"{r / size:.2e}"] for v, r in zip(values, residuals, strict=True)]
+    if exact is not None:
+        columns.append("difference from LAPACK")
+        rows = [[*row, f"{value - e:.2e}"] for row, value, e in zip(rows, values, exact, strict=True)]
+    title = f"{type(estimator).__name__} on {dataset.name}"
+    return Report(
+        title=title,
+        rows=[("K", what), ("eigenpairs found", f"{len(values)}"), *result_rows(result, trace, status)],
+        result=result,
+        success=result.converged,
+        tables=(Table("Leading eigenvalues of K", columns, rows),),
+        figure=partial(
+            plot_run, result, trace.curve(result) if result.optimal else _NO_CURVE, None, options.tol, title
+        ),
+        arrays={"eigenvalues": values, "eigenvectors": vectors},
+    )
+
+
+def symmetric_matrix(dataset: Dataset) -> tuple[Any, str]:
+    """(K, what it is): X if it is symmetric to rounding, else the correlation matrix of its features (d, d)."""
+    X = dataset.X
+    if X.shape[0] == X.shape[1]:
+        skew = X - X.T
+        size, off = (norm(part.data if dataset.sparse else part) for part in (X, skew))
+        if off <= X.shape[0] * EPS * size:
+            return X, f"{dataset.name}, a symmetric matrix of order {X.shape[0]}"
+    dense = X.toarray() if dataset.sparse else X
+    centred = dense - dense.mean(axis=0)
+    deviation = centred.std(axis=0)
+    scaled = centred / np.where(deviation > len(dense) * EPS * np.abs(dense).max(axis=0), deviation, 1.0)
+    return scaled.T @ scaled / len(scaled), f"correlation matrix of the {X.shape[1]} features of {dataset.name}"
+
+
+def _leading_eigenvalues(K: Any, k: int) -> Array | None:
+    if K.shape[0] > COMPARED_ORDER:
+        return None
+    dense = K.toarray() if hasattr(K, "toarray") else K
+    leading: Array = np.linalg.eigvalsh(dense)[::-1][:k]
+    return leading

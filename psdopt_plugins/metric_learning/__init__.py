@@ -1,0 +1,82 @@
+"""Mahalanobis metrics learned from labels or pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from psdopt import QuadraticSDP
+from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
+from psdopt.reports import metric_report
+from psdopt_plugins.metric_learning.kta import KTA
+from psdopt_plugins.metric_learning.kta_problem import kta_problem
+from psdopt_plugins.metric_learning.linearity import Linearity
+from psdopt_plugins.metric_learning.linearity_problem import linearity_problem
+
+__all__ = ["KTA", "Linearity", "kta_problem", "linearity_problem", "psdopt_components"]
+
+REFERENCE = "Yuan, Zhang, Ghanem: Low-rank optimization for quadratic SDP, section 2.2"
+RANK = Parameter("rank", int, None, "largest rank of M; none: no limit")
+
+
+@hookimpl
+def psdopt_components() -> Iterable[Spec]:
+    """Kernel target alignment and the linearity model."""
+    yield ApplicationSpec(
+        name="kta",
+        factory=KTA,
+        summary="metric whose kernel of the samples is closest to the kernel of the labels",
+        reference=f"{REFERENCE}, eq. 7",
+        parameters=(
+            RANK,
+            Parameter("lam", float, 1e-2, "weight of the alignment"),
+            Parameter("regularizer", str, "identity", "identity, frobenius or trace"),
+        ),
+        example=KTA,
+        report=metric_report,
+        problem=kta_problem,
+        default_data="wine",
+    )
+    yield ApplicationSpec(
+        name="linearity",
+        factory=Linearity,
+        summary="metric that brings similar pairs together and takes dissimilar pairs apart",
+        reference=f"{REFERENCE}, eq. 6",
+        parameters=(
+            RANK,
+            Parameter("lam", float, 3e-3, "weight of the pairs"),
+            Parameter("regularizer", str, "identity", "identity or frobenius"),
+            Parameter("n_neighbors", int, 3, "pairs per sample, of its class and of the others"),
+        ),
+        example=Linearity,
+        report=metric_report,
+        problem=linearity_problem,
+        default_data="wine",
+    )
+    yield ProblemSpec(
+        name="kta",
+        factory=kta_problem,
+        summary="lam |X M Xᵀ − Y Yᵀ|² + Reg(M)",
+        reference=f"{REFERENCE}, eq. 7",
+        parameters=(Parameter("lam", float, 1e-2, "weight of the alignment"),),
+        example=_kta_example,
+    )
+    yield ProblemSpec(
+        name="linearity",
+        factory=linearity_problem,
+        summary="Reg(M) + lam Σ S_ij d_M(x_i, x_j)",
+        reference=f"{REFERENCE}, eq. 6",
+        parameters=(Parameter("lam", float, 3e-3, "weight of the pairs"),),
+        example=_linearity_example,
+    )
+
+
+def _kta_example() -> QuadraticSDP:
+    rng = np.random.default_rng(0)
+    return kta_problem(rng.standard_normal((20, 5)), np.arange(20) % 3, 0.1)
+
+
+def _linearity_example() -> QuadraticSDP:
+    X = np.random.default_rng(0).standard_normal((12, 5))
+    return linearity_problem(X, ([(0, 1), (2, 3), (4, 5)], [(0, 6), (2, 7)]), 0.1)

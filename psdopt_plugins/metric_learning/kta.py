@@ -1,0 +1,66 @@
+"""KTA: metric learning by kernel target alignment, as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from psdopt_plugins.metric_learning.kta_problem import kta_problem
+from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
+
+
+class KTA(MahalanobisTransformer):
+    """Learn M ⪰ 0 (d, d) from labels: min lam |X M Xᵀ − Y Yᵀ|_F² + Reg(M) (Yuan et al., eq. 7).
+
+    Parameters
+    ----------
+    rank : largest rank of M, or None for no limit (then a global optimum is certified).
+    lam : weight of the alignment, >= 0. Not divided by m²: the objective is the paper's.
+    regularizer : "identity" |M − I|², "frobenius" |M|² or "trace" tr(M).
+    gram : whether to form XᵀX once, see :func:`kta_problem`.
+    solver_options : keyword arguments for :func:`psdopt.solve` (tol, method, max_time, ...).
+
+    Attributes
+    ----------
+    components_ : (r, d), M = components_ᵀ components_.
+    result_ : the :class:`psdopt.Result` with value, status, certificate and history.
+    n_features_in_ : d.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), KTA(), KNeighborsClassifier(3)).fit(X[::2], y[::2])
+    >>> bool(model.score(X[1::2], y[1::2]) > 0.95)
+    True
+    """
+
+    def __init__(
+        self,
+        rank: int | None = None,
+        lam: float = 1e-2,
+        regularizer: str = "identity",
+        gram: bool | str = "auto",
+        solver_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.rank = rank
+        self.lam = lam
+        self.regularizer = regularizer
+        self.gram = gram
+        self.solver_options = solver_options
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from X (m, d), dense or sparse, and labels y (m,) of at least two classes.
+
+        Raises InvalidInputError, UnknownNameError (both name the argument) and scikit-learn's ValueErrors.
+        """
+        X, y = validate_data(self, X, y, accept_sparse=["csr", "csc"], dtype=np.float64, ensure_min_samples=2)
+        check_classification_targets(y)
+        return self._learn(kta_problem(X, y, self.lam, self.regularizer, self.gram), self.rank, self.solver_options)

@@ -1,0 +1,81 @@
+"""Linearity: metric learning from similar and dissimilar pairs, as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from psdopt.errors import InvalidInputError
+from psdopt_plugins.metric_learning.linearity_problem import linearity_problem
+from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
+from psdopt_plugins.metric_learning.pairs import nearest_pairs
+
+
+class Linearity(MahalanobisTransformer):
+    """Learn M ⪰ 0 (d, d) from pairs: min Reg(M) + lam Σ S_ij d_M(x_i, x_j) (Yuan et al., eq. 6).
+
+    Parameters
+    ----------
+    rank : largest rank of M, or None for no limit (closed form for dense X up to d = 3000).
+    lam : weight of the pairs, >= 0.
+    regularizer : "identity" |M − I|² or "frobenius" |M|².
+    n_neighbors : when `fit` gets labels instead of pairs: each sample is paired with this many nearest samples
+        of its class (similar) and of the other classes (dissimilar).
+    gram : whether to form XᵀTX once, see :func:`linearity_problem`.
+    solver_options : keyword arguments for :func:`psdopt.solve` (tol, method, max_time, ...).
+
+    Attributes
+    ----------
+    components_ : (r, d), M = components_ᵀ components_.
+    result_ : the :class:`psdopt.Result` with value, status, certificate and history.
+    n_features_in_ : d.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> learner = Linearity(lam=1e-2).fit(X, y)
+    >>> learner.transform(X).shape[0]
+    150
+    >>> pairs = ([(0, 1), (50, 51)], [(0, 50), (1, 51)])  # similar, dissimilar
+    >>> bool(Linearity(lam=0.01).fit(X, pairs=pairs).result_.optimal)
+    True
+    """
+
+    def __init__(
+        self,
+        rank: int | None = None,
+        lam: float = 3e-3,
+        regularizer: str = "identity",
+        n_neighbors: int = 3,
+        gram: bool | str = "auto",
+        solver_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.rank = rank
+        self.lam = lam
+        self.regularizer = regularizer
+        self.n_neighbors = n_neighbors
+        self.gram = gram
+        self.solver_options = solver_options
+
+    def fit(self, X: Any, y: Any = None, *, pairs: Any = None) -> Self:
+        """Learn from X (m, d), dense or sparse, and either labels y (m,) or `pairs` (which then decide alone).
+
+        pairs : (similar, dissimilar), integer arrays (p, 2) and (q, 2), or one array (p, 3) of (i, j, ±1).
+        Raises InvalidInputError, UnknownNameError (both name the argument) and scikit-learn's ValueErrors.
+        """
+        options: dict[str, Any] = {"accept_sparse": ["csr", "csc"], "dtype": np.float64, "ensure_min_samples": 2}
+        if pairs is None:
+            X, y = validate_data(self, X, y, **options)
+            check_classification_targets(y)
+            if len(np.unique(y)) < 2:
+                raise InvalidInputError(f"y must hold at least 2 classes; found only {y[0]!r}")
+            pairs = nearest_pairs(X, y, self.n_neighbors)
+        else:
+            X = validate_data(self, X, skip_check_array=False, **options)
+        problem = linearity_problem(X, pairs, self.lam, self.regularizer, self.gram)
+        return self._learn(problem, self.rank, self.solver_options)

@@ -1,0 +1,80 @@
+"""Large-margin nearest neighbours: target neighbours pulled in, impostors pushed out by a margin of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from psdopt import TermSum
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.operators import LinearMap
+from psdopt.terms.losses import SquaredHinge
+from psdopt.terms.measured import MeasuredTerm
+from psdopt.terms.measurements import TripletDifferences
+from psdopt.terms.quadratic import LinearTerm
+from psdopt.terms.weighted_gram import WeightedGramForm
+from psdopt_plugins.metric_learning.objective import checked_weight
+
+Indices = NDArray[np.intp]
+
+
+def lmnn_problem(X: Any, targets: Any, triplets: Any, lam: float) -> TermSum:
+    """min Σ_(i,j) d_M(i, j) + lam Σ_(i,j,k) max(0, 1 + d_M(i, j) − d_M(i, k))² over M ⪰ 0 (d, d).
+
+    d_M(i, j) = (x_i − x_j)ᵀM(x_i − x_j); Hao et al., eq. 8, with the index that the print has wrong: the hinge compares
+    i's impostor k with i's target j. S = Σ X_ij + 2 lam Σ h (X_ij − X_ik), X_ij = (x_i − x_j)(x_i − x_j)ᵀ.
+
+    Parameters
+    ----------
+    X : (m, d) samples as rows, ndarray, SciPy sparse array or ``LinearOperator``; or a :class:`LinearMap` of one.
+    targets : integer array (p, 2) of rows (i, j), i ≠ j; a repeated row counts again.
+    triplets : integer array (q, 3) of rows (i, j, k), distinct; may be empty.
+    lam : weight of the margins, >= 0.
+
+    Raises
+    ------
+    InvalidInputError for wrong shapes, no target at all, indices out of range, repeated indices in a row, lam < 0.
+
+    Cost of a step along D (d, r): one product with X and one with Xᵀ, O((p + q) r).
+    """
+    data = X if isinstance(X, LinearMap) else LinearMap(X, "X")
+    m = data.shape[0]
+    lam = checked_weight("lam", lam)
+    pairs = _rows(targets, 2, "targets", m)
+    if len(pairs) == 0:
+        raise InvalidInputError("targets must hold at least one pair (i, j); found none")
+    pull = LinearTerm(WeightedGramForm(data, pair_laplacian(pairs, m)))
+    rows = _rows(triplets, 3, "triplets", m)
+    if len(rows) == 0 or lam == 0.0:
+        return TermSum([pull])
+    push = MeasuredTerm(TripletDifferences(rows[:, 0], rows[:, 1], rows[:, 2], data), SquaredHinge(1.0), lam)
+    return TermSum([pull, push])
+
+
+def pair_laplacian(pairs: Indices, m: int) -> sp.csr_array:
+    """T (m, m), sparse, with XᵀTX = Σ X_ij over the pairs."""
+    i, j = pairs[:, 0], pairs[:, 1]
+    rows, columns = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
+    entries = np.repeat([1.0, 1.0, -1.0, -1.0], len(i))
+    return sp.csr_array(sp.coo_array((entries, (rows, columns)), shape=(m, m)))
+
+
+def _rows(value: Any, width: int, name: str, m: int) -> Indices:
+    array = np.asarray(value)
+    if array.size == 0:
+        return np.empty((0, width), dtype=np.intp)
+    if array.ndim != 2 or array.shape[1] != width:
+        raise InvalidInputError(f"{name} must have shape (any, {width}); found {array.shape}")
+    if array.dtype.kind not in "iu":
+        raise InvalidInputError(f"{name} must hold integers; found dtype {array.dtype}")
+    if array.min() < 0 or array.max() >= m:
+        wrong = int(array.min() if array.min() < 0 else array.max())
+        raise InvalidInputError(f"{name} must hold indices between 0 and {m - 1}; found {wrong}")
+    ordered = np.sort(array, axis=1)
+    same = np.any(ordered[:, 1:] == ordered[:, :-1], axis=1)
+    if np.any(same):
+        raise InvalidInputError(f"{name} must join different samples; found {tuple(map(int, array[same][0]))}")
+    return array.astype(np.intp)

@@ -1,0 +1,122 @@
+"""PSDBoost: the metric of largest margin over triplets, as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from psdopt import solve
+from psdopt.errors import InvalidInputError, InvalidTypeError, unknown_name
+from psdopt.geometries.spectraplex import Spectraplex
+from psdopt.methods.column_generation import ColumnGeneration
+from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer, sorted_components
+from psdopt_plugins.metric_learning.triplet_problem import checked_triplets, nearest_triplets, triplet_margin_problem
+
+#: What `solve` gets unless `solver_options` say otherwise.
+TOLERANCE = 1e-4
+
+
+class PSDBoost(MahalanobisTransformer):
+    """Learn M ⪰ 0 (d, d), tr M = 1: max ρ − C Σ ξ, d_M(i, k) − d_M(i, j) >= ρ − ξ (Shen et al., eq. 3).
+
+    LPBoost with matrices: a rank-one v vᵀ is a weak learner, the eigenvector of Σ w_r A_r the best one for the
+    weights w on the triplets, M their convex combination, ρ the soft margin.
+
+    Parameters
+    ----------
+    nu : fraction of triplets that may stay below the margin, in (0, 1]: C = 1/(nu m). Below 1/m: hard margin.
+    C : cost of a violation itself, in place of `nu`; at least 1/m for m triplets.
+    n_neighbors : when `fit` gets labels: each sample gives triplets with this many nearest samples of its class
+        and as many of the others.
+    solver_options : keyword arguments for :func:`psdopt.solve` (tol, method, max_time, ...). The default method
+        is ``ColumnGeneration()`` to tol = 1e-4.
+
+    Attributes
+    ----------
+    components_ : (r, d), M = components_ᵀ components_.
+    result_ : the :class:`psdopt.Result` with value, status, certificate and history.
+    margin_ : the optimal ρ − C Σ ξ (−result_.value); it is negative where the triplets cannot be kept.
+    triplets_ : (m, 3), those that were used.
+    n_features_in_ : d.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = PSDBoost().fit(X, y)
+    >>> bool(model.result_.optimal)
+    True
+    >>> bool(PSDBoost(nu=1.0).fit(X, triplets=[(0, 1, 50), (50, 51, 0)]).margin_ > 0)
+    True
+    """
+
+    margin_: float
+    triplets_: Any
+
+    def __init__(
+        self,
+        nu: float = 0.1,
+        C: float | None = None,
+        n_neighbors: int = 1,
+        solver_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.nu = nu
+        self.C = C
+        self.n_neighbors = n_neighbors
+        self.solver_options = solver_options
+
+    def fit(self, X: Any, y: Any = None, *, triplets: Any = None) -> Self:
+        """Learn from X (N, d), dense or sparse, and either labels y (N,) or `triplets` (m, 3), which then decide.
+
+        Raises InvalidInputError (one class, no triplets, bad indices, C m < 1, nu outside (0, 1]),
+        UnknownNameError for a solver option, and scikit-learn's ValueErrors.
+        """
+        options: dict[str, Any] = {"accept_sparse": ["csr", "csc"], "dtype": np.float64, "ensure_min_samples": 2}
+        if triplets is None:
+            X, y = validate_data(self, X, y, **options)
+            check_classification_targets(y)
+            rows = nearest_triplets(X, y, self.n_neighbors)
+        else:
+            X = validate_data(self, X, skip_check_array=False, **options)
+            rows = checked_triplets(triplets)
+        problem = triplet_margin_problem(X, rows, self._cost(len(rows)))
+        given = _checked_options(self.solver_options)
+        if given.get("geometry") is None:
+            given["geometry"] = Spectraplex(problem.n)
+        if given.get("method") is None:
+            given["method"] = ColumnGeneration()
+        result = solve(problem, **{"tol": TOLERANCE, **given})
+        if not result.converged:
+            warnings.warn(f"psdopt.solve ended before convergence: {result.message}", ConvergenceWarning, stacklevel=2)
+        self.result_ = replace(result, state=None)
+        self.components_ = sorted_components(result.matrix)
+        self.margin_, self.triplets_ = -result.value, rows
+        return self
+
+    def _cost(self, m: int) -> float | None:
+        if self.C is not None:
+            return self.C
+        nu = self.nu
+        if not isinstance(nu, Real) or isinstance(nu, bool) or not (math.isfinite(nu) and 0.0 < nu <= 1.0):
+            raise InvalidInputError(f"nu must be a number in (0, 1]; found {nu!r}")
+        return None if nu * m < 1.0 else 1.0 / (float(nu) * m)
+
+
+def _checked_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
+    if options is not None and not isinstance(options, Mapping):
+        raise InvalidTypeError(f"solver_options must be a dict or None; found {options!r}")
+    known = set(inspect.signature(solve).parameters) - {"problem"}
+    for name in options or {}:
+        if name not in known:
+            raise unknown_name("solver option", name, known)
+    return dict(options or {})

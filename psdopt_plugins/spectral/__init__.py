@@ -1,0 +1,43 @@
+"""Leading eigenpairs and the closest PSD matrix of rank k."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
+from psdopt.reports import spectral_report
+from psdopt_plugins.spectral.estimator import TopKEigen
+from psdopt_plugins.spectral.problem import TopKProblem, topk_problem
+
+__all__ = ["TopKEigen", "TopKProblem", "psdopt_components", "topk_problem"]
+
+REFERENCE = "Yuan, Zhang, Ghanem: Low-rank optimization for quadratic SDP, section 2.1"
+
+
+@hookimpl
+def psdopt_components() -> Iterable[Spec]:
+    """Top-k eigenvalue approximation."""
+    yield ApplicationSpec(
+        name="topk",
+        factory=TopKEigen,
+        summary="k leading eigenpairs and the closest rank-k PSD matrix to a symmetric matrix",
+        reference=REFERENCE,
+        parameters=(
+            Parameter("k", int, 1, "number of eigenpairs"),
+            Parameter("guard", int, 4, "further columns that speed up convergence"),
+        ),
+        example=TopKEigen,
+        report=spectral_report,
+        problem=topk_problem,
+        default_data="digits",
+    )
+    yield ProblemSpec(
+        name="topk",
+        factory=topk_problem,
+        summary="|M − K|² − |K|² for a symmetric K of any sign",
+        reference=REFERENCE,
+        parameters=(Parameter("k", int, 1, "rank that is asked for"),),
+        example=lambda: topk_problem(np.diag([4.0, -3.0, 2.0, 1.0]), 2),
+    )

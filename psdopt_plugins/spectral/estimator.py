@@ -1,0 +1,164 @@
+"""TopKEigen: leading eigenpairs and the closest rank-k PSD approximation of a symmetric matrix."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, Result, certify, solve
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.operators import LinearMap
+from psdopt.linalg.tolerances import EPS
+from psdopt_plugins.spectral.problem import TopKProblem, topk_problem
+
+#: Columns beyond k: the iteration converges at the rate of the gap behind the last column.
+GUARD = 4
+#: Stationarity asked of the factor. Eigenvalues are then right to about its square.
+TOL = 1e-8
+#: Size of the random columns beside a known eigenvector, relative to it.
+WEAK = 1e-2
+
+
+class TopKEigen(BaseEstimator):  # type: ignore[misc]
+    """The k largest positive eigenvalues of a symmetric K (n, n), and K ≈ Σ λ_i u_i u_iᵀ.
+
+    L minimises |L Lᵀ − K|_F² (Yuan et al., eq. 3). Its eigenvectors come from LᵀL = V D Vᵀ as U = L V D^-½
+    (eq. 4), on the numerical rank of L only, followed by a Rayleigh-Ritz step with K. Repeated eigenvalues
+    need no special care: an orthonormal basis of their space is returned.
+
+    Parameters
+    ----------
+    k : number of eigenpairs, 1 <= k <= n.
+    guard : further columns of L that speed up convergence.
+    solver_options : keyword arguments for :func:`psdopt.solve` (tol, method, max_time, start, ...).
+
+    Attributes
+    ----------
+    eigenvalues_ : (k',) descending, positive; k' < k if K has fewer positive eigenvalues.
+    eigenvectors_ : (n, k') orthonormal; the largest entry of each is positive.
+    approximation_ : :class:`psdopt.LowRankPSD` of rank k', the closest PSD matrix of rank k.
+    residuals_ : (k',) |K u_i − λ_i u_i|: an eigenvalue of K lies that close to λ_i.
+    result_ : the :class:`psdopt.Result` of the run for L (n, k + guard).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> TopKEigen(k=2).fit(np.diag([3.0, -7.0, 5.0, 1.0])).eigenvalues_.round(6)
+    array([5., 3.])
+    """
+
+    eigenvalues_: Array
+    eigenvectors_: Array
+    residuals_: Array
+    approximation_: LowRankPSD
+    result_: Result
+
+    def __init__(self, k: int = 1, guard: int = GUARD, solver_options: Mapping[str, Any] | None = None) -> None:
+        self.k = k
+        self.guard = guard
+        self.solver_options = solver_options
+
+    def fit(self, K: Any, y: Any = None) -> Self:
+        """Compute the eigenpairs of a symmetric K (n, n): ndarray, SciPy sparse array or ``LinearOperator``.
+
+        Raises InvalidInputError if K is not square, symmetric and finite, or k is not in 1..n.
+        Cost per iteration: one product of K with (n, k + guard) and O(n k²).
+        """
+        if not isinstance(K, LinearOperator):
+            K = validate_data(self, K, accept_sparse=["csr", "csc"], dtype=np.float64)
+        problem = topk_problem(K, self.k)
+        self.n_features_in_ = problem.n
+        if not isinstance(self.guard, (int, np.integer)) or self.guard < 0:
+            raise InvalidInputError(f"guard must be an integer of at least 0; found {self.guard!r}")
+        result = leading_factor(problem, min(problem.n, problem.k + int(self.guard)), self.solver_options)
+        self.result_ = replace(result, state=None)
+        self.eigenvalues_, self.eigenvectors_, self.residuals_ = rayleigh_ritz(problem.K, result.matrix, problem.k)
+        # M = 0 is kept as one zero column
+        columns = self.eigenvectors_ * np.sqrt(self.eigenvalues_)
+        self.approximation_ = LowRankPSD(columns if columns.shape[1] else np.zeros((problem.n, 1)))
+        return self
+
+    def solve_shifted(self, b: Any, lam: float) -> Array:
+        """x with (M + lam I) x = b for M = `approximation_`, b (n,) or (n, q), lam > 0. O(n k q), no (n, n) array.
+
+        The Woodbury formula in the eigenbasis: x = (b − U diag(λ / (λ + lam)) Uᵀb) / lam.
+        Raises InvalidInputError for a lam that is not positive, or a b of wrong shape or not finite.
+        """
+        check_is_fitted(self)
+        if not (isinstance(lam, (int, float, np.number)) and math.isfinite(lam) and lam > 0.0):
+            raise InvalidInputError(f"lam must be a finite number above 0; found {lam!r}")
+        right = np.asarray(b, dtype=np.float64)
+        n = len(self.eigenvectors_)
+        if right.ndim not in (1, 2) or right.shape[0] != n:
+            raise InvalidInputError(f"b must have shape ({n},) or ({n}, q); found {right.shape}")
+        if not np.all(np.isfinite(right)):
+            bad = int(np.sum(~np.isfinite(right)))
+            raise InvalidInputError(f"b must be finite; found {bad} NaN or infinite entries")
+        U, shrink = self.eigenvectors_, self.eigenvalues_ / (self.eigenvalues_ + lam)
+        inside = (U.T @ right).T * shrink
+        return np.asarray((right - U @ inside.T) / lam)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = True
+        return tags
+
+
+def leading_factor(problem: TopKProblem, rank: int, options: Mapping[str, Any] | None = None) -> Result:
+    """L (n, rank) close to the leading invariant subspace of K. The one place that chooses the iteration."""
+    settings: dict[str, Any] = {"tol": TOL, **(options or {})}
+    if settings.get("geometry") is None:
+        settings["geometry"] = FlatQuotient(problem.n, rank)
+    if settings.get("method") is None:
+        settings["method"] = ConjugateGradient()
+    if settings.get("start") is None and settings.get("resume") is None:
+        settings["start"] = _start(problem, rank, settings["tol"])
+    return solve(problem, **settings)
+
+
+def _start(problem: TopKProblem, rank: int, tol: float) -> Array | None:
+    """None (solve's own random start) if random columns see a positive direction of K, as they mostly do.
+
+    Else the extreme eigenvector of K decides: M = 0 is optimal for K ⪯ 0, and the iteration would creep
+    towards it; otherwise that eigenvector starts the run.
+    """
+    X = FlatQuotient(problem.n, rank).random_point(np.random.default_rng(0))
+    if np.linalg.eigvalsh(X.T @ problem.K.apply(X))[-1] > 0.0:
+        return None
+    at_zero = certify(problem, np.zeros((problem.n, 1)), tol=tol)
+    if at_zero.smallest_eigenvalue >= 0.0 or at_zero.proves(tol):
+        return np.zeros((problem.n, rank))
+    Y = X * WEAK
+    Y[:, 0] = at_zero.eigenvector
+    return np.asarray(Y * math.sqrt(-0.5 * at_zero.smallest_eigenvalue))
+
+
+def rayleigh_ritz(K: LinearMap, M: LowRankPSD, k: int) -> tuple[Array, Array, Array]:
+    """Up to k positive Ritz pairs of K on the range of M: values (k',), vectors (n, k'), residual norms (k',).
+
+    The basis is U = L V D^-½ of M = L Lᵀ, taken from the singular value decomposition of L, which gives the
+    same U orthonormal to rounding; columns beyond the numerical rank are left out. One product with K.
+    """
+    _, U = M.eigh()
+    if U.shape[1] == 0:
+        return np.empty(0), np.empty((M.n, 0)), np.empty(0)
+    KU = K.apply(U)
+    small = U.T @ KU
+    values, W = np.linalg.eigh(0.5 * (small + small.T))
+    keep = np.flatnonzero(values > M.n * EPS * np.max(np.abs(values)))[::-1][:k]
+    values, W = values[keep], W[:, keep]
+    vectors = U @ W
+    if len(keep):
+        W = W * np.where(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(len(keep))] < 0.0, -1.0, 1.0)
+        vectors = np.linalg.qr(U @ W)[0]  # orthonormal once more, after the product
+        vectors *= np.sign(np.sum(vectors * (U @ W), axis=0))
+    return values, vectors, np.linalg.norm(KU @ W - vectors * values, axis=0)

@@ -1,0 +1,86 @@
+"""``psdopt bench`` and ``psdopt check`` hand over to what does the work, or say what is missing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import psdopt
+from psdopt.cli import bench, check
+
+GOOD = '"""Times nothing.\n\nAt length."""\n\ndef main(argv):\n    print("ran", argv)\n    return len(argv)\n'
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout whose benchmarks/ is importable under a name of its own."""
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    (folder / "speed_test.py").write_text(GOOD)
+    (folder / "helper.py").write_text('"""No main here."""\n')
+    (folder / "broken.py").write_text("def main(:\n")
+    monkeypatch.setattr(psdopt, "__file__", str(tmp_path / "psdopt" / "__init__.py"))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in [name for name in sys.modules if name.partition(".")[0] == "benchmarks"]:
+        monkeypatch.delitem(sys.modules, name)
+    yield folder
+    for name in [name for name in sys.modules if name.partition(".")[0] == "benchmarks"]:
+        del sys.modules[name]
+
+
+def test_benchmarks_are_listed_without_importing_them(psdopt_command: Any, checkout: Path) -> None:
+    code, out, _ = psdopt_command("bench")
+    assert code == 0
+    assert "speed_test" in out
+    assert "Times nothing." in out
+    assert "helper" not in out
+    assert "cannot be read: invalid syntax" in out
+    for path in checkout.iterdir():
+        path.unlink()
+    assert psdopt_command("bench")[1] == f"No benchmarks in {checkout}.\n"
+
+
+def test_a_benchmark_gets_its_arguments_and_gives_the_exit_code(psdopt_command: Any, checkout: Path) -> None:
+    code, out, _ = psdopt_command("bench", "speed-test", "--size", "3")
+    assert (code, out) == (2, "ran ['--size', '3']\n")
+    assert psdopt_command("bench", "speed_test")[0] == 0
+
+
+def test_unknown_benchmarks_and_no_checkout(
+    psdopt_command: Any, checkout: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    code, _, err = psdopt_command("bench", "sped-test")
+    assert (code, err) == (2, "psdopt: error: unknown benchmark 'sped-test'; did you mean 'speed_test'?\n")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    monkeypatch.setattr(psdopt, "__file__", str(tmp_path / "elsewhere" / "psdopt" / "__init__.py"))
+    code, _, err = psdopt_command("bench")
+    assert (code, err) == (
+        2,
+        "psdopt: error: no folder benchmarks/ here: benchmarks are not installed with psdopt; "
+        "clone the repository and run `psdopt bench` in it\n",
+    )
+    monkeypatch.chdir(checkout.parent)
+    assert bench.benchmark_folder() == checkout
+
+
+def test_check_hands_over_to_the_kit(psdopt_command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    kit, calls = ModuleType("fake_kit"), []
+    kit.run_check = lambda target, **rest: calls.append((target, sorted(rest))) or 1  # type: ignore[attr-defined]
+    kit.__spec__ = object()  # type: ignore[assignment]
+    monkeypatch.setitem(sys.modules, "fake_kit", kit)
+    monkeypatch.setattr(check, "KIT", "fake_kit")
+    assert psdopt_command("check", "fake", "--seed", "3")[0] == 1
+    assert calls == [("fake", ["manager", "seed"])]
+
+
+def test_check_without_the_kit(psdopt_command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "KIT", "psdopt.no_such_kit")
+    code, _, err = psdopt_command("check", "fake")
+    assert (code, err) == (
+        2, "psdopt: error: psdopt check needs the conformance kit: pip install 'psdopt[testing]'\n"
+    )  # fmt: skip

@@ -1,0 +1,222 @@
+"""``psdopt run``: tables, exit codes, files, and one-line errors that say what to do."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+Command = Any
+
+
+def test_a_run_prints_tables_and_succeeds(psdopt_command: Command) -> None:
+    code, out, err = psdopt_command("run", "scatter")
+    assert code == 0
+    for text in (
+        "Scatter on blobs",
+        "blobs: 31 samples to train, 14 to test, 4 features",
+        "3-NN test error, Euclidean",
+        "3-NN test error, learned metric",
+        "optimal: the certificate proves a global optimum to the asked tolerance",
+        "ConjugateGradient, FlatQuotient(n=4, r=4)",
+        "operator applications",
+        "closed form F(M*)",
+        "F(M) − F(M*)",
+        "Optimality certificate, with S = ∇F(M)",
+        "stationarity |S Y|",
+        "dual infeasibility max(0, -lambda_min(S))",
+        "complementarity |<S, M>|",
+    ):
+        assert text in out, text
+    assert "ConjugateGradient" in err  # the progress bar
+
+
+def test_quiet_prints_nothing(psdopt_command: Command) -> None:
+    assert psdopt_command("run", "scatter", "--quiet") == (0, "", "")
+
+
+def test_a_run_that_does_not_converge_fails(psdopt_command: Command) -> None:
+    code, out, _ = psdopt_command("run", "scatter", "--max-iterations", "1", "--method", "lbfgs", "--tol", "1e-9")
+    assert code == 1
+    assert "the limit of 1 iterations was reached" in out
+
+
+def test_method_geometry_rank_and_settings_reach_the_solver(psdopt_command: Command) -> None:
+    _, out, _ = psdopt_command(
+        "run", "scatter", "--method", "lbfgs", "--rank", "2", "--set", "method.memory=5", "--set", "lam=2",
+        "--set", "centre=no",
+    )  # fmt: skip
+    assert "LBFGS, FlatQuotient(n=4, r=2)" in out
+    _, out, _ = psdopt_command("run", "scatter", "--geometry", "flat-quotient", "--set", "geometry.r=3")
+    assert "FlatQuotient(n=4, r=3)" in out
+    code, out, _ = psdopt_command("run", "scatter", "--method", "closed-form")
+    assert code == 0
+    assert "ClosedForm, PSDCone(n=4)" in out
+    assert "closed form F(M*)" not in out
+
+
+def test_an_application_without_a_report_gets_the_general_one(psdopt_command: Command) -> None:
+    code, out, _ = psdopt_command("run", "plain")
+    assert code == 0
+    assert "Scatter on blobs" in out
+    assert "3-NN" not in out
+
+
+def test_output_and_plot_are_written(psdopt_command: Command, tmp_path: Path) -> None:
+    code, out, _ = psdopt_command("run", "scatter", "--output", tmp_path / "o.npz", "--plot", tmp_path / "p.png")
+    assert code == 0
+    assert f"Result written to {tmp_path}" in out.replace("\n", "")
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+    with np.load(tmp_path / "o.npz") as arrays:
+        assert arrays["factor"].shape[0] == arrays["components"].shape[1] == 4
+        assert arrays["history_value"].ndim == 1
+        assert json.loads(str(arrays["summary"]))["status"] == "optimal"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["o.npz", "p.png"]
+
+
+@pytest.mark.parametrize(("suffix", "start"), [("pdf", b"%PDF"), ("svg", b"<?xml")])
+def test_plots_of_other_formats_and_json(psdopt_command: Command, tmp_path: Path, suffix: str, start: bytes) -> None:
+    plot, numbers = tmp_path / f"p.{suffix}", tmp_path / "o.json"
+    assert psdopt_command("run", "plain", "--plot", plot, "--output", numbers, "--quiet")[0] == 0
+    assert plot.read_bytes().startswith(start)
+    summary = json.loads(numbers.read_text())
+    assert summary["success"] is True
+    assert summary["report"]["data"] == "blobs: 45 samples, 4 features"
+
+
+def test_runs_repeat_for_a_seed_and_differ_between_seeds(psdopt_command: Command, tmp_path: Path) -> None:
+    values = []
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        psdopt_command("run", "scatter", "--seed", seed, "--quiet", "--output", tmp_path / f"{name}.json")
+        values.append(json.loads((tmp_path / f"{name}.json").read_text())["value"])
+    assert values[0] == values[1] != values[2]
+
+
+ERRORS = [
+    (("run", "scater"), "unknown application 'scater'; did you mean 'scatter'?"),
+    (("run", "scatter", "--data", "blob"),
+     "unknown data set 'blob'; did you mean 'blobs'?; a file must end in .npz or .csv"),
+    (("run", "scatter", "--method", "cg"), "unknown method 'cg'; known: closed-form, conjugate-gradient"),
+    (("run", "scatter", "--geometry", "flat-quot"), "unknown geometry 'flat-quot'; did you mean 'flat-quotient'?"),
+    (("run", "scatter", "--set", "lamb=1"), "unknown parameter of application scatter 'lamb'; did you mean 'lam'?"),
+    (("run", "scatter", "--set", "lam"), "--set takes NAME=VALUE, such as --set lam=0.1; found 'lam'"),
+    (("run", "scatter", "--set", "lam=x"), "--set lam: expected a number (weight of |M|²); found 'x'"),
+    (("run", "scatter", "--set", "centre=2"), "--set centre: expected true or false (not used); found '2'"),
+    (("run", "scatter", "--set", "lam=1", "--set", "lam=2"), "--set lam is given twice"),
+    (("run", "scatter", "--set", "solver.x=1"),
+     "--set solver.x: the part before the dot must be method or geometry; found 'solver'"),
+    (("run", "scatter", "--set", "method.memory=1"), "--set method.memory=... needs --method NAME"),
+    (("run", "scatter", "--set", "geometry.r=1"), "--set geometry.r=... needs --geometry NAME"),
+    (("run", "scatter", "--method", "lbfgs", "--set", "method.memory=0.5"),
+     "--set memory: expected an integer (pairs kept); found '0.5'"),
+    (("run", "scatter", "--method", "lbfgs", "--set", "method.memory=0"),
+     "memory must be an integer of at least 1; found 0"),
+    (("run", "scatter", "--geometry", "flat-quotient"), "--geometry flat-quotient needs a rank; add --rank R"),
+    (("run", "scatter", "--geometry", "psd-cone", "--rank", "2"),
+     "--geometry psd-cone has no rank; leave out --rank"),
+    (("run", "scatter", "--rank", "0"), "--rank must be at least 1; found 0"),
+    (("run", "scatter", "--rank", "9"), "rank must lie between 1 and the order n = 4; found 9"),
+    (("run", "scatter", "--tol", "0"), "--tol must lie between 0 and 1; found 0"),
+    (("run", "scatter", "--max-iterations", "-1"), "--max-iterations must be at least 0; found -1"),
+    (("run", "scatter", "--max-time", "nan"), "--max-time (seconds) must be at least 0; found nan"),
+    (("run", "scatter", "--seed", "-1"), "--seed must lie between 0 and 2^32 - 1; found -1"),
+    (("run", "scatter", "--plot", "a.jpg"), "--plot must end in .png, .pdf, .svg; found 'a.jpg'"),
+    (("run", "scatter", "--output", "a.txt"), "--output must end in .npz, .json; found 'a.txt'"),
+    (("run", "scatter", "--plot", "no/such/a.png"), "--plot: the folder no/such does not exist; make it first"),
+    (("run", "scatter", "--data", "no/such.csv"), "cannot read no/such.csv: No such file or directory"),
+    (("run", "bare"), "Bare takes no solver_options, through which a run sets method, tolerance and so on"),
+    (("run", "scatter", "--tol", "x"), "argument --tol: invalid float value: 'x'; `psdopt run --help` shows the usage"),
+    (("run",), "the following arguments are required: APPLICATION; `psdopt run --help` shows the usage"),
+    (("fly",), "argument COMMAND: invalid choice: 'fly'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("argv", "text"), ERRORS, ids=[" ".join(argv) for argv, _ in ERRORS])
+def test_wrong_use_is_one_line_and_exit_code_2(psdopt_command: Command, argv: tuple[str, ...], text: str) -> None:
+    code, out, err = psdopt_command(*argv)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"psdopt: error: {text}")
+    assert err.count("\n") == 1
+
+
+def test_pieces_that_do_not_fit_are_refused_in_one_line(psdopt_command: Command) -> None:
+    code, _, err = psdopt_command("run", "scatter", "--method", "lbfgs", "--geometry", "psd-cone", "--quiet")
+    assert code == 2
+    assert err.startswith("psdopt: error: QuadraticSDP, PSDCone and LBFGS do not work together; missing: ")
+    assert err.count("\n") == 1
+
+
+def test_outputs_are_checked_before_the_computation(psdopt_command: Command, tmp_path: Path) -> None:
+    code, _, err = psdopt_command("run", "unforeseen", "--output", tmp_path / "d.npz" / "o.npz")
+    assert code == 2
+    assert "does not exist; make it first" in err
+    (tmp_path / "folder.png").mkdir()
+    code, _, err = psdopt_command("run", "unforeseen", "--plot", tmp_path / "folder.png")
+    assert code == 2
+    assert err == f"psdopt: error: --plot: {tmp_path / 'folder.png'} is a folder; name a file\n"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_an_unwritable_folder_is_refused(psdopt_command: Command, tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    code, _, err = psdopt_command("run", "unforeseen", "--plot", tmp_path / "a.png")
+    tmp_path.chmod(0o700)
+    assert code == 2
+    assert err == f"psdopt: error: --plot: cannot write in {tmp_path}: Permission denied\n"
+
+
+def test_unforeseen_errors_are_one_line_and_debug_shows_the_traceback(psdopt_command: Command) -> None:
+    code, out, err = psdopt_command("run", "unforeseen")
+    assert (code, out) == (3, "")
+    assert err == (
+        "psdopt: error: ZeroDivisionError: by zero; psdopt did not foresee this, add --debug to see where it arose\n"
+    )
+    for argv in (("--debug", "run", "unforeseen"), ("run", "unforeseen", "--debug")):
+        with pytest.raises(ZeroDivisionError):
+            psdopt_command(*argv)
+
+
+def test_interruption_outside_the_solver(psdopt_command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("psdopt.cli.run.load_dataset", interrupt)
+    assert psdopt_command("run", "scatter") == (130, "", "psdopt: error: interrupted\n")
+
+
+def test_csv_and_sparse_files_run(psdopt_command: Command, tmp_path: Path) -> None:
+    import scipy.sparse
+
+    from tests.cli.fakes import blobs
+
+    data = blobs()
+    np.savetxt(tmp_path / "d.csv", np.column_stack([data.X, data.y]), delimiter=",")
+    X = scipy.sparse.csr_array(np.where(data.X > 0, data.X, 0.0))
+    np.savez(tmp_path / "d.npz", data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=data.y)
+    for name in ("d.csv", "d.npz"):
+        code, out, _ = psdopt_command("run", "scatter", "--data", tmp_path / name)
+        assert code == 0
+        assert "d: 31 samples to train, 14 to test, 4 features" in out
+
+
+def test_help_and_version(psdopt_command: Command) -> None:
+    code, out, _ = psdopt_command()
+    assert code == 2
+    assert "commands:" in out
+    code, out, _ = psdopt_command("run", "--help")
+    assert code == 0
+    assert "psdopt run metric-kta --data digits --plot metric.png" in out
+    assert psdopt_command("--version")[1].startswith("psdopt ")
+
+
+def test_the_installed_command_end_to_end() -> None:
+    code = "import sys; from psdopt.cli.main import main; sys.exit(main(['list', 'methods']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "conjugate-gradient" in done.stdout

@@ -1,0 +1,124 @@
+# ruff: noqa: E501 (tables of exact texts)
+"""Linear maps: one code path for dense, sparse and matrix-free data, honest counts, one clear error each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
+
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg.arrays import incidence, orthonormal_columns, row_dots, symmetric_pattern
+from psdopt.linalg.operators import LinearMap, symmetric_map
+from psdopt.linalg.tolerances import EPS, asymmetry_allowed
+
+WRAPPERS = [lambda A: A, lambda A: A.tolist(), sp.csr_array, sp.coo_matrix, sp.csc_array, aslinearoperator]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 8), st.integers(1, 8), st.integers(1, 4), st.floats(-150, 150), st.integers(0, 2**31))
+def test_all_kinds_of_data_agree(p, n, k, log_scale, seed):
+    rng = np.random.default_rng(seed)
+    A = 10.0**log_scale * rng.standard_normal((p, n)) * (rng.random((p, n)) < 0.6)
+    V, W = rng.standard_normal((n, k)), rng.standard_normal((p, k))
+    for wrap in WRAPPERS:
+        mapped = LinearMap(wrap(A))
+        assert mapped.shape == (p, n)
+        allowed = 16 * (n + p) * EPS * np.abs(A).max()
+        assert np.max(np.abs(mapped.apply(V) - A @ V)) <= allowed * np.abs(V).max()
+        assert np.max(np.abs(mapped.adjoint(W) - A.T @ W)) <= allowed * np.abs(W).max()
+        assert isinstance(mapped.apply(V), np.ndarray)
+        assert (mapped.applications, mapped.columns) == (3, 3 * k)
+        np.testing.assert_array_equal(mapped.to_dense(), A)
+
+
+def test_kinds_are_told_apart():
+    dense, sparse, free = (LinearMap(wrap(np.eye(3)), "K") for wrap in (np.asarray, sp.csr_array, aslinearoperator))
+    assert (dense.is_matrix, sparse.is_matrix, free.is_matrix) == (True, True, False)
+    assert (dense.is_sparse, sparse.is_sparse, free.is_sparse) == (False, True, False)
+    assert repr(sparse) == "LinearMap(K: 3x3, csr_array)"
+    dense.to_dense()[0, 0] = 7.0
+    assert dense.data[0, 0] == 1.0
+    np.testing.assert_array_equal(LinearMap(np.array([[True, False]])).apply(np.ones((2, 1))), [[1.0]])
+
+
+def complex_operator():
+    return LinearOperator((2, 2), matvec=lambda v: 1j * v, dtype=complex)
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "text"),
+    [
+        ([[np.nan, 1.0]], InvalidInputError, "X must be finite; found 1 NaN or infinite entries"),
+        (sp.csr_array([[np.inf, 1.0], [-np.inf, 0.0]]), InvalidInputError, "X must be finite; found 2 NaN or infinite entries"),
+        ([[1j, 0]], InvalidTypeError, "X must hold real numbers; found dtype complex128"),
+        (sp.csr_array([[1j, 0]]), InvalidTypeError, "X must hold real numbers; found dtype complex128"),
+        (complex_operator(), InvalidTypeError, "X must be real; found dtype complex128"),
+        ([[1.0, 2.0], [3.0]], InvalidTypeError, "X must be a matrix; found list: "),
+        ([["a"]], InvalidTypeError, "X must hold real numbers; found dtype <U1"),
+        (None, InvalidInputError, r"X must be a 2-D array; found 0 dimension\(s\), shape \(\)"),
+        ([1.0, 2.0], InvalidInputError, r"X must be a 2-D array; found 1 dimension\(s\), shape \(2,\)"),
+        (np.zeros((2, 2, 2)), InvalidInputError, r"X must be a 2-D array; found 3 dimension\(s\), shape \(2, 2, 2\)"),
+        (np.zeros((0, 3)), InvalidInputError, r"X must not be empty; found shape \(0, 3\)"),
+        ([[]], InvalidInputError, r"X must not be empty; found shape \(1, 0\)"),
+    ],
+)  # fmt: skip
+def test_bad_data(data, kind, text):
+    with pytest.raises(kind, match=text):
+        LinearMap(data, "X")
+
+
+@pytest.mark.parametrize("wrap", WRAPPERS[:1] + WRAPPERS[2:])
+def test_symmetry_is_checked(wrap):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((30, 30))
+    A = 1e5 * (A + A.T)
+    assert symmetric_map(wrap(A), "A", 30).shape == (30, 30)
+    noisy = A * (1 + EPS * rng.standard_normal(A.shape))
+    assert symmetric_map(wrap(noisy), "A", 30).shape == (30, 30)
+    wrong = A.copy()
+    wrong[2, 3] += 1.0
+    with pytest.raises(InvalidInputError, match=r"A must be symmetric; found max \|A - Aᵀ\| = .* against max \|A\| = "):
+        symmetric_map(wrap(wrong), "A")
+    with pytest.raises(InvalidInputError, match=r"A must be square and symmetric; found shape \(29, 30\)"):
+        symmetric_map(wrap(A[:29]), "A")
+    with pytest.raises(
+        InvalidInputError, match=r"A must be of order 31 like the other arguments; found shape \(30, 30\)"
+    ):
+        symmetric_map(wrap(A), "A", 31)
+
+
+def test_gram_matrices_at_any_scale_pass_the_symmetry_check():
+    rng = np.random.default_rng(1)
+    for scale in (1e-150, 1.0, 1e150):
+        X = rng.standard_normal((40, 25)) * np.logspace(0, -6, 25)
+        A = np.array([[scale * float(x @ y) for y in X.T] for x in X.T])
+        assert symmetric_map(A, "A").shape == (25, 25)
+    assert asymmetry_allowed(2.0, 50) == 2 * asymmetry_allowed(1.0, 50)
+
+
+# ---------------------------------------------------------------------------------------------------- named arrays
+
+
+def test_incidence_and_patterns():
+    rng = np.random.default_rng(0)
+    i, j = rng.integers(0, 6, 15), rng.integers(0, 6, 15)
+    Z, w = rng.standard_normal((6, 3)), rng.standard_normal(15)
+    np.testing.assert_array_equal(incidence(i, j, 6) @ Z, Z[i] - Z[j])
+    dense = np.zeros((6, 6))
+    for t in range(15):
+        dense[i[t], j[t]] += w[t]
+        dense[j[t], i[t]] += w[t]
+    np.testing.assert_allclose(symmetric_pattern(i, j, 6)(w).toarray(), dense, atol=64 * EPS)
+    np.testing.assert_allclose(row_dots(Z, 2 * Z), 2 * np.diag(Z @ Z.T), rtol=64 * EPS)
+
+
+def test_orthonormal_columns_are_orthonormal_and_spread():
+    rng = np.random.default_rng(0)
+    Q = orthonormal_columns(rng, 9, 4)
+    assert np.linalg.norm(Q.T @ Q - np.eye(4)) <= 64 * EPS
+    signs = [np.sign(orthonormal_columns(rng, 3, 1)[0, 0]) for _ in range(60)]
+    assert {-1.0, 1.0} == set(signs)  # LAPACK's sign convention alone would fix it

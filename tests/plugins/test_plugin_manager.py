@@ -1,0 +1,222 @@
+"""Loading through entry points: order, isolation of broken plugins, clashes, unknown names, lateness."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterable
+from importlib.metadata import EntryPoint
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+import psdopt
+from psdopt.errors import PluginError, PsdoptError, UnknownNameError
+from psdopt.plugins import MethodSpec, PluginManager, Spec, hookimpl, plugin_manager
+
+Install = Callable[..., EntryPoint]
+
+
+def piece() -> None:
+    return None
+
+
+def spec(name: str, **changes: Any) -> MethodSpec:
+    return MethodSpec(**{"name": name, "factory": piece, "summary": "for tests", **changes})
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Make a module that yields `specs` (or does `body`) importable; returns its entry point."""
+
+    def make(name: str, *specs: Any, body: Callable[[], Iterable[Spec]] | None = None) -> EntryPoint:
+        module = ModuleType(f"fake_{name}")
+
+        @hookimpl
+        def psdopt_components() -> Iterable[Any]:
+            return body() if body is not None else iter(specs)
+
+        module.psdopt_components = psdopt_components  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        return EntryPoint(name, module.__name__, "psdopt")
+
+    return make
+
+
+def messages(manager: PluginManager) -> list[str]:
+    return [str(problem) for problem in manager.problems]
+
+
+def test_specs_come_by_kind_sorted_and_know_their_plugin(install: Install) -> None:
+    manager = PluginManager([install("one", spec("zeta"), spec("alpha")), install("two", spec("beta"))], core=False)
+    assert manager.names("method") == ("alpha", "beta", "zeta")
+    assert manager.names("geometry") == ()
+    assert manager.plugins() == ("one", "two")
+    assert [manager.plugin_of(found) for found in manager.specs("method")] == ["one", "two", "one"]
+    assert manager.get("method", "beta").summary == "for tests"
+    assert manager.problems == ()
+
+
+def test_nothing_is_loaded_before_the_first_question() -> None:
+    loaded = []
+    entry = SimpleNamespace(name="late", value="late", dist=None, load=lambda: loaded.append(1))
+    manager = PluginManager([entry], core=False)  # type: ignore[list-item]
+    assert loaded == []
+    manager.names("method")
+    manager.names("method")
+    assert loaded == [1]
+
+
+def test_a_broken_plugin_is_reported_once_and_the_rest_load(install: Install, caplog: pytest.LogCaptureFixture) -> None:
+    def fails() -> Iterable[Spec]:
+        yield spec("half")
+        raise KeyError("no such\nthing")
+
+    entries = [
+        EntryPoint("absent", "no_such_module_of_psdopt", "psdopt"),
+        install("bad_field", spec("never"), spec("bad", summary="")),
+        install("crash", body=fails),
+        install("good", spec("fine")),
+        install("text", "method"),
+    ]
+    manager = PluginManager(entries, core=False)
+    with caplog.at_level(logging.WARNING, logger="psdopt.plugins"):
+        assert manager.names("method") == ("fine",)
+        assert manager.plugins() == ("good",)
+    assert messages(manager) == [
+        "not loaded: plugin 'absent': cannot import no_such_module_of_psdopt: "
+        "ModuleNotFoundError: No module named 'no_such_module_of_psdopt'",
+        "not loaded: plugin 'bad_field', method 'bad', field 'summary': found ''; "
+        "write one non-empty line that says what it is",
+        "not loaded: plugin 'crash': psdopt_components failed: KeyError: 'no such\\nthing'",
+        "not loaded: plugin 'text' yields 'method', which is no spec; let psdopt_components yield instances of "
+        "ApplicationSpec, ProblemSpec, GeometrySpec, MethodSpec, DatasetSpec",
+    ]
+    assert [record.getMessage() for record in caplog.records] == messages(manager)
+
+
+def test_a_name_used_twice_names_both_plugins_and_the_later_one_is_skipped(install: Install) -> None:
+    manager = PluginManager([install("b", spec("other"), spec("same")), install("a", spec("same"))], core=False)
+    assert manager.names("method") == ("same",)
+    assert manager.plugin_of(manager.get("method", "same")) == "a"
+    assert messages(manager) == ["not loaded: plugin 'b', method 'same': plugin 'a' has that name already; rename one"]
+
+
+def test_a_name_used_twice_in_one_plugin(install: Install) -> None:
+    manager = PluginManager([install("a", spec("same"), spec("same"))], core=False)
+    assert messages(manager) == ["not loaded: plugin 'a', method 'same': plugin 'a' has that name already; rename one"]
+
+
+def test_names_of_different_kinds_do_not_clash(install: Install) -> None:
+    manager = PluginManager([install("a", spec("same"), psdopt_geometry("same"))], core=False)
+    assert manager.problems == ()
+
+
+def psdopt_geometry(name: str) -> Spec:
+    from psdopt.plugins import GeometrySpec
+
+    return GeometrySpec(name, piece, "for tests")
+
+
+def test_others_cannot_shadow_the_core_or_the_first_party_plugins(install: Install) -> None:
+    outside, own = install("aaa", spec("lbfgs")), install("zzz", spec("mine"))
+    first = SimpleNamespace(name="zzz", value=own.value, load=own.load, dist=SimpleNamespace(name="psdopt"))
+    thief = install("bbb", spec("mine"))
+    manager = PluginManager([outside, thief, first])  # type: ignore[list-item]
+    assert manager.plugins() == ("psdopt", "zzz")
+    assert messages(manager) == [
+        "not loaded: plugin 'aaa', method 'lbfgs': plugin 'psdopt' has that name already; rename one",
+        "not loaded: plugin 'bbb', method 'mine': plugin 'zzz' has that name already; rename one",
+    ]
+
+
+def test_a_plugin_without_the_hook_or_with_an_unknown_one() -> None:
+    manager = PluginManager([], core=False)
+    with pytest.raises(PluginError) as caught:
+        manager.register(SimpleNamespace(), "empty")
+    assert str(caught.value) == (
+        "plugin 'empty' implements no hook; mark its function psdopt_components with psdopt.plugins.hookimpl"
+    )
+
+    class Misspelt:
+        @hookimpl
+        def psdopt_component(self) -> list[Spec]:
+            return []
+
+    with pytest.raises(PluginError) as caught:
+        manager.register(Misspelt(), "misspelt")
+    assert str(caught.value) == (
+        "plugin 'misspelt' implements unknown hook psdopt_component; psdopt has only psdopt_components"
+    )
+
+    class Greedy:
+        @hookimpl
+        def psdopt_components(self, config: object) -> list[Spec]:
+            return []
+
+    with pytest.raises(PluginError, match=r"plugin 'greedy': PluginValidationError: .*config"):
+        manager.register(Greedy(), "greedy")
+    assert manager.plugins() == ()
+
+
+def test_register_refuses_a_second_plugin_of_one_name_and_leaves_nothing_of_a_failed_one(install: Install) -> None:
+    manager = PluginManager([], core=False)
+    good = install("good", spec("fine")).load()
+    bad = install("bad", spec("lost"), spec("Bad")).load()
+    with pytest.raises(PluginError):
+        manager.register(bad, "plugin")
+    assert manager.names("method") == ()
+    assert manager.register(good, "plugin") == (spec("fine"),)
+    with pytest.raises(PluginError) as caught:
+        manager.register(bad, "plugin")
+    assert str(caught.value) == "a plugin named 'plugin' is registered already; give this one another name"
+    assert manager.names("method") == ("fine",)
+
+
+def test_unknown_names_get_near_matches_and_the_broken_plugins(install: Install) -> None:
+    entries = [install("good", spec("gradient"))]
+    with pytest.raises(UnknownNameError) as caught:
+        PluginManager(entries, core=False).get("method", "gradiant")
+    assert str(caught.value) == "unknown method 'gradiant'; did you mean 'gradient'?"
+    entries.append(EntryPoint("absent", "no_such_module_of_psdopt", "psdopt"))
+    with pytest.raises(LookupError) as second:
+        PluginManager(entries, core=False).get("method", "xyz")
+    assert isinstance(second.value, PsdoptError)
+    assert str(second.value) == "unknown method 'xyz'; known: gradient; not loaded: 'absent' (`psdopt list` says why)"
+    with pytest.raises(UnknownNameError) as third:
+        PluginManager([], core=False).specs("methods")
+    assert str(third.value) == "unknown kind 'methods'; did you mean 'method'?"
+
+
+def test_the_core_registers_its_own_pieces_and_every_example_is_one() -> None:
+    from psdopt.datasets import Dataset
+    from psdopt.methods import shipped_methods
+
+    manager = PluginManager([])
+    kinds = {
+        "geometry": psdopt.Geometry, "method": psdopt.Method, "problem": psdopt.Problem, "dataset": Dataset,
+    }  # fmt: skip
+    for kind, expected in kinds.items():
+        for found in manager.specs(kind):
+            assert found.example is not None, found.name
+            assert isinstance(found.example(), expected), found.name
+    registered = {found.factory for found in manager.specs("method")}
+    missing = {type(method).__name__ for method in shipped_methods() if type(method) not in registered}
+    assert not missing, f"add a MethodSpec to psdopt/plugins/core.py for: {missing}"
+
+
+def test_parameters_of_the_core_have_the_defaults_of_their_factories() -> None:
+    import inspect
+
+    for kind in ("method", "geometry"):
+        for found in PluginManager([]).specs(kind):
+            signature = inspect.signature(found.factory)
+            for parameter in found.parameters:
+                default = signature.parameters[parameter.name].default
+                given = None if default is inspect.Parameter.empty else default
+                assert parameter.default == given, (found.name, parameter.name)
+
+
+def test_there_is_one_manager_of_the_installed_plugins() -> None:
+    assert plugin_manager() is plugin_manager()

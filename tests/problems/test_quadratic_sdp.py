@@ -1,0 +1,229 @@
+# ruff: noqa: E501 (tables of exact texts)
+"""QuadraticSDP: operands of every kind, closed forms at every rank, planted optima, bad input, memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.sparse.linalg import aslinearoperator
+
+from psdopt import ClosedForm, ConjugateGradient, FlatQuotient, PSDCone, QuadraticSDP, Status, solve
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg.operators import LinearMap, symmetric_map
+from psdopt.linalg.tolerances import EPS
+from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm, SumForm
+
+from ..instances import psd, spectrum_matrix, symmetric
+
+N = 9
+
+
+def value(A, B, C, M):
+    AM = A @ M
+    return float(np.sum(AM * AM.T) + np.sum(B * (M @ M)) + 2 * np.sum(C * M))
+
+
+def data(seed=0):
+    rng = np.random.default_rng(seed)
+    return rng, psd(rng, N), psd(rng, N, rank=5), symmetric(rng, N)
+
+
+# ------------------------------------------------------------------------------------------------------- operands
+
+
+def test_every_kind_of_operand_gives_the_same_value():
+    rng, A, B, C = data()
+    Y = rng.standard_normal((N, 3))
+    expected, M = value(A, B, C, Y @ Y.T), Y @ Y.T
+    X = np.linalg.cholesky(A).T
+    kinds_of_a = [
+        A, A.tolist(), sp.csr_array(A), sp.csc_matrix(A), aslinearoperator(A), MatrixForm(symmetric_map(A, "A")),
+        GramForm(LinearMap(X)), [GramForm(LinearMap(X), 0.25), MatrixForm(symmetric_map(0.75 * A, "A"))],
+        SumForm([GramForm(LinearMap(X / 2), 4.0)]),
+    ]  # fmt: skip
+    for operand in kinds_of_a:
+        assert QuadraticSDP(operand, B, C).at(Y).value == pytest.approx(expected, rel=1e3 * N * EPS)
+    assert QuadraticSDP(2.0, 3.0, C).at(Y).value == pytest.approx(
+        value(2 * np.eye(N), 3 * np.eye(N), C, M), rel=1e3 * EPS
+    )
+    assert QuadraticSDP(A, None, 0.5).at(Y).value == pytest.approx(value(A, 0 * A, 0.5 * np.eye(N), M), rel=1e3 * EPS)
+    assert QuadraticSDP(None, B).at(Y).value == pytest.approx(value(0 * A, B, 0 * A, M), rel=1e3 * EPS)
+    assert QuadraticSDP(0.0, 1.0, -1.0, n=N, constant=2.0).at(Y).value == pytest.approx(
+        value(0 * A, np.eye(N), -np.eye(N), M) + 2.0, rel=1e3 * EPS
+    )
+    assert QuadraticSDP(np.float64(2), 1, n=4).n == 4
+
+
+def test_gram_forms_with_inner_factor():
+    rng, A, _, _ = data()
+    X, L = rng.standard_normal((12, N)), rng.standard_normal((12, 2))
+    shared = LinearMap(X)
+    C = -X.T @ L @ L.T @ X
+    Y = rng.standard_normal((N, 3))
+    problem = QuadraticSDP(A, None, GramForm(shared, -1.0, L))
+    assert problem.at(Y).value == pytest.approx(value(A, 0 * A, C, Y @ Y.T), rel=1e4 * EPS)
+    for form in (GramForm(shared, -1.0, L), GramForm(shared, 2.0), IdentityForm(N, 3.0)):
+        dense = form.to_dense()
+        assert form.full_trace() == pytest.approx(np.trace(dense), rel=1e3 * EPS)
+        assert np.linalg.matrix_rank(dense) <= form.rank_bound
+    with pytest.raises(InvalidInputError, match=r"inner must have 12 rows like A; found shape \(3, 2\)"):
+        GramForm(shared, 1.0, np.ones((3, 2)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "text"),
+    [
+        ({}, InvalidInputError, "A, B and C are all None; give at least one"),
+        ({"C": 1.0}, InvalidInputError, "n is needed when A, B and C are scalars or None"),
+        ({"A": 0.0, "n": 3}, InvalidInputError, "A, B and C are all zero; give at least one that is not"),
+        ({"A": np.eye(3), "C": np.eye(4)}, InvalidInputError, "A, B and C must share one order n; found A: 3, C: 4"),
+        ({"A": np.eye(3), "n": 4}, InvalidInputError, "A, B and C must share one order n; found A: 3, n: 4"),
+        ({"A": np.eye(3), "n": 0}, InvalidInputError, "n must be an integer of at least 1; found 0"),
+        ({"A": 1.0, "n": 2.5}, InvalidInputError, "n must be an integer of at least 1; found 2.5"),
+        ({"A": np.diag([1.0, -1.0])}, InvalidInputError,
+         "A must be positive semidefinite; found smallest eigenvalue -1 against the largest 1"),
+        ({"B": sp.diags_array([2.0, -1e-3])}, InvalidInputError, "B must be positive semidefinite; found smallest eigenvalue -0.001"),
+        ({"B": -1.0, "n": 2}, InvalidInputError, "B must be positive semidefinite; found the scalar -1 < 0"),
+        ({"A": [MatrixForm(LinearMap(-np.eye(2))), IdentityForm(2, 0.5)]}, InvalidInputError,
+         "A must be positive semidefinite; found smallest eigenvalue -0.5"),
+        ({"B": GramForm(LinearMap(np.eye(2)), -1.0)}, InvalidInputError, "B must be positive semidefinite; found"),
+        ({"A": np.array([[0.0, 1.0], [0.0, 0.0]])}, InvalidInputError, r"A must be symmetric; found max \|A - Aᵀ\| = 1"),
+        ({"A": np.ones((2, 3))}, InvalidInputError, r"A must be square and symmetric; found shape \(2, 3\)"),
+        ({"C": np.array([[np.nan]])}, InvalidInputError, "C must be finite; found 1 NaN or infinite entries"),
+        ({"C": float("nan"), "n": 2}, InvalidInputError, "C must be finite; found nan"),
+        ({"C": np.eye(2), "constant": np.inf}, InvalidInputError, "constant must be finite; found inf"),
+        ({"A": 1j, "n": 2}, InvalidTypeError, "A must be a matrix, an operator, a form, a number or None; found complex"),
+        ({"A": object()}, InvalidTypeError, "A must be a matrix, an operator, a form, a number or None; found object"),
+        ({"A": np.array(2.0)}, InvalidTypeError, "A must be a matrix, an operator, a form, a number or None; found ndarray"),
+        ({"C": [IdentityForm(2), IdentityForm(3)]}, InvalidInputError, r"parts of a sum must share one order n; found \[2, 3\]"),
+        ({"C": np.eye(2) * 1j}, InvalidTypeError, "C must hold real numbers; found dtype complex128"),
+        ({"C": [[1.0, 2.0], [3.0]]}, InvalidTypeError, "C must be a matrix; found list: "),
+    ],
+)  # fmt: skip
+def test_bad_input(arguments, kind, text):
+    with pytest.raises(kind, match=text):
+        QuadraticSDP(**arguments)
+
+
+def test_semidefinite_up_to_rounding_is_accepted():
+    rng = np.random.default_rng(0)
+    for scale in (1e-8, 1.0, 1e8):
+        G = scale * rng.standard_normal((50, 5))
+        assert QuadraticSDP(G @ G.T, None, 1.0).n == 50
+
+
+def test_an_indefinite_a_makes_f_nonconvex():
+    """E-L2, on the function itself: why it is refused."""
+    A = np.diag([1.0, -1.0])
+    zero = np.zeros((2, 2))
+    P, Q = np.eye(2) + 0.9 * np.array([[0, 1.0], [1, 0]]), np.eye(2) - 0.9 * np.array([[0, 1.0], [1, 0]])
+    middle = value(A, zero, zero, 0.5 * (P + Q))
+    assert middle > 0.5 * (value(A, zero, zero, P) + value(A, zero, zero, Q))
+
+
+# --------------------------------------------------------------------------------------------------- closed forms
+
+
+@pytest.mark.parametrize("rank", range(1, N + 1))
+@pytest.mark.parametrize("kind", ["projection", "congruence"])
+def test_closed_forms_at_every_rank_against_solve(kind, rank):
+    rng, A, _, C = data(rank)
+    A = spectrum_matrix(rng, N, np.linspace(0.5, 2.0, N))
+    problem = QuadraticSDP(None, 1.5, C) if kind == "projection" else QuadraticSDP(A, None, C)
+    exact = problem.solve_in_closed_form(rank)
+    best = problem.at(exact.factor).value
+    if kind == "projection":
+        eigenvalues = np.sort(np.linalg.eigvalsh(-C))[::-1][:rank]
+        assert best == pytest.approx(-np.sum(np.maximum(eigenvalues, 0) ** 2) / 1.5, rel=1e3 * EPS)
+    assert exact.factor.shape[1] <= rank
+    results = [
+        solve(problem, FlatQuotient(N, rank), ConjugateGradient(), tol=1e-9, rng=seed, max_iterations=2000)
+        for seed in range(2)
+    ]
+    found = min(results, key=lambda result: result.value)
+    assert found.value == pytest.approx(best, rel=1e-7)
+    assert found.value >= best - 1e-12 * abs(best)
+
+
+def test_closed_form_is_chosen_and_certified():
+    _, _, _, C = data(1)
+    result = solve(QuadraticSDP(None, 2.0, C))
+    assert result.status is Status.OPTIMAL
+    assert result.method == "ClosedForm"
+    assert result.iterations <= 1
+    explicit = solve(QuadraticSDP(None, 2.0, C), PSDCone(N), ClosedForm())
+    assert explicit.value == pytest.approx(result.value, rel=1e-12)
+
+
+def test_full_rank_form_of_kta_and_its_refusal_when_it_is_not_psd():
+    rng, A, _, _ = data(2)
+    positive = -psd(rng, N, condition=3.0)
+    problem = QuadraticSDP(A, 1.0, positive)
+    M = problem.solve_in_closed_form()
+    S = problem.at(M.factor).gradient @ np.eye(N)
+    assert np.linalg.norm(S) <= 1e4 * EPS * np.linalg.norm(positive)
+    assert QuadraticSDP(A, 1.0, symmetric(rng, N)).solve_in_closed_form() is None
+    assert QuadraticSDP(A, psd(rng, N), positive).solve_in_closed_form() is None
+    assert QuadraticSDP(psd(rng, N, rank=3), None, positive).solve_in_closed_form() is None  # A singular
+    assert solve(QuadraticSDP(A, 1.0, symmetric(rng, N)), tol=1e-5).optimal
+
+
+# -------------------------------------------------------------------------------------------------------- planted
+
+
+@pytest.mark.parametrize("rank", [1, 3, N])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_planted_optimum_certifies_itself(rank, seed):
+    """S M = 0, S ⪰ 0 by construction: the certificate accepts M*, and rejects it after a small move."""
+    from psdopt import certify
+
+    rng, A, B, _ = data(seed)
+    Q = np.linalg.qr(rng.standard_normal((N, N)))[0]
+    Y = Q[:, :rank] * np.linspace(1.5, 0.5, rank)
+    M, S = Y @ Y.T, (Q[:, rank:] * np.linspace(0.5, 1.0, N - rank)) @ Q[:, rank:].T
+    C = 0.5 * (S - 2 * A @ M @ A - B @ M - M @ B)
+    problem = QuadraticSDP(A, B, 0.5 * (C + C.T))
+    q = np.sum((A @ M) * (A @ M).T) + np.sum(B * (M @ M))
+    assert problem.at(Y).value == pytest.approx(-q, rel=1e4 * EPS)
+    tol = 1e5 * EPS
+    assert certify(problem, Y).proves(tol)
+    assert not certify(problem, 1.01 * Y).proves(1e-4)
+    assert not certify(problem, Y + 0.01 * rng.standard_normal(Y.shape)).proves(1e-5)
+    assert solve(problem, FlatQuotient(N, rank), start=Y, tol=1e-9).iterations <= 1
+
+
+def test_strong_convexity_gap_is_a_bound():
+    rng, A, _, C = data(3)
+    problem = QuadraticSDP(A, 1.0, C)
+    best = solve(problem, tol=1e-9).value
+    from psdopt import certify
+
+    for size in (1e-4, 1e-2, 1.0):
+        near = solve(problem, tol=1e-9).matrix.factor
+        moved = near + size * rng.standard_normal(near.shape)
+        certificate = certify(problem, moved)
+        assert certificate.gap >= problem.at(moved).value - best - 1e-8 * abs(best)
+        assert problem.lower_curvature == 2.0
+
+
+# --------------------------------------------------------------------------------------------------------- memory
+
+
+def test_no_array_of_order_n_squared_with_a_sparse_operand():
+    """Order 20,000: an (n, n) array would take 3.2 GB; a run takes some (n, r) blocks."""
+    n, r = 20_000, 3
+    off = np.full(n - 1, -0.1)
+    path = sp.diags_array([np.full(n, 2.0), off, off], offsets=[0, 1, -1])
+    diagonal = np.full(n, 1.0)
+    diagonal[:3] = -3.0, -2.0, -1.0
+    C = sp.diags_array(diagonal)
+    tracemalloc.start()
+    problem = QuadraticSDP(path, None, C)
+    result = solve(problem, FlatQuotient(n, r), ConjugateGradient(), max_iterations=3, tol=1e-2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert result.iterations >= 1
+    assert peak < 600 * 8 * n

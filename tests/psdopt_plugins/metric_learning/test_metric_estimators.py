@@ -1,0 +1,158 @@
+"""KTA and Linearity as scikit-learn transformers."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from psdopt import ConjugateGradient, FlatQuotient, solve
+from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
+from psdopt.plugins import validate
+from psdopt_plugins import metric_learning
+from psdopt_plugins.metric_learning import KTA, Linearity, kta_problem
+
+X, Y = load_wine(return_X_y=True)
+X = StandardScaler().fit_transform(X)
+LEARNERS = [KTA(), Linearity(), KTA(rank=2), Linearity(rank=2)]
+
+
+@parametrize_with_checks([KTA(), Linearity(), KTA(rank=1, regularizer="trace", lam=1.0), Linearity(rank=1)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_every_spec_is_valid():
+    specs = list(metric_learning.psdopt_components())
+    assert {(spec.kind, spec.name) for spec in specs} == {
+        (kind, name) for kind in ("application", "problem") for name in ("kta", "linearity")
+    }
+    for spec in specs:
+        validate(spec, "metric_learning")
+        assert spec.example is not None
+        example = spec.example()
+        for parameter in spec.parameters if spec.kind == "application" else ():
+            assert getattr(example, parameter.name) == parameter.default
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+def test_components_represent_the_metric(learner):
+    model = clone(learner).fit(X, Y)
+    L, M = model.components_, model.get_mahalanobis_matrix()
+    assert L.shape == (model.result_.rank, X.shape[1])
+    if model.rank is not None:
+        assert len(L) <= model.rank
+    np.testing.assert_allclose(M, model.result_.matrix.to_dense(), atol=1e-12 * np.linalg.norm(M))
+    np.testing.assert_allclose(model.transform(X), X @ L.T)
+    gap = model.transform(X[:1]) - model.transform(X[1:2])
+    assert np.sum(gap**2) == pytest.approx((X[0] - X[1]) @ M @ (X[0] - X[1]))
+    norms = np.linalg.norm(L, axis=1)
+    assert np.all(np.diff(norms) <= 0.0)
+    assert model.get_feature_names_out()[0] == f"{type(learner).__name__.lower()}0"
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+def test_the_order_of_the_samples_does_not_matter(learner):
+    order = np.random.default_rng(0).permutation(len(X))
+    first, second = (clone(learner).fit(*data) for data in ((X, Y), (X[order], Y[order])))
+    scale = np.linalg.norm(first.get_mahalanobis_matrix())
+    np.testing.assert_allclose(second.get_mahalanobis_matrix(), first.get_mahalanobis_matrix(), atol=1e-4 * scale)
+
+
+@pytest.mark.parametrize("learner", [KTA(rank=3), Linearity(rank=3)], ids=repr)
+def test_sparse_samples_give_the_same_metric(learner):
+    dense, sparse = clone(learner).fit(X, Y), clone(learner).fit(sp.csr_array(X), Y)
+    scale = np.linalg.norm(dense.get_mahalanobis_matrix())
+    assert sparse.result_.value == pytest.approx(dense.result_.value, rel=1e-9)
+    np.testing.assert_allclose(sparse.get_mahalanobis_matrix(), dense.get_mahalanobis_matrix(), atol=1e-3 * scale)
+    np.testing.assert_allclose(sparse.transform(sp.csr_array(X)), sparse.transform(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+def test_pickle_keeps_the_answer_and_not_the_data(learner):
+    model = clone(learner).fit(np.repeat(X, 20, axis=0), np.repeat(Y, 20))
+    stored = pickle.dumps(model)
+    assert len(stored) < 20 * X.nbytes
+    loaded = pickle.loads(stored)
+    np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
+    assert loaded.result_.certificate.relative == model.result_.certificate.relative
+
+
+def test_pipeline_and_grid_search():
+    data, labels = load_iris(return_X_y=True)
+    pipeline = make_pipeline(StandardScaler(), KTA(), KNeighborsClassifier(3))
+    search = GridSearchCV(pipeline, {"kta__lam": [1e-4, 1e-2], "kta__rank": [None, 2]}, cv=3).fit(data, labels)
+    assert search.best_score_ > 0.94
+    pipeline = make_pipeline(StandardScaler(), Linearity(), KNeighborsClassifier(3))
+    search = GridSearchCV(pipeline, {"linearity__n_neighbors": [2, 4]}, cv=3).fit(data, labels)
+    assert search.best_score_ > 0.94
+
+
+def test_pairs_instead_of_labels():
+    pairs = ([(0, 1), (60, 61)], [(0, 60), (1, 61)])
+    first = Linearity(lam=0.05).fit(X, pairs=pairs)
+    second = Linearity(lam=0.05).fit(X, Y, pairs=np.array([(1, 0, 1), (60, 61, 1), (60, 0, -1), (1, 61, -1)]))
+    np.testing.assert_allclose(first.components_, second.components_)
+
+
+def test_solver_options_reach_solve():
+    options = {"geometry": FlatQuotient(13, 4), "method": ConjugateGradient("FR"), "tol": 1e-4}
+    model = KTA(solver_options=options).fit(X, Y)
+    assert model.result_.geometry == "FlatQuotient(n=13, r=4)"
+    assert model.result_.method == "ConjugateGradient"
+    with pytest.warns(ConvergenceWarning, match=r"psdopt\.solve ended before convergence: the limit of 1 iterations"):
+        KTA(rank=3, solver_options={"max_iterations": 1}).fit(X, Y)
+
+
+def test_default_solution_is_certified():
+    model = KTA().fit(X, Y)
+    assert model.result_.optimal
+    assert model.result_.value == pytest.approx(solve(kta_problem(X, Y, 1e-2)).value)
+
+
+def test_zero_metric_warns():
+    pairs = ([(i, i + 1) for i in range(0, 170, 2)], [])
+    with pytest.warns(UserWarning, match="the learned matrix is M = 0"):
+        model = Linearity(lam=100.0).fit(X, pairs=pairs)
+    assert model.transform(X).shape == (178, 1)
+
+
+def test_zero_is_certified_where_it_is_optimal():
+    with pytest.warns(UserWarning, match="the learned matrix is M = 0") as caught:
+        model = KTA(rank=2, lam=1e-9, regularizer="trace").fit(X, Y)
+    assert len(caught) == 1
+    assert model.result_.optimal
+
+
+@pytest.mark.parametrize("learner", [KTA, Linearity])
+def test_bad_input(learner):
+    with pytest.raises(InvalidInputError, match="y must hold at least 2 classes; found only"):
+        learner().fit(X, np.zeros(len(X), dtype=int))
+    for rank in (0, 14):
+        with pytest.raises(InvalidInputError, match=rf"must be an integer between 1 and n = 13; found {rank}"):
+            learner(rank=rank).fit(X, Y)
+    with pytest.raises(InvalidInputError, match="lam must be a finite number of at least 0; found -1"):
+        learner(lam=-1).fit(X, Y)
+    with pytest.raises(UnknownNameError, match=r"unknown regularizer 'frobenious'; did you mean 'frobenius'\?"):
+        learner(regularizer="frobenious").fit(X, Y)
+    with pytest.raises(UnknownNameError, match=r"unknown solver option 'max_iter'; did you mean .*'max_iterations'"):
+        learner(solver_options={"max_iter": 3}).fit(X, Y)
+    with pytest.raises(InvalidTypeError, match="solver_options must be a dict or None; found 3"):
+        learner(solver_options=3).fit(X, Y)
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        learner().fit(np.where(X > 2.0, np.nan, X), Y)
+
+
+def test_bad_pairs_and_neighbours():
+    with pytest.raises(InvalidInputError, match="n_neighbors must be an integer of at least 1; found 0"):
+        Linearity(n_neighbors=0).fit(X, Y)
+    with pytest.raises(InvalidInputError, match="pairs must hold at least one pair; found none"):
+        Linearity().fit(X, pairs=([], []))

@@ -1,0 +1,167 @@
+"""Top-k: the problem against |M − K|², the estimator against LAPACK, bad input with its text."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.sparse.linalg import aslinearoperator
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from psdopt import FlatQuotient, QuadraticSDP, solve
+from psdopt.errors import InvalidInputError
+from psdopt_plugins.spectral import TopKEigen, topk_problem
+
+EPS = np.finfo(float).eps
+
+
+def symmetric(n: int, seed: int = 0) -> np.ndarray:
+    A = np.random.default_rng(seed).standard_normal((n, n))
+    return 0.5 * (A + A.T)
+
+
+def with_spectrum(values: list[float], seed: int = 0) -> np.ndarray:
+    Q = np.linalg.qr(np.random.default_rng(seed).standard_normal((len(values), len(values))))[0]
+    K = Q * np.array(values) @ Q.T
+    return 0.5 * (K + K.T)
+
+
+@parametrize_with_checks([TopKEigen(), TopKEigen(k=1, guard=0)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_problem_is_the_squared_distance_up_to_a_constant():
+    K, rng = symmetric(9), np.random.default_rng(1)
+    problem = topk_problem(K, 3)
+    assert isinstance(problem, QuadraticSDP)
+    assert problem.k == 3
+    Y = rng.standard_normal((9, 3))
+    expected = np.linalg.norm(Y @ Y.T - K) ** 2 - np.linalg.norm(K) ** 2
+    assert problem.at(Y).value == pytest.approx(expected, rel=1e-12)
+    D, h = rng.standard_normal((9, 3)), 1e-5
+    slope = (problem.at(Y + h * D).value - problem.at(Y - h * D).value) / (2 * h)
+    assert np.vdot(problem.at(Y).factor_gradient(), D) == pytest.approx(slope, rel=1e-7)
+
+
+@pytest.mark.parametrize("k", range(1, 9))
+def test_value_at_every_rank_is_minus_the_sum_of_squares_of_positive_eigenvalues(k):
+    K = symmetric(8)
+    values = np.maximum(np.linalg.eigvalsh(K)[::-1][:k], 0.0)
+    result = solve(topk_problem(K, k), FlatQuotient(8, k), tol=1e-9)
+    assert result.value == pytest.approx(-np.sum(values**2), rel=1e-10)
+
+
+SPECTRA = {
+    "indefinite": list(np.linspace(-5, 4, 40)),
+    "repeated inside": [3.0] * 4 + [2.0] * 4 + list(np.linspace(-2, 0.5, 32)),
+    "repeated across k": [3.0] * 3 + [2.0] * 8 + [0.1] * 29,
+    "decaying": list(2.0 ** -np.arange(40)),
+    "mostly negative": [3.0, *(-np.arange(39.0))],
+    "low rank": [5.0, 4.0] + [0.0] * 38,
+    "tiny scale": list(1e-9 * np.linspace(-5, 4, 40)),
+}
+
+
+@pytest.mark.parametrize("name", SPECTRA)
+def test_eigenpairs_agree_with_lapack(name):
+    spectrum = np.sort(SPECTRA[name])[::-1]
+    K, k = with_spectrum(SPECTRA[name]), 5
+    size = np.abs(spectrum).max()
+    exact = spectrum[:k][spectrum[:k] > 100 * EPS * size]
+    model = TopKEigen(k=k).fit(K)
+    U = model.eigenvectors_
+    assert len(model.eigenvalues_) == len(exact)
+    np.testing.assert_allclose(model.eigenvalues_, exact, atol=1e-11 * size)
+    np.testing.assert_allclose(U.T @ U, np.eye(len(exact)), atol=1e-12)
+    assert np.all(np.linalg.norm(K @ U - U * model.eigenvalues_, axis=0) <= 1e-5 * size)
+    np.testing.assert_allclose(model.approximation_.to_dense(), U * model.eigenvalues_ @ U.T, atol=1e-12 * size)
+
+
+@pytest.mark.parametrize("K", [-np.diag(np.arange(1.0, 12.0)), np.zeros((11, 11))], ids=["negative definite", "zero"])
+def test_no_positive_eigenvalue_gives_none(K):
+    model = TopKEigen(k=3).fit(K)
+    assert model.eigenvalues_.shape == (0,)
+    assert model.eigenvectors_.shape == (11, 0)
+    assert model.approximation_.norm() == 0.0
+    assert model.result_.optimal
+    np.testing.assert_allclose(model.solve_shifted(np.ones(11), 2.0), np.full(11, 0.5))
+
+
+def test_dense_sparse_and_operator_agree():
+    S = sp.random_array((300, 300), density=0.02, random_state=0)
+    K = sp.csr_array(S + S.T)
+    models = [TopKEigen(k=4).fit(form) for form in (K.toarray(), K, aslinearoperator(K))]
+    for model in models[1:]:
+        np.testing.assert_allclose(model.eigenvalues_, models[0].eigenvalues_, rtol=1e-10)
+        cosines = np.sum(model.eigenvectors_ * models[0].eigenvectors_, axis=0)
+        np.testing.assert_allclose(cosines, 1.0, rtol=1e-9)
+
+
+def test_one_product_with_K_per_iteration():
+    K = sp.csr_array(symmetric(60))
+    problem = topk_problem(K, 4)
+    result = solve(problem, FlatQuotient(60, 4), max_iterations=8, tol=1e-12)
+    applications = result.history["operator_applications"]
+    np.testing.assert_array_equal(np.diff(applications[1:9]), 1)  # the first record has F(0) besides
+
+
+def test_shifted_systems_by_woodbury():
+    K, rng = symmetric(30), np.random.default_rng(2)
+    model = TopKEigen(k=6).fit(K)
+    for b in (rng.standard_normal(30), rng.standard_normal((30, 3))):
+        x = model.solve_shifted(b, 0.3)
+        assert x.shape == b.shape
+        np.testing.assert_allclose((model.approximation_.to_dense() + 0.3 * np.eye(30)) @ x, b, atol=1e-12)
+
+
+def test_large_sparse_never_forms_n_by_n():
+    n = 20_000
+    diagonal = np.full(n, -1.0)
+    diagonal[:12] = 30.0 - 2.0 * np.arange(12)
+    K = sp.csr_array(sp.diags_array(diagonal))
+    tracemalloc.start()
+    model = TopKEigen(k=3).fit(K)
+    model.solve_shifted(np.ones(n), 1.0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_allclose(model.eigenvalues_, [30.0, 28.0, 26.0], rtol=1e-10)
+    assert peak < n * n * 8 / 50
+
+
+def test_pickle_round_trip():
+    model = TopKEigen(k=2).fit(symmetric(12))
+    loaded = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(loaded.eigenvectors_, model.eigenvectors_)
+    assert loaded.result_.value == model.result_.value
+
+
+@pytest.mark.parametrize(
+    ("K", "k", "text"),
+    [
+        (np.eye(3), 0, "k must be an integer between 1 and n = 3; found 0"),
+        (np.eye(3), 4, "k must be an integer between 1 and n = 3; found 4"),
+        (np.eye(3), 1.5, "k must be an integer between 1 and n = 3; found 1.5"),
+        (np.ones((3, 2)), 1, r"K must be square and symmetric; found shape \(3, 2\)"),
+        (np.triu(np.ones((3, 3))), 1, r"K must be symmetric; found max \|K - Kᵀ\| = 1 against max \|K\| = 1"),
+        (np.diag([1.0, np.nan]), 1, "K must be finite; found 1 NaN or infinite entries"),
+    ],
+)
+def test_bad_input_of_the_problem(K, k, text):
+    with pytest.raises(InvalidInputError, match=text):
+        topk_problem(K, k)
+
+
+def test_bad_input_of_the_estimator():
+    model = TopKEigen(k=1).fit(np.eye(3))
+    with pytest.raises(InvalidInputError, match=r"lam must be a finite number above 0; found 0\.0"):
+        model.solve_shifted(np.ones(3), 0.0)
+    with pytest.raises(InvalidInputError, match=r"b must have shape \(3,\) or \(3, q\); found \(4,\)"):
+        model.solve_shifted(np.ones(4), 1.0)
+    with pytest.raises(InvalidInputError, match="b must be finite; found 1 NaN or infinite entries"):
+        model.solve_shifted([1.0, np.inf, 0.0], 1.0)
+    with pytest.raises(InvalidInputError, match="guard must be an integer of at least 0; found -1"):
+        TopKEigen(guard=-1).fit(np.eye(3))
+    with pytest.raises(InvalidInputError, match="k must be an integer between 1 and n = 3; found 4"):
+        TopKEigen(k=4).fit(np.eye(3))

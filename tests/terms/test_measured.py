@@ -1,0 +1,315 @@
+# ruff: noqa: E501 (tables of exact texts)
+"""Measurements against dense matrices A_t, losses against finite differences, and their bad inputs.
+
+Whole terms (value, gradient, Hessian, lines, planes, counts) are compared with autograd twins in
+``tests/problems/test_evaluations.py``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from psdopt import ConjugateGradient, FlatQuotient, TermSum, solve
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.images import Images
+from psdopt.linalg.operators import LinearMap
+from psdopt.linalg.tolerances import EPS
+from psdopt.terms.base import combine
+from psdopt.terms.forms import IdentityForm
+from psdopt.terms.losses import HalfSquaredOneSided, LeastSquares, Linear, SquaredHinge
+from psdopt.terms.measured import MeasuredTerm
+from psdopt.terms.measurements import Entries, PairDistances, QuadraticForms, TripletDifferences
+from psdopt.terms.quadratic import LinearTerm
+
+
+def outer(x):
+    return np.outer(x, x)
+
+
+def quadratic_forms(rng, n, m):
+    X = rng.standard_normal((m, n))
+    return QuadraticForms(X), [outer(x) for x in X]
+
+
+def pair_distances(rng, n, m, with_data=True):
+    X = rng.standard_normal((m + 2, n)) if with_data else np.eye(n)
+    i = rng.integers(0, len(X), m)
+    j = (i + rng.integers(1, len(X), m)) % len(X)
+    measurement = PairDistances(i, j, sp.csr_array(X)) if with_data else PairDistances(i, j, n=n)
+    return measurement, [outer(X[a] - X[b]) for a, b in zip(i, j, strict=True)]
+
+
+def pair_distances_of_entries(rng, n, m):
+    return pair_distances(rng, n, m, with_data=False)
+
+
+def triplets(rng, n, m, with_data=True):
+    X = rng.standard_normal((max(m, 3), n)) if with_data else np.eye(n)
+    index = np.array([rng.choice(len(X), 3, replace=False) for _ in range(m)])
+    i, j, k = index.T
+    measurement = TripletDifferences(i, j, k, X) if with_data else TripletDifferences(i, j, k, n=n)
+    return measurement, [outer(X[a] - X[c]) - outer(X[a] - X[b]) for a, b, c in index]
+
+
+def triplets_of_entries(rng, n, m):
+    return triplets(rng, n, m, with_data=False)
+
+
+def entries(rng, n, m):
+    i, j = rng.integers(0, n, m), rng.integers(0, n, m)
+    unit = np.eye(n)
+    return Entries(i, j, n), [
+        0.5 * (np.outer(unit[a], unit[b]) + np.outer(unit[b], unit[a])) for a, b in zip(i, j, strict=True)
+    ]
+
+
+KINDS = [quadratic_forms, pair_distances, pair_distances_of_entries, triplets, triplets_of_entries, entries]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda f: f.__name__)
+@settings(max_examples=25, deadline=None)
+@given(
+    n=st.integers(3, 7),
+    m=st.integers(1, 12),
+    r=st.integers(1, 4),
+    log_scale=st.floats(-4, 4),
+    seed=st.integers(0, 2**31),
+)
+def test_pairing_and_adjoint_equal_the_dense_sums(kind, n, m, r, log_scale, seed):
+    rng = np.random.default_rng(seed)
+    measurement, matrices = kind(rng, n, m)
+    assert (measurement.n, measurement.size) == (n, m)
+    U, V = 10.0**log_scale * rng.standard_normal((n, r)), rng.standard_normal((n, r))
+    here, there = Images(measurement.maps, U), Images(measurement.maps, V)
+    top = max(np.linalg.norm(A) for A in matrices)
+    allowed = 64 * (n + m) * EPS * top * np.linalg.norm(U) * np.linalg.norm(V)
+    symmetric = 0.5 * (U @ V.T + V @ U.T)
+    expected = [np.sum(A * symmetric) for A in matrices]
+    assert np.max(np.abs(measurement.pair(here, there) - expected)) <= allowed
+    assert np.max(np.abs(measurement.pair(there, here) - expected)) <= allowed
+    squared = [np.sum(A * (U @ U.T)) for A in matrices]
+    assert np.max(np.abs(measurement.pair(here, here) - squared)) <= 64 * (n + m) * EPS * top * np.linalg.norm(U) ** 2
+    w = rng.standard_normal(m)
+    dense = sum(weight * A for weight, A in zip(w, matrices, strict=True)) @ V
+    found = combine(measurement.adjoint(w, there), V.shape)
+    assert np.max(np.abs(found - dense)) <= 64 * (n + m) * EPS * top * np.abs(w).sum() * np.linalg.norm(V)
+    # the adjoint identity <w, pair(U, V)> = <sum w A U, V>
+    left, right = w @ measurement.pair(here, there), np.vdot(combine(measurement.adjoint(w, here), U.shape), V)
+    assert abs(left - right) <= 8 * allowed * np.abs(w).sum()
+
+
+def test_the_comparison_rejects_swapped_far_and_near():
+    rng = np.random.default_rng(0)
+    measurement, matrices = triplets(rng, 4, 6)
+    swapped = TripletDifferences(measurement.i, measurement.k, measurement.j, measurement.pairs.X)
+    Y = Images(measurement.maps, rng.standard_normal((4, 2)))
+    expected = [np.sum(A * (Y.factor @ Y.factor.T)) for A in matrices]
+    np.testing.assert_allclose(measurement.pair(Y, Y), expected, rtol=1e4 * EPS)
+    np.testing.assert_allclose(
+        swapped.pair(Images(swapped.maps, Y.factor), Images(swapped.maps, Y.factor)),
+        np.negative(expected),
+        rtol=1e4 * EPS,
+    )
+
+
+def test_a_common_offset_costs_no_accuracy():
+    """d(i, j) from differences; |x_i|² + |x_j|² − 2 x_i·x_j would lose ten digits here."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.standard_normal((20, 3)) * 64) / 64  # exact also after the offset
+    i, j = np.arange(19), np.arange(1, 20)
+    near, far = PairDistances(i, j, X), PairDistances(i, j, X + 2.0**20)
+    Y = np.eye(3)
+    one, other = (m.pair(Images(m.maps, Y), Images(m.maps, Y)) for m in (near, far))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_measurements_share_a_map():
+    X = LinearMap(np.random.default_rng(0).standard_normal((6, 4)), "X")
+    parts = [QuadraticForms(X), PairDistances([0, 1], [2, 3], X), TripletDifferences([0], [1], [2], X)]
+    assert all(part.maps == (X,) for part in parts)
+    problem = TermSum([MeasuredTerm(part, LeastSquares(1.0)) for part in parts])
+    assert problem.maps == (X,)
+    here = problem.at(np.eye(4)[:, :2])
+    here.value, here.factor_gradient()
+    assert X.applications == 2  # one X Y, one Xᵀ G for three terms
+
+
+def test_shared_pairs_are_measured_once():
+    i, j, k = [0, 0, 0, 1], [1, 1, 2, 0], [2, 3, 3, 2]
+    assert TripletDifferences(i, j, k, n=4).pairs.size == 4  # 01 (also as 10), 02, 03, 12
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "text"),
+    [
+        (lambda: PairDistances([], [], n=3), InvalidInputError, "i must hold at least one index; found none"),
+        (lambda: PairDistances([0], [0, 1], n=3), InvalidInputError, "index arrays must share one length; found i: 1, j: 2"),
+        (lambda: PairDistances([0.5], [1], n=3), InvalidTypeError, "i must hold integers; found dtype float64"),
+        (lambda: PairDistances([0], [3], n=3), InvalidInputError, "j must hold indices between 0 and 2; found 3"),
+        (lambda: PairDistances([-1], [1], n=3), InvalidInputError, "i must hold indices between 0 and 2; found -1"),
+        (lambda: PairDistances([0, 2], [1, 2], n=3), InvalidInputError,
+         "i and j must differ; found both equal to 2 at position 1"),
+        (lambda: PairDistances([[0]], [[1]], n=3), InvalidInputError, r"i must be a 1-D array of indices; found shape \(1, 1\)"),
+        (lambda: PairDistances([0], [1]), InvalidInputError, "n must be an integer of at least 1 when X is None; found None"),
+        (lambda: PairDistances([0], [1], np.eye(3), 4), InvalidInputError, "n must be 3, the number of columns of X; found 4"),
+        (lambda: TripletDifferences([0], [1], [1], n=3), InvalidInputError, "j and k must differ; found both equal to 1"),
+        (lambda: TripletDifferences([0], [1], [0], n=3), InvalidInputError, "i and k must differ; found both equal to 0"),
+        (lambda: Entries([0], [5], 3), InvalidInputError, "j must hold indices between 0 and 2; found 5"),
+        (lambda: QuadraticForms([[np.nan]]), InvalidInputError, "X must be finite"),
+        (lambda: LeastSquares([np.nan]), InvalidInputError, "target must be finite; found 1 NaN"),
+        (lambda: LeastSquares("a"), InvalidInputError, "target must be a number or an array of numbers; found 'a'"),
+        (lambda: LeastSquares([[1.0]]), InvalidInputError, r"target must be a number or a 1-D array; found shape \(1, 1\)"),
+        (lambda: LeastSquares(1.0, [1.0, -2.0]), InvalidInputError, "weights must be non-negative; found -2"),
+        (lambda: LeastSquares([1.0, 2.0], [1.0]), InvalidInputError, "share one length; found target: 2, weights: 1"),
+        (lambda: SquaredHinge(1.0, 2.0), InvalidInputError, r"sign must be \+1 or -1; found 2"),
+        (lambda: HalfSquaredOneSided(1.0, [0.0, 0.5]), InvalidInputError, r"direction must be -1, 0 or \+1; found 0.5"),
+        (lambda: MeasuredTerm(Entries([0], [1], 3), LeastSquares([1.0, 2.0])), InvalidInputError,
+         "loss must be made for 1 measurements; found arrays of length 2"),
+        (lambda: MeasuredTerm(Entries([0], [1], 3), LeastSquares(1.0), math.nan), InvalidInputError, "weight must be finite"),
+    ],
+)  # fmt: skip
+def test_bad_input(make, kind, text):
+    with pytest.raises(kind, match=text):
+        make()
+
+
+# --------------------------------------------------------------------------------------------------------- losses
+
+LOSSES = {
+    "squares": lambda rng, m: LeastSquares(rng.standard_normal(m), rng.uniform(0, 2, m)),
+    "squares-scalar": lambda rng, m: LeastSquares(0.5),
+    "hinge": lambda rng, m: SquaredHinge(rng.uniform(0, 2, m), rng.choice([-1.0, 1.0], m), rng.uniform(0, 2, m)),
+    "hinge-scalar": lambda rng, m: SquaredHinge(1.0, -1.0),
+    "one-sided": lambda rng, m: HalfSquaredOneSided(rng.standard_normal(m), rng.choice([-1.0, 0.0, 1.0], m), rng.uniform(0, 2, m)),
+    "equalities": lambda rng, m: HalfSquaredOneSided(rng.standard_normal(m)),
+    "linear": lambda rng, m: Linear(rng.standard_normal(m)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(LOSSES))
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**31))
+def test_derivatives_of_losses(name, seed):
+    """Central differences are exact for piecewise quadratics whose kink is not within the step."""
+    rng, m, h = np.random.default_rng(seed), 6, 1e-4
+    loss = LOSSES[name](rng, m)
+    a = 2.0 * rng.standard_normal(m)
+    assert loss.derivative(a).shape == loss.second(a).shape == a.shape
+    size = abs(loss.value(a)) + 10.0
+    for t in range(m):
+        e = np.zeros(m)
+        e[t] = h
+        if np.any(loss.second(a + e) != loss.second(a - e)):
+            continue
+        slope = (loss.value(a + e) - loss.value(a - e)) / (2 * h)
+        assert abs(loss.derivative(a)[t] - slope) <= 64 * EPS * size / h
+        curvature = (loss.derivative(a + e)[t] - loss.derivative(a - e)[t]) / (2 * h)
+        assert abs(loss.second(a)[t] - curvature) <= 64 * EPS * size / h
+    middle = loss.value(0.5 * (a + e))
+    assert middle <= 0.5 * (loss.value(a) + loss.value(e)) + 64 * EPS * size  # convex
+    if loss.degree == 2:
+        b = rng.standard_normal(m)
+        exact = loss.value(a) + loss.derivative(a) @ b + 0.5 * loss.second(a) @ b**2
+        assert abs(loss.value(a + b) - exact) <= 64 * EPS * (size + abs(exact))
+
+
+def test_losses_by_hand():
+    hinge = SquaredHinge(1.0)
+    np.testing.assert_array_equal(hinge.derivative(np.array([2.0, 1.0, -1.0])), [0.0, 0.0, -4.0])
+    assert hinge.value(np.array([2.0, 1.0, -1.0])) == 4.0
+    assert SquaredHinge(1.0, -1.0).value(np.array([-2.0, 0.5])) == 2.25
+    upper = HalfSquaredOneSided(1.0, 1.0)  # a <= 1 wanted
+    assert upper.value(np.array([0.0])) == 0.0
+    assert upper.value(np.array([3.0])) == 2.0
+    assert HalfSquaredOneSided(1.0, -1.0).value(np.array([0.0])) == 0.5
+    assert [loss.degree for loss in (LeastSquares(0), hinge, upper, HalfSquaredOneSided(0.0), Linear())] == [
+        2,
+        None,
+        None,
+        2,
+        1,
+    ]
+    assert not MeasuredTerm(Entries([0], [1], 2), LeastSquares(0.0), -1.0).convex
+    assert MeasuredTerm(Entries([0], [1], 2), Linear(-1.0), -1.0).convex
+
+
+# ------------------------------------------------------------------------------------------------------- solutions
+
+
+def test_regression_recovers_the_matrix_that_made_the_data():
+    rng = np.random.default_rng(0)
+    n, r, m = 6, 2, 60
+    G, X = rng.standard_normal((n, r)), rng.standard_normal((m, n))
+    y = np.sum((X @ G) ** 2, axis=1)
+    problem = TermSum([MeasuredTerm(QuadraticForms(X), LeastSquares(y), 1 / (2 * m))])
+    result = solve(problem, FlatQuotient(n, 3), ConjugateGradient(), tol=1e-5)
+    assert result.optimal
+    assert np.linalg.norm(result.matrix.to_dense() - G @ G.T) <= 1e-2 * np.linalg.norm(G @ G.T)
+
+
+def test_large_margin_problem_never_goes_up_and_satisfies_its_dual():
+    """LMNN (Hao et al., eq. 8): the dual value of formulas.md, section 5, bounds the optimum from below."""
+    rng = np.random.default_rng(1)
+    X, labels = rng.standard_normal((40, 6)), np.repeat([0, 1], 20)
+    X[labels == 1, 0] += 2.0
+    shared = LinearMap(X, "X")
+    i = np.repeat(np.arange(40), 6)
+    j = np.array([rng.choice(np.flatnonzero((labels == labels[a]) & (np.arange(40) != a))) for a in i])
+    k = np.array([rng.choice(np.flatnonzero(labels != labels[a])) for a in i])
+    lam = 0.5
+    problem = TermSum(
+        [
+            MeasuredTerm(PairDistances(i, j, shared), Linear()),
+            MeasuredTerm(TripletDifferences(i, j, k, shared), SquaredHinge(), lam),
+        ]
+    )
+    result = solve(problem, tol=1e-7)
+    assert result.optimal
+    values = result.history["value"]
+    assert np.all(np.diff(values) <= 64 * EPS * values[0])
+    M = result.matrix.to_dense()
+    d = lambda a, b: np.einsum("ti,ij,tj->t", X[a] - X[b], M, X[a] - X[b])  # noqa: E731
+    multiplier = 2 * lam * np.maximum(0.0, 1.0 - d(i, k) + d(i, j))
+    C0 = (X[i] - X[j]).T @ (X[i] - X[j])
+    S = (
+        C0
+        - (X[i] - X[k]).T @ (multiplier[:, None] * (X[i] - X[k]))
+        + (X[i] - X[j]).T @ (multiplier[:, None] * (X[i] - X[j]))
+    )
+    low, base = np.linalg.eigvalsh(S)[0], np.linalg.eigvalsh(C0)[0]
+    repaired = multiplier * min(1.0, base / (base - low))
+    dual = np.sum(repaired - repaired**2 / (4 * lam))
+    assert dual <= result.value * (1 + 1e-12)
+    assert result.value - dual <= 1e-4 * result.value
+
+
+def test_least_squares_with_a_trace_term_has_a_shrunken_solution():
+    """min (M_11 − 2)² + lam tr M: M_11 = 2 − lam/2, all else 0."""
+    problem = TermSum([MeasuredTerm(Entries([0], [0], 3), LeastSquares(2.0)), LinearTerm(IdentityForm(3), 0.6)])
+    result = solve(problem, tol=1e-9)
+    assert result.optimal
+    expected = np.zeros((3, 3))
+    expected[0, 0] = 1.7
+    np.testing.assert_allclose(result.matrix.to_dense(), expected, atol=1e-4)
+
+
+def test_time_of_a_line_does_not_depend_on_a_python_loop_over_pairs():
+    """A million pairs in one line: vectorised, so well below what a loop would take."""
+    import time
+
+    rng = np.random.default_rng(0)
+    n, p = 500, 300_000
+    i = rng.integers(0, n, p)
+    j = (i + rng.integers(1, n, p)) % n
+    problem = TermSum([MeasuredTerm(PairDistances(i, j, n=n), LeastSquares(1.0))])
+    here = problem.at(rng.standard_normal((n, 2)))
+    here.factor_gradient()
+    begin = time.perf_counter()
+    here.along(rng.standard_normal((n, 2))).step(0.1).factor_gradient()
+    assert time.perf_counter() - begin < 2.0

@@ -1,0 +1,139 @@
+"""Files of samples: what is read, and the one clear error for whatever is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from psdopt.data_files import load_dataset, read_data_file
+from psdopt.errors import DataFileError, InvalidInputError, UnknownNameError
+from psdopt.plugins import PluginManager
+
+ROWS = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.5]]
+
+
+def csv_file(folder: Path, text: str | bytes) -> Path:
+    path = folder / "d.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("1,2,a\n3,4,b\n5,6.5,a\n", ["a", "b", "a"]),
+        ("\ufeff1,2,0\r\n3,4,1\r\n\r\n5,6.5,0\r\n", [0, 1, 0]),
+        ("u,v,kind\n1,2,0\n3,4,1\n5,6.5,0", [0, 1, 0]),
+        ("Label,u,v\n7,1,2\n8,3,4\n7,5,6.5\n", [7, 8, 7]),
+        ("u;target;v\n1;x;2\n3;y;4\n5;x;6.5\n", ["x", "y", "x"]),
+        ("1\t2\t.5\n3\t4\t1\n5\t6.5\t.5\n", [0.5, 1.0, 0.5]),
+        (' 1 , 2 ,"a, b"\n3,4,c\n5,6.5,c\n', ["a, b", "c", "c"]),
+    ],
+)
+def test_csv_with_and_without_header(tmp_path: Path, text: str, labels: list[Any]) -> None:
+    data = read_data_file(csv_file(tmp_path, text))
+    assert np.array_equal(data.X, ROWS)
+    assert data.y.tolist() == labels
+    assert data.name == "d"
+    assert data.feature_names is None or list(data.feature_names) == ["u", "v"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "{} is empty; expected one sample per line or the arrays X and y"),
+        (" \n \n", "{} is empty; expected one sample per line or the arrays X and y"),
+        ("u,v,label\n", "{} holds a header but no samples"),
+        ("1\n2\n", "{}, line 1: expected features and a label; found 1 column"),
+        ("1,2,a\n3,b\n", "{}, line 2: expected 3 values, as above it; found 2"),
+        ("u,v,y\n\n1,2,a\n3,4,5,b\n", "{}, line 4: expected 3 values, as above it; found 4"),
+        ("1,2,a\n3,nan,b\n", "{}, line 2, column 2: expected a finite number; found 'nan'"),
+        ("1,2,a\n3,,b\n", "{}, line 2, column 2: expected a finite number; found ''"),
+        ("u,v,y\n1,2,a\n3,x,b\n", "{}, line 3, column 'v': expected a finite number; found 'x'"),
+        ("1,2,a\n3,1e999,b\n", "{}, line 2, column 2: expected a finite number; found '1e999'"),
+        ("1,2,a\n3,4,\n", "{}, line 2: the label is missing"),
+        ("1,2,0\n3,4,inf\n", "{}, line 2: the label must be finite; found 'inf'"),
+        (b"1,2,a\n3,4,\xff\n", "{}, line 2: not UTF-8 text; save the file as UTF-8"),
+    ],
+)
+def test_bad_csv_is_one_error_with_file_and_line(tmp_path: Path, text: str | bytes, message: str) -> None:
+    path = csv_file(tmp_path, text)
+    with pytest.raises(InvalidInputError) as caught:
+        read_data_file(path)
+    assert str(caught.value) == message.format(path)
+
+
+def test_dense_and_sparse_npz(tmp_path: Path) -> None:
+    y = np.array([0, 1, 0])
+    np.savez(tmp_path / "dense.npz", X=ROWS, y=y, class_names=np.array(["no", "yes"]))
+    dense = read_data_file(tmp_path / "dense.npz")
+    assert np.array_equal(dense.X, ROWS)
+    assert dense.label_text(dense.y[1]) == "yes"
+    S = scipy.sparse.csr_array(np.array([[0, 200], [3, 0], [0, 0]], dtype=np.uint8))
+    np.savez(tmp_path / "sparse.npz", data=S.data, indices=S.indices, indptr=S.indptr, shape=S.shape, y=y)
+    sparse = read_data_file(tmp_path / "sparse.npz")
+    assert sparse.sparse
+    assert np.array_equal(sparse.X.toarray(), S.toarray())
+    np.savez(tmp_path / "bare.npz", X=ROWS)
+    assert read_data_file(tmp_path / "bare.npz").y is None
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"Z": ROWS}, "{} must hold X, or data, indices, indptr, shape of a CSR matrix; found Z"),
+        ({"X": np.array([object()])},
+         "{} is no usable .npz archive: Object arrays cannot be loaded when allow_pickle=False"),
+        ({"X": ROWS, "y": [1]}, "{}: y must hold one label per sample, shape (3,); found (1,)"),
+        ({"X": [[np.nan]]}, "{}: X must be finite; found 1 NaN or infinite entries; the first at (0, 0)"),
+    ],
+)  # fmt: skip
+def test_bad_npz(tmp_path: Path, arrays: dict[str, Any], message: str) -> None:
+    path = tmp_path / "d.npz"
+    np.savez(path, **arrays)
+    with pytest.raises(InvalidInputError) as caught:
+        read_data_file(path)
+    assert str(caught.value) == message.format(path)
+
+
+def test_a_broken_csr_matrix_and_a_broken_archive(tmp_path: Path) -> None:
+    path = tmp_path / "d.npz"
+    np.savez(path, data=[1.0], indices=[5], indptr=[0, 1], shape=[1, 2])
+    with pytest.raises(InvalidInputError) as caught:
+        read_data_file(path)
+    assert str(caught.value).startswith(f"{path}: data, indices, indptr and shape make no CSR matrix: ")
+    for content in (b"PK\x03\x04 cut short", b"no archive at all"):
+        path.write_bytes(content)
+        with pytest.raises(InvalidInputError) as caught:
+            read_data_file(path)
+        assert str(caught.value).startswith(f"{path} is no usable .npz archive: ")
+    with open(path, "wb") as handle:
+        np.save(handle, ROWS)
+    with pytest.raises(InvalidInputError) as caught:
+        read_data_file(path)
+    assert str(caught.value) == f"{path} is no usable .npz archive: a single array, not an archive of named ones"
+
+
+def test_files_that_are_not_there_or_of_another_kind(tmp_path: Path) -> None:
+    with pytest.raises(DataFileError) as caught:
+        read_data_file(tmp_path / "no.csv")
+    assert str(caught.value) == f"cannot read {tmp_path / 'no.csv'}: No such file or directory"
+    with pytest.raises(InvalidInputError) as other:
+        read_data_file(tmp_path / "d.xlsx")
+    assert str(other.value) == f"{tmp_path / 'd.xlsx'}: a data file must end in .npz or .csv; found '.xlsx'"
+
+
+def test_names_come_before_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    manager = PluginManager([])
+    assert load_dataset("iris", manager).name == "iris"
+    csv_file(tmp_path, "1,2,a\n3,4,b\n")
+    assert load_dataset(str(tmp_path / "d.csv"), manager).X.shape == (2, 2)
+    monkeypatch.chdir(tmp_path)
+    assert load_dataset("d.csv", manager).X.shape == (2, 2)
+    with pytest.raises(UnknownNameError) as caught:
+        load_dataset("wines", manager)
+    assert str(caught.value) == "unknown data set 'wines'; did you mean 'wine'?; a file must end in .npz or .csv"
