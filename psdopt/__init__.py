@@ -11,7 +11,7 @@ from psdopt.geometries import FlatQuotient, PSDCone
 from psdopt.geometry import Atom, Defect, Geometry
 from psdopt.matrix import LowRankPSD
 from psdopt.method import Method, Outcome, State
-from psdopt.methods import LBFGS, ClosedForm, ConjugateGradient
+from psdopt.methods import LBFGS, ClosedForm, ConjugateGradient, TrustRegions
 from psdopt.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
 from psdopt.result import History, Result, Status
@@ -45,6 +45,7 @@ __all__ = [
     "State",
     "Status",
     "TermSum",
+    "TrustRegions",
     "Verdict",
     "__version__",
     "certify",

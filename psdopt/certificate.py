@@ -101,22 +101,24 @@ def certify(
     trace: float | None = None,
     start: Array | None = None,
     seed: int = 0,
+    dual: Any = None,
 ) -> Certificate:
     """Certificate of M for `problem`, from scratch: images are recomputed, no method is asked.
 
     `tol` is the relative accuracy at which λ_min(S) must be decided; `trace` the fixed trace of the
     feasible set, if there is one; `start` a guess of the eigenvector. Deterministic for a `seed`.
+    `dual` : for nonsmooth F, the weights from which :meth:`Problem.subgradient` builds S; it checks them.
     Cost: one evaluation and one extreme eigenpair of S.
     """
     if isinstance(matrix, Evaluation):
         evaluation = matrix.refresh()
     else:
         evaluation = problem.at(matrix.factor if isinstance(matrix, LowRankPSD) else matrix)
-    Y, S = evaluation.factor, evaluation.gradient
+    Y, (S, epsilon) = evaluation.factor, problem.subgradient(evaluation, dual)
     SY = S @ Y
     size, value, at_zero = norm(Y), evaluation.value, problem.value_at_zero()
     tr, product = size**2, inner(SY, Y)
-    unit, decrease = _units(problem, at_zero - value, tr)
+    unit, decrease = _units(problem, value, tr)
     shift = 0.0
     threshold = -0.5 * tol * unit
     if trace is not None:
@@ -125,9 +127,10 @@ def certify(
     if trace is not None:
         shift = pair.value
         SY = SY - shift * Y
-    dual = max(0.0, -pair.lower_bound) if trace is None else max(0.0, shift - pair.lower_bound)
-    complementarity = abs(product - shift * tr)
-    gap = _gap(problem, product, tr, dual, pair.lower_bound, trace)
+    dual_infeasibility = max(0.0, (0.0 if trace is None else shift) - pair.lower_bound)
+    complementarity = abs(product - shift * tr) + epsilon
+    gap = _gap(problem, product, tr, dual_infeasibility, pair.lower_bound, trace)
+    gap = None if gap is None else gap + epsilon
     stationarity = norm(SY)
     return Certificate(
         value=value,
@@ -136,11 +139,11 @@ def certify(
         stationarity=stationarity,
         smallest_eigenvalue=pair.value,
         lower_bound=pair.lower_bound,
-        dual_infeasibility=dual,
+        dual_infeasibility=dual_infeasibility,
         complementarity=complementarity,
         gap=gap,
         stationarity_relative=_ratio(stationarity, unit * size),
-        dual_infeasibility_relative=_ratio(dual, unit),
+        dual_infeasibility_relative=_ratio(dual_infeasibility, unit),
         complementarity_relative=_ratio(complementarity, decrease),
         gap_relative=None if gap is None else _ratio(gap, decrease),
         convex=Ability.CONVEX in problem.abilities,
@@ -153,16 +156,20 @@ def certify(
 
 def stationarity_scale(problem: Problem, value: float, size: float) -> float:
     """The unit in which |S Y| is measured when |Y| = `size` and F = `value`; 0 if there is none yet."""
-    unit, _ = _units(problem, problem.value_at_zero() - value, size**2)
+    unit, _ = _units(problem, value, size**2)
     return unit * size
 
 
-def _units(problem: Problem, decrease: float, trace: float) -> tuple[float, float]:
+def _units(problem: Problem, value: float, trace: float) -> tuple[float, float]:
     """(unit of eigenvalues of S, unit of values).
 
     F(0) − F(M) <= ⟨−∇F(0), M⟩ <= |∇F(0)| tr M, so the decrease per unit of trace never exceeds the
     size of ∇F(0), which takes over where M = 0 or M is no better than zero.
     """
+    own = problem.value_unit(value, trace)
+    if own is not None:
+        return (own / trace if trace > 0.0 else own), own
+    decrease = problem.value_at_zero() - value
     if math.isfinite(decrease) and decrease > 0.0 and trace > 0.0:
         return decrease / trace, decrease
     unit = _gradient_size_at_zero(problem)

@@ -53,8 +53,15 @@ def first_rank(n: int) -> int:
     return n if n <= 128 else max(40, math.isqrt(n))
 
 
-def starting_point(geometry: Geometry, problem: Problem, start: Any, rng: np.random.Generator) -> Any:
-    """`start` as a valid point: a point of the geometry, a LowRankPSD, or None for a scaled random one."""
+def starting_point(
+    geometry: Geometry, problem: Problem, start: Any, rng: np.random.Generator, method: Method | None = None
+) -> Any:
+    """`start` as a valid point: a point of the geometry, a LowRankPSD, or None for the default.
+
+    The default is M = 0 for a method that says so (`starts_at_zero`), else a random point, scaled best.
+    """
+    if start is None and method is not None and method.starts_at_zero and geometry.trace is None:
+        return geometry.from_factor(np.zeros((problem.n, 1)))
     if start is None:
         point = geometry.random_point(rng)
         return point if geometry.trace is not None else _scaled(geometry, problem, point)

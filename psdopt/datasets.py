@@ -25,7 +25,8 @@ BUNDLED = {
 class Dataset:
     """Samples X (m, d), dense or sparse, as float64, with labels or targets y (m,), or None.
 
-    `class_names[k]` is what label k means, for labels 0, 1, 2, ...
+    `class_names[k]` is what label k means, for labels 0, 1, 2, ... `common_unit`: all features are in one unit (grey
+    levels of pixels, word counts), so that their ratios mean something and reports scale samples, not features.
 
     Raises InvalidInputError if X is empty, not 2-D or not finite, or if y does not fit or is not finite.
     """
@@ -35,6 +36,7 @@ class Dataset:
     y: Any = None
     feature_names: Sequence[str] | None = None
     class_names: Sequence[str] | None = None
+    common_unit: bool = False
 
     def __post_init__(self) -> None:
         X: Any = self.X if self.sparse else np.asarray(self.X)
@@ -92,7 +94,8 @@ def bundled(name: str) -> Dataset:
     bunch = getattr(sklearn.datasets, f"load_{name}")()
     names = [str(feature) for feature in bunch.feature_names]
     classes = [str(label) for label in bunch.target_names]
-    return Dataset(name, np.asarray(bunch.data), np.asarray(bunch.target), names, classes)
+    common_unit = name == "digits"
+    return Dataset(name, np.asarray(bunch.data), np.asarray(bunch.target), names, classes, common_unit)
 
 
 def _finite(values: Array, what: str) -> None:

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from psdopt.capability import name_of
+import numpy as np
+
+from psdopt.capability import Ability, name_of
 from psdopt.certificate import Certificate, certify, stationarity_scale
 from psdopt.checkpoint import save_checkpoint
 from psdopt.escape import rank_binds, widened
@@ -24,6 +26,8 @@ from psdopt.stopping import Progress, Stopping
 
 #: While the certificate fails although the rank does not bind, stationarity is tightened to tol · this.
 FINEST = 1e-3
+#: A dual infeasibility this many times above what stationarity explains is the rank's doing.
+FAR_OFF = 100.0
 #: Consecutive steps without a decrease above rounding that count as no progress.
 CALM_STEPS = 20
 #: tr M beyond this multiple of its start is divergence: along a ray of unboundedness M grows geometrically,
@@ -38,11 +42,14 @@ class Run:
     state: State
     geometry: Geometry
     inner_tol: float
+    pieces: tuple[str, str] = ("", "")  # of the first geometry and the method, to refuse another on resume
     history: History = field(default_factory=History)
     iteration: int = 0
     seconds: float = 0.0
     judged: int = -1
     calm: int = 0
+    best_stationarity: float = math.inf
+    zero_tried: bool = False
     first_trace: float = 0.0
     best: State | None = None
     certificate: Certificate | None = None
@@ -112,6 +119,8 @@ class Driver:
                 self._save_if_due()
                 if self.rules.callback is not None and self.rules.callback(self._snapshot()):
                     return Status.STOPPED, "stopped by the callback"
+        except FloatingPointError as error:  # a finite value whose gradient is not
+            return Status.NON_FINITE, f"{Status.NON_FINITE.value} ({error})"
         except KeyboardInterrupt:
             return Status.INTERRUPTED, Status.INTERRUPTED.value
 
@@ -121,6 +130,8 @@ class Driver:
             return Status.NON_FINITE, f"{Status.NON_FINITE.value} (at the start)"
         if state.outcome is Outcome.UNBOUNDED or self._diverged():
             return Status.UNBOUNDED, Status.UNBOUNDED.value
+        if self._better_at_zero():
+            return Status.OPTIMAL, f"{Status.OPTIMAL.value}: M = 0"
         stationarity = run.history.records[-1]["stationarity"]
         ended = state.outcome in (Outcome.STALLED, Outcome.FINISHED)
         asked = run.judged == run.iteration  # after a resume: the same point is not judged twice
@@ -153,7 +164,9 @@ class Driver:
         clearly_off = certificate.dual_infeasibility_relative > max(self.tol, certificate.stationarity_relative)
         if self.rules.escape and clearly_off and self._widen(certificate):
             return None
-        if stationary and (ended or self._rank_binds() or run.inner_tol <= FINEST * self.tol):
+        far_off = certificate.dual_infeasibility_relative > FAR_OFF * max(self.tol, stationarity)
+        binds = far_off and self._rank_binds()
+        if stationary and (ended or binds or run.inner_tol <= FINEST * self.tol):
             return Status.STATIONARY, _explained(certificate, self._columns(), self.problem.n)
         return self._tighten(ended)
 
@@ -177,7 +190,7 @@ class Driver:
         run.geometry = run.geometry.with_rank(wider.factor.shape[1])  # type: ignore[attr-defined]
         point = run.geometry.from_factor(wider.factor)
         run.state = self.method.init(self.problem, run.geometry, point, wider)
-        run.calm = 0
+        run.calm, run.best_stationarity = 0, math.inf
         run.history.records[-1]["widened_to"] = float(wider.factor.shape[1])
         return True
 
@@ -192,10 +205,34 @@ class Driver:
             trace=run.geometry.trace,
             start=start,
             seed=run.iteration,
+            dual=getattr(run.state, "dual", None),
         )
         self.certified = run.state
         run.history.records[-1]["certificate"] = run.certificate.relative
         return run.certificate
+
+    def _better_at_zero(self) -> bool:
+        """Whether M = 0 is certified optimal; asked once, when a step has led no lower than F(0).
+
+        There the factor shrinks towards zero for ever, and no relative measure of it becomes small.
+        """
+        run, state = self.run, self.run.state
+        at_zero = self.problem.value_at_zero()
+        slack = 4 * EPS * max(abs(at_zero), abs(run.values[0] - at_zero))
+        fixed = run.geometry.trace is not None or Ability.FACTOR not in run.geometry.abilities
+        if run.zero_tried or fixed or run.iteration == 0 or state.evaluation.value < at_zero - slack:
+            return False
+        run.zero_tried = True
+        zero = np.zeros_like(state.evaluation.factor)
+        certificate = certify(self.problem, zero, tol=self.tol, seed=run.iteration)
+        if not certificate.proves(self.tol):
+            return False
+        run.state = State(
+            self.problem, run.geometry, run.geometry.from_factor(zero), self.problem.at(zero), 0.0, state.step
+        )
+        run.certificate, self.certified = certificate, run.state
+        run.history.records[-1]["certificate"] = certificate.relative
+        return True
 
     def _diverged(self) -> bool:
         run = self.run
@@ -213,7 +250,10 @@ class Driver:
         stationarity = 0.5 * state.gradient_norm / scale if scale > 0.0 else at_rest
         if run.values and self.method.descends:
             small = run.values[-1] - value <= 4 * EPS * max(abs(value), abs(self.problem.value_at_zero() - value))
-            run.calm = run.calm + 1 if small else 0
+            # the value has the resolution eps, stationarity only √eps: while that improves there is progress
+            better = stationarity < 0.9 * run.best_stationarity
+            run.calm = run.calm + 1 if small and not better else 0
+        run.best_stationarity = min(run.best_stationarity, stationarity)
         run.values.append(value)
         record = {
             "iteration": float(run.iteration),
@@ -273,9 +313,12 @@ class Driver:
         finite = math.isfinite(state.evaluation.value)
         if finite and self.certified is not state:
             run.state = state
-            self._certify()
-            assert run.certificate is not None
-            if run.certificate.proves(self.tol) and status not in (Status.UNBOUNDED, Status.NON_FINITE):
+            try:
+                certified = self._certify().proves(self.tol)
+            except FloatingPointError as error:
+                finite, certified = False, False
+                status, message = Status.NON_FINITE, f"{Status.NON_FINITE.value} ({error})"
+            if certified and status not in (Status.UNBOUNDED, Status.NON_FINITE):
                 status, message = Status.OPTIMAL, f"{Status.OPTIMAL.value} ({message})"
         certificate = run.certificate if finite else None
         matrix = run.geometry.to_matrix(state.point)
@@ -299,8 +342,10 @@ class Driver:
 
 
 def _explained(certificate: Certificate, columns: int, n: int) -> str:
+    found = f"{certificate.dual_infeasibility_relative:.2g}"
+    if columns == n:
+        return f"{Status.STATIONARY.value}: at full rank {n} the relative dual infeasibility stays at {found}"
     return (
-        f"{Status.STATIONARY.value}: at rank {columns} of {n} the relative dual infeasibility is "
-        f"{certificate.dual_infeasibility_relative:.2g}. If the rank is not a limit you want, "
-        "pass escape=True or a larger rank"
+        f"{Status.STATIONARY.value}: at rank {columns} of {n} the relative dual infeasibility is {found}. "
+        "If the rank is not a limit you want, pass escape=True or a larger rank"
     )

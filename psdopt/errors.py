@@ -50,6 +50,8 @@ class DataFileError(PsdoptError, OSError):
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
     """Return the error for an unknown `name`, with near matches or the whole list of `known`."""
     names = sorted(known)
-    near = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
+    wanted = str(name).lower()
+    near = difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)
+    near += [known_name for known_name in names if wanted and wanted in known_name and known_name not in near][:3]
     hint = f"did you mean {', '.join(map(repr, near))}?" if near else f"known: {', '.join(names) or 'none'}"
     return UnknownNameError(f"unknown {kind} {name!r}; {hint}")

@@ -27,7 +27,14 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
     try:
         with handle:
             yield handle
+        os.chmod(handle.name, 0o666 & ~_umask())  # temporary files are private, outputs follow the umask
         os.replace(handle.name, path)
     except BaseException:
         Path(handle.name).unlink(missing_ok=True)
         raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -50,6 +50,8 @@ class Method(ABC):
     requires: ClassVar[Requires] = {}
     #: Whether the value never increases from step to step.
     descends: ClassVar[bool] = False
+    #: Whether a run without a given start begins at M = 0 rather than at a random point.
+    starts_at_zero: ClassVar[bool] = False
 
     @abstractmethod
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> State:

@@ -83,6 +83,7 @@ def plot_metric(
     best: float | None = None,
     tol: float | None = None,
     title: str = "",
+    scaling: str = "",
     errors: tuple[float, float] | None = None,
     label_text: Callable[[Any], str] = str,
 ) -> Figure:
@@ -96,7 +97,7 @@ def plot_metric(
     figure = _new_figure(11.5, 9.0)
     grid = figure.add_gridspec(2, 2, height_ratios=(1.15, 1.0))
     top = [figure.add_subplot(grid[0, k]) for k in range(2)]
-    names = ("Before: standardised features", "After: learned metric")
+    names = (f"Before: {scaling}" if scaling else "Before", "After: learned metric")
     for k, (axes, parts) in enumerate(zip(top, (before, after), strict=True)):
         planes, shares = _principal_planes(*parts)
         _draw_classes(axes, planes, labels, label_text)

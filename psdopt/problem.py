@@ -161,14 +161,27 @@ class Problem(ABC):
         """The global minimiser, for problems with the ability ``closed-form``; None if the data admit none."""
         raise InvalidTypeError(f"{type(self).__name__} has no closed form")
 
+    def subgradient(self, evaluation: Evaluation, dual: Any = None) -> tuple[Any, float]:
+        """(S, epsilon) with F(N) >= F(M) − epsilon + ⟨S, N − M⟩ for all N: what a certificate is built from.
+
+        For differentiable F: (∇F(M), 0). A nonsmooth problem may build S from the weights `dual` that a method
+        found; it checks them itself, so that no method has to be believed.
+        """
+        return evaluation.gradient, 0.0
+
+    def value_unit(self, value: float, trace: float) -> float | None:
+        """What gaps are relative to at F(M) = `value`, tr M = `trace`; None for F(0) − F(M)."""
+        return None
+
     def check_factor(self, Y: Any) -> Array:
         """Y as a float array (n, r), or one clear error."""
-        Y = np.asarray(Y, dtype=np.float64)
-        if Y.ndim != 2 or Y.shape[0] != self.n:
-            raise InvalidInputError(f"Y must have shape ({self.n}, r); found {Y.shape}")
-        if not is_finite(Y):
-            raise InvalidInputError(f"Y must be finite; found {int(np.sum(~np.isfinite(Y)))} NaN or infinite entries")
-        return Y
+        factor: Array = np.asarray(Y, dtype=np.float64)
+        if factor.ndim != 2 or factor.shape[0] != self.n:
+            raise InvalidInputError(f"Y must have shape ({self.n}, r); found {factor.shape}")
+        if not is_finite(factor):
+            bad = int(np.sum(~np.isfinite(factor)))
+            raise InvalidInputError(f"Y must be finite; found {bad} NaN or infinite entries")
+        return factor
 
 
 class GradientOperator(LinearOperator):
@@ -179,7 +192,7 @@ class GradientOperator(LinearOperator):
     """
 
     def __init__(self, n: int, apply: Callable[[Array], Array], known: Callable[[Array], Array | None]) -> None:
-        super().__init__(dtype=np.float64, shape=(n, n))
+        super().__init__(dtype=np.float64, shape=(n, n))  # type: ignore[call-arg]
         self._apply, self._known = apply, known
 
     def __matmul__(self, V: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Progress bar on standard error, shown only once a run takes longer than a second."""
+"""Progress bar on standard error."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from psdopt.capability import compatible, name_of
 from psdopt.checkpoint import load_checkpoint
 from psdopt.choose import choose, starting_point
 from psdopt.driver import Driver, Rules, Run, Snapshot
-from psdopt.errors import InvalidInputError
+from psdopt.errors import CheckpointError, InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
 from psdopt.method import Method
@@ -82,16 +82,18 @@ def solve(
     escape = (geometry is None) if escape is None else bool(escape)
     geometry, method, chosen = choose(problem, geometry, method)
     compatible(problem, geometry, method).require()
+    escape = escape and hasattr(geometry, "with_rank")
     generator = np.random.default_rng(0 if rng is None else rng)
     clock = time.perf_counter()
     before = dict(problem.counts())
     if resume is not None:
         run = load_checkpoint(resume, problem)
+        _same_pieces(run, geometry, method, resume)
         clock -= run.seconds
     else:
-        point = starting_point(geometry, problem, start, generator)
-        escape = escape and hasattr(geometry, "with_rank")
-        run = Run(method.init(problem, geometry, point), geometry, max(tol, COARSE) if escape else tol)
+        point = starting_point(geometry, problem, start, generator, method)
+        inner_tol = max(tol, COARSE) if escape else tol
+        run = Run(method.init(problem, geometry, point), geometry, inner_tol, (repr(geometry), repr(method)))
         run.first_trace = norm(run.state.evaluation.factor) ** 2
     limits = _criteria(stopping, max_iterations, max_time)
     with progress_bar(progress, name_of(method), run.iteration) as bar:
@@ -99,6 +101,15 @@ def solve(
         driver = Driver(problem, method, run, rules, clock, before)
         status, message = driver.loop(fresh=resume is None)
     return driver.result(status, message, chosen)
+
+
+def _same_pieces(run: Run, geometry: Geometry, method: Method, path: str | Path) -> None:
+    found = (repr(geometry), repr(method))
+    if run.pieces != found:
+        raise CheckpointError(
+            f"{path} was written by {run.pieces[1]} on {run.pieces[0]}; found {found[1]} on {found[0]}. "
+            "Resume with the pieces of that run, or give its matrix as start="
+        )
 
 
 def _criteria(stopping: Stopping | None, max_iterations: int | None, max_time: float | None) -> Stopping:

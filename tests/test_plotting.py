@@ -85,6 +85,7 @@ def test_metric_panels(result: Result) -> None:
         labels,
         errors=(0.25, 0.125),
         title="T",
+        scaling="standardised features",
         label_text=lambda c: f"class {c}",
     )
     before, after, *_ = figure.axes

@@ -19,6 +19,7 @@ def add_parser(commands: Any) -> None:
     parser: argparse.ArgumentParser = commands.add_parser("check", help=text, description=f"{text.capitalize()}.")
     parser.add_argument("target", metavar="TARGET", help="name of a plugin or of one of its pieces (see `psdopt list`)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default: %(default)s)")
+    parser.add_argument("--profile", choices=("ci", "thorough"), default="ci", help="how many draws (default: ci)")
     parser.set_defaults(command=run, lists_problems=False)
 
 
@@ -27,4 +28,4 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
     if importlib.util.find_spec(KIT) is None:
         raise MissingDependencyError("psdopt check needs the conformance kit: pip install 'psdopt[testing]'")
     kit = importlib.import_module(KIT)
-    return int(kit.run_check(arguments.target, manager=manager, seed=arguments.seed))
+    return int(kit.run_check(arguments.target, profile=arguments.profile, manager=manager, seed=arguments.seed))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from psdopt.cli.outputs import check_output, check_plot, write_output, write_plot
@@ -59,6 +60,7 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
     settings = parse_settings(arguments.settings)
     options = run_options(arguments, settings, manager)
     parameters = settings.values("application", spec)
+    options = replace(options, grid={p.name: p.grid for p in spec.parameters if p.grid and p.name not in parameters})
     check_output(arguments.output)
     check_plot(arguments.plot)
     dataset = load_dataset(arguments.data or spec.default_data, manager)

@@ -10,6 +10,8 @@ from psdopt.linalg.arrays import Array
 
 #: Damping relative to the mean eigenvalue of the pencil: keeps it definite when Y is rank-deficient.
 RELATIVE_DAMPING = 1e-10
+#: Weight of the curvature of S within the span of Y, found best of 0.15, 0.5, 1.5 over KTA on four data sets.
+COLUMN_CURVATURE = 0.15
 # Only numpy.linalg is used here and in the loops that call this: numpy and scipy carry a BLAS each,
 # and alternating between the two makes their thread pools spin against each other.
 
@@ -75,27 +77,37 @@ class EigenBasis:
         return total
 
 
-def pencil_inverse(basis: EigenBasis, b: float, P: Array, Q: Array, damping: float) -> Callable[[Array], Array]:
+def pencil_inverse(
+    basis: EigenBasis, b: float, P: Array, Q: Array, damping: float, T: Array | None = None
+) -> Callable[[Array], Array]:
     """R ↦ D with A D P + D (b Q + eta I) = R, for P = YᵀAY and Q = YᵀY (r, r).
 
     With W simultaneously diagonalising the pair, Wᵀ(ā P + b Q + eta I)W = I, WᵀPW = diag(p),
     q = diag(Wᵀ(b Q + eta I)W):  D = V [(VᵀR W)_ij / (a_i p_j + q_j)] Wᵀ. eta is `damping` plus a rounding
     level of the pencil. Symmetric positive definite for every Y, singular ones included. For b = 0 the
-    preconditioned Gauss-Newton Hessian of the factor problem has the eigenvalues 1 and 2 only. Setup O(r³),
-    each use O(n k r + n r²).
+    preconditioned Gauss-Newton Hessian of the factor problem has the eigenvalues 1 and 2 only.
+
+    With T = YᵀSY, S the gradient of F, the term S D / 2 is represented by D C, C = COLUMN_CURVATURE · |R| for
+    R = Q^-½ T Q^-½, the restriction of S to the span of Y. At a stationary point that vanishes; in directions
+    where Y is far too small it is what limits the step, and without it the exact search has to. All of it is
+    equivariant under Y → Y O.
+
+    Setup O(r³), each use O(n k r + n r²).
     """
     r = len(P)
-    N = basis.mean * P + b * Q
+    shifted = b * Q
+    if T is not None:
+        shifted = shifted + COLUMN_CURVATURE * _restriction_size(Q, T)
+    N = basis.mean * P + shifted
     size = float(np.trace(N)) / r
     eta = RELATIVE_DAMPING * size + damping
     if not eta > 0.0:
         return lambda R: R
     inverse = _inverse_cholesky(N, eta, size)
-    T = inverse @ P @ inverse.T
-    p, U = np.linalg.eigh(0.5 * (T + T.T))
+    reduced = inverse @ P @ inverse.T
+    p, U = np.linalg.eigh(0.5 * (reduced + reduced.T))
     W = inverse.T @ U
     p = np.maximum(p, 0.0)
-    shifted = b * Q
     shifted[np.diag_indices(r)] += eta
     q = np.einsum("ij,ij->j", W, shifted @ W)
     tiny = np.finfo(float).tiny
@@ -112,6 +124,17 @@ def pencil_inverse(basis: EigenBasis, b: float, P: Array, Q: Array, damping: flo
         return (RW * rest + V @ ((V.T @ RW) * (scaled - rest))) @ W.T
 
     return apply
+
+
+def _restriction_size(Q: Array, T: Array) -> Array:
+    """|Q^-½ T Q^-½|, the matrix absolute value; directions in which Q vanishes to rounding count as zero."""
+    s, V = np.linalg.eigh(Q)
+    usable = s > len(s) * np.finfo(float).eps * max(float(s[-1]), 0.0)
+    root = np.where(usable, 1.0 / np.sqrt(np.where(usable, s, 1.0)), 0.0)
+    R = (V.T @ T @ V) * root[:, None] * root
+    values, X = np.linalg.eigh(0.5 * (R + R.T))
+    VX = V @ X
+    return np.asarray((VX * np.abs(values)) @ VX.T)
 
 
 def _inverse_cholesky(N: Array, eta: float, size: float) -> Array:

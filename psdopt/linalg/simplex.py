@@ -29,12 +29,15 @@ def project_simplex(x: Array, total: float = 1.0, upper: float = np.inf) -> Arra
         ordered = np.sort(y)[::-1]
         shifts = (np.cumsum(ordered) - total) / np.arange(1, x.size + 1)
         active = int(np.flatnonzero(ordered > shifts)[-1]) if total > 0.0 else 0
-        p = np.maximum(y - shifts[active], 0.0)
+        shift = float(shifts[active])
     else:
-        p = np.clip(y - _capped_shift(y, total, upper), 0.0, upper)
-    size = float(p.sum())
-    # rounding of the shift is the same for every free coordinate: scaling removes it where no cap binds
-    return p * (total / size) if size > 0.0 and upper >= total else p
+        shift = _capped_shift(y, total, upper)
+    p: Array = np.clip(y - shift, 0.0, upper)
+    free = (p > 0.0) & (p < upper)
+    if np.any(free):  # the rounding of the shift, which is the same for every free coordinate
+        p[free] += (total - float(p.sum())) / np.count_nonzero(free)
+        p = np.clip(p, 0.0, upper)
+    return p
 
 
 def _capped_shift(y: Array, total: float, upper: float) -> float:

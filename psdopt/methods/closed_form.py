@@ -23,6 +23,7 @@ class ClosedForm(Method):
 
     requires: ClassVar[Requires] = {"problem": (Ability.CLOSED_FORM,), "geometry": (Ability.FULL_CONE,)}
     descends: ClassVar[bool] = True
+    starts_at_zero: ClassVar[bool] = True
 
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> State:
         evaluation = evaluation or problem.at(geometry.factor(start))

@@ -9,7 +9,7 @@ import numpy as np
 
 from psdopt.datasets import BUNDLED, Dataset, bundled
 from psdopt.geometries import FlatQuotient, PSDCone
-from psdopt.methods import LBFGS, ClosedForm, ConjugateGradient
+from psdopt.methods import LBFGS, ClosedForm, ConjugateGradient, TrustRegions
 from psdopt.plugins.hookspec import hookimpl
 from psdopt.plugins.specs import DatasetSpec, GeometrySpec, MethodSpec, Parameter, ProblemSpec, Spec
 from psdopt.problems import QuadraticSDP
@@ -55,6 +55,10 @@ def _methods() -> Iterator[Spec]:
     yield MethodSpec(
         "closed-form", ClosedForm, "the known minimiser, for problems that have one", YUAN, example=ClosedForm
     )
+    yield MethodSpec(
+        "trust-regions", TrustRegions, "pymanopt's Riemannian trust regions on the factor", "Absil, Baker, Gallivan (2007)",
+        example=TrustRegions,
+    )  # fmt: skip
 
 
 def _example_quadratic() -> QuadraticSDP:

@@ -9,12 +9,17 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a factory: name, type (int, float, str, bool), default, one-line help."""
+    """One parameter of a factory: name, type (int, float, str, bool), default, one-line help.
+
+    grid : values among which ``psdopt run`` chooses by cross-validation when the user names none, where the report
+        supports that (:func:`psdopt.reports.metric_report` does). Empty: the default is used.
+    """
 
     name: str
     type: type
     default: Any
     help: str
+    grid: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)

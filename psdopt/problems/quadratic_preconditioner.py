@@ -27,9 +27,9 @@ class QuadraticPreconditioner:
     """(evaluation) ↦ (R ↦ P⁻¹R) with P: D ↦ A D (YᵀAY) + D (b YᵀY + eta I), b = tr B / n.
 
     The factor Hessian over four is P plus the transposed cross terms A Y (DᵀAY) + B Y (DᵀY) and S D / 2.
-    The last one is represented by its mean: eta = max(0, tr S) / (2 n). That vanishes where the optimum is
-    interior, and keeps P definite with the right scale where Y has more columns than M needs, which is
-    where the undamped version fails.
+    The last one is represented by its mean, eta = max(0, tr S) / (2 n), and by its size within the span of Y. Both
+    vanish where the optimum is interior, and keep P definite with the right scale where Y has more columns
+    than M needs, which is where the undamped version fails.
 
     The decomposition of A is made at first use and kept: one O(n³) eigendecomposition if A is an array of
     order up to 2000, else a randomised one of 60 pairs with two block products.
@@ -53,7 +53,8 @@ class QuadraticPreconditioner:
         Q = U.factor.T @ U.factor
         P = np.zeros((r, r)) if problem.A is None else evaluation.feature(0)[0]
         b = 0.0 if problem.B is None else problem.B.full_trace() / n
-        return pencil_inverse(self.basis, b, P, Q, self._damping(U.factor, float(np.trace(Q)), b))
+        T = 0.5 * (U.factor.T @ evaluation.factor_gradient())
+        return pencil_inverse(self.basis, b, P, Q, self._damping(U.factor, float(np.trace(Q)), b), T)
 
     def _damping(self, Y: Array, trace_M: float, b: float) -> float:
         """max(0, tr S) / (2 n), from |A Y|² + b |Y|² + tr C."""

@@ -13,21 +13,22 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.reports.options import RunOptions, fitted
 from psdopt.reports.record import Report
+from psdopt.reports.tuning import NEIGHBOURS, cross_validated, neighbour_error
 from psdopt.reports.summary import closed_form_rows, error_text, residual_table, result_rows
 from psdopt.reports.trace import CertificateTrace
 
-NEIGHBOURS = 3
 TEST_SHARE = 0.3
 
 
 @dataclass(frozen=True)
 class Split:
-    """Standardised training and test samples with labels. Statistics come from the training samples only."""
+    """Scaled training and test samples with labels. Statistics come from the training samples only."""
 
     X_train: Any
     X_test: Any
     y_train: Array
     y_test: Array
+    scaling: str
 
 
 def metric_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Report:
@@ -36,13 +37,16 @@ def metric_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
     estimator : has ``fit(X, y)``, ``transform(X)``, a parameter ``solver_options`` and, after the fit, ``result_``
         (:class:`psdopt.Result`) and ``components_`` (r, d).
     dataset : with class labels, each class at least twice. The split is stratified and drawn by ``options.seed``;
-        features are standardised by the training part (constant ones only centred, sparse ones only scaled).
+        features are standardised by the training part (constant ones only centred, sparse ones only scaled); where they
+        have one common unit, each sample is scaled to length 1 instead, as the kernel of the labels is. Parameters in ``options.grid`` are chosen by
+        fivefold cross-validation on the training part (Yuan et al., section 5.2).
 
     Raises InvalidInputError for data without labels, of one class, or too small to split.
     """
     from psdopt.plotting import plot_metric
 
     split = split_and_standardise(dataset, options.seed)
+    estimator, tuned = cross_validated(estimator, split.X_train, split.y_train, options)
     trace = CertificateTrace(options.tol)
     estimator = fitted(estimator, options, split.X_train.shape[1], trace, split.X_train, split.y_train)
     result = estimator.result_
@@ -52,9 +56,10 @@ def metric_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
     closed, best = closed_form_rows(result, trace.problem)
     m, d = len(split.y_test), split.X_train.shape[1]
     rows = [
-        ("data", f"{dataset.name}: {len(split.y_train)} samples to train, {m} to test, {d} features"),
+        ("data", f"{dataset.name}: {len(split.y_train)} samples to train, {m} to test, {d} features, {split.scaling}"),
         (f"{NEIGHBOURS}-NN test error, Euclidean", error_text(before, m)),
         (f"{NEIGHBOURS}-NN test error, learned metric", error_text(after, m)),
+        *tuned,
         *result_rows(result, trace),
         *closed,
     ]
@@ -69,16 +74,16 @@ def metric_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
         figure=partial(
             plot_metric, result, (split.X_train, split.X_test), (learned_train, learned_test),
             (split.y_train, split.y_test), certificates=trace.curve(result), best=best, tol=options.tol,
-            title=f"{name} on {dataset.name}", errors=(before, after), label_text=dataset.label_text,
+            title=f"{name} on {dataset.name}", scaling=split.scaling, errors=(before, after), label_text=dataset.label_text,
         ),
         arrays={"components": np.asarray(estimator.components_)},
     )  # fmt: skip
 
 
 def split_and_standardise(dataset: Dataset, seed: int) -> Split:
-    """Stratified 70/30 split by `seed`, then each feature to mean 0 and deviation 1 on the training part."""
+    """Stratified 70/30 split by `seed`, then features (or, with a common unit, samples) to one scale."""
     from sklearn.model_selection import train_test_split
-    from sklearn.preprocessing import StandardScaler
+    from sklearn.preprocessing import StandardScaler, normalize
 
     dataset.classes(at_least=2)
     try:
@@ -89,12 +94,7 @@ def split_and_standardise(dataset: Dataset, seed: int) -> Split:
         raise InvalidInputError(f"{dataset.name} is too small to split into training and test part: {error}") from error
     if len(y_train) < NEIGHBOURS:
         raise InvalidInputError(f"{dataset.name}: needs at least {NEIGHBOURS} training samples; found {len(y_train)}")
+    if dataset.common_unit:
+        return Split(normalize(X_train), normalize(X_test), y_train, y_test, "samples of length 1")
     scaler = StandardScaler(with_mean=not dataset.sparse).fit(X_train)
-    return Split(scaler.transform(X_train), scaler.transform(X_test), y_train, y_test)
-
-
-def neighbour_error(X_train: Any, y_train: Array, X_test: Any, y_test: Array) -> float:
-    """Share of test samples that a 3-nearest-neighbour vote gets wrong."""
-    from sklearn.neighbors import KNeighborsClassifier
-
-    return 1.0 - float(KNeighborsClassifier(NEIGHBOURS).fit(X_train, y_train).score(X_test, y_test))
+    return Split(scaler.transform(X_train), scaler.transform(X_test), y_train, y_test, "standardised")

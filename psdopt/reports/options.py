@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ class RunOptions:
     method : as for solve(). geometry : callable n -> Geometry, since the order n of M is known only with the data.
     rank : of the factor; with no geometry named, FlatQuotient at that rank. tol, max_iterations, max_time (seconds):
     as for solve(). seed : of the split of the data and of the start. progress : show a bar on standard error.
+    grid : parameter -> values, for parameters that the user left open and a report may choose by cross-validation.
     """
 
     method: Method | None = None
@@ -34,6 +35,7 @@ class RunOptions:
     max_time: float | None = None
     seed: int = 0
     progress: bool = False
+    grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def solver_options(self, n: int, callback: Callable[[Any], Any] | None = None) -> dict[str, Any]:
         """Keyword arguments for solve() on a problem of order `n`. Raises InvalidInputError for a rank outside 1..n.

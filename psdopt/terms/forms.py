@@ -120,7 +120,7 @@ class GramForm(Form):
     for all of them together.
     """
 
-    def __init__(self, X: LinearMap, scale: float = 1.0, inner: Array | None = None) -> None:
+    def __init__(self, X: LinearMap, scale: float = 1.0, inner: Any = None) -> None:
         if inner is not None and inner.shape[0] != X.shape[0]:
             raise InvalidInputError(f"inner must have {X.shape[0]} rows like {X.name}; found shape {inner.shape}")
         self.X, self.n, self.maps = X, X.shape[1], (X,)

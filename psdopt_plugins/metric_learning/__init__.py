@@ -17,6 +17,8 @@ from psdopt_plugins.metric_learning.linearity_problem import linearity_problem
 __all__ = ["KTA", "Linearity", "kta_problem", "linearity_problem", "psdopt_components"]
 
 REFERENCE = "Yuan, Zhang, Ghanem: Low-rank optimization for quadratic SDP, section 2.2"
+#: Both losses grow with the number and the scale of the samples, so the useful weights span many decades.
+LAMS = tuple(10.0**k for k in range(-5, 0))
 RANK = Parameter("rank", int, None, "largest rank of M; none: no limit")
 
 
@@ -24,28 +26,28 @@ RANK = Parameter("rank", int, None, "largest rank of M; none: no limit")
 def psdopt_components() -> Iterable[Spec]:
     """Kernel target alignment and the linearity model."""
     yield ApplicationSpec(
-        name="kta",
+        name="metric-kta",
         factory=KTA,
         summary="metric whose kernel of the samples is closest to the kernel of the labels",
         reference=f"{REFERENCE}, eq. 7",
         parameters=(
             RANK,
-            Parameter("lam", float, 1e-2, "weight of the alignment"),
+            Parameter("lam", float, 1e-2, "weight of the alignment", LAMS),
             Parameter("regularizer", str, "identity", "identity, frobenius or trace"),
         ),
         example=KTA,
         report=metric_report,
         problem=kta_problem,
-        default_data="wine",
+        default_data="digits",
     )
     yield ApplicationSpec(
-        name="linearity",
+        name="metric-linear",
         factory=Linearity,
         summary="metric that brings similar pairs together and takes dissimilar pairs apart",
         reference=f"{REFERENCE}, eq. 6",
         parameters=(
             RANK,
-            Parameter("lam", float, 3e-3, "weight of the pairs"),
+            Parameter("lam", float, 3e-3, "weight of the pairs", LAMS),
             Parameter("regularizer", str, "identity", "identity or frobenius"),
             Parameter("n_neighbors", int, 3, "pairs per sample, of its class and of the others"),
         ),
@@ -55,19 +57,19 @@ def psdopt_components() -> Iterable[Spec]:
         default_data="wine",
     )
     yield ProblemSpec(
-        name="kta",
+        name="metric-kta",
         factory=kta_problem,
         summary="lam |X M Xᵀ − Y Yᵀ|² + Reg(M)",
         reference=f"{REFERENCE}, eq. 7",
-        parameters=(Parameter("lam", float, 1e-2, "weight of the alignment"),),
+        parameters=(Parameter("lam", float, 1e-2, "weight of the alignment", LAMS),),
         example=_kta_example,
     )
     yield ProblemSpec(
-        name="linearity",
+        name="metric-linear",
         factory=linearity_problem,
         summary="Reg(M) + lam Σ S_ij d_M(x_i, x_j)",
         reference=f"{REFERENCE}, eq. 6",
-        parameters=(Parameter("lam", float, 3e-3, "weight of the pairs"),),
+        parameters=(Parameter("lam", float, 3e-3, "weight of the pairs", LAMS),),
         example=_linearity_example,
     )
 

@@ -33,7 +33,7 @@ def test_scikit_learn_checks(estimator, check):
 def test_every_spec_is_valid():
     specs = list(metric_learning.psdopt_components())
     assert {(spec.kind, spec.name) for spec in specs} == {
-        (kind, name) for kind in ("application", "problem") for name in ("kta", "linearity")
+        (kind, name) for kind in ("application", "problem") for name in ("metric-kta", "metric-linear")
     }
     for spec in specs:
         validate(spec, "metric_learning")

@@ -1,0 +1,154 @@
+"""A pymanopt manifold as a psdopt geometry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from psdopt.capability import Ability
+from psdopt.errors import InvalidInputError
+from psdopt.geometry import Defect, Geometry
+from psdopt.linalg.arrays import Array, is_finite, norm
+from psdopt.linalg.tolerances import EPS
+
+#: Slack of "is a fixed point of", in units of eps · size · cond(Y)².
+SLACK = 1024.0
+
+
+class PymanoptGeometry(Geometry):
+    """The manifold's points as factors Y, or as matrices M, or whatever `to_factor` turns into a factor.
+
+    Parameters
+    ----------
+    manifold : a ``pymanopt.manifolds.manifold.Manifold`` whose points are real arrays.
+    n : order of M.
+    points : "factors" (M = Y Yᵀ, Y the point), or "matrices" (the point is M itself, symmetric PSD).
+    from_factor : callable Y -> point; default for factors: Y itself, pushed onto the manifold by a
+        retraction of the zero vector. trace : the fixed trace of all members, if there is one.
+
+    pymanopt states no validity test, so one is made of what a manifold promises: a point is what the
+    retraction along zero leaves in place, a tangent vector what the projection leaves in place.
+    """
+
+    def __init__(
+        self,
+        manifold: Any,
+        n: int,
+        points: str = "factors",
+        *,
+        from_factor: Callable[[Array], Any] | None = None,
+        trace: float | None = None,
+    ) -> None:
+        if points not in ("factors", "matrices"):
+            raise InvalidInputError(f"points must be 'factors' or 'matrices'; found {points!r}")
+        self.manifold, self.n, self.points, self.trace = manifold, int(n), points, trace
+        self._from_factor = from_factor
+        plain = self.random_point(np.random.default_rng(0))
+        matrix = isinstance(plain, np.ndarray) and plain.ndim == 2 and not np.iscomplexobj(plain)
+        if not matrix or plain.shape[0] != self.n:
+            raise InvalidInputError(
+                f"points of {manifold} must be real arrays with n = {n} rows; found {_shape(plain)}"
+            )
+        self._shape = plain.shape
+        #: Metrics on matrices are defined on symmetric vectors only.
+        self.horizontal_is_orthogonal = points == "factors"
+        abilities = {Ability.RIEMANNIAN, Ability.FACTOR} if points == "factors" else {Ability.RIEMANNIAN}
+        self.abilities = frozenset(abilities)
+
+    def check_point(self, point: Any) -> Defect | None:
+        point = np.asarray(point)
+        if point.shape != self._shape:
+            return Defect(f"a point must have shape {self._shape}; found {point.shape}", float(point.size), 0.0)
+        if not is_finite(point):
+            return Defect("non-finite entries", float(np.sum(~np.isfinite(point))), 0.0)
+        with np.errstate(all="ignore"):
+            kept = np.asarray(self.manifold.retraction(point, np.zeros(self._shape)))
+        allowed = SLACK * EPS * self.n * norm(point)
+        distance = norm(kept - point)
+        return None if distance <= allowed else Defect("not on the manifold, |R(0) - x|", distance, allowed)
+
+    def check_vector(self, point: Any, vector: Any) -> Defect | None:
+        vector = np.asarray(vector)
+        if vector.shape != self._shape:
+            return Defect(f"a vector must have shape {self._shape}; found {vector.shape}", float(vector.size), 0.0)
+        if not is_finite(vector):
+            return Defect("non-finite entries", float(np.sum(~np.isfinite(vector))), 0.0)
+        s = np.linalg.svd(self.factor(point), compute_uv=False)
+        allowed = SLACK * EPS * self.n * norm(vector) * float((s[0] / max(s[-1], EPS * s[0])) ** 2)
+        distance = norm(self.horizontal(point, vector) - vector)
+        return None if distance <= allowed else Defect("not tangent, |horizontal(v) - v|", distance, allowed)
+
+    def random_point(self, rng: np.random.Generator) -> Any:
+        with _seeded(rng):
+            return self.manifold.random_point()
+
+    def random_vector(self, point: Any, rng: np.random.Generator) -> Any:
+        with _seeded(rng):
+            vector = self.manifold.random_tangent_vector(point)
+        return vector / self.norm(point, vector)
+
+    def factor(self, point: Any) -> Array:
+        if self.points == "factors":
+            return np.asarray(point)
+        values, vectors = np.linalg.eigh(0.5 * (point + point.T))
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+    def from_factor(self, Y: Array) -> Any:
+        if self._from_factor is not None:
+            return self._from_factor(Y)
+        if self.points == "matrices":
+            return Y @ Y.T
+        r = self._shape[1]
+        if Y.shape[1] > r:
+            U, s, _ = np.linalg.svd(Y, full_matrices=False)
+            Y = U[:, :r] * s[:r]
+        Y = np.concatenate([Y, np.zeros((self.n, r - Y.shape[1]))], axis=1)
+        return self.manifold.retraction(Y, np.zeros(self._shape))
+
+    def inner(self, point: Any, left: Any, right: Any) -> float:
+        return float(self.manifold.inner_product(point, left, right))
+
+    def horizontal(self, point: Any, ambient: Any) -> Any:
+        return self.manifold.projection(point, ambient)
+
+    def gradient(self, point: Any, S: Any) -> Any:
+        """The manifold's conversion of the Euclidean gradient: 2 S Y for factors, S for matrices (n products)."""
+        euclidean = 2.0 * (S @ point) if self.points == "factors" else S @ np.eye(self.n)
+        return self.manifold.euclidean_to_riemannian_gradient(point, np.asarray(euclidean))
+
+    def velocity(self, point: Any, vector: Any) -> Array:
+        """How the factor begins to move: the vector itself, or ½ V Y⁻ᵀ for a matrix velocity V."""
+        if self.points == "factors":
+            return np.asarray(vector)
+        return np.asarray(0.5 * np.linalg.solve(self.factor(point), vector).T)
+
+    def retract(self, point: Any, vector: Any) -> Any:
+        return self.manifold.retraction(point, vector)
+
+    def transport(self, point: Any, target: Any, vector: Any) -> Any:
+        return self.manifold.transport(point, target, vector)
+
+    def euclidean_to_riemannian_hessian(self, point: Any, gradient: Any, hessian: Any, vector: Any) -> Any:
+        """The manifold's own conversion."""
+        return self.manifold.euclidean_to_riemannian_hessian(point, gradient, hessian, vector)
+
+    def __repr__(self) -> str:
+        return f"from_pymanopt({type(self.manifold).__name__}, n={self.n}, points={self.points!r})"
+
+
+def _shape(point: Any) -> str:
+    return str(point.shape) if isinstance(point, np.ndarray) else type(point).__name__
+
+
+@contextmanager
+def _seeded(rng: np.random.Generator) -> Iterator[None]:
+    """pymanopt draws from NumPy's global generator: seed it from `rng`, and put it back afterwards."""
+    before = np.random.get_state()  # noqa: NPY002
+    np.random.seed(int(rng.integers(2**32)))  # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(before)  # noqa: NPY002

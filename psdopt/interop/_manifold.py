@@ -1,0 +1,116 @@
+"""A psdopt geometry as a pymanopt manifold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from pymanopt.manifolds.manifold import Manifold
+
+from psdopt.capability import Ability
+from psdopt.errors import InvalidInputError
+from psdopt.geometry import Geometry
+from psdopt.linalg.arrays import Array
+
+
+class PsdoptManifold(Manifold):  # type: ignore[misc]
+    """`geometry` under pymanopt's names. Points and vectors are those of the geometry itself; pymanopt's optimizers
+    need vectors with ``+``, ``-`` and multiplication by numbers.
+
+    On a geometry with straight lines over factors, exp is the retraction, log and dist come from the best
+    rotation (Procrustes), and Euclidean gradients and Hessians of Y ↦ f(Y) convert by the horizontal part.
+    Elsewhere these conversions need the problem, not only a gradient: use
+    :func:`psdopt.interop.pymanopt.pymanopt_problem`, which passes Riemannian ones.
+    Randomness comes from `seed`, not from a global generator.
+    """
+
+    def __init__(self, geometry: Geometry, seed: int = 0) -> None:
+        if Ability.RIEMANNIAN not in geometry.abilities:
+            raise InvalidInputError(f"geometry must be Riemannian; {geometry!r} offers {sorted(geometry.abilities)}")
+        self.geometry = geometry
+        self._rng = np.random.default_rng(seed)
+        point = geometry.random_point(np.random.default_rng(0))
+        self._straight = Ability.STRAIGHT in geometry.abilities
+        super().__init__(repr(geometry), _dimension(geometry, point), point_layout=1)
+
+    @property
+    def typical_dist(self) -> float:
+        """Pymanopt's scale for trust regions: the root of the dimension."""
+        return float(np.sqrt(max(self.dim, 1)))
+
+    def inner_product(self, point: Any, tangent_vector_a: Any, tangent_vector_b: Any) -> float:
+        return self.geometry.inner(point, tangent_vector_a, tangent_vector_b)
+
+    def norm(self, point: Any, tangent_vector: Any) -> float:
+        return self.geometry.norm(point, tangent_vector)
+
+    def projection(self, point: Any, vector: Any) -> Any:
+        """The horizontal part (pymanopt's one word for it)."""
+        return self.geometry.horizontal(point, vector)
+
+    to_tangent_space = projection
+
+    def random_point(self) -> Any:
+        return self.geometry.random_point(self._rng)
+
+    def random_tangent_vector(self, point: Any) -> Any:
+        return self.geometry.random_vector(point, self._rng)
+
+    def zero_vector(self, point: Any) -> Any:
+        return 0.0 * self.geometry.random_vector(point, np.random.default_rng(0))
+
+    def retraction(self, point: Any, tangent_vector: Any) -> Any:
+        return self.geometry.retract(point, tangent_vector)
+
+    def exp(self, point: Any, tangent_vector: Any) -> Any:
+        self._needs_straight("exp")
+        return self.geometry.retract(point, tangent_vector)
+
+    def log(self, point_a: Any, point_b: Any) -> Any:
+        """Y_b O − Y_a for the rotation O that brings the representatives closest."""
+        self._needs_straight("log")
+        U, _, Vt = np.linalg.svd(point_b.T @ point_a)
+        return point_b @ (U @ Vt) - point_a
+
+    def dist(self, point_a: Any, point_b: Any) -> float:
+        return self.norm(point_a, self.log(point_a, point_b))
+
+    def transport(self, point_a: Any, point_b: Any, tangent_vector_a: Any) -> Any:
+        return self.geometry.transport(point_a, point_b, tangent_vector_a)
+
+    def euclidean_to_riemannian_gradient(self, point: Any, euclidean_gradient: Any) -> Any:
+        own = getattr(self.geometry, "euclidean_to_riemannian_gradient", None)
+        if own is not None:
+            return own(point, euclidean_gradient)
+        self._needs_straight("euclidean_to_riemannian_gradient")
+        return self.geometry.horizontal(point, euclidean_gradient)
+
+    def euclidean_to_riemannian_hessian(
+        self, point: Any, euclidean_gradient: Any, euclidean_hessian: Any, tangent_vector: Any
+    ) -> Any:
+        own = getattr(self.geometry, "euclidean_to_riemannian_hessian", None)
+        if own is not None:
+            return own(point, euclidean_gradient, euclidean_hessian, tangent_vector)
+        self._needs_straight("euclidean_to_riemannian_hessian")
+        return self.geometry.horizontal(point, euclidean_hessian)
+
+    def _needs_straight(self, what: str) -> None:
+        if not self._straight:
+            hint = "see psdopt.interop.pymanopt.pymanopt_problem"
+            raise NotImplementedError(f"{self.geometry!r} offers no {what}; {hint}")
+
+
+def _dimension(geometry: Geometry, point: Any) -> int:
+    """The geometry's own `dimension`, else the rank of horizontal on the ambient space (small orders only)."""
+    own = getattr(geometry, "dimension", None)
+    if own is not None:
+        return int(own)
+    n, r = geometry.factor(point).shape
+    if Ability.STRAIGHT in geometry.abilities:
+        return int(n * r - r * (r - 1) // 2)
+    images: list[Array] = []
+    rng = np.random.default_rng(0)
+    for _ in range(n * r + r * r + 1 if n * r <= 400 else 0):
+        vector = geometry.random_vector(point, rng)
+        images.append(np.ravel(vector) if isinstance(vector, np.ndarray) else np.concatenate([*map(np.ravel, vector)]))
+    return int(np.linalg.matrix_rank(np.array(images))) if images else n * r

@@ -1,0 +1,165 @@
+"""pymanopt both ways: geometries as manifolds, manifolds as geometries, optimizers as methods.
+
+manifold = to_pymanopt(FlatQuotient(50, 5))          # for pymanopt's own problems
+geometry = from_pymanopt(PSDFixedRank(50, 5), n=50)  # for psdopt.solve
+method = PymanoptOptimizer(SteepestDescent())        # any pymanopt optimizer, in psdopt.solve
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from psdopt.capability import Ability, Requires
+from psdopt.errors import InvalidInputError
+from psdopt.geometry import Geometry
+from psdopt.interop._geometry import PymanoptGeometry
+from psdopt.interop._manifold import PsdoptManifold
+from psdopt.linalg.arrays import Array, norm
+from psdopt.method import Method, Outcome, State
+from psdopt.problem import Evaluation, Problem
+
+__all__ = [
+    "PsdoptManifold",
+    "PymanoptGeometry",
+    "PymanoptOptimizer",
+    "from_pymanopt",
+    "pymanopt_problem",
+    "riemannian_hessian",
+    "to_pymanopt",
+]
+
+#: Relative step of the Hessian by differences of gradients.
+DIFFERENCE = 2.0**-17
+
+
+def to_pymanopt(geometry: Geometry, seed: int = 0) -> PsdoptManifold:
+    """`geometry` as a pymanopt manifold. Raises InvalidInputError if it is not Riemannian."""
+    return PsdoptManifold(geometry, seed)
+
+
+def from_pymanopt(
+    manifold: Any,
+    n: int,
+    points: str = "factors",
+    *,
+    from_factor: Callable[[Array], Any] | None = None,
+    trace: float | None = None,
+) -> PymanoptGeometry:
+    """A pymanopt `manifold` as a geometry; see :class:`PymanoptGeometry`. Check it with ``run_checks``."""
+    return PymanoptGeometry(manifold, n, points, from_factor=from_factor, trace=trace)
+
+
+def riemannian_hessian(geometry: Geometry, point: Any, evaluation: Evaluation, vector: Any) -> Any:
+    """Riemannian Hessian of point ↦ F(M) along `vector`.
+
+    - straight lines over factors: the horizontal part of the Euclidean Hessian 2 (S D + ∇²F[..] Y);
+    - a geometry's own ``hessian(point, S, factor_hessian, vector)``, or on factors its
+      ``euclidean_to_riemannian_hessian(point, gradient, hessian, vector)``;
+    - otherwise differences of Riemannian gradients, carried back by the geometry's transport (Boumal 2015).
+    """
+    exact = Ability.HESSIAN in evaluation.problem.abilities and Ability.FACTOR in geometry.abilities
+    if exact and Ability.STRAIGHT in geometry.abilities:
+        return geometry.horizontal(point, evaluation.hessian_vector(vector))
+    own = getattr(geometry, "hessian", None)
+    if exact and own is not None:
+        return own(point, evaluation.gradient, evaluation.hessian_vector, vector)
+    convert = getattr(geometry, "euclidean_to_riemannian_hessian", None)
+    if exact and convert is not None:
+        return convert(point, evaluation.factor_gradient(), evaluation.hessian_vector(vector), vector)
+    size = geometry.norm(point, vector)
+    if size == 0.0:
+        return 0.0 * vector
+    h = DIFFERENCE * norm(geometry.factor(point)) / size
+    moved = geometry.retract(point, h * vector)
+    there = evaluation.problem.at(geometry.factor(moved))
+    carried = geometry.transport(moved, point, geometry.gradient(moved, there.gradient))
+    return (carried - geometry.gradient(point, evaluation.gradient)) * (1.0 / h)
+
+
+def pymanopt_problem(problem: Problem, geometry: Geometry, manifold: Any = None) -> Any:
+    """min F(M) over `geometry` as a ``pymanopt.Problem``, with Riemannian gradient and Hessian.
+
+    Evaluations at the last two points are kept, so that value, gradient and Hessian share their images.
+    The cost raises :class:`NonFiniteValue` (a FloatingPointError) where F is NaN.
+    """
+    import pymanopt
+
+    manifold = manifold if manifold is not None else to_pymanopt(geometry)
+    known: list[tuple[Any, Evaluation]] = []
+
+    def at(point: Any) -> Evaluation:
+        for other, evaluation in known:
+            if other is point:
+                return evaluation
+        known[:] = [*known[-1:], (point, problem.at(geometry.factor(point)))]
+        return known[-1][1]
+
+    @pymanopt.function.numpy(manifold)  # type: ignore[untyped-decorator]
+    def cost(point: Any) -> float:
+        evaluation = at(point)
+        if np.isnan(evaluation.value):
+            raise NonFiniteValue(point, evaluation)
+        return evaluation.value
+
+    @pymanopt.function.numpy(manifold)  # type: ignore[untyped-decorator]
+    def gradient(point: Any) -> Any:
+        return geometry.gradient(point, at(point).gradient)
+
+    @pymanopt.function.numpy(manifold)  # type: ignore[untyped-decorator]
+    def hessian(point: Any, vector: Any) -> Any:
+        return riemannian_hessian(geometry, point, at(point), vector)
+
+    return pymanopt.Problem(manifold, cost, riemannian_gradient=gradient, riemannian_hessian=hessian)
+
+
+class NonFiniteValue(FloatingPointError):
+    """F was NaN at `point`: pymanopt's optimizers would go on with it."""
+
+    def __init__(self, point: Any, evaluation: Evaluation) -> None:
+        super().__init__("the problem returned NaN")
+        self.point, self.evaluation = point, evaluation
+
+
+@dataclass(frozen=True)
+class PymanoptOptimizer(Method):
+    """Any pymanopt optimizer: each step lets a fresh copy of it run for `inner` of its iterations.
+
+    Its momentum, if it has one, is lost between steps, so a larger `inner` costs less; budgets are looked
+    at between steps. For pymanopt's trust regions use :class:`psdopt.methods.TrustRegions`, which keeps its radius.
+    """
+
+    optimizer: Any = field(default=None)
+    inner: int = 20
+
+    requires: ClassVar[Requires] = {"problem": (Ability.GRADIENT,), "geometry": (Ability.RIEMANNIAN,)}
+    evaluations_per_step: ClassVar[int] = 2000
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.optimizer, "run"):
+            raise InvalidInputError(f"optimizer must be a pymanopt optimizer; found {self.optimizer!r}")
+        if not isinstance(self.inner, (int, np.integer)) or self.inner < 1:
+            raise InvalidInputError(f"inner must be an integer of at least 1; found {self.inner!r}")
+
+    def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> State:
+        evaluation = evaluation or problem.at(geometry.factor(start))
+        return State(problem, geometry, start, evaluation, norm(evaluation.factor_gradient()))
+
+    def step(self, state: State) -> State:
+        optimizer = copy.deepcopy(self.optimizer)
+        optimizer._verbosity = 0
+        optimizer._max_iterations = self.inner
+        optimizer._min_gradient_norm = 0.0
+        geometry, problem = state.geometry, state.problem
+        try:
+            point = optimizer.run(pymanopt_problem(problem, geometry), initial_point=copy.deepcopy(state.point)).point
+        except NonFiniteValue as stop:
+            return State(problem, geometry, stop.point, stop.evaluation)
+        evaluation = problem.at(geometry.factor(point))
+        moved = norm(geometry.factor(point) - state.evaluation.factor)
+        outcome = Outcome.STALLED if moved == 0.0 else Outcome.RUNNING
+        return State(problem, geometry, point, evaluation, norm(evaluation.factor_gradient()), moved, outcome)

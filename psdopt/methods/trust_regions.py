@@ -1,0 +1,144 @@
+"""Riemannian trust regions: pymanopt's truncated conjugate gradient, one radius update per step."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from psdopt.capability import Ability, Requires
+from psdopt.errors import InvalidInputError
+from psdopt.geometry import Geometry
+from psdopt.linalg.arrays import norm
+from psdopt.linalg.tolerances import EPS
+from psdopt.method import Method, Outcome, State
+from psdopt.problem import Evaluation, Problem
+
+
+@dataclass
+class TrustRegionsState(State):
+    """Riemannian gradient, trust radius, and consecutive refusals."""
+
+    gradient: Any = None
+    radius: float = 0.0
+    refused: int = 0
+
+
+@dataclass(frozen=True)
+class TrustRegions(Method):
+    """Second-order steps: the quadratic model of F is minimised within a radius by pymanopt's truncated CG.
+
+    The radius is a quarter after a poor prediction, doubled after a good one that was cut short (Absil,
+    Baker, Gallivan 2007). The ratio of actual to predicted decrease is regularised by the rounding of F
+    itself, not by pymanopt's max(1, |F|), so that the run does not depend on the scale of F.
+
+    Parameters
+    ----------
+    kappa, theta : the inner solve stops at a residual of |g| min(|g|^theta, kappa), relative to |g| at start.
+    accept : ratio above which a step is taken, in [0, 1/4). inner : most Hessian products per step, default the
+        dimension; at least 1.
+
+    Cost per step: one evaluation, one gradient, up to `inner` Hessian-vector products (two applications of
+    the maps each). Without the problem's Hessian, or off straight lines, differences of gradients are used.
+    """
+
+    kappa: float = 0.1
+    theta: float = 1.0
+    accept: float = 0.1
+    inner: int | None = None
+
+    requires: ClassVar[Requires] = {"problem": (Ability.GRADIENT,), "geometry": (Ability.RIEMANNIAN,)}
+    descends: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.kappa < 1.0:
+            raise InvalidInputError(f"kappa must lie between 0 and 1; found {self.kappa!r}")
+        if not self.theta > 0.0:
+            raise InvalidInputError(f"theta must be positive; found {self.theta!r}")
+        if not 0.0 <= self.accept < 0.25:
+            raise InvalidInputError(f"accept must lie in [0, 1/4); found {self.accept!r}")
+        if self.inner is not None and self.inner < 1:
+            raise InvalidInputError(f"inner must be at least 1; found {self.inner!r}")
+
+    def init(
+        self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
+    ) -> TrustRegionsState:
+        evaluation = evaluation or problem.at(geometry.factor(start))
+        gradient = geometry.gradient(start, evaluation.gradient)
+        size = norm(evaluation.factor)
+        return TrustRegionsState(
+            problem, geometry, start, evaluation, norm(evaluation.factor_gradient()),
+            gradient=gradient, radius=0.5 * size if size > 0.0 else 1.0,
+        )  # fmt: skip
+
+    def step(self, state: State) -> TrustRegionsState:
+        assert isinstance(state, TrustRegionsState)
+        geometry, here = state.geometry, state.evaluation
+        slope = geometry.norm(state.point, state.gradient)
+        if slope == 0.0 or not math.isfinite(slope):
+            return self._same(state, Outcome.STALLED, state.radius, 0)
+        move, image, cut_short = self._truncated_cg(state, slope)
+        length = geometry.norm(state.point, move)
+        point = geometry.retract(state.point, move)
+        there = state.problem.at(geometry.factor(point))
+        if math.isnan(there.value):
+            return self._at(state, point, there, length, state.radius)
+        inner = geometry.inner
+        predicted = -inner(state.point, state.gradient, move) - 0.5 * inner(state.point, move, image)
+        rounding = 1e3 * EPS * max(abs(here.value), abs(state.problem.value_at_zero() - here.value))
+        ratio = (here.value - there.value + rounding) / (predicted + rounding) if predicted + rounding > 0.0 else -1.0
+        radius = state.radius
+        if not ratio >= 0.25:
+            radius = 0.25 * min(radius, length)
+        elif ratio > 0.75 and cut_short:
+            radius = 2.0 * radius
+        if ratio > self.accept and there.value <= here.value:
+            return self._at(state, point, there, length, radius)
+        tiny = radius <= EPS * max(norm(here.factor), np.finfo(float).tiny)
+        calm = state.refused >= 3 and abs(predicted) <= rounding
+        return self._same(state, Outcome.STALLED if tiny or calm else Outcome.RUNNING, radius, state.refused + 1)
+
+    def _truncated_cg(self, state: TrustRegionsState, slope: float) -> tuple[Any, Any, bool]:
+        """Step, its image under the Hessian, and whether the radius (or negative curvature) ended the solve."""
+        from pymanopt.optimizers import TrustRegions as Pymanopt
+
+        from psdopt.interop.pymanopt import pymanopt_problem, to_pymanopt
+
+        manifold = to_pymanopt(state.geometry)
+        problem = pymanopt_problem(state.problem, state.geometry, manifold)
+        # in units of |g| the model does not depend on the scale of F: g/|g| has length one
+        scaled = _Scaled(problem, 1.0 / slope)
+        solver = Pymanopt(verbosity=0)
+        move, image, _, reason = solver._truncated_conjugate_gradient(
+            scaled, state.point, state.gradient * (1.0 / slope), manifold.zero_vector(state.point), state.radius,
+            self.theta, self.kappa, 1, self.inner or max(manifold.dim, 1),
+        )  # fmt: skip
+        return move, image * slope, reason in (solver.NEGATIVE_CURVATURE, solver.EXCEEDED_TR)
+
+    def _at(
+        self, state: TrustRegionsState, point: Any, there: Evaluation, length: float, radius: float
+    ) -> TrustRegionsState:
+        gradient = state.geometry.gradient(point, there.gradient)
+        return TrustRegionsState(
+            state.problem, state.geometry, point, there, norm(there.factor_gradient()), length,
+            extras={"radius": radius}, gradient=gradient, radius=radius,
+        )  # fmt: skip
+
+    def _same(self, state: TrustRegionsState, outcome: Outcome, radius: float, refused: int) -> TrustRegionsState:
+        return TrustRegionsState(
+            state.problem, state.geometry, state.point, state.evaluation, state.gradient_norm, 0.0, outcome,
+            extras={"radius": radius}, gradient=state.gradient, radius=radius, refused=refused,
+        )  # fmt: skip
+
+
+class _Scaled:
+    """A pymanopt problem whose Hessian is multiplied by a constant: all that the inner solve looks at."""
+
+    def __init__(self, problem: Any, factor: float) -> None:
+        self.manifold, self.preconditioner = problem.manifold, problem.preconditioner
+        self._hessian, self._factor = problem.riemannian_hessian, factor
+
+    def riemannian_hessian(self, point: Any, vector: Any) -> Any:
+        return self._hessian(point, vector) * self._factor
