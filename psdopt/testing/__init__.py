@@ -1,0 +1,35 @@
+"""The conformance kit: proves a problem, geometry, method or estimator right, or shows where it is wrong.
+
+    from psdopt.testing import run_checks
+    for record in run_checks(MyGeometry(6, 2)):
+        print(record)
+
+Each check is a theorem about the object, tried where it is not trivial, with a tolerance computed from
+eps, conditioning and scale. Under pytest use :func:`parametrize_with_checks`; on the command line
+``psdopt check PLUGIN_OR_MODULE``. Hypothesis strategies are in :mod:`psdopt.testing.strategies`, naive twins
+in :mod:`psdopt.testing.reference`, objects with one known sin each in :mod:`psdopt.testing.badzoo`.
+"""
+
+from psdopt.testing.parametrize import parametrize_with_checks
+from psdopt.testing.record import Measurement, Record, Trivial, Verdict
+from psdopt.testing.regimes import REGIMES, Case
+from psdopt.testing.registry import CHECKS, Check, check
+from psdopt.testing.runner import PROFILES, BoundCheck, replay, run_checks, yield_checks
+
+__all__ = [
+    "CHECKS",
+    "PROFILES",
+    "REGIMES",
+    "BoundCheck",
+    "Case",
+    "Check",
+    "Measurement",
+    "Record",
+    "Trivial",
+    "Verdict",
+    "check",
+    "parametrize_with_checks",
+    "replay",
+    "run_checks",
+    "yield_checks",
+]

@@ -8,7 +8,12 @@ import numpy as np
 
 from psdopt.linalg.arrays import Array
 
-_FACTORS = {2.0: "twice too large", 0.5: "half as large as it should be", 4.0: "four times too large", 0.25: "a quarter of it"}
+_FACTORS = {
+    2.0: "twice too large",
+    0.5: "half as large as it should be",
+    4.0: "four times too large",
+    0.25: "a quarter of what it should be",
+}
 #: How much of the error a pattern must explain to be named.
 EXPLAINED = 1e-3
 

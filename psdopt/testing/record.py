@@ -75,7 +75,8 @@ class Record:
         head += f", error {self.error:.3g}, tolerance {self.tolerance:.3g}"
         if self.verdict is Verdict.PASSED:
             return head
-        return f"{head}\n  claim: {self.statement}\n  looks like: {self.diagnosis}\n  to repeat:\n{_indented(self.example)}"
+        claim = f"  claim: {self.statement}\n  looks like: {self.diagnosis}"
+        return f"{head}\n{claim}\n  to repeat:\n{_indented(self.example)}"
 
 
 class Trivial(Exception):

@@ -1,0 +1,21 @@
+"""A zoo of broken objects, one sin each: every check must reject at least one of them.
+
+`ZOO` lists the classes. Each is made without arguments, says its sin in its docstring, and names in
+`rejected_by` exactly the checks that fail on it; a test holds the kit to that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from psdopt.testing.badzoo import applications, geometries, methods, problems
+
+#: Every broken class, by kind.
+ZOO: dict[str, tuple[type[Any], ...]] = {
+    "problem": problems.ALL,
+    "geometry": geometries.ALL,
+    "method": methods.ALL,
+    "application": applications.ALL,
+}
+
+__all__ = ["ZOO", "applications", "geometries", "methods", "problems"]

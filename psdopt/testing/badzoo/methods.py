@@ -1,0 +1,211 @@
+"""Broken methods: conjugate gradient or steepest descent on a factor, with one sin each."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from psdopt.geometries import FlatQuotient
+from psdopt.geometry import Geometry
+from psdopt.linalg.arrays import norm
+from psdopt.method import Method, Outcome, State
+from psdopt.methods import ConjugateGradient
+from psdopt.problem import Evaluation, LineModel, Problem
+from psdopt.problems import QuadraticSDP
+from psdopt.testing.gallery import with_spectrum
+
+N = 4
+
+
+def _instances() -> list[tuple[Problem, Geometry]]:
+    A, C = with_spectrum([0.6, 0.9, 1.3, 2.0], 1), with_spectrum([-2.0, -1.0, 0.3, 1.0], 2)
+    return [(QuadraticSDP(A, 0.5, C), FlatQuotient(N, N))]
+
+
+class _Watched:
+    """Tried on one instance only: the sin shows there."""
+
+    rejected_by: ClassVar[tuple[str, ...]] = ()
+    conformance_gallery: ClassVar[bool] = False
+
+    def conformance_instances(self) -> list[tuple[Problem, Geometry]]:
+        return _instances()
+
+
+@dataclass(frozen=True)
+class Overshoots(_Watched, ConjugateGradient):
+    """Steps are three times too long, and the value goes up."""
+
+    rejected_by = ("method.descent", "method.solves_instances", "method.representative_independent")
+
+    def _search(self, line: LineModel) -> float:
+        return 3.0 * super()._search(line)
+
+
+@dataclass(frozen=True)
+class StalePoint(_Watched, ConjugateGradient):
+    """The evaluation moves on, the point stays behind."""
+
+    rejected_by = ("method.state_is_true", "method.optimal_is_true")
+
+    def step(self, state: Any) -> Any:
+        return dataclasses.replace(super().step(state), point=state.point)
+
+
+@dataclass(frozen=True)
+class FalseGradientNorm(_Watched, ConjugateGradient):
+    """Reports a hundredth of the gradient norm."""
+
+    rejected_by = ("method.state_is_true",)
+
+    def step(self, state: Any) -> Any:
+        new = super().step(state)
+        return dataclasses.replace(new, gradient_norm=0.01 * new.gradient_norm)
+
+
+_MEMORY: dict[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class HiddenMemory(_Watched, ConjugateGradient):
+    """The direction lives outside the state: a run that is cut and resumed goes another way."""
+
+    rejected_by = ("method.step_is_pure", "method.resume_repeats")
+
+    def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> Any:
+        _MEMORY.clear()
+        return super().init(problem, geometry, start, evaluation)
+
+    def step(self, state: Any) -> Any:
+        remembered = _MEMORY.get("direction")
+        if remembered is not None and remembered.shape == state.gradient.shape:
+            state = dataclasses.replace(state, direction=remembered - state.preconditioned)
+        new = super().step(state)
+        _MEMORY["direction"] = new.direction
+        return new
+
+
+@dataclass(frozen=True)
+class MovesTheOldState(_Watched, ConjugateGradient):
+    """step writes the new evaluation into the state that it was given."""
+
+    rejected_by = ("method.step_is_pure",)
+
+    def step(self, state: Any) -> Any:
+        new = super().step(state)
+        if state.outcome is Outcome.RUNNING:
+            state.evaluation, state.point = new.evaluation, new.point
+            state.gradient, state.direction = new.gradient, new.direction
+            state.preconditioned, state.decrement = new.preconditioned, new.decrement
+            state.gradient_norm = new.gradient_norm
+        return new
+
+
+@dataclass(frozen=True)
+class NanThenConverged(_Watched, ConjugateGradient):
+    """A NaN is swallowed, and the run declared finished."""
+
+    rejected_by = ("method.nan_is_non_finite",)
+
+    def step(self, state: Any) -> Any:
+        new = super().step(state)
+        if math.isnan(new.evaluation.value):
+            return dataclasses.replace(state, gradient_norm=0.0, outcome=Outcome.FINISHED)
+        return new
+
+
+@dataclass(frozen=True)
+class OwnsALoop(_Watched, ConjugateGradient):
+    """One step looks at a hundred and more points: no budget can hold it."""
+
+    rejected_by = ("method.budgets",)
+
+    def step(self, state: Any) -> Any:
+        for _ in range(120):
+            state.evaluation.refresh()
+        return super().step(state)
+
+
+@dataclass(frozen=True)
+class OneColumn(_Watched, ConjugateGradient):
+    """Moves the column of Y with the largest gradient: another representative, another run."""
+
+    rejected_by = ("method.representative_independent",)
+
+    preconditioner: str = "none"
+
+    def step(self, state: Any) -> Any:
+        G = state.gradient
+        only = np.zeros_like(G)
+        k = int(np.argmax(np.linalg.norm(G, axis=0)))
+        only[:, k] = -G[:, k]
+        return super().step(dataclasses.replace(state, direction=only))
+
+
+@dataclass(frozen=True)
+class ClaimsScaling(_Watched, ConjugateGradient):
+    """A fixed step length, with the claim that the scale of F does not matter."""
+
+    rejected_by = ("method.scaling_independent",)
+    scale_invariant: ClassVar[bool] = True
+    preconditioner: str = "none"
+
+    def conformance_instances(self) -> list[tuple[Problem, Geometry]]:
+        return [(QuadraticSDP(None, 1.0, with_spectrum(np.linspace(-2.0, 1.0, 6), 2)), FlatQuotient(6, 6))]
+
+    def _search(self, line: LineModel) -> float:
+        best = super()._search(line)
+        return min(best, 0.25) if math.isfinite(best) else best
+
+
+@dataclass(frozen=True)
+class GivesUp(_Watched, ConjugateGradient):
+    """Says after the first step that nothing is left to do."""
+
+    rejected_by = ("method.solves_instances",)
+
+    def step(self, state: Any) -> Any:
+        return dataclasses.replace(super().step(state), outcome=Outcome.FINISHED)
+
+
+@dataclass(frozen=True)
+class OtherObjective(_Watched, ConjugateGradient):
+    """Minimises a regularised objective and reports its certificate as if it were the problem's."""
+
+    rejected_by = ("method.state_is_true", "method.optimal_is_true", "method.optimal_is_true_on_hostile",
+                   "method.conic_agreement", "method.nan_is_non_finite", "method.resume_repeats")  # fmt: skip
+
+    def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> Any:
+        other: Any = getattr(problem, "inner", problem)
+        C = np.asarray(other.C.to_dense()) if other.C is not None else None
+        easier = QuadraticSDP(other.A, 2.0 * other.B.scale, C)
+        state = super().init(easier, geometry, start)
+        return dataclasses.replace(state, problem=problem)
+
+
+class Thawed(_Watched, Method):
+    """No frozen dataclass: its parameters change during a run."""
+
+    rejected_by = ("method.hyperparameters_frozen",)
+    requires = ConjugateGradient.requires
+    descends = True
+
+    def __init__(self) -> None:
+        self.inside = ConjugateGradient()
+
+    def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> State:
+        return self.inside.init(problem, geometry, start, evaluation)
+
+    def step(self, state: Any) -> State:
+        self.last_size = norm(state.gradient)
+        return self.inside.step(state)
+
+
+ALL: tuple[type[Any], ...] = (
+    Overshoots, StalePoint, FalseGradientNorm, HiddenMemory, MovesTheOldState, NanThenConverged, OwnsALoop, OneColumn,
+    ClaimsScaling, GivesUp, OtherObjective, Thawed,
+)  # fmt: skip

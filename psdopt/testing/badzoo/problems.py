@@ -1,0 +1,349 @@
+"""Broken problems: tr((AM)²) + ½ tr(M²) + 2 tr(CM) on order 4, with one sin each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator
+
+from psdopt.capability import Ability
+from psdopt.errors import InvalidTypeError
+from psdopt.images import Images
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.operators import LinearMap
+from psdopt.matrix import LowRankPSD
+from psdopt.problem import Problem
+from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
+from psdopt.terms.base import Forces, Term
+from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm
+from psdopt.terms.models import PolynomialCurve, QuadraticSurface
+from psdopt.terms.quadratic import LinearTerm, ProductTerm
+from psdopt.testing.gallery import with_spectrum
+
+N = 4
+A = with_spectrum([0.6, 0.9, 1.3, 2.0], 1)
+C = with_spectrum([-2.0, -1.0, 0.3, 1.0], 2)
+B = 0.5
+#: A skew matrix, where symmetry is due.
+K = np.zeros((N, N))
+K[0, 1], K[1, 0] = 0.3, -0.3
+
+
+def _formula(M: Any) -> Any:
+    import autograd.numpy as anp
+
+    return anp.trace(A @ M @ A @ M) + B * anp.trace(M @ M) + 2.0 * anp.sum(C * M)
+
+
+class _Healthy(TermSum):
+    """The base: right in every respect. Subclasses replace one term or one answer."""
+
+    rejected_by: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        form = MatrixForm(LinearMap(A, "A"))
+        super().__init__([self.product(form), ProductTerm(IdentityForm(N, B), IdentityForm(N)), self.linear()])
+        self.lower_curvature = 2.0 * B
+
+    def product(self, form: MatrixForm) -> Term:
+        return ProductTerm(form, form)
+
+    def linear(self) -> Term:
+        return LinearTerm(MatrixForm(LinearMap(C, "C")), 2.0)
+
+    def reference(self) -> Problem:
+        return AutogradProblem(_formula, N, convex=True)
+
+
+class GradientTwice(_Healthy):
+    """The gradient is twice too large."""
+
+    rejected_by = ("problem.gradient_slope", "problem.autograd_twin", "problem.convexity", "problem.strong_convexity",
+                   "problem.line_model", "problem.polynomial_degree", "problem.step_by_images",
+                   "problem.hessian_slope")  # fmt: skip
+
+    def __init__(self) -> None:
+        super().__init__()
+        for term in self.terms:
+            _double(term)
+
+
+def _double(term: Any) -> None:
+    right = term.gradient
+    term.gradient = lambda U, features, V: [(m, 2.0 * G) for m, G in right(U, features, V)]
+
+
+class HessianSign(_Healthy):
+    """The Hessian of the quadratic term has the wrong sign."""
+
+    rejected_by = ("problem.hessian_slope", "problem.autograd_twin")
+
+    def product(self, form: MatrixForm) -> Term:
+        class Negated(ProductTerm):
+            def hessian(self, U: Images, features: Any, D: Images, V: Images) -> Forces:
+                return [(m, -G) for m, G in super().hessian(U, features, D, V)]
+
+        return Negated(form, form)
+
+
+class SkewHessian(_Healthy):
+    """The Hessian is not symmetric."""
+
+    rejected_by = ("problem.hessian_slope", "problem.hessian_symmetric", "problem.autograd_twin")
+
+    def product(self, form: MatrixForm) -> Term:
+        class Skew(ProductTerm):
+            def hessian(self, U: Images, features: Any, D: Images, V: Images) -> Forces:
+                return [*super().hessian(U, features, D, V), (None, K @ D.factor)]
+
+        return Skew(form, form)
+
+
+class WrongQuartic(_Healthy):
+    """The coefficient of mu³ along a line lacks its factor two."""
+
+    rejected_by = ("problem.line_model", "problem.polynomial_degree", "problem.step_by_images")
+
+    def product(self, form: MatrixForm) -> Term:
+        class Wrong(ProductTerm):
+            def along(self, U: Images, features: Any, D: Images) -> PolynomialCurve:
+                curve = super().along(U, features, D)
+                assert curve.coefficients is not None
+                curve.coefficients[3] *= 0.5
+                return curve
+
+        return Wrong(form, form)
+
+
+class WrongPlane(_Healthy):
+    """The mixed second derivative of the plane model is half of what it should be."""
+
+    rejected_by = ("problem.plane_model", "problem.polynomial_degree", "problem.step_by_images")
+
+    def product(self, form: MatrixForm) -> Term:
+        class Wrong(ProductTerm):
+            def along_atom(self, U: Images, features: Any, v: Images) -> QuadraticSurface:
+                surface = super().along_atom(U, features, v)
+                assert surface.quadratic is not None
+                c, g, H = surface.quadratic
+                return QuadraticSurface(c, g, H * np.array([[1.0, 0.5], [0.5, 1.0]]), surface.features_at)
+
+        return Wrong(form, form)
+
+
+class WrongAdjoint(_Healthy):
+    """The transpose of a matrix-free data operator lacks a factor."""
+
+    rejected_by = ("problem.adjoints", "problem.gradient_slope", "problem.autograd_twin", "problem.convexity",
+                   "problem.strong_convexity", "problem.line_model", "problem.polynomial_degree",
+                   "problem.step_by_images", "problem.storage_independence")  # fmt: skip
+
+    def linear(self) -> Term:
+        root = np.linalg.cholesky(C + 3.0 * np.eye(N)).T
+
+        class Operator(LinearOperator):
+            def _matmat(self, V: Array) -> Array:
+                return root @ V
+
+            def _rmatmat(self, W: Array) -> Array:
+                return 1.5 * (root.T @ W)
+
+        operator: Any = Operator(dtype=float, shape=(N, N))  # type: ignore[call-overload]
+        return LinearTerm(GramForm(LinearMap(operator, "root")), 2.0)
+
+    def reference(self) -> Problem:
+        return AutogradProblem(lambda M: _formula(M) + 6.0 * sum(M[i, i] for i in range(N)), N, convex=True)
+
+
+class LyingCounter(_Healthy):
+    """counts() reports half of the applications."""
+
+    rejected_by = ("problem.application_counts",)
+
+    def counts(self) -> Mapping[str, int]:
+        return {key: number // 2 for key, number in super().counts().items()}
+
+
+class FalselyConvex(_Healthy):
+    """A concave quadratic term that says it is convex."""
+
+    rejected_by = ("problem.convexity", "problem.strong_convexity")
+
+    def product(self, form: MatrixForm) -> Term:
+        term = ProductTerm(form, form, -0.5)
+        term.convex = True
+        return term
+
+    def reference(self) -> Problem:
+        import autograd.numpy as anp
+
+        return AutogradProblem(lambda M: _formula(M) - 1.5 * anp.trace(A @ M @ A @ M), N)
+
+
+class TooMuchCurvature(_Healthy):
+    """The modulus of strong convexity is overstated."""
+
+    rejected_by = ("problem.strong_convexity",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lower_curvature = 200.0 * B
+
+
+class OtherFormula(_Healthy):
+    """Consistent in itself, but another function than its formula says."""
+
+    rejected_by = ("problem.autograd_twin",)
+
+    def reference(self) -> Problem:
+        return AutogradProblem(lambda M: 2.0 * _formula(M), N, convex=True)
+
+
+class SparseDiffers(_Healthy):
+    """Sparse data go through a path of their own, which has a sign wrong."""
+
+    rejected_by = ("problem.storage_independence",)
+
+    def linear(self) -> Term:
+        class Map(LinearMap):
+            def apply(self, V: Array) -> Array:
+                return -super().apply(V) if self.is_sparse else super().apply(V)
+
+        return LinearTerm(MatrixForm(Map(C, "C")), 2.0)
+
+
+class SeesTheFactor(_Healthy):
+    """Adds a term that sees the first column of Y instead of M."""
+
+    rejected_by = ("problem.representative_invariance", "problem.gradient_slope", "problem.autograd_twin",
+                   "problem.line_model", "problem.polynomial_degree", "problem.step_by_images", "problem.convexity",
+                   "problem.strong_convexity")  # fmt: skip
+
+    def linear(self) -> Term:
+        class FirstColumn(LinearTerm):
+            def features(self, U: Images) -> float:
+                return super().features(U) + 0.1 * float(np.sum(U.factor[:, 0] ** 2))
+
+        return FirstColumn(MatrixForm(LinearMap(C, "C")), 2.0)
+
+
+class AcceptsAnything(_Healthy):
+    """Takes a factor with NaN or of a wrong shape without a word."""
+
+    rejected_by = ("problem.refuses_bad_factors",)
+
+    def check_factor(self, Y: Any) -> Array:
+        return np.nan_to_num(np.resize(np.asarray(Y, dtype=float), (self.n, np.atleast_2d(Y).shape[1])))
+
+
+class ClaimsHessian(_Healthy):
+    """Declares a Hessian that is not there."""
+
+    rejected_by = ("problem.abilities_kept", "problem.hessian_slope", "problem.hessian_symmetric",
+                   "problem.autograd_twin")  # fmt: skip
+
+    def at(self, Y: Array) -> Any:
+        evaluation: Any = super().at(Y)
+
+        def refuse(D: Array) -> Array:
+            raise InvalidTypeError("no Hessian here")
+
+        evaluation.hessian_vector = refuse
+        return evaluation
+
+
+class SkewGradient(_Healthy):
+    """S is not symmetric."""
+
+    rejected_by = ("problem.gradient_operator", "problem.gradient_slope", "problem.autograd_twin",
+                   "problem.hessian_symmetric", "problem.line_model", "problem.polynomial_degree",
+                   "problem.step_by_images")  # fmt: skip
+
+    def linear(self) -> Term:
+        class Skew(LinearTerm):
+            def gradient(self, U: Images, features: float, V: Images) -> Forces:
+                return [*super().gradient(U, features, V), (None, K @ V.factor)]
+
+        return Skew(MatrixForm(LinearMap(C, "C")), 2.0)
+
+
+class StaleMix(_Healthy):
+    """mix() changes the factor and forgets the value."""
+
+    rejected_by = ("problem.step_by_images",)
+
+    def at(self, Y: Array) -> Any:
+        evaluation: Any = super().at(Y)
+        mix = evaluation.mix
+
+        def stale(T: Array) -> Any:
+            mixed = mix(T)
+            mixed._value = evaluation.value
+            return mixed
+
+        evaluation.mix = stale
+        return evaluation
+
+
+class TimidLine(_Healthy):
+    """The line minimiser stops short by a tenth."""
+
+    rejected_by = ("problem.line_minimum",)
+
+    def at(self, Y: Array) -> Any:
+        return _with_minimum(super().at(Y), "along", lambda answer: 0.9 * answer)
+
+
+class TimidPlane(_Healthy):
+    """The plane minimiser leaves beta at half its best value."""
+
+    rejected_by = ("problem.plane_minimum",)
+
+    def at(self, Y: Array) -> Any:
+        return _with_minimum(super().at(Y), "along_atom", lambda answer: (answer[0], max(0.5 * answer[1], 0.1)))
+
+
+def _with_minimum(evaluation: Any, name: str, change: Callable[[Any], Any]) -> Any:
+    restrict = getattr(evaluation, name)
+
+    def restricted(direction: Array) -> Any:
+        model = restrict(direction)
+        minimize = model.minimize
+        model.minimize = lambda *bounds: minimize(*bounds) if bounds and name == "along" else change(minimize(*bounds))
+        return model
+
+    setattr(evaluation, name, restricted)
+    return evaluation
+
+
+class IndefinitePreconditioner(_Healthy):
+    """P⁻¹ has negative eigenvalues."""
+
+    rejected_by = ("problem.preconditioner_definite",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.abilities |= {Ability.PRECONDITIONER}
+        signs = np.array([1.0, -10.0, 1.0, 1.0])[:, None]
+        self._preconditioner = lambda evaluation: lambda R: signs * R
+
+
+class WrongClosedForm(QuadraticSDP):
+    """The closed form keeps the eigenvalues' signs wrong: it projects C instead of −C."""
+
+    rejected_by: ClassVar[tuple[str, ...]] = ("problem.closed_form",)
+
+    def __init__(self) -> None:
+        super().__init__(None, B, C)
+
+    def solve_in_closed_form(self, rank: int | None = None) -> LowRankPSD:
+        return LowRankPSD.from_dense(C / B, rank)
+
+
+ALL: tuple[type[Any], ...] = (
+    GradientTwice, HessianSign, SkewHessian, WrongQuartic, WrongPlane, WrongAdjoint, LyingCounter, FalselyConvex,
+    TooMuchCurvature, OtherFormula, SparseDiffers, SeesTheFactor, AcceptsAnything, ClaimsHessian, SkewGradient,
+    StaleMix, TimidLine, TimidPlane, IndefinitePreconditioner, WrongClosedForm,
+)  # fmt: skip

@@ -1,0 +1,29 @@
+"""The theorems, by kind of object. Importing this package registers them all."""
+
+from psdopt.testing.checks import (
+    application,
+    geometry_metric,
+    geometry_motion,
+    geometry_oracles,
+    geometry_points,
+    method_answers,
+    method_protocol,
+    problem_claims,
+    problem_derivatives,
+    problem_models,
+    problem_moves,
+)
+
+__all__ = [
+    "application",
+    "geometry_metric",
+    "geometry_motion",
+    "geometry_oracles",
+    "geometry_points",
+    "method_answers",
+    "method_protocol",
+    "problem_claims",
+    "problem_derivatives",
+    "problem_models",
+    "problem_moves",
+]

@@ -1,0 +1,143 @@
+"""Application checks: scikit-learn's conventions, metric axioms, determinism, permutations, persistence."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.tolerances import EPS
+from psdopt.testing.checks.common import PASSED, failed, worst
+from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.regimes import Case
+from psdopt.testing.registry import check
+from psdopt.testing.subjects import ApplicationSubject
+
+PLAIN = ("full-rank",)
+
+
+def _fitted(subject: ApplicationSubject, order: Any = None) -> Any:
+    estimator = copy.deepcopy(subject.estimator)
+    if "random_state" in estimator.get_params():
+        estimator.set_params(random_state=0)
+    X, y = subject.X, subject.y
+    if order is not None:
+        X, y = X[order], None if y is None else y[order]
+    return estimator.fit(X) if y is None else estimator.fit(X, y)
+
+
+def model_of(estimator: Any, X: Any) -> dict[str, Array]:
+    """What a fitted estimator has learned, free of signs and rotations: metric, predictions, distances."""
+    model: dict[str, Array] = {}
+    if hasattr(estimator, "get_mahalanobis_matrix"):
+        model["Mahalanobis matrix"] = np.asarray(estimator.get_mahalanobis_matrix())
+    for name in ("predict", "transform"):
+        method = getattr(estimator, name, None)
+        if method is not None:
+            answer = np.asarray(method(X))
+            model[name] = _distances(answer) if name == "transform" else answer
+    for name in ("correlation_", "kernel_"):
+        if hasattr(estimator, name):
+            value = getattr(estimator, name)
+            model[name] = np.asarray(value.to_dense() if hasattr(value, "to_dense") else value)
+    if "transform" not in model and hasattr(estimator, "embedding_"):
+        model["distances of embedding_"] = _distances(np.asarray(estimator.embedding_))
+    return model
+
+
+def _distances(Z: Array) -> Array:
+    Z = Z.reshape(len(Z), -1)
+    return np.asarray(np.sqrt(np.maximum(((Z[:, None, :] - Z[None, :, :]) ** 2).sum(axis=2), 0.0)))
+
+
+def _compare(words: str, left: dict[str, Array], right: dict[str, Array], allowed: float) -> Measurement:
+    if not left:
+        raise Trivial("the fitted estimator offers nothing to compare (predict, transform, embedding_, ...)")
+    results = []
+    for name, expected in left.items():
+        found = right[name]
+        if expected.dtype.kind not in "fiub":
+            wrong = float(np.mean(found != expected))
+        else:
+            wrong = float(np.linalg.norm(found - expected)) / max(float(np.linalg.norm(expected)), 1e-300)
+        results.append(Measurement(wrong, allowed, f"{words}: {name} differs by {wrong:.3g} (relative)"))
+    return worst(results)
+
+
+@check("application", regimes=PLAIN, repeats=False)
+def sklearn_conventions(subject: ApplicationSubject, case: Case) -> Measurement:
+    """scikit-learn's check_estimator passes, except for what the estimator declares as expected failures."""
+    from sklearn.base import clone
+    from sklearn.utils.estimator_checks import check_estimator
+
+    expected = dict(getattr(subject.estimator, "expected_failed_checks", {}) or {})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(clone(subject.estimator), on_fail=None, on_skip=None, expected_failed_checks=expected)
+    broken = [r for r in results if r["status"] == "failed"]
+    if not broken:
+        return PASSED
+    first = broken[0]
+    names = ", ".join(r["check_name"] for r in broken[:4])
+    words = f"{len(broken)} of {len(results)} fail: {names}; first: {first['exception']}"
+    return Measurement(len(broken), 0.0, words[:400])
+
+
+@check("application", regimes=PLAIN, when=lambda s: hasattr(s.estimator, "get_mahalanobis_matrix"),
+       reason="learns no metric")  # fmt: skip
+def pseudo_metric(subject: ApplicationSubject, case: Case) -> Measurement:
+    """The learned matrix is LᵀL ⪰ 0 with L = components_, and its distance is symmetric, zero at zero, triangular."""
+    fitted = _fitted(subject)
+    M, L = np.asarray(fitted.get_mahalanobis_matrix()), np.asarray(fitted.components_)
+    size = max(float(np.linalg.norm(M)), 1e-300)
+    X = np.asarray(subject.X)
+    D = _distances(np.asarray(fitted.transform(X)))
+    d2 = np.einsum("ijk,kl,ijl->ij", X[:, None] - X[None, :], M, X[:, None] - X[None, :])
+    spread = max(float(np.max(np.abs(d2))), 1e-300)
+    triangle = float(np.max(D[:, None, :] - D[:, :, None] - D[None, :, :].transpose(1, 0, 2).swapaxes(0, 1)))
+    allowed = 1e4 * EPS * max(M.shape[0], 8)
+    return worst([
+        Measurement(float(np.linalg.norm(M - M.T)) / size, allowed, "the matrix is not symmetric"),
+        Measurement(-float(np.linalg.eigvalsh(0.5 * (M + M.T))[0]) / size, allowed, "the matrix is not PSD"),
+        Measurement(float(np.linalg.norm(L.T @ L - M)) / size, allowed, "components_ᵀ components_ is not the matrix"),
+        Measurement(float(np.max(np.abs(D**2 - d2))) / spread, 1e2 * allowed, "transform gives other distances"),
+        Measurement(triangle / np.sqrt(spread), 1e2 * allowed, "the triangle inequality fails"),
+    ])  # fmt: skip
+
+
+@check("application", regimes=PLAIN)
+def same_seed_same_answer(subject: ApplicationSubject, case: Case) -> Measurement:
+    """Fitted twice on the same data with the same seed, the model is bit for bit the same."""
+    return _compare("fitted twice", model_of(_fitted(subject), subject.X), model_of(_fitted(subject), subject.X), 0.0)
+
+
+@check("application", regimes=PLAIN, when=lambda s: bool(getattr(s.estimator, "permutation_invariant", True)),
+       reason="claims to depend on the order of the samples")  # fmt: skip
+def permuted_samples(subject: ApplicationSubject, case: Case) -> Measurement:
+    """Fitted on permuted samples, the model is the same to the solver's accuracy."""
+    order = case.rng.permutation(len(subject.X))
+    back = np.argsort(order)
+    plain, permuted = _fitted(subject), _fitted(subject, order)
+    left, right = model_of(plain, subject.X), model_of(permuted, subject.X)
+    for name in left:
+        if name == "distances of embedding_":
+            right[name] = right[name][np.ix_(back, back)]
+    tol = float(subject.estimator.get_params().get("tol", 1e-6) or 1e-6)
+    return _compare("fitted on permuted samples", left, right, 100.0 * np.sqrt(tol))
+
+
+@check("application", regimes=PLAIN)
+def save_and_load(subject: ApplicationSubject, case: Case) -> Measurement:
+    """A fitted estimator survives pickling: the same parameters, the same model."""
+    fitted = _fitted(subject)
+    try:
+        loaded = pickle.loads(pickle.dumps(fitted))
+    except Exception as error:
+        return failed(f"pickling raises {type(error).__name__}: {error}")
+    if repr(loaded.get_params()) != repr(fitted.get_params()):
+        return failed("parameters change when pickled")
+    return _compare("after pickling", model_of(fitted, subject.X), model_of(loaded, subject.X), 0.0)

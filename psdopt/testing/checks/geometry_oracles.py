@@ -1,0 +1,116 @@
+"""Geometry checks: linear minimisation and Euclidean projection."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psdopt.capability import Ability
+from psdopt.geometry import Geometry
+from psdopt.linalg.arrays import Array, orthonormal_columns
+from psdopt.testing.checks.common import compare, failed, rounding_of, worst
+from psdopt.testing.record import Measurement
+from psdopt.testing.regimes import FEW, REGULAR, Case
+from psdopt.testing.registry import check
+
+#: Rounding of a full eigendecomposition, in units of the entries' rounding.
+EIGENSOLVE = 64.0
+
+
+def _symmetric(geometry: Geometry, case: Case) -> Array:
+    """A symmetric matrix of both signs whose spectrum has the regime's shape and scale."""
+    n = geometry.n
+    Y = case.factor(n, n)
+    signs = np.where(case.rng.random(n) < 0.5, -1.0, 1.0)
+    frame = orthonormal_columns(case.rng, n, n)
+    s = np.linalg.svd(Y, compute_uv=False) ** 2
+    return np.asarray((frame * (s * signs)) @ frame.T)
+
+
+def _members(geometry: Geometry, case: Case) -> list[Array]:
+    """Dense members of the set: random ones, and rank-one ones."""
+    points = [geometry.random_point(case.rng) for _ in range(6)]
+    points += [geometry.from_factor(case.rng.standard_normal((geometry.n, 1))) for _ in range(6)]
+    good = [point for point in points if geometry.check_point(point) is None]
+    return [geometry.to_matrix(point).to_dense() for point in good]
+
+
+class _CountedMatrix:
+    """S that counts the columns it is applied to."""
+
+    def __init__(self, S: Array) -> None:
+        self.S, self.shape, self.dtype, self.columns = S, S.shape, S.dtype, 0
+
+    def __matmul__(self, V: Array) -> Array:
+        self.columns += 1 if V.ndim == 1 else V.shape[1]
+        return self.S @ V
+
+
+@check("geometry", needs={Ability.LINEAR_ORACLE}, regimes=REGULAR)
+def linear_oracle(geometry: Geometry, case: Case) -> Measurement:
+    """minimize_linear returns a member vvᵀ, its true value vᵀSv, and value − gap_bound bounds all members' values."""
+    S = _symmetric(geometry, case)
+    size = float(np.linalg.norm(S, 2))
+    results = []
+    for relative in (1e-2, 1e-10):
+        atom = geometry.minimize_linear(S, relative * size)
+        v = np.asarray(atom.vector).reshape(-1)
+        defect = geometry.check_point(geometry.from_factor(v[:, None]))
+        length = float(v @ v)
+        if defect is not None or (geometry.trace is not None and abs(length - geometry.trace) > 1e-8 * geometry.trace):
+            return failed(f"the atom is no member of the set: {defect or f'its trace is {length:.6g}'}")
+        if not atom.gap_bound >= 0.0:
+            return failed(f"gap_bound is {atom.gap_bound}")
+        results.append(compare("the atom's value", atom.value, v @ S @ v, size * length, geometry.n))
+        least = min([float(np.vdot(S, N)) for N in _members(geometry, case)] + _least(geometry, S))
+        shortfall = atom.value - atom.gap_bound - least
+        words = f"a member has value {least:.6g}, below value − gap_bound = {atom.value - atom.gap_bound:.6g}"
+        results.append(Measurement(shortfall, rounding_of(size * length, geometry.n), words))
+        promised = relative * size * max(length, 1.0)
+        results.append(
+            Measurement(atom.value - least - promised, rounding_of(size * length, geometry.n),
+                        f"the atom is {atom.value - least:.3g} above the least value, tol was {promised:.3g}")
+        )  # fmt: skip
+    return worst(results)
+
+
+def _least(geometry: Geometry, S: Array) -> list[float]:
+    """The exact minimum where the set is known by its trace alone: trace · λ_min(S)."""
+    if geometry.trace is None or Ability.FULL_CONE not in geometry.abilities:
+        return []
+    return [geometry.trace * float(np.linalg.eigvalsh(S)[0])]
+
+
+@check("geometry", needs={Ability.LINEAR_ORACLE}, regimes=FEW)
+def linear_oracle_counts(geometry: Geometry, case: Case) -> Measurement:
+    """Atom.products is the number of columns that S was applied to."""
+    S = _CountedMatrix(_symmetric(geometry, case))
+    atom = geometry.minimize_linear(S, 1e-6 * float(np.linalg.norm(S.S, 2)))
+    words = f"products = {atom.products}, but {S.columns} columns were used"
+    return Measurement(abs(atom.products - S.columns), 0.0, words)
+
+
+@check("geometry", needs={Ability.PROJECTION}, regimes=REGULAR)
+def projection(geometry: Geometry, case: Case) -> Measurement:
+    """⟨A − P, N − P⟩ ≤ 0 for P = project(A) and every member N, and P is a member."""
+    A = _symmetric(geometry, case)
+    M = geometry.project(A)
+    P = M.to_dense()
+    defect = geometry.check_point(geometry.from_factor(M.factor))
+    if defect is not None:
+        return failed(f"the projection is not a member: {defect}")
+    if geometry.trace is not None and abs(M.trace() - geometry.trace) > 1e-8 * geometry.trace:
+        return failed(f"the projection has trace {M.trace():.6g}, expected {geometry.trace:.6g}")
+    size = float(np.linalg.norm(A))
+    members = _members(geometry, case)
+    if geometry.trace is None:
+        members = [N * (size / np.linalg.norm(N)) for N in members] + [2.0 * P, 0.0 * P]
+    results = []
+    for N in members:
+        unit = (size + float(np.linalg.norm(P))) * (float(np.linalg.norm(N)) + float(np.linalg.norm(P)))
+        product = float(np.vdot(A - P, N - P))
+        words = f"a member lies in a direction of descent: ⟨A − P, N − P⟩ = {product:.3g} > 0"
+        results.append(Measurement(product, rounding_of(unit, geometry.n, EIGENSOLVE), words))
+    again = geometry.project(P).to_dense()
+    allowed = rounding_of(size + float(np.linalg.norm(P)), geometry.n, EIGENSOLVE)
+    results.append(Measurement(float(np.linalg.norm(again - P)), allowed, "projecting twice moves the point"))
+    return worst(results)

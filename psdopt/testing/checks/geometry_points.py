@@ -1,0 +1,131 @@
+"""Geometry checks: points and vectors are what they say, and what is not is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from psdopt.capability import Ability
+from psdopt.geometry import Geometry
+from psdopt.linalg.tolerances import EPS
+from psdopt.testing import quotient, vectors
+from psdopt.testing.checks.common import PASSED, compare, failed, worst
+from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.regimes import Case
+from psdopt.testing.registry import check
+
+RIEMANNIAN = {Ability.RIEMANNIAN}
+
+
+@check("geometry", regimes=("full-rank",))
+def points_valid(geometry: Geometry, case: Case) -> Measurement:
+    """random_point is valid, depends on the generator only, and NaN, missing rows or a wrong trace are refused."""
+    point = geometry.random_point(np.random.default_rng(case.seed))
+    defect = geometry.check_point(point)
+    if defect is not None:
+        return failed(f"random_point is refused by check_point: {defect}")
+    again = geometry.random_point(np.random.default_rng(case.seed))
+    if not np.array_equal(vectors.flat(point), vectors.flat(again)):
+        return failed("the same generator gives two different points: some other source of randomness is used")
+    bad: dict[str, Any] = {
+        "with a NaN": vectors.tree_map(lambda x: np.where(np.arange(x.size).reshape(x.shape) == 0, np.nan, x), point),
+        "with a row too few": vectors.tree_map(lambda x: x[1:], point),
+    }
+    if geometry.trace is not None:
+        bad["of a wrong trace"] = vectors.tree_map(lambda x: 1.5 * x, point)
+    for words, wrong in bad.items():
+        try:
+            accepted = geometry.check_point(wrong) is None
+        except Exception as error:
+            return failed(f"check_point raises {type(error).__name__} on a point {words} instead of returning a Defect")
+        if accepted:
+            return failed(f"check_point accepts a point {words}")
+    return PASSED
+
+
+@check("geometry")
+def matrix_of_point(geometry: Geometry, case: Case) -> Measurement:
+    """M = factor·factorᵀ, from_matrix(to_matrix(x)) has the same matrix, of order n, and of the fixed trace."""
+    point = quotient.point_in(geometry, case)
+    M = quotient.dense(geometry, point)
+    Y = geometry.factor(point)
+    unit = float(np.linalg.norm(M))
+    if M.shape != (geometry.n, geometry.n):
+        return failed(f"M has shape {M.shape}, expected order {geometry.n}")
+    again = geometry.from_matrix(geometry.to_matrix(point))
+    results = [
+        compare("factor·factorᵀ", Y @ Y.T, M, unit, geometry.n),
+        compare("matrix after from_matrix(to_matrix)", quotient.dense(geometry, again), M, 16.0 * unit, geometry.n),
+    ]
+    if geometry.trace is not None:
+        results.append(compare("trace", np.trace(M), geometry.trace, geometry.trace, geometry.n))
+    return worst(results)
+
+
+@check("geometry", needs=RIEMANNIAN)
+def vectors_valid(geometry: Geometry, case: Case) -> Measurement:
+    """random_vector is valid and of length one; check_vector refuses NaN and vectors with a part along the fibre."""
+    point, allowed = quotient.regular_point(geometry, case)
+    vector = quotient.unit_vector(geometry, point, case)
+    defect = geometry.check_vector(point, vector)
+    if defect is not None:
+        return failed(f"random_vector is refused by check_vector: {defect}")
+    with_nan = vectors.tree_map(lambda x: np.where(np.arange(x.size).reshape(x.shape) == 0, np.nan, x), vector)
+    if geometry.check_vector(point, with_nan) is None:
+        return failed("check_vector accepts a vector with a NaN")
+    if quotient.has_fibre_action(geometry) and quotient.fibre_rank(geometry, point) > 1:
+        along = quotient.vertical(geometry, point, case)
+        mixed = vectors.combine(geometry, point, 1.0, vector, 0.5 / max(vectors.size(along), 1e-300), along)
+        if geometry.check_vector(point, mixed) is None:
+            return failed("check_vector accepts a vector that is a third fibre direction")
+    length = geometry.norm(point, vector)
+    return Measurement(abs(length - 1.0), allowed, f"random_vector has length {length:.6g}")
+
+
+@check("geometry", needs=RIEMANNIAN)
+def metric(geometry: Geometry, case: Case) -> Measurement:
+    """inner is symmetric, bilinear and positive, and norm is the root of inner(v, v)."""
+    point, _ = quotient.regular_point(geometry, case)
+    u, v, w = (quotient.unit_vector(geometry, point, case) for _ in range(3))
+    inner = geometry.inner
+    lengths = [inner(point, x, x) for x in (u, v, w)]
+    if not min(lengths) > 0.0:
+        return failed(f"inner(v, v) = {min(lengths):.3g} for a vector that is not zero")
+    both = vectors.combine(geometry, point, 2.0, u, -3.0, v)
+    apart = 2.0 * inner(point, u, w) - 3.0 * inner(point, v, w)
+    unit = sum(lengths) * 16.0
+    return worst([
+        compare("inner(v, u)", inner(point, v, u), inner(point, u, v), unit, geometry.n),
+        compare("inner(2u − 3v, w)", inner(point, both, w), apart, unit, geometry.n),
+        compare("norm", geometry.norm(point, both), np.sqrt(max(inner(point, both, both), 0.0)), unit, geometry.n),
+    ])  # fmt: skip
+
+
+def _fibre(geometry: Geometry) -> bool:
+    return quotient.has_fibre_action(geometry)
+
+
+@check("geometry", needs=RIEMANNIAN, when=_fibre, reason="has no fibre action to look at (move_along_fibre)")
+def metric_invariant(geometry: Geometry, case: Case) -> Measurement:
+    """The metric, M and the gradient's length are the same at every representative YQ of a point."""
+    point, allowed = quotient.regular_point(geometry, case)
+    Q = case.orthogonal(quotient.fibre_rank(geometry, point))
+    u, v = geometry.random_vector(point, case.rng), geometry.random_vector(point, case.rng)
+    there = quotient.moved(geometry, point, Q)
+    if geometry.check_point(there) is not None:
+        return failed(f"the representative YQ is refused: {geometry.check_point(there)}")
+    moved_u, moved_v = quotient.moved(geometry, u, Q), quotient.moved(geometry, v, Q)
+    S = case.symmetric(geometry.n)
+    here, other = geometry.gradient(point, S), geometry.gradient(there, S)
+    unit = geometry.norm(point, here)
+    M = quotient.dense(geometry, point)
+    if unit == 0.0:
+        raise Trivial("the gradient vanishes")
+    return worst([
+        compare("M at YQ", quotient.dense(geometry, there), M, float(np.linalg.norm(M)), geometry.n),
+        Measurement(abs(geometry.inner(there, moved_u, moved_v) - geometry.inner(point, u, v)), allowed,
+                    "inner depends on the representative"),
+        Measurement(abs(geometry.norm(there, other) - unit), allowed * unit + EPS * unit,
+                    "the gradient's length depends on the representative"),
+    ])  # fmt: skip

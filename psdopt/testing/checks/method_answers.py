@@ -1,0 +1,156 @@
+"""Method checks: descent, honest statuses, and agreement with a conic solver."""
+
+from __future__ import annotations
+
+import math
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import Any
+
+from psdopt.linalg.tolerances import EPS
+from psdopt.problem import Problem
+from psdopt.problems import QuadraticSDP
+from psdopt.result import Result, Status
+from psdopt.solve import solve
+from psdopt.testing.checks.common import failed, rounding_of, value_unit, worst
+from psdopt.testing.checks.method_protocol import NEVER, PLAIN, _each, start_of, trajectory
+from psdopt.testing.gallery import Instance
+from psdopt.testing.poisoned import PoisonedProblem
+from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.reference import dense_certificate, solve_conic
+from psdopt.testing.regimes import Case
+from psdopt.testing.registry import check
+from psdopt.testing.subjects import MethodSubject
+
+#: Certificate asked for, and iterations allowed; a slow method declares `conformance_tol`, `conformance_budget`.
+TOL = 1e-5
+BUDGET = 1500
+
+
+def _tol(subject: MethodSubject) -> float:
+    return float(getattr(subject.method, "conformance_tol", TOL))
+
+
+def _run(subject: MethodSubject, instance: Instance, case: Case, problem: Problem, **options: Any) -> Result:
+    budget = int(getattr(subject.method, "conformance_budget", BUDGET))
+    arguments = {"tol": _tol(subject), "max_iterations": budget, **options}
+    return solve(problem, instance.geometry, subject.method, start=start_of(instance, case), **arguments)
+
+
+def _plain_run(subject: MethodSubject, instance: Instance, case: Case) -> Result:
+    """The run that several checks look at, done once."""
+    key = instance.name, case.seed
+    if key not in subject.runs:
+        subject.runs[key] = _run(subject, instance, case, instance.problem)
+    return subject.runs[key]  # type: ignore[no-any-return]
+
+
+@check("method", regimes=PLAIN, when=lambda s: s.method.descends, reason="claims no descent")
+def descent(subject: MethodSubject, case: Case) -> Measurement:
+    """The value never increases from step to step, beyond its own rounding."""
+    results = []
+    for instance in (*_each(subject), *subject.hostile):
+        states = trajectory(subject, instance, start_of(instance, case), 20)
+        for k, (old, new) in enumerate(pairwise(states)):
+            unit = value_unit(instance.problem, old.evaluation)
+            rise = new.evaluation.value - old.evaluation.value
+            words = f"step {k + 1} on {instance.name} raises the value by {rise:.3g}"
+            results.append(Measurement(rise, rounding_of(unit, instance.problem.n), words))
+    return worst(results)
+
+
+def _honest(subject: MethodSubject, case: Case, instances: tuple[Instance, ...]) -> Measurement:
+    results, claims = [], 0
+    for instance in instances:
+        result = _plain_run(subject, instance, case)
+        if result.status is not Status.OPTIMAL:
+            continue
+        claims += 1
+        certificate = dense_certificate(instance.problem, result.matrix, instance.geometry.trace)
+        allowed = 2.0 * _tol(subject) + rounding_of(certificate.condition, instance.problem.n)
+        words = f"optimal is claimed on {instance.name}, but {certificate.words}"
+        results.append(Measurement(certificate.relative, allowed, words))
+    if not claims:
+        raise Trivial("optimal is never claimed here")
+    return worst(results)
+
+
+@check("method", regimes=PLAIN)
+def optimal_is_true(subject: MethodSubject, case: Case) -> Measurement:
+    """When the status is optimal, the optimality conditions hold at Result.matrix, recomputed with dense arrays."""
+    return _honest(subject, case, _each(subject))
+
+
+@check("method", regimes=PLAIN)
+def optimal_is_true_on_hostile(subject: MethodSubject, case: Case) -> Measurement:
+    """The same on traps: loose eigenvalues, clustered spectra, scales 1e±8, starts at stationary points."""
+    if not subject.hostile:
+        raise Trivial("no hostile instance fits what the method requires")
+    return _honest(subject, case, subject.hostile)
+
+
+@check("method", regimes=PLAIN)
+def solves_instances(subject: MethodSubject, case: Case) -> Measurement:
+    """Small instances are solved: optimal, or stationary where the rank is a limit."""
+    results = []
+    for instance in _each(subject):
+        result = _plain_run(subject, instance, case)
+        residual = result.certificate.relative if result.certificate is not None else math.inf
+        words = f"{instance.name}: {result.status.label}, {result.iterations} iterations, certificate {residual:.2g}"
+        if not result.converged:
+            results.append(Measurement(max(residual, 10.0 * _tol(subject)), _tol(subject), words))
+        else:
+            results.append(Measurement(0.0, _tol(subject)))
+    return worst(results)
+
+
+@check("method", regimes=PLAIN)
+def nan_is_non_finite(subject: MethodSubject, case: Case) -> Measurement:
+    """A problem that turns NaN, in value or in gradient, on the way or at the start, ends in the status non-finite."""
+    tried = 0
+    for instance in _each(subject)[:2]:
+        start = start_of(instance, case)
+        first = instance.problem.at(instance.geometry.factor(start)).value
+        last = _plain_run(subject, instance, case).value
+        if not last < first - 1e-6 * abs(first):
+            continue
+        tried += 1
+        levels = {"on the way": 0.5 * (first + last), "at the start": math.inf}
+        for where, level in levels.items():
+            for gradient_only in (False, True):
+                what = "gradient" if gradient_only else "value"
+                problem = PoisonedProblem(instance.problem, level, gradient_only)
+                try:
+                    status = _run(subject, instance, case, problem, max_iterations=200).status
+                except Exception as error:
+                    return failed(f"NaN in the {what} {where} raises {type(error).__name__}: {error}")
+                if status is not Status.NON_FINITE:
+                    return failed(f"NaN in the {what} {where} on {instance.name} ends in {status.label}")
+    if not tried:
+        raise Trivial("the method does not descend on these instances")
+    return Measurement(0.0, 0.0)
+
+
+@check("method", regimes=PLAIN, when=lambda s: find_spec("cvxpy") is not None, reason="cvxpy is not installed")
+def conic_agreement(subject: MethodSubject, case: Case) -> Measurement:
+    """The value at an optimal answer is that of a conic interior point solver (Clarabel)."""
+    results = []
+    for instance in _each(subject):
+        if not isinstance(instance.problem, QuadraticSDP):
+            continue
+        result = _plain_run(subject, instance, case)
+        if not result.optimal:
+            continue
+        expected = solve_conic(instance.problem, instance.geometry.trace)
+        if expected is None:
+            continue
+        decrease = max(abs(instance.problem.value_at_zero() - expected), EPS)
+        words = f"{instance.name}: value {result.value:.10g}, conic solver {expected:.10g}"
+        n = instance.problem.n
+        results.append(Measurement(abs(result.value - expected) / decrease, 10.0 * n * _tol(subject), words))
+    if not results:
+        raise Trivial("no quadratic instance was solved to optimality")
+    return worst(results)
+
+
+__all__ = ["BUDGET", "NEVER", "TOL"]

@@ -1,0 +1,229 @@
+"""Method checks: frozen parameters, pure steps, a state that pickles, budgets, representatives, scaling."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from psdopt.linalg.arrays import norm
+from psdopt.linalg.tolerances import EPS
+from psdopt.method import Outcome, State
+from psdopt.result import Status
+from psdopt.solve import solve
+from psdopt.testing import quotient
+from psdopt.testing.checks.common import PASSED, failed, value_unit, worst
+from psdopt.testing.gallery import Instance
+from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.regimes import Case
+from psdopt.testing.registry import check
+from psdopt.testing.subjects import MethodSubject
+
+PLAIN = ("full-rank",)
+#: Steps looked at one by one.
+STEPS = 6
+#: Evaluations that one step may cost; a method that needs more declares `evaluations_per_step`.
+EVALUATIONS_PER_STEP = 100
+#: A tolerance that no run reaches, so that runs end by their budget.
+NEVER = 1e-15
+
+
+def start_of(instance: Instance, case: Case) -> Any:
+    """A valid start: the instance's own, or a random point."""
+    geometry = instance.geometry
+    if instance.start is not None:
+        return geometry.from_matrix(instance.start)
+    return geometry.random_point(np.random.default_rng(case.seed))
+
+
+def trajectory(subject: MethodSubject, instance: Instance, start: Any, steps: int = STEPS) -> list[State]:
+    """States from `start`, until the method says that it has ended."""
+    states = [subject.method.init(instance.problem, instance.geometry, start)]
+    while len(states) <= steps and states[-1].outcome is Outcome.RUNNING:
+        states.append(subject.method.step(states[-1]))
+    return states
+
+
+def _each(subject: MethodSubject) -> tuple[Instance, ...]:
+    if not subject.instances:
+        raise Trivial("no instance fits what the method requires; pass instances=[(problem, geometry), ...]")
+    return subject.instances
+
+
+@check("method", regimes=PLAIN, repeats=False)
+def hyperparameters_frozen(subject: MethodSubject, case: Case) -> Measurement:
+    """A method is a frozen dataclass, so that one object serves any number of runs, and `requires` is a mapping."""
+    method = subject.method
+    if not dataclasses.is_dataclass(method) or not type(method).__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        return failed("the method is no frozen dataclass: its parameters can change during a run")
+    unknown = set(method.requires) - {"problem", "geometry"}
+    return failed(f"requires has unknown roles {sorted(unknown)}") if unknown else PASSED
+
+
+@check("method", regimes=PLAIN)
+def state_is_true(subject: MethodSubject, case: Case) -> Measurement:
+    """In every state, evaluation is F at the state's point, and gradient_norm (if known) is |2 S Y| there."""
+    results = []
+    for instance in _each(subject):
+        for k, state in enumerate(trajectory(subject, instance, start_of(instance, case))):
+            fresh = instance.problem.at(instance.geometry.factor(state.point))
+            unit = value_unit(instance.problem, fresh)
+            M = state.evaluation.matrix.to_dense()
+            apart = float(np.linalg.norm(M - fresh.matrix.to_dense()))
+            where = f"in state {k} on {instance.name}"
+            allowed = 1e5 * EPS
+            size = max(fresh.matrix.norm(), float(np.finfo(float).tiny))
+            results.append(Measurement(apart / size, allowed, f"point and evaluation disagree {where}"))
+            words = f"the value is stale {where}: {state.evaluation.value:.10g}, F = {fresh.value:.10g}"
+            results.append(Measurement(abs(state.evaluation.value - fresh.value) / max(unit, 1e-300), allowed, words))
+            # with a fixed trace S is shifted by a multiplier that is the method's own business
+            if math.isfinite(state.gradient_norm) and instance.geometry.trace is None:
+                true = norm(fresh.factor_gradient())
+                scale = true + unit / max(norm(fresh.factor), 1e-300)
+                words = f"gradient_norm is {state.gradient_norm:.6g}, |2SY| = {true:.6g} {where}"
+                results.append(Measurement(abs(state.gradient_norm - true) / max(scale, 1e-300), allowed, words))
+    return worst(results)
+
+
+@check("method", regimes=PLAIN)
+def step_is_pure(subject: MethodSubject, case: Case) -> Measurement:
+    """step(state) leaves `state` as it was, and gives the same answer twice."""
+    results = []
+    for instance in _each(subject):
+        states = trajectory(subject, instance, start_of(instance, case), 3)
+        for k, state in enumerate(states[:-1]):
+            before = instance.geometry.factor(state.point).copy(), state.evaluation.value
+            again = subject.method.step(state)
+            after = instance.geometry.factor(state.point), state.evaluation.value
+            if not (np.array_equal(before[0], after[0]) and before[1] == after[1]):
+                return failed(f"step changed state {k} that it was given, on {instance.name}")
+            moved = states[k + 1].evaluation.value
+            words = f"two steps from state {k} on {instance.name} give {again.evaluation.value:.12g} and {moved:.12g}"
+            results.append(Measurement(abs(again.evaluation.value - moved), 0.0, words))
+    return worst(results)
+
+
+@check("method", regimes=PLAIN)
+def resume_repeats(subject: MethodSubject, case: Case) -> Measurement:
+    """A run cut by a checkpoint and resumed gives bit for bit the values of the uninterrupted run."""
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number, instance in enumerate(_each(subject)):
+            file = Path(folder) / f"{number}.ckpt"
+            common: dict[str, Any] = {"start": start_of(instance, case), "tol": NEVER}
+            arguments = instance.problem, instance.geometry, subject.method
+            # the uninterrupted run comes between: what a method keeps outside its state is gone by then
+            solve(*arguments, max_iterations=4, checkpoint=file, **common)
+            whole = solve(*arguments, max_iterations=8, **common)
+            resumed = solve(*arguments, max_iterations=8, resume=file, tol=NEVER)
+            expected, found = whole.history["value"], resumed.history["value"]
+            if whole.iterations < 5 and whole.status is not Status.ITERATION_LIMIT:
+                continue  # over before it was cut
+            if len(found) != len(expected):
+                return failed(f"the resumed run has {len(found)} records, {len(expected)} were expected")
+            k = int(np.argmax(np.abs(found - expected)))
+            words = f"value {k} on {instance.name} is {found[k]:.17g} after resuming, {expected[k]:.17g} without"
+            results.append(Measurement(float(abs(found[k] - expected[k])), 0.0, words))
+    if not results:
+        raise Trivial("every run ends within four steps")
+    return worst(results)
+
+
+@check("method", regimes=PLAIN)
+def budgets(subject: MethodSubject, case: Case) -> Measurement:
+    """max_iterations and max_time are respected, and one step costs a bounded number of evaluations."""
+    method = subject.method
+    allowed = int(getattr(method, "evaluations_per_step", EVALUATIONS_PER_STEP))
+    for instance in _each(subject)[:3]:
+        start = start_of(instance, case)
+        for limit in (0, 1, 3):
+            result = solve(instance.problem, instance.geometry, method, start=start, tol=NEVER, max_iterations=limit)
+            if result.iterations > limit or len(result.history) != result.iterations + 1:
+                return failed(
+                    f"{result.iterations} iterations, {len(result.history)} records at max_iterations={limit}"
+                )
+        late = solve(instance.problem, instance.geometry, method, start=start, tol=NEVER, max_time=0.0)
+        if late.iterations > 0:
+            return failed(f"{late.iterations} iterations were done in a budget of 0 seconds")
+        spent = _evaluations_in_one_step(subject, instance, start)
+        if spent > allowed:
+            return Measurement(spent, allowed, f"one step made {spent} evaluations: the method owns a loop")
+    return PASSED
+
+
+def _evaluations_in_one_step(subject: MethodSubject, instance: Instance, start: Any) -> int:
+    from psdopt.testing.poisoned import PoisonedEvaluation, PoisonedProblem
+
+    watched = PoisonedProblem(instance.problem, -math.inf)  # a healthy proxy, whose evaluations are seen being made
+    state = subject.method.init(watched, instance.geometry, start)
+    made = 0
+    original = PoisonedEvaluation.__init__
+
+    def counted(self: Any, problem: Any, inner: Any) -> None:
+        nonlocal made
+        made += 1
+        original(self, problem, inner)
+
+    try:
+        PoisonedEvaluation.__init__ = counted  # type: ignore[method-assign]
+        subject.method.step(state)
+    finally:
+        PoisonedEvaluation.__init__ = original  # type: ignore[method-assign]
+    return made
+
+
+@check("method", regimes=PLAIN)
+def representative_independent(subject: MethodSubject, case: Case) -> Measurement:
+    """Started at YQ instead of Y (Q orthogonal), the values are the same."""
+    results = []
+    for instance in _each(subject):
+        if not quotient.has_fibre_action(instance.geometry):
+            continue
+        start = start_of(instance, case)
+        r = quotient.fibre_rank(instance.geometry, start)
+        turned = quotient.moved(instance.geometry, start, case.orthogonal(r) if r > 1 else -np.ones((1, 1)))
+        here = [state.evaluation.value for state in trajectory(subject, instance, start)]
+        there = [state.evaluation.value for state in trajectory(subject, instance, turned)]
+        common = min(len(here), len(there))
+        error = max(abs(a - b) for a, b in zip(here[:common], there[:common], strict=True))
+        size = max(
+            abs(here[0] - min(here)), value_unit(instance.problem, instance.problem.at(instance.geometry.factor(start)))
+        )
+        words = f"after {common - 1} steps on {instance.name} the values differ by {error:.3g}"
+        results.append(Measurement(error / size, math.sqrt(EPS), words))
+    if not results:
+        raise Trivial("no instance has more than one representative of a point")
+    return worst(results)
+
+
+@check("method", regimes=PLAIN, when=lambda s: bool(getattr(s.method, "scale_invariant", False)),
+       reason="claims no independence of scaling (scale_invariant)")  # fmt: skip
+def scaling_independent(subject: MethodSubject, case: Case) -> Measurement:
+    """On c F the iterates are those on F, for c = 1e8 and 1e-8."""
+    from psdopt.problems import QuadraticSDP
+    from psdopt.testing.gallery import ORDER, with_spectrum
+
+    C = with_spectrum(np.linspace(-2.0, 1.0, ORDER), 2)
+    results = []
+    for instance in _each(subject):
+        if instance.problem.n != ORDER or not isinstance(instance.problem, QuadraticSDP):
+            continue
+        start = start_of(instance, case)
+
+        def values(c: float, instance: Instance = instance, start: Any = start) -> Any:
+            scaled = Instance(instance.name, QuadraticSDP(None, c, c * C), instance.geometry)
+            return np.array([state.evaluation.value / c for state in trajectory(subject, scaled, start)])
+
+        plain = values(1.0)
+        for c in (1e8, 1e-8):
+            other = values(c)
+            common = min(len(plain), len(other))
+            error = float(np.max(np.abs(plain[:common] - other[:common]))) / float(np.max(np.abs(plain)))
+            results.append(Measurement(error, math.sqrt(EPS), f"F times {c:g} gives other iterates on {instance.name}"))
+    if not results:
+        raise Trivial("no quadratic instance fits")
+    return worst(results)

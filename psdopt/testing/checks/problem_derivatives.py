@@ -1,0 +1,164 @@
+"""Problem checks: value, gradient and Hessian agree with each other and with the reference twin."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psdopt.capability import Ability
+from psdopt.linalg.arrays import inner, norm
+from psdopt.linalg.tolerances import EPS
+from psdopt.problem import Problem
+from psdopt.testing.checks.common import PASSED, compare, failed, point_of, rounding_of, value_unit, worst
+from psdopt.testing.diagnose import describe
+from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.reference import twin_of
+from psdopt.testing.regimes import FEW, Case
+from psdopt.testing.registry import check
+from psdopt.testing.slopes import derivative
+
+#: Directions per sample: several, so that a common factor can be told from noise.
+DIRECTIONS = 4
+#: Safety factor on the differences' own error estimate.
+TRUST = 64.0
+
+
+@check("problem", regimes=("full-rank",), repeats=False)
+def refuses_bad_factors(problem: Problem, case: Case) -> Measurement:
+    """problem.at raises a ValueError for a factor of the wrong height, with a NaN, or that is no matrix."""
+    good = case.factor(problem.n)
+    with_nan = good.copy()
+    with_nan[0, 0] = np.nan
+    bad = {"with one row too many": np.ones((problem.n + 1, 1)), "with a NaN": with_nan, "of one dimension": good[:, 0]}
+    for words, Y in bad.items():
+        try:
+            problem.at(Y).value  # noqa: B018
+        except ValueError:
+            continue
+        return failed(f"a factor {words} is accepted")
+    return PASSED
+
+
+@check("problem")
+def gradient_slope(problem: Problem, case: Case) -> Measurement:
+    """d/dh F((Y + hD)(Y + hD)ᵀ) at h = 0 equals ⟨factor_gradient, D⟩ for every D."""
+    evaluation = point_of(problem, case)
+    Y, G = evaluation.factor, evaluation.factor_gradient()
+    found, expected, uncertainty = [], [], 0.0
+    for _ in range(DIRECTIONS):
+        D = case.direction(Y)
+        slope, error = derivative(lambda h, D=D: problem.at(Y + h * D).value, 0.1)  # type: ignore[misc]
+        found.append(inner(G, D))
+        expected.append(float(slope))
+        uncertainty += error
+    tolerance = TRUST * uncertainty + rounding_of(value_unit(problem, evaluation), problem.n)
+    error = float(np.linalg.norm(np.subtract(found, expected)))
+    return Measurement(error, tolerance, describe("gradient", found, expected) if not error <= tolerance else "")
+
+
+@check("problem")
+def gradient_operator(problem: Problem, case: Case) -> Measurement:
+    """S = ∇F(M) is a symmetric linear operator, the same on blocks and on columns, and factor_gradient is 2 S Y."""
+    evaluation = point_of(problem, case)
+    S, Y, n = evaluation.gradient, evaluation.factor, problem.n
+    if S.shape != (n, n):
+        return failed(f"S has shape {S.shape}, expected {(n, n)}")
+    V, W = case.rng.standard_normal((n, 3)), case.rng.standard_normal((n, 3))
+    SV, SW = S @ V, S @ W
+    unit = norm(SV) + norm(SW)
+    results = [
+        compare("S", V.T @ SW, (W.T @ SV).T, unit * norm(V), n),
+        compare("S applied to a combination", S @ (2.0 * V - W), 2.0 * SV - SW, unit, n),
+        compare("S applied to one column", S @ V[:, 0], SV[:, 0], unit, n),
+        compare("factor_gradient", evaluation.factor_gradient(), 2.0 * (S @ Y.copy()), unit * norm(Y), n),
+    ]
+    if not results[0].ok:
+        results[0] = Measurement(
+            results[0].error, results[0].tolerance, "S is not symmetric: adjoint and operator differ"
+        )
+    return worst(results)
+
+
+@check("problem", needs={Ability.HESSIAN})
+def hessian_slope(problem: Problem, case: Case) -> Measurement:
+    """d/dh factor_gradient(Y + hD) at h = 0 equals hessian_vector(D)."""
+    evaluation = point_of(problem, case)
+    Y = evaluation.factor
+    D = case.direction(Y)
+    found = evaluation.hessian_vector(D)
+    expected, uncertainty = derivative(lambda h: problem.at(Y + h * D).factor_gradient(), 0.1)
+    unit = norm(evaluation.factor_gradient()) + norm(found)
+    tolerance = TRUST * uncertainty + rounding_of(unit, problem.n)
+    error = norm(found - expected)
+    return Measurement(
+        error, tolerance, describe("Hessian-vector product", found, expected) if not error <= tolerance else ""
+    )
+
+
+@check("problem", needs={Ability.HESSIAN})
+def hessian_symmetric(problem: Problem, case: Case) -> Measurement:
+    """⟨E, Hess D⟩ = ⟨Hess E, D⟩, and the Hessian is linear."""
+    evaluation = point_of(problem, case)
+    D, E = case.direction(evaluation.factor), case.direction(evaluation.factor)
+    HD, HE = evaluation.hessian_vector(D), evaluation.hessian_vector(E)
+    unit = norm(HD) * norm(E) + norm(HE) * norm(D) + norm(evaluation.factor_gradient()) * norm(E)
+    both = evaluation.hessian_vector(D - 2.0 * E)
+    return worst([
+        compare("⟨E, Hess D⟩", inner(E, HD), inner(HE, D), unit, problem.n),
+        compare("Hess(D − 2E)", both, HD - 2.0 * HE, unit / norm(E), problem.n),
+    ])  # fmt: skip
+
+
+@check("problem", when=lambda problem: twin_of(problem) is not None, reason="has no reference twin")
+def autograd_twin(problem: Problem, case: Case) -> Measurement:
+    """Value, S and Hessian-vector product equal those of the reference twin, which knows only F(M) as a formula."""
+    twin = twin_of(problem)
+    assert twin is not None
+    mine = point_of(problem, case)
+    other = twin.at(mine.factor)
+    n, V = problem.n, case.rng.standard_normal((problem.n, 2))
+    SV = np.asarray(other.gradient @ V)
+    unit = value_unit(problem, mine) + abs(other.value)
+    results = [
+        compare("value", mine.value, other.value, unit, n),
+        compare("S times a block", mine.gradient @ V, SV, norm(SV) + norm(mine.gradient @ V), n),
+    ]
+    if Ability.HESSIAN in problem.abilities and Ability.HESSIAN in twin.abilities:
+        D = case.direction(mine.factor)
+        HD, expected = mine.hessian_vector(D), other.hessian_vector(D)
+        unit = norm(HD) + norm(expected) + norm(mine.factor_gradient())
+        results.append(compare("Hessian-vector product", HD, expected, unit, n))
+    return worst(results)
+
+
+@check("problem", needs={Ability.PRECONDITIONER})
+def preconditioner_definite(problem: Problem, case: Case) -> Measurement:
+    """P⁻¹ is symmetric positive definite and linear."""
+    evaluation = point_of(problem, case)
+    solve = evaluation.preconditioner()
+    R, Q = case.direction(evaluation.factor), case.direction(evaluation.factor)
+    PR, PQ = solve(R), solve(Q)
+    unit = norm(PR) * norm(Q) + norm(PQ) * norm(R)
+    if not inner(R, PR) > 0.0 or not inner(Q, PQ) > 0.0:
+        return failed(f"⟨R, P⁻¹R⟩ = {min(inner(R, PR), inner(Q, PQ)):.3g} is not positive")
+    return Measurement(
+        abs(inner(Q, PR) - inner(PQ, R)), np.sqrt(EPS) * unit, "P⁻¹ is not symmetric: ⟨Q, P⁻¹R⟩ ≠ ⟨P⁻¹Q, R⟩"
+    )
+
+
+@check("problem", when=lambda problem: bool(getattr(problem, "maps", ())), reason="has no linear maps to look at",
+       regimes=FEW)  # fmt: skip
+def adjoints(problem: Problem, case: Case) -> Measurement:
+    """⟨A V, W⟩ = ⟨V, AᵀW⟩ for every linear map A of the problem."""
+    results = []
+    for k, A in enumerate(problem.maps):  # type: ignore[attr-defined]
+        V = case.rng.standard_normal((A.shape[1], DIRECTIONS))
+        W = case.rng.standard_normal((A.shape[0], DIRECTIONS))
+        AV, AtW = A.apply(V), A.adjoint(W)
+        if norm(AV) == 0.0 and norm(AtW) == 0.0:
+            continue
+        forward, backward = np.sum(AV * W, axis=0), np.sum(V * AtW, axis=0)
+        unit = norm(AV) * norm(W) + norm(V) * norm(AtW)
+        results.append(compare(f"adjoint of map {k} ({getattr(A, 'name', '')})", backward, forward, unit, max(A.shape)))
+    if not results:
+        raise Trivial("all maps are zero")
+    return worst(results)

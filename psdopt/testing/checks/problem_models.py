@@ -1,0 +1,175 @@
+"""Problem checks: the restrictions to lines and planes are F itself, with exact minimisers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from psdopt.capability import Ability
+from psdopt.linalg.arrays import append_columns, norm
+from psdopt.problem import Evaluation, Problem
+from psdopt.testing.checks.common import PASSED, compare, failed, point_of, rounding_of, value_unit, worst
+from psdopt.testing.diagnose import describe
+from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.regimes import Case
+from psdopt.testing.registry import check
+from psdopt.testing.slopes import derivative
+
+#: Where models are compared with direct evaluation: both signs, small and large, not symmetric about 0.
+STEPS = (-0.7, 0.01, 0.35, 1.0, 2.5)
+WEIGHTS = ((0.3, 0.9), (1.0, 0.2), (0.0, 1.5), (2.0, 0.0))
+
+
+def _atom(case: Case, evaluation: Evaluation) -> np.ndarray:
+    v = case.rng.standard_normal(evaluation.problem.n)
+    return np.asarray(v * (norm(evaluation.factor) / norm(v)))
+
+
+def _grown(evaluation: Evaluation, alpha: float, v: np.ndarray, beta: float) -> np.ndarray:
+    return append_columns(math.sqrt(alpha) * evaluation.factor, math.sqrt(beta) * v[:, None])
+
+
+@check("problem", needs={Ability.EXACT_LINE})
+def line_model(problem: Problem, case: Case) -> Measurement:
+    """along(D).value(mu) is F((Y + mu D)(Y + mu D)ᵀ), and its two derivatives are those of that function."""
+    evaluation = point_of(problem, case)
+    Y, D = evaluation.factor, case.direction(evaluation.factor)
+    line = evaluation.along(D)
+    direct = [problem.at(Y + mu * D) for mu in STEPS]
+    unit = sum(value_unit(problem, moved) for moved in direct)
+    results = [
+        compare("line model", [line.value(mu) for mu in STEPS], [moved.value for moved in direct], unit, problem.n)
+    ]
+    at = 0.35
+    for order, noun in enumerate(("first", "second")):
+        if order == 0:
+            slope, error = derivative(lambda h: problem.at(Y + (at + h) * D).value, 0.1)
+        else:
+            slope, error = derivative(lambda h: line.derivatives(at + h)[0], 0.1)
+        found = line.derivatives(at)[order]
+        tolerance = 64.0 * error + rounding_of(unit, problem.n)
+        words = describe(f"{noun} derivative of the line model", found, slope)
+        results.append(Measurement(abs(found - float(slope)), tolerance, words))
+    return worst(results)
+
+
+@check("problem", needs={Ability.QUADRATIC, Ability.EXACT_LINE, Ability.EXACT_PLANE})
+def polynomial_degree(problem: Problem, case: Case) -> Measurement:
+    """For quadratic F the line model is the quartic it declares, and the plane model the quadratic it declares."""
+    evaluation = point_of(problem, case)
+    Y, D, v = evaluation.factor, case.direction(evaluation.factor), _atom(case, evaluation)
+    line, plane = evaluation.along(D), evaluation.along_atom(v)
+    if line.coefficients is None or plane.quadratic is None:
+        return failed("F is declared quadratic, but a model declares no coefficients")
+    c, g, H = plane.quadratic
+    quartic = [float(np.polyval(np.asarray(line.coefficients)[::-1], mu)) for mu in STEPS]
+    direct = [problem.at(Y + mu * D) for mu in STEPS]
+    unit = sum(value_unit(problem, moved) for moved in direct)
+    results = [compare("quartic", quartic, [moved.value for moved in direct], unit, problem.n)]
+    surface = [float(c + g @ np.array(x) + 0.5 * np.array(x) @ H @ np.array(x)) for x in WEIGHTS]
+    grown = [problem.at(_grown(evaluation, alpha, v, beta)).value for alpha, beta in WEIGHTS]
+    results.append(compare("quadratic of the plane", surface, grown, unit, problem.n))
+    if not results[0].ok:
+        wrong = _fitted(problem, Y, D) - np.asarray(line.coefficients)
+        k = int(np.argmax(np.abs(wrong)))
+        results[0] = Measurement(
+            results[0].error, results[0].tolerance, f"the coefficient of mu^{k} is off by {-wrong[k]:.3g}"
+        )
+    return worst(results)
+
+
+def _fitted(problem: Problem, Y: np.ndarray, D: np.ndarray) -> np.ndarray:
+    nodes = np.cos(np.pi * np.arange(5) / 4.0)
+    values = [problem.at(Y + mu * D).value for mu in nodes]
+    return np.linalg.solve(np.vander(nodes, 5, increasing=True), values)
+
+
+@check("problem", needs={Ability.EXACT_LINE})
+def line_minimum(problem: Problem, case: Case) -> Measurement:
+    """along(D).minimize() is no worse than every step on a grid (0 included), and respects `upper`."""
+    evaluation = point_of(problem, case)
+    D = -evaluation.factor_gradient() + 0.1 * norm(evaluation.factor_gradient()) * (
+        case.direction(evaluation.factor) / norm(evaluation.factor)
+    )  # fmt: skip
+    if norm(D) == 0.0:
+        raise Trivial("the gradient vanishes")
+    D *= norm(evaluation.factor) / norm(D)
+    line = evaluation.along(D)
+    mu = line.minimize()
+    if mu == math.inf:
+        falling = [line.value(10.0**k) for k in (2, 4, 6)]
+        return PASSED if falling[2] < falling[1] < falling[0] else failed("inf is returned although F does not fall")
+    if not mu >= 0.0:
+        return failed(f"minimize() returned {mu}, not a step of at least 0")
+    convex = Ability.CONVEX in problem.abilities and line.coefficients is None
+    grid = np.geomspace(1e-4, 0.9 * mu if convex and mu > 1e-3 else 1e3, 60)
+    values = np.array([line.value(float(t)) for t in grid])
+    unit = value_unit(problem, problem.at(evaluation.factor + mu * D)) + value_unit(problem, evaluation)
+    best = float(np.min(values))
+    results = [Measurement(line.value(mu) - min(best, line.value(0.0)), rounding_of(unit, problem.n),
+                           f"mu = {mu:.6g} has value {line.value(mu):.10g}, but {best:.10g} is reached at "
+                           f"{grid[int(np.argmin(values))]:.6g}")]  # fmt: skip
+    upper = 0.5 * mu
+    short = line.minimize(upper) if upper > 0.0 else 0.0
+    if short > upper * (1.0 + 1e-12):
+        results.append(failed(f"minimize(upper={upper:.6g}) returned {short:.6g}"))
+    return worst(results)
+
+
+@check("problem", needs={Ability.EXACT_PLANE})
+def plane_model(problem: Problem, case: Case) -> Measurement:
+    """along_atom(v).value(alpha, beta) is F(alpha M + beta v vᵀ), with its gradient and Hessian."""
+    evaluation = point_of(problem, case)
+    v = _atom(case, evaluation)
+    plane = evaluation.along_atom(v)
+    direct = [problem.at(_grown(evaluation, alpha, v, beta)).value for alpha, beta in WEIGHTS]
+    found = [plane.value(alpha, beta) for alpha, beta in WEIGHTS]
+    unit = value_unit(problem, evaluation) + float(np.sum(np.abs(direct)))
+    results = [compare("plane model", found, direct, unit, problem.n)]
+    at = np.array([0.8, 0.6])
+    g, H = plane.derivatives(*at)
+    for k in (0, 1):
+        e = np.eye(2)[k]
+        slope, error = derivative(lambda h, e=e: plane.value(*(at + h * e)), 0.1)  # type: ignore[misc]
+        tolerance = 64.0 * error + rounding_of(unit, problem.n)
+        results.append(
+            Measurement(abs(g[k] - float(slope)), tolerance, describe(f"plane gradient, entry {k}", g[k], slope))
+        )
+        slope, error = derivative(lambda h, e=e: plane.derivatives(*(at + h * e))[0], 0.1)  # type: ignore[misc]
+        tolerance = 64.0 * error + rounding_of(unit, problem.n)
+        results.append(Measurement(norm(H[k] - slope), tolerance, describe(f"plane Hessian, row {k}", H[k], slope)))
+    return worst(results)
+
+
+@check("problem", needs={Ability.EXACT_PLANE, Ability.CONVEX})
+def plane_minimum(problem: Problem, case: Case) -> Measurement:
+    """along_atom(v).minimize() lies in the box and is better than every point of a grid over the box."""
+    evaluation = point_of(problem, case)
+    v = _atom(case, evaluation)
+    plane = evaluation.along_atom(v)
+    results = []
+    for alpha_box, beta_box in (((0.0, math.inf), (0.0, math.inf)), ((0.2, 0.9), (0.1, 0.8)), ((1.0, 1.0), (0.0, 2.0))):
+        alpha, beta = plane.minimize(alpha_box, beta_box)
+        if not (alpha_box[0] <= alpha <= alpha_box[1] and beta_box[0] <= beta <= beta_box[1]):
+            return failed(f"minimize returned ({alpha:.6g}, {beta:.6g}) outside {alpha_box} × {beta_box}")
+        if math.isinf(alpha) or math.isinf(beta):
+            far = [plane.value(*(t if math.isinf(x) else x for x in (alpha, beta))) for t in (1e2, 1e4, 1e6)]
+            if not far[2] < far[1] < far[0]:
+                return failed("inf is returned although F does not fall")
+            continue
+        grid = [(a, b) for a in _cuts(alpha_box, alpha) for b in _cuts(beta_box, beta)]
+        values = [plane.value(a, b) for a, b in grid]
+        unit = value_unit(problem, problem.at(_grown(evaluation, alpha, v, beta))) + value_unit(problem, evaluation)
+        k = int(np.argmin(values))
+        found = plane.value(alpha, beta)
+        words = f"({alpha:.6g}, {beta:.6g}) has value {found:.10g}, but {values[k]:.10g} is reached at {grid[k]}"
+        results.append(Measurement(found - values[k], rounding_of(unit, problem.n, 64.0), words))
+    return worst(results) if results else PASSED
+
+
+def _cuts(box: tuple[float, float], at: float) -> list[float]:
+    """Coordinates to compare with: near the answer and far from it, all within the box."""
+    top = box[1] if math.isfinite(box[1]) else 4.0 * max(at, 1.0)
+    near = [at * factor for factor in (0.9, 0.99, 1.0, 1.01, 1.1)]
+    return sorted({min(max(x, box[0]), top) for x in (*np.linspace(box[0], top, 7), *near)})

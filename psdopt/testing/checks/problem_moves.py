@@ -1,0 +1,148 @@
+"""Problem checks: moving by stored images, other representatives, other storage of the same data."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
+
+from psdopt.capability import Ability
+from psdopt.linalg.arrays import append_columns, norm
+from psdopt.problem import Evaluation, Problem
+from psdopt.testing.checks.common import PASSED, compare, failed, point_of, value_unit, worst
+from psdopt.testing.counting import counted_data
+from psdopt.testing.record import Measurement
+from psdopt.testing.regimes import FEW, Case
+from psdopt.testing.registry import check
+
+
+def _same(words: str, moved: Evaluation, Y: np.ndarray, unit: float) -> Measurement:
+    """`moved` must be what problem.at(Y) gives: factor, value and gradient."""
+    problem, n = moved.problem, moved.problem.n
+    fresh = problem.at(Y)
+    gradient = fresh.factor_gradient()
+    scale = norm(gradient) + unit / max(norm(Y), float(np.finfo(float).tiny))
+    return worst([
+        compare(f"factor after {words}", moved.factor, Y, norm(Y), n),
+        compare(f"value after {words}", moved.value, fresh.value, unit + value_unit(problem, fresh), n),
+        compare(f"factor gradient after {words}", moved.factor_gradient(), gradient, scale, n),
+    ])  # fmt: skip
+
+
+@check("problem")
+def step_by_images(problem: Problem, case: Case) -> Measurement:
+    """step, plane step, mix, append and refresh give the evaluation that problem.at gives at the same factor."""
+    evaluation = point_of(problem, case)
+    Y, unit, r = evaluation.factor, value_unit(problem, evaluation), evaluation.factor.shape[1]
+    results = [_same("refresh", evaluation.refresh(), Y, unit)]
+    T = case.orthogonal(r)[:, : max(1, r - 1)] * 1.5
+    results.append(_same("mix", evaluation.mix(T), Y @ T, unit))
+    v = case.direction(Y)[:, :1]
+    results.append(_same("append", evaluation.append(v[:, 0]), append_columns(Y, v), unit))
+    if Ability.EXACT_LINE in problem.abilities:
+        moved, expected = evaluation, Y
+        for mu in (0.5, -0.25, 0.125):
+            D = case.direction(Y)
+            moved, expected = moved.along(D).step(mu), expected + mu * D
+        results.append(_same("three line steps", moved, expected, unit))
+    if Ability.EXACT_PLANE in problem.abilities:
+        moved = evaluation.along_atom(v[:, 0]).step(0.7, 0.4)
+        results.append(_same("a plane step", moved, append_columns(math.sqrt(0.7) * Y, math.sqrt(0.4) * v), unit))
+    return worst(results)
+
+
+@check("problem")
+def representative_invariance(problem: Problem, case: Case) -> Measurement:
+    """F, S and the factor gradient see M only: at YQ (Q orthogonal) and at [Y, 0] they are the same, up to Q."""
+    evaluation = point_of(problem, case)
+    Y, n, r = evaluation.factor, problem.n, evaluation.factor.shape[1]
+    Q, V = case.orthogonal(r), case.rng.standard_normal((n, 2))
+    if r == 1:
+        Q = -np.ones((1, 1))
+    rotated, padded = problem.at(Y @ Q), problem.at(append_columns(Y, np.zeros((n, 1))))
+    G, SV = evaluation.factor_gradient(), np.asarray(evaluation.gradient @ V)
+    unit = value_unit(problem, evaluation)
+    gradient_unit = norm(G) + unit / norm(Y)
+    return worst([
+        compare("F(YQ)", rotated.value, evaluation.value, unit, n),
+        compare("F([Y, 0])", padded.value, evaluation.value, unit, n),
+        compare("S at YQ", rotated.gradient @ V, SV, norm(SV) + gradient_unit / norm(Y), n),
+        compare("factor gradient at YQ", rotated.factor_gradient(), G @ Q, gradient_unit, n),
+        compare("factor gradient at [Y, 0]", padded.factor_gradient()[:, :r], G, gradient_unit, n),
+    ])  # fmt: skip
+
+
+def _has_maps(problem: Any) -> bool:
+    return bool(getattr(problem, "maps", ())) and all(hasattr(m, "data") for m in problem.maps)
+
+
+@check("problem", when=_has_maps, reason="has no linear maps to look at", regimes=FEW)
+def storage_independence(problem: Problem, case: Case) -> Measurement:
+    """Dense, sparse and LinearOperator storage of the same data give the same values and gradients."""
+    maps = problem.maps  # type: ignore[attr-defined]
+    originals = [m.data for m in maps]
+    Y = case.factor(problem.n)
+    here = problem.at(Y)
+    value, gradient, unit = here.value, here.factor_gradient(), value_unit(problem, here)
+    results = []
+    try:
+        dense = [m.to_dense() for m in maps]
+        kinds: dict[str, list[Any]] = {
+            "dense": dense,
+            "sparse": [sp.csr_array(A) for A in dense],
+            "LinearOperator": [x if isinstance(x, LinearOperator) else aslinearoperator(x) for x in dense],
+        }
+        for kind, stored in kinds.items():
+            for m, data in zip(maps, stored, strict=True):
+                m.data = data
+            other = problem.at(Y)
+            results.append(compare(f"value with {kind} data", other.value, value, unit, problem.n))
+            scale = norm(gradient) + unit / norm(Y)
+            results.append(compare(f"gradient with {kind} data", other.factor_gradient(), gradient, scale, problem.n))
+    finally:
+        for m, data in zip(maps, originals, strict=True):
+            m.data = data
+    return worst(results)
+
+
+@check("problem", when=_has_maps, reason="has no linear maps to look at", regimes=FEW)
+def application_counts(problem: Problem, case: Case) -> Measurement:
+    """counts() agrees with an independent count; a line costs one application per map, moves by images none."""
+    if "operator_applications" not in problem.counts():
+        return failed("has linear maps, but counts() does not report operator_applications")
+    maps = len(problem.maps)  # type: ignore[attr-defined]
+    with counted_data(problem.maps) as counter:  # type: ignore[attr-defined]
+        before = problem.counts()["operator_applications"]
+        evaluation = problem.at(case.factor(problem.n))
+        evaluation.factor_gradient()
+        bills: list[tuple[str, int, int]] = [("value and gradient", 2 * maps, counter.calls)]
+
+        def spent(words: str, allowed: int, action: Any) -> Any:
+            start = counter.calls
+            answer = action()
+            bills.append((words, allowed, counter.calls - start))
+            return answer
+
+        if Ability.EXACT_LINE in problem.abilities:
+            D = case.direction(evaluation.factor)
+            line = spent("along(D)", maps, lambda: evaluation.along(D))
+            moved = spent("line.step", 0, lambda: line.step(0.3))
+            spent("value after line.step", 0, lambda: moved.value)
+            spent("gradient after line.step", maps, moved.factor_gradient)
+        mixed = spent("mix", 0, lambda: evaluation.mix(np.eye(evaluation.factor.shape[1])))
+        spent("value after mix", 0, lambda: mixed.value)
+        v = case.direction(evaluation.factor)[:, 0]
+        spent("append", maps, lambda: evaluation.append(v).value)
+        reported = problem.counts()["operator_applications"] - before
+    if reported != counter.calls:
+        return Measurement(abs(reported - counter.calls), 0.0,
+                           f"counts() reports {reported} applications, {counter.calls} were made")  # fmt: skip
+    for words, allowed, used in bills:
+        if used > allowed:
+            return Measurement(
+                used - allowed, 0.0, f"{words} takes {used} applications, allowed {allowed} for {maps} maps"
+            )
+    return PASSED

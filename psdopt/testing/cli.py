@@ -1,0 +1,159 @@
+"""``psdopt check TARGET``: run the kit on a plugin, one of its pieces, or any module, and print a table."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from psdopt.errors import InvalidTypeError, PsdoptError, UnknownNameError, unknown_name
+from psdopt.plugins import PluginManager, plugin_manager
+from psdopt.testing.record import Record, Verdict
+from psdopt.testing.runner import PROFILES, run_checks
+from psdopt.testing.subjects import kind_of
+
+KINDS = ("problem", "geometry", "method", "application")
+_STYLES = {Verdict.PASSED: "green", Verdict.FAILED: "bold red", Verdict.SKIPPED: "dim"}
+
+
+@dataclass(frozen=True)
+class Target:
+    """An object to check: its name, and Python text that makes it (or why it cannot be made)."""
+
+    name: str
+    obj: Any
+    source: str
+    trouble: str = ""
+
+
+def run_check(
+    target: str,
+    profile: str = "ci",
+    *,
+    manager: PluginManager | None = None,
+    seed: int = 0,
+    console: Console | None = None,
+) -> int:
+    """Check `target` and print a table; 0 if every check passed, 1 if one failed.
+
+    target : name of a plugin, of one of its pieces ("name" or "kind:name"), or of a module. Of a plugin the
+    example instances of its specs are checked; of a module its ``psdopt_components``, else the Problem, Geometry,
+    Method and estimator instances in it. profile : "ci" or "thorough". `seed` is accepted for symmetry
+    with other commands: the samples are fixed, so that a failure can be repeated.
+
+    Raises UnknownNameError if nothing is called `target`, or it holds nothing to check.
+    """
+    del seed
+    if profile not in PROFILES:
+        raise unknown_name("profile", profile, PROFILES)
+    console = console or Console()
+    found = list(targets(target, manager or plugin_manager()))
+    if not found:
+        raise UnknownNameError(
+            f"{target!r} holds nothing to check: no spec with an example, and no Problem, Geometry, Method or estimator"
+        )
+    failures: list[str] = []
+    counts = dict.fromkeys(Verdict, 0)
+    for one in found:
+        if one.trouble:
+            failures.append(f"{one.name}: {one.trouble}")
+            continue
+        with console.status(f"checking {one.name}") if console.is_terminal else _quiet():
+            records = run_checks(one.obj, profile=profile, source=one.source)
+        for record in records:
+            counts[record.verdict] += 1
+        failures += [str(record) for record in records if not record.ok]
+        console.print(_table(one.name, records))
+    for text in failures:
+        console.print(Text(text, style="red"))
+        console.print()
+    total = f"{counts[Verdict.PASSED]} passed, {len(failures)} failed, {counts[Verdict.SKIPPED]} do not apply"
+    console.print(total)
+    return 1 if failures else 0
+
+
+def _table(name: str, records: list[Record]) -> Table:
+    """One row per check; what does not apply comes last, dimmed."""
+    table = Table(title=name, title_justify="left", box=box.SIMPLE)
+    for column in ("check", "verdict", "error", "tolerance", "samples"):
+        numeric = column in ("error", "tolerance", "samples")
+        table.add_column(column, justify="right" if numeric else "left", no_wrap=True)
+    for record in sorted(records, key=lambda record: record.verdict is Verdict.SKIPPED):
+        skipped = record.verdict is Verdict.SKIPPED
+        numbers = ("", "", "") if skipped else (f"{record.error:.2g}", f"{record.tolerance:.2g}", str(record.samples))
+        table.add_row(record.name, Text(str(record.verdict), style=_STYLES[record.verdict]), *numbers)
+    return table
+
+
+class _quiet:
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def targets(target: str, manager: PluginManager) -> Iterator[Target]:
+    """What `target` names: a plugin's specs, one spec, or the contents of a module."""
+    specs = [spec for kind in KINDS for spec in manager.specs(kind)]
+    chosen = [spec for spec in specs if target in (manager.plugin_of(spec), spec.name, f"{spec.kind}:{spec.name}")]
+    if chosen:
+        for spec in chosen:
+            made = f"plugin_manager().get({spec.kind!r}, {spec.name!r}).example()"
+            yield from _of_spec(spec, f"from psdopt.plugins import plugin_manager\nobj = {made}")
+        return
+    yield from _of_module(target, [*(manager.plugin_of(spec) for spec in specs), *(spec.name for spec in specs)])
+
+
+def _of_spec(spec: Any, source: str) -> Iterator[Target]:
+    make = spec.example or (spec.factory if spec.kind in ("method", "application") else None)
+    name = f"{spec.kind}:{spec.name}"
+    if make is None:
+        yield Target(name, None, source, "the spec has no example to check; give it example=...")
+        return
+    if make is spec.factory:
+        source = source.replace(".example()", ".factory()")
+    try:
+        obj = make()
+        kind_of(obj)
+    except InvalidTypeError as error:
+        yield Target(name, None, source, str(error))
+    except Exception as error:  # whatever the plugin raises is its failure
+        yield Target(name, None, source, f"its example raises {type(error).__name__}: {error}")
+    else:
+        yield Target(name, obj, source)
+
+
+def _of_module(target: str, known: list[str]) -> Iterator[Target]:
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found = importlib.util.find_spec(target) is not None
+    except (ImportError, ValueError):
+        found = False
+    if not found:
+        raise unknown_name("plugin, piece or module", target, dict.fromkeys(known))
+    try:
+        module = importlib.import_module(target)
+    except Exception as error:
+        raise PsdoptError(f"module {target} cannot be imported: {type(error).__name__}: {error}") from error
+    components = getattr(module, "psdopt_components", None)
+    if callable(components):
+        for spec in components():
+            picked = f"next(spec for spec in {target}.psdopt_components() if spec.name == {spec.name!r})"
+            if getattr(spec, "kind", "dataset") in KINDS:
+                yield from _of_spec(spec, f"import {target}\nobj = {picked}.example()")
+        return
+    for name, obj in vars(module).items():
+        try:
+            kind_of(obj)
+        except InvalidTypeError:
+            continue
+        yield Target(name, obj, f"from {target} import {name} as obj")

@@ -1,0 +1,55 @@
+"""An independent count of operator applications, against which a problem's own counts are held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator
+
+
+class Counter:
+    """`calls` products with a block, in either direction."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+
+class _CountedOperator(LinearOperator):
+    """A matrix or operator whose products are counted, whatever its owner says."""
+
+    def __init__(self, data: Any, counter: Counter) -> None:
+        super().__init__(dtype=np.float64, shape=tuple(data.shape))  # type: ignore[call-arg]
+        self._data, self._counter = data, counter
+
+    def _matmat(self, V: Any) -> Any:
+        self._counter.calls += 1
+        return self._data @ V
+
+    def _matvec(self, v: Any) -> Any:
+        self._counter.calls += 1
+        return self._data @ v
+
+    def _rmatmat(self, V: Any) -> Any:
+        self._counter.calls += 1
+        return self._data.rmatmat(V) if isinstance(self._data, LinearOperator) else self._data.T @ V
+
+    def _rmatvec(self, v: Any) -> Any:
+        self._counter.calls += 1
+        return self._data.rmatvec(v) if isinstance(self._data, LinearOperator) else self._data.T @ v
+
+
+@contextmanager
+def counted_data(maps: Sequence[Any]) -> Iterator[Counter]:
+    """Within the block, the data of every map are replaced by a counting wrapper; restored at its end."""
+    counter = Counter()
+    originals = [m.data for m in maps]
+    try:
+        for m in maps:
+            m.data = _CountedOperator(m.data, counter)
+        yield counter
+    finally:
+        for m, data in zip(maps, originals, strict=True):
+            m.data = data

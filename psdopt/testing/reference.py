@@ -1,0 +1,184 @@
+"""Naive twins: slow, obvious versions of what the library does fast, for tests to compare with.
+
+Everything here is dense and written straight from the definition; cost O(n³) or worse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from psdopt.linalg.arrays import Array
+from psdopt.matrix import LowRankPSD
+from psdopt.problem import Problem
+
+
+def twin_of(problem: Any) -> Problem | None:
+    """The reference problem of `problem`: its attribute ``twin``, its method ``reference()``, or a shipped one.
+
+    A problem brings its twin as ``reference()`` returning an :class:`~psdopt.problems.AutogradProblem`, or
+    gets one by assignment, ``problem.twin = AutogradProblem(...)``. None if there is none.
+    """
+    own = getattr(problem, "twin", None)
+    if isinstance(own, Problem):
+        return own
+    make = getattr(problem, "reference", None)
+    if callable(make):
+        twin = make()
+        if not isinstance(twin, Problem):
+            raise TypeError(f"reference() of {type(problem).__name__} must return a Problem; found {twin!r}")
+        return twin
+    from psdopt.problems import QuadraticSDP
+
+    return quadratic_sdp_twin(problem) if isinstance(problem, QuadraticSDP) else None
+
+
+def quadratic_sdp_twin(problem: Any) -> Problem:
+    """tr((AM)²) + tr(B M²) + 2 tr(CM) + constant from dense A, B, C."""
+    import autograd.numpy as anp
+
+    from psdopt.problems import AutogradProblem
+
+    A, B, C = (None if form is None else form.to_dense() for form in (problem.A, problem.B, problem.C))
+
+    def value(M: Any) -> Any:
+        total = problem.constant + 0.0 * M[0, 0]
+        if A is not None:
+            total = total + anp.trace(A @ M @ A @ M)
+        if B is not None:
+            total = total + anp.trace(B @ M @ M)
+        return total if C is None else total + 2.0 * anp.sum(C * M)
+
+    return AutogradProblem(value, problem.n, convex=True)
+
+
+def dense_gradient(problem: Problem, M: LowRankPSD) -> Array:
+    """S = ∇F(M) as an array, from n products."""
+    S = np.asarray(problem.at(M.factor).gradient @ np.eye(problem.n))
+    return np.asarray(0.5 * (S + S.T))
+
+
+@dataclass(frozen=True)
+class DenseCertificate:
+    """Optimality conditions of min F over M ⪰ 0 (or with fixed trace), from dense arrays.
+
+    relative : the largest residual in units of the decrease F(0) − F(M). condition : |S||M| per decrease,
+    which amplifies rounding.
+    """
+
+    stationarity: float
+    dual_infeasibility: float
+    complementarity: float
+    relative: float
+    condition: float
+
+    @property
+    def words(self) -> str:
+        return (
+            f"|SM| = {self.stationarity:.3g}, max(0, -lambda_min(S)) = {self.dual_infeasibility:.3g}, "
+            f"|<S, M>| = {self.complementarity:.3g}"
+        )
+
+
+def dense_certificate(problem: Problem, M: LowRankPSD, trace: float | None = None) -> DenseCertificate:
+    """Residuals of S ⪰ 0, S M = 0 (S shifted by λ_min(S) if the trace is fixed), by one dense eigensolve."""
+    Y = M.factor
+    S = dense_gradient(problem, M)
+    value, at_zero = float(problem.at(Y).value), problem.value_at_zero()
+    values = np.linalg.eigvalsh(S)
+    magnitude = float(np.max(np.abs(values))) * M.trace()
+    tr = M.trace()
+    if trace is not None:
+        S = S - values[0] * np.eye(problem.n)
+    dual = max(0.0, -float(values[0])) if trace is None else 0.0
+    stationarity, complementarity = float(np.linalg.norm(S @ Y)), abs(float(np.vdot(S @ Y, Y)))
+    decrease = at_zero - value if at_zero > value else magnitude
+    decrease = max(decrease, float(np.finfo(float).tiny))
+    residuals = (stationarity * np.sqrt(tr), dual * tr, complementarity) if trace is None else (complementarity,)
+    if tr == 0.0 and trace is None:
+        residuals = (dual / max(float(np.max(np.abs(values))), float(np.finfo(float).tiny)) * decrease,)
+    return DenseCertificate(
+        stationarity, dual, complementarity, max(residuals) / decrease, 1.0 + magnitude / decrease
+    )  # fmt: skip
+
+
+def horizontal_by_least_squares(Y: Array, Z: Array) -> Array:
+    """Z minus its component along {YΩ : Ω skew}, by a dense least-squares fit over a basis of skew matrices."""
+    n, r = Y.shape
+    basis = []
+    for i in range(r):
+        for j in range(i):
+            W = np.zeros((r, r))
+            W[i, j], W[j, i] = 1.0, -1.0
+            basis.append((Y @ W).ravel())
+    if not basis:
+        return Z.copy()
+    V = np.array(basis).T
+    weights, *_ = np.linalg.lstsq(V, Z.ravel(), rcond=None)
+    return np.asarray(Z - (V @ weights).reshape(n, r))
+
+
+def project_psd(M: Array) -> Array:
+    """Closest PSD matrix: negative eigenvalues set to zero, written out term by term."""
+    values, vectors = np.linalg.eigh(0.5 * (M + M.T))
+    total = np.zeros_like(M)
+    for value, v in zip(values, vectors.T, strict=True):
+        if value > 0.0:
+            total = total + value * np.outer(v, v)
+    return total
+
+
+def project_simplex(x: Array, total: float = 1.0) -> Array:
+    """Closest point of {y ≥ 0, Σy = total}, by trying every number of positive entries."""
+    order = np.sort(x)[::-1]
+    best = np.full(len(x), total / len(x))
+    for k in range(1, len(x) + 1):
+        shift = (float(np.sum(order[:k])) - total) / k
+        candidate = np.maximum(x - shift, 0.0)
+        if abs(float(np.sum(candidate)) - total) <= 1e-9 * total:
+            best = candidate
+            break
+    return np.asarray(best)
+
+
+def project_spectraplex(M: Array, trace: float = 1.0) -> Array:
+    """Closest M ⪰ 0 with tr M = trace: the spectrum projected onto the simplex."""
+    values, vectors = np.linalg.eigh(0.5 * (M + M.T))
+    return np.asarray((vectors * project_simplex(values, trace)) @ vectors.T)
+
+
+def minimize_on_grid(function: Callable[[float], float], upper: float, points: int = 20001) -> float:
+    """Argmin of a function of one variable over a uniform grid on [0, upper]."""
+    grid = np.linspace(0.0, upper, points)
+    return float(grid[int(np.argmin([function(float(t)) for t in grid]))])
+
+
+def solve_conic(problem: Any, trace: float | None = None) -> float | None:
+    """min F over M ⪰ 0 by an interior point method (Clarabel through cvxpy), for a QuadraticSDP; None without cvxpy.
+
+    tr((AM)²) = |A½ M A½|² and tr(BM²) = |B½ M|² make it a second-order cone program over the PSD cone.
+    """
+    try:
+        import cvxpy
+    except ImportError:
+        return None
+    cp: Any = cvxpy
+    A, B, C = (None if form is None else form.to_dense() for form in (problem.A, problem.B, problem.C))
+    M = cp.Variable((problem.n, problem.n), PSD=True)
+    total: Any = problem.constant
+    if A is not None:
+        total = total + cp.sum_squares(_root(A) @ M @ _root(A))
+    if B is not None:
+        total = total + cp.sum_squares(_root(B) @ M)
+    if C is not None:
+        total = total + 2.0 * cp.trace(C @ M)
+    constraints = [] if trace is None else [cp.trace(M) == trace]
+    return float(cp.Problem(cp.Minimize(total), constraints).solve(solver=cp.CLARABEL))
+
+
+def _root(A: Array) -> Array:
+    values, vectors = np.linalg.eigh(A)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)

@@ -1,0 +1,203 @@
+"""The kit itself: records, examples that can be pasted, diagnoses, strict expectations, the command."""
+
+import textwrap
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from psdopt import FlatQuotient, LowRankPSD, PSDCone
+from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
+from psdopt.linalg.tolerances import EPS
+from psdopt.testing import CHECKS, REGIMES, Case, Verdict, replay, run_checks, strategies, yield_checks
+from psdopt.testing.badzoo import geometries, problems
+from psdopt.testing.cli import run_check
+from psdopt.testing.diagnose import describe
+from psdopt.testing.reference import horizontal_by_least_squares, project_psd, project_simplex
+from psdopt.testing.slopes import derivative, observed_order
+
+pytest_plugins = ["pytester"]
+
+
+def test_a_failure_prints_an_example_that_repeats_it(capsys):
+    (record,) = run_checks(geometries.GradientHalf(), only=["geometry.gradient_slope"])
+    assert record.verdict is Verdict.FAILED
+    assert record.diagnosis == "gradient is half as large as it should be"
+    exec(record.example, {})  # as a reader would paste it
+    printed = capsys.readouterr().out
+    assert "geometry.gradient_slope on GradientHalf" in printed or "failed" in printed
+    assert f"{record.error:.3g}" in printed
+    assert record.statement in printed
+
+
+def test_an_object_with_data_is_printed_as_its_pickle(capsys):
+    broken = problems.QuadraticSDP(None, 1.0, np.diag([1.0, -2.0]))
+    broken.lower_curvature = 50.0
+    (record,) = run_checks(broken, only=["problem.strong_convexity"])
+    assert not record.ok
+    exec(record.example, {})
+    assert "strong_convexity" in capsys.readouterr().out
+
+
+def test_diagnosis_of_a_doubled_gradient():
+    (record,) = run_checks(problems.GradientTwice(), only=["problem.gradient_slope"])
+    assert record.diagnosis == "gradient is twice too large"
+
+
+@pytest.mark.parametrize(
+    ("found", "phrase"),
+    [
+        (-np.arange(1.0, 5.0), "off by a sign"),
+        (2 * np.arange(1.0, 5.0), "twice too large"),
+        (0.5 * np.arange(1.0, 5.0), "half as large"),
+        (-2 * np.arange(1.0, 5.0), "twice too large, and has the wrong sign"),
+        (1.37 * np.arange(1.0, 5.0), "scaled by 1.37"),
+        (3.0 + np.arange(1.0, 5.0), "shifted by the constant 3"),
+        (np.array([1.0, 2.0, 3.0, 9.0]), "wrong in entry 3 only"),
+        (np.zeros(4), "zero where it should not be"),
+        (np.full(4, np.nan), "not finite"),
+        (np.array([4.0, -1.0, 0.3, 2.0]), "no simple pattern"),
+        (np.ones(3), "has shape (3,), expected (4,)"),
+    ],
+)
+def test_diagnoses(found, phrase):
+    assert phrase in describe("it", found, np.arange(1.0, 5.0))
+
+
+def test_transposes_are_named():
+    A = np.random.default_rng(0).standard_normal((3, 3))
+    assert describe("S", A.T, A) == "S is transposed"
+    assert "skew part" in describe("S", A + (A - A.T), A)
+
+
+def test_skipped_checks_say_why():
+    records = {record.name: record for record in run_checks(PSDCone(3))}
+    assert records["geometry.transport"].verdict is Verdict.SKIPPED
+    assert records["geometry.transport"].diagnosis == "does not declare riemannian"
+
+
+def test_yield_checks_knows_the_kind():
+    assert {bound.check.kind for bound in yield_checks(FlatQuotient(3, 2))} == {"geometry"}
+    with pytest.raises(InvalidTypeError, match="call it to make an instance"):
+        list(yield_checks(FlatQuotient))
+    with pytest.raises(UnknownNameError, match="did you mean 'thorough'"):
+        list(yield_checks(FlatQuotient(3, 2), profile="thorugh"))
+    with pytest.raises(UnknownNameError, match=r"geometry\.transport"):
+        run_checks(FlatQuotient(3, 2), only=["geometry.trasport"])
+    with pytest.raises(InvalidInputError, match="is about a method"):
+        replay("method.descent", FlatQuotient(3, 2))
+
+
+def test_thorough_tries_more():
+    (few,) = run_checks(FlatQuotient(4, 2), only=["geometry.metric"])
+    (many,) = run_checks(FlatQuotient(4, 2), only=["geometry.metric"], profile="thorough")
+    assert many.samples == 12 * few.samples
+    assert many.ok
+
+
+def test_parametrize_is_strict(pytester):
+    pytester.makepyfile(
+        textwrap.dedent("""
+        from psdopt import FlatQuotient
+        from psdopt.testing import parametrize_with_checks
+        from psdopt.testing.badzoo.geometries import GradientHalf
+
+        @parametrize_with_checks([GradientHalf()], expected_failures={"geometry.gradient_slope": "known"})
+        def test_expected(check):
+            check()
+
+        @parametrize_with_checks([FlatQuotient(4, 2)], expected_failures={"geometry.metric": "is fine, in truth"})
+        def test_strict(check):
+            check()
+
+        @parametrize_with_checks([GradientHalf()])
+        def test_unexpected(check):
+            check()
+        """)
+    )
+    result = pytester.runpytest("-p", "no:cacheprovider")
+    counts = result.parseoutcomes()
+    assert counts["xfailed"] == 1
+    assert counts["failed"] == 2  # the strict one, and the unexpected one
+    result.stdout.fnmatch_lines(["*gradient is half as large as it should be*", "*replay(*"])
+
+
+def test_unknown_expectations_are_refused():
+    from psdopt.testing import parametrize_with_checks
+
+    with pytest.raises(UnknownNameError):
+        parametrize_with_checks([PSDCone(3)], expected_failures={"geometry.nothing": "?"})
+
+
+def test_command_on_a_piece_and_a_module(tmp_path, monkeypatch, capsys):
+    assert run_check("flat-quotient") == 0
+    out = capsys.readouterr().out
+    assert "geometry.horizontal_idempotent" in out
+    assert "0 failed" in out
+    (tmp_path / "brokenkit.py").write_text(
+        "from psdopt.testing.badzoo.geometries import HalfStep\ngeometry = HalfStep()\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert run_check("brokenkit") == 1
+    out = capsys.readouterr().out
+    assert "half as large" in out
+    assert "from brokenkit import geometry as obj" in out
+    with pytest.raises(UnknownNameError, match="flat-quotient"):
+        run_check("flat-quotent")
+    with pytest.raises(UnknownNameError, match="nothing to check"):
+        run_check("textwrap")
+
+
+def test_statements_are_sentences():
+    for check in CHECKS.values():
+        assert check.statement.endswith("."), check.name
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_regimes_are_what_they_say(regime):
+    Y = Case(regime, 3).factor(6)
+    values = np.linalg.svd(Y, compute_uv=False) ** 2
+    top = values[0]
+    scale = {"scale-up": 1e8, "scale-down": 1e-8}.get(regime, 1.0)
+    assert 0.1 * scale <= top <= 10 * scale
+    rank = int(np.sum(values > 1e-12 * top))
+    assert rank == {"rank-one": 1, "full-width": 6, "rank-deficient": 2}.get(regime, 3)
+    if regime == "repeated":
+        assert np.ptp(values) < 64 * EPS
+    if regime == "near-singular":
+        assert values[-1] < 1e-5 * top
+
+
+def test_derivative_and_its_error():
+    value, error = derivative(np.exp, 0.3)
+    assert abs(float(value) - 1.0) <= error <= 1e-9
+    kinked, error = derivative(lambda t: max(t + 1e-3, 0.0) ** 2, 0.1)
+    assert abs(float(kinked) - 2e-3) <= 64 * error
+    assert observed_order(lambda t: t**3, 0.5, 1e-16) == pytest.approx(3.0)
+
+
+@given(Y=strategies.factors(n=5, r=3), Z=strategies.ambient_vectors(n=5, r=3))
+def test_horizontal_is_the_least_squares_one(Y, Z):
+    s = np.linalg.svd(Y, compute_uv=False)
+    if s[-1] <= 1e-6 * s[0]:
+        return  # the fibre direction is lost in rounding
+    expected = horizontal_by_least_squares(Y, Z)
+    found = FlatQuotient(5, 3).horizontal(Y, Z)
+    assert np.linalg.norm(found - expected) <= 64 * EPS * (s[0] / s[-1]) ** 2 * (1 + np.linalg.norm(Z))
+
+
+@given(M=strategies.psd_matrices(n=4))
+def test_projection_equals_its_twin(M):
+    shifted = M - 0.3 * np.trace(M) * np.eye(4)
+    found = LowRankPSD.from_dense(shifted).to_dense()
+    assert np.linalg.norm(found - project_psd(shifted)) <= 64 * EPS * np.linalg.norm(shifted)
+
+
+@given(values=strategies.spectra(size=6), scale=strategies.scales())
+def test_simplex_twin_is_optimal(values, scale):
+    y = project_simplex(scale * values, scale)
+    assert np.all(y >= 0.0)
+    assert abs(np.sum(y) - scale) <= 1e-8 * scale
+    residual = scale * values - y
+    assert np.all(residual @ (scale * np.eye(6) - y).T <= 1e-7 * scale**2)
