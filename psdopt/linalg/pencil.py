@@ -121,7 +121,7 @@ def pencil_inverse(
 
     def apply(R: Array) -> Array:
         RW = R @ W
-        return (RW * rest + V @ ((V.T @ RW) * (scaled - rest))) @ W.T
+        return np.asarray((RW * rest + V @ ((V.T @ RW) * (scaled - rest))) @ W.T)
 
     return apply
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -131,7 +132,7 @@ class GramForm(Form):
         XU, XV = U.of(self.X), V.of(self.X)
         if self.inner is None:
             return self.scale * (XU.T @ XV)
-        return self.scale * ((self.inner.T @ XU).T @ (self.inner.T @ XV))
+        return np.asarray(self.scale * ((self.inner.T @ XU).T @ (self.inner.T @ XV)))
 
     def trace(self, U: Images, V: Images) -> float:
         XU, XV = U.of(self.X), V.of(self.X)
@@ -192,7 +193,7 @@ class SumForm(Form):
         return [force for part in self.parts for force in part.force(V, T)]
 
     def to_dense(self) -> Array:
-        return np.sum([part.to_dense() for part in self.parts], axis=0)
+        return np.asarray(np.sum([part.to_dense() for part in self.parts], axis=0))
 
     def full_trace(self) -> float:
         return sum(part.full_trace() for part in self.parts)

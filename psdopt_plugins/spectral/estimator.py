@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
@@ -10,15 +11,18 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, Result, certify, solve
-from psdopt.errors import InvalidInputError
+from psdopt.errors import InvalidInputError, unknown_name
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.leading import top_eigenpairs
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import EPS
 from psdopt_plugins.spectral.problem import TopKProblem, topk_problem
 
+ALGORITHMS = ("auto", "lanczos", "factor")
 #: Columns beyond k: the iteration converges at the rate of the gap behind the last column.
 GUARD = 4
 #: Stationarity asked of the factor. Eigenvalues are then right to about its square.
@@ -30,15 +34,19 @@ WEAK = 1e-2
 class TopKEigen(BaseEstimator):  # type: ignore[misc]
     """The k largest positive eigenvalues of a symmetric K (n, n), and K ≈ Σ λ_i u_i u_iᵀ.
 
-    L minimises |L Lᵀ − K|_F² (Yuan et al., eq. 3). Its eigenvectors come from LᵀL = V D Vᵀ as U = L V D^-½
-    (eq. 4), on the numerical rank of L only, followed by a Rayleigh-Ritz step with K. Repeated eigenvalues
-    need no special care: an orthonormal basis of their space is returned.
+    L (n, k) minimises |L Lᵀ − K|_F² (Yuan et al., eq. 3). "lanczos" minimises it exactly over all factor
+    gradients since the last restart (block Lanczos, :func:`psdopt.linalg.leading.top_eigenpairs`); "factor" runs
+    a factor method of psdopt on it, takes the eigenvectors from LᵀL = V D Vᵀ as U = L V D^-½ (eq. 4) on the
+    numerical rank of L, and adds a Rayleigh-Ritz step with K. Repeated eigenvalues need no special care: an
+    orthonormal basis of their space is returned.
 
     Parameters
     ----------
     k : number of eigenpairs, 1 <= k <= n.
-    guard : further columns of L that speed up convergence.
-    solver_options : keyword arguments for :func:`psdopt.solve` (tol, method, max_time, start, ...).
+    algorithm : "lanczos", "factor", or "auto": factor if `solver_options` are given, else lanczos.
+    tol : for lanczos: relative accuracy of Σ λ_i (each eigenvalue is then far better than its vector).
+    guard : for factor: further columns of L that speed up convergence.
+    solver_options : for factor: keyword arguments for :func:`psdopt.solve` (tol, method, max_time, start, ...).
 
     Attributes
     ----------
@@ -46,7 +54,8 @@ class TopKEigen(BaseEstimator):  # type: ignore[misc]
     eigenvectors_ : (n, k') orthonormal; the largest entry of each is positive.
     approximation_ : :class:`psdopt.LowRankPSD` of rank k', the closest PSD matrix of rank k.
     residuals_ : (k',) |K u_i − λ_i u_i|: an eigenvalue of K lies that close to λ_i.
-    result_ : the :class:`psdopt.Result` of the run for L (n, k + guard).
+    result_ : the :class:`psdopt.Result` of the run for L (n, k + guard), None after lanczos.
+    products_ : columns that K was applied to.
 
     Examples
     --------
@@ -59,32 +68,61 @@ class TopKEigen(BaseEstimator):  # type: ignore[misc]
     eigenvectors_: Array
     residuals_: Array
     approximation_: LowRankPSD
-    result_: Result
+    result_: Result | None
+    products_: int
 
-    def __init__(self, k: int = 1, guard: int = GUARD, solver_options: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        k: int = 1,
+        algorithm: str = "auto",
+        tol: float = 1e-6,
+        guard: int = GUARD,
+        solver_options: Mapping[str, Any] | None = None,
+    ) -> None:
         self.k = k
+        self.algorithm = algorithm
+        self.tol = tol
         self.guard = guard
         self.solver_options = solver_options
 
     def fit(self, K: Any, y: Any = None) -> Self:
         """Compute the eigenpairs of a symmetric K (n, n): ndarray, SciPy sparse array or ``LinearOperator``.
 
-        Raises InvalidInputError if K is not square, symmetric and finite, or k is not in 1..n.
-        Cost per iteration: one product of K with (n, k + guard) and O(n k²).
+        Raises InvalidInputError if K is not square, symmetric and finite, or k is not in 1..n; UnknownNameError for
+        the algorithm. Cost: products of K with blocks, O(n k²) for each k columns; memory O(n k).
         """
+        use_factor = self._uses_factor()
         if not isinstance(K, LinearOperator):
             K = validate_data(self, K, accept_sparse=["csr", "csc"], dtype=np.float64)
         problem = topk_problem(K, self.k)
         self.n_features_in_ = problem.n
         if not isinstance(self.guard, (int, np.integer)) or self.guard < 0:
             raise InvalidInputError(f"guard must be an integer of at least 0; found {self.guard!r}")
-        result = leading_factor(problem, min(problem.n, problem.k + int(self.guard)), self.solver_options)
-        self.result_ = replace(result, state=None)
-        self.eigenvalues_, self.eigenvectors_, self.residuals_ = rayleigh_ritz(problem.K, result.matrix, problem.k)
+        if use_factor:
+            result = leading_factor(problem, min(problem.n, problem.k + int(self.guard)), self.solver_options)
+            self.result_ = replace(result, state=None)
+            self.eigenvalues_, self.eigenvectors_, self.residuals_ = rayleigh_ritz(problem.K, result.matrix, problem.k)
+        else:
+            self.result_ = None
+            top = top_eigenpairs(_Applied(problem.K), problem.k, tol=float(self.tol))
+            if not top.converged:
+                warnings.warn(f"eigenvalues are right to {top.error:.1e} only", ConvergenceWarning, stacklevel=2)
+            self.eigenvalues_, self.residuals_ = top.values, top.residuals
+            self.eigenvectors_ = top.vectors * _signs(top.vectors)
+        self.products_ = problem.K.columns
         # M = 0 is kept as one zero column
         columns = self.eigenvectors_ * np.sqrt(self.eigenvalues_)
         self.approximation_ = LowRankPSD(columns if columns.shape[1] else np.zeros((problem.n, 1)))
         return self
+
+    def _uses_factor(self) -> bool:
+        if self.algorithm not in ALGORITHMS:
+            raise unknown_name("algorithm", self.algorithm, ALGORITHMS)
+        if not (isinstance(self.tol, (int, float, np.number)) and 0.0 < self.tol < 1.0):
+            raise InvalidInputError(f"tol must lie between 0 and 1; found {self.tol!r}")
+        if self.algorithm == "lanczos" and self.solver_options is not None:
+            raise InvalidInputError("solver_options have no meaning for algorithm='lanczos'; use algorithm='factor'")
+        return self.algorithm == "factor" or (self.algorithm == "auto" and self.solver_options is not None)
 
     def solve_shifted(self, b: Any, lam: float) -> Array:
         """x with (M + lam I) x = b for M = `approximation_`, b (n,) or (n, q), lam > 0. O(n k q), no (n, n) array.
@@ -111,6 +149,24 @@ class TopKEigen(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = True
         return tags
+
+
+class _Applied:
+    """A counted map with the ``@`` that the eigensolver wants."""
+
+    def __init__(self, K: LinearMap) -> None:
+        self.K, self.shape = K, K.shape
+
+    def __matmul__(self, X: Array) -> Array:
+        return self.K.apply(X)
+
+
+def _signs(vectors: Array) -> Array:
+    """±1 per column, which make its largest entry positive."""
+    if vectors.shape[1] == 0:
+        return np.empty(0)
+    largest = vectors[np.argmax(np.abs(vectors), axis=0), np.arange(vectors.shape[1])]
+    return np.where(largest < 0.0, -1.0, 1.0)
 
 
 def leading_factor(problem: TopKProblem, rank: int, options: Mapping[str, Any] | None = None) -> Result:
@@ -158,7 +214,7 @@ def rayleigh_ritz(K: LinearMap, M: LowRankPSD, k: int) -> tuple[Array, Array, Ar
     values, W = values[keep], W[:, keep]
     vectors = U @ W
     if len(keep):
-        W = W * np.where(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(len(keep))] < 0.0, -1.0, 1.0)
+        W = W * _signs(vectors)
         vectors = np.linalg.qr(U @ W)[0]  # orthonormal once more, after the product
         vectors *= np.sign(np.sum(vectors * (U @ W), axis=0))
     return values, vectors, np.linalg.norm(KU @ W - vectors * values, axis=0)

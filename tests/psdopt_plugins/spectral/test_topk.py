@@ -80,12 +80,13 @@ def test_eigenpairs_agree_with_lapack(name):
 
 
 @pytest.mark.parametrize("K", [-np.diag(np.arange(1.0, 12.0)), np.zeros((11, 11))], ids=["negative definite", "zero"])
-def test_no_positive_eigenvalue_gives_none(K):
-    model = TopKEigen(k=3).fit(K)
+@pytest.mark.parametrize("algorithm", ["lanczos", "factor"])
+def test_no_positive_eigenvalue_gives_none(K, algorithm):
+    model = TopKEigen(k=3, algorithm=algorithm).fit(K)
     assert model.eigenvalues_.shape == (0,)
     assert model.eigenvectors_.shape == (11, 0)
     assert model.approximation_.norm() == 0.0
-    assert model.result_.optimal
+    assert model.result_.optimal if algorithm == "factor" else model.result_ is None
     np.testing.assert_allclose(model.solve_shifted(np.ones(11), 2.0), np.full(11, 0.5))
 
 
@@ -131,7 +132,7 @@ def test_large_sparse_never_forms_n_by_n():
 
 
 def test_pickle_round_trip():
-    model = TopKEigen(k=2).fit(symmetric(12))
+    model = TopKEigen(k=2, algorithm="factor").fit(symmetric(12))
     loaded = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(loaded.eigenvectors_, model.eigenvectors_)
     assert loaded.result_.value == model.result_.value
@@ -165,3 +166,22 @@ def test_bad_input_of_the_estimator():
         TopKEigen(guard=-1).fit(np.eye(3))
     with pytest.raises(InvalidInputError, match="k must be an integer between 1 and n = 3; found 4"):
         TopKEigen(k=4).fit(np.eye(3))
+
+
+@pytest.mark.parametrize("algorithm", ["lanczos", "factor"])
+def test_both_algorithms_reach_the_spectrum(algorithm):
+    K = symmetric(400)
+    model = TopKEigen(k=7, algorithm=algorithm, tol=1e-10).fit(K)
+    np.testing.assert_allclose(model.eigenvalues_, np.linalg.eigvalsh(K)[::-1][:7], rtol=1e-8)
+    defect = model.eigenvectors_.T @ model.eigenvectors_ - np.eye(7)
+    assert np.abs(defect).max() <= 1e-12
+    assert model.products_ > 0
+
+
+def test_options_of_the_other_algorithm_are_refused():
+    with pytest.raises(ValueError, match="solver_options have no meaning for algorithm='lanczos'"):
+        TopKEigen(k=1, algorithm="lanczos", solver_options={"tol": 1e-3}).fit(symmetric(5))
+    with pytest.raises(LookupError, match="unknown algorithm 'lanczo'; did you mean 'lanczos'"):
+        TopKEigen(k=1, algorithm="lanczo").fit(symmetric(5))
+    with pytest.raises(ValueError, match="tol must lie between 0 and 1; found 2"):
+        TopKEigen(k=1, tol=2).fit(symmetric(5))
