@@ -75,7 +75,8 @@ def show(results: list[dict[str, object]], console: Console) -> None:
     for result in results:
         for k, row in enumerate(result["rows"]):  # type: ignore[arg-type, var-annotated]
             cells = [
-                "> limit" if row[f"{a:g}"] is None else f"{row[f'{a:g}'][0]:.3f} ({row[f'{a:g}'][1]})" for a in ACCURACIES
+                "> limit" if row[f"{a:g}"] is None else f"{row[f'{a:g}'][0]:.3f} ({row[f'{a:g}'][1]})"
+                for a in ACCURACIES
             ]
             head = (str(result["set"]), f"{result['lam']:g}") if k == 0 else ("", "")
             view.add_row(*head, str(row["solver"]), *cells, f"{row['end']:.1e}")
@@ -88,7 +89,7 @@ def show(results: list[dict[str, object]], console: Console) -> None:
             bounds = sum(item[1] for item in reached)
             console.print(
                 f"best peer / psdopt to {a:g}: least {min(item[0] for item in reached):.1f}, geometric mean "
-                f"{geometric:.1f} over {len(reached)} of {len(found)} cases ({bounds} are lower bounds: all peers cut off)"
+                f"{geometric:.1f} over {len(reached)} of {len(found)} cases ({bounds} are lower bounds: peers cut off)"
             )
 
 

@@ -192,7 +192,9 @@ def main(argv: list[str] | None = None) -> int:
         return [name for name in sets if not options.sets or name in options.sets]
 
     if 2 in options.tables:
-        view = Table("set", "Euclid", "KTA", "KTA, paper", "Linearity", "Linearity, paper", title="Table 2: 3-NN error, %")
+        view = Table(
+            "set", "Euclid", "KTA", "KTA, paper", "Linearity", "Linearity, paper", title="Table 2: 3-NN error, %"
+        )
         results["2"] = []
         for name in chosen(SETS_2):
             large = name in ("segment", "optdigits", "waveform")
@@ -201,7 +203,12 @@ def main(argv: list[str] | None = None) -> int:
             cells = {k: f"{row[k][0]:.1f} ± {row[k][1]:.1f}" for k in ("Euclid", "KTA", "Linearity")}
             paper = PAPER_2[name]
             view.add_row(
-                f"{name} ({row['splits']})", cells["Euclid"], cells["KTA"], f"{paper[0]:.1f}", cells["Linearity"], f"{paper[1]:.1f}"
+                f"{name} ({row['splits']})",
+                cells["Euclid"],
+                cells["KTA"],
+                f"{paper[0]:.1f}",
+                cells["Linearity"],
+                f"{paper[1]:.1f}",
             )
             console.print(view.rows and f"{name}: {cells}")
         console.print(view)
@@ -223,9 +230,7 @@ def main(argv: list[str] | None = None) -> int:
             row = table_6(name)
             results["6"].append(row)
             for label in ("plain", "preconditioned"):
-                view.add_row(
-                    name, label, *(f"{c['mean'][1]:.1e} ({c['mean'][2]:.0f})" for c in row[label])
-                )
+                view.add_row(name, label, *(f"{c['mean'][1]:.1e} ({c['mean'][2]:.0f})" for c in row[label]))
             view.add_row("", "paper", *(f"{omega:.1e}" for omega in PAPER_6_OMEGA[name]))
         console.print(view)
     if options.output:

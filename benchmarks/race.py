@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -63,10 +64,8 @@ class Meter:
 def run_peer(name: str, limit: float, solve: Callable[[Meter], None]) -> Curve:
     """Curve of a peer, cut after `limit` seconds."""
     meter = Meter(name, limit)
-    try:
+    with contextlib.suppress(TimeUp):
         solve(meter)
-    except TimeUp:
-        pass
     return meter.curve
 
 

@@ -97,5 +97,3 @@ def _typed(name: str, value: Any, kind: type) -> None:
     if not isinstance(value, kind):
         hint = "; call it to make an instance" if isinstance(value, type) else ""
         raise InvalidTypeError(f"{name} must be a {kind.__name__}; found {value!r}{hint}")
-
-

@@ -66,7 +66,8 @@ class FlatQuotient(Geometry):
         return orthonormal_columns(rng, self.n, self.r)
 
     def random_vector(self, point: Array, rng: np.random.Generator) -> Array:
-        D = self.horizontal(point, rng.standard_normal((self.n, self.r)))
+        ambient = rng.standard_normal((self.n, self.r))
+        D = self.horizontal(point, self.horizontal(point, ambient))  # twice, for near-singular Y
         size = norm(D)
         return D / size if size > 0.0 else D
 
@@ -81,7 +82,7 @@ class FlatQuotient(Geometry):
         if Y.shape[1] < self.r:
             return np.concatenate([Y, np.zeros((self.n, self.r - Y.shape[1]))], axis=1)
         U, s, _ = np.linalg.svd(Y, full_matrices=False)
-        return U[:, : self.r] * s[: self.r]
+        return np.asarray(U[:, : self.r] * s[: self.r])
 
     def inner(self, point: Array, left: Array, right: Array) -> float:
         return inner(left, right)
@@ -98,11 +99,11 @@ class FlatQuotient(Geometry):
         sums = s[:, None] + s[None, :]
         usable = sums > (EPS * max(self.n, self.r)) ** 2 * max(float(s[0]), np.finfo(float).tiny)
         omega = np.where(usable, (rotated - rotated.T) / np.where(usable, sums, 1.0), 0.0)
-        return ambient - point @ (Qt.T @ omega @ Qt)
+        return np.asarray(ambient - point @ (Qt.T @ omega @ Qt))
 
     def gradient(self, point: Array, S: Any) -> Array:
         """2 S Y: horizontal by itself, since Yᵀ S Y is symmetric. One application of S."""
-        return 2.0 * (S @ point)
+        return np.asarray(2.0 * (S @ point))
 
     def retract(self, point: Array, vector: Array) -> Array:
         """Y + D."""

@@ -253,7 +253,7 @@ def _probable_bound(chain: list[tuple[Array, Array, Array]], quantile: float, no
     return bottom - float(gaps[least]) if least < GRID_SIZE else -np.inf
 
 
-def _arpack(  # fmt: skip
+def _arpack(
     op: _Counted, guess: Array, count: int, target: Callable[[], float], budget: int, rng: np.random.Generator
 ) -> Array:
     if op.C.shape[1] or count >= op.n:
@@ -269,7 +269,7 @@ def _arpack(  # fmt: skip
         return np.asarray(failure.eigenvectors if failure.eigenvectors.size else v0[:, None], dtype=float)
 
 
-def _lobpcg(  # fmt: skip
+def _lobpcg(
     op: _Counted, guess: Array, count: int, target: Callable[[], float], budget: int, M: Any, rng: np.random.Generator
 ) -> Array:
     extra = rng.standard_normal((op.n, min(count + 2, op.dim) - guess.shape[1]))
@@ -281,7 +281,7 @@ def _lobpcg(  # fmt: skip
     return np.asarray(V[:, :count] if np.isfinite(V).all() else X[:, :count], dtype=float)
 
 
-def _orthonormal(  # fmt: skip
+def _orthonormal(
     X: Array, basis: Array | None = None, floor: float = 0.0, most: int | None = None
 ) -> tuple[Array, Array]:
     """P (at most `most` orthonormal columns, orthogonal to `basis`) and B: `X = P B` up to columns of size `floor`."""

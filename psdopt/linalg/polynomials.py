@@ -238,9 +238,7 @@ def _power_of_two(curvature: float, slope: float) -> float:
     return math.ldexp(1.0, -max(-400, min(400, exponent)))
 
 
-def _unbounded_ray(
-    g: np.ndarray, h00: float, h11: float, cross: float, hi: np.ndarray
-) -> tuple[float, float] | None:
+def _unbounded_ray(g: np.ndarray, h00: float, h11: float, cross: float, hi: np.ndarray) -> tuple[float, float] | None:
     """inf in the coordinates of a direction d >= 0 with H d = 0 and gᵀd < 0, if the box is open there."""
     for k, curvature in enumerate((h00, h11)):
         if curvature <= 0.0 and g[k] < 0.0 and abs(cross) <= 0.0 and math.isinf(hi[k]):

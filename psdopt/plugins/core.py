@@ -56,8 +56,8 @@ def _methods() -> Iterator[Spec]:
         "closed-form", ClosedForm, "the known minimiser, for problems that have one", YUAN, example=ClosedForm
     )
     yield MethodSpec(
-        "trust-regions", TrustRegions, "pymanopt's Riemannian trust regions on the factor", "Absil, Baker, Gallivan (2007)",
-        example=TrustRegions,
+        "trust-regions", TrustRegions, "pymanopt's Riemannian trust regions on the factor",
+        "Absil, Baker, Gallivan (2007)", example=TrustRegions,
     )  # fmt: skip
 
 

@@ -13,9 +13,9 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.reports.options import RunOptions, fitted
 from psdopt.reports.record import Report
-from psdopt.reports.tuning import NEIGHBOURS, cross_validated, neighbour_error
 from psdopt.reports.summary import closed_form_rows, error_text, residual_table, result_rows
 from psdopt.reports.trace import CertificateTrace
+from psdopt.reports.tuning import NEIGHBOURS, cross_validated, neighbour_error
 
 TEST_SHARE = 0.3
 
@@ -37,9 +37,10 @@ def metric_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
     estimator : has ``fit(X, y)``, ``transform(X)``, a parameter ``solver_options`` and, after the fit, ``result_``
         (:class:`psdopt.Result`) and ``components_`` (r, d).
     dataset : with class labels, each class at least twice. The split is stratified and drawn by ``options.seed``;
-        features are standardised by the training part (constant ones only centred, sparse ones only scaled); where they
-        have one common unit, each sample is scaled to length 1 instead, as the kernel of the labels is. Parameters in ``options.grid`` are chosen by
-        fivefold cross-validation on the training part (Yuan et al., section 5.2).
+        features are standardised by the training part (constant ones only centred, sparse ones only scaled); where
+        they have one common unit, each sample is scaled to length 1 instead, as the kernel of the labels is.
+        Parameters in ``options.grid`` are chosen by fivefold cross-validation on the training part (Yuan et al.,
+        section 5.2).
 
     Raises InvalidInputError for data without labels, of one class, or too small to split.
     """
@@ -74,7 +75,8 @@ def metric_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
         figure=partial(
             plot_metric, result, (split.X_train, split.X_test), (learned_train, learned_test),
             (split.y_train, split.y_test), certificates=trace.curve(result), best=best, tol=options.tol,
-            title=f"{name} on {dataset.name}", scaling=split.scaling, errors=(before, after), label_text=dataset.label_text,
+            title=f"{name} on {dataset.name}", scaling=split.scaling, errors=(before, after),
+            label_text=dataset.label_text,
         ),
         arrays={"components": np.asarray(estimator.components_)},
     )  # fmt: skip

@@ -154,10 +154,7 @@ class GramForm(Form):
 
     def full_trace(self) -> float:
         if self._trace is None:
-            if self.inner is not None:
-                squared = norm(self.X.adjoint(self.inner)) ** 2
-            else:
-                squared = _squared_norm(self.X)
+            squared = norm(self.X.adjoint(self.inner)) ** 2 if self.inner is not None else _squared_norm(self.X)
             self._trace = self.scale * squared
         return self._trace
 

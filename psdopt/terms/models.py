@@ -74,9 +74,7 @@ class Surface(ABC):
 class QuadraticSurface(Surface):
     """c + gᵀx + xᵀHx/2."""
 
-    def __init__(
-        self, c: float, g: Array, H: Array, features_at: Callable[[float, float], Any] | None = None
-    ) -> None:
+    def __init__(self, c: float, g: Array, H: Array, features_at: Callable[[float, float], Any] | None = None) -> None:
         self.quadratic = (float(c), np.asarray(g, dtype=float), np.asarray(H, dtype=float))
         self._features_at = features_at
 

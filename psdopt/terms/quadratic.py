@@ -45,9 +45,7 @@ class ProductTerm(Term):
         if self.same:
             return self.A.force(U, 2.0 * w * ADV) + self.A.force(D, 2.0 * w * AUV)
         BUV, BDV = self.B.gram(U, V), self.B.gram(D, V)
-        return (
-            self.A.force(U, w * BDV) + self.A.force(D, w * BUV) + self.B.force(U, w * ADV) + self.B.force(D, w * AUV)
-        )
+        return self.A.force(U, w * BDV) + self.A.force(D, w * BUV) + self.B.force(U, w * ADV) + self.B.force(D, w * AUV)
 
     def along(self, U: Images, features: tuple[Array, Array], D: Images) -> PolynomialCurve:
         P = _quadratic_in_mu(self.A, features[0], U, D)

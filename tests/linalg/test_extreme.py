@@ -79,8 +79,11 @@ def test_dense_route_agrees_with_lanczos(name, seed, count):
     exact = np.linalg.eigvalsh(S)
     dense, lanczos = smallest_eigenpair(S, count=count), smallest_eigenpair(S, count=count, backend="lanczos")
     check(dense, S, exact)
-    assert dense.backend == "dense" and dense.products == 80 and dense.failure_probability == 0.0
-    assert dense.lower_bound <= lanczos.value and lanczos.lower_bound <= dense.value
+    assert dense.backend == "dense"
+    assert dense.products == 80
+    assert dense.failure_probability == 0.0
+    assert dense.lower_bound <= lanczos.value
+    assert lanczos.lower_bound <= dense.value
 
 
 def test_the_stated_failure_probability_is_not_exceeded():
@@ -108,7 +111,9 @@ def test_arpack_misses_the_smallest_and_only_the_random_certificate_shows_it():
     S = (F * np.linspace(0.0, 1.0, 1000)) @ F.T
     S = 0.5 * (S + S.T)
     own = smallest_eigenpair(S, tol=1e-6)
-    assert own.backend == "lanczos" and own.converged and -1.1e-6 <= own.lower_bound <= 0.0
+    assert own.backend == "lanczos"
+    assert own.converged
+    assert -1.1e-6 <= own.lower_bound <= 0.0
     other = smallest_eigenpair(S, tol=1e-6, backend="eigsh")
     assert other.failure_probability == 1.0  # whatever it found, no claim is made that it is the smallest
     assert other.value >= own.lower_bound
@@ -119,13 +124,15 @@ def test_sign_of_a_slightly_indefinite_matrix_next_to_a_cloud():
     loose = smallest_eigenpair(S, tol=1e-2, threshold=-1e-9)
     assert loose.lower_bound <= -1e-6
     sharp = smallest_eigenpair(S, tol=1e-8)
-    assert sharp.converged and sharp.value < -0.99e-6
+    assert sharp.converged
+    assert sharp.value < -0.99e-6
 
 
 def test_threshold_stops_early():
     S = matrix(np.linspace(0.2, 1.0, 600))
     full, sign = smallest_eigenpair(S), smallest_eigenpair(S, threshold=0.0)
-    assert sign.converged and 0.0 <= sign.lower_bound <= 0.2
+    assert sign.converged
+    assert 0.0 <= sign.lower_bound <= 0.2
     assert sign.products < full.products / 3
 
 
@@ -133,7 +140,9 @@ def test_exact_warm_start_costs_two_products():
     S = matrix(np.random.default_rng(3).standard_normal(600))
     v = np.linalg.eigh(S)[1][:, 0]
     pair = smallest_eigenpair(S, start=v, trust_start=True, tol=1e-8)
-    assert pair.products == 2 and pair.converged and pair.failure_probability == 1.0
+    assert pair.products == 2
+    assert pair.converged
+    assert pair.failure_probability == 1.0
     near = v + 1e-6 * np.random.default_rng(4).standard_normal(600)
     assert smallest_eigenpair(S, start=near, trust_start=True, tol=1e-3).products <= 3
 
@@ -142,9 +151,11 @@ def test_a_wrong_start_does_not_deceive_the_certificate():
     S = matrix(np.random.default_rng(3).standard_normal(600))
     exact, U = np.linalg.eigh(S)
     trusted = smallest_eigenpair(S, start=U[:, 7], trust_start=True, tol=1e-8)
-    assert trusted.value > exact[6] and trusted.lower_bound > exact[0]  # why failure_probability is 1 there
+    assert trusted.value > exact[6]
+    assert trusted.lower_bound > exact[0]
     certified = smallest_eigenpair(S, start=U[:, 7], tol=1e-8)
-    assert certified.converged and certified.lower_bound <= exact[0] <= certified.value + 1e-12
+    assert certified.converged
+    assert certified.lower_bound <= exact[0] <= certified.value + 1e-12
     assert exact[0] >= certified.value - 1e-8
 
 
@@ -154,7 +165,9 @@ def test_scipy_backends_are_verified_by_an_own_residual(backend, scale):
     S = scale * matrix(np.r_[-1.0, -0.9, -0.8, np.linspace(0.0, 1.0, 297)])
     pair = smallest_eigenpair(S, backend=backend, tol=1e-7, scale="norm", count=2)
     check(pair, S, np.linalg.eigvalsh(S))
-    assert pair.backend == backend and pair.converged and pair.failure_probability == 1.0
+    assert pair.backend == backend
+    assert pair.converged
+    assert pair.failure_probability == 1.0
     np.testing.assert_allclose(pair.values, [-scale, -0.9 * scale], rtol=1e-9)
     S = scale * matrix(np.linspace(0.0, 1.0, 300))
     short = smallest_eigenpair(S, backend=backend, count=2, max_products=30)
@@ -174,9 +187,11 @@ def test_preconditioned_laplacian_with_the_constants_deflated():
     dense = smallest_eigenpair(L, backend="dense", constraints=ones)
     assert (quick.backend, plain.backend) == ("lobpcg", "lanczos")
     for pair in (quick, plain, dense):
-        assert pair.converged and abs(pair.value - fiedler) < 1e-10
+        assert pair.converged
+        assert abs(pair.value - fiedler) < 1e-10
         assert abs(ones @ pair.vector) < 1e-10
-    assert plain.lower_bound <= fiedler and quick.products < plain.products
+    assert plain.lower_bound <= fiedler
+    assert quick.products < plain.products
 
 
 @pytest.mark.parametrize("backend", ["dense", "lanczos"])
@@ -186,8 +201,10 @@ def test_preconditioned_laplacian_with_the_constants_deflated():
 def test_trivial_operators(backend, S):
     S = np.asarray(S)
     pair = smallest_eigenpair(S, backend=backend)
-    assert pair.converged and pair.lower_bound <= S[0, 0]
-    assert abs(pair.value - S[0, 0]) <= 1e-13 * abs(S[0, 0]) and pair.value - pair.lower_bound <= 1e-12 * abs(S[0, 0])
+    assert pair.converged
+    assert pair.lower_bound <= S[0, 0]
+    assert abs(pair.value - S[0, 0]) <= 1e-13 * abs(S[0, 0])
+    assert pair.value - pair.lower_bound <= 1e-12 * abs(S[0, 0])
 
 
 def test_repeated_smallest_eigenvalue_is_found_with_its_multiplicity():
@@ -204,7 +221,8 @@ def test_every_kind_of_operator_gives_the_same_answer():
     values = [smallest_eigenpair(K).value for K in kinds]
     np.testing.assert_allclose(values, values[0], rtol=1e-13)
     first, second = smallest_eigenpair(S, seed=5), smallest_eigenpair(S, seed=5)
-    assert first.products == second.products and np.array_equal(first.vectors, second.vectors)
+    assert first.products == second.products
+    assert np.array_equal(first.vectors, second.vectors)
 
 
 def test_exhausted_budget_is_reported_with_a_weaker_bound():
@@ -212,7 +230,9 @@ def test_exhausted_budget_is_reported_with_a_weaker_bound():
     pairs = [smallest_eigenpair(S, max_products=budget) for budget in (1, 20, 80)]
     assert not any(pair.converged for pair in pairs)
     bounds = [pair.lower_bound for pair in pairs]
-    assert np.isfinite(bounds).all() and bounds == sorted(bounds) and bounds[-1] <= 0.0
+    assert np.isfinite(bounds).all()
+    assert bounds == sorted(bounds)
+    assert bounds[-1] <= 0.0
     assert all(pair.products <= max(budget, 4) for pair, budget in zip(pairs, (1, 20, 80), strict=True))
 
 

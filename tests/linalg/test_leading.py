@@ -22,8 +22,10 @@ def test_objective_and_orthonormality(spectrum, n, k):
     K = 0.5 * (K + K.T)
     top = top_eigenpairs(K, k)
     expected = np.sort(values[values > 0])[::-1][:k]
-    assert top.converged and top.values.size == expected.size
-    assert expected.sum() * (1 - 1e-6) <= top.values.sum() + 1e-300 and top.values.sum() <= expected.sum() * (1 + 1e-12)
+    assert top.converged
+    assert top.values.size == expected.size
+    assert expected.sum() * (1 - 1e-6) <= top.values.sum() + 1e-300
+    assert top.values.sum() <= expected.sum() * (1 + 1e-12)
     assert np.abs(top.vectors.T @ top.vectors - np.eye(expected.size)).max(initial=0.0) < 1e-12
     residual = np.linalg.norm(K @ top.vectors - top.vectors * top.values, axis=0)
     np.testing.assert_allclose(top.residuals, residual, atol=1e-12)
@@ -36,4 +38,5 @@ def test_refusals_and_budget():
         top_eigenpairs(np.full((5, 5), np.nan), 1)
     K = np.diag(np.linspace(0.0, 1.0, 700))
     short = top_eigenpairs(K, 10, max_products=60)
-    assert not short.converged and short.products <= 60
+    assert not short.converged
+    assert short.products <= 60
