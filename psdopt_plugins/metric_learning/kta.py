@@ -12,13 +12,17 @@ from sklearn.utils.validation import validate_data
 from psdopt_plugins.metric_learning.kta_problem import kta_problem
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 
+#: Beyond this number of features a rank is taken even if none was asked for (Yuan et al., section 5.2: at most 60).
+LARGE_ORDER, LARGE_RANK = 3000, 60
+
 
 class KTA(MahalanobisTransformer):
     """Learn M ⪰ 0 (d, d) from labels: min lam |X M Xᵀ − Y Yᵀ|_F² + Reg(M) (Yuan et al., eq. 7).
 
     Parameters
     ----------
-    rank : largest rank of M, or None for no limit (then a global optimum is certified).
+    rank : largest rank of M, or None for no limit (then a global optimum is certified). Beyond d = 3000, where the
+        optimum would need a (d, d) factor, None stands for the paper's 60.
     lam : weight of the alignment, >= 0. Not divided by m²: the objective is the paper's.
     regularizer : "identity" |M − I|², "frobenius" |M|² or "trace" tr(M).
     gram : whether to form XᵀX once, see :func:`kta_problem`.
@@ -63,4 +67,5 @@ class KTA(MahalanobisTransformer):
         """
         X, y = validate_data(self, X, y, accept_sparse=["csr", "csc"], dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
-        return self._learn(kta_problem(X, y, self.lam, self.regularizer, self.gram), self.rank, self.solver_options)
+        rank = LARGE_RANK if self.rank is None and X.shape[1] > LARGE_ORDER else self.rank
+        return self._learn(kta_problem(X, y, self.lam, self.regularizer, self.gram), rank, self.solver_options)
