@@ -79,12 +79,12 @@ def solve(
     IncompatibleError, before any work, if the pieces do not fit; InvalidInputError for bad arguments.
     """
     _check_arguments(tol, max_iterations, max_time, max_rank, problem)
+    clock = time.perf_counter()
     escape = (geometry is None) if escape is None else bool(escape)
     geometry, method, chosen = choose(problem, geometry, method)
     compatible(problem, geometry, method).require()
     escape = escape and hasattr(geometry, "with_rank")
     generator = np.random.default_rng(0 if rng is None else rng)
-    clock = time.perf_counter()
     before = dict(problem.counts())
     if resume is not None:
         run = load_checkpoint(resume, problem)
