@@ -196,7 +196,8 @@ def usps():
     X, y = X[archive["test_idx"]], y[archive["test_idx"]]
     K = rbf_kernel(standardized(X), gamma=0.001)
     means = K.mean(axis=0)
-    clustering(K - means[:, None] - means[None] + means.mean(), y, [10_000, 30_000, 100_000], [6, 12, 25], 0.5, "usps", 25)
+    K = K - means[:, None] - means[None] + means.mean()
+    clustering(K, y, [10_000, 30_000, 100_000], [6, 12, 25], 0.5, "usps", 25)
 
 
 def knn_error(L, X, y, test, y_test):

@@ -8,23 +8,44 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError
-from psdopt.geometry import Defect, Geometry
+from psdopt.geometry import Atom, Defect, Geometry
 from psdopt.linalg.arrays import Array, is_finite, orthonormal_columns
 from psdopt.matrix import LowRankPSD
+from psdopt.oracles import least_eigenpairs
+
+#: Ability of a cone: its extreme rays are v vᵀ, |v| = 1, and :meth:`PSDCone.minimize_linear` finds the best one.
+CONIC_ORACLE = "conic-oracle"
 
 
 class PSDCone(Geometry):
     """{M (n, n) symmetric, M ⪰ 0}. Points are factors Y (n, r) of any width r.
 
-    Offers the Euclidean projection (positive part of the spectrum, one O(n³) eigensolve).
+    With `metric` "affine-invariant", "log-euclidean" or "von-neumann" the result is the interior of the cone with
+    that metric, a :class:`~psdopt.geometries.positive_definite.PositiveDefinite`.
+
+    Offers the Euclidean projection (positive part of the spectrum, one O(n³) eigensolve) and the best
+    extreme ray for a linear function (leading eigenvector of −S). A linear function has no minimiser over
+    the whole cone, so the ability is called "conic-oracle" and not "linear-oracle", which promises one.
+
     Raises InvalidInputError unless n >= 1.
     """
 
-    def __init__(self, n: int) -> None:
+    def __new__(cls, n: int, metric: str | None = None) -> Any:
+        if metric is None:
+            return super().__new__(cls)
+        from psdopt.geometries.positive_definite import PositiveDefinite
+
+        return PositiveDefinite(n, metric)
+
+    def __init__(self, n: int, metric: str | None = None) -> None:
         if not isinstance(n, (int, np.integer)) or n < 1:
             raise InvalidInputError(f"n must be an integer of at least 1; found {n!r}")
         self.n = int(n)
-        self.abilities = frozenset({Ability.FULL_CONE, Ability.PROJECTION})
+        self.abilities = frozenset({Ability.FULL_CONE, Ability.PROJECTION, CONIC_ORACLE})
+
+    def __getnewargs__(self) -> tuple[int]:
+        """What ``__new__`` needs when a pickle is read."""
+        return (self.n,)
 
     def check_point(self, point: Any) -> Defect | None:
         Y = np.asarray(point)
@@ -46,6 +67,15 @@ class PSDCone(Geometry):
     def project(self, M: Array) -> LowRankPSD:
         """Positive part of the spectrum of the symmetric part of M."""
         return LowRankPSD.from_dense(M)
+
+    def minimize_linear(self, S: Any, tol: float, warm_start: Array | None = None) -> Atom:
+        """Unit v with vᵀSv within `tol` of λ_min(S): the steepest extreme ray of the cone for ⟨S, ·⟩.
+
+        ⟨S, N⟩ >= (value − gap_bound) tr N for every N ⪰ 0, with probability 1 − 1e-8 over the random columns
+        that the Lanczos iteration starts from (exactly up to n = 200, where S is formed). `warm_start` (n,).
+        """
+        pair = least_eigenpairs(S, tol=tol, start=warm_start, proven=True)
+        return Atom(pair.vector, pair.value, pair.value - pair.lower_bound, pair.products)
 
     def __repr__(self) -> str:
         return f"PSDCone(n={self.n})"

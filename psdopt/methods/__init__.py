@@ -1,14 +1,46 @@
 """Shipped methods, one algorithm per file."""
 
 from psdopt.method import Method
+from psdopt.methods.admm import ADMM
+from psdopt.methods.bilgo import BILGO
 from psdopt.methods.closed_form import ClosedForm
+from psdopt.methods.column_generation import ColumnGeneration
 from psdopt.methods.conjugate_gradient import ConjugateGradient
+from psdopt.methods.frank_wolfe import FrankWolfe
 from psdopt.methods.lbfgs import LBFGS
+from psdopt.methods.online_gradient import OnlineRiemannianGradient
+from psdopt.methods.projected_gradient import ProjectedGradient
+from psdopt.methods.riemannian_gradient import RiemannianGradient
 from psdopt.methods.trust_regions import TrustRegions
 
-__all__ = ["LBFGS", "ClosedForm", "ConjugateGradient", "TrustRegions", "shipped_methods"]
+__all__ = [
+    "ADMM",
+    "BILGO",
+    "LBFGS",
+    "ClosedForm",
+    "ColumnGeneration",
+    "ConjugateGradient",
+    "FrankWolfe",
+    "OnlineRiemannianGradient",
+    "ProjectedGradient",
+    "RiemannianGradient",
+    "TrustRegions",
+    "shipped_methods",
+]
 
 
 def shipped_methods() -> list[Method]:
     """One instance of every shipped method, with its defaults."""
-    return [ClosedForm(), ConjugateGradient(), LBFGS(), TrustRegions()]
+    return [
+        ClosedForm(),
+        ConjugateGradient(),
+        LBFGS(),
+        TrustRegions(),
+        RiemannianGradient(),
+        OnlineRiemannianGradient(),
+        FrankWolfe(),
+        BILGO(),
+        ProjectedGradient(),
+        ColumnGeneration(),
+        ADMM(),
+    ]

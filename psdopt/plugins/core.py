@@ -8,13 +8,28 @@ from functools import partial
 import numpy as np
 
 from psdopt.datasets import BUNDLED, Dataset, bundled
-from psdopt.geometries import FlatQuotient, PSDCone
-from psdopt.methods import LBFGS, ClosedForm, ConjugateGradient, TrustRegions
+from psdopt.geometries import FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
+from psdopt.methods import (
+    ADMM,
+    BILGO,
+    LBFGS,
+    ClosedForm,
+    ColumnGeneration,
+    ConjugateGradient,
+    FrankWolfe,
+    OnlineRiemannianGradient,
+    ProjectedGradient,
+    RiemannianGradient,
+    TrustRegions,
+)
 from psdopt.plugins.hookspec import hookimpl
 from psdopt.plugins.specs import DatasetSpec, GeometrySpec, MethodSpec, Parameter, ProblemSpec, Spec
 from psdopt.problems import QuadraticSDP
 
 YUAN = "Yuan, Zhang, Ghanem, Hao: Low-Rank Quadratic Semidefinite Programming"
+SHEN = "Shen, Welsh, Wang: PSDBoost, Matrix-Generation Linear Programming for Positive Semidefinite Matrices"
+HU = "Hu, Kwok: Low-rank kernel learning by ADMM"
+HAO = "Hao, Yuan, Ghanem: BILGO, Bilateral Greedy Optimization for Large Scale Semidefinite Programming"
 MEYER = "Meyer, Bonnabel, Sepulchre: Regression on Fixed-Rank Positive Semidefinite Matrices"
 
 _SEARCH = Parameter("search", str, "exact", "line search: exact or armijo")
@@ -40,6 +55,20 @@ def _geometries() -> Iterator[Spec]:
         (Parameter("r", int, None, "rank (also --rank)"),), partial(FlatQuotient, 6, 2),
     )  # fmt: skip
     yield GeometrySpec("psd-cone", PSDCone, "all PSD matrices of order n, no rank limit", example=partial(PSDCone, 6))
+    yield GeometrySpec(
+        "polar", Polar, "rank r: subspace and PSD matrix within it, M = U R RᵀUᵀ", MEYER,
+        (Parameter("r", int, None, "rank (also --rank)"), Parameter("weight", float, 0.5, "of the subspace's moves")),
+        partial(Polar, 6, 2),
+    )  # fmt: skip
+    yield GeometrySpec(
+        "positive-definite", PositiveDefinite, "the interior of the cone under a Riemannian metric", MEYER,
+        (Parameter("metric", str, "affine-invariant", "affine-invariant or log-euclidean"),),
+        partial(PositiveDefinite, 4),
+    )  # fmt: skip
+    yield GeometrySpec(
+        "spectraplex", Spectraplex, "PSD matrices of a fixed trace", SHEN,
+        (Parameter("trace", float, 1.0, "of all members"),), partial(Spectraplex, 6),
+    )  # fmt: skip
 
 
 def _methods() -> Iterator[Spec]:
@@ -58,6 +87,36 @@ def _methods() -> Iterator[Spec]:
     yield MethodSpec(
         "trust-regions", TrustRegions, "pymanopt's Riemannian trust regions on the factor",
         "Absil, Baker, Gallivan (2007)", example=TrustRegions,
+    )  # fmt: skip
+    yield MethodSpec(
+        "riemannian-gradient", RiemannianGradient, "gradient descent along a retraction", MEYER,
+        example=RiemannianGradient,
+    )  # fmt: skip
+    yield MethodSpec(
+        "online-gradient", OnlineRiemannianGradient, "mini-batch gradient steps over a stream of samples", MEYER,
+        (Parameter("batch_size", int, 32, "samples per step"),), OnlineRiemannianGradient,
+    )  # fmt: skip
+    yield MethodSpec(
+        "frank-wolfe", FrankWolfe, "conditional gradient over a fixed trace, with away and corrective steps",
+        "Hazan (2008); Jaggi (2013)", (Parameter("variant", str, "vanilla", "vanilla, away, pairwise, fully-corrective"),),
+        FrankWolfe,
+    )  # fmt: skip
+    yield MethodSpec(
+        "bilgo", BILGO, "bilateral greedy search for atoms on the cone, with local search", HAO,
+        (Parameter("every", int, 5, "atoms between two local searches"),), BILGO,
+    )  # fmt: skip
+    yield MethodSpec(
+        "projected-gradient", ProjectedGradient, "accelerated projected gradient, full eigendecompositions",
+        "Nesterov (1983)", (Parameter("accelerated", bool, True, "Nesterov's momentum"),), ProjectedGradient,
+    )  # fmt: skip
+    yield MethodSpec(
+        "column-generation", ColumnGeneration, "matrix generation with a stabilised master problem", SHEN,
+        (Parameter("master", str, "block", "block or lp"),), ColumnGeneration,
+    )  # fmt: skip
+    yield MethodSpec(
+        "admm", ADMM, "alternating directions on a bi-convex split, then a polish on the factor", HU,
+        (Parameter("adapt", bool, True, "adapt rho"), Parameter("switch", float, 1e-4, "residual that starts the polish")),
+        ADMM,
     )  # fmt: skip
 
 

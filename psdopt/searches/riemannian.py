@@ -11,7 +11,7 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation, LineModel, Problem
 
@@ -71,6 +71,10 @@ class Path(ABC):
     longest: float = math.inf
     #: Whether F on the curve is F on its tangent line, so that its minimiser is the best step.
     exact: bool = False
+
+    def curvature(self, s: float) -> float | None:
+        """About the curvature ⟨N, ∇²F[N]⟩ / |N|² of F in M, N = ẎẎᵀ for a quadratic F, else Ṁ at s; None: not known."""
+        return None
 
     @abstractmethod
     def at(self, s: float) -> Located:
@@ -135,6 +139,17 @@ class SpanPath(Path):
             return super().value(s)
         value = self.line.value(s)
         return value if math.isfinite(value) else math.inf
+
+    def curvature(self, s: float) -> float | None:
+        line, T = self.tangent(), self.span.velocity
+        if line.coefficients is not None:
+            size = norm(T.T @ T)
+            return 2.0 * float(line.coefficients[4]) / size**2 if size > 0.0 else None
+        Y = s * T
+        Y[: len(self.here.point.R)] += self.here.point.R
+        along = Y.T @ T
+        moved = 2.0 * float(np.sum((T.T @ T) * (Y.T @ Y)) + np.sum(along * along.T))
+        return line.derivatives(s)[1] / moved if moved > 0.0 else None
 
     def tangent(self) -> LineModel:
         if self.line is not None:

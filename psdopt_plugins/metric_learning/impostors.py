@@ -34,8 +34,12 @@ def target_neighbours(X: Any, y: NDArray[Any], n_neighbors: int) -> Indices:
     return np.concatenate(rows).astype(np.intp)
 
 
-def violated_triplets(Z: Array, y: NDArray[Any], targets: Indices, margin: float = 1.0, limit: int = 10_000_000) -> Indices:
-    """All rows (i, j, k), (i, j) in `targets`, y_k ≠ y_i, with |z_i − z_k|² < |z_i − z_j|² + margin.
+def violated_triplets(
+    Z: Array, y: NDArray[Any], targets: Indices, margin: float = 1.0, limit: int = 2_000_000
+) -> tuple[Indices, Array]:
+    """(rows, excess): all rows (i, j, k), (i, j) in `targets`, y_k ≠ y_i, whose excess is positive.
+
+    excess = |z_i − z_j|² + margin − |z_i − z_k|².
 
     Z (m, r): samples under the metric, d_M(i, j) = |z_i − z_j|². Distances are computed class by class in blocks, so
     that memory is bounded by `limit` rows and one block, whatever m; O(m² r) flops. Of more than `limit` triplets the
@@ -70,7 +74,9 @@ def violated_triplets(Z: Array, y: NDArray[Any], targets: Indices, margin: float
                 rows, gaps = np.concatenate(found), np.concatenate(excess)
                 keep = np.sort(np.argpartition(-gaps, limit - 1)[:limit])
                 found, excess, total = [rows[keep]], [gaps[keep]], limit
-    return np.concatenate(found) if found else np.empty((0, 3), dtype=np.intp)
+    if not found:
+        return np.empty((0, 3), dtype=np.intp), np.empty(0)
+    return np.concatenate(found), np.concatenate(excess)
 
 
 def _expanded(

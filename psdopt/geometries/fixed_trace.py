@@ -1,0 +1,88 @@
+"""Matrices of rank at most r and a fixed trace: the sphere |Y|² = trace, modulo rotations."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from psdopt.capability import Ability
+from psdopt.errors import InvalidInputError
+from psdopt.geometries.flat_quotient import FlatQuotient
+from psdopt.geometry import Defect
+from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.tolerances import EPS
+
+
+class FixedTrace(FlatQuotient):
+    """{Y Yᵀ : Y ∈ R^{n×r}, |Y|_F² = trace}, Y ~ Y O, metric tr(D₁ᵀD₂): the factored face of the spectraplex.
+
+    Vectors are D (n, r) with ⟨Y, D⟩ = 0 and YᵀD symmetric. The two conditions are independent, since ⟨Y, YΩ⟩ = 0
+    for skew Ω. Moving is addition and rescaling. Set and certificate are those of
+    :class:`~psdopt.geometries.spectraplex.Spectraplex`: with `trace` known, the gap is ⟨S, M⟩ − trace · λ_min(S).
+
+    Raises InvalidInputError unless 1 <= r <= n and trace is finite and positive.
+    """
+
+    trace: float
+
+    def __init__(self, n: int, r: int, trace: float = 1.0) -> None:
+        super().__init__(n, r)
+        if not math.isfinite(trace) or trace <= 0.0:
+            raise InvalidInputError(f"trace must be finite and positive; found {trace!r}")
+        self.trace = float(trace)
+        self.abilities = frozenset({Ability.FACTOR, Ability.RIEMANNIAN})
+
+    def with_rank(self, r: int) -> FixedTrace:
+        return FixedTrace(self.n, r, self.trace)
+
+    def check_point(self, point: Any) -> Defect | None:
+        defect = super().check_point(point)
+        if defect is not None:
+            return defect
+        error, allowed = abs(norm(np.asarray(point)) ** 2 - self.trace), self._rounding(self.trace)
+        return Defect(f"the trace |Y|² must be {self.trace:g}; off by", error, allowed) if error > allowed else None
+
+    def check_vector(self, point: Array, vector: Any) -> Defect | None:
+        defect = super().check_vector(point, vector)
+        if defect is not None:
+            return defect
+        radial, allowed = abs(inner(point, np.asarray(vector))), self._rounding(norm(point) * norm(np.asarray(vector)))
+        return Defect("not tangent to the sphere, |<Y, D>|", radial, allowed) if radial > allowed else None
+
+    def random_point(self, rng: np.random.Generator) -> Array:
+        return self.from_factor(super().random_point(rng))
+
+    def from_factor(self, Y: Array) -> Array:
+        """Y padded or cut to r columns, then scaled to |Y|² = trace; InvalidInputError for Y = 0."""
+        Y = super().from_factor(Y)
+        size = norm(Y)
+        if not size > 0.0:
+            raise InvalidInputError("the zero matrix cannot be scaled to a positive trace; found Y = 0")
+        return Y * (math.sqrt(self.trace) / size)
+
+    def horizontal(self, point: Array, ambient: Array) -> Array:
+        """Without its radial part, then as in :class:`FlatQuotient`. O(n r² + r³)."""
+        return super().horizontal(point, self._tangent(point, ambient))
+
+    def gradient(self, point: Array, S: Any) -> Array:
+        """2 S Y less its radial part. One application of S."""
+        return self._tangent(point, 2.0 * (S @ point))
+
+    def retract(self, point: Array, vector: Array) -> Array:
+        """(Y + D) scaled back to the sphere: second order, since D ⊥ Y."""
+        return self.from_factor(point + vector)
+
+    def velocity(self, point: Array, vector: Array) -> Array:
+        """dY/ds at s = 0 along the retraction: the vector itself."""
+        return vector
+
+    def _tangent(self, point: Array, ambient: Array) -> Array:
+        return np.asarray(ambient - point * (inner(point, ambient) / norm(point) ** 2))
+
+    def _rounding(self, scale: float) -> float:
+        return 64 * EPS * math.sqrt(self.n * self.r) * scale
+
+    def __repr__(self) -> str:
+        return f"FixedTrace(n={self.n}, r={self.r}, trace={self.trace:g})"

@@ -1,0 +1,323 @@
+"""Matrices of rank exactly r as pairs (subspace, matrix within it), with the polar metric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from psdopt.capability import Ability
+from psdopt.errors import InvalidInputError
+from psdopt.geometries.polar_span import PolarSpan
+from psdopt.geometries.square_root import exponential, parallel, shortest, symmetric_part
+from psdopt.geometry import Defect, Geometry
+from psdopt.linalg.arrays import Array, inner, is_finite, norm, orthonormal_columns
+from psdopt.linalg.tolerances import EPS
+
+#: Damping of :meth:`Polar.preconditioned` relative to the mean eigenvalue of B.
+GRAM_DAMPING = 3e-3
+#: Up to this condition of ZᵀZ the polar factor of Z is taken from its Gram matrix, else from the SVD of Z.
+POLAR_SQUARED_LIMIT = 100.0
+
+
+@dataclass(frozen=True, eq=False)
+class PolarPoint:
+    """M = U R Rᵀ Uᵀ: U (n, r) with orthonormal columns, R (r, r) invertible, any square root of B = R Rᵀ."""
+
+    U: Array
+    R: Array
+
+    @property
+    def factor(self) -> Array:
+        """Y = U R, one array per point: gradients recognise it by identity."""
+        Y: Array | None = self.__dict__.get("_factor")
+        if Y is None:
+            Y = self.U @ self.R
+            self.__dict__["_factor"] = Y
+        return Y
+
+    def with_factor(self, Y: Array) -> PolarPoint:
+        """This point, for which Y = U R is known already."""
+        self.__dict__["_factor"] = Y
+        return self
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter((self.U, self.R))
+
+
+@dataclass(frozen=True, eq=False)
+class PolarVector:
+    """Tangent vector (U̇, Ḃ) as U (n, r) = U̇ and K (r, r), Ḃ = R K Rᵀ: no inverse of R is ever needed."""
+
+    U: Array
+    K: Array
+
+    def __add__(self, other: PolarVector) -> PolarVector:
+        return PolarVector(self.U + other.U, self.K + other.K)
+
+    def __sub__(self, other: PolarVector) -> PolarVector:
+        return PolarVector(self.U - other.U, self.K - other.K)
+
+    def __mul__(self, a: float) -> PolarVector:
+        return PolarVector(a * self.U, a * self.K)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> PolarVector:
+        return PolarVector(-self.U, -self.K)
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter((self.U, self.K))
+
+
+class Polar(Geometry):
+    """{U B Uᵀ : U ∈ St(n, r), B ≻ 0 (r, r)}, (U, B) ~ (U O, OᵀB O) for orthogonal O (r, r).
+
+    Metric ⟨U̇₁, U̇₂⟩ / weight + tr(B⁻¹Ḃ₁B⁻¹Ḃ₂) / (1 − weight) on horizontal vectors: UᵀU̇ = 0, Ḃ symmetric
+    (Meyer et al., eq. 17). B is kept as a square root R, B = R Rᵀ, and Ḃ as K = R⁻¹ḂR⁻ᵀ, so that the second
+    part is |K|² / (1 − weight). R need not be symmetric: (U, R) ~ (U O, OᵀR Q) for all orthogonal O, Q, and
+    nothing below depends on which representative is at hand (the printed update keeps R only as a symmetric
+    root, and its QR retraction depends on U; erratum: any root, polar factor).
+
+    Parameters
+    ----------
+    n, r : order and rank, 1 <= r <= n.
+    weight : λ in [0, 1]: 0 keeps the range of M, exactly, and moves B only; 1 keeps B and moves the range only.
+
+    Retraction: U ↦ polar orthogonal factor of U + U̇, R ↦ R exp(K/2) (eqs. 18, 19). Costs O(n r² + r³).
+    """
+
+    def __init__(self, n: int, r: int, weight: float = 0.5) -> None:
+        if not isinstance(n, (int, np.integer)) or n < 1:
+            raise InvalidInputError(f"n must be an integer of at least 1; found {n!r}")
+        if not isinstance(r, (int, np.integer)) or not 1 <= r <= n:
+            raise InvalidInputError(f"r (rank) must be an integer between 1 and n = {n}; found {r!r}")
+        if not 0.0 <= weight <= 1.0:
+            raise InvalidInputError(f"weight must lie between 0 and 1; found {weight!r}")
+        self.n, self.r, self.weight = int(n), int(r), float(weight)
+        self.abilities = frozenset({Ability.FACTOR, Ability.RIEMANNIAN})
+        subspaces, within = self.r * (self.n - self.r), self.r * (self.r + 1) // 2
+        self.dimension = (subspaces if weight > 0.0 else 0) + (within if weight < 1.0 else 0)
+
+    #: The horizontal space is a complement of the fibre, not its orthogonal complement.
+    horizontal_is_orthogonal = False
+
+    def move_along_fibre(self, tree: PolarPoint | PolarVector, Q: Array) -> PolarPoint | PolarVector:
+        """The representative with factor Y Q of a point, and a vector seen from there. Q (r, r) orthogonal."""
+        if isinstance(tree, PolarPoint):
+            return PolarPoint(tree.U @ Q, Q.T @ tree.R @ Q)
+        return PolarVector(tree.U @ Q, Q.T @ tree.K @ Q)
+
+    def vertical(self, point: PolarPoint, W: Array) -> PolarVector:
+        """The direction (U W, B W − W B), W skew, along which M does not change, as an ambient vector."""
+        return PolarVector(point.U @ W, -2.0 * symmetric_part(np.linalg.solve(point.R, W @ point.R)))
+
+    def with_rank(self, r: int) -> Polar:
+        """The same geometry at another rank."""
+        return Polar(self.n, r, self.weight)
+
+    # points
+
+    def check_point(self, point: Any) -> Defect | None:
+        try:
+            U, R = (np.asarray(part, dtype=np.float64) for part in point)
+        except (TypeError, ValueError):
+            return Defect("a point must be a pair (U, R)", 1.0, 0.0)
+        if U.shape != (self.n, self.r) or R.shape != (self.r, self.r):
+            shapes = f"({self.n}, {self.r}) and ({self.r}, {self.r})"
+            return Defect(f"U and R must have shapes {shapes}; found {U.shape} and {R.shape}", float(U.size), 0.0)
+        if not (is_finite(U) and is_finite(R)):
+            return Defect("non-finite entries", float(np.sum(~np.isfinite(U)) + np.sum(~np.isfinite(R))), 0.0)
+        allowed = 1024.0 * EPS * np.sqrt(self.n)
+        lost = norm(U.T @ U - np.eye(self.r))
+        if lost > allowed:
+            return Defect("columns of U are not orthonormal, |UᵀU − I|", lost, allowed)
+        singular = np.linalg.svd(R, compute_uv=False)
+        if not singular[-1] > 0.0:
+            return Defect("R must be invertible; its smallest singular value is", float(singular[-1]), 0.0)
+        return None
+
+    def validated(self, point: Any, name: str = "start") -> PolarPoint:
+        point = super().validated(point, name)
+        if isinstance(point, PolarPoint):
+            return point
+        U, R = point
+        return PolarPoint(np.asarray(U, dtype=np.float64), np.asarray(R, dtype=np.float64))
+
+    def random_point(self, rng: np.random.Generator) -> PolarPoint:
+        """A uniformly random subspace, B = I."""
+        return PolarPoint(orthonormal_columns(rng, self.n, self.r), np.eye(self.r))
+
+    def factor(self, point: PolarPoint) -> Array:
+        return point.factor
+
+    def from_factor(self, Y: Array) -> PolarPoint:
+        """(U, R) of Y Yᵀ, or of its best rank-r approximation; R is diagonal. O(n k²) for Y (n, k).
+
+        The set holds matrices of rank exactly r: where Y has less, directions are added whose eigenvalues
+        lie at the rounding level of the largest (of 1 for Y = 0), so that M itself does not change.
+        """
+        Y = np.asarray(Y, dtype=np.float64)
+        if Y.shape[1] < self.r:
+            Y = np.concatenate([Y, np.zeros((self.n, self.r - Y.shape[1]))], axis=1)
+        U, s, _ = np.linalg.svd(Y, full_matrices=False)
+        least = np.sqrt(EPS) * (s[0] if s[0] > 0.0 else 1.0)
+        return PolarPoint(U[:, : self.r], np.diag(np.maximum(s[: self.r], least)))
+
+    # tangent vectors
+
+    def check_vector(self, point: PolarPoint, vector: Any) -> Defect | None:
+        D, K = (np.asarray(part, dtype=np.float64) for part in vector)
+        if D.shape != (self.n, self.r) or K.shape != (self.r, self.r):
+            return Defect(f"parts must be shaped like U and R; found {D.shape} and {K.shape}", float(D.size), 0.0)
+        if not (is_finite(D) and is_finite(K)):
+            return Defect("non-finite entries", float(np.sum(~np.isfinite(D)) + np.sum(~np.isfinite(K))), 0.0)
+        allowed = 1024.0 * EPS * np.sqrt(self.n) * max(norm(D), norm(K))
+        for reason, size in (
+            ("not horizontal, |UᵀU̇|", norm(point.U.T @ D)),
+            ("not symmetric, |K − Kᵀ|", norm(K - K.T)),
+            ("with weight 0 the range is fixed, |U̇|", norm(D) if self.weight == 0.0 else 0.0),
+            ("with weight 1 the matrix B is fixed, |K|", norm(K) if self.weight == 1.0 else 0.0),
+        ):
+            if size > allowed:
+                return Defect(reason, size, allowed)
+        return None
+
+    def inner(self, point: PolarPoint, left: PolarVector, right: PolarVector) -> float:
+        subspace = inner(left.U, right.U) / self.weight if self.weight > 0.0 else 0.0
+        within = inner(left.K, right.K) / (1.0 - self.weight) if self.weight < 1.0 else 0.0
+        return subspace + within
+
+    def horizontal(self, point: PolarPoint, ambient: Any) -> PolarVector:
+        """The horizontal vector that moves M as the ambient (U̇, K) does (to first order).
+
+        The part U A of U̇ along the fibre and its complement moves B as R⁻¹A R + (·)ᵀ does in K. The horizontal
+        space is a complement of the fibre, not orthogonal to it, so this may lengthen. With weight 0 or 1 the
+        part that may not move is dropped.
+        """
+        D, K = ambient
+        A = point.U.T @ D
+        K = symmetric_part(K)
+        if norm(A) > 0.0:
+            K = K + 2.0 * symmetric_part(np.linalg.solve(point.R, A @ point.R))
+            D = D - point.U @ A
+        return self._allowed(D - point.U @ (point.U.T @ D), K)
+
+    def random_vector(self, point: PolarPoint, rng: np.random.Generator) -> PolarVector:
+        D = rng.standard_normal((self.n, self.r))
+        vector = self._allowed(self._across(point.U, D), symmetric_part(rng.standard_normal((self.r, self.r))))
+        size = self.norm(point, vector)
+        return (1.0 / size) * vector if size > 0.0 else vector
+
+    def gradient(self, point: PolarPoint, S: Any) -> PolarVector:
+        """(2 λ (I − UUᵀ) S U B, (1 − λ) RᵀUᵀS U R): slope −|grad|² along the retraction. One application of S."""
+        return self.from_euclidean(point, S @ point.factor)
+
+    def from_euclidean(self, point: PolarPoint, SY: Array) -> PolarVector:
+        """The gradient, from S Y. O(n r²)."""
+        D = 2.0 * self.weight * self._across(point.U, SY @ point.R.T)
+        return self._allowed(D, (1.0 - self.weight) * symmetric_part(point.factor.T @ SY))
+
+    def hessian(
+        self, point: PolarPoint, S: Any, factor_hessian: Callable[[Array], Array], vector: PolarVector
+    ) -> PolarVector:
+        """Hessian of F along the retraction: ⟨H v, v⟩ = d²/ds² F(R(s v)) at 0; the Riemannian one at stationary points.
+
+        `factor_hessian` is D ↦ 2 (S D + ∇²F[Y Dᵀ + D Yᵀ] Y). With Ẏ = U̇ R + Y K/2 and G = 2 S Y the curvature is
+        ⟨H[Ẏ], Ẏ⟩ + ⟨G, Ÿ⟩, Ÿ = −U U̇ᵀU̇ R + U̇ R K + Y K²/4; polarised and raised with the metric.
+        """
+        U, R, Y = point.U, point.R, point.factor
+        G = 2.0 * (S @ Y)
+        HY = factor_hessian(vector.U @ R + 0.5 * (Y @ vector.K))
+        A, C = symmetric_part(U.T @ G @ R.T), symmetric_part(Y.T @ G)
+        D = HY @ R.T - vector.U @ A + 0.5 * (G @ vector.K) @ R.T
+        K = 0.5 * symmetric_part(Y.T @ HY) + 0.5 * symmetric_part(R.T @ (vector.U.T @ G))
+        K = K + 0.25 * symmetric_part(C @ vector.K)
+        return self._allowed(self.weight * self._across(U, D), (1.0 - self.weight) * K)
+
+    def preconditioned(self, point: PolarPoint, gradient: PolarVector, curvature: float | None = None) -> PolarVector:
+        """The gradient, rescaled to what (YᵀY + eta I)⁻¹ makes of it in the flat geometry. O(n r² + r³).
+
+        The metric makes both parts proportional to eigenvalues b of B, so steps along small ones take
+        very long (and with it from ill-conditioned starts). With b of R = P diag(√b) Qᵀ, columns of U̇P are divided
+        by b (b + eta), entries of QᵀKQ by the harmonic analogue; symmetric positive definite in the metric. b is not
+        trusted below the rounding level of the largest.
+
+        The factor Hessian is about h YᵀY + S with h the `curvature` of F in M. So eta is what S is in that unit, seen
+        through its Rayleigh quotients with the columns of Y, and at least a small fraction of the mean of b.
+        """
+        P, singular, Qt = np.linalg.svd(point.R)
+        b = np.maximum(singular**2, EPS * singular[0] ** 2)
+        K = Qt @ gradient.K @ Qt.T
+        eta = GRAM_DAMPING * float(np.mean(b))
+        if curvature is not None and curvature > 0.0 and self.weight < 1.0:
+            eta = max(eta, float(np.max(np.diagonal(K) / b)) / ((1.0 - self.weight) * curvature))
+        one_way = 1.0 / (b[:, None] * (b[None, :] + eta))
+        D = (gradient.U @ (P / (b * (b + eta)))) @ P.T
+        return PolarVector(D, symmetric_part(Qt.T @ (K * (one_way + one_way.T)) @ Qt))
+
+    def velocity(self, point: PolarPoint, vector: PolarVector) -> Array:
+        """The shortest Ẏ (n, r) that moves M as the vector does: U̇ R + Y X, X + Xᵀ = K, YᵀẎ symmetric. O(n r²)."""
+        return vector.U @ point.R + point.factor @ shortest(point.R, vector.K)
+
+    def from_velocity(self, point: PolarPoint, D: Array) -> PolarVector:
+        """The horizontal vector whose Ẏ moves M as Y + s D does. O(n r²)."""
+        moved = np.linalg.solve(point.R.T, np.concatenate([point.U.T @ D, self._across(point.U, D)]).T).T
+        r = self.r
+        return self._allowed(moved[r:], 2.0 * symmetric_part(np.linalg.solve(point.R, moved[:r] @ point.R)))
+
+    # moves
+
+    def retract(self, point: PolarPoint, vector: PolarVector) -> PolarPoint:
+        """(uf(U + U̇), R exp(K/2)), uf the orthogonal polar factor; U itself where U̇ = 0."""
+        U = point.U
+        if self.weight > 0.0 and np.any(vector.U):
+            U = _polar_factor(U + vector.U)
+        return PolarPoint(U, point.R @ exponential(0.5 * vector.K))
+
+    def transport(self, point: PolarPoint, target: PolarPoint, vector: PolarVector) -> PolarVector:
+        """U̇ made horizontal at `target`; K carried parallel. Independent of the representatives of both points.
+
+        Along the retraction K stays as it is; for another representative of the target (and any other target)
+        both parts are first turned by the orthogonal matrices that align U with U₊ and R with R₊.
+        """
+        turn = parallel(point.U.T @ target.U)
+        Q = parallel(np.linalg.solve(target.R, turn.T @ point.R))
+        return self._allowed(self._across(target.U, vector.U @ turn), symmetric_part(Q @ vector.K @ Q.T))
+
+    # curves inside a known span: trial points of a search need no application of a map
+
+    def frame(self, point: PolarPoint) -> Array:
+        """U, of which the images are kept."""
+        return point.U
+
+    def span(self, point: PolarPoint, vector: PolarVector, straight: bool = False) -> PolarSpan:
+        """The retraction curve s ↦ R(point, s vector), or the one of straight lines, inside a known span."""
+        return PolarSpan(point, vector, straight and self.weight < 1.0)
+
+    def orthonormalized(self, point: PolarPoint) -> PolarPoint:
+        """The same point without the loss of orthonormality, of a few roundings, that U has gathered."""
+        return PolarPoint(1.5 * point.U - 0.5 * point.U @ (point.U.T @ point.U), point.R)
+
+    def _across(self, U: Array, D: Array) -> Array:
+        """(I − UUᵀ) D, applied twice so that UᵀU̇ = 0 to rounding of U̇ itself."""
+        D = D - U @ (U.T @ D)
+        return D - U @ (U.T @ D)
+
+    def _allowed(self, D: Array, K: Array) -> PolarVector:
+        D = np.zeros_like(D) if self.weight == 0.0 else D
+        return PolarVector(D, np.zeros_like(K) if self.weight == 1.0 else K)
+
+    def __repr__(self) -> str:
+        return f"Polar(n={self.n}, r={self.r}, weight={self.weight:g})"
+
+
+def _polar_factor(Z: Array) -> Array:
+    """Z (ZᵀZ)^−½ for Z (n, r) of full column rank. O(n r²)."""
+    values, turn = np.linalg.eigh(Z.T @ Z)
+    if values[-1] > POLAR_SQUARED_LIMIT * values[0]:
+        P, _, Qt = np.linalg.svd(Z, full_matrices=False)
+        return np.asarray(P @ Qt)
+    return np.asarray(Z @ ((turn / np.sqrt(values)) @ turn.T))

@@ -1,0 +1,190 @@
+"""The interior of the PSD cone with the affine-invariant, log-Euclidean and von Neumann metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from psdopt.capability import Ability
+from psdopt.errors import InvalidInputError
+from psdopt.geometries.square_root import parallel, shortest, symmetric_part
+from psdopt.geometry import Defect, Geometry
+from psdopt.linalg.arrays import Array, inner, is_finite, norm, orthonormal_columns
+from psdopt.linalg.tolerances import EPS
+
+METRICS = ("affine-invariant", "log-euclidean", "von-neumann")
+RETRACTIONS = ("exponential", "first-order")
+
+
+@dataclass(frozen=True, eq=False)
+class Root:
+    """W = G Gᵀ ≻ 0, kept as any square root G (n, n): small eigenvalues keep their relative accuracy."""
+
+    G: Array
+
+
+class PositiveDefinite(Geometry):
+    """{W (n, n) symmetric, W ≻ 0}; points are :class:`Root`, W = G Gᵀ with G ~ G Q (an array G is taken as one).
+
+    metric : with vectors kept in the coordinates in which the metric is simple,
+
+    - "affine-invariant" tr(W⁻¹ξW⁻¹ζ): vectors K, ξ = G K Gᵀ, gradient GᵀSG, retraction G exp(K) Gᵀ, which is the
+      exponential map (Meyer et al., eqs. 11-13);
+    - "log-euclidean": vectors L = D log(W)[ξ], metric tr(L₁L₂), gradient ∫₀¹ Wᵗ S W¹⁻ᵗ dt, retraction
+      exp(log W + L) (section 5.3; the gradient printed there is the next one);
+    - "von-neumann" tr(D log(W)[ξ] ζ), the metric behind the divergence of that name: vectors L again, gradient S
+      itself, so that x⁺ = exp(log W − s S), the update of Tsuda et al.
+
+    retraction : "exponential", or for the affine-invariant metric "first-order" W + ξ (eq. 14 with its sign
+        mended), which turns the gradient step into W − s W S W, the LogDet update of Davis et al. It
+        leaves the cone for large steps: :meth:`retract` then raises InvalidInputError.
+
+    Every operation costs O(n³).
+    """
+
+    def __init__(self, n: int, metric: str = "affine-invariant", retraction: str = "exponential") -> None:
+        if not isinstance(n, (int, np.integer)) or n < 1:
+            raise InvalidInputError(f"n must be an integer of at least 1; found {n!r}")
+        if metric not in METRICS:
+            raise InvalidInputError(f"metric must be one of {', '.join(map(repr, METRICS))}; found {metric!r}")
+        if retraction not in RETRACTIONS:
+            known = ", ".join(map(repr, RETRACTIONS))
+            raise InvalidInputError(f"retraction must be one of {known}; found {retraction!r}")
+        if retraction == "first-order" and metric != "affine-invariant":
+            raise InvalidInputError(f"retraction 'first-order' goes with metric 'affine-invariant'; found {metric!r}")
+        self.n, self.metric, self.retraction = int(n), metric, retraction
+        self.abilities = frozenset({Ability.FACTOR, Ability.RIEMANNIAN})
+        self.dimension = self.n * (self.n + 1) // 2
+
+    def check_point(self, point: Any) -> Defect | None:
+        G = np.asarray(point.G if isinstance(point, Root) else point)
+        if G.shape != (self.n, self.n):
+            return Defect(f"a square root must have shape ({self.n}, {self.n}); found {G.shape}", float(G.size), 0.0)
+        if not is_finite(G):
+            return Defect("non-finite entries", float(np.sum(~np.isfinite(G))), 0.0)
+        smallest = float(np.linalg.svd(G, compute_uv=False)[-1])
+        return None if smallest > 0.0 else Defect("W must be definite; smallest singular value of G", smallest, 0.0)
+
+    def validated(self, point: Any, name: str = "start") -> Root:
+        point = super().validated(point, name)
+        return point if isinstance(point, Root) else Root(np.asarray(point, dtype=np.float64))
+
+    def check_vector(self, point: Root, vector: Any) -> Defect | None:
+        K = np.asarray(vector)
+        if K.shape != (self.n, self.n):
+            return Defect(f"a vector must have shape ({self.n}, {self.n}); found {K.shape}", float(K.size), 0.0)
+        if not is_finite(K):
+            return Defect("non-finite entries", float(np.sum(~np.isfinite(K))), 0.0)
+        allowed = 64.0 * EPS * self.n * norm(K)
+        skew = norm(K - K.T)
+        return Defect("not symmetric, |K − Kᵀ|", skew, allowed) if skew > allowed else None
+
+    def random_point(self, rng: np.random.Generator) -> Root:
+        """Eigenvalues around 1, log-normal, in a uniformly random basis."""
+        return Root(orthonormal_columns(rng, self.n, self.n) * np.exp(0.25 * rng.standard_normal(self.n)))
+
+    def random_vector(self, point: Root, rng: np.random.Generator) -> Array:
+        K = symmetric_part(rng.standard_normal((self.n, self.n)))
+        return K / self.norm(point, K)
+
+    def factor(self, point: Root) -> Array:
+        return point.G
+
+    def from_factor(self, Y: Array) -> Root:
+        """A root of Y Yᵀ; directions that Y lacks get eigenvalues at the rounding level of the largest."""
+        Y = np.asarray(Y, dtype=np.float64)
+        P, s, _ = np.linalg.svd(Y, full_matrices=True)
+        scales = np.zeros(self.n)
+        scales[: len(s)] = s[: self.n]
+        return Root(P * np.maximum(scales, np.sqrt(EPS) * (s[0] if s[0] > 0.0 else 1.0)))
+
+    def move_along_fibre(self, tree: Any, Q: Array) -> Any:
+        """The representative G Q of a point, and a vector seen from there. Q (n, n) orthogonal."""
+        if isinstance(tree, Root):
+            return Root(tree.G @ Q)
+        return Q.T @ tree @ Q if self.metric == "affine-invariant" else tree
+
+    def vertical(self, point: Root, W: Array) -> Array:
+        """Skew W: the ambient directions along which the matrix does not change."""
+        return W
+
+    def horizontal(self, point: Root, ambient: Array) -> Array:
+        """The symmetric part: with these coordinates nothing else is ambient."""
+        return symmetric_part(ambient)
+
+    def inner(self, point: Root, left: Array, right: Array) -> float:
+        if self.metric == "von-neumann":
+            return inner(left, _exp_derivative(*_log_eigen(point.G), right))
+        return inner(left, right)
+
+    def gradient(self, point: Root, S: Any) -> Array:
+        """GᵀSG, D exp(log W)[S] or S, by metric. One application of S to an (n, n) block."""
+        if self.metric == "affine-invariant":
+            return symmetric_part(point.G.T @ (S @ point.G))
+        # S = (S G) G⁻¹ needs no product that is not known already
+        dense = symmetric_part(np.linalg.solve(point.G.T, np.asarray(S @ point.G).T).T)
+        return dense if self.metric == "von-neumann" else _exp_derivative(*_log_eigen(point.G), dense)
+
+    def velocity(self, point: Root, vector: Array) -> Array:
+        """The shortest Ġ that moves W as the vector does."""
+        if self.metric == "affine-invariant":
+            return point.G @ shortest(point.G, vector)
+        moved = _exp_derivative(*_log_eigen(point.G), vector)
+        K = np.linalg.solve(point.G, np.linalg.solve(point.G, moved).T)
+        return point.G @ shortest(point.G, symmetric_part(K))
+
+    def retract(self, point: Root, vector: Array) -> Root:
+        if self.metric == "affine-invariant":
+            return Root(point.G @ self.mixing(vector, 1.0))
+        logs, P = _log_eigen(point.G)
+        values, vectors = np.linalg.eigh(symmetric_part((P * logs) @ P.T + vector))
+        return Root(vectors * np.exp(0.5 * values))
+
+    def point_of(self, factor: Array) -> Root:
+        """The point that a combination of images has led to."""
+        return Root(factor)
+
+    def mixing(self, vector: Array, s: float) -> Array:
+        """T (n, n) with R(G, s K) = G T: trial points combine images (affine-invariant metric only)."""
+        values, turn = np.linalg.eigh(symmetric_part(vector))
+        if self.retraction == "exponential":
+            return np.asarray((turn * np.exp(0.5 * s * values)) @ turn.T)
+        grown = 1.0 + s * values
+        if not grown[0] > 0.0:
+            raise InvalidInputError(
+                f"the first-order retraction leaves the cone: smallest eigenvalue of I + K is {grown[0]:.3g}, must be "
+                "positive; take a shorter step or the exponential retraction"
+            )
+        return np.asarray((turn * np.sqrt(grown)) @ turn.T)
+
+    def longest_step(self, vector: Array) -> float:
+        """Steps below this stay inside the cone (first-order retraction); inf where all do."""
+        least = float(np.linalg.eigvalsh(symmetric_part(vector))[0])
+        return -0.999 / least if self.retraction == "first-order" and least < 0.0 else np.inf
+
+    def transport(self, point: Root, target: Root, vector: Array) -> Array:
+        """Affine-invariant: parallel along the geodesic, K ↦ Q K Qᵀ, Q aligning G with G₊. Else L itself."""
+        if self.metric != "affine-invariant":
+            return vector
+        Q = parallel(np.linalg.solve(target.G, point.G))
+        return symmetric_part(Q @ vector @ Q.T)
+
+    def __repr__(self) -> str:
+        extra = "" if self.retraction == "exponential" else f", retraction={self.retraction!r}"
+        return f"PositiveDefinite(n={self.n}, metric={self.metric!r}{extra})"
+
+
+def _log_eigen(G: Array) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors of log(G Gᵀ), from the singular values of G: no squaring."""
+    P, s, _ = np.linalg.svd(G)
+    return 2.0 * np.log(s), P
+
+
+def _exp_derivative(logs: Array, P: Array, L: Array) -> Array:
+    """D exp(A)[L] = ∫₀¹ e^{tA} L e^{(1−t)A} dt for A = P diag(logs) Pᵀ (Daleckii-Krein). Self-adjoint in L."""
+    mean, half = 0.5 * (logs[:, None] + logs[None, :]), 0.5 * (logs[:, None] - logs[None, :])
+    safe = np.where(half == 0.0, 1.0, half)
+    ratio = np.exp(mean) * np.where(half == 0.0, 1.0, np.sinh(safe) / safe)
+    return np.asarray(P @ ((P.T @ L @ P) * ratio) @ P.T)

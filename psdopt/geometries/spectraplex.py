@@ -1,0 +1,118 @@
+"""The spectraplex: positive semidefinite matrices of a fixed trace, with its linear oracle and projection."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from psdopt.capability import Ability
+from psdopt.errors import InvalidInputError
+from psdopt.geometry import Atom, Defect, Geometry
+from psdopt.linalg.arrays import Array, is_finite, norm
+from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.linalg.simplex import project_simplex
+from psdopt.linalg.tolerances import EPS
+from psdopt.matrix import LowRankPSD
+
+#: Up to this order several eigenvectors, often of a cluster, come from a dense decomposition.
+DENSE_ORDER = 1500
+
+
+class Spectraplex(Geometry):
+    """{M (n, n) symmetric, M ⪰ 0, tr M = trace}. Points are factors Y (n, r) with |Y|_F² = trace, any r.
+
+    Its extreme points are the v vᵀ with |v|² = trace (Shen et al., theorem 3.4), so a linear function ⟨S, M⟩
+    is least at the eigenvector of λ_min(S), with value trace · λ_min(S). The attribute `trace` makes the
+    certificate report the duality gap ⟨S, M⟩ − trace · λ_min(S).
+
+    Raises InvalidInputError unless n >= 1 and trace is finite and positive.
+    """
+
+    trace: float
+
+    def __init__(self, n: int, trace: float = 1.0) -> None:
+        if not isinstance(n, (int, np.integer)) or n < 1:
+            raise InvalidInputError(f"n must be an integer of at least 1; found {n!r}")
+        if not math.isfinite(trace) or trace <= 0.0:
+            raise InvalidInputError(f"trace must be finite and positive; found {trace!r}")
+        self.n, self.trace = int(n), float(trace)
+        self.abilities = frozenset({Ability.LINEAR_ORACLE, Ability.PROJECTION})
+
+    def check_point(self, point: Any) -> Defect | None:
+        """None if `point` is a factor (n, r), r >= 1, with |Y|² = trace up to rounding."""
+        Y = np.asarray(point)
+        if Y.ndim != 2 or Y.shape[0] != self.n or Y.shape[1] == 0:
+            return Defect(f"a factor must have shape ({self.n}, r) with r >= 1; found {Y.shape}", float(Y.size), 0.0)
+        if not is_finite(Y):
+            return Defect("non-finite entries", float(np.sum(~np.isfinite(Y))), 0.0)
+        error, allowed = abs(norm(Y) ** 2 - self.trace), 64 * EPS * math.sqrt(Y.size) * self.trace
+        if error > allowed:
+            return Defect(f"the trace |Y|² must be {self.trace:g}; off by", error, allowed)
+        return None
+
+    def random_point(self, rng: np.random.Generator) -> Array:
+        """An extreme point v (n, 1), uniformly distributed."""
+        return self.from_factor(rng.standard_normal((self.n, 1)))
+
+    def factor(self, point: Array) -> Array:
+        return point
+
+    def from_factor(self, Y: Array) -> Array:
+        """Y scaled to |Y|² = trace, so that the rank stays; InvalidInputError for Y = 0. O(n r)."""
+        Y = np.asarray(Y, dtype=np.float64)
+        size = norm(Y)
+        if not size > 0.0:
+            raise InvalidInputError("the zero matrix cannot be scaled to a positive trace; found Y = 0")
+        return Y * (math.sqrt(self.trace) / size)
+
+    def centre(self) -> Array:
+        """Factor (n, n) of (trace / n) I, the point farthest from the boundary."""
+        return math.sqrt(self.trace / self.n) * np.eye(self.n)
+
+    def minimize_linear(self, S: Any, tol: float, warm_start: Array | None = None) -> Atom:
+        """v with |v|² = trace and ⟨S, v vᵀ⟩ within `tol` of least, up to rounding.
+
+        `gap_bound` = trace · (vᵀSv/|v|² − lower bound of λ_min(S)): what the eigensolver proves, not what
+        it hopes (see :func:`~psdopt.linalg.extreme.smallest_eigenpair`; up to n = 500 the matrix of S is
+        formed). `warm_start` (n,) is a guess of v.
+        """
+        return self.minimize_linear_many(S, tol, 1, warm_start)[0]
+
+    def minimize_linear_many(self, S: Any, tol: float, count: int, warm_start: Array | None = None) -> list[Atom]:
+        """The `count` <= n lowest eigenvectors of S as atoms, the best first, from one eigensolve.
+
+        `gap_bound` of each is its distance from the lower bound of the minimum, so the first is the oracle's
+        answer; the others are further columns for methods that take several. `warm_start` (n, j): guesses.
+        """
+        backend: Any = "dense" if count > 1 and self.n <= DENSE_ORDER else "auto"
+        pair = smallest_eigenpair(
+            S, tol=tol / self.trace, start=_usable(warm_start), count=min(count, self.n), backend=backend
+        )
+        vectors = math.sqrt(self.trace) * pair.vectors
+        return [
+            Atom(vectors[:, k], self.trace * value, self.trace * (value - pair.lower_bound), pair.products)
+            for k, value in enumerate(map(float, pair.values))
+        ]
+
+    def project(self, M: Array) -> LowRankPSD:
+        """Closest member in Frobenius norm to the symmetric part of M (n, n): simplex projection of its
+        eigenvalues. One O(n³) eigensolve."""
+        M = np.asarray(M, dtype=np.float64)
+        if M.shape != (self.n, self.n):
+            raise InvalidInputError(f"M must have shape ({self.n}, {self.n}); found {M.shape}")
+        values, vectors = np.linalg.eigh(0.5 * M + 0.5 * M.T)
+        values = project_simplex(values, self.trace)
+        keep = np.flatnonzero(values)[::-1]
+        return LowRankPSD(vectors[:, keep] * np.sqrt(values[keep]))
+
+    def __repr__(self) -> str:
+        return f"Spectraplex(n={self.n}, trace={self.trace:g})"
+
+
+def _usable(guess: Array | None) -> Array | None:
+    """`guess` unless it is missing, zero or not finite: a bad guess must not stop an oracle."""
+    if guess is None or not is_finite(guess) or not np.any(guess):
+        return None
+    return guess

@@ -1,0 +1,42 @@
+"""Small dense tools for geometries that keep a positive definite B as any square root R, B = R Rᵀ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from psdopt.linalg.arrays import Array
+
+
+def symmetric_part(A: Any) -> Array:
+    """(A + Aᵀ)/2."""
+    return np.asarray(0.5 * (A + A.T))
+
+
+def exponential(K: Array) -> Array:
+    """exp(K) of a symmetric K, symmetric positive definite. One O(r³) eigensolve."""
+    values, vectors = np.linalg.eigh(K)
+    return np.asarray((vectors * np.exp(values)) @ vectors.T)
+
+
+def square_root(A: Array) -> Array:
+    """A^½ of a symmetric A ⪰ 0, symmetric. One O(r³) eigensolve."""
+    values, vectors = np.linalg.eigh(A)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+
+
+def parallel(A: Any) -> Array:
+    """The orthogonal polar factor of a square A: the rotation closest to it. O(r³)."""
+    Z, _, Vt = np.linalg.svd(A)
+    return np.asarray(Z @ Vt)
+
+
+def shortest(R: Array, K: Array) -> Array:
+    """X (r, r) with X + Xᵀ = K and RᵀR X symmetric: R X is the shortest Ṙ that moves R Rᵀ by R K Rᵀ. O(r³).
+
+    In the eigenbasis of RᵀR, eigenvalues b: X_ij = K_ij b_j / (b_i + b_j).
+    """
+    _, singular, Qt = np.linalg.svd(R)
+    b = singular**2
+    return np.asarray(Qt.T @ ((Qt @ K @ Qt.T) * (b[None, :] / (b[:, None] + b[None, :]))) @ Qt)

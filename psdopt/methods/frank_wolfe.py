@@ -1,0 +1,266 @@
+"""Frank–Wolfe on the spectraplex: vanilla, away, pairwise and fully corrective, atoms kept factored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from psdopt.capability import Ability, Requires
+from psdopt.errors import InvalidInputError, unknown_name
+from psdopt.geometry import Atom, Geometry
+from psdopt.linalg.arrays import Array, inner, norm, row_dots
+from psdopt.linalg.polynomials import minimize_smooth
+from psdopt.linalg.simplex import project_simplex
+from psdopt.linalg.tolerances import EPS
+from psdopt.matrix import LowRankPSD
+from psdopt.method import Method, Outcome, State
+from psdopt.methods.projected_gradient import Momentum, accelerated_step
+from psdopt.problem import Evaluation, PlaneModel, Problem
+
+STEPS = ("exact", "hazan")
+VARIANTS = ("vanilla", "away", "pairwise", "fully-corrective")
+#: Accuracy asked of the oracle, relative to the gap: what it proves goes into the gap that is reported.
+ORACLE_ACCURACY = 0.1
+#: A fully corrective step ends when the gap within the span is this fraction of the gap, or after CORRECTIONS steps.
+CORRECTION_FRACTION = 0.1
+CORRECTIONS = 100
+#: Function values of a golden section, for pairwise steps when F is not quadratic.
+GOLDEN_VALUES = 60
+
+
+@dataclass
+class FrankWolfeState(State):
+    """The iterate, the atom of its linear oracle, and the duality gap ⟨S, M⟩ − min ⟨S, N⟩.
+
+    Columns of the factor are √w_k u_k with |u_k|² = trace, so the weights w_k = |column|²/trace are not kept.
+    `gradient_norm` is 2 gap / |Y|: the gap in the units of the factor gradient.
+    """
+
+    atom: Atom | None = None
+    gap: float = math.inf
+    iteration: int = 0
+
+
+@dataclass(frozen=True, init=False)
+class FrankWolfe(Method):
+    """M⁺ = (1 − gamma) M + gamma N, N = argmin ⟨∇F(M), N⟩ over the set; global for convex F, gap at every step.
+
+    With C the curvature constant of F, F(M_k) − min F <= 2 C/(k + 2) (Jaggi 2013). Away and pairwise steps take
+    weight from the worst atom; the fully corrective variant minimises over all M = V W Vᵀ, W ⪰ 0, in the span of
+    the atoms, which converges linearly when the optimum is of low rank and strictly complementary.
+
+    Parameters
+    ----------
+    step : "exact" line search, or "hazan": gamma = 2/(k + 2), whatever F is (vanilla only has it; not monotone).
+    variant : "vanilla", "away", "pairwise" or "fully-corrective".
+
+    Cost of a step: one eigenvector of S, warm-started and with a proven bound on its error that is part of the
+    gap, and one application of the maps to one column (two for away and pairwise).
+    """
+
+    step_rule: str = "exact"
+    variant: str = "vanilla"
+
+    requires: ClassVar[Requires] = {
+        "problem": (Ability.GRADIENT, Ability.EXACT_PLANE),
+        "geometry": (Ability.LINEAR_ORACLE,),
+    }
+
+    def __init__(self, step: str = "exact", variant: str = "vanilla") -> None:
+        if step not in STEPS:
+            raise unknown_name("step", step, STEPS)
+        if variant not in VARIANTS:
+            raise unknown_name("variant", variant, VARIANTS)
+        if step == "hazan" and variant != "vanilla":
+            raise InvalidInputError(f"step 'hazan' goes with variant 'vanilla' only; found variant {variant!r}")
+        object.__setattr__(self, "step_rule", step)
+        object.__setattr__(self, "variant", variant)
+
+    @property
+    def descends(self) -> bool:  # type: ignore[override]
+        """With exact steps the value never increases; Hazan's rule may increase it."""
+        return self.step_rule == "exact"
+
+    def init(
+        self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
+    ) -> FrankWolfeState:
+        evaluation = evaluation or problem.at(geometry.factor(start))
+        state = FrankWolfeState(problem, geometry, start, evaluation)
+        if self.variant == "fully-corrective":
+            evaluation = _principal(evaluation)
+        return self._looked_at(state, evaluation, 0.0, {})
+
+    def step(self, state: Any) -> FrankWolfeState:
+        if self.step_rule == "hazan":
+            evaluation, size = self._toward(state, 2.0 / (state.iteration + 2.0))
+        elif self.variant == "vanilla":
+            evaluation, size = self._toward(state)
+        elif self.variant == "fully-corrective":
+            evaluation, size = self._corrected(state)
+        else:
+            evaluation, size = self._with_away(state)
+        if self.descends and not evaluation.value < state.evaluation.value:
+            return _stalled(state)
+        return self._looked_at(state, evaluation, size, {"gamma": size})
+
+    def _toward(self, state: FrankWolfeState, gamma: float | None = None) -> tuple[Evaluation, float]:
+        """M + gamma (N − M), by default with the best gamma in [0, 1]."""
+        assert state.atom is not None
+        plane = state.evaluation.along_atom(state.atom.vector)
+        if gamma is None:
+            gamma = minimize_smooth(_between(plane), 1.0)
+        return _nonzero_columns(plane.step(1.0 - gamma, gamma)), gamma
+
+    def _with_away(self, state: FrankWolfeState) -> tuple[Evaluation, float]:
+        """The better of the oracle's direction and one that takes weight from the worst atom."""
+        evaluation, atom = state.evaluation, state.atom
+        assert atom is not None
+        Y, trace = evaluation.factor, norm(state.evaluation.factor) ** 2
+        weights = row_dots(Y.T, Y.T) / trace
+        slopes = 0.5 * row_dots(Y.T, evaluation.factor_gradient().T) / weights  # trace · uᵀSu/|u|²
+        worst = int(np.argmax(slopes))
+        mean = float(weights @ slopes)
+        if self.variant == "pairwise" and Y.shape[1] > 1:
+            return self._pairwise(state, worst, float(weights[worst]), float(slopes[worst]))
+        if Y.shape[1] == 1 or mean - atom.value >= slopes[worst] - mean:
+            return self._toward(state)
+        weight = float(weights[worst])
+        keep = np.delete(np.arange(Y.shape[1]), worst)
+        rest = evaluation.mix(np.eye(Y.shape[1])[:, keep] / math.sqrt(1.0 - weight))
+        plane = rest.along_atom(Y[:, worst] / math.sqrt(weight))
+        # from weight t = w downhill to t in [0, w]: backwards along the same segment
+        share = weight * (1.0 - minimize_smooth(_between(plane, start=weight, end=0.0), 1.0))
+        if share <= 0.0:
+            return rest, weight
+        return plane.step(1.0 - share, share), weight - share
+
+    def _pairwise(self, state: FrankWolfeState, worst: int, weight: float, slope: float) -> tuple[Evaluation, float]:
+        """Weight goes from the worst atom to the oracle's: exact for quadratic F, golden section else."""
+        evaluation, atom = state.evaluation, state.atom
+        assert atom is not None
+        k = evaluation.factor.shape[1]
+        grown = evaluation.append(atom.vector)
+
+        def at(share: float) -> Evaluation:
+            scale = np.append(np.ones(k), math.sqrt(share * weight))
+            scale[worst] = math.sqrt(1.0 - share)
+            return _nonzero_columns(grown.mix(np.diag(scale)))
+
+        first = weight * (atom.value - slope)
+        if Ability.QUADRATIC in state.problem.abilities:
+            curvature = 2.0 * (at(1.0).value - evaluation.value - first)
+            share = 1.0 if curvature <= -first else -first / curvature
+        else:
+            share = _golden(lambda t: at(t).value)
+        return at(min(max(share, 0.0), 1.0)), share * weight
+
+    def _corrected(self, state: FrankWolfeState) -> tuple[Evaluation, float]:
+        """Minimise over {V W Vᵀ : W ⪰ 0, tr W = trace}, V a basis of the columns and the new atom."""
+        trace = norm(state.evaluation.factor) ** 2
+        toward, gamma = self._toward(state)
+        basis, W = _orthonormal(toward)
+        k = W.shape[0]
+
+        def project(B: Array) -> LowRankPSD:
+            values, vectors = np.linalg.eigh(0.5 * (B + B.T))
+            values = project_simplex(values, trace)
+            return LowRankPSD(vectors[:, values > 0.0] * np.sqrt(values[values > 0.0]))
+
+        def slope(at: Evaluation) -> Array:
+            g = basis.factor.T @ np.asarray(at.gradient @ basis.factor)
+            return np.asarray(0.5 * (g + g.T))
+
+        start = basis.mix(LowRankPSD.from_dense(W).factor)
+        g = slope(start)
+        m = Momentum(W, start, W, 1.0, max(norm(g) / trace, EPS))
+        goal = CORRECTION_FRACTION * state.gap
+        for _ in range(CORRECTIONS if k > 1 else 0):
+            gap = inner(g, m.x) - trace * float(np.linalg.eigvalsh(g)[0])
+            if gap <= goal:
+                break
+            m = accelerated_step(m, lambda small: basis.mix(small.factor), slope, project)
+            if not m.moved:
+                break
+            g = slope(m.evaluation)
+        evaluation = m.evaluation if m.evaluation.value < toward.value else toward
+        return _principal(evaluation), gamma
+
+    def _looked_at(
+        self, state: FrankWolfeState, evaluation: Evaluation, size: float, extras: dict[str, float]
+    ) -> FrankWolfeState:
+        Y = evaluation.factor
+        product = 0.5 * inner(evaluation.factor_gradient(), Y)
+        expected = state.gap if math.isfinite(state.gap) else abs(product) + EPS
+        guess = None if state.atom is None else state.atom.vector
+        atom = state.geometry.minimize_linear(evaluation.gradient, ORACLE_ACCURACY * expected, guess)
+        gap = max(product - atom.value + atom.gap_bound, 0.0)
+        point = state.geometry.from_factor(Y)
+        return FrankWolfeState(
+            state.problem, state.geometry, point, evaluation, 2.0 * gap / norm(Y), size, Outcome.RUNNING,
+            {**extras, "gap": gap, "eigensolve_products": float(atom.products)},
+            atom=atom, gap=gap, iteration=state.iteration + 1,
+        )  # fmt: skip
+
+
+def _between(
+    plane: PlaneModel, start: float = 0.0, end: float = 1.0
+) -> Callable[[float], tuple[float, float]]:
+    """Derivatives of t ↦ F((1 − s) M + s N) at s = start + t (end − start)."""
+    step = end - start
+
+    def derivatives(t: float) -> tuple[float, float]:
+        s = start + t * step
+        g, H = plane.derivatives(1.0 - s, s)
+        return step * float(g[1] - g[0]), step * step * float(H[0, 0] - 2.0 * H[0, 1] + H[1, 1])
+
+    return derivatives
+
+
+def _golden(value: Callable[[float], float]) -> float:
+    """Minimiser on [0, 1] of a convex function from its values."""
+    ratio = 0.5 * (math.sqrt(5.0) - 1.0)
+    left, right = 0.0, 1.0
+    a, b = 1.0 - ratio, ratio
+    at_a, at_b = value(a), value(b)
+    for _ in range(GOLDEN_VALUES):
+        if at_a <= at_b:
+            right, b, at_b = b, a, at_a
+            a = right - ratio * (right - left)
+            at_a = value(a)
+        else:
+            left, a, at_a = a, b, at_b
+            b = left + ratio * (right - left)
+            at_b = value(b)
+        if right - left <= math.sqrt(EPS):
+            break
+    return min((0.0, 1.0, 0.5 * (left + right)), key=value)
+
+
+def _nonzero_columns(evaluation: Evaluation) -> Evaluation:
+    Y = evaluation.factor
+    used = row_dots(Y.T, Y.T) > 0.0
+    return evaluation if np.all(used) else evaluation.mix(np.eye(Y.shape[1])[:, used])
+
+
+def _orthonormal(evaluation: Evaluation) -> tuple[Evaluation, Array]:
+    """(evaluation at an orthonormal basis V of the columns of Y, W with Y Yᵀ = V W Vᵀ). No application."""
+    Y = evaluation.factor
+    values, vectors = np.linalg.eigh(Y.T @ Y)
+    keep = values > max(Y.shape) * EPS * values[-1]
+    return evaluation.mix(vectors[:, keep] / np.sqrt(values[keep])), np.diag(values[keep])
+
+
+def _principal(evaluation: Evaluation) -> Evaluation:
+    """Y in its principal axes, columns at rounding level dropped. No application of a map."""
+    Y = evaluation.factor
+    values, vectors = np.linalg.eigh(Y.T @ Y)
+    keep = values > max(Y.shape) * EPS * values[-1]
+    return evaluation.mix(vectors[:, keep])
+
+
+def _stalled(state: FrankWolfeState) -> FrankWolfeState:
+    return FrankWolfeState(**{**state.__dict__, "outcome": Outcome.STALLED, "step": 0.0})

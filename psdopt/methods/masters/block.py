@@ -1,0 +1,181 @@
+"""The block master: weights that are a small PSD matrix, by a feasible primal-dual interior-point method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from psdopt.linalg.arrays import Array, inner
+from psdopt.linalg.tolerances import EPS
+from psdopt.margins import SignedSquares
+from psdopt.methods.masters.base import Answer
+from psdopt.methods.masters.newton_system import NewtonSystem
+from psdopt.terms.margin import CappedMargin
+
+#: A warm start is moved this far towards the centre of both feasible sets, so that it is well inside them.
+MIXING = 0.05
+#: Fraction of the longest step that stays inside.
+INSIDE = 0.98
+MAX_STEPS = 60
+
+
+@dataclass(frozen=True)
+class BlockMaster:
+    """max ρ − cap Σ ξ over T ⪰ 0, tr T = 1, ξ, s >= 0, ⟨VᵀA_rV, T⟩ − ρ = s_r − ξ_r; T a (k, k) matrix.
+
+    Its dual is min π over 0 <= w <= cap, Σ w = 1, Z = π I − Σ w_r VᵀA_rV ⪰ 0. Both have interior points at
+    hand, so every iterate is feasible, ⟨T, Z⟩ + ⟨w, s⟩ + ⟨cap − w, ξ⟩ is the gap, and stopping early is safe: a
+    gap of about the one still to be closed outside gives centred duals w, which is what stabilises column
+    generation (Gondzio, González-Brevis, Munari 2013). Nesterov-Todd directions, Mehrotra's corrector.
+
+    Cost per step: see :class:`~psdopt.methods.masters.newton_system.NewtonSystem`, plus O(p k²) products.
+    """
+
+    def solve(
+        self, squares: SignedSquares, loss: CappedMargin, gap: float, start: tuple[Array, Array] | None = None
+    ) -> Answer:
+        """T and w with a duality gap of at most `gap` (absolute), or the best that rounding allows.
+
+        `start` is (T, w) to begin near: of a master with fewer columns, say, padded.
+        """
+        m, k = squares.size, squares.order
+        uniform = np.full(m, 1.0 / m)
+        scale = float(np.mean(squares.sizes()))
+        if scale == 0.0:
+            return Answer(np.eye(k) / k, uniform, 0)
+        scaled = squares.transformed(np.eye(k) / np.sqrt(scale))
+        if loss.cap * m <= 1.0 + 4.0 * EPS * m or k == 0:  # one feasible w: the leading eigenvector is the answer
+            v = np.linalg.eigh(scaled.combination(uniform))[1][:, -1:]
+            return Answer(v @ v.T, uniform, 0)
+        point = _Interior(scaled, loss, start)
+        steps = 0
+        while steps < MAX_STEPS and point.gap > max(gap / scale, EPS) and point.advance():
+            steps += 1
+        w = np.clip(point.w, 0.0, loss.cap)
+        return Answer(point.T / np.trace(point.T), w, steps)
+
+
+class _Interior:
+    """A strictly feasible (T, s, ξ, ρ; w, π, Z) and the predictor-corrector step from it."""
+
+    def __init__(self, squares: SignedSquares, loss: CappedMargin, start: tuple[Array, Array] | None) -> None:
+        self.squares, self.cap = squares, loss.cap
+        m, k = squares.size, squares.order
+        self.T, self.w = np.eye(k) / k, np.full(m, 1.0 / m)
+        if start is not None:
+            self.T = (1.0 - MIXING) * start[0] / np.trace(start[0]) + MIXING * self.T
+            self.w = (1.0 - MIXING) * start[1] + MIXING * self.w
+        H = squares.combination(self.w)
+        top = float(np.linalg.eigvalsh(H)[-1])
+        a = squares.forms(self.T)
+        self.rho = loss.margin(a)
+        apart = max(top + loss.value(a), EPS * float(np.max(np.abs(a))) + EPS)
+        self.pi = top + 0.5 * apart / k
+        self.Z = self.pi * np.eye(k) - H
+        # slacks that satisfy a − ρ = s − ξ, about centred: w s = (cap − w) ξ = gap / number of conditions
+        mean = apart / (k + 2 * m)
+        over, under = mean / self.w, mean / (self.cap - self.w)
+        self.s, self.xi = np.where(a > self.rho, under, over), np.where(a > self.rho, under, over)
+        self._match(a)
+
+    def _match(self, a: Array) -> None:
+        """Restore a − ρ = s − ξ by changing the larger of the two."""
+        d = a - self.rho
+        up = d > 0.0
+        self.s = np.where(up, d + self.xi, self.s)
+        self.xi = np.where(up, self.xi, self.s - d)
+
+    @property
+    def gap(self) -> float:
+        """Duality gap of the iterate."""
+        return inner(self.T, self.Z) + inner(self.w, self.s) + inner(self.cap - self.w, self.xi)
+
+    def advance(self) -> bool:
+        """One step; False, with the iterate as it was, if working precision allows no more."""
+        try:
+            return self._advance()
+        except np.linalg.LinAlgError:
+            return False
+
+    def _advance(self) -> bool:
+        k, m, w, s, xi = self.squares.order, self.squares.size, self.w, self.s, self.xi
+        room = self.cap - w
+        L, R = np.linalg.cholesky(self.T), np.linalg.cholesky(self.Z)
+        _, d, Qt = np.linalg.svd(R.T @ L)
+        P = (L @ Qt.T) / np.sqrt(d)  # P⁻¹ T P⁻ᵀ = Pᵀ Z P = Diag(d)
+        scaled, unit = self.squares.transformed(P), P.T @ P
+        system = NewtonSystem(scaled, xi / room + s / w)
+        g = scaled.forms(unit)
+        along_pi, along_rho = system.solve(g), system.solve(np.ones(m))
+        corner = np.array(
+            [[inner(g, along_pi) - inner(unit, unit), inner(g, along_rho)], [along_pi.sum(), along_rho.sum()]]
+        )
+
+        def direction(target: Array, ws: Array, wx: Array) -> tuple[Array, float, float, Array, Array, Array, Array]:
+            """(dw, dπ, dρ, dZ, dT, ds, dξ) with dT + dZ = target (scaled) and the linearised products ws, wx."""
+            base = system.solve(ws / w - wx / room - scaled.forms(target))
+            sides = -np.array([inner(unit, target) + inner(g, base), base.sum()])
+            dpi, drho = np.linalg.solve(corner, sides)
+            dw = base + dpi * along_pi + drho * along_rho
+            dZ = dpi * unit - scaled.combination(dw)
+            return dw, dpi, drho, dZ, target - dZ, (ws - s * dw) / w, (wx + xi * dw) / room
+
+        def lengths(dw: Array, dZ: Array, dT: Array, ds: Array, dx: Array) -> tuple[float, float]:
+            primal = min(1.0, INSIDE * min(_reach(s, ds), _reach(xi, dx), _matrix_reach(d, dT)))
+            dual = min(1.0, INSIDE * min(_reach(w, dw), _reach(room, -dw), _matrix_reach(d, dZ)))
+            return primal, dual
+
+        D, gap = np.diag(d), self.gap
+        dw, _, _, dZ, dT, ds, dx = direction(-D, -w * s, -room * xi)
+        primal, dual = lengths(dw, dZ, dT, ds, dx)
+        after = inner(D + primal * dT, D + dual * dZ)
+        after += inner(w + dual * dw, s + primal * ds) + inner(room - dual * dw, xi + primal * dx)
+        mean = min(max((after / gap) ** 3, EPS), 1.0) * gap / (k + 2 * m)
+        cross = dT @ dZ
+        target = (2.0 * (mean * np.eye(k) - D * D) - cross - cross.T) / (d[:, None] + d[None, :])
+        dw, dpi, drho, dZ, dT, ds, dx = direction(target, mean - w * s - dw * ds, mean - room * xi + dw * dx)
+        primal, dual = lengths(dw, dZ, dT, ds, dx)
+        moved, others, common = P @ dT @ P.T, (dw, dpi, drho, ds, dx), min(primal, dual)
+        # of different lengths they may raise the gap; of one length they cannot, up to rounding
+        return self._move(primal, dual, moved, others) or self._move(common, common, moved, others)
+
+    def _move(
+        self, primal: float, dual: float, dT: Array, others: tuple[Array, float, float, Array, Array]
+    ) -> bool:
+        dw, dpi, drho, ds, dx = others
+        T, w, pi = self.T + primal * 0.5 * (dT + dT.T), self.w + dual * dw, self.pi + dual * dpi
+        w = w / w.sum()
+        Z = pi * np.eye(len(T)) - self.squares.combination(w)
+        before = (self.T, self.w, self.pi, self.rho, self.s, self.xi, self.Z)
+        gap = self.gap
+        self.T, self.w, self.pi, self.Z = T / np.trace(T), w, pi, Z
+        self.rho, self.s, self.xi = self.rho + primal * drho, self.s + primal * ds, self.xi + primal * dx
+        self._match(self.squares.forms(self.T))
+        inside = min(self.s.min(), self.xi.min(), w.min(), (self.cap - w).min()) > 0.0
+        if not (inside and np.isfinite(self.gap) and self.gap < gap and _positive(T) and _positive(Z)):
+            self.T, self.w, self.pi, self.rho, self.s, self.xi, self.Z = before
+            return False
+        return True
+
+
+def _reach(x: Array, dx: Array) -> float:
+    """Largest step with x + step dx >= 0."""
+    down = dx < 0.0
+    return float(np.min(-x[down] / dx[down])) if np.any(down) else np.inf
+
+
+def _matrix_reach(d: Array, dX: Array) -> float:
+    """Largest step with Diag(d) + step dX ⪰ 0."""
+    root = np.sqrt(d)
+    least = float(scipy.linalg.eigvalsh(dX / root[:, None] / root, subset_by_index=[0, 0])[0])
+    return -1.0 / least if least < 0.0 else np.inf
+
+
+def _positive(X: Array) -> bool:
+    try:
+        np.linalg.cholesky(X)
+    except np.linalg.LinAlgError:
+        return False
+    return True

@@ -1,0 +1,105 @@
+"""Riemannian gradient descent with Armijo's rule along a retraction."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from psdopt.capability import Ability, Requires
+from psdopt.errors import InvalidInputError
+from psdopt.geometry import Geometry
+from psdopt.linalg.arrays import norm
+from psdopt.method import Method, Outcome, State
+from psdopt.problem import Evaluation, Problem
+from psdopt.searches.riemannian import Located, halved, locate, modelled, path_along
+
+SEARCHES = ("armijo", "modelled")
+
+
+@dataclass
+class RiemannianGradientState(State):
+    """The Riemannian gradient, and the evaluated frame of the geometry if it has one."""
+
+    gradient: Any = None
+    here: Located | None = None
+
+
+@dataclass(frozen=True)
+class RiemannianGradient(Method):
+    """x⁺ = R(x, −s grad F(x)), s by Armijo's rule (Meyer et al., section 7.4.1).
+
+    F(x⁺) <= F(x) − sufficient · s · |grad F|², s the first of first/|grad F| · 1, 1/2, 1/4, ... (the printed
+    condition has the wrong sign and lacks s: it accepts increases). Because the first trial is divided by |grad F|,
+    the iterates do not change when data and targets are scaled together.
+
+    Parameters
+    ----------
+    search : "armijo" as above, or "modelled": first trial from the exact minimiser along the tangent line.
+    sufficient : c in (0, 1); 0.5 as in the paper accepts no step beyond the minimiser of a quadratic.
+    first : s₀ > 0, in lengths of the metric. Trials whose value overflows count as rejected.
+    change_tol : > 0 ends the run, without a claim of convergence, when the relative change of F or of Y is at most
+        this (eq. 24 with absolute values; its third part F <= change_tol depends on the units of F: use
+        :class:`psdopt.stopping.ValueBelow`).
+
+    Cost per iteration: one application of the maps each way on geometries with straight lines or a known
+    span (trials combine images), else one evaluation per trial.
+    """
+
+    search: str = "armijo"
+    sufficient: float = 0.5
+    first: float = 100.0
+    change_tol: float = 0.0
+
+    requires: ClassVar[Requires] = {"problem": (Ability.GRADIENT,), "geometry": (Ability.RIEMANNIAN,)}
+    descends: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.search not in SEARCHES:
+            raise InvalidInputError(f"search must be one of {', '.join(map(repr, SEARCHES))}; found {self.search!r}")
+        if not 0.0 < self.sufficient < 1.0:
+            raise InvalidInputError(f"sufficient must lie between 0 and 1; found {self.sufficient!r}")
+        if not 0.0 < self.first < math.inf:
+            raise InvalidInputError(f"first must be positive and finite; found {self.first!r}")
+        if not self.change_tol >= 0.0:
+            raise InvalidInputError(f"change_tol must be at least 0; found {self.change_tol!r}")
+
+    def init(
+        self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
+    ) -> RiemannianGradientState:
+        return self._at(problem, geometry, locate(problem, geometry, start, evaluation), math.nan, Outcome.RUNNING)
+
+    def step(self, state: State) -> RiemannianGradientState:
+        assert isinstance(state, RiemannianGradientState)
+        here, geometry = state.here, state.geometry
+        assert here is not None
+        value, size = here.evaluation.value, geometry.norm(here.point, state.gradient)
+        if size == 0.0:
+            return self._at(state.problem, geometry, here, 0.0, Outcome.STALLED)
+        path = path_along(state.problem, geometry, here, -state.gradient)
+        if self.search == "modelled":
+            s = modelled(path, value, -(size**2), self.sufficient)
+        else:
+            s = halved(path, value, -(size**2), self.first / size, self.sufficient)
+        if not 0.0 < s < math.inf:
+            outcome = Outcome.UNBOUNDED if s == math.inf else Outcome.STALLED
+            return self._at(state.problem, geometry, here, 0.0, outcome)
+        moved = path.at(s)
+        ended = self.change_tol > 0.0 and self._settled(here, moved, s * size)
+        return self._at(state.problem, geometry, moved, s, Outcome.FINISHED if ended else Outcome.RUNNING)
+
+    def _at(
+        self, problem: Problem, geometry: Geometry, here: Located, s: float, outcome: Outcome
+    ) -> RiemannianGradientState:
+        gradient = geometry.gradient(here.point, here.evaluation.gradient)
+        size = norm(here.evaluation.factor_gradient())
+        return RiemannianGradientState(
+            problem, geometry, here.point, here.evaluation, size, s, outcome, gradient=gradient, here=here
+        )
+
+    def _settled(self, here: Located, moved: Located, length: float) -> bool:
+        """Eq. (24): relative change of F, or of Y along the curve (its representatives belong together)."""
+        old, new = here.evaluation, moved.evaluation
+        if abs(new.value - old.value) <= self.change_tol * abs(old.value):
+            return True
+        return norm(new.factor - old.factor) <= self.change_tol * norm(old.factor)

@@ -1,0 +1,134 @@
+"""Weighted least squares on entries of M plus a linear term: completion and kernel learning from pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from psdopt.capability import Ability
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.arrays import Array, is_finite
+from psdopt.linalg.operators import LinearMap, symmetric_map
+from psdopt.methods.admm_updates import RowUpdates
+from psdopt.problems.entry_split import EntrySplit
+from psdopt.problems.term_sum import TermEvaluation, TermSum
+from psdopt.terms.base import Term
+from psdopt.terms.forms import MatrixForm
+from psdopt.terms.losses import LeastSquares
+from psdopt.terms.measured import MeasuredTerm
+from psdopt.terms.measurements import Entries
+from psdopt.terms.quadratic import LinearTerm
+
+#: Where L has no diagonal to speak of, the preconditioner's ridge is this fraction of the mean weight.
+SMALLEST_RIDGE = 0.1
+
+
+class EntryFit(TermSum):
+    """min tr(L M) + Σ_t weight_t (M_{i_t j_t} − target_t)² over M ⪰ 0.
+
+    A sum of a :class:`LinearTerm` and a :class:`MeasuredTerm` that also declares a bi-convex split (for
+    ADMM) and a preconditioner. The latter is the row-diagonal part of the factor Hessian, inverted by the same
+    batched row solves as ADMM's updates: row i of P⁻¹R is
+
+        (L_ii I + Σ_j w_ij (1 + [i = j]) y_j y_jᵀ)⁻¹ r_i / 2,   w_ij the weight of (M_ij − t_ij)² per order of (i, j).
+
+    Parameters
+    ----------
+    L : symmetric (n, n), ndarray, sparse array or ``LinearOperator``; None for no linear term, and then `n`.
+    i, j : integer arrays (m,), no unordered pair twice; i = j is a diagonal entry.
+    targets : scalar or (m,), finite. weights : scalar or (m,), positive.
+
+    Raises InvalidInputError for NaN, wrong shapes, an asymmetric L, repeated entries, weights that are not positive.
+
+    Cost per iteration of a factor method: one product with L, O((n + Σ_i t_i²) r) for t_i entries in row i.
+    """
+
+    def __init__(
+        self, L: Any, i: Any, j: Any, targets: Any, weights: Any = 1.0, *, n: int | None = None, constant: float = 0.0
+    ) -> None:
+        self.L: LinearMap | None = None if L is None else symmetric_map(L, "L", n)
+        if self.L is None and n is None:
+            raise InvalidInputError("n must be given when L is None")
+        order = int(n) if self.L is None and n is not None else self.L.shape[0]  # type: ignore[union-attr]
+        entries = Entries(i, j, order)
+        self.i, self.j = entries.i, entries.j
+        _check_distinct(self.i, self.j, order)
+        self.targets = _vector("targets", targets, entries.size)
+        self.weights = _vector("weights", weights, entries.size)
+        if not np.all(self.weights > 0.0):
+            raise InvalidInputError(f"weights must be above 0; found {float(self.weights.min()):g}")
+        fit = MeasuredTerm(entries, LeastSquares(self.targets, self.weights))
+        terms: list[Term] = [fit] if self.L is None else [LinearTerm(MatrixForm(self.L)), fit]
+        super().__init__(terms, constant, self._precondition)
+        self.abilities |= {Ability.SPLIT}
+        self._split: EntrySplit | None = None
+        self._rows: RowUpdates | None = None
+        self._ridge: Array | None = None
+
+    def split(self) -> EntrySplit:
+        """The split F(V, U), made at first use: one extreme eigenvalue of L."""
+        if self._split is None:
+            self._split = EntrySplit(self, *self._ordered(2.0))
+        return self._split
+
+    def _ordered(self, diagonal: float) -> tuple[sp.csr_array, sp.csr_array]:
+        """Weights and targets as symmetric CSR arrays of one pattern, for ½ Σ over ordered pairs.
+
+        weight_t (M_ij − t)² is ½ weight_t for each order of i ≠ j, and ½ (2 weight_t) where i = j; `diagonal`
+        replaces that factor 2.
+        """
+        off = self.i != self.j
+        rows, columns = np.concatenate([self.i, self.j[off]]), np.concatenate([self.j, self.i[off]])
+        w = np.concatenate([np.where(off, self.weights, diagonal * self.weights), self.weights[off]])
+        t = np.concatenate([self.targets, self.targets[off]])
+        order = np.lexsort((columns, rows))
+        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=self.n))])
+        shape = (self.n, self.n)
+        return (
+            sp.csr_array((w[order], columns[order], starts), shape=shape),
+            sp.csr_array((t[order], columns[order], starts), shape=shape),
+        )
+
+    def _precondition(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
+        if self._rows is None:
+            # the diagonal entry depends on row i twice, through either index
+            self._rows = RowUpdates(self._ordered(4.0)[0], None)
+            self._ridge = self._diagonal()
+        rows, ridge, Y = self._rows, self._ridge, evaluation.factor
+        assert ridge is not None
+        return lambda R: 0.5 * rows.solve(Y, R / ridge[:, None], ridge)
+
+    def _diagonal(self) -> Array:
+        smallest = SMALLEST_RIDGE * float(np.mean(self.weights))
+        if self.L is None:
+            return np.full(self.n, smallest)
+        if not self.L.is_matrix:
+            mean = MatrixForm(self.L).full_trace() / self.n
+            return np.full(self.n, mean if mean > 0.0 else smallest)
+        diagonal = np.asarray(self.L.data.diagonal(), dtype=np.float64)
+        mean = float(np.mean(diagonal))
+        return np.maximum(diagonal, SMALLEST_RIDGE * mean if mean > 0.0 else smallest)
+
+
+def _check_distinct(i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> None:
+    codes = np.minimum(i, j) * n + np.maximum(i, j)
+    unique, counts = np.unique(codes, return_counts=True)
+    if np.any(counts > 1):
+        code = int(unique[np.argmax(counts > 1)])
+        raise InvalidInputError(f"entries must be listed once; found ({code // n}, {code % n}) more than once")
+
+
+def _vector(name: str, values: Any, size: int) -> Array:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim == 0:
+        array = np.full(size, float(array))
+    if array.shape != (size,):
+        raise InvalidInputError(f"{name} must be a number or have shape ({size},); found shape {array.shape}")
+    if not is_finite(array):
+        bad = int(np.sum(~np.isfinite(array)))
+        raise InvalidInputError(f"{name} must be finite; found {bad} NaN or infinite entries")
+    return array

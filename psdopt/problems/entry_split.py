@@ -1,0 +1,72 @@
+"""The bi-convex split of a fit to matrix entries: rows are independent once the other block is held."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse as sp
+
+from psdopt.images import Images
+from psdopt.linalg.arrays import Array, inner, norm, row_dots
+from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.linalg.operators import LinearMap
+from psdopt.methods.admm_updates import RowUpdates
+from psdopt.problems.term_sum import TermEvaluation
+from psdopt.splitting import BiconvexSplit
+
+if TYPE_CHECKING:
+    from psdopt.problems.entry_fit import EntryFit
+
+#: Relative accuracy of the bound on λ_max(L): the penalty needs its order of magnitude, not its digits.
+BOUND_ACCURACY = 0.02
+
+
+class EntrySplit(BiconvexSplit):
+    """F(V, U) = tr(VᵀL U) + ½ Σ_ij w_ij (v_i·u_j − t_ij)², W and T symmetric (Hu & Kwok, eq. 5).
+
+    The sum runs over ordered pairs, so every entry off the diagonal is listed in both orders with the same
+    weight: only then is the U-update the V-update with the blocks exchanged.
+    """
+
+    def __init__(self, problem: EntryFit, weights: sp.csr_array, targets: sp.csr_array) -> None:
+        self.problem, self.n = problem, problem.n
+        self.updates = RowUpdates(weights, targets)
+        self._rows = np.repeat(np.arange(self.n), np.diff(weights.indptr))
+        self._columns, self._weights, self._targets = weights.indices, weights.data, targets.data
+        size = float(np.mean(np.abs(self._targets))) or 1.0
+        self.scale = float(np.mean(self._weights)) * size
+        self.coupling_bound = self._largest_eigenvalue()
+
+    def image(self, Y: Array) -> Array:
+        return np.zeros_like(Y) if self.problem.L is None else self.problem.L.apply(Y)
+
+    def update(self, U: Array, LU: Array, anchor: Array, rho: float) -> Array:
+        return self.updates.solve(U, anchor - LU / rho, rho)
+
+    def value(self, V: Array, U: Array, LU: Array) -> float:
+        residual = row_dots(V[self._rows], U[self._columns]) - self._targets
+        return inner(V, LU) + 0.5 * inner(self._weights * residual, residual) + self.problem.constant
+
+    def evaluation(self, Y: Array, LY: Array) -> TermEvaluation:
+        L = self.problem.L
+        arrays = {} if L is None else {self.problem.maps.index(L): LY}
+        return TermEvaluation(self.problem, Images(self.problem.maps, Y, arrays))
+
+    def _largest_eigenvalue(self) -> float:
+        """An upper bound on λ_max(L), a few percent high."""
+        L = self.problem.L
+        if L is None or (L.is_matrix and L.data.sum() == 0.0 and norm(L.data.data if L.is_sparse else L.data) == 0.0):
+            return 0.0
+        pair = smallest_eigenpair(_Negative(L), tol=BOUND_ACCURACY, scale="norm")
+        return max(-pair.lower_bound, 0.0)
+
+
+class _Negative:
+    """−L, as far as an eigensolver needs it; its products are counted like any other."""
+
+    def __init__(self, L: LinearMap) -> None:
+        self.L, self.shape = L, L.shape
+
+    def __matmul__(self, V: Array) -> Array:
+        return -self.L.apply(V)

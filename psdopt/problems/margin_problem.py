@@ -1,0 +1,133 @@
+"""Maximise the soft margin of linear measurements: the problem behind PSDBoost."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from psdopt.capability import Ability
+from psdopt.errors import InvalidInputError
+from psdopt.images import Images
+from psdopt.linalg.arrays import Array, inner, is_finite
+from psdopt.linalg.simplex import project_simplex
+from psdopt.linalg.tolerances import EPS
+from psdopt.margins import MarginStructure
+from psdopt.problem import Evaluation, GradientOperator
+from psdopt.problems.term_sum import TermEvaluation, TermSum
+from psdopt.terms.base import combine
+from psdopt.terms.margin import CappedMargin, MarginTerm
+from psdopt.terms.measurements import Measurement
+
+#: Values are measured in units of |F(M)|, but never below this fraction of a typical margin: an optimum may be 0.
+LEAST_UNIT = 1e-2
+#: Random matrices of rank one over which a typical margin is taken.
+PROBES = 4
+
+
+class MarginProblem(TermSum):
+    """min F(M) = −max_ρ {ρ − C Σ_r max(0, ρ − ⟨A_r, M⟩)}: the negative of what Shen et al. (eq. 3) maximise.
+
+    F(M) = max {−Σ w_r ⟨A_r, M⟩ : 0 <= w <= C, Σ w = 1} is convex, piecewise linear and positively homogeneous,
+    so it is to be minimised at a fixed trace: any feasible w proves F(N) >= −trace · λ_max(Σ w_r A_r) for all
+    such N. With `smoothing` > 0 it is C¹, see :class:`~psdopt.terms.margin.CappedMargin`.
+
+    Parameters
+    ----------
+    measurement : the margins ⟨A_r, M⟩, m of them. C : weight of a violation, C m >= 1; None or C >= 1 is the
+        hard margin, F(M) = −min_r ⟨A_r, M⟩. smoothing : mu >= 0, in the units of the margins.
+
+    Raises
+    ------
+    InvalidInputError for C that is no positive number, or with C m < 1 (ρ → ∞ is then free: F = −∞).
+    """
+
+    def __init__(self, measurement: Measurement, C: float | None = None, smoothing: float = 0.0) -> None:
+        self.measurement, self.C = measurement, _checked_cost(C, measurement.size)
+        self.loss = CappedMargin(measurement.size, self.C, smoothing)
+        super().__init__([MarginTerm(measurement, self.loss)])
+        abilities = {Ability.CONVEX}
+        if smoothing > 0.0:
+            abilities |= {Ability.GRADIENT, Ability.EXACT_LINE, Ability.EXACT_PLANE, Ability.HESSIAN}
+        else:  # the gradient jumps: methods that take it for more than a subgradient must not start
+            abilities |= {Ability.MARGINS}
+        self.abilities = frozenset(abilities)
+
+    @property
+    def smoothing(self) -> float:
+        """mu; 0 for the problem itself."""
+        return self.loss.smoothing
+
+    def smoothed(self, mu: float) -> MarginProblem:
+        """The same problem, sharing data and counts, with F replaced by F_mu: F − excess <= F_mu <= F."""
+        return MarginProblem(self.measurement, self.C, mu)
+
+    def structure(self) -> MarginStructure:
+        """Directions and signs of the A_r, for master problems. Made once."""
+        cached: MarginStructure | None = self.__dict__.get("_structure")
+        if cached is None:
+            cached = self.__dict__["_structure"] = MarginStructure(self.measurement)
+        return cached
+
+    def margins(self, evaluation: Evaluation) -> Array:
+        """⟨A_r, M⟩ (m,)."""
+        assert isinstance(evaluation, TermEvaluation)
+        a: Array = evaluation.feature(0)
+        return a
+
+    def dual_weights(self, evaluation: Evaluation) -> Array:
+        """The feasible w (m,) that attains F (or F_mu) at M."""
+        return self.loss.weights(self.margins(evaluation))
+
+    def combination(self, w: Array) -> GradientOperator:
+        """−Σ_r w_r A_r (n, n) as an operator; no A_r is formed."""
+
+        def apply(V: Array) -> Array:
+            return combine(self.measurement.adjoint(-w, Images(self.maps, V)), V.shape)
+
+        return GradientOperator(self.n, apply, lambda V: None)
+
+    def subgradient(self, evaluation: Evaluation, dual: Any = None) -> tuple[GradientOperator, float]:
+        """(S, epsilon), F(N) >= F(M) − epsilon + ⟨S, N − M⟩ for all N, from the weights `dual` (m,) or M's own.
+
+        S = −Σ w_r A_r and epsilon = F(M) + ⟨w, a⟩ + (mu m / 2) |w − 1/m|². Any `dual` is made feasible first: it need
+        not be trusted.
+        """
+        if dual is None:
+            w = self.dual_weights(evaluation)
+        else:
+            w = np.asarray(dual, dtype=np.float64)
+            if w.shape != (self.measurement.size,) or not is_finite(w):
+                raise InvalidInputError(f"dual must be finite of shape ({self.measurement.size},); found {w.shape}")
+            w = project_simplex(w, 1.0, self.loss.cap)
+        loss = inner(w, self.margins(evaluation)) + self.loss.penalty(w)
+        return self.combination(w), max(evaluation.value + loss, 0.0)
+
+    def value_unit(self, value: float, trace: float) -> float:
+        """|F(M)|, or LEAST_UNIT times a typical margin if that is more: what relative gaps are relative to.
+
+        Without it the unit would be F(0) − F(M), where M = 0 has no meaning at a fixed trace. The typical margin,
+        the root mean square over random rank-one matrices of that trace, costs one product, once.
+        """
+        cached: float | None = self.__dict__.get("_typical_margin")
+        if cached is None:
+            V = np.random.default_rng(0).standard_normal((self.n, PROBES))
+            V /= np.linalg.norm(V, axis=0)
+            probes = [self.margins(self.at(V[:, j : j + 1])) for j in range(PROBES)]
+            cached = self.__dict__["_typical_margin"] = float(np.sqrt(np.mean(np.square(probes))))
+        return max(abs(value), LEAST_UNIT * cached * trace)
+
+
+def _checked_cost(C: Any, size: int) -> float:
+    if C is None:
+        return 1.0
+    if not isinstance(C, Real) or isinstance(C, bool) or not math.isfinite(C) or float(C) <= 0.0:
+        raise InvalidInputError(f"C must be None (hard margin) or a finite number > 0; found {C!r}")
+    if float(C) * size < 1.0 - 4.0 * EPS * size:
+        raise InvalidInputError(
+            f"C must be at least 1/m = {1.0 / size:.6g} for m = {size} margins, else ρ pays more than it costs "
+            f"and the objective is unbounded; found {float(C):g}"
+        )
+    return float(C)

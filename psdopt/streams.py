@@ -1,0 +1,148 @@
+"""Data that come in batches: arrays, memory-mapped files, pairs, or any iterator."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg.arrays import Array, is_finite
+
+#: (rows (p, d), targets (p,)) of one mini-batch.
+Batch = tuple[Any, Array]
+
+
+class BatchStream(ABC):
+    """A repeatable or one-way source of mini-batches.
+
+    Attributes: `d` columns; `size` samples per epoch, None if not known.
+    """
+
+    d: int
+    size: int | None = None
+
+    @abstractmethod
+    def batches(self, batch_size: int, start: int = 0) -> Iterator[Batch]:
+        """Batches from number `start` on, epoch after epoch; ends only where the source does."""
+
+    def take(self, batch_size: int, start: int, count: int) -> list[Batch]:
+        """Batches number start, ..., start + count − 1; fewer where the source ends. O(count) if read in order."""
+        live: tuple[int, int, Iterator[Batch]] | None = self.__dict__.get("_live")
+        if live is None or live[:2] != (batch_size, start):
+            live = (batch_size, start, self.batches(batch_size, start))
+        found = list(islice(live[2], count))
+        self.__dict__["_live"] = (batch_size, start + len(found), live[2])
+        return found
+
+    def sample(self, count: int, batch_size: int) -> list[Batch]:
+        """The first `count` batches, for pre-training. Repeatable sources give them again later."""
+        return list(islice(self.batches(batch_size), count))
+
+
+class ArrayStream(BatchStream):
+    """Rows of X (m, d) with y (m,): ndarray, memory-mapped file or CSR array, read batch by batch, never copied whole.
+
+    Parameters
+    ----------
+    order : "shuffled" draws a new permutation of the rows per epoch (m integers); "blocks" permutes runs of
+        consecutive rows, which suits files (m / batch_size integers, and reads that are contiguous); "given"
+        keeps the order (no memory). Default: "blocks" for a memory map, else "shuffled".
+    seed : of the permutations; those of epoch e depend on (seed, e) only, so that a run resumes anywhere.
+    pairs : (m, 2) integers: sample i is then x_a − x_b, formed for its batch alone, and y has length m.
+    """
+
+    def __init__(self, X: Any, y: Any, *, order: str | None = None, seed: int = 0, pairs: Any = None) -> None:
+        self.X: Any = _rows_first(X)
+        if self.X.ndim != 2 or 0 in self.X.shape:
+            raise InvalidInputError(f"X must be an array (m, d), not empty; found shape {self.X.shape}")
+        self.pairs = None if pairs is None else np.asarray(pairs)
+        self.y = y if isinstance(y, np.ndarray) else np.asarray(y, dtype=float)
+        count = self.X.shape[0] if self.pairs is None else len(self.pairs)
+        if self.y.shape != (count,):
+            raise InvalidInputError(f"y must have shape ({count},); found {self.y.shape}")
+        if order is None:
+            order = "blocks" if isinstance(self.X, np.memmap) else "shuffled"
+        if order not in ("shuffled", "blocks", "given"):
+            raise InvalidInputError(f"order must be 'shuffled', 'blocks' or 'given'; found {order!r}")
+        self.order, self.seed, self.size, self.d = order, int(seed), count, self.X.shape[1]
+
+    def batches(self, batch_size: int, start: int = 0) -> Iterator[Batch]:
+        assert self.size is not None
+        per_epoch = -(-self.size // batch_size)
+        epoch, first = divmod(start, per_epoch)
+        while True:
+            places = self._places(batch_size, per_epoch, epoch)
+            for k in range(first, per_epoch):
+                yield self._rows(places(k))
+            epoch, first = epoch + 1, 0
+
+    def _places(self, batch_size: int, per_epoch: int, epoch: int) -> Any:
+        m, rng = int(self.size or 0), np.random.default_rng([self.seed, epoch])
+        if self.order == "shuffled":
+            permuted = rng.permutation(m)
+            return lambda k: permuted[k * batch_size : (k + 1) * batch_size]
+        blocks = rng.permutation(per_epoch) if self.order == "blocks" else None
+        return lambda k: slice(
+            (k if blocks is None else int(blocks[k])) * batch_size,
+            ((k if blocks is None else int(blocks[k])) + 1) * batch_size,
+        )
+
+    def _rows(self, where: Any) -> Batch:
+        if self.pairs is not None:
+            ends = self.pairs[where]
+            return self.X[ends[:, 0]] - self.X[ends[:, 1]], np.asarray(self.y[where], dtype=np.float64)
+        rows = self.X[where]
+        return rows if sp.issparse(rows) else np.asarray(rows, np.float64), np.asarray(self.y[where], np.float64)
+
+
+class IteratorStream(BatchStream):
+    """Any iterable of (rows (p, d), targets (p,)): a generator, a data loader, a queue. Read once, front to back.
+
+    Batches keep the sizes they come in. `size` (samples per epoch, for the step schedule) may be given. To resume,
+    hand over an iterator that goes on where the last one stopped. Each batch is checked for shape and finite entries.
+    """
+
+    def __init__(self, source: Iterable[Any], d: int, size: int | None = None) -> None:
+        if not isinstance(source, Iterable):
+            raise InvalidTypeError(f"source must be an iterable of batches; found {type(source).__name__}")
+        self._iterator = iter(source)
+        self.d, self.size = int(d), size
+        self._kept: list[Batch] = []
+
+    def batches(self, batch_size: int, start: int = 0) -> Iterator[Batch]:
+        while self._kept:
+            yield self._kept.pop(0)
+        for number, batch in enumerate(self._iterator):
+            yield self._checked(batch, number)
+
+    def sample(self, count: int, batch_size: int) -> list[Batch]:
+        """The next `count` batches; they will be delivered again, as they cannot be fetched twice."""
+        self._kept = [*self._kept, *(self._checked(b, k) for k, b in enumerate(islice(self._iterator, count)))]
+        return list(self._kept)
+
+    def _checked(self, batch: Any, number: int) -> Batch:
+        try:
+            rows, targets = batch
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"batch {number} must be a pair (rows, targets)") from error
+        rows = _rows_first(rows)
+        targets = np.asarray(targets, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != self.d or targets.shape != (rows.shape[0],):
+            raise InvalidInputError(
+                f"batch {number} must hold rows (p, {self.d}) and targets (p,); found {rows.shape} and {targets.shape}"
+            )
+        if not (is_finite(rows) and is_finite(targets)):
+            raise InvalidInputError(f"batch {number} holds NaN or infinite entries")
+        return rows, targets
+
+
+def _rows_first(X: Any) -> Any:
+    """X as a CSR array if sparse, as it is if an array (a memory map stays one), else as a float array."""
+    if sp.issparse(X):
+        return sp.csr_array(X)  # type: ignore[call-overload]
+    return X if isinstance(X, np.ndarray) else np.asarray(X, dtype=np.float64)

@@ -1,0 +1,57 @@
+"""Kernels learned from a base kernel and pairs of samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
+from psdopt.reports import kernel_report
+from psdopt_plugins.kernel_learning.estimator import QuadraticKernel
+from psdopt_plugins.kernel_learning.problem import QuadraticKernelProblem, quadratic_kernel_problem
+
+__all__ = ["QuadraticKernel", "QuadraticKernelProblem", "psdopt_components", "quadratic_kernel_problem"]
+
+REFERENCE = "Yuan, Zhang, Ghanem: Low-rank optimization for quadratic SDP, section 2.3, eq. 10"
+
+
+@hookimpl
+def psdopt_components() -> Iterable[Spec]:
+    """Kernel learning with the quadratic regulariser."""
+    yield ApplicationSpec(
+        name="kernel-quadratic",
+        factory=QuadraticKernel,
+        summary="low-rank kernel near a Gaussian one that respects similar and dissimilar pairs",
+        reference=REFERENCE,
+        parameters=(
+            Parameter("rank", int, None, "largest rank of K; none: no limit"),
+            Parameter("tau", float, 0.0, "weight of the trace; larger values lower the rank"),
+            Parameter("lam", float, 1.0, "weight of the pairs"),
+            Parameter("bandwidth", float, None, "of the Gaussian kernel; none: the median distance"),
+            Parameter("n_neighbors", int, 3, "pairs per sample, of its class and of the others"),
+        ),
+        example=QuadraticKernel,
+        report=kernel_report,
+        problem=quadratic_kernel_problem,
+        default_data="iris",
+    )
+    yield ProblemSpec(
+        name="kernel-quadratic",
+        factory=quadratic_kernel_problem,
+        summary="tr((N⁻¹K)²) + tr((tau N⁻¹ + lam T) K)",
+        reference=REFERENCE,
+        parameters=(
+            Parameter("tau", float, 0.0, "weight of the trace"),
+            Parameter("lam", float, 1.0, "weight of the pairs"),
+        ),
+        example=_example,
+    )
+
+
+def _example() -> QuadraticKernelProblem:
+    N = 0.5 ** np.abs(np.subtract.outer(np.arange(6.0), np.arange(6.0)))
+    E = np.eye(6)
+    pairs = [(0, 1, 1.0), (3, 4, 1.0), (0, 4, -1.0), (1, 5, -1.0)]
+    T = sum(s * np.outer(E[i] - E[j], E[i] - E[j]) for i, j, s in pairs)
+    return quadratic_kernel_problem(N, T, 0.1, 1.0)

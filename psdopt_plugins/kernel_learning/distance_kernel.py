@@ -1,0 +1,151 @@
+"""DistanceKernel: a low-rank kernel of given samples, improved by labels through pairwise distances."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from psdopt import FlatQuotient, LowRankPSD, Result
+from psdopt.errors import InvalidInputError
+from psdopt.geometries.polar import Polar
+from psdopt.linalg.arrays import Array
+from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
+from psdopt_plugins.metric_learning.mahalanobis import solved
+
+KERNELS = ("linear", "rbf", "precomputed")
+
+
+class DistanceKernel(BaseEstimator):  # type: ignore[misc]
+    """Kernel learning from distance constraints (Meyer et al., section 10.2); transductive, like MDS.
+
+    Distances of random pairs in the centred base kernel become constraints: y_ij (1 − alpha) from above for samples
+    of one class, y_ij (1 + alpha) from below for samples of two. Starts at kernel PCA of the given rank.
+
+    Parameters
+    ----------
+    rank : rank r of the kernel, capped at the number of samples.
+    n_constraints : random pairs; None is 10 per sample.
+    alpha : slack in [0, 1), used with labels.
+    kernel : "linear", "rbf" exp(−gamma |x − z|²), or "precomputed" (X is the kernel matrix). gamma : None is 1/d.
+    geometry : "flat" or "polar"; weight : of the polar metric, 0 keeps the subspace of kernel PCA.
+    solver_options : keyword arguments of :func:`psdopt.solve`. random_state : seed of the pairs.
+
+    Attributes
+    ----------
+    embedding_ (n, r): rows whose inner products are the learned kernel. kernel_ : the same as a LowRankPSD.
+    pairs_ (m, 2). result_ : the :class:`psdopt.Result`. n_features_in_.
+    """
+
+    embedding_: Array
+    kernel_: LowRankPSD
+    pairs_: NDArray[np.intp]
+    result_: Result
+
+    def __init__(
+        self,
+        rank: int = 10,
+        *,
+        n_constraints: int | None = None,
+        alpha: float = 0.25,
+        kernel: str = "linear",
+        gamma: float | None = None,
+        geometry: str = "flat",
+        weight: float = 0.5,
+        solver_options: Mapping[str, Any] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.rank = rank
+        self.n_constraints = n_constraints
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.geometry = geometry
+        self.weight = weight
+        self.solver_options = solver_options
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from X (n, d), or the kernel (n, n), and labels y (n,); without y distances are equalities."""
+        X = validate_data(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2)
+        K = self._centred_kernel(X)
+        n = len(K)
+        if not isinstance(self.rank, (int, np.integer)) or isinstance(self.rank, bool) or self.rank < 1:
+            raise InvalidInputError(f"rank must be an integer of at least 1; found {self.rank!r}")
+        rank = min(int(self.rank), n)
+        self.pairs_ = random_pairs(n, 10 * n if self.n_constraints is None else self.n_constraints, self._rng())
+        i, j = self.pairs_.T
+        distances = np.maximum(K[i, i] + K[j, j] - 2.0 * K[i, j], 0.0)
+        labels = None if y is None else np.asarray(y).ravel()
+        if labels is not None and labels.shape != (n,):
+            raise InvalidInputError(f"y must hold one label per sample, shape ({n},); found {labels.shape}")
+        same = None if labels is None else labels[i] == labels[j]
+        problem = distance_kernel_problem(n, self.pairs_, distances, same, self.alpha if same is not None else 0.0)
+        options = {"start": kernel_pca(K, rank), "geometry": self._geometry(n, rank), **(self.solver_options or {})}
+        self.result_ = solved(problem, None, options)
+        self.kernel_ = self.result_.matrix
+        values, vectors = self.kernel_.eigh()
+        self.embedding_ = vectors * np.sqrt(values) if len(values) else np.zeros((n, 1))
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """The embedding (n, r) of the samples."""
+        return self.fit(X, y).embedding_
+
+    def _geometry(self, n: int, rank: int) -> Any:
+        if self.geometry not in ("flat", "polar"):
+            raise InvalidInputError(f"geometry must be 'flat' or 'polar'; found {self.geometry!r}")
+        return Polar(n, rank, self.weight) if self.geometry == "polar" else FlatQuotient(n, rank)
+
+    def _centred_kernel(self, X: Any) -> Array:
+        if self.kernel == "precomputed":
+            if X.shape[0] != X.shape[1]:
+                raise InvalidInputError(f"a precomputed kernel must be square; found shape {X.shape}")
+            K = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+        elif self.kernel == "linear":
+            K = np.asarray(linear_kernel(X))
+        elif self.kernel == "rbf":
+            K = rbf_kernel(X, gamma=self.gamma)
+        else:
+            raise InvalidInputError(f"kernel must be one of {', '.join(map(repr, KERNELS))}; found {self.kernel!r}")
+        means = K.mean(axis=0)
+        return np.asarray(K - means[:, None] - means[None, :] + means.mean())
+
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=4))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+
+def kernel_pca(K: Array, rank: int) -> LowRankPSD:
+    """The leading `rank` eigenpairs of a centred kernel K (n, n). O(n³)."""
+    return LowRankPSD.from_dense(K, rank)
+
+
+def random_pairs(n: int, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Up to `count` distinct pairs i < j of n samples, uniformly; (m, 2)."""
+    if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or count < 1:
+        raise InvalidInputError(f"n_constraints must be an integer of at least 1; found {count!r}")
+    possible = n * (n - 1) // 2
+    count = min(int(count), possible)
+    if 3 * count >= possible:
+        i, j = np.triu_indices(n, 1)
+        chosen = rng.permutation(possible)[:count]
+        return np.column_stack([i[chosen], j[chosen]]).astype(np.intp)
+    found = np.empty(0, dtype=np.intp)
+    while len(found) < count:
+        i, j = rng.integers(n, size=(2, 2 * count + 16))
+        codes = np.minimum(i, j) * n + np.maximum(i, j)
+        found = np.unique(np.concatenate([found, codes[i != j]]))
+    chosen = rng.permutation(found)[:count]
+    return np.column_stack([chosen // n, chosen % n]).astype(np.intp)

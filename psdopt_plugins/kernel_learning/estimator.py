@@ -1,0 +1,148 @@
+"""QuadraticKernel: learn a kernel from a Gaussian base kernel and signed pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from psdopt import LowRankPSD, Result
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.arrays import Array
+from psdopt_plugins.kernel_learning.problem import quadratic_kernel_problem
+from psdopt_plugins.metric_learning.mahalanobis import solved, sorted_components
+from psdopt_plugins.metric_learning.pairs import nearest_pairs, signed_laplacian, signed_pairs
+
+
+class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Learn a kernel K ⪰ 0 (m, m) near N, N_ij = exp(−|x_i − x_j|²/σ²), from similar and dissimilar pairs.
+
+    min tr(N⁻¹KN⁻¹K) + tau tr(N⁻¹K) + lam Σ s_ij (K_ii + K_jj − 2 K_ij) (Yuan et al., eq. 10). With K = Y Yᵀ, a new
+    sample x is embedded as n(x)ᵀN⁻¹Y, n(x)_i = exp(−|x − x_i|²/σ²), after Jain, Kulis and Dhillon (2010).
+
+    Parameters
+    ----------
+    rank : largest rank of K, or None for no limit (closed form up to 3000 samples).
+    tau : weight of the trace, >= 0; larger values lower the rank. K = 0 once tau >= −λ_min(lam N^½TN^½).
+    lam : weight of the pairs, > 0. With tau = 0 it only scales K.
+    bandwidth : σ, or None for the median distance between samples.
+    n_neighbors : when `fit` gets labels instead of pairs: each sample is paired with this many nearest samples
+        of its class (similar) and of the other classes (dissimilar).
+    jitter : added to the diagonal of N, whose Gaussian entries alone are numerically singular.
+    solver_options : keyword arguments for :func:`psdopt.solve` (tol, method, max_time, ...).
+
+    Attributes
+    ----------
+    kernel_ : :class:`psdopt.LowRankPSD`, K on the training samples.
+    embedding_ : (m, r) with K = embedding_ embedding_ᵀ, columns by decreasing norm.
+    dual_coef_ : (m, r), N⁻¹ embedding_. X_fit_ : (m, d) training samples. bandwidth_ : σ.
+    result_ : the :class:`psdopt.Result` with value, status, certificate and history. The run is made, and its
+        certificate holds, in W = R⁻¹KR⁻ᵀ, N = R Rᵀ, which has the same values without N's ill-conditioning.
+    n_features_in_ : d.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = QuadraticKernel(rank=5).fit(X, y)
+    >>> model.embedding_.shape
+    (150, 5)
+    """
+
+    kernel_: LowRankPSD
+    embedding_: Array
+    result_: Result
+
+    def __init__(
+        self,
+        rank: int | None = None,
+        tau: float = 0.0,
+        lam: float = 1.0,
+        bandwidth: float | None = None,
+        n_neighbors: int = 3,
+        jitter: float = 1e-6,
+        solver_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.rank = rank
+        self.tau = tau
+        self.lam = lam
+        self.bandwidth = bandwidth
+        self.n_neighbors = n_neighbors
+        self.jitter = jitter
+        self.solver_options = solver_options
+
+    def fit(self, X: Any, y: Any = None, *, pairs: Any = None) -> Self:
+        """Learn from X (m, d) and either labels y (m,) or `pairs` (which then decide alone).
+
+        pairs : (similar, dissimilar), integer arrays (p, 2) and (q, 2), or one array (p, 3) of (i, j, ±1). Samples
+        in no pair take part through N alone. Memory O(m²), time O(m³) for the Cholesky factor of N.
+
+        Raises InvalidInputError (names the argument) and scikit-learn's ValueErrors.
+        """
+        if pairs is None:
+            X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+            check_classification_targets(y)
+            if len(np.unique(y)) < 2:
+                raise InvalidInputError(f"y must hold at least 2 classes; found only {y[0]!r}")
+            pairs = nearest_pairs(X, y, self.n_neighbors)
+        else:
+            X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        m = len(X)
+        T = signed_laplacian(signed_pairs(pairs, m), m)
+        squared = euclidean_distances(X, squared=True)
+        self.bandwidth_ = self._bandwidth(squared)
+        N = np.exp(-squared / self.bandwidth_**2)
+        N[np.diag_indices(m)] += _positive("jitter", self.jitter, zero=True)
+        problem = quadratic_kernel_problem(N, T, self.tau, self.lam)
+        result = solved(problem.whitened(), self.rank, self.solver_options)
+        self.result_ = replace(result, matrix=problem.unwhitened(result.matrix))
+        self.embedding_ = sorted_components(self.result_.matrix).T
+        self.kernel_ = LowRankPSD(self.embedding_)
+        self.X_fit_ = X
+        R = problem.root
+        assert isinstance(R, np.ndarray)
+        self.dual_coef_ = solve_triangular(R, solve_triangular(R, self.embedding_, lower=True), lower=True, trans="T")
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Embedding (q, r) of samples X (q, d): inner products of its rows are values of the learned kernel."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        base = np.exp(-euclidean_distances(X, self.X_fit_, squared=True) / self.bandwidth_**2)
+        return np.asarray(base @ self.dual_coef_)
+
+    def _bandwidth(self, squared: Array) -> float:
+        if self.bandwidth is not None:
+            return _positive("bandwidth", self.bandwidth)
+        median = math.sqrt(float(np.median(squared[np.triu_indices(len(squared), 1)])))
+        if median > 0.0:
+            return median
+        largest = math.sqrt(float(squared.max()))
+        return largest if largest > 0.0 else 1.0
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def _positive(name: str, value: Any, zero: bool = False) -> float:
+    allowed = "a finite number of at least 0" if zero else "a finite number above 0"
+    if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value) or value < 0.0:
+        raise InvalidInputError(f"{name} must be {allowed}; found {value!r}")
+    if value == 0.0 and not zero:
+        raise InvalidInputError(f"{name} must be {allowed}; found {value!r}")
+    return float(value)

@@ -1,0 +1,224 @@
+"""Clustering with a kernel learned from must-link and cannot-link pairs, with scikit-learn's face."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from psdopt import FlatQuotient, LowRankPSD, Method, Problem, Result, solve
+from psdopt.errors import InvalidInputError, InvalidTypeError, unknown_name
+from psdopt.linalg.arrays import Array
+from psdopt.methods.admm import ADMM
+from psdopt_plugins.kernel_learning.graphs import heat_kernel_width, knn_laplacian
+from psdopt_plugins.kernel_learning.pairwise_problem import Pairs, checked_pairs, pairwise_kernel_problem
+from psdopt_plugins.kernel_learning.sampled_pairs import check_consistent, sampled_pairs
+
+#: First rank of an adaptive run beyond the number of clusters; it grows while the certificate fails.
+EXTRA_RANK = 4
+
+
+def constraint_rank(constraints: int, n: int) -> int:
+    """The largest r <= n with r(r + 1)/2 <= `constraints` (Hu & Kwok, table 1): an optimum of that rank exists."""
+    return max(1, min(n, (math.isqrt(8 * constraints + 1) - 1) // 2))
+
+
+class PairwiseKernel(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """Kernel learning from pairs by ADMM, and kernel k-means on the learned kernel (Hu & Kwok).
+
+    min tr(K L) + γ/2 Σ (K_ij − T_ij)² over K ⪰ 0, kept as K = E Eᵀ with E = ``embedding_`` (n, r): k-means on
+    the rows of E is kernel k-means on K.
+
+    Parameters
+    ----------
+    n_clusters : clusters of ``labels_``, at least 2; None is the number of classes in y, or 2 without y.
+    gamma : weight of the pairs, above 0.
+    rank : "auto" for the largest r with r(r + 1)/2 <= 2 p + n, the number of constraints with pairs counted in both
+        orders (the paper's rule); "adaptive" for a rank that starts near the number of clusters and grows until the
+        certificate proves a global optimum; or a number.
+    n_neighbors : edges per sample of the graph, unless a Laplacian is given (50 for a1a and the like in the paper).
+    sigma, normalized : see :func:`~psdopt_plugins.kernel_learning.graphs.knn_laplacian`.
+    n_pairs : with y and no pairs, this many must-links and as many cannot-links are sampled per sample (0.6).
+    laplacian : "graph", or "precomputed": X is then the Laplacian (n, n) itself.
+    method : a psdopt method; None is ADMM().
+    solver_options : further arguments of :func:`psdopt.solve` (tol, max_iterations, max_time, ...).
+    random_state : seed of the sampled pairs, the start and k-means.
+
+    Attributes
+    ----------
+    embedding_ (n, r), ``kernel_`` (a :class:`psdopt.LowRankPSD`), labels_ (n,), ``kmeans_``, ``must_link_``,
+    ``cannot_link_``, ``result_``, ``rank_``.
+
+    Raises InvalidInputError for pairs that contradict each other; they are named. Without pairs and y the kernel
+    comes from the graph and the diagonal alone.
+    """
+
+    embedding_: Array
+    labels_: NDArray[np.intp]
+    kernel_: LowRankPSD
+    result_: Result
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        gamma: float = 10.0,
+        rank: int | str = "auto",
+        n_neighbors: int = 5,
+        sigma: float | str = "auto",
+        normalized: bool = True,
+        n_pairs: float = 0.6,
+        laplacian: str = "graph",
+        method: Method | None = None,
+        solver_options: Mapping[str, Any] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.gamma = gamma
+        self.rank = rank
+        self.n_neighbors = n_neighbors
+        self.sigma = sigma
+        self.normalized = normalized
+        self.n_pairs = n_pairs
+        self.laplacian = laplacian
+        self.method = method
+        self.solver_options = solver_options
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, *, must_link: Any = None, cannot_link: Any = None) -> Self:
+        """Learn K and cluster.
+
+        X (n, d) samples, or the Laplacian (n, n) with laplacian="precomputed". must_link, cannot_link: integer
+        arrays (p, 2). y (n,): labels to sample pairs from, used only where neither list is given.
+        """
+        X = validate_data(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2)
+        random = check_random_state(self.random_state)
+        rng = np.random.default_rng(random.randint(np.iinfo(np.int32).max, size=4))
+        labels = None if y is None else _checked_labels(y, X.shape[0])
+        self.must_link_, self.cannot_link_ = self._pairs(X.shape[0], labels, must_link, cannot_link, rng)
+        problem = self._problem(X)
+        clusters = self._clusters(labels, X.shape[0])
+        self.result_ = self._solved(problem, clusters, rng)
+        self.kernel_ = self.result_.matrix.compress()
+        values, vectors = self.kernel_.eigh()
+        self.embedding_ = vectors * np.sqrt(values) if len(values) else np.zeros((X.shape[0], 1))
+        self.rank_ = self.embedding_.shape[1]
+        self.kmeans_ = KMeans(clusters, n_init=10, random_state=random.randint(np.iinfo(np.int32).max))
+        with warnings.catch_warnings():
+            # fewer distinct rows than clusters is a fact of the data, not of this fit
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self.labels_ = self.kmeans_.fit_predict(self.embedding_)
+        self._X = None if self.laplacian == "precomputed" else X
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, *, must_link: Any = None, cannot_link: Any = None) -> NDArray[np.intp]:
+        """Cluster labels (n,) of the samples that the kernel was learned on."""
+        return self.fit(X, y, must_link=must_link, cannot_link=cannot_link).labels_
+
+    def embed(self, X: Any) -> Array:
+        """Rows of an embedding (m, r) for samples outside the learned kernel.
+
+        The rule is ours, the paper has none: the row e that makes the graph term smallest while the learned
+        rows stay, e = Σ_j w_j E_j / Σ_j w_j over the `n_neighbors` nearest samples j, w the graph's similarity.
+        A sample of the training set gets its neighbours' mean too, not its own row.
+        """
+        check_is_fitted(self)
+        if self._X is None:
+            raise InvalidInputError("embed needs samples; this kernel was learned from a precomputed Laplacian")
+        X = validate_data(self, X, accept_sparse=["csr"], dtype=np.float64, reset=False)
+        count = min(int(self.n_neighbors), self._X.shape[0])
+        distances, index = NearestNeighbors(n_neighbors=count).fit(self._X).kneighbors(X)
+        sigma = heat_kernel_width(self._X) if self.sigma == "auto" else float(self.sigma)
+        # the nearest sample gets weight 1: far from all of them the plain weights would vanish together
+        weights = np.exp(-0.5 * (distances**2 - distances[:, :1] ** 2) / sigma**2)
+        weights /= weights.sum(axis=1, keepdims=True)
+        return np.asarray(np.einsum("mk,mkr->mr", weights, self.embedding_[index]))
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """Clusters (m,) of new samples, by :meth:`embed` and the nearest centre."""
+        check_is_fitted(self)
+        labels: NDArray[np.intp] = self.kmeans_.predict(self.embed(X))
+        return labels
+
+    def _problem(self, X: Any) -> Problem:
+        if self.laplacian == "precomputed":
+            L = X
+        elif self.laplacian == "graph":
+            L = knn_laplacian(X, self.n_neighbors, sigma=self.sigma, normalized=self.normalized)
+        else:
+            raise InvalidInputError(f"laplacian must be 'graph' or 'precomputed'; found {self.laplacian!r}")
+        pairs = np.concatenate([self.must_link_, self.cannot_link_])
+        targets = np.concatenate([np.ones(len(self.must_link_)), np.zeros(len(self.cannot_link_))])
+        return pairwise_kernel_problem(L, pairs, targets, self.gamma)
+
+    def _pairs(
+        self, n: int, y: Any, must_link: Any, cannot_link: Any, rng: np.random.Generator
+    ) -> tuple[Pairs, Pairs]:
+        if must_link is None and cannot_link is None and y is not None:
+            return sampled_pairs(y, self.n_pairs, rng)
+        must = checked_pairs(() if must_link is None else must_link, n, "must_link")
+        cannot = checked_pairs(() if cannot_link is None else cannot_link, n, "cannot_link")
+        check_consistent(must, cannot, n)
+        return must, cannot
+
+    def _clusters(self, y: Any, n: int) -> int:
+        if self.n_clusters is None:
+            return 2 if y is None else max(1, len(np.unique(y)))
+        number = isinstance(self.n_clusters, Integral) and not isinstance(self.n_clusters, bool)
+        if not number or not 1 <= self.n_clusters <= n:
+            raise InvalidInputError(f"n_clusters must be an integer between 1 and {n}; found {self.n_clusters!r}")
+        return int(self.n_clusters)
+
+    def _solved(self, problem: Problem, clusters: int, rng: np.random.Generator) -> Result:
+        options = dict(self.solver_options or {})
+        known = set(inspect.signature(solve).parameters) - {"problem", "method", "geometry", "rng"}
+        for name in options:
+            if name not in known:
+                raise unknown_name("solver option", name, known)
+        constraints = problem.n + 2 * (len(self.must_link_) + len(self.cannot_link_))
+        rank, adaptive = self._first_rank(constraints, clusters, problem.n)
+        if adaptive:
+            options.setdefault("escape", True)
+        method = ADMM() if self.method is None else self.method
+        result = solve(problem, FlatQuotient(problem.n, rank), method, rng=rng, **options)
+        if not result.converged:
+            warnings.warn(f"psdopt.solve ended before convergence: {result.message}", ConvergenceWarning, stacklevel=3)
+        return replace(result, state=None)
+
+    def _first_rank(self, constraints: int, clusters: int, n: int) -> tuple[int, bool]:
+        if self.rank == "auto":
+            return constraint_rank(constraints, n), False
+        if self.rank == "adaptive":
+            return min(clusters + EXTRA_RANK, n), True
+        if not isinstance(self.rank, Integral) or isinstance(self.rank, bool):
+            raise InvalidTypeError(f"rank must be 'auto', 'adaptive' or an integer; found {self.rank!r}")
+        return int(self.rank), False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.laplacian == "precomputed"
+        return tags
+
+
+def _checked_labels(y: Any, n: int) -> NDArray[Any]:
+    labels = np.asarray(y).ravel() if sp.issparse(y) is False else y
+    if labels.shape != (n,):
+        raise InvalidInputError(f"y must hold one label per sample, shape ({n},); found {labels.shape}")
+    if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
+        raise InvalidInputError("y must be finite; found NaN or infinite labels")
+    return labels

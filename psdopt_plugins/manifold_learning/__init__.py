@@ -1,0 +1,53 @@
+"""Manifold learning: maximum variance unfolding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from psdopt import TermSum
+from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
+from psdopt.reports import fit_report
+from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges
+from psdopt_plugins.manifold_learning.mvu import MaximumVarianceUnfolding
+from psdopt_plugins.manifold_learning.mvu_problem import mvu_problem
+
+__all__ = ["MaximumVarianceUnfolding", "mvu_problem", "psdopt_components"]
+
+REFERENCE = "Hao, Yuan, Ghanem: BILGO, section 5.2"
+
+
+@hookimpl
+def psdopt_components() -> Iterable[Spec]:
+    """Maximum variance unfolding."""
+    yield ApplicationSpec(
+        name="mvu",
+        factory=MaximumVarianceUnfolding,
+        summary="embedding of greatest variance that keeps the distances between neighbours",
+        reference=f"{REFERENCE}, eq. 11",
+        parameters=(
+            Parameter("n_components", int, 2, "columns of the embedding"),
+            Parameter("n_neighbors", int, 4, "neighbours that are joined to each sample"),
+            Parameter("nu", float, None, "tension; none: from edge_error"),
+            Parameter("edge_error", float, 0.05, "median relative error of edge lengths that is allowed"),
+            Parameter("disconnected", str, "refuse", "refuse, or unfold components separate-ly"),
+        ),
+        example=MaximumVarianceUnfolding,
+        report=fit_report,
+        problem=mvu_problem,
+        default_data="digits",
+    )
+    yield ProblemSpec(
+        name="mvu",
+        factory=mvu_problem,
+        summary="squared errors of edge lengths minus nu times the variance",
+        reference=f"{REFERENCE}, eq. 11",
+        parameters=(Parameter("nu", float, None, "weight of the variance"),),
+        example=_example,
+    )
+
+
+def _example() -> TermSum:
+    X = np.random.default_rng(0).standard_normal((12, 2))
+    return mvu_problem(nearest_neighbour_edges(X, 5).matrix(), 0.1)

@@ -1,0 +1,116 @@
+"""Neighbour graphs as edge lists: building them, reading them, saying why one will not do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+from sklearn.neighbors import NearestNeighbors
+
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg.arrays import Array, is_finite
+from psdopt.linalg.tolerances import EPS
+
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Undirected edges (i_t, j_t), i_t < j_t, each once, with squared lengths D_t >= 0; n vertices."""
+
+    i: Indices
+    j: Indices
+    squared: Array
+    n: int
+
+    def components(self) -> tuple[int, Indices]:
+        """(number of connected components, component of every vertex)."""
+        pattern = sp.coo_array((np.ones(len(self.i)), (self.i, self.j)), shape=(self.n, self.n))
+        count, labels = connected_components(pattern, directed=False)
+        return int(count), np.asarray(labels, dtype=np.intp)
+
+    def restricted(self, vertices: Indices) -> Edges:
+        """The edges within `vertices` (ascending), renumbered. O(n + edges)."""
+        position = np.full(self.n, -1)
+        position[vertices] = np.arange(len(vertices))
+        keep = (position[self.i] >= 0) & (position[self.j] >= 0)
+        return Edges(position[self.i[keep]], position[self.j[keep]], self.squared[keep], len(vertices))
+
+    def matrix(self) -> sp.csr_array:
+        """Sparse symmetric (n, n) with D at both orders of every edge (zeros stored)."""
+        rows, columns = np.concatenate([self.i, self.j]), np.concatenate([self.j, self.i])
+        return sp.csr_array((np.tile(self.squared, 2), (rows, columns)), shape=(self.n, self.n))
+
+
+def nearest_neighbour_edges(X: Any, n_neighbors: int) -> Edges:
+    """Edges between samples of which one is among the `n_neighbors` nearest of the other. X (n, d), dense or sparse.
+
+    Raises InvalidInputError unless 1 <= n_neighbors < n.
+    """
+    n = int(X.shape[0])
+    if not isinstance(n_neighbors, (int, np.integer)) or not 1 <= n_neighbors < n:
+        raise InvalidInputError(
+            f"n_neighbors must be an integer between 1 and n_samples - 1 = {n - 1}; found {n_neighbors!r}"
+        )
+    distances, indices = NearestNeighbors(n_neighbors=int(n_neighbors)).fit(X).kneighbors()
+    rows = np.repeat(np.arange(n), n_neighbors)
+    columns = indices.ravel().astype(np.intp)
+    codes, first = np.unique(np.minimum(rows, columns) * n + np.maximum(rows, columns), return_index=True)
+    return Edges(codes // n, codes % n, distances.ravel()[first] ** 2, n)
+
+
+def smallest_connecting(X: Any, n_neighbors: int) -> int:
+    """Smallest number of neighbours, above `n_neighbors`, whose graph is connected: doubling, then bisection."""
+    n = int(X.shape[0])
+    low, high = n_neighbors, min(2 * n_neighbors, n - 1)
+    while nearest_neighbour_edges(X, high).components()[0] > 1:
+        low, high = high, min(2 * high, n - 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if nearest_neighbour_edges(X, middle).components()[0] > 1:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def read_edges(distances: Any) -> Edges:
+    """Edges of a sparse symmetric matrix of squared distances; every stored entry is an edge, zeros included.
+
+    Raises InvalidTypeError if it is not sparse; InvalidInputError if it is not square and symmetric, has entries on
+    the diagonal, or holds NaN, infinite or negative values.
+    """
+    if not sp.issparse(distances):
+        raise InvalidTypeError(
+            f"distances must be a SciPy sparse array of squared neighbour distances; found {type(distances).__name__}"
+        )
+    entries: Any = sp.coo_array(distances)  # type: ignore[call-overload]
+    if entries.ndim != 2 or entries.shape[0] != entries.shape[1]:
+        raise InvalidInputError(f"distances must be square; found shape {entries.shape}")
+    n = int(entries.shape[0])
+    if entries.nnz == 0:
+        raise InvalidInputError("distances must hold at least one pair of neighbours; found none")
+    rows, columns = (np.asarray(c, dtype=np.intp) for c in entries.coords)
+    values = np.asarray(entries.data, dtype=np.float64)
+    if not is_finite(values) or np.any(values < 0.0):
+        bad = values[~(values >= 0.0) | ~np.isfinite(values)][0]
+        raise InvalidInputError(f"distances must be finite and non-negative; found {bad:g}")
+    if np.any(rows == columns):
+        at = rows[rows == columns][0]
+        raise InvalidInputError(f"distances must have no entries on its diagonal; found one at {at}")
+    upper, lower = rows < columns, rows > columns
+    codes = rows[upper] * n + columns[upper]
+    mirrored = columns[lower] * n + rows[lower]
+    a, b = np.argsort(codes), np.argsort(mirrored)
+    if not np.array_equal(codes[a], mirrored[b]):
+        raise InvalidInputError("distances must be symmetric; found an entry (i, j) without its (j, i)")
+    left, right = values[upper][a], values[lower][b]
+    if np.any(np.abs(left - right) > 64 * EPS * np.maximum(left, right)):
+        worst = float(np.max(np.abs(left - right)))
+        raise InvalidInputError(f"distances must be symmetric; found entries that differ by {worst:.3g}")
+    codes = codes[a]
+    return Edges(codes // n, codes % n, 0.5 * (left + right), n)

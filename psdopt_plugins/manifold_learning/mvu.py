@@ -1,0 +1,164 @@
+"""Maximum variance unfolding as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import validate_data
+
+from psdopt import LowRankPSD, Result
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.arrays import Array
+from psdopt_plugins.manifold_learning.graph import Edges, nearest_neighbour_edges, smallest_connecting
+from psdopt_plugins.manifold_learning.unfolding import Unfolding, as_kernel, unfold
+
+DISCONNECTED = ("refuse", "separate")
+
+
+class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Unfold samples: the kernel of greatest variance that keeps the distances between neighbours.
+
+    Minimises |U ∘ (m eᵀ + e mᵀ − 2M − D)|² − nu tr(W M) over M ⪰ 0 (Hao et al., eq. 11), with a certificate of global
+    optimality. The smaller nu, the tighter the edges.
+
+    Parameters
+    ----------
+    n_components : columns of the embedding.
+    n_neighbors : edges join samples of which one is among the n_neighbors nearest of the other.
+    nu : tension, > 0, in the units of squared distances; None chooses it so that the median relative error of edge
+        lengths is at most `edge_error`.
+    edge_error : see nu.
+    coloured : use y (class labels, or side information (n, q)) in W; else y is ignored.
+    disconnected : "refuse" a neighbour graph that is not connected, with the number of neighbours that would connect
+        it, or unfold each component "separate"-ly and place them side by side.
+    solver_options : keyword arguments for :func:`psdopt.solve`; default tol 1e-4.
+
+    Attributes
+    ----------
+    embedding_ : (n, n_components), centred; principal axes of the kernel, the widest first.
+    eigenvalues_ : all positive eigenvalues of the kernel, descending: a gap after the first few shows the dimension.
+    kernel_ : M as a :class:`psdopt.LowRankPSD`.
+    nu_ : tension used. edge_error_median_, edge_error_max_ : relative errors of edge lengths, and how far the penalty
+        is from the constraints it stands for.
+    result_ : the :class:`psdopt.Result` of the last stage, in coordinates in which tr is the sum of squared edge
+        lengths (of the largest component, if there are several). n_iter_ : iterations of all stages.
+
+    Cost per iteration O(edges · rank); memory O((n + edges) · rank): no (n, n) array.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_s_curve
+    >>> X, _ = make_s_curve(80, random_state=0)
+    >>> model = MaximumVarianceUnfolding(n_neighbors=6).fit(X)
+    >>> model.embedding_.shape, bool(model.edge_error_median_ < 0.06)
+    ((80, 2), True)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        n_neighbors: int = 4,
+        nu: float | None = None,
+        edge_error: float = 0.05,
+        coloured: bool = False,
+        disconnected: str = "refuse",
+        solver_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.nu = nu
+        self.edge_error = edge_error
+        self.coloured = coloured
+        self.disconnected = disconnected
+        self.solver_options = solver_options
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Unfold the samples X (n, d), dense or sparse.
+
+        Raises InvalidInputError for bad parameters and a disconnected neighbour graph, and scikit-learn's ValueErrors.
+        """
+        X = validate_data(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=3)
+        self._check_parameters(y)
+        edges = nearest_neighbour_edges(X, self.n_neighbors)
+        count, labels = edges.components()
+        if count > 1 and self.disconnected == "refuse":
+            raise InvalidInputError(
+                f"the graph of n_neighbors={self.n_neighbors} has {count} components, between which the variance is "
+                f"unbounded; n_neighbors={smallest_connecting(X, self.n_neighbors)} is the smallest that connects it "
+                "(or pass disconnected='separate')"
+            )
+        side = np.asarray(y) if self.coloured else None
+        parts = []
+        for c in range(count):
+            own = np.flatnonzero(labels == c)
+            part = edges if count == 1 else edges.restricted(own)
+            if count > 1 and not np.any(part.squared):  # copies of one sample: a point
+                continue
+            parts.append((own, self._unfolded(part, None if side is None else side[own])))
+        if not parts:
+            raise InvalidInputError("X must hold samples that differ; found only copies within each component")
+        self._assemble(parts, int(X.shape[0]))
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """The embedding of X."""
+        return self.fit(X, y).embedding_
+
+    def _unfolded(self, edges: Edges, side: Any) -> Unfolding:
+        found = unfold(edges, self.nu, self.edge_error, side, self.solver_options)
+        if not found.result.converged:
+            warnings.warn(
+                f"psdopt.solve ended before convergence: {found.result.message}", ConvergenceWarning, stacklevel=4
+            )
+        return found
+
+    def _assemble(self, parts: list[tuple[Any, Unfolding]], n: int) -> None:
+        largest = max(parts, key=lambda part: len(part[0]))[1]
+        width = sum(part.factor.shape[1] for _, part in parts)
+        factor, embedding = np.zeros((n, width)), np.zeros((n, self.n_components))
+        column, edge = 0, 0.0
+        for own, part in parts:
+            Y = as_kernel(part.factor).factor
+            Y = Y * np.where(Y[np.argmax(np.abs(Y), axis=0), np.arange(Y.shape[1])] < 0.0, -1.0, 1.0)
+            factor[own, column : column + Y.shape[1]] = Y
+            column += Y.shape[1]
+            shown = min(Y.shape[1], self.n_components)
+            embedding[own, :shown] = Y[:, :shown]
+            if len(parts) > 1:
+                embedding[own, 0] += edge - embedding[own, 0].min()
+                edge = 1.1 * float(embedding[own, 0].max())
+        self.embedding_: Array = embedding - embedding.mean(axis=0)
+        self.kernel_: LowRankPSD = LowRankPSD(factor).compress()
+        self.eigenvalues_: Array = self.kernel_.eigenvalues()
+        errors = np.concatenate([part.errors for _, part in parts])
+        self.edge_error_median_, self.edge_error_max_ = float(np.median(errors)), float(np.max(errors))
+        self.result_: Result = largest.result
+        self.nu_ = largest.nu
+        self.n_iter_ = sum(part.iterations for _, part in parts)
+
+    def _check_parameters(self, y: Any) -> None:
+        if not isinstance(self.n_components, (int, np.integer)) or self.n_components < 1:
+            raise InvalidInputError(f"n_components must be an integer of at least 1; found {self.n_components!r}")
+        if self.nu is not None and not (isinstance(self.nu, Real) and 0.0 < self.nu < np.inf):
+            raise InvalidInputError(f"nu must be a positive finite number or None; found {self.nu!r}")
+        if not (isinstance(self.edge_error, Real) and 0.0 < self.edge_error < np.inf):
+            raise InvalidInputError(f"edge_error must be a positive finite number; found {self.edge_error!r}")
+        if self.disconnected not in DISCONNECTED:
+            raise InvalidInputError(f"disconnected must be one of {DISCONNECTED}; found {self.disconnected!r}")
+        if self.coloured and y is None:
+            raise InvalidInputError("y must be given when coloured=True: labels or side information")
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_components)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,112 @@
+"""SSTRESS: multidimensional scaling with missing dissimilarities and warm restarts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.metrics import euclidean_distances
+from sklearn.utils.validation import validate_data
+
+from psdopt import FlatQuotient, LowRankPSD, Result
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.arrays import Array
+from psdopt_plugins.manifold_learning.sstress_problem import known_entries, sstress_problem
+from psdopt_plugins.metric_learning.mahalanobis import solved
+
+
+class SSTRESS(BaseEstimator):  # type: ignore[misc]
+    """Coordinates G (n, k) with |g_i − g_j|² ≈ d_ij² where d_ij is known: min Σ (|g_i − g_j|² − d_ij²)².
+
+    Parameters
+    ----------
+    n_components : k, capped at the number of samples.
+    dissimilarity : "euclidean" (from samples X) or "precomputed" (X is d (n, n), NaN where missing).
+    warm_start : whether a second :meth:`fit` with as many objects starts from the coordinates of the first: when a few
+        dissimilarities change, the picture changes a little and the run takes a few steps.
+    solver_options : keyword arguments of :func:`psdopt.solve`.
+
+    Attributes
+    ----------
+    embedding_ (n, k): centred, along its principal axes unless warm-started (then turned to the last one).
+    stress_ : SSTRESS, the sum over the known pairs. result_ : the :class:`psdopt.Result`. n_features_in_.
+    """
+
+    embedding_: Array
+    stress_: float
+    result_: Result
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        dissimilarity: str = "euclidean",
+        warm_start: bool = False,
+        solver_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.dissimilarity = dissimilarity
+        self.warm_start = warm_start
+        self.solver_options = solver_options
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Place the objects. X (n, d) samples, or dissimilarities (n, n)."""
+        missing = self.dissimilarity == "precomputed"
+        X = validate_data(
+            self, X, dtype=np.float64, ensure_min_samples=2, ensure_all_finite="allow-nan" if missing else True
+        )
+        if self.dissimilarity not in ("euclidean", "precomputed"):
+            raise InvalidInputError(f"dissimilarity must be 'euclidean' or 'precomputed'; found {self.dissimilarity!r}")
+        k = self.n_components
+        if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
+            raise InvalidInputError(f"n_components must be an integer of at least 1; found {k!r}")
+        pairs, distances = known_entries(X if missing else euclidean_distances(X))
+        n = X.shape[0]
+        k = min(int(k), n)
+        problem = sstress_problem(distances**2, pairs, n=n)
+        before = getattr(self, "embedding_", None) if self.warm_start else None
+        again = before if before is not None and before.shape == (n, k) else None
+        start = classical_scaling(n, pairs, distances, k) if again is None else LowRankPSD(again)
+        options = {"geometry": FlatQuotient(n, k), "start": start, **(self.solver_options or {})}
+        self.result_ = solved(problem, None, options)
+        G = self.result_.matrix.factor - self.result_.matrix.factor.mean(axis=0)
+        self.embedding_ = _principal(G, k) if again is None else _turned_to(G, again)
+        self.stress_ = 2.0 * len(pairs) * self.result_.value
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """The coordinates (n, k)."""
+        return self.fit(X).embedding_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.dissimilarity == "precomputed"
+        tags.input_tags.allow_nan = self.dissimilarity == "precomputed"
+        return tags
+
+
+def classical_scaling(n: int, pairs: Any, distances: Array, k: int) -> LowRankPSD:
+    """Torgerson's scaling with the mean square in place of what is missing: the start. O(n³)."""
+    squares = np.full((n, n), float(np.mean(distances**2)))
+    squares[pairs[:, 0], pairs[:, 1]] = squares[pairs[:, 1], pairs[:, 0]] = distances**2
+    np.fill_diagonal(squares, 0.0)
+    means = squares.mean(axis=0)
+    centred = -0.5 * (squares - means[:, None] - means[None, :] + means.mean())
+    values, vectors = np.linalg.eigh(centred)
+    # columns of zeros would stay zero
+    least = 1e-3 * max(float(values[-1]), np.finfo(float).tiny)
+    return LowRankPSD((vectors * np.sqrt(np.maximum(values, least)))[:, ::-1][:, :k])
+
+
+def _principal(G: Array, k: int) -> Array:
+    U, s, _ = np.linalg.svd(G, full_matrices=False)
+    signs = np.sign(U[np.argmax(np.abs(U), axis=0), np.arange(U.shape[1])])
+    return np.asarray((U * (s * signs))[:, :k])
+
+
+def _turned_to(G: Array, before: Array) -> Array:
+    """G under the rotation that brings it closest to `before`."""
+    U, _, Vt = np.linalg.svd(G.T @ before)
+    return np.asarray(G @ (U @ Vt))

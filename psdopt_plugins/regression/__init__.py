@@ -1,0 +1,49 @@
+"""Linear regression with positive semidefinite parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from psdopt import TermSum
+from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
+from psdopt_plugins.regression.estimator import PSDRegressor
+from psdopt_plugins.regression.online import psd_regression_stream
+from psdopt_plugins.regression.problem import psd_regression_problem
+
+__all__ = ["PSDRegressor", "psd_regression_problem", "psd_regression_stream", "psdopt_components"]
+
+REFERENCE = "Meyer, Bonnabel, Sepulchre: Regression on fixed-rank positive semidefinite matrices"
+
+
+@hookimpl
+def psdopt_components() -> Iterable[Spec]:
+    """PSD regression."""
+    yield ApplicationSpec(
+        name="psd-regression",
+        factory=PSDRegressor,
+        summary="targets as quadratic forms xᵀWx with a low-rank W ⪰ 0",
+        reference=REFERENCE,
+        parameters=(
+            Parameter("rank", int, None, "largest rank of W; none: no limit"),
+            Parameter("geometry", str, "flat", "flat or polar"),
+            Parameter("weight", float, 0.5, "of the polar metric: 0 keeps the range, 1 moves only the range"),
+        ),
+        example=PSDRegressor,
+        problem=psd_regression_problem,
+        default_data="iris",
+    )
+    yield ProblemSpec(
+        name="psd-regression",
+        factory=psd_regression_problem,
+        summary="1/(2m) Σ (tr(W X_i) − y_i)²",
+        reference=REFERENCE,
+        example=_example,
+    )
+
+
+def _example() -> TermSum:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 5))
+    return psd_regression_problem(X, (X @ rng.standard_normal(5)) ** 2)

@@ -1,0 +1,68 @@
+"""Measurements by general symmetric matrices, handed in one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from psdopt.errors import InvalidInputError
+from psdopt.images import Images
+from psdopt.linalg.arrays import Array, is_finite
+from psdopt.linalg.operators import LinearMap
+from psdopt.terms.base import Forces
+from psdopt.terms.measurements import Measurement
+
+
+class GeneralForms(Measurement):
+    """a_t = tr(X_t M) for matrices X_t (n, n), of which only the symmetric part counts.
+
+    All X_t lie flattened in the rows of one (m, n²) array or sparse matrix, so that a pass costs one product with
+    it, O(m n²) or O(nnz), after an O(n² r) product of factors. An (n, n) array is formed: m of them were given.
+
+    Parameters
+    ----------
+    matrices : array (m, n, n), or a sequence of arrays or sparse arrays (n, n).
+    """
+
+    def __init__(self, matrices: Any) -> None:
+        rows = _flattened(matrices)
+        self.size, flat = rows.shape
+        self.n = round(flat**0.5)
+        self.rows = LinearMap(rows, "X")
+
+    @property
+    def data(self) -> LinearMap:
+        """The flattened matrices, with their count of applications."""
+        return self.rows
+
+    def pair(self, U: Images, V: Images) -> Array:
+        product = U.factor @ V.factor.T
+        return self.rows.apply((0.5 * (product + product.T)).reshape(-1, 1))[:, 0]
+
+    def adjoint(self, weights: Array, V: Images) -> Forces:
+        S = self.rows.adjoint(weights[:, None]).reshape(self.n, self.n)
+        return [(None, 0.5 * ((S @ V.factor) + (S.T @ V.factor)))]
+
+
+def _flattened(matrices: Any) -> Any:
+    if isinstance(matrices, np.ndarray) and matrices.ndim == 3:
+        m, n, other = matrices.shape
+        if m == 0 or n != other:
+            raise InvalidInputError(f"X must hold square matrices, shape (m, n, n); found {matrices.shape}")
+        return matrices.reshape(m, n * n)
+    if not isinstance(matrices, Sequence) or not matrices:
+        found = type(matrices).__name__
+        raise InvalidInputError(f"X must be an array (m, n, n) or a sequence of matrices; found {found}")
+    shapes = {np.shape(A) for A in matrices}
+    shape = next(iter(shapes))
+    if len(shapes) != 1 or len(shape) != 2 or shape[0] != shape[1]:
+        raise InvalidInputError(f"the matrices in X must be square and of one order; found shapes {sorted(shapes)}")
+    if any(sp.issparse(A) for A in matrices):
+        return sp.vstack([sp.csr_array(A).reshape((1, shape[0] ** 2)) for A in matrices], format="csr")
+    stacked = np.asarray(matrices, dtype=np.float64)
+    if not is_finite(stacked):
+        raise InvalidInputError("X must be finite")
+    return stacked.reshape(len(stacked), -1)

@@ -1,0 +1,103 @@
+"""Linear regression with a positive semidefinite parameter: targets are measured values tr(W X_i)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psdopt import TermSum
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg.arrays import Array, is_finite
+from psdopt.terms.losses import HalfSquaredOneSided, LeastSquares, Loss
+from psdopt.terms.measured import MeasuredTerm
+from psdopt.terms.measurements import Measurement, PairDistances, QuadraticForms
+from psdopt_plugins.regression.measurements import GeneralForms
+
+
+def psd_regression_problem(
+    X: Any = None, y: Any = None, pairs: Any = None, direction: Any = None, *, n: int | None = None
+) -> TermSum:
+    """min 1/(2m) Σ_i (tr(W X_i) − y_i)² over W ⪰ 0 (Meyer et al., eqs. 1, 9, 20).
+
+    Parameters
+    ----------
+    X, pairs : what X_i is.
+
+        - X (m, n), array, sparse array or ``LinearOperator``: X_i = x_i x_iᵀ from its rows;
+        - X (N, n) with pairs (m, 2): X_i = (x_a − x_b)(x_a − x_b)ᵀ, squared distances under W; no difference is
+          kept, only the N images of the rows;
+        - pairs (m, 2) and `n`, X left out: X_i = (e_a − e_b)(e_a − e_b)ᵀ, squared distances in a kernel matrix W;
+        - X (m, n, n), or a sequence of matrices: general X_i, whose symmetric parts count.
+
+    y : targets, scalar or (m,).
+    direction : None, or (m,) of −1, 0, +1: the loss of sample i is ½ max(0, direction_i (ŷ_i − y_i))² (section 8.2),
+        so +1 wants ŷ <= y, −1 wants ŷ >= y; 0 keeps the equality.
+    n : order of W where X is left out.
+
+    Returns
+    -------
+    A :class:`psdopt.TermSum`: convex; quadratic without directions.
+
+    Raises
+    ------
+    InvalidInputError, InvalidTypeError for NaN, wrong shapes or lengths, bad pairs, other directions.
+
+    Cost of a pass (value, gradient and line search at a factor (n, r)): one product with X and one with Xᵀ,
+    O(m n r) or O(nnz r); with pairs O(m r) on top. Memory O(nnz(X) + (m + N + n) r).
+    """
+    measurement = _measurement(X, pairs, n)
+    m = measurement.size
+    targets = _targets(y, m)
+    loss: Loss
+    if direction is None:
+        loss = LeastSquares(targets)
+        weight = 0.5 / m
+    else:
+        loss = HalfSquaredOneSided(targets, _directions(direction, m))
+        weight = 1.0 / m
+    return TermSum([MeasuredTerm(measurement, loss, weight)])
+
+
+def _measurement(X: Any, pairs: Any, n: int | None) -> Measurement:
+    if pairs is not None:
+        ends = checked_pairs(pairs)
+        return PairDistances(ends[:, 0], ends[:, 1], X, n)
+    if X is None:
+        raise InvalidInputError("X must be given unless pairs and n are")
+    if n is not None:
+        raise InvalidInputError("n is for pairs without X; the order of W follows from X")
+    listed = isinstance(X, Sequence) and len(X) > 0 and len(getattr(X[0], "shape", np.shape(X[0]))) == 2
+    if listed or np.ndim(X) == 3:
+        return GeneralForms(X)
+    return QuadraticForms(X)
+
+
+def checked_pairs(pairs: Any) -> NDArray[np.intp]:
+    """`pairs` as an integer array (m, 2), or one clear error; ranges are checked where they are known."""
+    ends = np.asarray(pairs)
+    if ends.ndim != 2 or ends.shape[1] != 2 or len(ends) == 0:
+        raise InvalidInputError(f"pairs must have shape (m, 2), m >= 1; found {ends.shape}")
+    if not np.issubdtype(ends.dtype, np.integer):
+        raise InvalidTypeError(f"pairs must hold integers; found dtype {ends.dtype}")
+    return ends.astype(np.intp)
+
+
+def _targets(y: Any, m: int) -> Array:
+    if y is None:
+        raise InvalidInputError("y, the targets, must be given")
+    targets = np.asarray(y, dtype=np.float64)
+    if targets.shape not in ((), (m,)):
+        raise InvalidInputError(f"y must be a number or have shape ({m},), one per sample; found {targets.shape}")
+    if not is_finite(targets):
+        raise InvalidInputError(f"y must be finite; found {int(np.sum(~np.isfinite(targets)))} NaN or infinite targets")
+    return np.broadcast_to(targets, (m,))
+
+
+def _directions(direction: Any, m: int) -> Array:
+    signs = np.asarray(direction, dtype=np.float64)
+    if signs.shape not in ((), (m,)):
+        raise InvalidInputError(f"direction must have shape ({m},), one per sample; found {signs.shape}")
+    return np.broadcast_to(signs, (m,))

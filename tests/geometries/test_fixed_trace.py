@@ -1,0 +1,55 @@
+"""FixedTrace: conformance, tangent space of the sphere, order of the retraction, errors."""
+
+import numpy as np
+import pytest
+
+from psdopt.errors import InvalidInputError
+from psdopt.geometries.fixed_trace import FixedTrace
+from psdopt.testing import run_checks
+
+EPS = np.finfo(float).eps
+
+
+@pytest.mark.parametrize("trace", [1.0, 40.0])
+def test_conformance(trace):
+    records = run_checks(FixedTrace(6, 3, trace))
+    assert any(record.verdict == "passed" for record in records)
+    assert not [str(record) for record in records if not record.ok]
+
+
+def test_gradient_is_horizontal_and_the_slope_of_the_retraction():
+    rng = np.random.default_rng(0)
+    geometry = FixedTrace(7, 3, 2.5)
+    S = rng.standard_normal((7, 7))
+    S = S + S.T
+    Y = geometry.random_point(rng)
+    G, D = geometry.gradient(Y, S), geometry.random_vector(Y, rng)
+    assert geometry.check_vector(Y, G) is None
+    assert geometry.check_vector(Y, D) is None
+    h = 1e-6
+
+    def value(s):
+        Z = geometry.retract(Y, s * D)
+        assert geometry.check_point(Z) is None
+        return np.sum((S @ Z) * Z)
+
+    assert np.isclose((value(h) - value(-h)) / (2 * h), geometry.inner(Y, G, D), rtol=1e-6)
+    ambient = rng.standard_normal((7, 3))
+    once = geometry.horizontal(Y, ambient)
+    assert np.allclose(geometry.horizontal(Y, once), once, atol=64 * EPS * np.linalg.norm(ambient))
+
+
+def test_points_and_vectors_that_are_none():
+    geometry = FixedTrace(5, 2)
+    Y = geometry.random_point(np.random.default_rng(0))
+    assert "trace" in str(geometry.check_point(2 * Y))
+    assert "sphere" in str(geometry.check_vector(Y, Y))
+    assert geometry.check_point(geometry.from_factor(np.ones((5, 1)))) is None
+    assert geometry.with_rank(4).r == 4
+    assert geometry.with_rank(4).trace == 1.0
+    with pytest.raises(InvalidInputError, match="Y = 0"):
+        geometry.from_factor(np.zeros((5, 2)))
+    with pytest.raises(InvalidInputError, match="trace must"):
+        FixedTrace(5, 2, 0.0)
+    with pytest.raises(InvalidInputError, match="r \\(rank\\)"):
+        FixedTrace(5, 6)

@@ -1,0 +1,157 @@
+"""BILGO: global optimum and rank found, the awkward points of the paper, rules of comparison."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import psdopt
+from psdopt import LBFGS, ConjugateGradient, PSDCone, QuadraticSDP
+from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
+from psdopt.methods.bilgo import BILGO
+
+
+def planted(n=30, rank=4, seed=0):
+    """A QSDP with a known optimum of known rank, strictly complementary; its optimal value."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, n))
+    A = A @ A.T / n
+    Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    M = (Q[:, :rank] * np.linspace(1.0, 3.0, rank)) @ Q[:, :rank].T
+    S = (Q[:, rank:] * np.linspace(0.5, 2.0, n - rank)) @ Q[:, rank:].T
+    C = 0.5 * (S - 2 * A @ M @ A - 0.2 * M)
+    return QuadraticSDP(A, 0.1, C), float(np.trace(C @ M)), M
+
+
+def zero(problem):
+    return np.zeros((problem.n, 1))
+
+
+@pytest.mark.parametrize("search", ["default", LBFGS(), ConjugateGradient("FR")])
+@pytest.mark.parametrize("eigenvectors", [0, 1, 3])
+def test_reaches_the_certificate_and_finds_the_rank(search, eigenvectors):
+    problem, best, M = planted()
+    result = psdopt.solve(problem, method=BILGO(search, eigenvectors=eigenvectors), start=zero(problem))
+    assert result.optimal
+    assert result.certificate.relative <= 1e-6
+    assert result.value == pytest.approx(best, rel=1e-8)
+    assert result.matrix.compress(1e-5).rank == 4
+    assert np.linalg.norm(result.matrix.to_dense() - M) <= 1e-4 * np.linalg.norm(M)
+
+
+def test_plain_version_descends_and_is_slower_than_with_local_search():
+    problem, best, _ = planted()
+    plain = psdopt.solve(problem, method=BILGO(None, eigenvectors=1), start=zero(problem), max_iterations=60)
+    values = plain.history["value"]
+    assert np.all(np.diff(values) <= 1e-12 * abs(best))
+    assert not plain.optimal
+    assert values[-1] > best
+    assert np.all(plain.history["beta"][1:] >= 0.0)
+    assert np.all(plain.history["alpha"][1:] >= 0.0)
+
+
+@pytest.mark.parametrize("rule", ["journee", "random-conic", "laue"])
+def test_rules_of_comparison_never_increase_the_value(rule):
+    problem, best, _ = planted(12, 2)
+    search = "default" if rule == "laue" else None
+    result = psdopt.solve(problem, method=BILGO(search, rule=rule), start=zero(problem), max_iterations=60)
+    assert np.all(np.diff(result.history["value"]) <= 1e-12 * abs(best))
+    if rule == "laue":
+        assert result.optimal
+
+
+def test_journee_cannot_shrink_what_bilgo_can():
+    """At M with S >= 0 but <S, M> > 0 (E-B6) adding atoms is useless; alpha < 1 is the descent."""
+    problem = QuadraticSDP(None, 1.0, -np.diag([1.0, 0.0, 0.0]))  # optimum e1 e1'
+    start = np.diag([3.0, 2.0, 1.0])
+    stuck = psdopt.solve(problem, method=BILGO(None, rule="journee"), start=start, max_iterations=30)
+    free = psdopt.solve(problem, method=BILGO(None, eigenvectors=1), start=start, max_iterations=30)
+    assert not stuck.optimal
+    assert stuck.certificate.dual_infeasibility == pytest.approx(0.0, abs=1e-12)
+    assert free.value < stuck.value
+
+
+def test_alpha_may_exceed_one():
+    """A warm start far too small is scaled up in one step (E-B8)."""
+    problem, best, M = planted(12, 2)
+    values, vectors = np.linalg.eigh(M)
+    Y = vectors[:, -2:] * np.sqrt(values[-2:])
+    result = psdopt.solve(problem, method=BILGO(None), start=0.1 * Y, max_iterations=1)
+    assert result.history["alpha"][1] == pytest.approx(100.0, rel=1e-3)
+    assert result.value == pytest.approx(best, rel=1e-6)
+
+
+def test_zero_is_optimal_and_is_recognised():
+    problem = QuadraticSDP(None, 1.0, np.eye(4))
+    for start in (np.zeros((4, 1)), np.eye(4)):
+        result = psdopt.solve(problem, method=BILGO(), start=start)
+        assert result.optimal
+        assert result.matrix.trace() <= 1e-6
+
+
+def test_unbounded_is_said():
+    problem = QuadraticSDP(np.diag([1.0, 0.0]), None, -np.eye(2))
+    assert psdopt.solve(problem, PSDCone(2), BILGO(), start=np.zeros((2, 1))).status.label == "unbounded"
+
+
+def test_singular_plane_after_the_first_step():
+    """v parallel to the only column of Y: M and v v' are dependent (E-B11)."""
+    problem = QuadraticSDP(None, 1.0, -np.diag([2.0, 1.0]))
+    result = psdopt.solve(problem, method=BILGO(None), start=np.array([[0.3], [0.0]]))
+    assert result.optimal
+    assert result.value == pytest.approx(-5.0)
+
+
+def test_state_is_picklable_and_steps_leave_it_alone():
+    problem, _, _ = planted(10, 2)
+    method = BILGO()
+    state = method.init(problem, PSDCone(10), np.zeros((10, 1)))
+    for _ in range(4):
+        twin = pickle.loads(pickle.dumps(state))
+        value = state.evaluation.value
+        nxt = method.step(state)
+        assert state.evaluation.value == value
+        assert method.step(twin).evaluation.value == pytest.approx(nxt.evaluation.value, rel=1e-13)
+        state = nxt
+
+
+def test_same_seed_same_run():
+    problem, _, _ = planted(15, 3)
+    runs = [psdopt.solve(problem, method=BILGO(), start=zero(problem)).history["value"] for _ in range(2)]
+    assert np.array_equal(*runs)
+
+
+def test_bad_parameters():
+    for bad in ({"every": 0}, {"eigenvectors": -1}, {"local_search": "lbfgs"}):
+        with pytest.raises(InvalidInputError):
+            BILGO(**bad)
+    with pytest.raises(InvalidTypeError, match="local_search"):
+        BILGO(local_search=3)
+    with pytest.raises(UnknownNameError, match="journee"):
+        BILGO(rule="journe")
+    with pytest.raises(UnknownNameError, match="lobpcg"):
+        BILGO(backend="lobpc")
+
+
+def test_refused_on_a_quotient():
+    problem, _, _ = planted(6, 1)
+    with pytest.raises(psdopt.errors.IncompatibleError, match="BILGO"):
+        psdopt.solve(problem, psdopt.FlatQuotient(6, 2), BILGO())
+
+
+def test_rate_of_the_plain_method_under_the_conditions_that_make_it_true():
+    """F(M_k) − F* <= 2 C/(k + 2) with C = L diam², diam² <= 2 tau², if tau >= tr M* and tr M_k in all steps (E-B9).
+
+    A bilateral step is at least as good as the Frank–Wolfe step to tau v v' or to 0.
+    """
+    problem, best, M = planted(20, 3)
+    traces = []
+    result = psdopt.solve(
+        problem, method=BILGO(None, eigenvectors=1, backend="dense"), start=zero(problem), max_iterations=50,
+        callback=lambda snapshot: traces.append(np.sum(snapshot.state.evaluation.factor ** 2)),
+    )  # fmt: skip
+    tau = max(np.trace(M), *traces)
+    A = problem.A.to_dense()
+    lipschitz = 2 * np.linalg.norm(A, 2) ** 2 + 0.2
+    errors = result.history["value"][1:] - best
+    assert np.all(errors <= 2 * lipschitz * 2 * tau**2 / (np.arange(1, len(errors) + 1) + 2))

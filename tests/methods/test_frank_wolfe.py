@@ -1,0 +1,83 @@
+"""Frank–Wolfe on the spectraplex: the gap bounds, the O(1/k) rate, linear convergence where it is due."""
+
+import numpy as np
+import pytest
+
+import psdopt
+from psdopt import QuadraticSDP
+from psdopt.errors import InvalidInputError, UnknownNameError
+from psdopt.geometries.spectraplex import Spectraplex
+from psdopt.methods.frank_wolfe import VARIANTS, FrankWolfe
+from psdopt.methods.projected_gradient import ProjectedGradient
+
+
+def planted(n=20, rank=2, trace=1.0, seed=0):
+    """A QSDP whose minimiser over tr M = trace is known: S = ∇F(M*) has M* in its (zero) lowest eigenspace."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, n))
+    A = A @ A.T / n
+    Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    M = trace / rank * Q[:, :rank] @ Q[:, :rank].T
+    S = (Q[:, rank:] * np.linspace(0.3, 2.0, n - rank)) @ Q[:, rank:].T
+    C = 0.5 * (S - 2 * A @ M @ A - 0.2 * M)
+    problem = QuadraticSDP(A, 0.1, C)
+    best = problem.at(Q[:, :rank] * np.sqrt(trace / rank)).value
+    lipschitz = 2 * np.linalg.norm(A, 2) ** 2 + 0.2
+    return problem, best, lipschitz
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("trace", [1.0, 5.0])
+def test_gap_bounds_the_error_and_the_rate_holds(variant, trace):
+    """F(M_k) − F* <= 2 C/(k + 2), C = L diam² with diam² = 2 trace²; and <= gap at every step."""
+    problem, best, lipschitz = planted(trace=trace)
+    result = psdopt.solve(problem, Spectraplex(20, trace), FrankWolfe(variant=variant), max_iterations=40)
+    errors, gaps = result.history["value"] - best, result.history["gap"]
+    rounding = 1e-12 * abs(best)
+    k = np.arange(1, len(errors))
+    assert np.all(errors <= gaps + rounding)
+    assert np.all(errors[1:] <= 2 * lipschitz * 2 * trace**2 / (k + 2) + rounding)
+    assert np.all(np.diff(result.history["value"]) <= rounding)
+    assert result.matrix.trace() == pytest.approx(trace)
+
+
+def test_hazan_rate():
+    problem, best, lipschitz = planted()
+    result = psdopt.solve(problem, Spectraplex(20), FrankWolfe("hazan"), max_iterations=60)
+    k = np.arange(1, 61)
+    assert np.all(result.history["value"][1:] - best <= 2 * lipschitz * 2 / (k + 2))
+
+
+def test_fully_corrective_converges_linearly_and_vanilla_does_not():
+    problem, best, _ = planted()
+    fast = psdopt.solve(problem, Spectraplex(20), FrankWolfe(variant="fully-corrective"), tol=1e-6, max_iterations=60)
+    slow = psdopt.solve(problem, Spectraplex(20), FrankWolfe(), tol=1e-6, max_iterations=60)
+    assert fast.optimal
+    assert not slow.optimal
+    assert fast.certificate.gap_relative <= 1e-6
+    assert fast.value == pytest.approx(best, abs=1e-6 * abs(best))
+
+
+def test_nonquadratic_objective_pairwise():
+    """A squared hinge: the pairwise step has no closed form."""
+    from psdopt import TermSum
+    from psdopt.terms.losses import SquaredHinge
+    from psdopt.terms.measured import MeasuredTerm
+    from psdopt.terms.measurements import QuadraticForms
+
+    X = np.random.default_rng(0).standard_normal((40, 8))
+    problem = TermSum([MeasuredTerm(QuadraticForms(X), SquaredHinge(2.0))])
+    reference = psdopt.solve(problem, Spectraplex(8), ProjectedGradient(), tol=1e-7)
+    for variant in ("away", "pairwise"):
+        result = psdopt.solve(problem, Spectraplex(8), FrankWolfe(variant=variant), max_iterations=100)
+        assert np.all(np.diff(result.history["value"]) <= 1e-12)
+        assert reference.value - 1e-9 <= result.value <= reference.value + result.history["gap"][-1] + 1e-9
+
+
+def test_bad_parameters():
+    with pytest.raises(UnknownNameError, match="pairwise"):
+        FrankWolfe(variant="pairwis")
+    with pytest.raises(UnknownNameError, match="exact"):
+        FrankWolfe("exakt")
+    with pytest.raises(InvalidInputError, match="hazan"):
+        FrankWolfe("hazan", "away")

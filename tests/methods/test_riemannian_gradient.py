@@ -1,0 +1,106 @@
+"""Armijo with the right sign, stopping rule, invariances of the iterates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from psdopt import FlatQuotient, LowRankPSD, solve
+from psdopt.geometries.polar import Polar
+from psdopt.linalg.arrays import orthonormal_columns
+from psdopt.linalg.tolerances import EPS
+from psdopt.methods.riemannian_gradient import RiemannianGradient
+from psdopt_plugins.regression import psd_regression_problem
+
+SEEDS = st.integers(0, 2**16)
+STEPS = 5
+
+
+def instance(seed, n=6, r=2, m=30):
+    rng = np.random.default_rng(seed)
+    X, Y = rng.standard_normal((m, n)), rng.standard_normal((n, r))
+    return rng, X, np.abs(rng.standard_normal(m)) * 3, Y
+
+
+def iterate(X, y, geometry, Y, **options):
+    method = RiemannianGradient(**options)
+    result = solve(psd_regression_problem(X, y), geometry, method, start=LowRankPSD(Y), max_iterations=STEPS, tol=1e-15)
+    return result.matrix.to_dense(), result
+
+
+def close(A, B):
+    """Iterates agree up to rounding that five steps of a nonlinear method may amplify."""
+    return np.linalg.norm(A - B) <= 1e7 * EPS * max(np.linalg.norm(A), np.linalg.norm(B))
+
+
+@given(SEEDS)
+@settings(max_examples=15)
+def test_rotating_the_data_rotates_the_answer(seed):
+    rng, X, y, Y = instance(seed)
+    O = orthonormal_columns(rng, 6, 6)  # noqa: E741
+    for geometry in (Polar(6, 2), FlatQuotient(6, 2)):
+        W, _ = iterate(X, y, geometry, Y)
+        rotated, _ = iterate(X @ O.T, y, geometry, O @ Y)
+        assert close(rotated, O @ W @ O.T)
+
+
+@given(SEEDS)
+@settings(max_examples=15)
+def test_representative_does_not_matter(seed):
+    rng, X, y, Y = instance(seed)
+    O = orthonormal_columns(rng, 2, 2)  # noqa: E741
+    assert close(iterate(X, y, Polar(6, 2), Y)[0], iterate(X, y, Polar(6, 2), Y @ O)[0])
+
+
+@given(SEEDS, st.sampled_from([0.25, 4.0, 1024.0]))
+@settings(max_examples=15)
+def test_units_of_the_data_do_not_matter_for_polar(seed, mu):
+    """x → x/√mu with start mu W and y unchanged; and (X, y) → (mu X, mu y) with the normalised first trial.
+
+    (The first of these needs no normalisation; the second is false for a fixed step, whatever the paper says.)
+    """
+    _, X, y, Y = instance(seed)
+    W, _ = iterate(X, y, Polar(6, 2), Y)
+    assert close(iterate(X / np.sqrt(mu), y, Polar(6, 2), np.sqrt(mu) * Y)[0] / mu, W)
+    assert close(iterate(np.sqrt(mu) * X, mu * y, Polar(6, 2), Y)[0], W)
+
+
+def test_flat_iterates_depend_on_units():
+    _, X, y, Y = instance(0)
+    W, _ = iterate(X, y, FlatQuotient(6, 2), Y)
+    scaled, _ = iterate(X / 3.0, y, FlatQuotient(6, 2), 3.0 * Y)
+    assert not close(scaled / 9.0, W)
+
+
+@pytest.mark.parametrize("geometry", [Polar(6, 2), FlatQuotient(6, 2)])
+def test_every_step_decreases_by_armijo(geometry):
+    _, X, y, Y = instance(1)
+    _, result = iterate(X, y, geometry, Y)
+    method = RiemannianGradient()
+    problem = psd_regression_problem(X, y)
+    state = method.init(problem, geometry, geometry.from_factor(Y))
+    for _ in range(10):
+        size = geometry.norm(state.point, state.gradient)
+        after = method.step(state)
+        assert after.evaluation.value <= state.evaluation.value - 0.5 * after.step * size**2 * (1 - 1e-9)
+        halvings = np.log2(method.first / size / after.step)
+        assert halvings == pytest.approx(round(halvings), abs=1e-6)
+        state = after
+    assert np.all(np.diff(result.history["value"]) < 0.0)
+
+
+def test_stops_on_small_changes_without_claiming_an_optimum():
+    _, X, y, Y = instance(2)
+    problem = psd_regression_problem(X, y)
+    loose = solve(problem, Polar(6, 2), RiemannianGradient(change_tol=0.1), start=LowRankPSD(Y), tol=1e-12)
+    assert loose.iterations < 30
+    assert not loose.optimal
+
+
+def test_bad_parameters():
+    with pytest.raises(ValueError, match="search must be one of"):
+        RiemannianGradient(search="wolfe")
+    with pytest.raises(ValueError, match="sufficient must lie between 0 and 1"):
+        RiemannianGradient(sufficient=1.0)

@@ -1,0 +1,142 @@
+"""PairwiseKernel: scikit-learn's conventions, clusters, ranks, and samples outside the kernel."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from psdopt import ConjugateGradient, LowRankPSD
+from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
+from psdopt_plugins.kernel_learning.graphs import knn_laplacian
+from psdopt_plugins.kernel_learning.pairwise_estimator import PairwiseKernel, constraint_rank
+from psdopt_plugins.kernel_learning.sampled_pairs import sampled_pairs
+
+
+@parametrize_with_checks([PairwiseKernel(rank=4, solver_options={"tol": 1e-2, "max_iterations": 8}, random_state=0)])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+def chessboard(n=60, seed=0):
+    """Two squares of each colour: not separable by distance alone."""
+    rng = np.random.default_rng(seed)
+    X = 2.0 * rng.random((n, 2))
+    return X, (X[:, 0].astype(int) + X[:, 1].astype(int)) % 2
+
+
+def chains(y):
+    """Consistent pairs: each class a chain of must-links, two cannot-links."""
+    zero, one = np.flatnonzero(y == 0), np.flatnonzero(y == 1)
+    must = np.concatenate([np.column_stack([c[:-1], c[1:]]) for c in (zero, one)])
+    return must, np.array([[zero[0], one[0]], [zero[-1], one[-1]]])
+
+
+def test_pairs_recover_clusters_that_the_graph_does_not_show():
+    X, y = chessboard(100)
+    must, cannot = sampled_pairs(y, 1.0, np.random.default_rng(0))
+    with_pairs = PairwiseKernel(2, random_state=0).fit(X, must_link=must, cannot_link=cannot)
+    without = PairwiseKernel(2, random_state=0).fit(X)
+    assert adjusted_rand_score(y, with_pairs.labels_) > 0.9
+    assert adjusted_rand_score(y, without.labels_) < 0.5
+    assert with_pairs.result_.optimal
+    assert isinstance(with_pairs.kernel_, LowRankPSD)
+    K, E = with_pairs.kernel_.to_dense(), with_pairs.embedding_
+    np.testing.assert_allclose(E @ E.T, K, atol=1e-9)
+    assert K[must[:, 0], must[:, 1]].mean() > 0.8
+    assert K[cannot[:, 0], cannot[:, 1]].mean() < 0.2
+
+
+def test_labels_stand_for_sampled_pairs_and_runs_repeat():
+    X, y = chessboard()
+    first = PairwiseKernel(random_state=3).fit(X, y)
+    second = clone(first).fit(X, y)
+    np.testing.assert_array_equal(first.embedding_, second.embedding_)
+    assert len(first.must_link_) == len(first.cannot_link_) == 36
+    assert np.all(y[first.must_link_[:, 0]] == y[first.must_link_[:, 1]])
+    np.testing.assert_array_equal(first.fit_predict(X, y), first.labels_)
+    # pairs that are given are used, and labels then only count the clusters
+    given = PairwiseKernel(random_state=0).fit(X, y, must_link=[[0, 1]])
+    assert given.must_link_.tolist() == [[0, 1]]
+    assert len(given.cannot_link_) == 0
+
+
+def test_rank_rules():
+    # table 1 of the paper: m = n + 2 (0.6 n + 0.6 n)
+    for n, m, r in ((100, 340, 25), (214, 728, 37), (47, 161, 17), (1605, 5457, 103), (11220, 38148, 275)):
+        assert constraint_rank(m, n) == r
+    assert constraint_rank(0, 5) == 1
+    assert constraint_rank(100, 3) == 3
+    X, y = chessboard(40)
+    auto = PairwiseKernel(random_state=0).fit(X, y)
+    adaptive = PairwiseKernel(rank="adaptive", random_state=0).fit(X, y)
+    assert auto.result_.optimal
+    assert adaptive.result_.optimal
+    assert adaptive.result_.value == pytest.approx(auto.result_.value, rel=1e-4)
+    assert adaptive.result_.matrix.factor.shape[1] < auto.result_.matrix.factor.shape[1]
+
+
+def test_ready_laplacian_and_other_methods():
+    X, y = chessboard(40)
+    must, cannot = chains(y)
+    options = {"must_link": must, "cannot_link": cannot}
+    L = knn_laplacian(X)
+    graph = PairwiseKernel(2, random_state=0).fit(X, **options)
+    for given, method in ((L.toarray(), None), (sp.csr_array(L), ConjugateGradient())):
+        ready = PairwiseKernel(2, laplacian="precomputed", method=method, random_state=0).fit(given, **options)
+        assert ready.result_.value == pytest.approx(graph.result_.value, rel=1e-5)
+        with pytest.raises(InvalidInputError, match="precomputed Laplacian"):
+            ready.embed(X)
+
+
+def test_samples_outside_the_kernel():
+    X, y = chessboard(80)
+    must, cannot = chains(y)
+    fitted = PairwiseKernel(2, random_state=0).fit(X, must_link=must, cannot_link=cannot)
+    rows = fitted.embed(X)
+    assert rows.shape == fitted.embedding_.shape
+    # convex combinations of learned rows, so never longer than the longest
+    assert np.linalg.norm(rows, axis=1).max() <= np.linalg.norm(fitted.embedding_, axis=1).max() * (1 + 1e-12)
+    assert adjusted_rand_score(fitted.labels_, fitted.predict(X)) > 0.7
+    assert np.all(np.isfinite(fitted.embed(X + 1e3)))
+    single = PairwiseKernel(2, n_neighbors=1, random_state=0).fit(X, must_link=must, cannot_link=cannot)
+    np.testing.assert_allclose(single.embed(X), single.embedding_, atol=1e-12)
+
+
+def test_bad_input():
+    X, y = chessboard(20)
+    with pytest.raises(InvalidInputError, match=r"contradict each other; found in both: \(0, 1\)"):
+        PairwiseKernel().fit(X, must_link=[[0, 1]], cannot_link=[[1, 0]])
+    with pytest.raises(InvalidInputError, match="cannot_link must hold indices between 0 and 19; found 20"):
+        PairwiseKernel().fit(X, cannot_link=[[0, 20]])
+    with pytest.raises(InvalidInputError, match="laplacian must be"):
+        PairwiseKernel(laplacian="cosine").fit(X)
+    with pytest.raises(InvalidTypeError, match="rank must be"):
+        PairwiseKernel(rank="best").fit(X)
+    with pytest.raises(InvalidInputError, match="n_clusters must be"):
+        PairwiseKernel(0).fit(X)
+    with pytest.raises(UnknownNameError, match="did you mean 'tol'"):
+        PairwiseKernel(solver_options={"toll": 1e-3}).fit(X)
+    with pytest.raises(InvalidInputError, match="one label per sample"):
+        PairwiseKernel().fit(X, y[:5])
+    with pytest.raises(NotFittedError):
+        PairwiseKernel().embed(X)
+    with pytest.warns(ConvergenceWarning, match="ended before convergence"):
+        PairwiseKernel(solver_options={"max_iterations": 1}, random_state=0).fit(X, y)
+
+
+def test_coinciding_samples_and_no_pairs():
+    X = np.repeat(np.random.default_rng(0).random((6, 2)), 2, axis=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted = PairwiseKernel(2, random_state=0).fit(X)
+    assert fitted.labels_.shape == (12,)
+    assert np.all(fitted.labels_[::2] == fitted.labels_[1::2])

@@ -1,0 +1,197 @@
+"""The objective from pairs: against the plain formula, an independent lower bound, and bad input."""
+
+from __future__ import annotations
+
+import autograd.numpy as anp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.sparse.linalg import aslinearoperator
+
+from psdopt import LBFGS, Ability, AutogradProblem, ConjugateGradient, FlatQuotient, solve
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg.tolerances import EPS
+from psdopt.methods.admm import ADMM
+from psdopt_plugins.kernel_learning.graphs import graph_laplacian, heat_kernel_width, knn_laplacian
+from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
+from psdopt_plugins.kernel_learning.sampled_pairs import check_consistent, sampled_pairs
+
+
+def two_clouds(n=30, seed=0, distance=3.0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    return rng.standard_normal((n, 2)) + distance * y[:, None], y
+
+
+def instance(n=30, seed=0, gamma=5.0):
+    X, y = two_clouds(n, seed)
+    must, cannot = sampled_pairs(y, 0.6, np.random.default_rng(seed))
+    pairs = np.concatenate([must, cannot])
+    targets = np.concatenate([np.ones(len(must)), np.zeros(len(cannot))])
+    return knn_laplacian(X, 4), pairs, targets, gamma
+
+
+def pattern(pairs, targets, n):
+    P, T = np.eye(n), np.eye(n)
+    for (i, j), t in zip(pairs, targets, strict=True):
+        P[i, j] = P[j, i] = 1.0
+        T[i, j] = T[j, i] = t
+    return P, T
+
+
+@pytest.mark.parametrize("convert", [lambda L: L, lambda L: L.toarray(), aslinearoperator])
+def test_value_and_gradient_are_those_of_the_formula(convert):
+    L, pairs, targets, gamma = instance(12)
+    P, T = pattern(pairs, targets, 12)
+    problem = pairwise_kernel_problem(convert(L), pairs, targets, gamma)
+    dense = L.toarray()
+    reference = AutogradProblem(lambda K: anp.sum(K * dense) + gamma / 2 * anp.sum(P * (K - T) ** 2), 12)
+    Y = np.random.default_rng(0).standard_normal((12, 4))
+    ours, theirs = problem.at(Y), reference.at(Y)
+    assert ours.value == pytest.approx(theirs.value, rel=1e3 * EPS)
+    np.testing.assert_allclose(ours.factor_gradient(), theirs.factor_gradient(), rtol=1e-12, atol=1e-11)
+    np.testing.assert_allclose(ours.gradient @ np.eye(12), dense + gamma * P * (Y @ Y.T - T), atol=1e-12)
+    assert {Ability.CONVEX, Ability.QUADRATIC, Ability.SPLIT, Ability.PRECONDITIONER} <= problem.abilities
+
+
+def test_methods_agree_and_a_dual_point_proves_it():
+    L, pairs, targets, gamma = instance()
+    problem = pairwise_kernel_problem(L, pairs, targets, gamma)
+    results = [solve(problem, FlatQuotient(30, 10), m) for m in (ADMM(), ConjugateGradient(), LBFGS())]
+    assert all(result.optimal for result in results)
+    P, T = pattern(pairs, targets, 30)
+    for result in results:
+        # max −⟨Z, T⟩ − |Z|²/(2γ) over Z on the pattern with L + Z ⪰ 0; a multiple of I makes any Z feasible
+        Z = gamma * P * (result.matrix.to_dense() - T)
+        Z += max(0.0, -np.linalg.eigvalsh(L.toarray() + Z)[0]) * np.eye(30)
+        dual = -np.sum(Z * T) - np.sum(Z * Z) / (2 * gamma)
+        assert dual <= result.value + 1e-9 * abs(result.value)
+        assert result.value - dual < 1e-5 * (problem.value_at_zero() - result.value)
+
+
+def test_order_and_repetition_of_pairs_do_not_matter():
+    L, pairs, targets, gamma = instance(14)
+    Y = np.random.default_rng(0).standard_normal((14, 3))
+    value = pairwise_kernel_problem(L, pairs, targets, gamma).at(Y).value
+    turned = pairs.copy()
+    turned[::2] = turned[::2, ::-1]
+    twice = pairwise_kernel_problem(L, np.concatenate([pairs, turned]), np.concatenate([targets, targets]), gamma)
+    assert twice.at(Y).value == pytest.approx(value, rel=1e3 * EPS)
+
+
+def test_no_pairs_leave_graph_and_diagonal():
+    L = graph_laplacian(np.ones((4, 4)), normalized=False)
+    result = solve(pairwise_kernel_problem(L, np.empty((0, 2), dtype=int), []))
+    assert result.optimal
+    # K = e eᵀ costs nothing: L e = 0 and the diagonal is one
+    assert result.value == pytest.approx(0.0, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "text"),
+    [
+        ({"gamma": 0.0}, InvalidInputError, "gamma must be a finite number above 0; found 0.0"),
+        ({"gamma": np.nan}, InvalidInputError, "gamma must be"),
+        ({"pairs": [[0, 1, 2]]}, InvalidInputError, r"pairs must have shape \(p, 2\)"),
+        ({"pairs": [[0, 9]]}, InvalidInputError, "pairs must hold indices between 0 and 3; found 9"),
+        ({"pairs": [[-1, 2]]}, InvalidInputError, "between 0 and 3; found -1"),
+        ({"pairs": [[2, 2]]}, InvalidInputError, r"two different indices; found \(2, 2\)"),
+        ({"pairs": [[0.5, 1.0]]}, InvalidTypeError, "pairs must hold integers"),
+        ({"pairs": [[0, 1], [1, 0]], "targets": [1, 0]}, InvalidInputError, r"contradictory targets for \(0, 1\)"),
+        ({"targets": [1, 0]}, InvalidInputError, r"targets must have shape \(1,\)"),
+        ({"targets": [np.inf]}, InvalidInputError, "targets must be finite"),
+        ({"L": np.ones((2, 3))}, InvalidInputError, "L must be square"),
+        ({"L": np.triu(np.ones((4, 4)))}, InvalidInputError, "L must be symmetric"),
+        ({"L": -np.eye(4)}, InvalidInputError, "L must be positive semidefinite"),
+        ({"L": np.full((4, 4), np.nan)}, InvalidInputError, "L must be finite"),
+    ],
+)
+def test_bad_input(change, error, text):
+    arguments = {"L": np.eye(4), "pairs": [[0, 1]], "targets": [1], "gamma": 1.0, **change}
+    with pytest.raises(error, match=text):
+        pairwise_kernel_problem(**arguments)
+
+
+# graphs
+
+
+@pytest.mark.parametrize("normalized", [True, False])
+@pytest.mark.parametrize("sparse", [True, False])
+def test_laplacian_is_that_of_a_loop(normalized, sparse):
+    X = np.random.default_rng(0).random((25, 3))
+    L = knn_laplacian(sp.csr_array(X) if sparse else X, 3, normalized=normalized).toarray()
+    distances = np.linalg.norm(X[:, None] - X, axis=2)
+    order = np.argsort(distances, axis=1)
+    sigma = 0.5 * np.mean([distances[i, order[i, 1:11]].mean() for i in range(25)])
+    W = np.zeros((25, 25))
+    for i in range(25):
+        for j in order[i, 1:4]:
+            W[i, j] = W[j, i] = np.exp(-(distances[i, j] ** 2) / (2 * sigma**2))
+    D = W.sum(axis=1)
+    expected = np.eye(25) - W / np.sqrt(np.outer(D, D)) if normalized else np.diag(D) - W
+    np.testing.assert_allclose(L, expected, atol=1e-9)
+    assert np.array_equal(L, L.T)
+    assert heat_kernel_width(X) == pytest.approx(sigma)
+    assert np.linalg.eigvalsh(L)[0] > -1e-12
+    if normalized:
+        assert np.linalg.eigvalsh(L)[-1] <= 2.0 + 1e-12
+
+
+def test_a_vertex_without_edges_has_a_zero_row():
+    W = np.zeros((3, 3))
+    W[0, 1] = W[1, 0] = 2.0
+    np.testing.assert_allclose(graph_laplacian(W).toarray(), [[1, -1, 0], [-1, 1, 0], [0, 0, 0]])
+
+
+def test_bad_graphs():
+    X = np.random.default_rng(0).random((6, 2))
+    for arguments, text in (
+        ({"n_neighbors": 0}, "n_neighbors must be"),
+        ({"sigma": 0.0}, "sigma must be"),
+        ({"sigma": "wide"}, "sigma must be"),
+    ):
+        with pytest.raises(InvalidInputError, match=text):
+            knn_laplacian(X, **arguments)
+    with pytest.raises(InvalidInputError, match="all samples coincide"):
+        knn_laplacian(np.ones((6, 2)))
+    with pytest.raises(InvalidInputError, match="X must be finite"):
+        knn_laplacian(np.full((6, 2), np.nan))
+    with pytest.raises(InvalidInputError, match="at least two rows"):
+        knn_laplacian(X[:1])
+    with pytest.raises(InvalidInputError, match="weights of at least 0"):
+        graph_laplacian(-np.ones((2, 2)))
+    with pytest.raises(InvalidInputError, match="W must be symmetric"):
+        graph_laplacian(np.triu(np.ones((3, 3))))
+
+
+# pairs
+
+
+@pytest.mark.parametrize("n", [9, 400, 5000])
+def test_sampled_pairs_are_distinct_and_of_their_kind(n):
+    y = np.random.default_rng(0).integers(3, size=n)
+    must, cannot = sampled_pairs(y, 0.6, np.random.default_rng(1))
+    assert len(must) == round(0.6 * n)
+    assert len(cannot) == round(0.6 * n)
+    assert np.all(y[must[:, 0]] == y[must[:, 1]])
+    assert np.all(y[cannot[:, 0]] != y[cannot[:, 1]])
+    for pairs in (must, cannot):
+        assert np.all(pairs[:, 0] < pairs[:, 1])
+        assert len(np.unique(pairs, axis=0)) == len(pairs)
+
+
+def test_sampled_pairs_stop_at_what_there_is():
+    must, cannot = sampled_pairs([0, 0, 1], 5.0, np.random.default_rng(0))
+    assert must.tolist() == [[0, 1]]
+    assert cannot.tolist() == [[0, 2], [1, 2]]
+    with pytest.raises(InvalidInputError, match="n_pairs must be"):
+        sampled_pairs([0, 1], -1.0, np.random.default_rng(0))
+
+
+def test_contradictions_are_named():
+    must, cannot = np.array([[0, 1], [1, 2]]), np.array([[3, 4]])
+    check_consistent(must, cannot, 5)
+    with pytest.raises(InvalidInputError, match=r"found in both: \(0, 1\)$"):
+        check_consistent(must, np.array([[1, 0]]), 5)
+    with pytest.raises(InvalidInputError, match=r"join through others: \(0, 2\)$"):
+        check_consistent(must, np.array([[0, 2]]), 5)

@@ -1,0 +1,185 @@
+"""Maximum variance unfolding: the objective against its definition, coordinates, certificate, refusals, estimator."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import make_blobs, make_s_curve
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import psdopt
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt_plugins.manifold_learning import MaximumVarianceUnfolding, mvu_problem
+from psdopt_plugins.manifold_learning.coordinates import LaplacianCoordinates
+from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges, read_edges, smallest_connecting
+from psdopt_plugins.manifold_learning.mvu_problem import scaled_mvu_problem
+from psdopt_plugins.manifold_learning.unfolding import unfold
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((30, 3))
+EDGES = nearest_neighbour_edges(X, 5)
+LABELS = RNG.integers(0, 3, 30)
+WEIGHTS = RNG.uniform(0.1, 3.0, len(EDGES.i))
+
+
+def by_definition(Y, nu, labels=None):
+    """(F, S) of eq. 11 with dense arrays, every edge in both orders."""
+    n = len(Y)
+    U, D = np.zeros((n, n)), EDGES.matrix().toarray()
+    U[EDGES.i, EDGES.j] = U[EDGES.j, EDGES.i] = 1.0
+    H = np.eye(n) - 1.0 / n
+    one_hot = None if labels is None else np.eye(3)[labels]
+    W = H if labels is None else H @ one_hot @ one_hot.T @ H
+    M = Y @ Y.T
+    m = np.diag(M)[:, None]
+    E = U * (m + m.T - 2 * M - D)
+    return float(np.sum(E**2) - nu * np.trace(W @ M)), 4 * (np.diag(E.sum(1)) - E) - nu * W
+
+
+@pytest.mark.parametrize("labels", [None, LABELS])
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+def test_objective_and_gradient_match_the_definition(labels, weights):
+    Y = RNG.standard_normal((30, 4)) + 5.0  # not centred
+    value, S = by_definition(Y, 0.7, labels)
+    plain = mvu_problem(EDGES.matrix(), 0.7, labels)
+    V = RNG.standard_normal((30, 3))
+    assert plain.at(Y).value == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(plain.at(Y).gradient @ V, S @ V, atol=1e-11 * np.linalg.norm(S) * np.linalg.norm(V))
+    B = LaplacianCoordinates(EDGES, weights)
+    scaled = scaled_mvu_problem(EDGES, 0.7, B, labels)
+    Z = B.inverse(Y)
+    assert scaled.at(Z).value == pytest.approx(value, rel=1e-11)
+    congruent = B.adjoint(S @ B.apply(B.inverse(V)))
+    np.testing.assert_allclose(scaled.at(Z).gradient @ B.inverse(V), congruent, atol=1e-9 * np.linalg.norm(congruent))
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+def test_coordinates_whiten_the_laplacian(weights):
+    B = LaplacianCoordinates(EDGES, weights)
+    Z, W = RNG.standard_normal((29, 4)), RNG.standard_normal((30, 4))
+    Y = B.apply(Z)
+    assert np.abs(Y.mean(axis=0)).max() <= 1e-13 * np.abs(Y).max()
+    lengths = np.sum((Y[EDGES.i] - Y[EDGES.j]) ** 2, axis=1)
+    assert np.sum(lengths * (1.0 if weights is None else weights)) == pytest.approx(np.sum(Z**2), rel=1e-12)
+    assert np.vdot(Y, W) == pytest.approx(np.vdot(Z, B.adjoint(W)), rel=1e-10)
+    np.testing.assert_allclose(B.inverse(Y), Z, atol=1e-11 * np.abs(Z).max())
+
+
+def test_translation_costs_nothing_and_the_laplacian_preconditions():
+    problem = mvu_problem(EDGES.matrix(), 0.5)
+    Y = RNG.standard_normal((30, 2))
+    assert problem.at(Y + 100.0).value == pytest.approx(problem.at(Y).value, rel=1e-9)
+    steps = [
+        psdopt.solve(
+            problem,
+            psdopt.FlatQuotient(30, 8),
+            psdopt.ConjugateGradient(preconditioner=p),
+            tol=1e-5,
+            max_iterations=3000,
+        ).iterations
+        for p in ("problem", "none")
+    ]
+    assert steps[0] < steps[1]
+
+
+def test_certified_and_equal_in_both_coordinates():
+    found = unfold(EDGES, 0.3, 0.05, None, {"tol": 1e-6})
+    assert found.result.optimal
+    assert found.nu == 0.3
+    value, S = by_definition(found.factor, 0.3)
+    assert found.result.value == pytest.approx(value, rel=1e-9)
+    direct = psdopt.solve(mvu_problem(EDGES.matrix(), 0.3), psdopt.FlatQuotient(30, 12), tol=1e-5, max_iterations=3000)
+    assert direct.value == pytest.approx(value, rel=1e-5)
+    scale = np.abs(np.linalg.eigvalsh(S)).max()
+    assert np.linalg.eigvalsh(S)[0] >= -1e-4 * scale
+
+
+def test_s_curve_is_unrolled():
+    data, t = make_s_curve(150, random_state=0)
+    model = MaximumVarianceUnfolding(n_neighbors=6).fit(data)
+    assert model.result_.optimal
+    assert model.edge_error_median_ <= 0.05 <= model.edge_error_max_ + 0.05
+    assert abs(np.corrcoef(model.embedding_[:, 0], t)[0, 1]) > 0.95
+    assert model.embedding_.shape == (150, 2)
+    assert model.kernel_.n == 150
+    assert np.all(np.diff(model.eigenvalues_) <= 0)
+    assert model.eigenvalues_[:2].sum() > 0.9 * model.eigenvalues_.sum()
+    np.testing.assert_allclose(model.embedding_.mean(axis=0), 0.0, atol=1e-10)
+
+
+def test_disconnected_graph_is_refused_with_the_remedy():
+    data, _ = make_blobs(60, centers=3, cluster_std=0.3, random_state=0)
+    with pytest.raises(InvalidInputError, match=r"3 components.*n_neighbors=(\d+) is the smallest") as error:
+        MaximumVarianceUnfolding(n_neighbors=4).fit(data)
+    k = int(str(error.value).split("n_neighbors=")[2].split()[0])
+    assert k == smallest_connecting(data, 4)
+    assert nearest_neighbour_edges(data, k).components()[0] == 1
+    assert nearest_neighbour_edges(data, k - 1).components()[0] > 1
+    with pytest.raises(InvalidInputError, match="3 components"):
+        mvu_problem(nearest_neighbour_edges(data, 4).matrix(), 1.0)
+    separate = MaximumVarianceUnfolding(n_neighbors=4, disconnected="separate").fit(data)
+    assert separate.embedding_.shape == (60, 2)
+    assert np.isfinite(separate.embedding_).all()
+
+
+def test_coloured_separates_labels_more_than_plain():
+    def ratio(E):
+        means = np.array([E[c == LABELS].mean(axis=0) for c in range(3)])
+        return np.sum(np.var(means, axis=0)) / np.sum(np.var(E, axis=0))
+
+    plain = MaximumVarianceUnfolding(n_neighbors=5, nu=0.5).fit(X)
+    coloured = MaximumVarianceUnfolding(n_neighbors=5, nu=0.5, coloured=True).fit(X, LABELS)
+    assert ratio(coloured.embedding_) > ratio(plain.embedding_)
+    with pytest.raises(InvalidInputError, match="coloured"):
+        clone(coloured).fit(X)
+
+
+def test_sparse_input_and_pipeline_agree_with_dense():
+    dense = MaximumVarianceUnfolding(n_neighbors=5, nu=1.0).fit_transform(X)
+    sparse = MaximumVarianceUnfolding(n_neighbors=5, nu=1.0).fit_transform(sp.csr_array(X))
+    np.testing.assert_allclose(dense, sparse, atol=1e-6 * np.abs(dense).max())
+    assert make_pipeline(StandardScaler(), MaximumVarianceUnfolding(n_neighbors=5)).fit_transform(X).shape == (30, 2)
+
+
+D = EDGES.matrix()
+
+
+@pytest.mark.parametrize(
+    ("distances", "nu", "error", "text"),
+    [
+        (D.toarray(), 1.0, InvalidTypeError, "sparse"),
+        (D[:10], 1.0, InvalidInputError, "square"),
+        (sp.triu(D), 1.0, InvalidInputError, "symmetric"),
+        (-D, 1.0, InvalidInputError, "non-negative"),
+        (D * np.nan, 1.0, InvalidInputError, "finite"),
+        (D + sp.eye_array(30), 1.0, InvalidInputError, "diagonal"),
+        (D, 0.0, InvalidInputError, "nu"),
+        (sp.csr_array((30, 30)), 1.0, InvalidInputError, "at least one"),
+    ],
+)
+def test_bad_input(distances, nu, error, text):
+    with pytest.raises(error, match=text):
+        mvu_problem(distances, nu)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"n_components": 0}, {"n_neighbors": 30}, {"nu": -1.0}, {"edge_error": 0.0}, {"disconnected": "ignore"}]
+)
+def test_bad_parameters(bad):
+    with pytest.raises(InvalidInputError, match=next(iter(bad))):
+        MaximumVarianceUnfolding(**bad).fit(X)
+
+
+def test_zero_distances_are_edges():
+    edges = read_edges(nearest_neighbour_edges(np.vstack([X, X[:1]]), 4).matrix())
+    assert edges.n == 31
+    assert np.sum(edges.squared == 0.0) == 1
+
+
+@parametrize_with_checks(
+    [MaximumVarianceUnfolding(n_neighbors=4, disconnected="separate", solver_options={"tol": 1e-2})]
+)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)

@@ -1,0 +1,147 @@
+"""LMNN: the objective against its definition, the active set against full enumeration, the estimator."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import psdopt
+from psdopt.errors import InvalidInputError
+from psdopt_plugins.metric_learning.impostors import target_neighbours, violated_triplets
+from psdopt_plugins.metric_learning.lmnn import LMNN
+from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((24, 4)) + 3.0
+Y_LABELS = np.repeat([0, 1, 2], 8)
+TARGETS = target_neighbours(X, Y_LABELS, 2)
+ALL = np.array([(i, j, k) for i, j in TARGETS for k in range(24) if Y_LABELS[k] != Y_LABELS[i]])
+
+
+def outer(i, j):
+    return np.outer(X[i] - X[j], X[i] - X[j])
+
+
+def by_definition(M, lam):
+    """(F, S) of eq. 8 with the indices set right, triplet by triplet."""
+    value, S = 0.0, np.zeros((4, 4))
+    for i, j in TARGETS:
+        value, S = value + np.sum(M * outer(i, j)), S + outer(i, j)
+    for i, j, k in ALL:
+        h = max(0.0, 1.0 + np.sum(M * outer(i, j)) - np.sum(M * outer(i, k)))
+        value, S = value + lam * h**2, S + 2 * lam * h * (outer(i, j) - outer(i, k))
+    return value, S
+
+
+@pytest.mark.parametrize("as_given", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("scale", [0.0, 0.3, 3.0])  # all, some and few margins violated
+def test_objective_and_gradient_match_the_definition(as_given, scale):
+    L = scale * RNG.standard_normal((4, 2))
+    value, S = by_definition(L @ L.T, 0.7)
+    evaluation = lmnn_problem(as_given(X), TARGETS, ALL, 0.7).at(L)
+    assert evaluation.value == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(evaluation.gradient @ np.eye(4), S, atol=1e-11 * np.linalg.norm(S))
+
+
+def test_targets_are_the_nearest_of_the_class():
+    for i in range(24):
+        own = [k for k in range(24) if Y_LABELS[k] == Y_LABELS[i] and k != i]
+        nearest = sorted(own, key=lambda k: np.sum((X[k] - X[i]) ** 2))[:2]
+        assert sorted(TARGETS[TARGETS[:, 0] == i, 1]) == sorted(nearest)
+
+
+@pytest.mark.parametrize("scale", [0.1, 0.5, 2.0])
+def test_violated_triplets_are_all_of_them(scale, monkeypatch):
+    monkeypatch.setattr("psdopt_plugins.metric_learning.impostors.BLOCK_ENTRIES", 50)  # many blocks
+    Z = scale * X
+    rows, excess = violated_triplets(Z, Y_LABELS, TARGETS)
+    d = np.sum((Z[:, None] - Z[None]) ** 2, axis=2)
+    expected = {tuple(t) for t in ALL if d[t[0], t[1]] + 1.0 - d[t[0], t[2]] > 0.0}
+    assert {tuple(map(int, t)) for t in rows} == {tuple(map(int, t)) for t in expected}
+    i, j, k = rows.T
+    np.testing.assert_allclose(excess, d[i, j] + 1.0 - d[i, k], atol=1e-10)
+
+
+def test_limit_keeps_the_most_violated():
+    _, everything = violated_triplets(0.1 * X, Y_LABELS, TARGETS)
+    rows, excess = violated_triplets(0.1 * X, Y_LABELS, TARGETS, limit=20)
+    assert len(rows) == 20
+    np.testing.assert_allclose(np.sort(excess), np.sort(everything)[-20:])
+
+
+def test_active_set_ends_at_the_optimum_of_all_triplets():
+    model = LMNN(n_neighbors=2, lam=0.5, solver_options={"tol": 1e-6}).fit(X, Y_LABELS)
+    full = psdopt.solve(lmnn_problem(X, TARGETS, ALL, 0.5), tol=1e-6)
+    assert model.complete_
+    assert model.result_.optimal
+    assert full.converged
+    assert model.result_.value == pytest.approx(full.value, rel=1e-5)
+    assert by_definition(model.get_mahalanobis_matrix(), 0.5)[0] == pytest.approx(full.value, rel=1e-5)
+
+
+def test_units_of_the_data_do_not_matter():
+    data, y = load_wine(return_X_y=True)
+    data = (data - data.mean(0)) / data.std(0)
+    a, b = (LMNN().fit(scale * data, y).transform(scale * data) for scale in (1.0, 1e4))
+    np.testing.assert_allclose(a @ a.T, b @ b.T, atol=1e-4 * np.abs(a @ a.T).max())
+
+
+def test_classifies_better_than_the_euclidean_metric():
+    data, y = load_wine(return_X_y=True)
+    model = LMNN().fit(data[::2], y[::2])
+    near, far = model.transform(data[::2]), model.transform(data[1::2])
+    learned = KNeighborsClassifier(3).fit(near, y[::2]).score(far, y[1::2])
+    plain = KNeighborsClassifier(3).fit(data[::2], y[::2]).score(data[1::2], y[1::2])
+    assert learned > max(plain, 0.93)
+
+
+def test_constant_and_repeated_features_and_rank():
+    data, y = load_iris(return_X_y=True)
+    wide = np.hstack([data, np.ones((150, 1)), data[:, :1]])
+    model = LMNN(rank=2).fit(wide, y)
+    assert model.components_.shape == (2, 6)
+    assert np.isfinite(model.components_).all()
+
+
+def test_sparse_data():
+    data, y = load_iris(return_X_y=True)
+    model = LMNN(solver_options={"tol": 1e-2}).fit(sp.csr_array(data), y)
+    assert model.complete_
+    assert model.transform(sp.csr_array(data)).shape[0] == 150
+
+
+def test_too_few_triplets_are_announced():
+    with pytest.warns(ConvergenceWarning, match="LMNN stopped"):
+        model = LMNN(max_triplets=5, max_rounds=6).fit(X, Y_LABELS)
+    assert not model.complete_
+
+
+@pytest.mark.parametrize(
+    ("targets", "triplets", "lam", "text"),
+    [
+        ([], ALL, 1.0, "targets"),
+        (TARGETS, ALL[:, :2], 1.0, "triplets"),
+        ([[0, 0]], ALL, 1.0, "different"),
+        ([[0, 99]], ALL, 1.0, "between 0 and 23"),
+        (TARGETS, [[0, 1, 1]], 1.0, "different"),
+        (TARGETS, ALL, -1.0, "lam"),
+        (TARGETS.astype(float), ALL, 1.0, "integers"),
+    ],
+)
+def test_bad_input(targets, triplets, lam, text):
+    with pytest.raises(InvalidInputError, match=text):
+        lmnn_problem(X, targets, triplets, lam)
+
+
+@pytest.mark.parametrize("bad", [{"n_neighbors": 0}, {"rank": 9}, {"max_rounds": 0}, {"lam": -1.0}])
+def test_bad_parameters(bad):
+    with pytest.raises(InvalidInputError, match=next(iter(bad))):
+        LMNN(**bad).fit(X, Y_LABELS)
+
+
+@parametrize_with_checks([LMNN(solver_options={"tol": 1e-2})])
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)

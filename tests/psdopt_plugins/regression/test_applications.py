@@ -1,0 +1,113 @@
+"""Distances: metric learning from bounds, kernels from distances, scaling."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from psdopt import LowRankPSD
+from psdopt_plugins.kernel_learning.distance_kernel import DistanceKernel
+from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
+from psdopt_plugins.manifold_learning.sstress import SSTRESS
+from psdopt_plugins.manifold_learning.sstress_problem import sstress_problem
+from psdopt_plugins.metric_learning.distance_regression import DistanceRegression
+from psdopt_plugins.metric_learning.pair_distance_problem import pair_distance_problem
+
+SHORT = {"max_iterations": 20}
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(
+    [
+        DistanceRegression(solver_options=SHORT),
+        DistanceKernel(2, n_constraints=40, solver_options=SHORT),
+        SSTRESS(solver_options=SHORT),
+    ]
+)
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def test_pair_distance_objective():
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((10, 4)), rng.standard_normal((4, 2))
+    pairs = np.array([[0, 1, 1], [2, 3, -1], [4, 5, 1], [6, 7, -1]])
+    problem = pair_distance_problem(X, pairs, upper=1.0, lower=3.0)
+    d = (((X[pairs[:, 0]] - X[pairs[:, 1]]) @ Y) ** 2).sum(axis=1)
+    loss = np.where(pairs[:, 2] == 1, np.maximum(0, d - 1.0), np.maximum(0, 3.0 - d)) ** 2
+    assert problem.at(Y).value == pytest.approx(loss.sum() / 8)
+
+
+def test_thresholds_are_percentiles_of_the_baseline():
+    X = np.arange(12.0)[:, None] * np.ones((1, 2))
+    baseline = LowRankPSD(np.array([[1.0], [0.0]]))
+    d = [(i - j) ** 2 for i in range(12) for j in range(i)]
+    problem = pair_distance_problem(X, ([(0, 1)], [(0, 5)]), baseline=baseline, percentiles=(10, 90))
+    np.testing.assert_allclose(problem.terms[0].loss.target, np.percentile(d, [10, 90]))
+    with pytest.raises(ValueError, match="thresholds must satisfy"):
+        pair_distance_problem(X, ([(0, 1)], [(0, 5)]), upper=2.0, lower=1.0)
+
+
+@pytest.mark.parametrize("geometry", ["flat", "polar"])
+@pytest.mark.parametrize("rank", [None, 2])
+def test_distance_regression_meets_its_constraints(geometry, rank):
+    X, y = load_iris(return_X_y=True)
+    learner = DistanceRegression(rank, geometry=geometry, random_state=0, solver_options={"tol": 1e-3}).fit(X, y)
+    history = learner.result_.history["value"]
+    assert learner.result_.value < 0.9 * history[0]
+    assert len(learner.pairs_) == 240
+    assert learner.components_.shape[0] <= (rank or 4)
+
+
+def test_distance_kernel_targets():
+    problem = distance_kernel_problem(4, [[0, 1], [1, 2]], [2.0, 4.0], np.array([True, False]), 0.25)
+    np.testing.assert_allclose(problem.terms[0].loss.target, [1.5, 5.0])
+    with pytest.raises(ValueError, match="alpha needs same"):
+        distance_kernel_problem(4, [[0, 1]], [2.0], alpha=0.1)
+
+
+def test_distance_kernel_separates_classes():
+    X, y = load_iris(return_X_y=True)
+    plain, learned = DistanceKernel(3, random_state=0).fit(X), DistanceKernel(3, alpha=0.5, random_state=0).fit(X, y)
+
+    def ratio(Z):
+        total = ((Z - Z.mean(axis=0)) ** 2).sum()
+        return sum(((Z[y == c] - Z[y == c].mean(axis=0)) ** 2).sum() for c in range(3)) / total
+
+    assert ratio(learned.embedding_) < ratio(plain.embedding_)
+    assert learned.embedding_.shape == (150, 3)
+
+
+def test_sstress_recovers_a_plane_from_part_of_the_distances():
+    rng = np.random.default_rng(0)
+    G = rng.standard_normal((40, 2))
+    D = np.linalg.norm(G[:, None] - G[None], axis=2)
+    hidden = np.triu(rng.random((40, 40)) < 0.4, 1)
+    D[hidden | hidden.T] = np.nan
+    model = SSTRESS(dissimilarity="precomputed").fit(D)
+    full = np.linalg.norm(model.embedding_[:, None] - model.embedding_[None], axis=2)
+    np.testing.assert_allclose(full, np.linalg.norm(G[:, None] - G[None], axis=2), atol=1e-2)
+    known = ~np.isnan(D) & np.triu(np.ones((40, 40), bool), 1)
+    assert model.stress_ == pytest.approx(((full[known] ** 2 - D[known] ** 2) ** 2).sum(), abs=1e-6)
+
+
+def test_sstress_warm_restart_is_short_and_keeps_the_picture():
+    rng = np.random.default_rng(1)
+    D = np.linalg.norm((G := rng.standard_normal((30, 3)))[:, None] - G[None], axis=2)
+    model = SSTRESS(dissimilarity="precomputed", warm_start=True).fit(D)
+    before, cold = model.embedding_, model.result_.iterations
+    D[0, 1] = D[1, 0] = 1.05 * D[0, 1]
+    model.fit(D)
+    assert model.result_.iterations < cold
+    assert np.linalg.norm(model.embedding_ - before) < 0.1 * np.linalg.norm(before)
+
+
+def test_sstress_problem_is_sstress_over_two_m():
+    rng = np.random.default_rng(2)
+    G, pairs, delta = rng.standard_normal((6, 2)), np.array([[0, 1], [2, 5], [3, 4]]), np.array([1.0, 2.0, 0.5])
+    d = ((G[pairs[:, 0]] - G[pairs[:, 1]]) ** 2).sum(axis=1)
+    assert sstress_problem(delta, pairs, n=6).at(G).value == pytest.approx(((d - delta) ** 2).sum() / 6)
+    with pytest.raises(ValueError, match="at least 0"):
+        sstress_problem(-delta, pairs, n=6)

@@ -1,0 +1,114 @@
+"""psd_regression_problem: against the obvious formula, by kind of data, and what a pass costs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from psdopt import FlatQuotient, solve
+from psdopt.linalg.tolerances import EPS
+from psdopt_plugins.regression import psd_regression_problem
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def forms(kind, rng, m=12, n=5):
+    """(arguments of the problem, the X_i as dense arrays)."""
+    X = rng.standard_normal((m, n))
+    pairs = np.array([rng.choice(m, 2, replace=False) for _ in range(9)])
+    if kind == "rows":
+        return {"X": X}, [np.outer(x, x) for x in X]
+    if kind == "sparse rows":
+        X = X * (rng.random((m, n)) < 0.4)
+        return {"X": sp.csr_array(X)}, [np.outer(x, x) for x in X]
+    if kind == "pairs":
+        return {"X": X, "pairs": pairs}, [np.outer(X[a] - X[b], X[a] - X[b]) for a, b in pairs]
+    if kind == "kernel":
+        E = np.eye(m)
+        return {"pairs": pairs, "n": m}, [np.outer(E[a] - E[b], E[a] - E[b]) for a, b in pairs]
+    stack = rng.standard_normal((m, n, n))
+    dense = [0.5 * (A + A.T) for A in stack]
+    if kind == "general":
+        return {"X": stack}, dense
+    return {"X": [sp.csr_array(A) for A in stack]}, dense
+
+
+KINDS = ["rows", "sparse rows", "pairs", "kernel", "general", "sparse general"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sided", [False, True])
+@given(seed=SEEDS)
+def test_value_and_gradient_are_the_formula(kind, sided, seed):
+    rng = np.random.default_rng(seed)
+    arguments, matrices = forms(kind, rng)
+    m, n = len(matrices), matrices[0].shape[0]
+    y, direction = rng.standard_normal(m), rng.choice([-1.0, 0.0, 1.0], m) if sided else None
+    problem = psd_regression_problem(y=y, direction=direction, **arguments)
+    Y = rng.standard_normal((n, 2))
+    W = Y @ Y.T
+    r = np.array([np.vdot(A, W) for A in matrices]) - y
+    if direction is not None:
+        r = np.where(direction * r < 0.0, 0.0, r)
+    scale = sum(np.linalg.norm(A) * np.linalg.norm(W) for A in matrices) + np.abs(y).sum()
+    evaluation = problem.at(Y)
+    assert evaluation.value == pytest.approx(float(r @ r) / (2 * m), abs=100 * EPS * scale**2)
+    S = sum(ri * A for ri, A in zip(r, matrices, strict=True)) / m
+    size = scale * max(np.linalg.norm(A) for A in matrices) * np.linalg.norm(Y)
+    np.testing.assert_allclose(evaluation.factor_gradient(), 2 * S @ Y, atol=1e3 * EPS * size)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("paired", [False, True])
+def test_a_step_is_one_product_with_the_data_each_way(sparse, paired):
+    """O(m n r): r columns per product, no pair is materialised, no (n, n) array is formed."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 12))
+    pairs = np.column_stack([rng.integers(0, 100, 500), rng.integers(100, 200, 500)]) if paired else None
+    y = np.abs(rng.standard_normal(500 if paired else 200))
+    problem = psd_regression_problem(sp.csr_array(X) if sparse else X, y, pairs)
+    result = solve(problem, FlatQuotient(12, 3), max_iterations=10, tol=1e-14)
+    applications, columns = result.history["operator_applications"], result.history["operator_columns"]
+    assert np.all(np.diff(applications)[1:9] <= 2)  # the first step carries the driver's unit at zero
+    assert np.all(np.diff(columns)[1:9] <= 6)
+
+
+def test_one_sided_samples_that_are_met_cost_nothing():
+    X = np.eye(3)
+    problem = psd_regression_problem(X, [1.0, 1.0, 1.0], direction=[1, -1, 1])
+    assert problem.at(np.diag([0.5, 2.0, 1.0])[:, :]).value == 0.0
+    result = solve(psd_regression_problem(X, [1.0, 4.0, 1.0], direction=[1, -1, 1]), FlatQuotient(3, 3))
+    d = np.diag(result.matrix.to_dense())
+    assert d[1] >= 4.0 - 1e-2
+    assert max(d[0], d[2]) <= 1.0 + 1e-2
+
+
+def test_large_sparse_data_need_no_dense_array():
+    rng = np.random.default_rng(0)
+    X = sp.random_array((300, 100_000), density=2e-5, rng=rng, format="csr")
+    problem = psd_regression_problem(X, np.abs(rng.standard_normal(300)))
+    result = solve(problem, FlatQuotient(100_000, 10), max_iterations=5)
+    assert result.value < result.history["value"][0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"X": np.ones((3, 2)), "y": [1.0, 2.0]}, "y must be a number or have shape"),
+        ({"X": np.ones((3, 2)), "y": [1.0, 2.0, np.nan]}, "y must be finite"),
+        ({"X": np.ones((3, 2))}, "y, the targets"),
+        ({"y": [1.0]}, "X must be given unless pairs and n are"),
+        ({"X": np.ones((3, 2)), "y": 1.0, "n": 2}, "n is for pairs without X"),
+        ({"X": np.ones((3, 2)), "y": 1.0, "pairs": [[0, 3]]}, "between 0 and 2"),
+        ({"X": np.ones((3, 2)), "y": 1.0, "pairs": [[1, 1]]}, "must differ"),
+        ({"X": np.ones((3, 2)), "y": 1.0, "direction": [2, 1, 1]}, "direction must be -1, 0 or"),
+        ({"X": np.ones((2, 2, 3)), "y": 1.0}, "square matrices"),
+        ({"pairs": [[0, 1]], "y": 1.0}, "n must be an integer"),
+    ],
+)
+def test_bad_input(arguments, text):
+    with pytest.raises(ValueError, match=text):
+        psd_regression_problem(**arguments)
