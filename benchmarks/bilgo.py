@@ -72,8 +72,10 @@ def convergence(args: argparse.Namespace) -> None:
 
 
 def _print_run(name: str, label: str, result: Any) -> None:
-    print(f"{name:8s} {label:22s} {result.status.label:16s} value {result.value:.8g} rank {result.rank:3d} "
-          f"certificate {result.certificate.relative:.1e} {result.iterations:4d} steps {result.seconds:.2f} s")
+    print(
+        f"{name:8s} {label:22s} {result.status.label:16s} value {result.value:.8g} rank {result.rank:3d} "
+        f"certificate {result.certificate.relative:.1e} {result.iterations:4d} steps {result.seconds:.2f} s"
+    )
 
 
 def _plot_convergence(histories: dict[str, Any], best: float, name: str, path: str) -> None:
@@ -119,9 +121,11 @@ def unfolding(args: argparse.Namespace) -> None:
                        stopping=ValueBelow(target))  # fmt: skip
         theirs_s = time.perf_counter() - start
         relative = ours.result.certificate.relative
-        print(f"n {n:5d} edges {len(edges.i):6d} rank {ours.result.rank:3d} certificate {relative:.1e} "
-              f"edge error {np.median(ours.errors):.3f} | ours {ours.result.value:.6g} in {ours_s:.2f} s | "
-              f"APG {theirs.value:.6g} ({theirs.status.label}) in {theirs_s:.2f} s, ratio {theirs_s / ours_s:.1f}")
+        print(
+            f"n {n:5d} edges {len(edges.i):6d} rank {ours.result.rank:3d} certificate {relative:.1e} "
+            f"edge error {np.median(ours.errors):.3f} | ours {ours.result.value:.6g} in {ours_s:.2f} s | "
+            f"APG {theirs.value:.6g} ({theirs.status.label}) in {theirs_s:.2f} s, ratio {theirs_s / ours_s:.1f}"
+        )
         rows.append((ours, X))
     if args.plot:
         _plot_unfolding(args.plot)

@@ -7,11 +7,23 @@ from psdopt.capability import Ability, Verdict, compatible
 from psdopt.certificate import Certificate, certify
 from psdopt.driver import Snapshot
 from psdopt.errors import PsdoptError
-from psdopt.geometries import FlatQuotient, PSDCone
+from psdopt.geometries import FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
 from psdopt.geometry import Atom, Defect, Geometry
 from psdopt.matrix import LowRankPSD
 from psdopt.method import Method, Outcome, State
-from psdopt.methods import LBFGS, ClosedForm, ConjugateGradient, TrustRegions
+from psdopt.methods import (
+    ADMM,
+    BILGO,
+    LBFGS,
+    ClosedForm,
+    ColumnGeneration,
+    ConjugateGradient,
+    FrankWolfe,
+    OnlineRiemannianGradient,
+    ProjectedGradient,
+    RiemannianGradient,
+    TrustRegions,
+)
 from psdopt.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
 from psdopt.result import History, Result, Status
@@ -19,29 +31,39 @@ from psdopt.solve import solve
 from psdopt.version import __version__
 
 __all__ = [
+    "ADMM",
+    "BILGO",
     "LBFGS",
     "Ability",
     "Atom",
     "AutogradProblem",
     "Certificate",
     "ClosedForm",
+    "ColumnGeneration",
     "ConjugateGradient",
     "Defect",
     "Evaluation",
     "FlatQuotient",
+    "FrankWolfe",
     "Geometry",
     "History",
     "LineModel",
     "LowRankPSD",
     "Method",
+    "OnlineRiemannianGradient",
     "Outcome",
     "PSDCone",
     "PlaneModel",
+    "Polar",
+    "PositiveDefinite",
     "Problem",
+    "ProjectedGradient",
     "PsdoptError",
     "QuadraticSDP",
     "Result",
+    "RiemannianGradient",
     "Snapshot",
+    "Spectraplex",
     "State",
     "Status",
     "TermSum",

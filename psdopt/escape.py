@@ -30,7 +30,8 @@ def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 
         return None
     count = min(room, max(1, math.ceil(Y.shape[1] / 2)), Y.shape[0])
     pair = smallest_eigenpair(evaluation.gradient, count=count, tol=0.1 * abs(smallest), seed=seed)
-    negative = pair.values < 0.0
+    # an eigenvalue that is zero but for rounding is no way down, and its own best weight would be noise
+    negative = pair.values < -64.0 * EPS * math.sqrt(Y.shape[0]) * pair.norm
     if not np.any(negative):
         return None
     directions: Array = pair.vectors[:, negative] * np.sqrt(_own_weights(evaluation, pair.vectors[:, negative]))

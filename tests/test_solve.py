@@ -20,12 +20,14 @@ from psdopt import (
     PSDCone,
     QuadraticSDP,
     Status,
+    TermSum,
     certify,
     solve,
 )
 from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.conjugate_gradient import RULES
+from psdopt.terms import IdentityForm, LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge
 
 from .instances import psd, spectrum_matrix
 
@@ -538,3 +540,12 @@ def test_a_start_with_an_unused_column_can_be_escaped(r):
     result = solve(problem, FlatQuotient(2, 1), start=start, escape=True)
     assert result.optimal
     assert result.value == pytest.approx(-1.81)
+
+
+def test_escape_when_f_is_not_quadratic():
+    """Along a new column the slope is exactly zero: the search has to leave the ridge by itself."""
+    rows = np.diag([1.0, 2.0, 3.0])
+    problem = TermSum([MeasuredTerm(QuadraticForms(rows), SquaredHinge(1.0)), LinearTerm(IdentityForm(3), 0.1)])
+    result = solve(problem, FlatQuotient(3, 1), start=np.array([[0.9], [0.0], [0.0]]), escape=True)
+    assert result.optimal
+    assert result.rank == 3

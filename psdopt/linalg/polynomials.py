@@ -125,10 +125,14 @@ def minimize_smooth(
     where they leave it: for convex or piecewise quartic functions exact to `tol` in relative |f'|.
     Where f' is not finite the function is taken to end, and the point stays before. With `value`, a
     minimum that doubling reached over a hill and that lies above f(0) is given up for a nearer one.
-    Returns 0.0 if f'(0) >= 0, inf if f' stays negative up to 2^200 times the first step and `upper`
-    is infinite, nan if no point beyond 0 is finite.
+    Returns 0.0 if f'(0) > 0, or = 0 and not a ridge; inf if f' stays negative up to 2^200 times the
+    first step and `upper` is infinite; nan if no point beyond 0 is finite.
     """
     slope0, curvature = derivatives(0.0)
+    if slope0 == 0.0 and curvature < 0.0:
+        # a ridge, as along a new column of Y: downhill begins beyond 0, and is measured there
+        first = next((t for t in (0.5**k for k in range(200)) if derivatives(t)[0] < 0.0), 0.0)
+        slope0 = derivatives(first)[0]
     if not slope0 < 0.0:
         return 0.0 if slope0 >= 0.0 else math.nan
     step = first or (-slope0 / curvature if curvature > 0.0 else 1.0)

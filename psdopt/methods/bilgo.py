@@ -93,6 +93,7 @@ class BILGO(Method):
     backend: str = "auto"
     seed: int = 0
 
+    starts_at_zero: ClassVar[bool] = True
     requires: ClassVar[Requires] = {
         "problem": (Ability.GRADIENT, Ability.EXACT_PLANE),
         "geometry": (Ability.FULL_CONE, CONIC_ORACLE),

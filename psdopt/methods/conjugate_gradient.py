@@ -125,9 +125,7 @@ class ConjugateGradient(Method):
         return line.minimize() if self.search == "exact" else armijo_step(line)
 
 
-def _ended(
-    state: ConjugateGradientState, outcome: Outcome, beyond: Evaluation | None = None
-) -> ConjugateGradientState:
+def _ended(state: ConjugateGradientState, outcome: Outcome, beyond: Evaluation | None = None) -> ConjugateGradientState:
     """No move; but a non-finite evaluation `beyond` is passed on, for the driver to see and name."""
     lost = beyond is not None and not np.isfinite(beyond.value)
     evaluation = beyond if beyond is not None and lost else state.evaluation

@@ -206,9 +206,7 @@ class FrankWolfe(Method):
         )  # fmt: skip
 
 
-def _between(
-    plane: PlaneModel, start: float = 0.0, end: float = 1.0
-) -> Callable[[float], tuple[float, float]]:
+def _between(plane: PlaneModel, start: float = 0.0, end: float = 1.0) -> Callable[[float], tuple[float, float]]:
     """Derivatives of t ↦ F((1 − s) M + s N) at s = start + t (end − start)."""
     step = end - start
 

@@ -98,8 +98,8 @@ def _methods() -> Iterator[Spec]:
     )  # fmt: skip
     yield MethodSpec(
         "frank-wolfe", FrankWolfe, "conditional gradient over a fixed trace, with away and corrective steps",
-        "Hazan (2008); Jaggi (2013)", (Parameter("variant", str, "vanilla", "vanilla, away, pairwise, fully-corrective"),),
-        FrankWolfe,
+        "Hazan (2008); Jaggi (2013)",
+        (Parameter("variant", str, "vanilla", "vanilla, away, pairwise or fully-corrective"),), FrankWolfe,
     )  # fmt: skip
     yield MethodSpec(
         "bilgo", BILGO, "bilateral greedy search for atoms on the cone, with local search", HAO,
@@ -115,7 +115,7 @@ def _methods() -> Iterator[Spec]:
     )  # fmt: skip
     yield MethodSpec(
         "admm", ADMM, "alternating directions on a bi-convex split, then a polish on the factor", HU,
-        (Parameter("adapt", bool, True, "adapt rho"), Parameter("switch", float, 1e-4, "residual that starts the polish")),
+        (Parameter("adapt", bool, True, "adapt rho"), Parameter("switch", float, 1e-4, "residual that starts polish")),
         ADMM,
     )  # fmt: skip
 

@@ -7,18 +7,31 @@ from collections.abc import Iterable
 import numpy as np
 
 from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
-from psdopt.reports import kernel_report
+from psdopt.reports import fit_report, kernel_report
+from psdopt_plugins.kernel_learning.distance_kernel import DistanceKernel
+from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
 from psdopt_plugins.kernel_learning.estimator import QuadraticKernel
+from psdopt_plugins.kernel_learning.pairwise_estimator import PairwiseKernel
+from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
 from psdopt_plugins.kernel_learning.problem import QuadraticKernelProblem, quadratic_kernel_problem
 
-__all__ = ["QuadraticKernel", "QuadraticKernelProblem", "psdopt_components", "quadratic_kernel_problem"]
+__all__ = [
+    "DistanceKernel",
+    "PairwiseKernel",
+    "QuadraticKernel",
+    "QuadraticKernelProblem",
+    "distance_kernel_problem",
+    "pairwise_kernel_problem",
+    "psdopt_components",
+    "quadratic_kernel_problem",
+]
 
 REFERENCE = "Yuan, Zhang, Ghanem: Low-rank optimization for quadratic SDP, section 2.3, eq. 10"
 
 
 @hookimpl
 def psdopt_components() -> Iterable[Spec]:
-    """Kernel learning with the quadratic regulariser."""
+    """Kernels from pairs with the quadratic regulariser, from must-links and cannot-links, and from distances."""
     yield ApplicationSpec(
         name="kernel-quadratic",
         factory=QuadraticKernel,
@@ -34,6 +47,35 @@ def psdopt_components() -> Iterable[Spec]:
         example=QuadraticKernel,
         report=kernel_report,
         problem=quadratic_kernel_problem,
+        default_data="iris",
+    )
+    yield ApplicationSpec(
+        name="kernel-pairwise",
+        factory=PairwiseKernel,
+        summary="kernel that is smooth on a graph and obeys must-links and cannot-links; clusters with it",
+        reference="Hu, Kwok: Efficient kernel learning from side information using ADMM",
+        parameters=(
+            Parameter("gamma", float, 10.0, "weight of the pairs"),
+            Parameter("n_neighbors", int, 5, "of the graph"),
+            Parameter("n_pairs", float, 0.6, "pairs sampled from labels, per sample"),
+        ),
+        example=PairwiseKernel,
+        report=fit_report,
+        problem=pairwise_kernel_problem,
+        default_data="iris",
+    )
+    yield ApplicationSpec(
+        name="kernel-distances",
+        factory=DistanceKernel,
+        summary="low-rank kernel whose distances follow those given, with slack",
+        reference="Meyer, Bonnabel, Sepulchre: Regression on fixed-rank PSD matrices, section 8",
+        parameters=(
+            Parameter("rank", int, 10, "rank of the kernel"),
+            Parameter("alpha", float, 0.25, "slack of the distances"),
+        ),
+        example=DistanceKernel,
+        report=fit_report,
+        problem=distance_kernel_problem,
         default_data="iris",
     )
     yield ProblemSpec(

@@ -12,9 +12,7 @@ from psdopt.errors import InvalidInputError
 from psdopt_plugins.regression.problem import psd_regression_problem
 
 
-def distance_kernel_problem(
-    n: int, pairs: Any, distances: Any, same: Any = None, alpha: float = 0.0
-) -> TermSum:
+def distance_kernel_problem(n: int, pairs: Any, distances: Any, same: Any = None, alpha: float = 0.0) -> TermSum:
     """min 1/(2m) Σ loss(K_ii + K_jj − 2 K_ij) over K ⪰ 0 (n, n) (Meyer et al., 9.1 and 10.2).
 
     Parameters

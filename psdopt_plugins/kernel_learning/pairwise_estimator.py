@@ -165,9 +165,7 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         targets = np.concatenate([np.ones(len(self.must_link_)), np.zeros(len(self.cannot_link_))])
         return pairwise_kernel_problem(L, pairs, targets, self.gamma)
 
-    def _pairs(
-        self, n: int, y: Any, must_link: Any, cannot_link: Any, rng: np.random.Generator
-    ) -> tuple[Pairs, Pairs]:
+    def _pairs(self, n: int, y: Any, must_link: Any, cannot_link: Any, rng: np.random.Generator) -> tuple[Pairs, Pairs]:
         if must_link is None and cannot_link is None and y is not None:
             return sampled_pairs(y, self.n_pairs, rng)
         must = checked_pairs(() if must_link is None else must_link, n, "must_link")

@@ -12,8 +12,10 @@ from psdopt.reports import fit_report
 from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges
 from psdopt_plugins.manifold_learning.mvu import MaximumVarianceUnfolding
 from psdopt_plugins.manifold_learning.mvu_problem import mvu_problem
+from psdopt_plugins.manifold_learning.sstress import SSTRESS
+from psdopt_plugins.manifold_learning.sstress_problem import sstress_problem
 
-__all__ = ["MaximumVarianceUnfolding", "mvu_problem", "psdopt_components"]
+__all__ = ["SSTRESS", "MaximumVarianceUnfolding", "mvu_problem", "psdopt_components", "sstress_problem"]
 
 REFERENCE = "Hao, Yuan, Ghanem: BILGO, section 5.2"
 
@@ -37,6 +39,17 @@ def psdopt_components() -> Iterable[Spec]:
         report=fit_report,
         problem=mvu_problem,
         default_data="digits",
+    )
+    yield ApplicationSpec(
+        name="sstress",
+        factory=SSTRESS,
+        summary="multidimensional scaling on squared distances, some of which may be missing",
+        reference="Meyer, Bonnabel, Sepulchre: Regression on fixed-rank PSD matrices, section 8",
+        parameters=(Parameter("n_components", int, 2, "columns of the embedding"),),
+        example=SSTRESS,
+        report=fit_report,
+        problem=sstress_problem,
+        default_data="iris",
     )
     yield ProblemSpec(
         name="mvu",

@@ -8,13 +8,31 @@ import numpy as np
 
 from psdopt import QuadraticSDP
 from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
-from psdopt.reports import metric_report
+from psdopt.reports import fit_report, metric_report
+from psdopt_plugins.metric_learning.distance_regression import DistanceRegression
 from psdopt_plugins.metric_learning.kta import KTA
 from psdopt_plugins.metric_learning.kta_problem import kta_problem
 from psdopt_plugins.metric_learning.linearity import Linearity
 from psdopt_plugins.metric_learning.linearity_problem import linearity_problem
+from psdopt_plugins.metric_learning.lmnn import LMNN
+from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
+from psdopt_plugins.metric_learning.pair_distance_problem import pair_distance_problem
+from psdopt_plugins.metric_learning.psdboost import PSDBoost
+from psdopt_plugins.metric_learning.triplet_problem import triplet_margin_problem
 
-__all__ = ["KTA", "Linearity", "kta_problem", "linearity_problem", "psdopt_components"]
+__all__ = [
+    "KTA",
+    "LMNN",
+    "DistanceRegression",
+    "Linearity",
+    "PSDBoost",
+    "kta_problem",
+    "linearity_problem",
+    "lmnn_problem",
+    "pair_distance_problem",
+    "psdopt_components",
+    "triplet_margin_problem",
+]
 
 REFERENCE = "Yuan, Zhang, Ghanem: Low-rank optimization for quadratic SDP, section 2.2"
 #: Both losses grow with the number and the scale of the samples, so the useful weights span many decades.
@@ -24,7 +42,7 @@ RANK = Parameter("rank", int, None, "largest rank of M; none: no limit")
 
 @hookimpl
 def psdopt_components() -> Iterable[Spec]:
-    """Kernel target alignment and the linearity model."""
+    """Kernel target alignment, the linearity model, LMNN, PSDBoost and regression on pair distances."""
     yield ApplicationSpec(
         name="metric-kta",
         factory=KTA,
@@ -54,6 +72,50 @@ def psdopt_components() -> Iterable[Spec]:
         example=Linearity,
         report=metric_report,
         problem=linearity_problem,
+        default_data="wine",
+    )
+    yield ApplicationSpec(
+        name="metric-lmnn",
+        factory=LMNN,
+        summary="metric that keeps nearest neighbours of one class closer than impostors, by a margin",
+        reference="Hao, Yuan, Ghanem: BILGO, eq. 8; Weinberger and Saul (2009)",
+        parameters=(
+            RANK,
+            Parameter("n_neighbors", int, 3, "target neighbours per sample"),
+            Parameter("lam", float, 3.0, "weight of the impostors"),
+        ),
+        example=LMNN,
+        report=metric_report,
+        problem=lmnn_problem,
+        default_data="digits",
+    )
+    yield ApplicationSpec(
+        name="metric-psdboost",
+        factory=PSDBoost,
+        summary="metric of trace one with the largest soft margin over triplets",
+        reference="Shen, Welsh, Wang: PSDBoost",
+        parameters=(
+            Parameter("nu", float, 0.1, "share of triplets that may fall below the margin"),
+            Parameter("n_neighbors", int, 1, "triplets per sample: nearest of its class and of the others"),
+        ),
+        example=PSDBoost,
+        report=fit_report,
+        problem=triplet_margin_problem,
+        default_data="iris",
+    )
+    yield ApplicationSpec(
+        name="metric-distances",
+        factory=DistanceRegression,
+        summary="metric whose distances of similar pairs are small and of dissimilar pairs large",
+        reference="Meyer, Bonnabel, Sepulchre: Regression on fixed-rank PSD matrices, section 8",
+        parameters=(
+            RANK,
+            Parameter("geometry", str, "flat", "flat or polar"),
+            Parameter("weight", float, 0.5, "of the polar metric"),
+        ),
+        example=DistanceRegression,
+        report=metric_report,
+        problem=pair_distance_problem,
         default_data="wine",
     )
     yield ProblemSpec(

@@ -21,9 +21,7 @@ from psdopt_plugins.metric_learning.objective import (
 REGULARIZERS = ("identity", "frobenius", "trace")
 
 
-def kta_problem(
-    X: Any, y: Any, lam: float, regularizer: str = "identity", gram: bool | str = "auto"
-) -> QuadraticSDP:
+def kta_problem(X: Any, y: Any, lam: float, regularizer: str = "identity", gram: bool | str = "auto") -> QuadraticSDP:
     """min lam |X M Xᵀ − Y Yᵀ|_F² + Reg(M) over M ⪰ 0 (d, d), Y (m, c) the one-hot labels.
 
     A = √lam XᵀX, C = −lam XᵀYYᵀX + c I, B = b I, with (b, c) from the regulariser (Yuan et al., eq. 7). The

@@ -167,9 +167,7 @@ def test_the_modes_follow_the_characteristic_equation():
         U1 = split.update(V1, split.image(V1), V1 + Lam / rho, rho)
         step = np.array([[-share, 1 - share], [share**2, (1 - share) ** 2]])
         np.testing.assert_allclose([(e.T @ V1).item(), (e.T @ U1).item()], step @ [v, u], atol=1e-12)
-        np.testing.assert_allclose(
-            np.poly(step), [1.0, -(1 - 3 * share + share**2), -share * (1 - share)], atol=1e-14
-        )
+        np.testing.assert_allclose(np.poly(step), [1.0, -(1 - 3 * share + share**2), -share * (1 - share)], atol=1e-14)
 
 
 @pytest.mark.parametrize("scale", [1.0, 60.0])

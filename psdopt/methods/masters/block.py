@@ -141,9 +141,7 @@ class _Interior:
         # of different lengths they may raise the gap; of one length they cannot, up to rounding
         return self._move(primal, dual, moved, others) or self._move(common, common, moved, others)
 
-    def _move(
-        self, primal: float, dual: float, dT: Array, others: tuple[Array, float, float, Array, Array]
-    ) -> bool:
+    def _move(self, primal: float, dual: float, dT: Array, others: tuple[Array, float, float, Array, Array]) -> bool:
         dw, dpi, drho, ds, dx = others
         T, w, pi = self.T + primal * 0.5 * (dT + dT.T), self.w + dual * dw, self.pi + dual * dpi
         w = w / w.sum()
