@@ -119,7 +119,10 @@ class Driver:
                 self._save_if_due()
                 if self.rules.callback is not None and self.rules.callback(self._snapshot()):
                     return Status.STOPPED, "stopped by the callback"
-        except FloatingPointError as error:  # a finite value whose gradient is not
+        except (FloatingPointError, np.linalg.LinAlgError) as error:
+            # a finite value whose gradient is not; decompositions of NaN raise errors of their own
+            if isinstance(error, np.linalg.LinAlgError) and math.isfinite(run.state.gradient_norm):
+                raise
             return Status.NON_FINITE, f"{Status.NON_FINITE.value} ({error})"
         except KeyboardInterrupt:
             return Status.INTERRUPTED, Status.INTERRUPTED.value
@@ -219,8 +222,8 @@ class Driver:
         run, state = self.run, self.run.state
         at_zero = self.problem.value_at_zero()
         slack = 4 * EPS * max(abs(at_zero), abs(run.values[0] - at_zero))
-        fixed = run.geometry.trace is not None or Ability.FACTOR not in run.geometry.abilities
-        if run.zero_tried or fixed or run.iteration == 0 or state.evaluation.value < at_zero - slack:
+        excluded = run.zero_tried or run.iteration == 0 or Ability.STRAIGHT not in run.geometry.abilities
+        if excluded or run.geometry.trace is not None or state.evaluation.value < at_zero - slack:
             return False
         run.zero_tried = True
         zero = np.zeros_like(state.evaluation.factor)

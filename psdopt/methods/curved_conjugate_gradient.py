@@ -12,7 +12,7 @@ from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import inner, norm
 from psdopt.method import Outcome, State
 from psdopt.problem import Evaluation, Problem
-from psdopt.searches.riemannian import Located, locate, modelled, path_along
+from psdopt.searches.riemannian import Located, Path, locate, modelled, path_along
 
 if TYPE_CHECKING:
     from psdopt.methods.conjugate_gradient import ConjugateGradient
@@ -46,17 +46,19 @@ def curved_step(method: ConjugateGradient, state: CurvedState, rule: Any) -> Cur
     """d⁺ = −P⁻¹g⁺ + beta T(d), x⁺ = R(x, s d), T the vector transport; −P⁻¹g⁺ where d⁺ is no descent direction."""
     here, d, geometry = state.here, state.direction, state.geometry
     assert here is not None
-    moved, s, seen = _search(state, here, d)
-    if moved is None and d is not state.preconditioned:
+    path, s = _search(state, here, d)
+    if not 0.0 < s < np.inf and d is not state.preconditioned:
         d = -state.preconditioned
-        moved, s, seen = _search(state, here, d)
-    if moved is None:
+        path, s = _search(state, here, d)
+    if not 0.0 < s < np.inf:
         outcome = Outcome.UNBOUNDED if s == np.inf else Outcome.STALLED
+        evaluation = path.lost or state.evaluation  # a NaN that stopped the search is for the driver to see and name
         return CurvedState(
-            state.problem, geometry, state.point, state.evaluation, state.gradient_norm, 0.0, outcome,
+            state.problem, geometry, state.point, evaluation, state.gradient_norm, 0.0, outcome,
             gradient=state.gradient, preconditioned=state.preconditioned, direction=d,
             decrement=state.decrement, here=here,
         )  # fmt: skip
+    moved, seen = path.at(s), path.curvature(s)
     curvature_in_M = seen if state.curvature is None or seen is None else math.sqrt(max(seen, 0.0) * state.curvature)
     g, z, new = _gradients(method, geometry, moved, curvature_in_M)
     carried = _carried(geometry, here, moved, d)
@@ -74,11 +76,10 @@ def curved_step(method: ConjugateGradient, state: CurvedState, rule: Any) -> Cur
     )  # fmt: skip
 
 
-def _search(state: CurvedState, here: Located, d: Any) -> tuple[Located | None, float, float | None]:
+def _search(state: CurvedState, here: Located, d: Any) -> tuple[Path, float]:
     slope = state.geometry.inner(here.point, state.gradient, d)
     path = path_along(state.problem, state.geometry, here, d, straight=True)
-    s = modelled(path, here.evaluation.value, slope)
-    return (path.at(s), s, path.curvature(s)) if 0.0 < s < np.inf else (None, s, None)
+    return path, modelled(path, here.evaluation.value, slope)
 
 
 def _carried(geometry: Any, here: Located, moved: Located, d: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from psdopt.capability import Ability, Requires
@@ -83,7 +83,8 @@ class RiemannianGradient(Method):
             s = halved(path, value, -(size**2), self.first / size, self.sufficient)
         if not 0.0 < s < math.inf:
             outcome = Outcome.UNBOUNDED if s == math.inf else Outcome.STALLED
-            return self._at(state.problem, geometry, here, 0.0, outcome)
+            stalled = self._at(state.problem, geometry, here, 0.0, outcome)
+            return stalled if path.lost is None else replace(stalled, evaluation=path.lost)
         moved = path.at(s)
         ended = self.change_tol > 0.0 and self._settled(here, moved, s * size)
         return self._at(state.problem, geometry, moved, s, Outcome.FINISHED if ended else Outcome.RUNNING)

@@ -71,6 +71,14 @@ class Path(ABC):
     longest: float = math.inf
     #: Whether F on the curve is F on its tangent line, so that its minimiser is the best step.
     exact: bool = False
+    #: The last evaluation whose value was NaN: what a search that found no step reports for the driver to name.
+    lost: Evaluation | None = None
+
+    def finite(self, value: float, s: float) -> float:
+        """`value`, or inf where it is not finite; a NaN (not an overflow) is remembered."""
+        if math.isnan(value):
+            self.lost = self.at(s).evaluation
+        return value if math.isfinite(value) else math.inf
 
     def curvature(self, s: float) -> float | None:
         """About the curvature ⟨N, ∇²F[N]⟩ / |N|² of F in M, N = ẎẎᵀ for a quadratic F, else Ṁ at s; None: not known."""
@@ -84,7 +92,7 @@ class Path(ABC):
         """F at s; inf where it is not finite."""
         with np.errstate(over="ignore", invalid="ignore"):
             value = self.at(s).evaluation.value
-        return value if math.isfinite(value) else math.inf
+        return self.finite(value, s)
 
     def tangent(self) -> LineModel:
         """F along the straight line Y + s Ẏ that the curve begins with."""
@@ -104,8 +112,7 @@ class LinePath(Path):
         return Located(moved.factor, moved)
 
     def value(self, s: float) -> float:
-        value = self.line.value(s)
-        return value if math.isfinite(value) else math.inf
+        return self.finite(self.line.value(s), s)
 
     def tangent(self) -> LineModel:
         return self.line
@@ -137,8 +144,7 @@ class SpanPath(Path):
     def value(self, s: float) -> float:
         if self.line is None:
             return super().value(s)
-        value = self.line.value(s)
-        return value if math.isfinite(value) else math.inf
+        return self.finite(self.line.value(s), s)
 
     def curvature(self, s: float) -> float | None:
         line, T = self.tangent(), self.span.velocity

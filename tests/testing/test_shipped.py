@@ -42,6 +42,16 @@ def test_problems_and_geometries(check):
     check()
 
 
-@parametrize_with_checks([ConjugateGradient(), LBFGS(), ClosedForm(), TrustRegions()])
+@parametrize_with_checks([LBFGS(), ClosedForm(), TrustRegions()])
 def test_methods(check):
+    check()
+
+
+@parametrize_with_checks(
+    [ConjugateGradient()],
+    expected_failures={
+        "method.solves_instances": "the interior metrics put a singular optimum at infinite distance",
+    },
+)
+def test_conjugate_gradient(check):
     check()

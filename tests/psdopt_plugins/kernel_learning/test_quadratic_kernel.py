@@ -116,13 +116,16 @@ def test_scikit_learn_checks(estimator, check):
 def test_every_spec_is_valid():
     specs = list(kernel_learning.psdopt_components())
     assert [(spec.kind, spec.name) for spec in specs] == [
-        ("application", "kernel-quadratic"), ("problem", "kernel-quadratic")
-    ]  # fmt: skip
+        ("application", "kernel-quadratic"),
+        ("application", "kernel-pairwise"),
+        ("application", "kernel-distances"),
+        ("problem", "kernel-quadratic"),
+    ]
     for spec in specs:
         validate(spec, "kernel_learning")
         assert spec.example is not None
         spec.example()
-    assert solve(specs[1].example()).optimal
+    assert solve(specs[-1].example()).optimal
 
 
 @pytest.mark.parametrize("rank", [None, 4])

@@ -33,7 +33,10 @@ def test_scikit_learn_checks(estimator, check):
 def test_every_spec_is_valid():
     specs = list(metric_learning.psdopt_components())
     assert {(spec.kind, spec.name) for spec in specs} == {
-        (kind, name) for kind in ("application", "problem") for name in ("metric-kta", "metric-linear")
+        *((kind, name) for kind in ("application", "problem") for name in ("metric-kta", "metric-linear")),
+        ("application", "metric-lmnn"),
+        ("application", "metric-psdboost"),
+        ("application", "metric-distances"),
     }
     for spec in specs:
         validate(spec, "metric_learning")
