@@ -5,7 +5,6 @@ A free composition Problem × Geometry × Method, with certificates of global op
 
 from psdopt.capability import Ability, Verdict, compatible
 from psdopt.certificate import Certificate, certify
-from psdopt.driver import Snapshot
 from psdopt.errors import PsdoptError
 from psdopt.geometries import FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
 from psdopt.geometry import Atom, Defect, Geometry
@@ -27,6 +26,7 @@ from psdopt.methods import (
 from psdopt.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
 from psdopt.result import History, Result, Status
+from psdopt.run import Snapshot
 from psdopt.solve import solve
 from psdopt.version import __version__
 

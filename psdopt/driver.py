@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -15,14 +12,13 @@ from psdopt.capability import Ability, name_of
 from psdopt.certificate import Certificate, certify, stationarity_scale
 from psdopt.checkpoint import save_checkpoint
 from psdopt.escape import rank_binds, widened
-from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.method import Method, Outcome, State
 from psdopt.problem import Problem
-from psdopt.progress import Bar
-from psdopt.result import History, Result, Status
-from psdopt.stopping import Progress, Stopping
+from psdopt.result import Result, Status
+from psdopt.run import Rules, Run, Snapshot
+from psdopt.stopping import Progress
 
 #: While the certificate fails although the rank does not bind, stationarity is tightened to tol · this.
 FINEST = 1e-3
@@ -33,54 +29,6 @@ CALM_STEPS = 20
 #: tr M beyond this multiple of its start is divergence: along a ray of unboundedness M grows geometrically,
 #: so this is reached within a few hundred steps, and no units of data reach it otherwise.
 DIVERGED = 1e100
-
-
-@dataclass
-class Run:
-    """Everything a checkpoint holds."""
-
-    state: State
-    geometry: Geometry
-    inner_tol: float
-    pieces: tuple[str, str] = ("", "")  # of the first geometry and the method, to refuse another on resume
-    history: History = field(default_factory=History)
-    iteration: int = 0
-    seconds: float = 0.0
-    judged: int = -1
-    calm: int = 0
-    best_stationarity: float = math.inf
-    zero_tried: bool = False
-    first_trace: float = 0.0
-    best: State | None = None
-    certificate: Certificate | None = None
-    counts: dict[str, int] = field(default_factory=dict)
-    values: list[float] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """What a callback sees after every iteration. Return True from it to stop."""
-
-    iteration: int
-    seconds: float
-    value: float
-    record: dict[str, float]
-    state: State
-    history: History
-
-
-@dataclass
-class Rules:
-    """What the caller of solve() asked for."""
-
-    tol: float
-    limits: Stopping
-    escape: bool
-    max_rank: int
-    callback: Callable[[Snapshot], Any] | None = None
-    checkpoint: str | Path | None = None
-    checkpoint_seconds: float = 60.0
-    bar: Bar | None = None
 
 
 class Driver:

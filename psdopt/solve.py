@@ -12,7 +12,7 @@ import numpy as np
 from psdopt.capability import compatible, name_of
 from psdopt.checkpoint import load_checkpoint
 from psdopt.choose import choose, starting_point
-from psdopt.driver import Driver, Rules, Run, Snapshot
+from psdopt.driver import Driver
 from psdopt.errors import CheckpointError, InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
@@ -20,6 +20,7 @@ from psdopt.method import Method
 from psdopt.problem import Problem
 from psdopt.progress import progress_bar
 from psdopt.result import Result
+from psdopt.run import Rules, Run, Snapshot
 from psdopt.stopping import MaxIterations, MaxTime, Stopping
 
 __all__ = ["Snapshot", "solve"]
