@@ -69,7 +69,7 @@ def test_data_too_small_to_split(m: int, text: str) -> None:
 
 def test_metric_report_measures_what_it_says() -> None:
     data, estimator = blobs(), Scatter()
-    report = metric_report(estimator, data, RunOptions(seed=2))
+    report = metric_report(estimator, data, RunOptions(seed=2, default_method=ConjugateGradient()))
     split = split_and_standardise(data, 2)
     found = rows(report)
     M = estimator.components_.T @ estimator.components_
@@ -179,7 +179,7 @@ class Kernel(BaseEstimator):  # type: ignore[misc]
 
 
 def test_kernel_report_compares_with_the_linear_kernel() -> None:
-    report = kernel_report(Kernel(), blobs(), RunOptions())
+    report = kernel_report(Kernel(), blobs(), RunOptions(default_method=ConjugateGradient()))
     found = rows(report)
     assert report.success
     assert found["alignment, learned kernel"] == "1.000"
@@ -209,8 +209,10 @@ def test_neighbour_error_of_perfect_and_hopeless_data() -> None:
 
 
 def test_options_for_the_solver() -> None:
-    options = RunOptions(tol=1e-4, max_iterations=7, max_time=2.0, seed=5, progress=False).solver_options(6)
-    assert type(options.pop("method")).__name__ == "ConjugateGradient"
+    settings = {"tol": 1e-4, "max_iterations": 7, "max_time": 2.0, "seed": 5, "progress": False}
+    options = RunOptions(**settings).solver_options(6)
+    chosen = RunOptions(**settings, default_method=ConjugateGradient()).solver_options(6)
+    assert chosen == {**options, "method": ConjugateGradient()}
     assert options == {
         "tol": 1e-4, "max_iterations": 7, "max_time": 2.0, "callback": None, "progress": False, "rng": 5,
     }  # fmt: skip

@@ -60,7 +60,9 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
     settings = parse_settings(arguments.settings)
     options = run_options(arguments, settings, manager)
     parameters = settings.values("application", spec)
-    options = replace(options, grid={p.name: p.grid for p in spec.parameters if p.grid and p.name not in parameters})
+    grid = {p.name: p.grid for p in spec.parameters if p.grid and p.name not in parameters}
+    method = None if spec.default_method is None else spec.default_method()
+    options = replace(options, grid=grid, default_method=method)
     check_output(arguments.output)
     check_plot(arguments.plot)
     dataset = load_dataset(arguments.data or spec.default_data, manager)

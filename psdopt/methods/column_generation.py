@@ -39,6 +39,9 @@ ORACLE_ACCURACY = 0.01
 PROGRESS = 0.5
 #: Rounds without new column, lower value or better bound that count as the end.
 IDLE_ROUNDS = 5
+#: Rounds of the block master in which the gap has to fall by a tenth. It does so in one round as long as the master
+#: can be solved more accurately than the gap; on degenerate margins (duplicated samples) that ends before 1e-6.
+SLOW_ROUNDS = 6
 
 
 @dataclass
@@ -63,6 +66,8 @@ class ColumnGenerationState(State):
     idle: int = 0
     rows: NDArray[np.bool_] | None = None
     settled: float = math.inf
+    marked: float = math.inf
+    slow: int = 0
 
     @property
     def columns(self) -> Array:
@@ -219,10 +224,13 @@ class ColumnGeneration(Method):
         )
         basis, T, margins, grown = self._extended(state, problem, T, atoms)
         idle = 0 if better or improved or grown else state.idle + 1
+        fell = gap < 0.9 * state.marked
+        slow = 0 if fell or state.lp is not None else state.slow + 1
+        ended = idle >= IDLE_ROUNDS or slow >= SLOW_ROUNDS
         return ColumnGenerationState(
             problem, geometry,
             geometry.from_factor(best.factor) if better else state.point, best,
-            2.0 * gap / norm(best.factor), float("nan"), Outcome.STALLED if idle >= IDLE_ROUNDS else Outcome.RUNNING,
+            2.0 * gap / norm(best.factor), float("nan"), Outcome.STALLED if ended else Outcome.RUNNING,
             {
                 "gap": gap, "bound": bound, "master_value": evaluation.value,
                 "generated": float(basis.factor.shape[1]), "master_steps": float(steps),
@@ -230,6 +238,7 @@ class ColumnGeneration(Method):
             basis=basis, weights=T, answer_dual=dual, dual=new_dual, bound=bound, gap=gap, margins=margins,
             lp=state.lp, guess=np.array([atom.vector for atom in atoms]).T, idle=idle,
             rows=rows, settled=gap if fresh else state.settled,
+            marked=gap if fell else state.marked, slow=slow,
         )  # fmt: skip
 
     def _oracle(

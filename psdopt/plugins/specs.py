@@ -54,11 +54,14 @@ class ApplicationSpec(Spec):
         and says what to print and draw for ``psdopt run``.
     problem : the problem builder behind it, for people who compose.
     default_data : name of the data set that ``psdopt run`` uses when none is given.
+    default_method : makes the method that ``psdopt run`` uses when neither method nor geometry is named; None leaves
+        the choice to the estimator. Name one where the estimator's own (a closed form) has no course to show.
     """
 
     report: Callable[..., Any] | None = None
     problem: Callable[..., Any] | None = None
     default_data: str = "digits"
+    default_method: Callable[[], Any] | None = None
 
 
 @dataclass(frozen=True)

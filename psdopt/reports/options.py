@@ -13,7 +13,6 @@ from psdopt.errors import InvalidInputError
 from psdopt.geometries import FlatQuotient
 from psdopt.geometry import Geometry
 from psdopt.method import Method
-from psdopt.methods import ConjugateGradient
 from psdopt.plugins.validation import accepts
 
 
@@ -24,6 +23,7 @@ class RunOptions:
     method : as for solve(). geometry : callable n -> Geometry, since the order n of M is known only with the data.
     rank : of the factor; with no geometry named, FlatQuotient at that rank. tol, max_iterations, max_time (seconds):
     as for solve(). seed : of the split of the data and of the start. progress : show a bar on standard error.
+    default_method : used when neither method nor geometry is named.
     grid : parameter -> values, for parameters that the user left open and a report may choose by cross-validation.
     """
 
@@ -36,12 +36,13 @@ class RunOptions:
     seed: int = 0
     progress: bool = False
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    default_method: Method | None = None
 
     def solver_options(self, n: int, callback: Callable[[Any], Any] | None = None) -> dict[str, Any]:
         """Keyword arguments for solve() on a problem of order `n`. Raises InvalidInputError for a rank outside 1..n.
 
-        With no method and no geometry named: conjugate gradient on a rank that grows until the certificate holds,
-        or at `rank` if that is given.
+        With no method and no geometry named: the application's default method if it has one, on a rank that grows until
+        the certificate holds, or at `rank` if that is given; else what the estimator chooses.
         """
         options: dict[str, Any] = {
             "tol": self.tol,
@@ -59,8 +60,8 @@ class RunOptions:
             options["geometry"] = FlatQuotient(n, self.rank)
         if self.method is not None:
             options["method"] = self.method
-        elif self.geometry is None:
-            options["method"] = ConjugateGradient()
+        elif self.geometry is None and self.default_method is not None:
+            options["method"] = self.default_method
         return options
 
     def rng(self) -> np.random.Generator:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from psdopt import ConjugateGradient
 from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
 from psdopt.reports import fit_report, kernel_report
 from psdopt_plugins.kernel_learning.distance_kernel import DistanceKernel
@@ -47,6 +48,7 @@ def psdopt_components() -> Iterable[Spec]:
         example=QuadraticKernel,
         report=kernel_report,
         problem=quadratic_kernel_problem,
+        default_method=ConjugateGradient,
         default_data="iris",
     )
     yield ApplicationSpec(

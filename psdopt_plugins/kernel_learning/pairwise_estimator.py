@@ -183,7 +183,7 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _solved(self, problem: Problem, clusters: int, rng: np.random.Generator) -> Result:
         options = dict(self.solver_options or {})
-        known = set(inspect.signature(solve).parameters) - {"problem", "method", "geometry", "rng"}
+        known = set(inspect.signature(solve).parameters) - {"problem", "method", "geometry"}
         for name in options:
             if name not in known:
                 raise unknown_name("solver option", name, known)
@@ -192,7 +192,9 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if adaptive:
             options.setdefault("escape", True)
         method = ADMM() if self.method is None else self.method
-        result = solve(problem, FlatQuotient(problem.n, rank), method, rng=rng, **options)
+        settings = {"geometry": FlatQuotient(problem.n, rank), "method": method, "rng": rng}
+        given = {name: value for name, value in options.items() if value is not None}
+        result = solve(problem, **{**settings, **given})
         if not result.converged:
             warnings.warn(f"psdopt.solve ended before convergence: {result.message}", ConvergenceWarning, stacklevel=3)
         return replace(result, state=None)

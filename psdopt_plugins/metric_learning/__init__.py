@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from psdopt import QuadraticSDP
+from psdopt import ConjugateGradient, QuadraticSDP
 from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
 from psdopt.reports import fit_report, metric_report
 from psdopt_plugins.metric_learning.distance_regression import DistanceRegression
@@ -56,6 +56,7 @@ def psdopt_components() -> Iterable[Spec]:
         example=KTA,
         report=metric_report,
         problem=kta_problem,
+        default_method=ConjugateGradient,
         default_data="digits",
     )
     yield ApplicationSpec(
@@ -72,6 +73,7 @@ def psdopt_components() -> Iterable[Spec]:
         example=Linearity,
         report=metric_report,
         problem=linearity_problem,
+        default_method=ConjugateGradient,
         default_data="wine",
     )
     yield ApplicationSpec(

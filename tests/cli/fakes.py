@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from psdopt import QuadraticSDP, Result, solve
+from psdopt import ConjugateGradient, QuadraticSDP, Result, solve
 from psdopt.datasets import Dataset
 from psdopt.plugins import ApplicationSpec, DatasetSpec, Parameter, PluginManager, Spec, hookimpl
 from psdopt.reports import fit_report, metric_report
@@ -59,7 +59,7 @@ class FakePlugin:
         )
         yield ApplicationSpec(
             "scatter", Scatter, "metric from scatter matrices", "", parameters,
-            report=metric_report, default_data="blobs",
+            report=metric_report, default_data="blobs", default_method=ConjugateGradient,
         )  # fmt: skip
         yield ApplicationSpec("plain", Scatter, "the same without a report", default_data="blobs")
         yield ApplicationSpec("unforeseen", Scatter, "fails", report=broken_fit, default_data="blobs")
