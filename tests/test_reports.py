@@ -174,7 +174,7 @@ class Kernel(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> Kernel:
         T = (y[:, None] == y[None, :]).astype(float)[: self.order, : self.order]
-        self.result_ = solve(QuadraticSDP(B=1.0, C=-T), method=self.solver_options["method"])
+        self.result_ = solve(QuadraticSDP(B=1.0, C=-T), method=self.solver_options.get("method"))
         return self
 
 

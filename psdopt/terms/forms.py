@@ -128,23 +128,21 @@ class GramForm(Form):
         self.scale, self.inner, self.psd = float(scale), inner, scale >= 0.0
         self._trace: float | None = None
 
-    def gram(self, U: Images, V: Images) -> Array:
-        XU, XV = U.of(self.X), V.of(self.X)
+    def _half(self, U: Images) -> Array:
+        """X U, or Lᵀ X U: computed once for all uses of one U."""
         if self.inner is None:
-            return self.scale * (XU.T @ XV)
-        return np.asarray(self.scale * ((self.inner.T @ XU).T @ (self.inner.T @ XV)))
+            return U.of(self.X)
+        return U.derived(self, self.X, lambda XU: np.asarray(self.inner.T @ XU))
+
+    def gram(self, U: Images, V: Images) -> Array:
+        return np.asarray(self.scale * (self._half(U).T @ self._half(V)))
 
     def trace(self, U: Images, V: Images) -> float:
-        XU, XV = U.of(self.X), V.of(self.X)
-        if self.inner is not None:
-            XU, XV = self.inner.T @ XU, self.inner.T @ XV
-        return self.scale * inner(XU, XV)
+        return self.scale * inner(self._half(U), self._half(V))
 
     def force(self, V: Images, T: Array | float = 1.0) -> Forces:
-        XV = V.of(self.X)
-        if self.inner is None:
-            return [(self.X, times(XV, T * self.scale))]
-        return [(self.X, self.inner @ times(self.inner.T @ XV, T * self.scale))]
+        weighted = times(self._half(V), T * self.scale)
+        return [(self.X, weighted if self.inner is None else self.inner @ weighted)]
 
     def to_dense(self) -> Array:
         X = self.X.to_dense()
