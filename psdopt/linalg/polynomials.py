@@ -224,11 +224,15 @@ def minimize_quadratic_in_box(
                 return (x[0] * unit[0], x[1] * unit[1])
             candidates.append(x)
 
-    def objective(x: tuple[float, float]) -> float:
+    def defect(x: tuple[float, float]) -> float:
+        """Largest entry of the projected gradient: zero at minimisers alone. Values cannot tell a minimiser from a
+        bound that is nearer than the root of rounding."""
         p = np.array(x)
-        return float(g @ p + 0.5 * p @ scaled @ p)
+        q = g + scaled @ p
+        q = np.where(p <= lo, np.minimum(q, 0.0), q)
+        return float(np.max(np.abs(np.where(p >= hi, np.maximum(q, 0.0), q))))
 
-    best = min(candidates, key=objective)
+    best = min(candidates, key=defect)
     return float(best[0] * unit[0]), float(best[1] * unit[1])
 
 
