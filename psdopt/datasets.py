@@ -12,13 +12,16 @@ import scipy.sparse
 from psdopt.errors import InvalidInputError, unknown_name
 from psdopt.linalg.arrays import Array
 
-#: Sets that come with scikit-learn: name -> summary.
+#: Sets that come with scikit-learn, or that it draws (with a fixed seed): name -> summary.
 BUNDLED = {
     "breast_cancer": "569 samples, 30 features, 2 classes: measurements of cell nuclei",
+    "diabetes": "442 samples, 10 features, a number to predict: progression of the disease after a year",
     "digits": "1797 samples, 64 features, 10 classes: 8 × 8 images of digits",
     "iris": "150 samples, 4 features, 3 classes: lengths of petals and sepals",
+    "swiss_roll": "400 samples, 3 features, the position along the roll: a strip rolled up",
     "wine": "178 samples, 13 features, 3 classes: chemical analysis of wines",
 }
+ROLLED = 400
 
 
 @dataclass(frozen=True)
@@ -91,9 +94,12 @@ def bundled(name: str) -> Dataset:
         raise unknown_name("data set", name, BUNDLED)
     import sklearn.datasets
 
+    if name == "swiss_roll":
+        X, along = sklearn.datasets.make_swiss_roll(ROLLED, random_state=0)
+        return Dataset(name, X, along, ["x", "y", "z"], common_unit=True)
     bunch = getattr(sklearn.datasets, f"load_{name}")()
     names = [str(feature) for feature in bunch.feature_names]
-    classes = [str(label) for label in bunch.target_names]
+    classes = [str(label) for label in bunch.get("target_names", ())] or None
     common_unit = name == "digits"
     return Dataset(name, np.asarray(bunch.data), np.asarray(bunch.target), names, classes, common_unit)
 

@@ -18,7 +18,9 @@ X = np.arange(8.0).reshape(4, 2)
 def test_bundled_sets_are_what_their_summary_says(name: str) -> None:
     data = bundled(name)
     m, d = data.X.shape
-    assert BUNDLED[name].startswith(f"{m} samples, {d} features, {len(data.classes())} classes")
+    labelled = data.class_names is not None
+    target = f"{len(data.classes())} classes" if labelled else ("a number", "the position")[name == "swiss_roll"]
+    assert BUNDLED[name].startswith(f"{m} samples, {d} features, {target}")
     assert data.X.dtype == np.float64
     assert data.feature_names is not None
     assert len(data.feature_names) == d

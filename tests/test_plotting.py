@@ -12,7 +12,8 @@ import pytest
 import scipy.sparse
 
 from psdopt import ConjugateGradient, FlatQuotient, QuadraticSDP, Result, solve
-from psdopt.plotting import COLOURS, plot_convergence, plot_metric, plot_run
+from psdopt.plotting import plot_convergence, plot_metric, plot_run
+from psdopt.plotting.style import COLOURS
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,19 @@ from psdopt import ConjugateGradient, FlatQuotient, PSDCone, QuadraticSDP, certi
 from psdopt.datasets import Dataset
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.tolerances import EPS
-from psdopt.reports import CertificateTrace, RunOptions, kernel_report, metric_report, spectral_report
+from psdopt.reports import (
+    CertificateTrace,
+    RunOptions,
+    embedding_report,
+    kernel_report,
+    metric_report,
+    regression_report,
+    spectral_report,
+)
 from psdopt.reports.kernel import alignment, cluster_purity
 from psdopt.reports.metric import neighbour_error, split_and_standardise
 from psdopt.reports.spectral import symmetric_matrix
+from psdopt_plugins.regression import psd_regression_problem
 from tests.cli.fakes import Scatter, blobs
 
 
@@ -188,6 +197,100 @@ def test_kernel_report_compares_with_the_linear_kernel() -> None:
     with pytest.raises(InvalidInputError) as caught:
         kernel_report(Kernel(order=9), blobs(), RunOptions())
     assert str(caught.value) == "Kernel: kernel_report needs a kernel of order 45, the number of samples; found 9"
+
+
+def test_kernel_report_draws_the_samples_under_both_kernels() -> None:
+    report = kernel_report(Kernel(), blobs(), RunOptions())
+    linear, learned, *_ = report.figure().axes
+    assert "purity" in linear.get_title()
+    assert learned.get_title() == "Learned kernel\nalignment 1.000, purity 100.0 %"
+    assert sum(len(marks.get_offsets()) for marks in learned.collections) == 45
+    assert report.arrays["embedding"].shape[0] == 45
+
+
+class Embedding(BaseEstimator):  # type: ignore[misc]
+    """The first two coordinates of the samples, or noise, with a real Result."""
+
+    def __init__(self, noise: bool = False, solver_options: dict[str, Any] | None = None) -> None:
+        self.noise, self.solver_options = noise, solver_options
+
+    def fit(self, X: Any, y: Any = None) -> Embedding:
+        self.result_ = solve(QuadraticSDP(B=1.0, C=-(X @ X.T)), method=self.solver_options.get("method"))
+        self.embedding_ = np.random.default_rng(1).standard_normal((len(X), 2)) if self.noise else X[:, :2]
+        return self
+
+
+def test_embedding_report_tells_a_true_embedding_from_noise() -> None:
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    plane = Dataset("plane", np.column_stack([X, np.zeros(40)]), np.arange(40.0), common_unit=True)
+    describe = lambda model: [("noise", str(model.noise))]  # noqa: E731
+    true = embedding_report(Embedding(), plane, RunOptions(), describe)
+    false = embedding_report(Embedding(noise=True), plane, RunOptions(), describe)
+    assert rows(true)["trustworthiness, embedding"] == "1.0000"
+    assert rows(true)["trustworthiness, 2 principal components"] == "1.0000"  # the plane itself
+    assert float(rows(false)["trustworthiness, embedding"]) < 0.8
+    assert (rows(true)["noise"], rows(false)["noise"]) == ("False", "True")
+    figure = true.figure()
+    assert figure.axes[1].get_title() == "Embedding\ntrustworthiness 1.000"
+    assert np.array_equal(figure.axes[1].collections[0].get_array(), np.arange(40.0))  # coloured along the numbers
+
+
+class Quadratic(BaseEstimator):  # type: ignore[misc]
+    """y = |components x|², by least squares over M ⪰ 0."""
+
+    def __init__(self, offset: float = 0.0, solver_options: dict[str, Any] | None = None) -> None:
+        self.offset, self.solver_options = offset, solver_options
+
+    def fit(self, X: Any, y: Any) -> Quadratic:
+        self.result_ = solve(psd_regression_problem(X, y))
+        self.components_ = self.result_.matrix.factor.T
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return self.result_.matrix.quadratic_form(X) + self.offset
+
+    def score(self, X: Any, y: Any) -> float:
+        return -float(np.sum((self.predict(X) - y) ** 2))
+
+
+def test_regression_report_measures_what_it_says() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2))
+    y = (X[:, 0] + 0.5) ** 2 + X[:, 1] ** 2
+    data = Dataset("bowl", X, y)
+    report = regression_report(Quadratic(), data, RunOptions(grid={"offset": (5.0, 0.0), "other": (1, 2)}))
+    found = rows(report)
+    r2, error = found["test R² (error), learned"].rstrip(")").split(" (")
+    assert r2 == "1.0000"
+    assert float(error) <= 1e-2 * float(np.std(y))
+    assert float(found["test R² (error), linear"].split()[0]) < 0.9
+    assert found["offset, by 5-fold cross-validation"] == "0.0 of 5.0, 0.0"
+    panel = report.figure().axes[0]
+    measured, predicted = np.asarray(panel.collections[0].get_offsets()).T
+    assert np.abs(measured - predicted).max() <= 1e-2 * np.ptp(y)
+    assert len(measured) == 18
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (Dataset("d", np.eye(6)), "d has no numbers y to predict, which this application needs"),
+        (Dataset("d", np.eye(2), ["a", "b"]), "d has no numbers y to predict, which this application needs"),
+        (Dataset("d", np.eye(4), np.arange(4.0)), "d: needs at least 5 samples; found 4"),
+    ],
+)
+def test_regression_report_refuses_data_without_numbers(data: Dataset, text: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        regression_report(Quadratic(), data, RunOptions())
+    assert str(caught.value) == text
+
+
+def test_the_trace_of_several_runs_is_that_of_the_last() -> None:
+    trace = CertificateTrace(1e-6)
+    for steps in (9, 4):
+        result = solve(random_problem(), method=ConjugateGradient(), max_iterations=steps, callback=trace)
+    assert [iteration for iteration, _ in trace.points] == [1, 2, 3]
+    assert trace.curve(result)[0][-1] == result.iterations
 
 
 def test_alignment_and_purity_against_their_definitions() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,23 +18,41 @@ def fit_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Report:
 
     The order of M is taken to be the number of features.
     """
-    from psdopt.plotting import plot_run
-
     trace = CertificateTrace(options.tol)
     estimator = fitted(estimator, options, dataset.X.shape[1], trace, dataset.X, dataset.y)
+    data = f"{dataset.name}: {dataset.X.shape[0]} samples, {dataset.X.shape[1]} features"
+    return run_report(estimator, dataset, options, trace, [("data", data)])
+
+
+def run_report(
+    estimator: Any,
+    dataset: Dataset,
+    options: RunOptions,
+    trace: CertificateTrace,
+    rows: Sequence[tuple[str, str]],
+    draw: Callable[..., Any] | None = None,
+    arrays: Mapping[str, Any] | None = None,
+) -> Report:
+    """The report of a fitted `estimator` (``result_``): `rows`, then how the run ended and its certificate.
+
+    draw : callable with the keyword arguments result, certificates, best, tol and title, returning the figure;
+        None draws the convergence alone (:func:`psdopt.plotting.plot_run`). arrays : as in :class:`Report`.
+    """
+    from psdopt.plotting import plot_run
+
     result = estimator.result_
     closed, best = closed_form_rows(result, trace.problem)
     residuals = residual_table(result)
     title = f"{type(estimator).__name__} on {dataset.name}"
     return Report(
         title=title,
-        rows=[
-            ("data", f"{dataset.name}: {dataset.X.shape[0]} samples, {dataset.X.shape[1]} features"),
-            *result_rows(result, trace),
-            *closed,
-        ],
+        rows=[*rows, *result_rows(result, trace), *closed],
         result=result,
         success=result.converged,
         tables=() if residuals is None else (residuals,),
-        figure=partial(plot_run, result, trace.curve(result), best, options.tol, title),
-    )
+        figure=partial(
+            plot_run if draw is None else draw,
+            result=result, certificates=trace.curve(result), best=best, tol=options.tol, title=title,
+        ),
+        arrays={} if arrays is None else arrays,
+    )  # fmt: skip

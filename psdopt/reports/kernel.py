@@ -10,9 +10,9 @@ import numpy as np
 from psdopt.datasets import Dataset
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, norm
+from psdopt.reports.general import run_report
 from psdopt.reports.options import RunOptions, fitted
 from psdopt.reports.record import Report
-from psdopt.reports.summary import closed_form_rows, residual_table, result_rows
 from psdopt.reports.trace import CertificateTrace
 
 KMEANS_STARTS = 5
@@ -30,7 +30,7 @@ def kernel_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
     """
     from sklearn.preprocessing import StandardScaler
 
-    from psdopt.plotting import plot_run
+    from psdopt.plotting import plot_embedding
 
     labels = dataset.classes()
     X: Any = StandardScaler(with_mean=not dataset.sparse).fit_transform(dataset.X)
@@ -45,27 +45,18 @@ def kernel_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
         )
     features = X.toarray() if dataset.sparse else X
     learned = result.matrix.compress().factor
-    closed, best = closed_form_rows(result, trace.problem)
-    residuals = residual_table(result)
-    title = f"{type(estimator).__name__} on {dataset.name}"
-    quality = []
+    rows = [("data", f"{dataset.name}: {m} samples, {len(labels)} classes")]
+    titles = []
     for name, Z in (("linear kernel", features), ("learned kernel", learned)):
-        quality.append((f"alignment, {name}", f"{alignment(Z, dataset.y):.3f}"))
-        purity = cluster_purity(Z, dataset.y, len(labels), options.seed)
-        quality.append((f"purity of {len(labels)} clusters, {name}", f"{100 * purity:.1f} %"))
-    return Report(
-        title=title,
-        rows=[
-            ("data", f"{dataset.name}: {m} samples, {len(labels)} classes"),
-            *quality,
-            *result_rows(result, trace),
-            *closed,
-        ],
-        result=result,
-        success=result.converged,
-        tables=() if residuals is None else (residuals,),
-        figure=partial(plot_run, result, trace.curve(result), best, options.tol, title),
-    )
+        near, purity = alignment(Z, dataset.y), cluster_purity(Z, dataset.y, len(labels), options.seed)
+        rows.append((f"alignment, {name}", f"{near:.3f}"))
+        rows.append((f"purity of {len(labels)} clusters, {name}", f"{100 * purity:.1f} %"))
+        titles.append(f"{name.capitalize()}\nalignment {near:.3f}, purity {100 * purity:.1f} %")
+    draw = partial(
+        plot_embedding,
+        before=features, after=learned, labels=dataset.y, titles=titles, label_text=dataset.label_text,
+    )  # fmt: skip
+    return run_report(estimator, dataset, options, trace, rows, draw, {"embedding": learned})
 
 
 def alignment(Z: Array, y: Array) -> float:

@@ -11,9 +11,10 @@ import numpy as np
 from psdopt.datasets import Dataset
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
+from psdopt.reports.general import run_report
 from psdopt.reports.options import RunOptions, fitted
 from psdopt.reports.record import Report
-from psdopt.reports.summary import closed_form_rows, error_text, residual_table, result_rows
+from psdopt.reports.summary import error_text
 from psdopt.reports.trace import CertificateTrace
 from psdopt.reports.tuning import NEIGHBOURS, cross_validated, neighbour_error
 
@@ -50,35 +51,23 @@ def metric_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
     estimator, tuned = cross_validated(estimator, split.X_train, split.y_train, options)
     trace = CertificateTrace(options.tol)
     estimator = fitted(estimator, options, split.X_train.shape[1], trace, split.X_train, split.y_train)
-    result = estimator.result_
     learned_train, learned_test = estimator.transform(split.X_train), estimator.transform(split.X_test)
     before = neighbour_error(split.X_train, split.y_train, split.X_test, split.y_test)
     after = neighbour_error(learned_train, split.y_train, learned_test, split.y_test)
-    closed, best = closed_form_rows(result, trace.problem)
     m, d = len(split.y_test), split.X_train.shape[1]
     rows = [
         ("data", f"{dataset.name}: {len(split.y_train)} samples to train, {m} to test, {d} features, {split.scaling}"),
         (f"{NEIGHBOURS}-NN test error, Euclidean", error_text(before, m)),
         (f"{NEIGHBOURS}-NN test error, learned metric", error_text(after, m)),
         *tuned,
-        *result_rows(result, trace),
-        *closed,
     ]
-    residuals = residual_table(result)
-    name = type(estimator).__name__
-    return Report(
-        title=f"{name} on {dataset.name}",
-        rows=rows,
-        result=result,
-        success=result.converged,
-        tables=() if residuals is None else (residuals,),
-        figure=partial(
-            plot_metric, result, (split.X_train, split.X_test), (learned_train, learned_test),
-            (split.y_train, split.y_test), certificates=trace.curve(result), best=best, tol=options.tol,
-            title=f"{name} on {dataset.name}", scaling=split.scaling, errors=(before, after),
-            label_text=dataset.label_text,
-        ),
-        arrays={"components": np.asarray(estimator.components_)},
+    draw = partial(
+        plot_metric,
+        before=(split.X_train, split.X_test), after=(learned_train, learned_test), labels=(split.y_train, split.y_test),
+        scaling=split.scaling, errors=(before, after), label_text=dataset.label_text,
+    )  # fmt: skip
+    return run_report(
+        estimator, dataset, options, trace, rows, draw, {"components": np.asarray(estimator.components_)}
     )  # fmt: skip
 
 

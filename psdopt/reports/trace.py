@@ -27,6 +27,7 @@ class CertificateTrace:
 
     `problem` is that of the run, once it has made a step. `points` holds (iteration, relative certificate).
     `seconds` and `applications` (of the problem's maps) say how much of the run's own figures was spent here.
+    An estimator that calls solve() several times leaves the points of its last run.
     Costs about log(iterations) / log(1.45) extreme eigenpairs.
     """
 
@@ -36,10 +37,14 @@ class CertificateTrace:
     applications: int = 0
     problem: Problem | None = None
     _next: float = 1.0
+    _last: int = 0
     _eigenvector: Array | None = None
 
     def __call__(self, snapshot: Snapshot) -> bool:
         """Certify if it is time to; never stops the run."""
+        if snapshot.iteration <= self._last:  # another run has begun
+            self.points, self._next, self._eigenvector = [], 1.0, None
+        self._last = snapshot.iteration
         self.problem = snapshot.state.problem
         if snapshot.iteration < self._next:
             return False

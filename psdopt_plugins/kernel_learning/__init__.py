@@ -8,7 +8,7 @@ import numpy as np
 
 from psdopt import ConjugateGradient
 from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
-from psdopt.reports import fit_report, kernel_report
+from psdopt.reports import kernel_report
 from psdopt_plugins.kernel_learning.distance_kernel import DistanceKernel
 from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
 from psdopt_plugins.kernel_learning.estimator import QuadraticKernel
@@ -62,7 +62,7 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("n_pairs", float, 0.6, "pairs sampled from labels, per sample"),
         ),
         example=PairwiseKernel,
-        report=fit_report,
+        report=kernel_report,
         problem=pairwise_kernel_problem,
         default_data="iris",
     )
@@ -76,7 +76,7 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("alpha", float, 0.25, "slack of the distances"),
         ),
         example=DistanceKernel,
-        report=fit_report,
+        report=kernel_report,
         problem=distance_kernel_problem,
         default_data="iris",
     )

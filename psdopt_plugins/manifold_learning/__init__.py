@@ -1,14 +1,15 @@
-"""Manifold learning: maximum variance unfolding."""
+"""Manifold learning: maximum variance unfolding, and multidimensional scaling by SSTRESS."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 
 from psdopt import TermSum
 from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
-from psdopt.reports import fit_report
+from psdopt.reports import embedding_report
 from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges
 from psdopt_plugins.manifold_learning.mvu import MaximumVarianceUnfolding
 from psdopt_plugins.manifold_learning.mvu_problem import mvu_problem
@@ -22,7 +23,7 @@ REFERENCE = "Hao, Yuan, Ghanem: BILGO, section 5.2"
 
 @hookimpl
 def psdopt_components() -> Iterable[Spec]:
-    """Maximum variance unfolding."""
+    """Maximum variance unfolding, and SSTRESS."""
     yield ApplicationSpec(
         name="mvu",
         factory=MaximumVarianceUnfolding,
@@ -36,9 +37,9 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("disconnected", str, "refuse", "refuse, or unfold components separate-ly"),
         ),
         example=MaximumVarianceUnfolding,
-        report=fit_report,
+        report=partial(embedding_report, describe=_edge_errors),
         problem=mvu_problem,
-        default_data="digits",
+        default_data="swiss_roll",
     )
     yield ApplicationSpec(
         name="sstress",
@@ -47,7 +48,7 @@ def psdopt_components() -> Iterable[Spec]:
         reference="Meyer, Bonnabel, Sepulchre: Regression on fixed-rank PSD matrices, section 8",
         parameters=(Parameter("n_components", int, 2, "columns of the embedding"),),
         example=SSTRESS,
-        report=fit_report,
+        report=partial(embedding_report, describe=_stress),
         problem=sstress_problem,
         default_data="iris",
     )
@@ -59,6 +60,22 @@ def psdopt_components() -> Iterable[Spec]:
         parameters=(Parameter("nu", float, None, "weight of the variance"),),
         example=_example,
     )
+
+
+def _edge_errors(model: MaximumVarianceUnfolding) -> list[tuple[str, str]]:
+    shares = model.eigenvalues_ / model.eigenvalues_.sum()
+    return [
+        ("variance in the first axes", ", ".join(f"{100 * share:.1f} %" for share in shares[:4])),
+        ("tension nu", f"{model.nu_:.4g}"),
+        (
+            "edge length error",
+            f"median {100 * model.edge_error_median_:.2g} %, worst {100 * model.edge_error_max_:.2g} %",
+        ),
+    ]
+
+
+def _stress(model: SSTRESS) -> list[tuple[str, str]]:
+    return [("SSTRESS", f"{model.stress_:.6g}")]
 
 
 def _example() -> TermSum:

@@ -8,7 +8,7 @@ import numpy as np
 
 from psdopt import ConjugateGradient, QuadraticSDP
 from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
-from psdopt.reports import fit_report, metric_report
+from psdopt.reports import metric_report
 from psdopt_plugins.metric_learning.distance_regression import DistanceRegression
 from psdopt_plugins.metric_learning.kta import KTA
 from psdopt_plugins.metric_learning.kta_problem import kta_problem
@@ -101,7 +101,7 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("n_neighbors", int, 1, "triplets per sample: nearest of its class and of the others"),
         ),
         example=PSDBoost,
-        report=fit_report,
+        report=metric_report,
         problem=triplet_margin_problem,
         default_data="iris",
     )

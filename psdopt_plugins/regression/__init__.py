@@ -8,6 +8,7 @@ import numpy as np
 
 from psdopt import TermSum
 from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
+from psdopt.reports import regression_report
 from psdopt_plugins.regression.estimator import PSDRegressor
 from psdopt_plugins.regression.online import psd_regression_stream
 from psdopt_plugins.regression.problem import psd_regression_problem
@@ -26,13 +27,14 @@ def psdopt_components() -> Iterable[Spec]:
         summary="targets as quadratic forms xᵀWx with a low-rank W ⪰ 0",
         reference=REFERENCE,
         parameters=(
-            Parameter("rank", int, None, "largest rank of W; none: no limit"),
+            Parameter("rank", int, None, "largest rank of W; none: no limit", (1, 2, 3, 4)),
             Parameter("geometry", str, "flat", "flat or polar"),
             Parameter("weight", float, 0.5, "of the polar metric: 0 keeps the range, 1 moves only the range"),
         ),
         example=PSDRegressor,
+        report=regression_report,
         problem=psd_regression_problem,
-        default_data="iris",
+        default_data="diabetes",
     )
     yield ProblemSpec(
         name="psd-regression",

@@ -1,0 +1,138 @@
+"""Convergence of a run: the value, the certificate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.tolerances import EPS
+from psdopt.plotting.style import BLUE, GREY, ORANGE, RED, new_axes, new_figure
+from psdopt.result import Status
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from psdopt.result import Result
+
+#: Up to this many iterations each is marked by a dot.
+FEW = 40
+
+
+def plot_convergence(result: Result, axes: Axes | None = None) -> Axes:
+    """Value gap, stationarity and certificate of a run against iterations, log scale; returns the axes.
+
+    The gap is F(M_t) minus the best F of the run, relative to F(0) − F of the best where that is positive, so that
+    all three curves are relative and share one axis.
+    """
+    axes = new_axes() if axes is None else axes
+    iterations, gap = _gap(result, None)
+    unit = _decrease(result)
+    label = "value above the best" + (", relative" if unit != 1.0 else "")
+    _curve(axes, iterations, gap / unit, color=BLUE, label=label)
+    _curve(axes, result.history["iteration"], result.history["stationarity"], color=GREY, lw=1.0, label="stationarity")
+    at, relative = _certificates(result)
+    _curve(axes, at, relative, color=ORANGE, marker="o", ms=4, label="certificate")
+    _finish(axes, "iteration", "relative residual", f"{result.method}: {result.status.label.replace('_', ' ')}")
+    axes.legend(framealpha=0.9, edgecolor="none")
+    return axes
+
+
+def plot_run(
+    result: Result,
+    certificates: tuple[Array, Array] | None = None,
+    best: float | None = None,
+    tol: float | None = None,
+    title: str = "",
+) -> Figure:
+    """Two panels: F(M_t) above the best value, and the certificate."""
+    figure = new_figure(9.6, 4.2)
+    left, right = figure.subplots(1, 2)
+    draw_gap(left, result, best)
+    draw_certificate(right, result, certificates, tol)
+    if title:
+        figure.suptitle(title, fontweight="bold")
+    return figure
+
+
+def draw_gap(axes: Axes, result: Result, best: float | None) -> None:
+    """F(M_t) above `best`, or above the run's own best value."""
+    if result.status is Status.STATIONARY:  # a best value without a rank limit is not what this run runs to
+        best = None
+    iterations, gap = _gap(result, best)
+    of = "the closed form's value" if best is not None and best <= result.value else "the run's best value"
+    rounding = 4 * EPS * np.abs(result.history["value"])
+    _curve(axes, iterations, gap, color=BLUE, marker="o" if len(iterations) <= FEW else None, ms=4)
+    _mark_widenings(axes, result)
+    reached = iterations[gap <= rounding]
+    if len(reached) and len(iterations) > 1 and np.any(gap[iterations >= reached[0]] <= 0.0):  # points not drawn
+        text = f"iteration {int(reached[0])}: equal to rounding"
+        axes.text(0.98, 0.96, text, transform=axes.transAxes, ha="right", va="top", fontsize=9, color="0.4")
+    _finish(axes, "iteration", "F(M) minus the best value (units of F)", f"Objective, above {of}")
+
+
+def draw_certificate(axes: Axes, result: Result, certificates: tuple[Array, Array] | None, tol: float | None) -> None:
+    """Stationarity and certificates along the run, with the tolerance asked for."""
+    at, relative = certificates if certificates is not None else _certificates(result)
+    iterations, stationarity = result.history["iteration"], result.history["stationarity"]
+    _curve(axes, iterations, stationarity, color=GREY, lw=1.0, label="stationarity |S Y|")
+    if len(at):
+        _curve(axes, at, relative, color=ORANGE, marker="o", ms=5, label="certificate of optimality")
+    if tol is not None:
+        axes.axhline(tol, color=RED, ls="--", lw=1.0, label=f"asked for: {tol:g}")
+    _mark_widenings(axes, result)
+    _finish(
+        axes,
+        "iteration",
+        "relative residual (no unit)",
+        "Distance from proven optimality" if len(at) else "Stationarity",
+    )
+    axes.legend(framealpha=0.9, edgecolor="none")
+
+
+def _mark_widenings(axes: Axes, result: Result) -> None:
+    """A dotted line wherever the run added columns to its factor."""
+    marks = [record["iteration"] for record in result.history if "widened_to" in record]
+    for k, iteration in enumerate(marks):
+        axes.axvline(iteration, color="0.75", ls=":", lw=0.9, zorder=0, label="columns added" if k == 0 else None)
+
+
+def _gap(result: Result, best: float | None) -> tuple[Array, Array]:
+    values = result.history["value"]
+    candidates = [*values[np.isfinite(values)], result.value] + ([] if best is None else [best])
+    return result.history["iteration"], values - min(candidates)
+
+
+def _decrease(result: Result) -> float:
+    certificate = result.certificate
+    decrease = certificate.value_at_zero - certificate.value if certificate is not None else 0.0
+    return decrease if decrease > 0.0 else 1.0
+
+
+def _certificates(result: Result) -> tuple[Array, Array]:
+    """Certificates that the driver itself took."""
+    relative = result.history["certificate"]
+    there = np.isfinite(relative)
+    return result.history["iteration"][there], relative[there]
+
+
+def _curve(axes: Axes, x: Array, y: Array, **style: Any) -> None:
+    """A line through the positive, finite values: the others have no place on a log scale."""
+    y = np.asarray(y, dtype=float)
+    usable = np.isfinite(y) & (y > 0.0)
+    axes.plot(np.asarray(x)[usable], y[usable], **{"lw": 1.8, **style})
+
+
+def _finish(axes: Axes, x: str, y: str, title: str) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_yscale("log")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.set_title(title)
+    axes.grid(alpha=0.25, lw=0.6)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)

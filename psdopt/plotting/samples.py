@@ -1,0 +1,224 @@
+"""Samples before and after a learned map, beside the convergence of the run that learned it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from psdopt.linalg.arrays import Array
+from psdopt.plotting.convergence import draw_certificate, draw_gap
+from psdopt.plotting.style import BLUE, COLOURS, GREY, MARKERS, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from psdopt.result import Result
+
+#: More classes than this are drawn but not named.
+LEGEND_CLASSES = 20
+#: Share of the samples, at either end of an axis, that may end up outside the frame.
+OUTLIERS = 0.003
+#: Points drawn per panel; beyond, an evenly spaced part is shown.
+DRAWN = 3000
+
+
+def plot_metric(
+    result: Result,
+    before: tuple[Any, Any],
+    after: tuple[Any, Any],
+    labels: tuple[Array, Array],
+    *,
+    certificates: tuple[Array, Array] | None = None,
+    best: float | None = None,
+    tol: float | None = None,
+    title: str = "",
+    scaling: str = "",
+    errors: tuple[float, float] | None = None,
+    label_text: Callable[[Any], str] = str,
+) -> Figure:
+    """Four panels: data before, data after, convergence of the value, certificate.
+
+    before, after : (training, test) samples (m, d) and their images (m, r) under the learned map; each shown in its
+        own first two principal axes, fitted on the training part. labels : of both parts.
+    certificates : (iterations, relative certificates). best : a better lower value of F than the run's own, such as
+        the closed form's. errors : test errors of the nearest-neighbour rule before and after, for the titles.
+    """
+    titles = [f"Before: {scaling}" if scaling else "Before", "After: learned metric"]
+    if errors is not None:
+        titles = [f"{text}\n3-NN test error {100 * e:.1f} %" for text, e in zip(titles, errors, strict=True)]
+    figure = new_figure(11.5, 9.0)
+    _four_panels(figure, result, (before, after), labels, titles, label_text, certificates, best, tol, title)
+    return figure
+
+
+def plot_embedding(
+    result: Result,
+    before: Any,
+    after: Any,
+    labels: Array | None,
+    *,
+    titles: Sequence[str] = ("Before", "After"),
+    certificates: tuple[Array, Array] | None = None,
+    best: float | None = None,
+    tol: float | None = None,
+    title: str = "",
+    label_text: Callable[[Any], str] = str,
+) -> Figure:
+    """Four panels for samples that were embedded together: before, after, convergence of the value, certificate.
+
+    before (m, d), after (m, r) : each shown in its own first two principal axes. labels (m,) : one colour per class;
+    many different numbers, or none: a scale of colours along them. titles : of the two upper panels.
+    """
+    figure = new_figure(11.5, 9.0)
+    colours = np.zeros(len(after)) if labels is None else labels
+    _four_panels(
+        figure, result, ((before,), (after,)), (colours,), titles, label_text, certificates, best, tol, title
+    )  # fmt: skip
+    return figure
+
+
+def plot_prediction(
+    result: Result,
+    measured: Array,
+    predicted: Array,
+    *,
+    certificates: tuple[Array, Array] | None = None,
+    best: float | None = None,
+    tol: float | None = None,
+    title: str = "",
+) -> Figure:
+    """Three panels: predictions against measured values (m,), convergence of the value, certificate."""
+    figure = new_figure(13.5, 4.4)
+    left, middle, right = figure.subplots(1, 3)
+    ends = [min(measured.min(), predicted.min()), max(measured.max(), predicted.max())]
+    left.plot(ends, ends, color=GREY, lw=1.0, ls="--", label="exact")
+    left.scatter(measured, predicted, s=16, color=BLUE, alpha=0.7, linewidths=0.0, label="test samples")
+    left.set(xlabel="measured", ylabel="predicted", title="Prediction of samples kept back")
+    left.legend(framealpha=0.9, edgecolor="none")
+    draw_gap(middle, result, best)
+    draw_certificate(right, result, certificates, tol)
+    if title:
+        figure.suptitle(title, fontweight="bold")
+    return figure
+
+
+def _four_panels(
+    figure: Figure,
+    result: Result,
+    panels: Sequence[Sequence[Any]],
+    labels: Sequence[Array],
+    titles: Sequence[str],
+    label_text: Callable[[Any], str],
+    certificates: tuple[Array, Array] | None,
+    best: float | None,
+    tol: float | None,
+    title: str,
+) -> None:
+    """Samples before and after in the upper row, in (training, test) or one part each; the run in the lower."""
+    grid = figure.add_gridspec(2, 2, height_ratios=(1.15, 1.0))
+    top = [figure.add_subplot(grid[0, k]) for k in range(2)]
+    classes = len(np.unique(labels[0]))
+    for axes, parts, text in zip(top, panels, titles, strict=True):
+        planes, shares = _principal_planes(parts)
+        if classes > LEGEND_CLASSES and labels[0].dtype.kind in "iuf":
+            _draw_scale(axes, planes, labels)
+        else:
+            _draw_classes(axes, planes, labels, label_text)
+        _frame(axes, np.concatenate([*planes]))
+        _axis_names(axes, shares)
+        axes.set_title(text)
+    if classes > 1:
+        _add_legend(top[1], classes, len(labels))
+    draw_gap(figure.add_subplot(grid[1, 0]), result, best)
+    draw_certificate(figure.add_subplot(grid[1, 1]), result, certificates, tol)
+    if title:
+        figure.suptitle(title, fontweight="bold", fontsize=14)
+
+
+def _draw_scale(axes: Axes, planes: Sequence[Array], labels: Sequence[Array]) -> None:
+    """Samples coloured along a number, from blue to yellow."""
+    for plane, y in zip(planes, labels, strict=True):
+        shown = slice(None, None, max(1, -(-len(plane) // DRAWN)))
+        axes.scatter(plane[shown, 0], plane[shown, 1], c=y[shown], cmap="viridis", s=14, linewidths=0.0)
+
+
+def _draw_classes(
+    axes: Axes, planes: Sequence[Array], labels: Sequence[Array], label_text: Callable[[Any], str]
+) -> None:
+    """Training samples small and pale, test samples full, one colour and marker per class."""
+    for index, label in enumerate(np.unique(labels[0])):
+        colour, marker = COLOURS[index % len(COLOURS)], MARKERS[(index + index // len(COLOURS)) % len(MARKERS)]
+        parts = enumerate(zip(planes, labels, strict=True), start=2 - len(planes))  # a single part is drawn in full
+        for part, (plane, y) in parts:
+            points = _thinned(plane[y == label], DRAWN * max(len(plane[y == label]), 1) // max(len(y), 1))
+            axes.scatter(
+                points[:, 0], points[:, 1], s=(10, 24)[part], alpha=(0.25, 0.85)[part], color=colour, marker=marker,
+                linewidths=0.0, label=label_text(label) if part == 1 else None, zorder=2 + part,
+            )  # fmt: skip
+
+
+def _add_legend(axes: Axes, classes: int, parts: int) -> None:
+    """Classes, and what pale and full marks are, to the right of `axes`."""
+    from matplotlib.lines import Line2D
+
+    style: dict[str, Any] = {"marker": "o", "ls": "", "color": "0.35", "markeredgewidth": 0.0}
+    handles, texts = axes.get_legend_handles_labels()
+    if classes > LEGEND_CLASSES:
+        handles, texts = [], []
+    if parts == 2:
+        handles = [*handles, Line2D([], [], ms=4, alpha=0.4, **style), Line2D([], [], ms=5.5, **style)]
+        texts = [*texts, "training", "test"]
+    if handles:
+        named = "class" if classes <= LEGEND_CLASSES else None
+        axes.legend(handles, texts, title=named, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+
+
+def _frame(axes: Axes, points: Array) -> None:
+    """Limits that keep a few far points from squeezing all others; how many are outside is written in a corner."""
+    low, high = np.quantile(points, [OUTLIERS, 1.0 - OUTLIERS], axis=0)
+    room = np.where(high > low, 0.12 * (high - low), 1.0)
+    low = np.maximum(low - room, points.min(axis=0) - 0.4 * room)
+    high = np.minimum(high + room, points.max(axis=0) + 0.4 * room)
+    axes.set_xlim(low[0], high[0])
+    axes.set_ylim(low[1], high[1])
+    outside = int(np.sum(np.any((points < low) | (points > high), axis=1)))
+    if outside:
+        text = f"{outside} sample{'s' if outside > 1 else ''} outside"
+        axes.text(0.99, 0.01, text, transform=axes.transAxes, ha="right", va="bottom", fontsize=8, color="0.4")
+
+
+def _axis_names(axes: Axes, shares: Array) -> None:
+    axes.set_xlabel(f"principal axis 1 ({100 * shares[0]:.0f} % of variance)")
+    axes.set_ylabel(f"principal axis 2 ({100 * shares[1]:.0f} % of variance)")
+    axes.set_xticks([])
+    axes.set_yticks([])
+
+
+def _principal_planes(parts: Sequence[Any]) -> tuple[list[Array], Array]:
+    """Each part in the first two principal axes of the first (training) part, and their shares of its variance.
+
+    A map of rank 1 gets a second axis of zeros.
+    """
+    from sklearn.decomposition import PCA
+
+    dense = [_dense(part) for part in parts]
+    if dense[0].shape[1] == 1:
+        dense = [np.column_stack([part, np.zeros(len(part))]) for part in dense]
+    train = dense[0]
+    if np.ptp(train, axis=0).max() == 0.0:
+        return [part[:, :2] for part in dense], np.zeros(2)
+    pca = PCA(2, svd_solver="full" if min(train.shape) < 500 else "randomized", random_state=0).fit(train)
+    return [pca.transform(part) for part in dense], pca.explained_variance_ratio_
+
+
+def _dense(X: Any) -> Array:
+    dense: Array = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+    return dense
+
+
+def _thinned(points: Array, most: int) -> Array:
+    step = max(1, -(-len(points) // max(most, 1)))
+    return points[::step]

@@ -1,0 +1,30 @@
+"""Colours, markers and sizes of all pictures. All drawing goes through Figure objects, never through pyplot's state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Ten colours that people with the common colour-vision deficiencies tell apart (Petroff 2021), each with its marker.
+COLOURS = (
+    "#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd",
+)  # fmt: skip
+MARKERS = "os^Dv<>PXh"
+BLUE, ORANGE, RED, GREY = COLOURS[0], COLOURS[6], COLOURS[2], COLOURS[8]
+RESOLUTION_DPI = 150
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure of width × height inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), dpi=RESOLUTION_DPI, layout="constrained")
+
+
+def new_axes() -> Axes:
+    """The only axes of a new figure."""
+    axes: Axes = new_figure(6.4, 4.4).subplots()
+    return axes

@@ -1,0 +1,65 @@
+"""Report of an embedding: how well neighbourhoods survive, what the estimator says of itself, pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from psdopt.datasets import Dataset
+from psdopt.linalg.arrays import Array
+from psdopt.reports.general import run_report
+from psdopt.reports.options import RunOptions, fitted
+from psdopt.reports.record import Report
+from psdopt.reports.trace import CertificateTrace
+
+#: Neighbours of each sample whose survival is measured.
+NEIGHBOURS = 5
+
+
+def embedding_report(
+    estimator: Any,
+    dataset: Dataset,
+    options: RunOptions,
+    describe: Callable[[Any], Sequence[tuple[str, str]]] | None = None,
+) -> Report:
+    """Embed the samples and compare with their two principal components.
+
+    estimator : has ``fit(X, y)``, a parameter ``solver_options`` and, after the fit, ``result_`` with M (m, m) and
+        ``embedding_`` (m, k).
+    dataset : features are standardised unless they have one common unit. y, if there is one, colours the picture.
+    describe : callable fitted estimator -> further rows of the table.
+
+    Trustworthiness (Venna and Kaski, 2001) is 1 if the nearest neighbours in the embedding are nearest neighbours
+    of the samples. O(m² d).
+    """
+    from sklearn.decomposition import PCA
+    from sklearn.manifold import trustworthiness
+    from sklearn.preprocessing import StandardScaler
+
+    from psdopt.plotting import plot_embedding
+
+    X: Any = dataset.X
+    if not dataset.common_unit:
+        X = StandardScaler(with_mean=not dataset.sparse).fit_transform(X)
+    m = X.shape[0]
+    trace = CertificateTrace(options.tol)
+    estimator = fitted(estimator, options, m, trace, X, dataset.y)
+    features: Array = X.toarray() if dataset.sparse else X
+    learned = np.asarray(estimator.embedding_)
+    width = min(learned.shape[1], *features.shape)
+    near = min(NEIGHBOURS, (m - 1) // 2)
+    rows = [("data", f"{dataset.name}: {m} samples, {X.shape[1]} features")]
+    titles = []
+    for name, Z in ((f"{width} principal components", PCA(width).fit_transform(features)), ("embedding", learned)):
+        trust = trustworthiness(features, Z, n_neighbors=near) if near > 0 else 1.0
+        rows.append((f"trustworthiness, {name}", f"{trust:.4f}"))
+        titles.append(f"{name[0].upper()}{name[1:]}\ntrustworthiness {trust:.3f}")
+    rows.extend(() if describe is None else describe(estimator))
+    draw = partial(
+        plot_embedding,
+        before=features, after=learned, labels=dataset.y, titles=titles, label_text=dataset.label_text,
+    )  # fmt: skip
+    return run_report(estimator, dataset, options, trace, rows, draw, {"embedding": learned})

@@ -1,0 +1,87 @@
+"""Report of a regression: error on samples that were kept back, beside linear least squares."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from psdopt.datasets import Dataset
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.arrays import Array
+from psdopt.reports.general import run_report
+from psdopt.reports.options import RunOptions, fitted
+from psdopt.reports.record import Report
+from psdopt.reports.trace import CertificateTrace
+from psdopt.reports.tuning import FOLDS
+
+TEST_SHARE = 0.3
+#: Least number of samples that leaves something to learn from and something to judge by.
+LEAST = 5
+
+
+def regression_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Report:
+    """Fit a regressor on 70 % of `dataset` and give R² and root mean square error on the rest.
+
+    estimator : has ``fit(X, y)``, ``predict(X)``, ``components_``, a parameter ``solver_options`` and, after the fit,
+        ``result_``.
+    dataset : with numbers y. Features are standardised by the training part, and a constant feature is added: with it
+        a quadratic form has linear terms and an offset. Parameters in ``options.grid`` are chosen by fivefold
+        cross-validation of R² on the training part, unless a rank or a geometry is named.
+
+    Raises InvalidInputError for data without numbers y or with fewer than 5 samples.
+    """
+    from sklearn.linear_model import LinearRegression
+    from sklearn.metrics import r2_score, root_mean_squared_error
+    from sklearn.model_selection import train_test_split
+    from sklearn.preprocessing import StandardScaler
+
+    from psdopt.plotting import plot_prediction
+
+    if dataset.y is None or dataset.y.dtype.kind not in "iuf":
+        raise InvalidInputError(f"{dataset.name} has no numbers y to predict, which this application needs")
+    if len(dataset.y) < LEAST:
+        raise InvalidInputError(f"{dataset.name}: needs at least {LEAST} samples; found {len(dataset.y)}")
+    samples = dataset.X.toarray() if dataset.sparse else dataset.X
+    parts = train_test_split(samples, dataset.y.astype(float), test_size=TEST_SHARE, random_state=options.seed)
+    y_train, y_test = parts[2], parts[3]
+    scaler = StandardScaler().fit(parts[0])
+    X_train, X_test = (_with_constant(scaler.transform(part)) for part in parts[:2])
+    estimator, tuned = _tuned(estimator, X_train, y_train, options)
+    trace = CertificateTrace(options.tol)
+    estimator = fitted(estimator, options, X_train.shape[1], trace, X_train, y_train)
+    linear = LinearRegression().fit(X_train, y_train)
+    rows = [
+        (
+            "data",
+            f"{dataset.name}: {len(y_train)} samples to train, {len(y_test)} to test, "
+            f"{X_train.shape[1] - 1} features, standardised, and a constant",
+        )
+    ]
+    for name, prediction in (("linear", linear.predict(X_test)), ("learned", estimator.predict(X_test))):
+        error = root_mean_squared_error(y_test, prediction)
+        rows.append((f"test R² (error), {name}", f"{r2_score(y_test, prediction):.4f} ({error:.4g})"))
+    draw = partial(plot_prediction, measured=y_test, predicted=estimator.predict(X_test))
+    arrays = {"components": np.asarray(estimator.components_)}
+    return run_report(estimator, dataset, options, trace, [*rows, *tuned], draw, arrays)
+
+
+def _with_constant(X: Array) -> Array:
+    return np.column_stack([X, np.ones(len(X))])
+
+
+def _tuned(estimator: Any, X: Array, y: Array, options: RunOptions) -> tuple[Any, list[tuple[str, str]]]:
+    """`estimator` with the grid's best values, and rows that name them."""
+    from sklearn.model_selection import GridSearchCV
+
+    known = set(estimator.get_params())
+    grid = {name: values for name, values in options.grid.items() if name in known}
+    if not grid or options.rank is not None or options.geometry is not None or len(y) < 2 * FOLDS:
+        return estimator, []
+    search = GridSearchCV(estimator.set_params(solver_options={"rng": options.seed}), grid, cv=FOLDS).fit(X, y)
+    rows = [
+        (f"{name}, by {FOLDS}-fold cross-validation", f"{value} of {', '.join(map(str, grid[name]))}")
+        for name, value in search.best_params_.items()
+    ]
+    return estimator.set_params(**search.best_params_), rows
