@@ -81,6 +81,8 @@ class Driver:
             return Status.NON_FINITE, f"{Status.NON_FINITE.value} (at the start)"
         if state.outcome is Outcome.UNBOUNDED or self._diverged():
             return Status.UNBOUNDED, Status.UNBOUNDED.value
+        if state.outcome is Outcome.DIVERGED:
+            return Status.DIVERGED, Status.DIVERGED.value
         if self._better_at_zero():
             return Status.OPTIMAL, f"{Status.OPTIMAL.value}: M = 0"
         stationarity = run.history.records[-1]["stationarity"]

@@ -19,6 +19,7 @@ class Outcome(Enum):
     FINISHED = "nothing left to do"
     STALLED = "no direction of descent is left at working precision"
     UNBOUNDED = "the objective decreases without bound along a direction"
+    DIVERGED = "the iteration has left every bounded set; the objective may well be bounded"
 
 
 @dataclass

@@ -77,8 +77,8 @@ class ADMM(Method):
       column `phase` is 0 for the splitting and 1 for the polish, which also goes on where columns were added.
 
     When V and U come apart (|V − U| > 1.5 |V + U|/2 ten times in a row, a millionfold growth, or not finite), rho
-    is doubled and the run goes on from the best mean; without `adapt`, or after five times, the outcome says that
-    it diverged, and what is returned is the best mean with its certificate.
+    is doubled and the run goes on from the best mean; without `adapt`, or after five times, the outcome is
+    ``Outcome.DIVERGED`` at the best mean: a run with that status has not converged, whatever its residuals.
 
     Parameters
     ----------
@@ -187,11 +187,13 @@ class ADMM(Method):
 
     def _apart(self, state: ADMMState, split: BiconvexSplit) -> ADMMState:
         """From the best mean with twice the penalty, or an end that says so."""
-        if not self.adapt or state.restarts >= MAX_RESTARTS:
-            # it is the augmented Lagrangian that has no lower bound, which says nothing good of this point
-            return replace(state, outcome=Outcome.UNBOUNDED, extras={**state.extras, "diverged": 1.0})
         best = state.best
         assert best is not None
+        if not self.adapt or state.restarts >= MAX_RESTARTS:
+            gradient_norm = norm(best.factor_gradient())
+            return replace(
+                state, point=best.factor, evaluation=best, gradient_norm=gradient_norm, outcome=Outcome.DIVERGED
+            )
         return self._restarted(state, split, best, 2.0 * state.rho, state.restarts + 1)
 
     def _restarted(

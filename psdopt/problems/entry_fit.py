@@ -13,7 +13,7 @@ from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, is_finite
 from psdopt.linalg.operators import LinearMap, symmetric_map
-from psdopt.methods.admm_updates import RowUpdates
+from psdopt.linalg.row_updates import RowUpdates
 from psdopt.problems.entry_split import EntrySplit
 from psdopt.problems.term_sum import TermEvaluation, TermSum
 from psdopt.terms.base import Term

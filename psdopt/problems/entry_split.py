@@ -11,7 +11,7 @@ from psdopt.images import Images
 from psdopt.linalg.arrays import Array, inner, norm, row_dots
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.operators import LinearMap
-from psdopt.methods.admm_updates import RowUpdates
+from psdopt.linalg.row_updates import RowUpdates
 from psdopt.problems.term_sum import TermEvaluation
 from psdopt.splitting import BiconvexSplit
 

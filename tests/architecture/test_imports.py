@@ -33,11 +33,6 @@ FORBIDDEN = {
     "searches": ("solve", "methods", "geometries", "stopping", "result"),
 }
 MAX_LINES = 400
-#: Block updates of a split are numerical kernels that happen to live beside the method that calls them.
-ALLOWED = {
-    "psdopt.problems.entry_fit": "psdopt.methods.admm_updates",
-    "psdopt.problems.entry_split": "psdopt.methods.admm_updates",
-}
 #: Objects that are wrong on purpose; and pymanopt, which knows no other than the global generator.
 OTHER_RANDOMNESS = ("badzoo", "interop")
 
@@ -74,7 +69,7 @@ def violations(source: str, module: str) -> list[str]:
     package = module.split(".")[1] if module.count(".") else ""
     for banned in FORBIDDEN.get(package, ()):
         broken += [name for name in names if name == f"psdopt.{banned}" or name.startswith(f"psdopt.{banned}.")]
-    return [name for name in broken if not name.startswith(ALLOWED.get(module, "\0"))]
+    return broken
 
 
 def uses_global_random(source: str) -> list[str]:
