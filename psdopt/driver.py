@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from psdopt.capability import Ability, name_of
-from psdopt.certificate import Certificate, certify, stationarity_scale
+from psdopt.certificate import Certificate, certify
 from psdopt.checkpoint import save_checkpoint
 from psdopt.escape import rank_binds, widened
 from psdopt.linalg.arrays import norm
@@ -22,6 +22,10 @@ from psdopt.stopping import Progress
 
 #: While the certificate fails although the rank does not bind, stationarity is tightened to tol · this.
 FINEST = 1e-3
+#: A certificate that fails by the factor m is asked again at a stationarity smaller by 1.5 m, at most by this.
+STRICTEST = 10.0
+#: It is also asked again once the run is longer by this share (and 10 steps), however slowly stationarity falls.
+LONGER = 0.25
 #: A dual infeasibility this many times above what stationarity explains is the rank's doing.
 FAR_OFF = 100.0
 #: Consecutive steps without a decrease above rounding that count as no progress.
@@ -87,8 +91,7 @@ class Driver:
             return Status.OPTIMAL, f"{Status.OPTIMAL.value}: M = 0"
         stationarity = run.history.records[-1]["stationarity"]
         ended = state.outcome in (Outcome.STALLED, Outcome.FINISHED)
-        asked = run.judged == run.iteration  # after a resume: the same point is not judged twice
-        if ended or (stationarity <= run.inner_tol and not asked):
+        if ended or self._is_due(stationarity):
             verdict = self._judge(stationarity, ended)
             if verdict is not None or ended:
                 return verdict or (Status.NO_PROGRESS, Status.NO_PROGRESS.value)
@@ -102,6 +105,14 @@ class Driver:
             return verdict or (Status.NO_PROGRESS, Status.NO_PROGRESS.value)
         return None
 
+    def _is_due(self, stationarity: float) -> bool:
+        """Whether the certificate is to be asked: at the stationarity aimed at, or when it may hold by now."""
+        run = self.run
+        if run.judged == run.iteration:
+            return False  # after a resume: the same point is not judged twice
+        again = run.judged >= 0 and run.iteration >= run.judged + max(10.0, LONGER * run.judged)
+        return stationarity <= (max(run.inner_tol, self.tol) if again else run.inner_tol)
+
     def _judge(self, stationarity: float, ended: bool) -> tuple[Status, str] | None:
         """Ask the certificate at a (nearly) stationary point; go on, escape, or call it a day."""
         run = self.run
@@ -113,7 +124,7 @@ class Driver:
         if not certificate.convex:
             if stationary:
                 return Status.STATIONARY, f"{Status.STATIONARY.value}; F is not known to be convex"
-            return self._tighten(ended)
+            return self._tighten(certificate, stationarity, ended)
         clearly_off = certificate.dual_infeasibility_relative > max(self.tol, certificate.stationarity_relative)
         if self.rules.escape and clearly_off and self._widen(certificate):
             return None
@@ -121,11 +132,14 @@ class Driver:
         binds = far_off and self._rank_binds()
         if stationary and (ended or binds or run.inner_tol <= FINEST * self.tol):
             return Status.STATIONARY, _explained(certificate, self._columns(), self.problem.n)
-        return self._tighten(ended)
+        return self._tighten(certificate, stationarity, ended)
 
-    def _tighten(self, ended: bool) -> tuple[Status, str] | None:
-        if not ended:
-            self.run.inner_tol = max(0.1 * self.run.inner_tol, FINEST * self.tol * 0.99)
+    def _tighten(self, certificate: Certificate, stationarity: float, ended: bool) -> tuple[Status, str] | None:
+        """Aim at a stationarity smaller by about as much as the certificate misses."""
+        run = self.run
+        if not ended and stationarity <= run.inner_tol:
+            factor = min(max(1.5 * certificate.relative / self.tol, 1.5), STRICTEST)
+            run.inner_tol = max(run.inner_tol / factor, FINEST * self.tol * 0.99)
         return None
 
     def _rank_binds(self) -> bool:
@@ -194,34 +208,11 @@ class Driver:
         return norm(run.state.evaluation.factor) ** 2 > DIVERGED * run.first_trace
 
     def _record(self) -> None:
-        run, state = self.run, self.run.state
+        run = self.run
         run.seconds = time.perf_counter() - self.clock
-        value = state.evaluation.value
-        counts = self._counts()
-        scale = stationarity_scale(self.problem, value, norm(state.evaluation.factor))
-        at_rest = 0.0 if state.gradient_norm == 0.0 else math.inf
-        stationarity = 0.5 * state.gradient_norm / scale if scale > 0.0 else at_rest
-        if run.values and self.method.descends:
-            small = run.values[-1] - value <= 4 * EPS * max(abs(value), abs(self.problem.value_at_zero() - value))
-            # the value has the resolution eps, stationarity only √eps: while that improves there is progress
-            better = stationarity < 0.9 * run.best_stationarity
-            run.calm = run.calm + 1 if small and not better else 0
-        run.best_stationarity = min(run.best_stationarity, stationarity)
-        run.values.append(value)
-        record = {
-            "iteration": float(run.iteration),
-            "value": value,
-            "gradient_norm": state.gradient_norm,
-            "stationarity": stationarity,
-            "step": state.step,
-            "seconds": run.seconds,
-            "columns": float(self._columns()),
-            **{key: float(number) for key, number in counts.items()},
-            **state.extras,
-        }
-        run.history.records.append(record)
+        stationarity = run.record(self.problem, self.method.descends, self._counts())
         if self.rules.bar is not None:
-            self.rules.bar.show(run.iteration, value, stationarity)
+            self.rules.bar.show(run.iteration, run.values[-1], stationarity)
 
     def _counts(self) -> dict[str, int]:
         now = self.problem.counts()

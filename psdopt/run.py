@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from psdopt.certificate import Certificate
+from psdopt.certificate import Certificate, stationarity_scale
 from psdopt.geometry import Geometry
+from psdopt.linalg.arrays import norm
+from psdopt.linalg.tolerances import EPS
 from psdopt.method import State
+from psdopt.problem import Problem
 from psdopt.progress import Bar
 from psdopt.result import History
 from psdopt.stopping import Stopping
@@ -36,6 +39,36 @@ class Run:
     certificate: Certificate | None = None
     counts: dict[str, int] = field(default_factory=dict)
     values: list[float] = field(default_factory=list)
+
+    def record(self, problem: Problem, descends: bool, counts: Mapping[str, int]) -> float:
+        """Add the current state to the history; returns its relative stationarity.
+
+        `calm` counts the steps in a row without progress, where a method descends.
+        """
+        state, value = self.state, self.state.evaluation.value
+        Y = state.evaluation.factor
+        scale = stationarity_scale(problem, value, norm(Y))
+        at_rest = 0.0 if state.gradient_norm == 0.0 else math.inf
+        stationarity = 0.5 * state.gradient_norm / scale if scale > 0.0 else at_rest
+        if self.values and descends:
+            small = self.values[-1] - value <= 4 * EPS * max(abs(value), abs(problem.value_at_zero() - value))
+            # the value has the resolution eps, stationarity only √eps: while that improves there is progress
+            better = stationarity < 0.9 * self.best_stationarity
+            self.calm = self.calm + 1 if small and not better else 0
+        self.best_stationarity = min(self.best_stationarity, stationarity)
+        self.values.append(value)
+        self.history.records.append({
+            "iteration": float(self.iteration),
+            "value": value,
+            "gradient_norm": state.gradient_norm,
+            "stationarity": stationarity,
+            "step": state.step,
+            "seconds": self.seconds,
+            "columns": float(Y.shape[1]),
+            **{key: float(number) for key, number in counts.items()},
+            **state.extras,
+        })  # fmt: skip
+        return stationarity
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from scipy.sparse.linalg import aslinearoperator
 
 from psdopt import LBFGS, Ability, AutogradProblem, ConjugateGradient, FlatQuotient, QuadraticSDP, Status, solve
 from psdopt.errors import IncompatibleError, InvalidInputError
+from psdopt.linalg import row_updates
+from psdopt.linalg.row_updates import RowUpdates
 from psdopt.linalg.tolerances import EPS
 from psdopt.method import Outcome
-from psdopt.linalg import row_updates
 from psdopt.methods.admm import ADMM
-from psdopt.linalg.row_updates import RowUpdates
 from psdopt.problems.entry_fit import EntryFit
 from psdopt.splitting import BiconvexSplit, split_of
 

@@ -1,0 +1,99 @@
+"""Rules of the loop that need a certificate or a method made to misbehave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+import psdopt.driver
+from psdopt import ConjugateGradient, FlatQuotient, Method, Outcome, State, Status, solve
+from psdopt.linalg.arrays import norm
+
+from .test_solve import planted
+
+
+@dataclass(frozen=True)
+class LongSteps(Method):
+    """Gradient descent on Y with a step far too long; it notices when Y has grown a thousandfold."""
+
+    step_length: float = 3.0
+
+    def init(self, problem, geometry, start, evaluation=None):
+        evaluation = problem.at(start) if evaluation is None else evaluation
+        return State(problem, geometry, start, evaluation, norm(evaluation.factor_gradient()))
+
+    def step(self, state):
+        if norm(state.point) > 1e3:
+            return replace(state, outcome=Outcome.DIVERGED)
+        Y = state.point - self.step_length * state.evaluation.factor_gradient()
+        evaluation = state.problem.at(Y)
+        return State(state.problem, state.geometry, Y, evaluation, norm(evaluation.factor_gradient()))
+
+
+def test_a_method_that_diverges_is_called_so_and_its_best_point_is_kept():
+    problem, _ = planted(np.random.default_rng(0))
+    result = solve(problem, FlatQuotient(12, 4), LongSteps(), rng=0)
+    assert result.status is Status.DIVERGED
+    assert result.status.label == "diverged"
+    assert not result.optimal
+    assert not result.converged
+    values = result.history["value"]
+    assert values[-1] > 1e3 * abs(values[1:].min())
+    assert result.value == pytest.approx(values[1:].min(), rel=1e-9)
+    assert result.certificate.relative > 1e-6
+
+
+def asked(result):
+    """(iteration, stationarity) of each certificate of a run but the last."""
+    at = np.flatnonzero(np.isfinite(result.history["certificate"]))
+    return at, result.history["stationarity"][at]
+
+
+def spoiled(monkeypatch, misses, tol):
+    """The k-th certificate of a run fails by the factor misses[k], those after the last by nothing."""
+    original, calls = psdopt.driver.certify, iter(misses)
+
+    def certify(*args, **kwargs):
+        certificate, miss = original(*args, **kwargs), next(calls, None)
+        return certificate if miss is None else replace(certificate, complementarity_relative=miss * tol)
+
+    monkeypatch.setattr(psdopt.driver, "certify", certify)
+
+
+@pytest.mark.parametrize(("miss", "factor"), [(1.01, 1.515), (4.0, 6.0), (50.0, 10.0), (1e9, 10.0)])
+def test_stationarity_is_tightened_by_what_the_certificate_misses(monkeypatch, miss, factor):
+    problem, best = planted(np.random.default_rng(1))
+    tol = 1e-5
+    spoiled(monkeypatch, [miss], tol)
+    result = solve(problem, FlatQuotient(12, 4), ConjugateGradient(), tol=tol)
+    assert result.optimal
+    assert result.value - best <= tol * abs(best)
+    at, stationarity = asked(result)
+    assert len(at) == 2
+    before = result.history["stationarity"][at[0] + 1 : at[1]]
+    assert stationarity[1] <= tol / factor
+    assert np.all(before > tol / factor)  # and asked no later than then
+
+
+@dataclass(frozen=True)
+class Waiting(Method):
+    """Stays where it starts."""
+
+    def init(self, problem, geometry, start, evaluation=None):
+        evaluation = problem.at(start)
+        return State(problem, geometry, start, evaluation, norm(evaluation.factor_gradient()))
+
+    def step(self, state):
+        return replace(state)
+
+
+def test_a_run_that_gets_longer_is_asked_again_though_stationarity_stands_still(monkeypatch):
+    problem, _ = planted(np.random.default_rng(2))
+    tol, geometry = 1e-5, FlatQuotient(12, 4)
+    start = solve(problem, geometry, ConjugateGradient(), tol=0.5 * tol).point
+    spoiled(monkeypatch, [100.0, 100.0, 100.0], tol)
+    result = solve(problem, geometry, Waiting(), start=start, tol=tol, max_iterations=1000)
+    assert result.optimal
+    assert asked(result)[0].tolist() == [0, 10, 20, 30]
