@@ -1,0 +1,54 @@
+"""Runs in the pinned environment: reads a task from an .npz, learns, writes components and CPU seconds to another.
+
+    python worker.py task.npz answer.npz
+
+The task holds `method` (itml, lmnn or pylmnn), X (m, d), y (m,), a JSON string `options` of keyword arguments for
+the learner and, for itml, optionally `pairs` (k, 2), `signs` (k,) of +1 (similar) and -1 (dissimilar), `bounds` (2,).
+"""
+
+import json
+import sys
+import time
+import types
+import warnings
+
+import numpy as np
+
+
+def itml(X, y, options, task):
+    from metric_learn import ITML, ITML_Supervised
+
+    if "pairs" not in task:
+        return ITML_Supervised(**options).fit(X, y).components_
+    bounds = task.get("bounds")
+    return ITML(**options).fit(X[task["pairs"]], task["signs"], bounds=bounds).components_
+
+
+def lmnn(X, y, options, task):
+    from metric_learn import LMNN
+
+    return LMNN(**options).fit(X, y).components_
+
+
+def pylmnn(X, y, options, task):
+    # its hyperparameter search, which is not used here, wants a package that no longer builds
+    absent = types.ModuleType("GPyOpt.methods")
+    absent.BayesianOptimization = None
+    sys.modules["GPyOpt"] = sys.modules["GPyOpt.methods"] = absent
+    from pylmnn import LargeMarginNearestNeighbor
+
+    return LargeMarginNearestNeighbor(**options).fit(X, y).components_
+
+
+def main():
+    warnings.simplefilter("ignore")
+    with np.load(sys.argv[1]) as task:
+        task = dict(task)
+    learner = {"itml": itml, "lmnn": lmnn, "pylmnn": pylmnn}[str(task["method"])]
+    begin = time.process_time()
+    components = learner(task["X"], task["y"], json.loads(str(task["options"])), task)
+    np.savez(sys.argv[2], components=components, cpu_seconds=time.process_time() - begin)
+
+
+if __name__ == "__main__":
+    main()
