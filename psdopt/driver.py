@@ -17,7 +17,7 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.method import Method, Outcome, State
 from psdopt.problem import Problem
 from psdopt.result import Result, Status
-from psdopt.run import Rules, Run, Snapshot
+from psdopt.run import NonFiniteStart, Rules, Run, Snapshot
 from psdopt.stopping import Progress
 
 #: While the certificate fails although the rank does not bind, stationarity is tightened to tol · this.
@@ -81,7 +81,7 @@ class Driver:
 
     def _verdict(self) -> tuple[Status, str] | None:
         run, state = self.run, self.run.state
-        if not math.isfinite(state.evaluation.value):
+        if not math.isfinite(state.evaluation.value) or isinstance(state, NonFiniteStart):
             return Status.NON_FINITE, f"{Status.NON_FINITE.value} (at the start)"
         if state.outcome is Outcome.UNBOUNDED or self._diverged():
             return Status.UNBOUNDED, Status.UNBOUNDED.value

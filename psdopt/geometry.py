@@ -43,12 +43,14 @@ class Geometry(ABC):
 
     `abilities` says which groups of methods of this class are there (see
     :class:`~psdopt.capability.Ability`). Points may be any object; :meth:`factor` turns one into Y.
-    `trace` is the fixed trace of all members, or None.
+    `trace` is the fixed trace of all members, or None. `closed` is False where limits of members need not be
+    members (definite matrices; matrices of rank exactly r): a minimum there may be approached without end.
     """
 
     n: int
     abilities: frozenset[str] = frozenset()
     trace: float | None = None
+    closed: bool = True
 
     # every geometry
     @abstractmethod

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Any, ClassVar
 
 from psdopt.capability import Requires
 from psdopt.geometry import Geometry
+from psdopt.linalg.arrays import inner, is_finite, norm
 from psdopt.problem import Evaluation, Problem
 
 
@@ -22,12 +24,24 @@ class Outcome(Enum):
     DIVERGED = "the iteration has left every bounded set; the objective may well be bounded"
 
 
+class Residual(StrEnum):
+    """What a method's `State.gradient_norm` is. All are in the units of the factor gradient 2 S Y.
+
+    With S̃ = S where the trace is free, S − (⟨S, M⟩ / tr M) I where it is fixed (see :func:`factor_residual`):
+    """
+
+    GRADIENT = "gradient"  # |2 S̃ Y|: zero at every stationary point of the factor
+    OPTIMALITY = "optimality"  # at least |2 S̃ Y|, counting S ⪰ 0 as well: small only next to a global optimum
+    GAP = "gap"  # 2 gap / |Y| for a proven gap >= F(M) − min F over the set
+
+
 @dataclass
 class State:
     """All that moves. Picklable; methods subclass it with what they carry from step to step.
 
-    `point` and `evaluation` describe the current iterate; `gradient_norm` is |2 S Y| there (nan if
-    the method does not know it); `step` the last step length; `extras` further history columns.
+    `point` and `evaluation` describe the current iterate; `gradient_norm` is there what the method's `residual`
+    says, see :class:`Residual` (nan if the method does not know it): the driver asks for a certificate once it is
+    small; `step` the last step length; `extras` further history columns.
     """
 
     problem: Problem
@@ -51,6 +65,13 @@ class Method(ABC):
     requires: ClassVar[Requires] = {}
     #: Whether the value never increases from step to step.
     descends: ClassVar[bool] = False
+    #: What `State.gradient_norm` is.
+    residual: ClassVar[Residual] = Residual.GRADIENT
+    #: p, where the certificate falls like (steps)^−p and no faster; None for linear convergence or better.
+    #: The conformance kit asks for less accuracy then, and measures that the order is kept.
+    sublinear_order: ClassVar[float | None] = None
+    #: Whether the iterates on c F are those on F, for c > 0.
+    scale_invariant: ClassVar[bool] = False
     #: Whether a run without a given start begins at M = 0 rather than at a random point.
     starts_at_zero: ClassVar[bool] = False
 
@@ -65,3 +86,25 @@ class Method(ABC):
     @property
     def name(self) -> str:
         return type(self).__name__
+
+
+def factor_residual(geometry: Geometry, evaluation: Evaluation) -> float:
+    """|2 S̃ Y|_F, S̃ = S if the set leaves the trace free, else S − s I with s = ⟨S, M⟩ / tr M.
+
+    s is the multiplier of a fixed trace: without it S Y does not vanish at a solution, where S Y = s Y. O(n r).
+    """
+    G, Y = evaluation.factor_gradient(), evaluation.factor
+    if geometry.trace is None:
+        return norm(G)
+    trace = norm(Y) ** 2
+    return norm(G - (inner(G, Y) / trace) * Y) if trace > 0.0 else norm(G)
+
+
+def ensure_finite(evaluation: Evaluation) -> Evaluation:
+    """`evaluation`, if value and factor gradient are finite; else FloatingPointError, which ends a run in
+    the status non-finite. For methods whose next move (an eigensolve, a projection) must not see a NaN."""
+    if not math.isfinite(evaluation.value):
+        raise FloatingPointError(f"the value is {evaluation.value}")
+    if not is_finite(evaluation.factor_gradient()):
+        raise FloatingPointError("the gradient is not finite")
+    return evaluation

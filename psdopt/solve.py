@@ -16,11 +16,11 @@ from psdopt.driver import Driver
 from psdopt.errors import CheckpointError, InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
-from psdopt.method import Method
+from psdopt.method import Method, State
 from psdopt.problem import Problem
 from psdopt.progress import progress_bar
 from psdopt.result import Result
-from psdopt.run import Rules, Run, Snapshot
+from psdopt.run import NonFiniteStart, Rules, Run, Snapshot
 from psdopt.stopping import MaxIterations, MaxTime, Stopping
 
 __all__ = ["Snapshot", "solve"]
@@ -94,7 +94,7 @@ def solve(
     else:
         point = starting_point(geometry, problem, start, generator, method)
         inner_tol = max(tol, COARSE) if escape else tol
-        run = Run(method.init(problem, geometry, point), geometry, inner_tol, (repr(geometry), repr(method)))
+        run = Run(_first(method, problem, geometry, point), geometry, inner_tol, (repr(geometry), repr(method)))
         run.first_trace = norm(run.state.evaluation.factor) ** 2
     limits = _criteria(stopping, max_iterations, max_time)
     with progress_bar(progress, name_of(method), run.iteration) as bar:
@@ -102,6 +102,14 @@ def solve(
         driver = Driver(problem, method, run, rules, clock, before)
         status, message = driver.loop(fresh=resume is None)
     return driver.result(status, message, chosen)
+
+
+def _first(method: Method, problem: Problem, geometry: Geometry, point: Any) -> State:
+    """The method's first state; where it refuses a point whose gradient is not finite, a plain one that says so."""
+    try:
+        return method.init(problem, geometry, point)
+    except FloatingPointError:
+        return NonFiniteStart(problem, geometry, point, problem.at(geometry.factor(point)))
 
 
 def _same_pieces(run: Run, geometry: Geometry, method: Method, path: str | Path) -> None:

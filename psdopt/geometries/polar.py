@@ -101,6 +101,7 @@ class Polar(Geometry):
         subspaces, within = self.r * (self.n - self.r), self.r * (self.r + 1) // 2
         self.dimension = (subspaces if weight > 0.0 else 0) + (within if weight < 1.0 else 0)
 
+    closed = False
     #: The horizontal space is a complement of the fibre, not its orthogonal complement.
     horizontal_is_orthogonal = False
 

@@ -44,6 +44,8 @@ class PositiveDefinite(Geometry):
     Every operation costs O(n³).
     """
 
+    closed = False
+
     def __init__(self, n: int, metric: str = "affine-invariant", retraction: str = "exponential") -> None:
         if not isinstance(n, (int, np.integer)) or n < 1:
             raise InvalidInputError(f"n must be an integer of at least 1; found {n!r}")

@@ -20,7 +20,7 @@ from psdopt.geometry import Geometry
 from psdopt.interop._geometry import PymanoptGeometry
 from psdopt.interop._manifold import PsdoptManifold
 from psdopt.linalg.arrays import Array, norm
-from psdopt.method import Method, Outcome, State
+from psdopt.method import Method, Outcome, State, factor_residual
 from psdopt.problem import Evaluation, Problem
 
 __all__ = [
@@ -147,7 +147,7 @@ class PymanoptOptimizer(Method):
 
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> State:
         evaluation = evaluation or problem.at(geometry.factor(start))
-        return State(problem, geometry, start, evaluation, norm(evaluation.factor_gradient()))
+        return State(problem, geometry, start, evaluation, factor_residual(geometry, evaluation))
 
     def step(self, state: State) -> State:
         optimizer = copy.deepcopy(self.optimizer)
@@ -162,4 +162,4 @@ class PymanoptOptimizer(Method):
         evaluation = problem.at(geometry.factor(point))
         moved = norm(geometry.factor(point) - state.evaluation.factor)
         outcome = Outcome.STALLED if moved == 0.0 else Outcome.RUNNING
-        return State(problem, geometry, point, evaluation, norm(evaluation.factor_gradient()), moved, outcome)
+        return State(problem, geometry, point, evaluation, factor_residual(geometry, evaluation), moved, outcome)

@@ -16,7 +16,7 @@ from psdopt.geometries.psd_cone import CONIC_ORACLE
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
-from psdopt.method import Method, Outcome, State
+from psdopt.method import Method, Outcome, Residual, State, ensure_finite
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.oracles import BACKENDS, least_eigenpairs
 from psdopt.problem import Evaluation, Problem
@@ -99,6 +99,7 @@ class BILGO(Method):
         "geometry": (Ability.FULL_CONE, CONIC_ORACLE),
     }
     descends: ClassVar[bool] = True
+    residual: ClassVar[Residual] = Residual.OPTIMALITY
 
     def __post_init__(self) -> None:
         if isinstance(self.local_search, str) and self.local_search != "default":
@@ -141,7 +142,7 @@ class BILGO(Method):
             alpha, beta = plane.minimize(alpha=ALPHA_BOUNDS[self.rule])
             if math.isinf(alpha) or math.isinf(beta):
                 return _with(state, outcome=Outcome.UNBOUNDED)
-            trial = plane.step(alpha, beta)
+            trial = ensure_finite(plane.step(alpha, beta))
             if trial.value <= evaluation.value:
                 evaluation = trial
                 alphas.append(alpha)
@@ -217,7 +218,7 @@ class BILGO(Method):
         self, state: BILGOState, evaluation: Evaluation, extras: dict[str, float], atoms: int = 0
     ) -> BILGOState:
         """The state at `evaluation`, with the least eigenvectors of S there."""
-        Y = evaluation.factor
+        Y = ensure_finite(evaluation).factor
         SY = 0.5 * evaluation.factor_gradient()
         count = min(self.eigenvectors or max(self._every - atoms, math.ceil(Y.shape[1] / 2)), Y.shape[0])
         scale = abs(state.smallest) if math.isfinite(state.smallest) else norm(SY) / max(norm(Y), EPS)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import inner, norm
-from psdopt.method import Outcome, State
+from psdopt.linalg.arrays import inner
+from psdopt.method import Outcome, State, factor_residual
 from psdopt.problem import Evaluation, Problem
 from psdopt.searches.riemannian import Located, Path, locate, modelled, path_along
 
@@ -37,7 +37,7 @@ def curved_init(
     here = locate(problem, geometry, start, evaluation)
     g, z, decrement = _gradients(method, geometry, here, None)
     return CurvedState(
-        problem, geometry, here.point, here.evaluation, norm(here.evaluation.factor_gradient()),
+        problem, geometry, here.point, here.evaluation, factor_residual(geometry, here.evaluation),
         gradient=g, preconditioned=z, direction=-z, decrement=decrement, here=here,
     )  # fmt: skip
 
@@ -70,7 +70,7 @@ def curved_step(method: ConjugateGradient, state: CurvedState, rule: Any) -> Cur
     if beta != 0.0 and not geometry.inner(moved.point, g, direction) < 0.0:
         direction, beta = -z, 0.0
     return CurvedState(
-        state.problem, geometry, moved.point, moved.evaluation, norm(moved.evaluation.factor_gradient()), s,
+        state.problem, geometry, moved.point, moved.evaluation, factor_residual(geometry, moved.evaluation), s,
         extras={"beta": beta}, gradient=g, preconditioned=z, direction=direction, decrement=new, here=moved,
         curvature=curvature_in_M,
     )  # fmt: skip

@@ -17,7 +17,7 @@ from psdopt.linalg.polynomials import minimize_smooth
 from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
-from psdopt.method import Method, Outcome, State
+from psdopt.method import Method, Outcome, Residual, State, ensure_finite
 from psdopt.methods.projected_gradient import Momentum, accelerated_step
 from psdopt.problem import Evaluation, PlaneModel, Problem
 
@@ -69,6 +69,7 @@ class FrankWolfe(Method):
         "problem": (Ability.GRADIENT, Ability.EXACT_PLANE),
         "geometry": (Ability.LINEAR_ORACLE,),
     }
+    residual: ClassVar[Residual] = Residual.GAP
 
     def __init__(self, step: str = "exact", variant: str = "vanilla") -> None:
         if step not in STEPS:
@@ -84,6 +85,14 @@ class FrankWolfe(Method):
     def descends(self) -> bool:  # type: ignore[override]
         """With exact steps the value never increases; Hazan's rule may increase it."""
         return self.step_rule == "exact"
+
+    def __repr__(self) -> str:
+        return f"FrankWolfe(step={self.step_rule!r}, variant={self.variant!r})"
+
+    @property
+    def sublinear_order(self) -> float | None:  # type: ignore[override]
+        """One, that is O(1/k), unless corrective: the spectraplex is no polytope, so no rate is known of away steps."""
+        return None if self.variant == "fully-corrective" else 1.0
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
@@ -103,7 +112,7 @@ class FrankWolfe(Method):
             evaluation, size = self._corrected(state)
         else:
             evaluation, size = self._with_away(state)
-        if self.descends and not evaluation.value < state.evaluation.value:
+        if self.descends and not ensure_finite(evaluation).value < state.evaluation.value:
             return _stalled(state)
         return self._looked_at(state, evaluation, size, {"gamma": size})
 
@@ -192,7 +201,7 @@ class FrankWolfe(Method):
     def _looked_at(
         self, state: FrankWolfeState, evaluation: Evaluation, size: float, extras: dict[str, float]
     ) -> FrankWolfeState:
-        Y = evaluation.factor
+        Y = ensure_finite(evaluation).factor
         product = 0.5 * inner(evaluation.factor_gradient(), Y)
         expected = state.gap if math.isfinite(state.gap) else abs(product) + EPS
         guess = None if state.atom is None else state.atom.vector

@@ -12,8 +12,8 @@ import numpy as np
 from psdopt.capability import Ability, Requires
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import Array, norm
-from psdopt.method import Method, Outcome, State
+from psdopt.linalg.arrays import Array
+from psdopt.method import Method, Outcome, State, factor_residual
 from psdopt.problem import Evaluation, Problem
 from psdopt.problems.streamed import STREAM, Streamed
 from psdopt.streams import Batch
@@ -92,7 +92,7 @@ class OnlineRiemannianGradient(Method):
             s, t0 = self._pretrained(problem, geometry, start, batches, mean)
         n = problem.stream.size or UNKNOWN_EPOCH * self.batch_size
         return OnlineState(
-            problem, geometry, start, evaluation, norm(evaluation.factor_gradient()),
+            problem, geometry, start, evaluation, factor_residual(geometry, evaluation),
             scale=s / mean if mean > 0.0 else 0.0, horizon=n * t0, extras={"s": s, "t0": t0, "samples": 0.0},
         )  # fmt: skip
 
@@ -110,7 +110,7 @@ class OnlineRiemannianGradient(Method):
         extras = {**state.extras, "samples": float(samples), "training_loss": loss / seen if seen else math.nan}
         outcome = Outcome.RUNNING if batches else Outcome.FINISHED
         return OnlineState(
-            problem, geometry, point, evaluation, norm(evaluation.factor_gradient()),
+            problem, geometry, point, evaluation, factor_residual(geometry, evaluation),
             _step_length(state.scale, state.horizon, samples), outcome, extras,
             position=position, samples=samples, scale=state.scale, horizon=state.horizon,
         )  # fmt: skip

@@ -12,10 +12,10 @@ import numpy as np
 from psdopt.capability import Ability, Requires
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.arrays import Array, inner, is_finite, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
-from psdopt.method import Method, Outcome, State
+from psdopt.method import Method, Outcome, Residual, State, ensure_finite, factor_residual
 from psdopt.problem import Evaluation, Problem
 
 #: Doublings of the Lipschitz estimate before a step counts as impossible.
@@ -63,7 +63,7 @@ def accelerated_step(
     for _ in range(DOUBLINGS):
         projected = project(y - g / L)
         x = projected.to_dense()
-        d, at_x = x - y, at(projected)
+        d, at_x = x - y, ensure_finite(at(projected))
         bound = at_y.value + inner(g, d) + 0.5 * L * inner(d, d)
         if at_x.value <= bound + 8 * EPS * abs(at_y.value):
             break
@@ -98,6 +98,7 @@ class ProjectedGradient(Method):
 
     requires: ClassVar[Requires] = {"problem": (Ability.GRADIENT,), "geometry": (Ability.PROJECTION,)}
     descends: ClassVar[bool] = True
+    residual: ClassVar[Residual] = Residual.OPTIMALITY
 
     def __post_init__(self) -> None:
         if not isinstance(self.accelerated, (bool, np.bool_)):
@@ -106,15 +107,14 @@ class ProjectedGradient(Method):
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> ProjectedGradientState:
-        evaluation = evaluation or problem.at(geometry.factor(start))
+        evaluation = ensure_finite(evaluation or problem.at(geometry.factor(start)))
         x = evaluation.matrix.to_dense()
         g = dense_gradient(evaluation)
         L = _first_lipschitz(problem, evaluation, g)
         residual = L * norm(x - geometry.project(x - g / L).to_dense())
         momentum = Momentum(x, evaluation, x, 1.0, L, residual)
         return ProjectedGradientState(
-            problem, geometry, evaluation.factor, evaluation, 2.0 * residual * norm(evaluation.factor),
-            momentum=momentum,
+            problem, geometry, evaluation.factor, evaluation, _residual(geometry, momentum), momentum=momentum,
         )  # fmt: skip
 
     def step(self, state: Any) -> ProjectedGradientState:
@@ -127,17 +127,23 @@ class ProjectedGradient(Method):
 
         m = accelerated_step(state.momentum, at, dense_gradient, geometry.project, self.accelerated)
         outcome = Outcome.RUNNING if m.moved else Outcome.STALLED
-        Y = m.evaluation.factor
         return ProjectedGradientState(
-            problem, geometry, Y, m.evaluation, 2.0 * m.residual * norm(Y), 1.0 / m.L, outcome, {"momentum": m.t},
-            momentum=m,
+            problem, geometry, m.evaluation.factor, m.evaluation, _residual(geometry, m), 1.0 / m.L, outcome,
+            {"momentum": m.t}, momentum=m,
         )  # fmt: skip
 
 
 def dense_gradient(evaluation: Evaluation) -> Array:
     """S = ∇F(M) as an array (n, n): n columns of products."""
     S = np.asarray(evaluation.gradient @ np.eye(evaluation.problem.n))
+    if not is_finite(S):
+        raise FloatingPointError("the gradient is not finite")
     return np.asarray(0.5 * (S + S.T))
+
+
+def _residual(geometry: Geometry, m: Momentum) -> float:
+    """The larger of the projected step's residual 2 L |x⁺ − y| |Y|, which sees S ⪰ 0 too, and the factor's own."""
+    return max(2.0 * m.residual * norm(m.evaluation.factor), factor_residual(geometry, m.evaluation))
 
 
 def _first_lipschitz(problem: Problem, evaluation: Evaluation, g: Array) -> float:

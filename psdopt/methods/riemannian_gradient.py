@@ -10,7 +10,7 @@ from psdopt.capability import Ability, Requires
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
-from psdopt.method import Method, Outcome, State
+from psdopt.method import Method, Outcome, State, factor_residual
 from psdopt.problem import Evaluation, Problem
 from psdopt.searches.riemannian import Located, halved, locate, modelled, path_along
 
@@ -93,7 +93,7 @@ class RiemannianGradient(Method):
         self, problem: Problem, geometry: Geometry, here: Located, s: float, outcome: Outcome
     ) -> RiemannianGradientState:
         gradient = geometry.gradient(here.point, here.evaluation.gradient)
-        size = norm(here.evaluation.factor_gradient())
+        size = factor_residual(geometry, here.evaluation)
         return RiemannianGradientState(
             problem, geometry, here.point, here.evaluation, size, s, outcome, gradient=gradient, here=here
         )

@@ -13,7 +13,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS
-from psdopt.method import Method, Outcome, State
+from psdopt.method import Method, Outcome, State, factor_residual
 from psdopt.problem import Evaluation, Problem
 
 
@@ -69,7 +69,7 @@ class TrustRegions(Method):
         gradient = geometry.gradient(start, evaluation.gradient)
         size = norm(evaluation.factor)
         return TrustRegionsState(
-            problem, geometry, start, evaluation, norm(evaluation.factor_gradient()),
+            problem, geometry, start, evaluation, factor_residual(geometry, evaluation),
             gradient=gradient, radius=0.5 * size if size > 0.0 else 1.0,
         )  # fmt: skip
 
@@ -122,7 +122,7 @@ class TrustRegions(Method):
     ) -> TrustRegionsState:
         gradient = state.geometry.gradient(point, there.gradient)
         return TrustRegionsState(
-            state.problem, state.geometry, point, there, norm(there.factor_gradient()), length,
+            state.problem, state.geometry, point, there, factor_residual(state.geometry, there), length,
             extras={"radius": radius}, gradient=gradient, radius=radius,
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Small problems and geometries on which methods are tried, and the hostile set on which none may claim too much."""
+"""Small problems and geometries on which methods are tried."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import numpy as np
 
 from psdopt.capability import Ability, compatible
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import Array, orthonormal_columns
-from psdopt.matrix import LowRankPSD
+from psdopt.linalg.arrays import Array, orthonormal_columns, row_dots
 from psdopt.method import Method
 from psdopt.problem import Problem
 
 ORDER = 6
+#: Problems that many methods could run on, and that are shown to those that need the ability only.
+SPECIAL = {"entries": Ability.SPLIT, "margins": Ability.MARGINS, "stream": "stream"}
 
 
 @dataclass(frozen=True)
@@ -37,24 +38,61 @@ def with_spectrum(values: Any, seed: int = 0) -> Array:
     return np.asarray(0.5 * (M + M.T))
 
 
-def problems(n: int = ORDER) -> dict[str, Problem]:
-    """Convex problems with a bounded minimum and a solution of intermediate rank."""
+def problems(n: int = ORDER, definite: bool = False) -> dict[str, Problem]:
+    """Convex problems with a bounded minimum, at a matrix of intermediate rank or, if `definite`, of full rank.
+
+    A set that is not closed (:attr:`Geometry.closed`) does not hold the former: there a method has only the latter
+    to converge to.
+    """
     import autograd.numpy as anp
 
     from psdopt.problems import AutogradProblem, QuadraticSDP
 
     A = with_spectrum(np.linspace(0.5, 2.0, n), 1)
-    C = with_spectrum(np.linspace(-2.0, 1.0, n), 2)
     target = with_spectrum(np.linspace(0.5, 2.0, n), 3)
+    C = with_spectrum(np.linspace(-2.0, 1.0, n), 2)
 
     def softened(M: Any) -> Any:
         return anp.sum(anp.sqrt(1.0 + (M - target) ** 2))
 
     return {
-        "quadratic": QuadraticSDP(A, 0.5, C),
-        "projection": QuadraticSDP(None, 1.0, C),
+        # definite: the gradient 2AMA + M + 2C, or 2M + 2C, vanishes at the target
+        "quadratic": QuadraticSDP(A, 0.5, -A @ target @ A - 0.5 * target if definite else C),
+        "projection": QuadraticSDP(None, 1.0, -target if definite else C),
         "smooth": AutogradProblem(softened, n, convex=True),
     }
+
+
+def special_problems(n: int = ORDER) -> dict[str, Problem]:
+    """A fit to entries (a bi-convex split), soft margins (a master program), and a stream of exact measurements."""
+    from psdopt.problems import TermSum
+    from psdopt.problems.entry_fit import EntryFit
+    from psdopt.problems.margin_problem import MarginProblem
+    from psdopt.problems.streamed import Streamed
+    from psdopt.streams import ArrayStream
+    from psdopt.terms.losses import LeastSquares
+    from psdopt.terms.measured import MeasuredTerm
+    from psdopt.terms.measurements import PairDistances, QuadraticForms
+
+    rng = np.random.default_rng(11)
+    i, j = np.triu_indices(n)
+    T = with_spectrum(np.linspace(-1.0, 2.0, n), 4)
+    entries = EntryFit(with_spectrum(np.linspace(0.05, 0.5, n), 5), i, j, T[i, j], rng.uniform(0.5, 2.0, len(i)))
+    X = rng.standard_normal((3 * n, n))
+    margins = MarginProblem(PairDistances(np.arange(2 * n), np.arange(n, 3 * n), X), C=0.2)
+    rows = rng.standard_normal((12 * n, n))
+    W = with_spectrum(np.linspace(0.2, 1.0, n), 6)
+    y = row_dots(rows @ W, rows)
+    held_out = TermSum([MeasuredTerm(QuadraticForms(rows), LeastSquares(y), 0.5 / len(y))])
+    stream = Streamed(ArrayStream(rows, y, seed=1), held_out, forms_gradient)
+    return {"entries": entries, "margins": margins, "stream": stream}
+
+
+def forms_gradient(rows: Any, targets: Array, Y: Array) -> tuple[Array, float]:
+    """S Y and F for F = 1/(2p) Σ (xᵀY Yᵀx − y)² over the rows (p, n)."""
+    Z = rows @ Y
+    residual = row_dots(Z, Z) - targets
+    return np.asarray(rows.T @ (residual[:, None] * Z)) / len(targets), 0.5 * float(np.mean(residual**2))
 
 
 def geometries(n: int = ORDER) -> list[Geometry]:
@@ -80,49 +118,27 @@ def instances_for(method: Method, extra: Iterable[tuple[Problem, Geometry]] = ()
     found = [Instance(f"instance {k}", problem, geometry) for k, (problem, geometry) in enumerate(pairs)]
     if not getattr(method, "conformance_gallery", True):
         return found
-    small = {"smooth": ORDER - 2}  # automatic differentiation is slow
     for name in ("quadratic", "projection", "smooth"):
-        order = small.get(name, ORDER)
+        order = ORDER - 2 if name == "smooth" else ORDER  # automatic differentiation is slow
         for geometry in geometries(order):
-            problem = problems(order)[name]
-            if _fits(problem, geometry, method):
+            problem = problems(order, definite=not geometry.closed)[name]
+            if fits(problem, geometry, method):
                 found.append(Instance(f"{name} over {geometry!r}", problem, geometry))
+    for name, problem in special_problems().items():
+        if needs_ability(method, SPECIAL[name]):
+            found += [Instance(f"{name} over {g!r}", problem, g) for g in geometries() if fits(problem, g, method)]
     return found
 
 
-def _fits(problem: Problem, geometry: Geometry, method: Method) -> bool:
+def needs_ability(method: Method, ability: str) -> bool:
+    """Whether the method requires `ability` of a problem."""
+    needs = method.requires.get("problem", ())
+    return any(ability == need if isinstance(need, str) else ability in need for need in needs)
+
+
+def fits(problem: Problem, geometry: Geometry, method: Method) -> bool:
     """Compatible, and with data that do admit a closed form where the method lives on it."""
-    needs_closed_form = Ability.CLOSED_FORM in method.requires.get("problem", ())
-    if needs_closed_form and Ability.CLOSED_FORM in problem.abilities and problem.solve_in_closed_form() is None:
+    by_formula = needs_ability(method, Ability.CLOSED_FORM)
+    if by_formula and Ability.CLOSED_FORM in problem.abilities and problem.solve_in_closed_form() is None:
         return False
     return bool(compatible(problem, geometry, method))
-
-
-def hostile_for(method: Method) -> list[Instance]:
-    """Stationary points that are not optimal by a little, clustered spectra, extreme scales.
-
-    A selection for a method with ``conformance_gallery = False``.
-    """
-    from psdopt.problems import QuadraticSDP
-
-    n = ORDER
-    loose = np.array([-1.0, -1.0, -1e-4, 0.5, 1.0, 1.0])
-    frame = orthonormal_columns(np.random.default_rng(5), n, n)
-    C = (frame * loose) @ frame.T
-    # closest point of rank two: stationary, with one eigenvalue of S slightly negative
-    start = LowRankPSD(frame[:, :2])
-    cases: list[tuple[str, Problem, Any]] = [
-        ("loose eigenvalue, started at the trap", QuadraticSDP(None, 1.0, 0.5 * (C + C.T)), start),
-        ("clustered spectrum", QuadraticSDP(None, 1.0, with_spectrum(-1.0 + 1e-7 * np.arange(n), 6)), None),
-        ("nothing to gain", QuadraticSDP(None, 1.0, with_spectrum(np.linspace(1e-9, 1.0, n), 7)), None),
-        ("values scaled up", QuadraticSDP(None, 1e8, 1e8 * with_spectrum(np.linspace(-1.0, 1.0, n), 8)), None),
-        ("matrix scaled up", QuadraticSDP(None, 1e-8, with_spectrum(np.linspace(-1.0, 1.0, n), 9)), None),
-        ("matrix scaled down", QuadraticSDP(None, 1e8, with_spectrum(np.linspace(-1.0, 1.0, n), 10)), None),
-    ]
-    everything = getattr(method, "conformance_gallery", True)
-    return [
-        Instance(f"{name}, over {geometry!r}", problem, geometry, begin)
-        for geometry in geometries()[: None if everything else 1]
-        for name, problem, begin in cases[: None if everything else 3]
-        if _fits(problem, geometry, method)
-    ]

@@ -2,112 +2,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator
 
 from psdopt.linalg.arrays import Array
-from psdopt.problem import Evaluation, GradientOperator, LineModel, PlaneModel, Problem
+from psdopt.problem import GradientOperator, Problem
 
 
-class PoisonedProblem(Problem):
-    """`inner`, except that where F < `level` the value (or, if `gradient_only`, the gradient) is NaN."""
+@dataclass
+class Poison:
+    """Where F < `level` the value (or, if `gradient_only`, the gradient) is NaN. `made` counts evaluations."""
 
-    def __init__(self, inner: Problem, level: float, gradient_only: bool = False) -> None:
-        self.inner, self.n, self.level, self.gradient_only = inner, inner.n, level, gradient_only
-        self.abilities = inner.abilities
-        self.lower_curvature = inner.lower_curvature
+    level: float
+    gradient_only: bool = False
+    made: int = 0
 
-    def at(self, Y: Array) -> Evaluation:
-        return PoisonedEvaluation(self, self.inner.at(Y))
+
+def poisoned(problem: Problem, level: float, gradient_only: bool = False) -> Any:
+    """A copy of `problem`, of the same class but for the NaN, so that no method can tell it from the healthy one.
+
+    Its attribute `poison` holds level and count. Evaluations, line and plane models, splits and batch gradients
+    that it hands out are copies with their class replaced by a subclass, as is the problem itself.
+    """
+    spoilt = _subclassed(problem, _Problem, Poison(level, gradient_only))
+    spoilt.__dict__.pop("_split", None)  # a split made before knows the healthy problem
+    return spoilt
+
+
+def _subclassed(obj: Any, mixin: type, poison: Poison) -> Any:
+    """A shallow copy of `obj` with the methods of `mixin` before its own."""
+    cls = type(type(obj).__name__, (mixin, type(obj)), {})
+    twin: Any = object.__new__(cls)
+    twin.__dict__.update(obj.__dict__, poison=poison)
+    return twin
+
+
+def _evaluation(evaluation: Any, poison: Poison) -> Any:
+    poison.made += 1
+    spoilt = _subclassed(evaluation, _Evaluation, poison)
+    spoilt.dead = not evaluation.value >= poison.level
+    return spoilt
+
+
+class _Problem:
+    poison: Poison
+
+    def at(self, Y: Array) -> Any:
+        return _evaluation(super().at(Y), self.poison)  # type: ignore[misc]
 
     def value_at_zero(self) -> float:
-        return self.inner.value_at_zero()
+        level, self.poison.level = self.poison.level, -np.inf
+        try:
+            return float(super().value_at_zero())  # type: ignore[misc]
+        finally:
+            self.poison.level = level
 
-    def solve_in_closed_form(self) -> Any:
-        return self.inner.solve_in_closed_form()
+    def split(self) -> Any:
+        return _subclassed(super().split(), _Split, self.poison)  # type: ignore[misc]
+
+    def batch_gradient(self, rows: Any, targets: Array, Y: Array) -> tuple[Array, float]:
+        SY, loss = super().batch_gradient(rows, targets, Y)  # type: ignore[misc]
+        return (SY * np.nan if self.at(Y).dead else SY), loss
 
 
-class PoisonedEvaluation(Evaluation):
-    """Delegates to the healthy evaluation; NaN below the level."""
-
-    problem: PoisonedProblem
-
-    def __init__(self, problem: PoisonedProblem, inner: Evaluation) -> None:
-        self.problem, self.inner = problem, inner
-        self.factor = inner.factor
-        self.dead = not inner.value >= problem.level
+class _Evaluation:
+    poison: Poison
+    dead: bool
 
     def _spoilt(self, product: Array) -> Array:
         return product * np.nan if self.dead else product
 
     @property
     def value(self) -> float:
-        return float("nan") if self.dead and not self.problem.gradient_only else self.inner.value
+        return np.nan if self.dead and not self.poison.gradient_only else super().value  # type: ignore[misc,no-any-return]
 
     @property
-    def gradient(self) -> LinearOperator:
-        S = self.inner.gradient
-        return GradientOperator(self.problem.n, lambda V: self._spoilt(S @ V), lambda V: None)
+    def gradient(self) -> GradientOperator:
+        S = super().gradient  # type: ignore[misc]
+        return GradientOperator(S.shape[0], lambda V: self._spoilt(S @ V), lambda V: None)
 
     def factor_gradient(self) -> Array:
-        return self._spoilt(self.inner.factor_gradient())
+        return self._spoilt(super().factor_gradient())  # type: ignore[misc]
 
     def hessian_vector(self, D: Array) -> Array:
-        return self._spoilt(self.inner.hessian_vector(D))
+        return self._spoilt(super().hessian_vector(D))  # type: ignore[misc]
 
-    def preconditioner(self) -> Callable[[Array], Array]:
-        return self.inner.preconditioner()
+    def along(self, D: Array) -> Any:
+        return _subclassed(super().along(np.nan_to_num(D)), _Model, self.poison)  # type: ignore[misc]
 
-    def along(self, D: Array) -> LineModel:
-        return _Line(self.problem, self.inner.along(D if np.all(np.isfinite(D)) else np.nan_to_num(D)))
+    def along_evaluation(self, D: Any) -> Any:
+        return _subclassed(super().along_evaluation(D), _Model, self.poison)  # type: ignore[misc]
 
-    def along_atom(self, v: Array) -> PlaneModel:
-        return _Plane(self.problem, self.inner.along_atom(v))
+    def along_atom(self, v: Array) -> Any:
+        return _subclassed(super().along_atom(v), _Model, self.poison)  # type: ignore[misc]
 
-    def mix(self, T: Array) -> Evaluation:
-        return PoisonedEvaluation(self.problem, self.inner.mix(T))
+    def mix(self, T: Array) -> Any:
+        return _evaluation(super().mix(T), self.poison)  # type: ignore[misc]
 
-    def append(self, v: Array) -> Evaluation:
-        return PoisonedEvaluation(self.problem, self.inner.append(v))
+    def append(self, v: Array) -> Any:
+        return _evaluation(super().append(v), self.poison)  # type: ignore[misc]
 
-    def refresh(self) -> Evaluation:
-        return PoisonedEvaluation(self.problem, self.inner.refresh())
-
-
-class _Line(LineModel):
-    def __init__(self, problem: PoisonedProblem, inner: LineModel) -> None:
-        self.problem, self.inner, self.coefficients = problem, inner, inner.coefficients
-
-    def value(self, mu: float) -> float:
-        return self.inner.value(mu)
-
-    def derivatives(self, mu: float) -> tuple[float, float]:
-        return self.inner.derivatives(mu)
-
-    def minimize(self, upper: float = np.inf) -> float:
-        return self.inner.minimize(upper)
-
-    def step(self, mu: float) -> Evaluation:
-        return PoisonedEvaluation(self.problem, self.inner.step(mu))
+    def refresh(self) -> Any:
+        return _evaluation(super().refresh(), self.poison)  # type: ignore[misc]
 
 
-class _Plane(PlaneModel):
-    def __init__(self, problem: PoisonedProblem, inner: PlaneModel) -> None:
-        self.problem, self.inner, self.quadratic = problem, inner, inner.quadratic
+class _Model:
+    poison: Poison
 
-    def value(self, alpha: float, beta: float) -> float:
-        return self.inner.value(alpha, beta)
+    def step(self, *weights: float) -> Any:
+        return _evaluation(super().step(*weights), self.poison)  # type: ignore[misc]
 
-    def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
-        return self.inner.derivatives(alpha, beta)
 
-    def minimize(
-        self, alpha: tuple[float, float] = (0.0, np.inf), beta: tuple[float, float] = (0.0, np.inf)
-    ) -> tuple[float, float]:
-        return self.inner.minimize(alpha, beta)
+class _Split:
+    poison: Poison
 
-    def step(self, alpha: float, beta: float) -> Evaluation:
-        return PoisonedEvaluation(self.problem, self.inner.step(alpha, beta))
+    def evaluation(self, Y: Array, LY: Array) -> Any:
+        return _evaluation(super().evaluation(Y, LY), self.poison)  # type: ignore[misc]

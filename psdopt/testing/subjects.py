@@ -13,7 +13,8 @@ from psdopt.errors import InvalidTypeError
 from psdopt.geometry import Geometry
 from psdopt.method import Method
 from psdopt.problem import Problem
-from psdopt.testing.gallery import Instance, hostile_for, instances_for
+from psdopt.testing.gallery import Instance, instances_for
+from psdopt.testing.hostile import hostile_for
 
 #: Pickles longer than this are not printed.
 LONGEST_PICKLE = 4000

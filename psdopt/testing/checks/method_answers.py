@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
+from psdopt.capability import Ability
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Problem
 from psdopt.problems import QuadraticSDP
@@ -15,30 +16,33 @@ from psdopt.solve import solve
 from psdopt.testing.checks.common import failed, rounding_of, value_unit, worst
 from psdopt.testing.checks.method_protocol import NEVER, PLAIN, _each, start_of, trajectory
 from psdopt.testing.gallery import Instance
-from psdopt.testing.poisoned import PoisonedProblem
+from psdopt.testing.poisoned import poisoned
 from psdopt.testing.record import Measurement, Trivial
 from psdopt.testing.reference import dense_certificate, solve_conic
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
 from psdopt.testing.subjects import MethodSubject
 
-#: Certificate asked for, and iterations allowed; a slow method declares `conformance_tol`, `conformance_budget`.
+#: Certificate asked for, and iterations allowed.
 TOL = 1e-5
 BUDGET = 1500
+#: A method of order p is to have won a factor BUDGET^p / this by the end of its budget; never less than a tenth.
+HEADSTART = 10.0
 
 
-def _tol(subject: MethodSubject) -> float:
-    return float(getattr(subject.method, "conformance_tol", TOL))
+def tol_of(subject: MethodSubject) -> float:
+    """TOL, or what the declared `sublinear_order` makes of the budget (`method.sublinear_order` measures it)."""
+    order = subject.method.sublinear_order
+    return TOL if order is None else min(max(TOL, HEADSTART * BUDGET**-order), 0.1)
 
 
 def _run(subject: MethodSubject, instance: Instance, case: Case, problem: Problem, **options: Any) -> Result:
-    budget = int(getattr(subject.method, "conformance_budget", BUDGET))
-    arguments = {"tol": _tol(subject), "max_iterations": budget, **options}
+    arguments = {"tol": tol_of(subject), "max_iterations": BUDGET, **options}
     return solve(problem, instance.geometry, subject.method, start=start_of(instance, case), **arguments)
 
 
-def _plain_run(subject: MethodSubject, instance: Instance, case: Case) -> Result:
-    """The run that several checks look at, done once."""
+def plain_run(subject: MethodSubject, instance: Instance, case: Case) -> Result:
+    """The run to the certificate asked for, on which several checks look; done once."""
     key = instance.name, case.seed
     if key not in subject.runs:
         subject.runs[key] = _run(subject, instance, case, instance.problem)
@@ -62,12 +66,12 @@ def descent(subject: MethodSubject, case: Case) -> Measurement:
 def _honest(subject: MethodSubject, case: Case, instances: tuple[Instance, ...]) -> Measurement:
     results, claims = [], 0
     for instance in instances:
-        result = _plain_run(subject, instance, case)
+        result = plain_run(subject, instance, case)
         if result.status is not Status.OPTIMAL:
             continue
         claims += 1
         certificate = dense_certificate(instance.problem, result.matrix, instance.geometry.trace)
-        allowed = 2.0 * _tol(subject) + rounding_of(certificate.condition, instance.problem.n)
+        allowed = 2.0 * tol_of(subject) + rounding_of(certificate.condition, instance.problem.n)
         words = f"optimal is claimed on {instance.name}, but {certificate.words}"
         results.append(Measurement(certificate.relative, allowed, words))
     if not claims:
@@ -94,13 +98,13 @@ def solves_instances(subject: MethodSubject, case: Case) -> Measurement:
     """Small instances are solved: optimal, or stationary where the rank is a limit."""
     results = []
     for instance in _each(subject):
-        result = _plain_run(subject, instance, case)
+        result = plain_run(subject, instance, case)
         residual = result.certificate.relative if result.certificate is not None else math.inf
         words = f"{instance.name}: {result.status.label}, {result.iterations} iterations, certificate {residual:.2g}"
         if not result.converged:
-            results.append(Measurement(max(residual, 10.0 * _tol(subject)), _tol(subject), words))
+            results.append(Measurement(max(residual, 10.0 * tol_of(subject)), tol_of(subject), words))
         else:
-            results.append(Measurement(0.0, _tol(subject)))
+            results.append(Measurement(0.0, tol_of(subject)))
     return worst(results)
 
 
@@ -112,15 +116,15 @@ def nan_is_non_finite(subject: MethodSubject, case: Case) -> Measurement:
         start = start_of(instance, case)
         # below F(0) too: the driver may look at M = 0, and is to find the problem healthy there
         first = min(instance.problem.at(instance.geometry.factor(start)).value, instance.problem.value_at_zero())
-        last = _plain_run(subject, instance, case).value
+        last = plain_run(subject, instance, case).value
         if not last < first - 1e-6 * abs(first):
             continue
         tried += 1
         levels = {"on the way": 0.5 * (first + last), "at the start": math.inf}
         for where, level in levels.items():
-            for gradient_only in (False, True):
+            for gradient_only in (False, True) if Ability.GRADIENT in instance.problem.abilities else (False,):
                 what = "gradient" if gradient_only else "value"
-                problem = PoisonedProblem(instance.problem, level, gradient_only)
+                problem = poisoned(instance.problem, level, gradient_only)
                 try:
                     status = _run(subject, instance, case, problem, max_iterations=200).status
                 except Exception as error:
@@ -139,7 +143,7 @@ def conic_agreement(subject: MethodSubject, case: Case) -> Measurement:
     for instance in _each(subject):
         if not isinstance(instance.problem, QuadraticSDP):
             continue
-        result = _plain_run(subject, instance, case)
+        result = plain_run(subject, instance, case)
         if not result.optimal:
             continue
         expected = solve_conic(instance.problem, instance.geometry.trace)
@@ -148,7 +152,7 @@ def conic_agreement(subject: MethodSubject, case: Case) -> Measurement:
         decrease = max(abs(instance.problem.value_at_zero() - expected), EPS)
         words = f"{instance.name}: value {result.value:.10g}, conic solver {expected:.10g}"
         n = instance.problem.n
-        results.append(Measurement(abs(result.value - expected) / decrease, 10.0 * n * _tol(subject), words))
+        results.append(Measurement(abs(result.value - expected) / decrease, 10.0 * n * tol_of(subject), words))
     if not results:
         raise Trivial("no quadratic instance was solved to optimality")
     return worst(results)

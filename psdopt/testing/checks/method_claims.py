@@ -1,0 +1,117 @@
+"""Method checks: what a method claims of itself, its residual, its order of convergence, its independence of scale."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from psdopt.linalg.arrays import norm
+from psdopt.linalg.tolerances import EPS
+from psdopt.method import Residual, factor_residual
+from psdopt.result import Status
+from psdopt.solve import solve
+from psdopt.testing.checks.common import rounding_of, value_unit, worst
+from psdopt.testing.checks.method_answers import plain_run
+from psdopt.testing.checks.method_protocol import NEVER, PLAIN, _each, start_of, trajectory
+from psdopt.testing.gallery import Instance
+from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.regimes import Case
+from psdopt.testing.registry import check
+from psdopt.testing.subjects import MethodSubject
+
+#: Steps over which an order of convergence is measured, and how many of them set the constant.
+ORDER_STEPS, ORDER_FIRST = 300, 8
+#: The least order that may be declared: what is slower reaches no certificate.
+LEAST_ORDER = 0.5
+#: k^p · residual may exceed its largest value over the first steps by this factor: at half the order it passes 6.
+ORDER_SLACK = 2.0
+
+
+@check("method", regimes=PLAIN)
+def residual_is_true(subject: MethodSubject, case: Case) -> Measurement:
+    """In every state gradient_norm, if known, is what `residual` says: |2SY|, no less than it, or a proven gap.
+
+    A gap, 2 gap / |Y|, must bound F(M) − F(N) for the best N that any run has found.
+    """
+    kind = subject.method.residual
+    results = []
+    for instance in _each(subject):
+        states = trajectory(subject, instance, start_of(instance, case))
+        best = min([plain_run(subject, instance, case).value, *(s.evaluation.value for s in states)])
+        for k, state in enumerate(states):
+            if not math.isfinite(state.gradient_norm):
+                continue
+            where = f"in state {k} on {instance.name}"
+            fresh = instance.problem.at(instance.geometry.factor(state.point))
+            unit, size = value_unit(instance.problem, fresh), max(norm(fresh.factor), 1e-300)
+            if kind == Residual.GAP:
+                gap = 0.5 * state.gradient_norm * norm(state.evaluation.factor)
+                words = f"the gap is {gap:.6g}, but F can fall by {fresh.value - best:.6g} {where}"
+                results.append(
+                    Measurement(fresh.value - best - gap, rounding_of(unit, instance.problem.n, 64.0), words)
+                )
+                continue
+            true = factor_residual(instance.geometry, fresh)
+            error = true - state.gradient_norm
+            words = f"gradient_norm is {state.gradient_norm:.6g}, |2SY| = {true:.6g} {where}"
+            error = abs(error) if kind == Residual.GRADIENT else error
+            results.append(Measurement(error / (true + unit / size), 1e5 * EPS, words))
+    if not results:
+        raise Trivial("gradient_norm is never known")
+    return worst(results)
+
+
+@check("method", regimes=PLAIN, when=lambda s: s.method.sublinear_order is not None,
+       reason="claims linear convergence or better (sublinear_order)")  # fmt: skip
+def sublinear_order(subject: MethodSubject, case: Case) -> Measurement:
+    """For the declared order p, at least a half, k^p · residual stays within twice what the first steps have shown."""
+    order = float(subject.method.sublinear_order or 0.0)
+    if not order >= LEAST_ORDER:
+        return Measurement(LEAST_ORDER - order, 0.0, f"order {order:g} is declared, at least {LEAST_ORDER:g} is due")
+    results = []
+    for instance in _each(subject):
+        result = solve(
+            instance.problem, instance.geometry, subject.method, start=start_of(instance, case), tol=NEVER,
+            max_iterations=ORDER_STEPS,
+        )  # fmt: skip
+        best = np.minimum.accumulate(result.history["stationarity"])[1:]
+        if result.status is not Status.ITERATION_LIMIT:
+            continue  # over before an order could show
+        weighted = np.arange(1.0, len(best) + 1.0) ** order * best
+        k = int(np.argmax(weighted[ORDER_FIRST:])) + ORDER_FIRST
+        words = f"residual {best[k]:.3g} after {k + 1} steps on {instance.name}: slower than k^-{order:g}"
+        results.append(Measurement(weighted[k] / np.max(weighted[:ORDER_FIRST]), ORDER_SLACK, words))
+    if not results:
+        raise Trivial("every run ends before an order shows")
+    return worst(results)
+
+
+@check("method", regimes=PLAIN, when=lambda s: s.method.scale_invariant,
+       reason="claims no independence of scaling (scale_invariant)")  # fmt: skip
+def scaling_independent(subject: MethodSubject, case: Case) -> Measurement:
+    """On c F the iterates are those on F, for c = 1e8 and 1e-8."""
+    from psdopt.problems import QuadraticSDP
+    from psdopt.testing.gallery import ORDER, with_spectrum
+
+    C = with_spectrum(np.linspace(-2.0, 1.0, ORDER), 2)
+    results = []
+    for instance in _each(subject):
+        if instance.problem.n != ORDER or not isinstance(instance.problem, QuadraticSDP):
+            continue
+        start = start_of(instance, case)
+
+        def values(c: float, instance: Instance = instance, start: Any = start) -> Any:
+            scaled = Instance(instance.name, QuadraticSDP(None, c, c * C), instance.geometry)
+            return np.array([state.evaluation.value / c for state in trajectory(subject, scaled, start)])
+
+        plain = values(1.0)
+        for c in (1e8, 1e-8):
+            other = values(c)
+            common = min(len(plain), len(other))
+            error = float(np.max(np.abs(plain[:common] - other[:common]))) / float(np.max(np.abs(plain)))
+            results.append(Measurement(error, math.sqrt(EPS), f"F times {c:g} gives other iterates on {instance.name}"))
+    if not results:
+        raise Trivial("no quadratic instance fits")
+    return worst(results)
