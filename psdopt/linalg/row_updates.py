@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,34 +13,42 @@ from psdopt.linalg.arrays import Array
 
 #: Floats gathered at a time (1 MiB): what fits a cache, and memory O(n r) whatever the number of entries.
 CHUNK = 2**17
+#: Rows with fewer entries are padded to the next larger number while that adds fewer than so many inner products:
+#: about what the calls for one more group cost.
+PADDING = 2000
 
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Rows with the same number t of entries: `rows` (g,), `columns`, `weights`, `targets` (g, t)."""
+    """Rows with t entries each: `rows` (g,), `columns` (t, g), `roots` √w and `targets` √w · target (g, t).
+
+    Rows that were padded have entries of weight 0 in place of those that they lack. `positions` (g, t) of the
+    entries among all, in the order of rows.
+    """
 
     rows: NDArray[np.intp]
     columns: NDArray[np.intp]
-    weights: Array
+    roots: Array
     targets: Array
+    positions: NDArray[np.intp]
 
     @property
     def entries(self) -> int:
         """t, the number of entries in each row."""
-        return int(self.columns.shape[1])
+        return int(self.columns.shape[0])
 
 
 class RowUpdates:
     """v_i = argmin_v ½ Σ_j w_ij (vᵀu_j − t_ij)² + rho/2 |v − b_i|² for all rows i at once.
 
     The matrices rho I + Σ_j w_ij u_j u_jᵀ (r, r) of Hu & Kwok, eqs. (11)-(13) are never inverted where a row
-    has t < r entries: with P_i = [u_j] (t, r),
+    has t < r entries: with P_i = [√w_ij u_j] (t, r),
 
-        v_i = b_i + P_iᵀ z_i,   (rho W_i⁻¹ + P_i P_iᵀ) z_i = t_i − P_i b_i,
+        v_i = b_i + P_iᵀ z_i,   (rho I + P_i P_iᵀ) z_i = √w_i t_i − P_i b_i,
 
     which is their eq. (25) (Sherman-Morrison-Woodbury) rearranged so that only the correction is computed.
-    Rows are grouped by t and each group is solved in one batch. Cost O(Σ_i (t_i² r + t_i³)) for t_i < r, else
-    O(t_i r² + r³); memory O(n r).
+    Rows are grouped by t and each group is solved in one batch; one product of batches gives P_i P_iᵀ and P_i b_i,
+    and one sparse product all P_iᵀ z_i. Cost O(Σ_i (t_i² r + t_i³)) for t_i < r, else O(t_i r² + r³); memory O(n r).
 
     Parameters
     ----------
@@ -49,55 +58,91 @@ class RowUpdates:
     def __init__(self, weights: sp.csr_array, targets: sp.csr_array | None) -> None:
         self.n = int(weights.shape[0])
         counts = np.diff(weights.indptr)
-        if targets is None:
-            targets = sp.csr_array((np.zeros_like(weights.data), weights.indices, weights.indptr), shape=weights.shape)
-        self.groups = tuple(_group(weights, targets, counts, int(t)) for t in np.unique(counts) if t > 0)
+        padded = _padded_counts(counts)
+        starts = np.concatenate([[0], np.cumsum(padded)])
+        # where each given entry goes; what is left are entries of weight 0 on the row itself
+        place = np.repeat(starts[:-1] - weights.indptr[:-1], counts) + np.arange(len(weights.data))
+        columns = np.repeat(np.arange(self.n), padded)
+        roots, wanted = np.zeros(starts[-1]), np.zeros(starts[-1])
+        columns[place], roots[place] = weights.indices, np.sqrt(weights.data)
+        if targets is not None:
+            wanted[place] = roots[place] * targets.data
+        self._pattern = sp.csr_array((roots, columns, starts), shape=weights.shape)
+        self.groups = tuple(
+            _group(np.flatnonzero(padded == t), int(t), starts, columns, roots, wanted)
+            for t in np.unique(padded)
+            if t > 0
+        )
 
     def solve(self, U: Array, b: Array, rho: float | Array) -> Array:
         """V (n, r) from the other block U (n, r), the anchors b (n, r) and rho > 0, one or (n,); b is not changed."""
-        V = np.array(b, dtype=np.float64)
         rhos = np.broadcast_to(np.asarray(rho, dtype=np.float64), (self.n,))
         r = U.shape[1]
+        corrections = copy(self._pattern)
+        corrections.data = np.zeros_like(corrections.data)
+        direct: list[tuple[NDArray[np.intp], Array]] = []
+        needs = [(r * (t + 1) if t < r else r * (t + r + 1), t, group) for group in self.groups if (t := group.entries)]
         # one buffer for all gathers: fresh pages for each would cost more than the arithmetic
-        buffer = np.empty(max([CHUNK, *(group.entries * r for group in self.groups)]))
-        for group in self.groups:
-            t = group.entries
-            solver, needed = (_by_entries, t * r) if t < r else (_by_columns, r * (t + r))
-            size = max(1, CHUNK // needed)
+        buffer = np.empty(max((min(max(CHUNK, need), need * len(group.rows)) for need, _, group in needs), default=0))
+        for need, t, group in needs:
+            size = max(1, CHUNK // need)
             for first in range(0, len(group.rows), size):
                 part = slice(first, first + size)
-                rows, columns = group.rows[part], group.columns[part]
-                P = buffer[: columns.size * r].reshape(*columns.shape, r)
-                np.take(U, columns, axis=0, out=P, mode="clip")  # indices are valid; "raise" would copy P
-                anchors = V[rows]
-                V[rows] = anchors + solver(P, group.weights[part], group.targets[part], anchors, rhos[rows])
+                rows = group.rows[part]
+                gathered = buffer[: (t + 1) * len(rows) * r].reshape(t + 1, len(rows), r)
+                # indices are valid; "raise" would copy
+                np.take(U, group.columns[:, part], axis=0, out=gathered[:t], mode="clip")
+                np.take(b, rows, axis=0, out=gathered[t], mode="clip")
+                P, roots = gathered.transpose(1, 0, 2), group.roots[part]
+                if t < r:
+                    z = _by_entries(P, roots, group.targets[part], rhos[rows])
+                    corrections.data[group.positions[part]] = z
+                else:
+                    direct.append((rows, _by_columns(P, roots, group.targets[part], rhos[rows])))
+        V = np.asarray(corrections @ U)
+        V += b
+        for rows, correction in direct:
+            V[rows] += correction
         return V
 
 
-def _group(weights: sp.csr_array, targets: sp.csr_array, counts: NDArray[np.intp], t: int) -> RowGroup:
-    rows = np.flatnonzero(counts == t)
-    positions = weights.indptr[rows][:, None] + np.arange(t)
-    return RowGroup(rows, weights.indices[positions].astype(np.intp), weights.data[positions], targets.data[positions])
+def _padded_counts(counts: NDArray[np.integer]) -> NDArray[np.intp]:
+    """For each row the number of entries of its group: its own, or a larger one that is cheaper to share."""
+    found, sizes = np.unique(counts[counts > 0], return_counts=True)
+    target = found.copy()
+    first = 0
+    for k in range(1, len(found)):
+        extra = int(np.sum(sizes[first:k] * (found[k] ** 2 - found[first:k] ** 2)))
+        if extra > PADDING:
+            first = k
+        target[first : k + 1] = found[k]
+    padded = np.zeros(len(counts), dtype=np.intp)
+    padded[counts > 0] = target[np.searchsorted(found, counts[counts > 0])]
+    return padded
 
 
-def _residual(P: Array, targets: Array, b: Array) -> Array:
-    return np.asarray(targets - np.matmul(P, b[:, :, None])[:, :, 0])
+def _group(
+    rows: NDArray[np.intp], t: int, starts: NDArray[np.intp], columns: NDArray[np.intp], roots: Array, wanted: Array
+) -> RowGroup:
+    positions = starts[rows][:, None] + np.arange(t)
+    return RowGroup(rows, np.ascontiguousarray(columns[positions].T), roots[positions], wanted[positions], positions)
 
 
-def _by_entries(P: Array, w: Array, targets: Array, b: Array, rho: Array) -> Array:
-    """Correction Pᵀz (g, r) from the (t, t) systems."""
-    gram = np.matmul(P, P.transpose(0, 2, 1))
-    t = gram.shape[1]
-    gram[:, np.arange(t), np.arange(t)] += rho[:, None] / w
-    z = np.linalg.solve(gram, _residual(P, targets, b)[:, :, None])
-    return np.asarray(np.matmul(z.transpose(0, 2, 1), P)[:, 0, :])
+def _by_entries(P: Array, roots: Array, targets: Array, rho: Array) -> Array:
+    """√w z (g, t) from the (t, t) systems; P (g, t + 1, r) holds the u_j and, last, the anchor."""
+    t = roots.shape[1]
+    products = np.matmul(P[:, :t], P.transpose(0, 2, 1))
+    gram = products[:, :, :t] * (roots[:, :, None] * roots[:, None, :])
+    gram.reshape(len(gram), t * t)[:, :: t + 1] += rho[:, None]
+    z = np.linalg.solve(gram, (targets - roots * products[:, :, t])[:, :, None])
+    return np.asarray(roots * z[:, :, 0])
 
 
-def _by_columns(P: Array, w: Array, targets: Array, b: Array, rho: Array) -> Array:
-    """The same correction from the (r, r) systems: (rho I + PᵀWP) x = PᵀW (t − P b)."""
-    weighted = w[:, :, None] * P
-    A = np.matmul(weighted.transpose(0, 2, 1), P)
-    r = A.shape[1]
-    A[:, np.arange(r), np.arange(r)] += rho[:, None]
-    right = np.matmul(weighted.transpose(0, 2, 1), _residual(P, targets, b)[:, :, None])
-    return np.asarray(np.linalg.solve(A, right)[:, :, 0])
+def _by_columns(P: Array, roots: Array, targets: Array, rho: Array) -> Array:
+    """The correction (g, r) from the (r, r) systems: (rho I + PᵀWP) x = PᵀW (t − P b)."""
+    t, r = roots.shape[1], P.shape[2]
+    weighted = roots[:, :, None] * P[:, :t]
+    A = np.matmul(weighted.transpose(0, 2, 1), weighted)
+    A.reshape(len(A), r * r)[:, :: r + 1] += rho[:, None]
+    residual = targets[:, :, None] - np.matmul(weighted, P[:, t, :, None])
+    return np.asarray(np.linalg.solve(A, np.matmul(weighted.transpose(0, 2, 1), residual))[:, :, 0])

@@ -135,10 +135,13 @@ class ADMM(Method):
         assert U is not None
         assert Lam is not None
         assert LU is not None
-        V_new = split.update(U, LU, U - Lam / rho, rho)
+        shift = Lam * (1.0 / rho)
+        V_new = split.update(U, LU, U - shift, rho)
         LV = split.image(V_new)
-        U_new = split.update(V_new, LV, V_new + Lam / rho, rho)
-        primal, dual, mean = norm(V_new - U_new), rho * norm(U_new - U), 0.5 * (V_new + U_new)
+        shift += V_new
+        U_new = split.update(V_new, LV, shift, rho)
+        difference, mean = V_new - U_new, 0.5 * (V_new + U_new)
+        primal, dual = norm(difference), rho * norm(U_new - U)
         apart = state.apart + 1 if primal > APART * norm(mean) else 0
         if not is_finite(mean) or not primal <= EXPLODED * state.size or apart >= PATIENCE:
             return self._apart(state, split)
@@ -150,7 +153,7 @@ class ADMM(Method):
             norm(mean - state.point),
             extras={"phase": 0.0, "primal_residual": primal, "dual_residual": dual, "rho": rho,
                     "restarts": float(state.restarts)},
-            V=V_new, U=U_new, multiplier=Lam + rho * (V_new - U_new), image=LU_new,
+            V=V_new, U=U_new, multiplier=Lam + rho * difference, image=LU_new,
             rho=self._adapted(rho, split, primal, dual), split_iterations=state.split_iterations + 1,
             restarts=state.restarts, apart=apart, size=state.size,
             best=evaluation if best is None or evaluation.value < best.value else best,

@@ -42,7 +42,9 @@ class EntrySplit(BiconvexSplit):
         return np.zeros_like(Y) if self.problem.L is None else self.problem.L.apply(Y)
 
     def update(self, U: Array, LU: Array, anchor: Array, rho: float) -> Array:
-        return self.updates.solve(U, anchor - LU / rho, rho)
+        b = LU * (-1.0 / rho)
+        b += anchor
+        return self.updates.solve(U, b, rho)
 
     def value(self, V: Array, U: Array, LU: Array) -> float:
         residual = row_dots(V[self._rows], U[self._columns]) - self._targets
