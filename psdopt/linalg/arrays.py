@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg.blas import daxpy
 
 Array = NDArray[np.float64]
 
@@ -20,6 +22,12 @@ def inner(Y: Array, Z: Array) -> float:
 def norm(Y: Array) -> float:
     """Frobenius norm, safe against overflow of the squares."""
     return float(np.linalg.norm(Y))
+
+
+def add_scaled(Y: Array, a: float, Z: Array) -> Array:
+    """Y ← Y + a Z in place and without a temporary, for C-contiguous Y; returns Y."""
+    daxpy(np.ascontiguousarray(Z).ravel(), Y.ravel(), a=a)
+    return Y
 
 
 def row_dots(Y: Array, Z: Array) -> Array:
@@ -59,7 +67,14 @@ def symmetric_pattern(i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> Calla
     order = np.argsort(rows, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
     source, indices = order % p, columns[order]
-    return lambda w: sp.csr_array((w[source], indices, starts), shape=(n, n))
+    pattern = sp.csr_array((np.zeros(2 * p), indices, starts), shape=(n, n))
+
+    def weighted(w: Array) -> sp.csr_array:
+        filled = copy(pattern)  # shares the indices; to check them again would cost more than the product
+        filled.data = w[source]
+        return filled
+
+    return weighted
 
 
 def is_finite(value: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,15 +21,13 @@ PADDING = 2000
 class RowGroup:
     """Rows with t entries each: `rows` (g,), `columns` (t, g), `roots` √w and `targets` √w · target (g, t).
 
-    Rows that were padded have entries of weight 0 in place of those that they lack. `positions` (g, t) of the
-    entries among all, in the order of rows.
+    Rows that were padded have entries of weight 0 in place of those that they lack.
     """
 
     rows: NDArray[np.intp]
     columns: NDArray[np.intp]
     roots: Array
     targets: Array
-    positions: NDArray[np.intp]
 
     @property
     def entries(self) -> int:
@@ -47,8 +44,8 @@ class RowUpdates:
         v_i = b_i + P_iᵀ z_i,   (rho I + P_i P_iᵀ) z_i = √w_i t_i − P_i b_i,
 
     which is their eq. (25) (Sherman-Morrison-Woodbury) rearranged so that only the correction is computed.
-    Rows are grouped by t and each group is solved in one batch; one product of batches gives P_i P_iᵀ and P_i b_i,
-    and one sparse product all P_iᵀ z_i. Cost O(Σ_i (t_i² r + t_i³)) for t_i < r, else O(t_i r² + r³); memory O(n r).
+    Rows are grouped by t and each group is solved in one batch; one product gives P_i P_iᵀ and P_i b_i.
+    Cost O(Σ_i (t_i² r + t_i³)) for t_i < r, else O(t_i r² + r³); memory O(n r).
 
     Parameters
     ----------
@@ -67,42 +64,34 @@ class RowUpdates:
         columns[place], roots[place] = weights.indices, np.sqrt(weights.data)
         if targets is not None:
             wanted[place] = roots[place] * targets.data
-        self._pattern = sp.csr_array((roots, columns, starts), shape=weights.shape)
         self.groups = tuple(
             _group(np.flatnonzero(padded == t), int(t), starts, columns, roots, wanted)
             for t in np.unique(padded)
             if t > 0
         )
 
-    def solve(self, U: Array, b: Array, rho: float | Array) -> Array:
-        """V (n, r) from the other block U (n, r), the anchors b (n, r) and rho > 0, one or (n,); b is not changed."""
+    def solve(self, U: Array, b: Array, rho: float | Array, *, overwrite: bool = False) -> Array:
+        """V (n, r) from the other block U (n, r), the anchors b (n, r) and rho > 0, one or (n,).
+
+        With `overwrite`, V takes the place of b; a fresh (n, r) array can cost as much as the arithmetic.
+        """
+        V = b if overwrite else np.array(b, dtype=np.float64)
         rhos = np.broadcast_to(np.asarray(rho, dtype=np.float64), (self.n,))
         r = U.shape[1]
-        corrections = copy(self._pattern)
-        corrections.data = np.zeros_like(corrections.data)
-        direct: list[tuple[NDArray[np.intp], Array]] = []
         needs = [(r * (t + 1) if t < r else r * (t + r + 1), t, group) for group in self.groups if (t := group.entries)]
         # one buffer for all gathers: fresh pages for each would cost more than the arithmetic
         buffer = np.empty(max((min(max(CHUNK, need), need * len(group.rows)) for need, _, group in needs), default=0))
         for need, t, group in needs:
             size = max(1, CHUNK // need)
+            update = _by_entries if t < r else _by_columns
             for first in range(0, len(group.rows), size):
                 part = slice(first, first + size)
                 rows = group.rows[part]
                 gathered = buffer[: (t + 1) * len(rows) * r].reshape(t + 1, len(rows), r)
                 # indices are valid; "raise" would copy
                 np.take(U, group.columns[:, part], axis=0, out=gathered[:t], mode="clip")
-                np.take(b, rows, axis=0, out=gathered[t], mode="clip")
-                P, roots = gathered.transpose(1, 0, 2), group.roots[part]
-                if t < r:
-                    z = _by_entries(P, roots, group.targets[part], rhos[rows])
-                    corrections.data[group.positions[part]] = z
-                else:
-                    direct.append((rows, _by_columns(P, roots, group.targets[part], rhos[rows])))
-        V = np.asarray(corrections @ U)
-        V += b
-        for rows, correction in direct:
-            V[rows] += correction
+                np.take(V, rows, axis=0, out=gathered[t], mode="clip")
+                V[rows] = update(gathered.transpose(1, 0, 2), group.roots[part], group.targets[part], rhos[rows])
         return V
 
 
@@ -125,24 +114,26 @@ def _group(
     rows: NDArray[np.intp], t: int, starts: NDArray[np.intp], columns: NDArray[np.intp], roots: Array, wanted: Array
 ) -> RowGroup:
     positions = starts[rows][:, None] + np.arange(t)
-    return RowGroup(rows, np.ascontiguousarray(columns[positions].T), roots[positions], wanted[positions], positions)
+    return RowGroup(rows, np.ascontiguousarray(columns[positions].T), roots[positions], wanted[positions])
 
 
 def _by_entries(P: Array, roots: Array, targets: Array, rho: Array) -> Array:
-    """√w z (g, t) from the (t, t) systems; P (g, t + 1, r) holds the u_j and, last, the anchor."""
-    t = roots.shape[1]
+    """v (g, r) from the (t, t) systems; P (g, t + 1, r) holds the u_j and, last, the anchor."""
+    count, t = roots.shape
     products = np.matmul(P[:, :t], P.transpose(0, 2, 1))
     gram = products[:, :, :t] * (roots[:, :, None] * roots[:, None, :])
-    gram.reshape(len(gram), t * t)[:, :: t + 1] += rho[:, None]
+    gram.reshape(count, t * t)[:, :: t + 1] += rho[:, None]
+    weights = np.ones((count, 1, t + 1))  # of the u_j, and 1 for the anchor
     z = np.linalg.solve(gram, (targets - roots * products[:, :, t])[:, :, None])
-    return np.asarray(roots * z[:, :, 0])
+    np.multiply(roots, z[:, :, 0], out=weights[:, 0, :t])
+    return np.asarray(np.matmul(weights, P)[:, 0])
 
 
 def _by_columns(P: Array, roots: Array, targets: Array, rho: Array) -> Array:
-    """The correction (g, r) from the (r, r) systems: (rho I + PᵀWP) x = PᵀW (t − P b)."""
+    """The same from the (r, r) systems: v = b + x, (rho I + PᵀWP) x = PᵀW (t − P b)."""
     t, r = roots.shape[1], P.shape[2]
-    weighted = roots[:, :, None] * P[:, :t]
+    weighted, b = roots[:, :, None] * P[:, :t], P[:, t, :, None]
     A = np.matmul(weighted.transpose(0, 2, 1), weighted)
     A.reshape(len(A), r * r)[:, :: r + 1] += rho[:, None]
-    residual = targets[:, :, None] - np.matmul(weighted, P[:, t, :, None])
-    return np.asarray(np.linalg.solve(A, np.matmul(weighted.transpose(0, 2, 1), residual))[:, :, 0])
+    residual = targets[:, :, None] - np.matmul(weighted, b)
+    return np.asarray((b + np.linalg.solve(A, np.matmul(weighted.transpose(0, 2, 1), residual)))[:, :, 0])

@@ -93,7 +93,7 @@ class ADMM(Method):
     rho: float | str = "auto"
     adapt: bool = True
     polish: Method | None = ConjugateGradient()
-    switch: float = 1e-4
+    switch: float = 1e-2
 
     requires: ClassVar[Requires] = {
         "problem": (Ability.GRADIENT, Ability.SPLIT),
@@ -135,25 +135,34 @@ class ADMM(Method):
         assert U is not None
         assert Lam is not None
         assert LU is not None
-        shift = Lam * (1.0 / rho)
-        V_new = split.update(U, LU, U - shift, rho)
+        # one work array: fresh pages for each intermediate would cost as much as the updates
+        work = Lam * (-1.0 / rho)
+        work += U
+        V_new = split.update(U, LU, work, rho)
         LV = split.image(V_new)
-        shift += V_new
-        U_new = split.update(V_new, LV, shift, rho)
-        difference, mean = V_new - U_new, 0.5 * (V_new + U_new)
-        primal, dual = norm(difference), rho * norm(U_new - U)
+        np.multiply(Lam, 1.0 / rho, out=work)
+        work += V_new
+        U_new = split.update(V_new, LV, work, rho)
+        dual = rho * norm(np.subtract(U_new, U, out=work))
+        multiplier, mean = V_new - U_new, V_new + U_new
+        mean *= 0.5
+        primal = norm(multiplier)
+        multiplier *= rho
+        multiplier += Lam
         apart = state.apart + 1 if primal > APART * norm(mean) else 0
         if not is_finite(mean) or not primal <= EXPLODED * state.size or apart >= PATIENCE:
             return self._apart(state, split)
         LU_new = split.image(U_new)
-        evaluation = split.evaluation(mean, 0.5 * (LV + LU_new))
+        LM = LV + LU_new
+        LM *= 0.5
+        evaluation = split.evaluation(mean, LM)
         best = state.best
         new = ADMMState(
             state.problem, state.geometry, mean, evaluation, norm(evaluation.factor_gradient()),
-            norm(mean - state.point),
+            norm(np.subtract(mean, state.point, out=work)),
             extras={"phase": 0.0, "primal_residual": primal, "dual_residual": dual, "rho": rho,
                     "restarts": float(state.restarts)},
-            V=V_new, U=U_new, multiplier=Lam + rho * difference, image=LU_new,
+            V=V_new, U=U_new, multiplier=multiplier, image=LU_new,
             rho=self._adapted(rho, split, primal, dual), split_iterations=state.split_iterations + 1,
             restarts=state.restarts, apart=apart, size=state.size,
             best=evaluation if best is None or evaluation.value < best.value else best,
