@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 
 from psdopt.capability import Ability, Requires
@@ -16,23 +17,22 @@ from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.tolerances import EPS
 from psdopt.method import Method, Outcome, State
-from psdopt.methods.masters import Answer, BlockMaster, LPMaster
-from psdopt.methods.masters.selection import trimmed, working_rows
+from psdopt.methods.masters import BlockMaster, Bundle, ConicMaster, LPMaster, QuadraticMaster, Stabilizer
+from psdopt.methods.masters.growth import grown_block, grown_linear, squares_of
+from psdopt.methods.masters.selection import solve_selected, working_rows
 from psdopt.problem import Evaluation, Problem
 from psdopt.problems.margin_problem import MarginProblem
 from psdopt.problems.term_sum import TermEvaluation
-from psdopt.terms.margin import CappedMargin
 
-#: Per master: the stabilisations it has, its default first.
-STABILIZATIONS = {"block": ("centre", "none"), "lp": ("smoothing", "none")}
+#: Per master: its stabilisations and its solvers, the default first.
+STABILIZATIONS = {"block": ("centre", "none"), "lp": ("smoothing", "level", "proximal", "none")}
+SOLVERS = {"block": ("interior-point", "clarabel"), "lp": ("highs", "clarabel")}
 #: A centred block master is solved to this fraction of the gap that is open.
 CENTRED = 0.3
-#: Weight of the best dual in the one that the oracle is asked about ("smoothing").
-SMOOTHING = 0.8
-#: Directions of T below this fraction of its largest eigenvalue are dropped.
-NEGLIGIBLE = 1e-7
 #: Columns per round of the block master: n / 6, within these limits.
 FEWEST, MOST = 8, 64
+#: Columns kept: this many times those of a round for the block master, this many times n for the linear program.
+BLOCK_WIDTH, LP_WIDTH = 6, 20
 #: Accuracy asked of the oracle, relative to the gap; what it leaves unproved is part of the bound.
 ORACLE_ACCURACY = 0.01
 #: The gap must fall to this fraction before margins may leave again.
@@ -48,13 +48,14 @@ SLOW_ROUNDS = 6
 class ColumnGenerationState(State):
     """The best matrix so far (`point`, `evaluation`), the best dual so far (`dual`, `bound`), and the master.
 
-    `basis` holds the columns V (n, k) with their images; `weights` T (k, k) and `answer_dual` w (m,) are the last
-    master's solution. For the linear program `margins` holds (v_iᵀA_rv_i)_r per column. `gap` = F − bound;
-    `rows` (m,) marks the margins in the block master, `settled` is the gap when some could last leave it.
-    `gradient_norm` is 2 gap / |Y|: the gap in the units of the factor gradient.
+    `bundle` holds the columns V (n, k) and the aggregate with their images; `weights`, Diag(θ, T) if there is an
+    aggregate and T if not, and `answer_dual` w (m,) are the last master's solution. For the linear program `margins`
+    holds (v_iᵀA_rv_i)_r per column. `gap` = F − bound; `rows` (m,) marks the margins in the block master, `settled`
+    is the gap when some could last leave it. `gradient_norm` is 2 gap / |Y|: the gap in the units of the factor
+    gradient.
     """
 
-    basis: TermEvaluation | None = None
+    bundle: Bundle | None = None
     weights: Array | None = None
     answer_dual: Array | None = None
     dual: Array | None = None
@@ -62,6 +63,7 @@ class ColumnGenerationState(State):
     gap: float = math.inf
     margins: tuple[Array, ...] = ()
     lp: LPMaster | None = None
+    stabilizer: Stabilizer = field(default_factory=lambda: Stabilizer("none"))
     guess: Array | None = None
     idle: int = 0
     rows: NDArray[np.bool_] | None = None
@@ -72,19 +74,30 @@ class ColumnGenerationState(State):
     @property
     def columns(self) -> Array:
         """The generated columns V (n, k), unit vectors."""
-        assert self.basis is not None
-        return self.basis.factor
+        assert self.bundle is not None
+        return self.bundle.columns
 
     @property
     def theta(self) -> Array:
         """Weights of the columns of the last master: θ (k,) of the linear program, T (k, k) of the block master."""
         assert self.weights is not None
-        return np.diag(self.weights) if self.lp is not None else self.weights
+        assert self.bundle is not None
+        first = self.bundle.order - self.bundle.width
+        T = self.weights[first:, first:]
+        return np.diag(T) if self.lp is not None else T
+
+    @property
+    def aggregate(self) -> tuple[float, Array]:
+        """θ and Ȳ (n, q), |Ȳ| = 1: M = V T Vᵀ + θ Ȳ Ȳᵀ, both times the trace. (0, (n, 0)) if nothing was aggregated."""
+        assert self.weights is not None
+        assert self.bundle is not None
+        q = self.bundle.aggregated
+        return float(self.weights[0, 0]) if q else 0.0, self.bundle.evaluation.factor[:, :q]
 
 
 @dataclass(frozen=True)
 class ColumnGeneration(Method):
-    """M = V T Vᵀ over columns V that the dual of a restricted master problem asks for (Shen et al., algorithm 1).
+    """M = V T Vᵀ + θ M̄ over columns V that the dual of a restricted master problem asks for (Shen et al., algorithm 1).
 
     A round: solve the master on V for T and the dual weights w; the lowest eigenvectors of S = −Σ w_r A_r become
     new columns. Every w proves F >= trace · λ_min(S) over the whole set, every T gives a value, so each round
@@ -94,23 +107,29 @@ class ColumnGeneration(Method):
 
     Parameters
     ----------
-    master : "block", T any PSD matrix (k, k): fully corrective, tens of rounds less; "lp", the paper's: T
-        diagonal, a linear program.
+    master : "block", T any PSD matrix (k, k), as in the spectral bundle method (Helmberg and Rendl 2000): fully
+        corrective, tens of rounds less; "lp", the paper's: T diagonal, a linear program (HiGHS), warm-started.
     stabilization : "auto" is "centre" for the block master (it stops while its duals are centred, at a fraction of
-        the gap that is open) and "smoothing" for the linear program (the oracle is asked about a mixture of w and
-        the best w so far; Wentges 1997). "none": the master is solved to the end and asked as it is, as printed.
+        the gap that is open) and "smoothing" for the linear program, which also has "level" and "proximal": see
+        :class:`~psdopt.methods.masters.stabilizer.Stabilizer`. "none": the master is solved to the end and asked as
+        it is, as printed.
     columns : new columns per round; None is 1 for "lp", n/6 within 8 .. 64 for "block".
-    max_columns : V is kept at most this wide: the block master drops the least eigenvectors of T, the linear
-        program columns of weight zero. None: only negligible directions are dropped.
+    max_columns : V is kept at most this wide; what exceeds it is aggregated into one fixed matrix M̄ with one weight
+        θ, so that the best matrix is never lost. None: six times `columns` (block), 20 n (lp).
+    solver : of the block master, "interior-point" (the default) or "clarabel"; of the quadratic programs of "level"
+        and "proximal", "highs" or "clarabel".
+
+    The block master's own interior point is the default because it never forms the m matrices VᵀA_rV: SOLVERFIGURES
 
     Cost per round: the products with the maps for the new columns, eigenvectors of one S, one master. Raises
-    UnknownNameError and InvalidInputError for bad parameters.
+    UnknownNameError and InvalidInputError for bad parameters, MissingDependencyError where a solver is not installed.
     """
 
     master: str = "block"
     stabilization: str = "auto"
     columns: int | None = None
     max_columns: int | None = None
+    solver: str = "auto"
 
     requires: ClassVar[Requires] = {"problem": (Ability.MARGINS,), "geometry": (Ability.LINEAR_ORACLE,)}
     descends: ClassVar[bool] = False
@@ -118,8 +137,10 @@ class ColumnGeneration(Method):
     def __post_init__(self) -> None:
         if self.master not in STABILIZATIONS:
             raise unknown_name("master", self.master, STABILIZATIONS)
-        if self.stabilization not in ("auto", *STABILIZATIONS[self.master]):
-            raise unknown_name("stabilization", self.stabilization, ("auto", *STABILIZATIONS[self.master]))
+        for name, known in (("stabilization", STABILIZATIONS), ("solver", SOLVERS)):
+            allowed = ("auto", *known[self.master])
+            if getattr(self, name) not in allowed:
+                raise unknown_name(f"{name} of master {self.master!r}:", getattr(self, name), allowed)
         for name in ("columns", "max_columns"):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1):
@@ -141,13 +162,13 @@ class ColumnGeneration(Method):
         Y = evaluation.factor
         U, s, _ = np.linalg.svd(Y, full_matrices=False)
         used = s > max(Y.shape) * EPS * s[0]
-        V, T = U[:, used], np.diag(s[used] ** 2 / geometry.trace)
+        bundle, T = Bundle(problem.at(U[:, used])), np.diag(s[used] ** 2 / norm(s[used]) ** 2)
+        linear = self.master == "lp"
         state = ColumnGenerationState(
             problem, geometry, start, evaluation,
-            basis=problem.at(V), weights=T, lp=LPMaster() if self.master == "lp" else None,
+            bundle=bundle, weights=T, lp=LPMaster() if linear else None,
+            margins=squares_of(problem, bundle) if linear else (), stabilizer=Stabilizer(self._stabilization),
         )  # fmt: skip
-        if state.lp is not None:
-            state.margins = _squares(problem, state.basis)
         uniform = np.full(problem.loss.size, 1.0 / problem.loss.size)
         return self._asked(state, T, uniform, uniform, evaluation, 0)
 
@@ -156,13 +177,24 @@ class ColumnGeneration(Method):
         problem, geometry = state.problem, state.geometry
         assert isinstance(problem, MarginProblem)
         assert geometry.trace is not None
-        assert state.basis is not None
-        answer = self._answer(state, problem)
+        assert state.bundle is not None
+        if state.lp is not None:
+            qp = QuadraticMaster("highs" if self.solver == "auto" else self.solver)
+            answer, query, stabilizer = state.stabilizer.ask(state.lp, qp, list(state.margins), problem.loss)
+            state = replace(state, stabilizer=stabilizer)
+        else:
+            assert state.weights is not None
+            assert state.answer_dual is not None
+            assert state.rows is not None
+            goal = CENTRED * state.gap / geometry.trace if self._stabilization == "centre" else 0.0
+            master = ConicMaster() if self.solver == "clarabel" else BlockMaster()
+            start, squares = (state.weights, state.answer_dual), state.bundle.squares(problem)
+            answer = solve_selected(master, squares, problem.loss, goal, start, state.rows)
+            query = answer.dual
         T = answer.weights
-        evaluation = trimmed(state.basis, T, geometry.trace, state.bound)
-        query = answer.dual
-        if self._stabilization == "smoothing" and state.dual is not None:
-            query = SMOOTHING * state.dual + (1.0 - SMOOTHING) * answer.dual
+        if state.bundle.aggregated:  # its weight stands alone: what couples it to the others is rounding
+            T = scipy.linalg.block_diag(T[:1, :1], T[1:, 1:])
+        evaluation = state.bundle.matrix(T, geometry.trace, state.bound)
         return self._asked(state, T, answer.dual, query, evaluation, answer.steps)
 
     @property
@@ -174,25 +206,10 @@ class ColumnGeneration(Method):
             return min(self.columns, n)
         return 1 if self.master == "lp" else min(n, MOST, max(FEWEST, n // 6))
 
-    def _answer(self, state: ColumnGenerationState, problem: MarginProblem) -> Answer:
-        if state.lp is not None:
-            return state.lp.solve(list(state.margins), problem.loss)
-        assert state.basis is not None
-        assert state.weights is not None
-        assert state.answer_dual is not None
-        assert state.geometry.trace is not None
-        squares = problem.structure().at(state.basis.images)
-        goal = CENTRED * state.gap / state.geometry.trace if self._stabilization == "centre" else 0.0
-        assert state.rows is not None
-        chosen = np.flatnonzero(state.rows)
-        if len(chosen) == problem.loss.size:
-            return BlockMaster().solve(squares, problem.loss, goal, (state.weights, state.answer_dual))
-        loss = CappedMargin(len(chosen), problem.loss.cap)
-        start = project_simplex(state.answer_dual[chosen], 1.0, loss.cap)
-        answer = BlockMaster().solve(squares.rows(chosen), loss, goal, (state.weights, start))
-        dual = np.zeros(problem.loss.size)
-        dual[chosen] = answer.dual
-        return Answer(answer.weights, dual, answer.steps)
+    def _limit(self, n: int) -> int:
+        """Width that V may have: room for one more than a round brings, whatever was asked."""
+        default = LP_WIDTH * n if self.master == "lp" else BLOCK_WIDTH * self._per_round(n)
+        return max(self.max_columns or default, self._per_round(n) + 1)
 
     def _asked(
         self, state: ColumnGenerationState, T: Array, dual: Array, query: Array, evaluation: TermEvaluation, steps: int
@@ -200,16 +217,19 @@ class ColumnGeneration(Method):
         """The state after asking the oracle about `query`: values, bounds, and the columns of the next master."""
         problem, geometry = state.problem, state.geometry
         assert isinstance(problem, MarginProblem)
+        assert state.bundle is not None
         better = evaluation.value < state.evaluation.value
         best = evaluation if better else state.evaluation
         query = project_simplex(query, 1.0, problem.loss.cap)
         atoms, bound = self._oracle(state, problem, query, best.value)
+        stabilizer = state.stabilizer.told(query, -bound / geometry.trace)
         improved = bound > state.bound
         new_dual = query if improved else state.dual
         bound = max(bound, state.bound)
         if self._mispriced(state, problem, dual, query, atoms):
             query = project_simplex(dual, 1.0, problem.loss.cap)
             more, other = self._oracle(state, problem, query, best.value)
+            stabilizer = stabilizer.told(query, -other / geometry.trace)
             atoms = atoms + more
             improved, new_dual, bound = (True, query, other) if other > bound else (improved, new_dual, bound)
         gap = max(best.value - bound, 0.0)
@@ -217,12 +237,14 @@ class ColumnGeneration(Method):
         fresh = not gap > PROGRESS * state.settled
         before = None if fresh else state.rows
         openness = gap / abs(best.value) if best.value != 0.0 else 1.0
-        rows = (
-            working_rows(problem.margins(evaluation), dual, problem.loss, openness, before)
-            if state.lp is None
-            else None
-        )
-        basis, T, margins, grown = self._extended(state, problem, T, atoms)
+        new = np.array([atom.vector / norm(atom.vector) for atom in atoms]).T
+        rows, margins, limit = None, state.margins, self._limit(problem.n)
+        if state.lp is None:
+            rows = working_rows(problem.margins(evaluation), dual, problem.loss, openness, before)
+            bundle, T, grown = grown_block(state.bundle, T, new, limit)
+        else:
+            bundle, T, margins = grown_linear(state.bundle, margins, T, new, limit, problem)
+            grown = True
         idle = 0 if better or improved or grown else state.idle + 1
         fell = gap < 0.9 * state.marked
         slow = 0 if fell or state.lp is not None else state.slow + 1
@@ -233,10 +255,10 @@ class ColumnGeneration(Method):
             2.0 * gap / norm(best.factor), float("nan"), Outcome.STALLED if ended else Outcome.RUNNING,
             {
                 "gap": gap, "bound": bound, "master_value": evaluation.value,
-                "generated": float(basis.factor.shape[1]), "master_steps": float(steps),
+                "generated": float(bundle.width), "aggregated": float(bundle.aggregated), "master_steps": float(steps),
             },
-            basis=basis, weights=T, answer_dual=dual, dual=new_dual, bound=bound, gap=gap, margins=margins,
-            lp=state.lp, guess=np.array([atom.vector for atom in atoms]).T, idle=idle,
+            bundle=bundle, weights=T, answer_dual=dual, dual=new_dual, bound=bound, gap=gap, margins=margins,
+            lp=state.lp, stabilizer=stabilizer, guess=np.array([atom.vector for atom in atoms]).T, idle=idle,
             rows=rows, settled=gap if fresh else state.settled,
             marked=gap if fell else state.marked, slow=slow,
         )  # fmt: skip
@@ -257,60 +279,12 @@ class ColumnGeneration(Method):
         self, state: ColumnGenerationState, problem: MarginProblem, dual: Array, query: Array, atoms: list[Atom]
     ) -> bool:
         """Whether the column found for a smoothed query does not cut off the master's own dual."""
-        if state.lp is None or self._stabilization != "smoothing" or dual is query or not state.margins:
+        if state.lp is None or self._stabilization != "smoothing" or dual is query:
             return False
         pi = max(float(a @ dual) for a in state.margins)
         v = atoms[0].vector[:, None]
         margins = problem.margins(problem.at(v / norm(v)))
         return float(margins @ dual) <= pi + EPS * norm(margins)
-
-    def _extended(
-        self, state: ColumnGenerationState, problem: MarginProblem, T: Array, atoms: list[Atom]
-    ) -> tuple[TermEvaluation, Array, tuple[Array, ...], bool]:
-        """Columns of the next master with T padded to them, and whether any is new."""
-        assert state.basis is not None
-        new = np.array([atom.vector / norm(atom.vector) for atom in atoms]).T
-        if state.lp is not None:
-            return self._with_rows(state, problem, T, new)
-        values, W = np.linalg.eigh(T)
-        room = len(values) if self.max_columns is None else max(self.max_columns - new.shape[1], 1)
-        kept = (values > NEGLIGIBLE * values[-1]) & (np.arange(len(values)) >= len(values) - room)
-        basis = state.basis.mix(W[:, kept])
-        fresh = _outside(basis.factor, new)
-        if fresh.shape[1] == 0 and np.count_nonzero(kept) < len(kept) and self.max_columns is None:
-            basis, kept = state.basis.mix(W), np.ones(len(kept), dtype=bool)  # dropping would undo the last round
-        values = values[kept] / values[kept].sum()
-        extended = basis.append(fresh) if fresh.shape[1] else basis
-        return extended, np.diag(np.append(values, np.zeros(fresh.shape[1]))), (), fresh.shape[1] > 0
-
-    def _with_rows(
-        self, state: ColumnGenerationState, problem: MarginProblem, T: Array, new: Array
-    ) -> tuple[TermEvaluation, Array, tuple[Array, ...], bool]:
-        assert state.basis is not None
-        theta, basis, margins = np.diag(T), state.basis, state.margins
-        if self.max_columns is not None and len(theta) + new.shape[1] > self.max_columns:
-            order = np.argsort(-theta, kind="stable")[: max(self.max_columns - new.shape[1], 1)]
-            kept = np.sort(order)
-            basis, theta = basis.mix(np.eye(len(theta))[:, kept]), theta[kept]
-            margins = tuple(margins[i] for i in kept)
-        added = problem.at(new)
-        assert isinstance(added, TermEvaluation)
-        margins = (*margins, *_squares(problem, added))
-        return basis.append(new), np.diag(np.append(theta, np.zeros(new.shape[1]))), margins, True
-
-
-def _squares(problem: MarginProblem, basis: TermEvaluation | None) -> tuple[Array, ...]:
-    """(v_iᵀA_rv_i)_r for every column v_i."""
-    assert basis is not None
-    return tuple(np.ascontiguousarray(a) for a in problem.structure().at(basis.images).squares().T)
-
-
-def _outside(V: Array, new: Array) -> Array:
-    """Orthonormal columns spanning what `new` adds to the span of the orthonormal V."""
-    for _ in range(2):
-        new = new - V @ (V.T @ new)
-    U, s, _ = np.linalg.svd(new, full_matrices=False)
-    return np.asarray(U[:, s > math.sqrt(EPS)][:, : max(V.shape[0] - V.shape[1], 0)])
 
 
 def _fits(problem: Problem, geometry: Geometry) -> None:

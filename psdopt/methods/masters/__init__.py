@@ -2,6 +2,10 @@
 
 from psdopt.methods.masters.base import Answer
 from psdopt.methods.masters.block import BlockMaster
+from psdopt.methods.masters.bundle import Bundle
+from psdopt.methods.masters.conic import ConicMaster
 from psdopt.methods.masters.lp import LPMaster
+from psdopt.methods.masters.quadratic import QuadraticMaster
+from psdopt.methods.masters.stabilizer import Stabilizer
 
-__all__ = ["Answer", "BlockMaster", "LPMaster"]
+__all__ = ["Answer", "BlockMaster", "Bundle", "ConicMaster", "LPMaster", "QuadraticMaster", "Stabilizer"]

@@ -1,4 +1,4 @@
-"""What a block master looks at and what it hands on: a working set of margins, a trimmed matrix."""
+"""What a block master looks at: a working set of margins."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.tolerances import EPS
-from psdopt.problems.term_sum import TermEvaluation
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.simplex import project_simplex
+from psdopt.margins import SignedSquares
+from psdopt.methods.masters.base import Answer
+from psdopt.methods.masters.block import BlockMaster
+from psdopt.methods.masters.conic import ConicMaster
 from psdopt.terms.margin import CappedMargin
 
-#: Eigenvalues of T below a level, relative to the largest, are trimmed if that costs this fraction of the gap.
-TRIM = 0.1
-TRIM_LEVELS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 #: Margins in a block master, in units of 1/cap (the least number that can carry the weight), and the least number
 #: for which a selection pays.
 ROWS = 2.5
@@ -40,22 +40,22 @@ def working_rows(
     return chosen if before is None else chosen | before
 
 
-def trimmed(basis: TermEvaluation, T: Array, trace: float, bound: float) -> TermEvaluation:
-    """V T Vᵀ of the right trace, less the smallest eigenvalues of T that cost at most TRIM of the gap to `bound`.
-
-    Interior-point weights are never exactly singular; O(m r) per trial, no application of a map.
-    """
-    values, W = np.linalg.eigh(T)
-
-    def above(level: float) -> TermEvaluation:
-        used = values > level * values[-1]
-        factor = W[:, used] * np.sqrt(values[used])
-        return basis.mix(factor * (math.sqrt(trace) / norm(basis.factor @ factor)))
-
-    full = above(EPS * len(values))
-    allowed = full.value + TRIM * max(full.value - bound, 0.0)
-    for level in TRIM_LEVELS:
-        candidate = above(level)
-        if candidate.value <= allowed:
-            return candidate
-    return full
+def solve_selected(
+    master: BlockMaster | ConicMaster,
+    squares: SignedSquares,
+    loss: CappedMargin,
+    gap: float,
+    start: tuple[Array, Array],
+    rows: NDArray[np.bool_],
+) -> Answer:
+    """The master's answer from the margins `rows` alone; w (m,) is zero on the others. `start` is (T, w) of all."""
+    chosen = np.flatnonzero(rows)
+    if len(chosen) == loss.size:
+        return master.solve(squares, loss, gap, start)
+    fewer = CappedMargin(len(chosen), loss.cap)
+    answer = master.solve(
+        squares.rows(chosen), fewer, gap, (start[0], project_simplex(start[1][chosen], 1.0, fewer.cap))
+    )
+    dual = np.zeros(loss.size)
+    dual[chosen] = answer.dual
+    return Answer(answer.weights, dual, answer.steps)

@@ -1,0 +1,121 @@
+"""What a master combines: columns V with unit weights, and an aggregate of all that was dropped from it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.tolerances import EPS
+from psdopt.margins import SignedSquares
+from psdopt.problems.margin_problem import MarginProblem
+from psdopt.problems.term_sum import TermEvaluation
+
+#: Eigenvalues of T below a level, relative to the largest, are trimmed if that costs this fraction of the gap.
+TRIM = 0.1
+TRIM_LEVELS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """All V T Vᵀ + θ M̄: columns V (n, k) and a frozen aggregate M̄ = ȲȲᵀ of trace one (Helmberg and Rendl 2000).
+
+    Both are columns of one `evaluation`, Ȳ the first `aggregated` of them: changes are products with small
+    matrices and no map is applied again. Weights are matrices Diag(θ, T) of order `order`; the aggregate is
+    weight 0. What is dropped enters M̄ with the weight that it had, so the best matrix of a bundle is still in
+    the next one, whatever its width.
+    """
+
+    evaluation: TermEvaluation
+    aggregated: int = 0
+
+    @property
+    def order(self) -> int:
+        """Number of weights: k, and one if there is an aggregate."""
+        return self.width + (self.aggregated > 0)
+
+    @property
+    def width(self) -> int:
+        """k, the number of columns."""
+        return int(self.evaluation.factor.shape[1]) - self.aggregated
+
+    @property
+    def columns(self) -> Array:
+        """V (n, k)."""
+        return self.evaluation.factor[:, self.aggregated :]
+
+    def squares(self, problem: MarginProblem) -> SignedSquares:
+        """The margins as functions of the weights: one more direction, with ⟨A_r, M̄⟩ as its sign, is the aggregate."""
+        found = problem.structure().at(self.evaluation.images)
+        q = self.aggregated
+        if not q:
+            return found
+        Z = scipy.linalg.block_diag(1.0, found.directions[:, q:])
+        mean = SignedSquares(found.directions[:, :q], found.signs).squares().sum(axis=1)
+        return SignedSquares(Z, sp.csr_array(sp.hstack([sp.csr_array(mean[:, None]), found.signs], format="csr")))
+
+    def matrix(self, T: Array, trace: float, bound: float) -> TermEvaluation:
+        """V T Vᵀ + θ M̄ of the right trace, less the eigenvalues of T that cost at most TRIM of the gap to `bound`.
+
+        Interior-point weights are never exactly singular; O(m r) per trial, no application of a map.
+        """
+        first = self.order - self.width
+        values, W = np.linalg.eigh(T[first:, first:])
+
+        def above(level: float) -> TermEvaluation:
+            used = values > level * values[-1]
+            mixing = self._mixing(T, W[:, used] * np.sqrt(values[used]))
+            factor = self.evaluation.factor @ mixing
+            return self.evaluation.mix(mixing @ _compression(factor) * (math.sqrt(trace) / norm(factor)))
+
+        full = above(EPS * len(values))
+        allowed = full.value + TRIM * max(full.value - bound, 0.0)
+        for level in TRIM_LEVELS:
+            candidate = above(level)
+            if candidate.value <= allowed:
+                return candidate
+        return full
+
+    def reduced(
+        self, T: Array, W: Array, values: Array, kept: NDArray[np.bool_], aggregate: bool
+    ) -> tuple[Bundle, Array]:
+        """The bundle of the columns V W[:, kept] with its weights; the others, of weights `values`, join M̄ or are lost.
+
+        W (k, k) is orthogonal for a block of weights, the identity for a linear program.
+        """
+        q = self.aggregated
+        rest = np.vstack([np.zeros((q, np.count_nonzero(kept))), W[:, kept]])
+        left = ~kept & (values > 0.0)
+        if aggregate and np.any(left):
+            into = self._mixing(T, W[:, left] * np.sqrt(values[left]))
+            merged = self.evaluation.factor @ into
+            small = into @ _compression(merged) / norm(merged)
+            weights = np.append(norm(merged) ** 2, values[kept])
+        else:
+            small = np.eye(q + self.width)[:, :q]
+            weights = np.append(T[0, 0], values[kept]) if q else values[kept]
+        bundle = Bundle(self.evaluation.mix(np.hstack([small, rest])), small.shape[1])
+        return bundle, np.diag(weights / weights.sum())
+
+    def _mixing(self, T: Array, W: Array) -> Array:
+        """(q + k, ·): to [√θ Ȳ, V W] from [Ȳ, V]."""
+        if not self.aggregated:
+            return W
+        return np.asarray(scipy.linalg.block_diag(math.sqrt(max(T[0, 0], 0.0)) * np.eye(self.aggregated), W))
+
+    def append(self, new: Array) -> Bundle:
+        """With more columns; maps are applied to these only."""
+        return Bundle(self.evaluation.append(new), self.aggregated) if new.shape[1] else self
+
+
+def _compression(Y: Array) -> Array:
+    """R (r, s), RᵀR = I, with Y R (Y R)ᵀ = Y Yᵀ up to rounding and s <= n. The identity where Y is not wide."""
+    if Y.shape[1] <= Y.shape[0]:
+        return np.eye(Y.shape[1])
+    _, s, Wt = np.linalg.svd(Y, full_matrices=False)
+    return np.asarray(Wt[s > max(Y.shape) * EPS * s[0]].T)
