@@ -26,7 +26,7 @@ from psdopt.problems.term_sum import TermEvaluation
 
 #: Per master: its stabilisations and its solvers, the default first.
 STABILIZATIONS = {"block": ("centre", "none"), "lp": ("smoothing", "level", "proximal", "none")}
-SOLVERS = {"block": ("interior-point", "clarabel"), "lp": ("highs", "clarabel")}
+SOLVERS = {"block": ("interior-point", "clarabel"), "lp": ("clarabel", "highs")}
 #: A centred block master is solved to this fraction of the gap that is open.
 CENTRED = 0.3
 #: Columns per round of the block master: n / 6, within these limits.
@@ -117,7 +117,7 @@ class ColumnGeneration(Method):
     max_columns : V is kept at most this wide; what exceeds it is aggregated into one fixed matrix M̄ with one weight
         θ, so that the best matrix is never lost. None: six times `columns` (block), 20 n (lp).
     solver : of the block master, "interior-point" (the default) or "clarabel"; of the quadratic programs of "level"
-        and "proximal", "highs" or "clarabel".
+        and "proximal", "clarabel" (the default where it is installed) or "highs".
 
     The block master's own interior point is the default because it never forms the m matrices VᵀA_rV: SOLVERFIGURES
 
@@ -179,7 +179,7 @@ class ColumnGeneration(Method):
         assert geometry.trace is not None
         assert state.bundle is not None
         if state.lp is not None:
-            qp = QuadraticMaster("highs" if self.solver == "auto" else self.solver)
+            qp = QuadraticMaster(self.solver)
             answer, query, stabilizer = state.stabilizer.ask(state.lp, qp, list(state.margins), problem.loss)
             state = replace(state, stabilizer=stabilizer)
         else:
@@ -247,7 +247,8 @@ class ColumnGeneration(Method):
             grown = True
         idle = 0 if better or improved or grown else state.idle + 1
         fell = gap < 0.9 * state.marked
-        slow = 0 if fell or state.lp is not None else state.slow + 1
+        # a bundle too narrow for the optimum converges slowly, by its aggregate: no sign of an end
+        slow = 0 if fell or state.lp is not None or bundle.aggregated else state.slow + 1
         ended = idle >= IDLE_ROUNDS or slow >= SLOW_ROUNDS
         return ColumnGenerationState(
             problem, geometry,

@@ -49,10 +49,11 @@ class BlockMaster:
         if loss.cap * m <= 1.0 + 4.0 * EPS * m or k == 0:  # one feasible w: the leading eigenvector is the answer
             v = np.linalg.eigh(scaled.combination(uniform))[1][:, -1:]
             return Answer(v @ v.T, uniform, 0)
-        point = _Interior(scaled, loss, start)
-        steps = 0
-        while steps < MAX_STEPS and point.gap > max(gap / scale, EPS) and point.advance():
-            steps += 1
+        goal = max(gap / scale, EPS)
+        point, steps = _advanced(_Interior(scaled, loss, start), goal)
+        if start is not None and point.gap > goal:  # a warm start close to the boundary can end early
+            cold, more = _advanced(_Interior(scaled, loss, None), goal)
+            point, steps = (cold if cold.gap < point.gap else point), steps + more
         w = np.clip(point.w, 0.0, loss.cap)
         return Answer(point.T / np.trace(point.T), w, steps)
 
@@ -156,6 +157,14 @@ class _Interior:
             self.T, self.w, self.pi, self.rho, self.s, self.xi, self.Z = before
             return False
         return True
+
+
+def _advanced(point: _Interior, goal: float) -> tuple[_Interior, int]:
+    """`point` after as many steps as its gap takes to reach `goal`, or rounding allows, and their number."""
+    steps = 0
+    while steps < MAX_STEPS and point.gap > goal and point.advance():
+        steps += 1
+    return point, steps
 
 
 def _reach(x: Array, dx: Array) -> float:

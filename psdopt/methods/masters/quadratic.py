@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt.errors import InvalidInputError, MissingDependencyError
+from psdopt.errors import MissingDependencyError
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.masters.base import Answer
 from psdopt.terms.margin import CappedMargin
 
-SOLVERS = ("highs", "clarabel")
+#: Iterations of the active-set solver, in units of variables and rows.
+ITERATIONS = 20
+#: Statuses of Clarabel whose answer is used: any w serves, if it is made feasible.
+USABLE = ("Solved", "AlmostSolved", "InsufficientProgress", "MaxIterations", "NumericalError")
 #: Accuracy asked of Clarabel, in units of a typical column entry.
 FINEST = 1e-10
+
+
+class Unsolved(ArithmeticError):
+    """A quadratic solver gave up; the round is made without it."""
 
 
 class QuadraticMaster:
@@ -29,12 +37,15 @@ class QuadraticMaster:
 
     Parameters
     ----------
-    solver : "highs" (active set, extra ``lp``) or "clarabel" (interior point, extra ``conic``).
+    solver : "clarabel" (interior point, extra ``conic``), "highs" (active set, extra ``lp``; several times slower
+        from a hundred columns on, and it can give up) or "auto", the first of these that is installed.
 
-    Raises MissingDependencyError without the package, InvalidInputError if the solver gives up.
+    Raises MissingDependencyError without the package, Unsolved if the solver gives up.
     """
 
-    def __init__(self, solver: str = "highs") -> None:
+    def __init__(self, solver: str = "auto") -> None:
+        if solver == "auto":
+            solver = "clarabel" if find_spec("clarabel") is not None else "highs"
         self.solver = solver
 
     def proximal(self, columns: list[Array], loss: CappedMargin, centre: Array, t: float) -> tuple[Answer, float]:
@@ -50,14 +61,13 @@ class QuadraticMaster:
     ) -> tuple[Answer, float]:
         A, m = np.array(columns), loss.size
         scale = max(norm(a) for a in A) / np.sqrt(m) or 1.0
-        # in x = m w and columns over scale everything is of order one: tolerances of solvers are absolute
-        rows = np.hstack([A / (scale * m), np.full((len(A), 1), 0.0 if level is not None else -1.0)])
+        rows = np.hstack([A / scale, np.full((len(A), 1), 0.0 if level is not None else -1.0)])
         upper = np.full(len(A), 0.0 if level is None else level / scale)
-        curvature = 1.0 / (m * t)
-        cost = np.append(-curvature * m * centre, 1.0 if level is None else 0.0)
+        curvature = m / t
+        cost = np.append(-curvature * centre, 1.0 if level is None else 0.0)
         solver = _highs if self.solver == "highs" else _clarabel
-        x, theta, steps = solver(curvature, cost, rows, upper, m, loss.cap * m)
-        w, theta = np.clip(x[:m] / m, 0.0, loss.cap), np.maximum(theta, 0.0)
+        w, theta, steps = solver(curvature, cost, rows, upper, m, loss.cap)
+        w, theta = np.clip(w, 0.0, loss.cap), np.maximum(theta, 0.0)
         w = w / w.sum()
         total = theta.sum()
         # no column holds the projection back if the centre itself is below the level: none has a multiplier
@@ -68,7 +78,7 @@ class QuadraticMaster:
 def _highs(
     curvature: float, cost: Array, rows: Array, upper: Array, m: int, cap: float
 ) -> tuple[Array, Array, int]:
-    """(x, multipliers of the rows, iterations) by the convex QP solver of HiGHS."""
+    """(w, multipliers of the rows, iterations) by the convex QP solver of HiGHS."""
     try:
         import highspy
     except ImportError:
@@ -84,8 +94,8 @@ def _highs(
     fixed = cost[-1] == 0.0  # π plays no part in the level program
     lp.col_lower_ = np.append(np.zeros(m), 0.0 if fixed else -free)
     lp.col_upper_ = np.append(np.full(m, cap), 0.0 if fixed else free)
-    lp.row_lower_ = np.append(np.full(len(rows), -free), float(m))
-    lp.row_upper_ = np.append(upper, float(m))
+    lp.row_lower_ = np.append(np.full(len(rows), -free), 1.0)
+    lp.row_upper_ = np.append(upper, 1.0)
     lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     lp.a_matrix_.start_, lp.a_matrix_.index_, lp.a_matrix_.value_ = matrix.indptr, matrix.indices, matrix.data
     hessian = highspy.HighsHessian()
@@ -94,14 +104,15 @@ def _highs(
     hessian.index_, hessian.value_ = np.arange(m), np.full(m, curvature)
     model: Any = highspy.Highs()
     model.setOptionValue("output_flag", False)
+    model.setOptionValue("qp_iteration_limit", ITERATIONS * (m + len(rows)))  # it can cycle for ever
     model.passModel(lp)
     model.passHessian(hessian)
     model.run()
     if model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-        raise InvalidInputError(f"HiGHS did not solve the quadratic program: {model.getModelStatus()}")
+        raise Unsolved(f"HiGHS did not solve the quadratic program: {model.getModelStatus()}")
     solution = model.getSolution()
     return (
-        np.asarray(solution.col_value),
+        np.asarray(solution.col_value)[:m],
         -np.asarray(solution.row_dual)[: len(rows)],
         int(model.getInfo().qp_iteration_count),
     )
@@ -121,7 +132,7 @@ def _clarabel(
         [-sp.eye_array(m), sp.csr_array((m, 1))],
         [sp.eye_array(m), sp.csr_array((m, 1))],
     ]
-    b = np.concatenate([[float(m)], upper, np.zeros(m), np.full(m, cap)])
+    b = np.concatenate([[1.0], upper, np.zeros(m), np.full(m, cap)])
     quadratic = sp.csc_matrix(sp.diags_array(np.append(np.full(m, curvature), EPS if cost[-1] == 0.0 else 0.0)))
     settings = clarabel.DefaultSettings()
     settings.verbose, settings.max_threads = False, 1
@@ -129,6 +140,6 @@ def _clarabel(
     cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(len(rows) + 2 * m)]
     constraints = sp.csc_matrix(sp.block_array(blocks))
     solution = clarabel.DefaultSolver(quadratic, cost, constraints, b, cones, settings).solve()
-    if "Infeasible" in str(solution.status):
-        raise InvalidInputError(f"Clarabel did not solve the quadratic program: {solution.status}")
-    return np.array(solution.x), np.array(solution.z)[1 : 1 + len(rows)], int(solution.iterations)
+    if str(solution.status) not in USABLE:
+        raise Unsolved(f"Clarabel did not solve the quadratic program: {solution.status}")
+    return np.array(solution.x)[:m], np.array(solution.z)[1 : 1 + len(rows)], int(solution.iterations)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from psdopt.linalg.arrays import Array
 from psdopt.methods.masters.base import Answer
 from psdopt.methods.masters.lp import LPMaster
-from psdopt.methods.masters.quadratic import QuadraticMaster
+from psdopt.methods.masters.quadratic import QuadraticMaster, Unsolved
 from psdopt.terms.margin import CappedMargin
 
 #: Weight of the best dual in the one that the oracle is asked about ("smoothing").
@@ -42,7 +42,10 @@ class Stabilizer:
     ) -> tuple[Answer, Array, Stabilizer]:
         """The master's answer, the w to ask about, and the stabilizer that :meth:`told` the outcome makes the next."""
         if self.kind == "proximal" and self.centre is not None:
-            answer, model = qp.proximal(columns, loss, self.centre, self.step)
+            try:
+                answer, model = qp.proximal(columns, loss, self.centre, self.step)
+            except Unsolved:
+                return self._unstabilized(lp, columns, loss)
             return answer, answer.dual, replace(self, promised=model)
         answer = lp.solve(columns, loss)
         if self.centre is None or self.kind in ("none", "proximal"):
@@ -52,8 +55,18 @@ class Stabilizer:
         least = float(max(a @ answer.dual for a in columns))
         if not self.value > least:  # the gap is closed as far as this solver can tell
             return answer, answer.dual, self
-        near, _ = qp.level(columns, loss, self.centre, least + LEVEL * (self.value - least))
+        try:
+            near, _ = qp.level(columns, loss, self.centre, least + LEVEL * (self.value - least))
+        except Unsolved:
+            return answer, answer.dual, self
         return Answer(answer.weights, answer.dual, answer.steps + near.steps), near.dual, self
+
+    def _unstabilized(
+        self, lp: LPMaster, columns: list[Array], loss: CappedMargin
+    ) -> tuple[Answer, Array, Stabilizer]:
+        """A round of the linear program, when the quadratic one was not solved; shorter steps are easier to find."""
+        answer = lp.solve(columns, loss)
+        return answer, answer.dual, replace(self, promised=float("-inf"), step=self.step * SHORTER)
 
     def told(self, w: Array, value: float) -> Stabilizer:
         """After the oracle's φ(w) = `value`."""
