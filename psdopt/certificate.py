@@ -10,7 +10,6 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.matrix import LowRankPSD
 from psdopt.problem import Evaluation, Problem
 
@@ -33,7 +32,8 @@ class Certificate:
         n <= 500, where the whole spectrum is computed).
     dual_infeasibility : max(0, −lower_bound), a bound, not an estimate; relative: times tr M / decrease.
     complementarity : |⟨S, M⟩|; relative: / decrease.
-    gap : a rigorous bound on F(M) − min F where one is valid (fixed trace; strongly convex F), else None.
+    gap : a rigorous bound on F(M) − min F where one is valid (fixed trace; strongly convex F; dual_value), else None.
+    dual_value : a lower bound on min F that the problem proved from dual variables, if it can.
     convex : whether F is known to be convex, without which nothing global is proved.
     eigenvector : unit vector of the smallest Ritz value: the way out when the certificate fails.
     failure_probability : see `lower_bound`.
@@ -58,6 +58,7 @@ class Certificate:
     eigenvector: Array
     failure_probability: float
     products: int
+    dual_value: float | None = None
 
     @property
     def omega(self) -> float:
@@ -66,10 +67,14 @@ class Certificate:
 
     @property
     def relative(self) -> float:
-        """The largest relative residual; with a fixed trace, the relative duality gap."""
+        """The largest relative residual; with a fixed trace, the relative duality gap.
+
+        Where the problem has a dual bound, either proves optimality, and the smaller counts.
+        """
         if self.fixed_trace is not None and self.gap_relative is not None:
             return self.gap_relative
-        return max(self.stationarity_relative, self.dual_infeasibility_relative, self.complementarity_relative)
+        residual = max(self.stationarity_relative, self.dual_infeasibility_relative, self.complementarity_relative)
+        return residual if self.dual_value is None or self.gap_relative is None else min(residual, self.gap_relative)
 
     def proves(self, tol: float) -> bool:
         """Whether M is a global optimum of a convex F to relative `tol`."""
@@ -123,7 +128,7 @@ def certify(
     threshold = -0.5 * tol * unit
     if trace is not None:
         threshold = product / tr - 0.5 * tol * decrease / trace if tr > 0.0 else -math.inf
-    pair = smallest_eigenpair(S, tol=0.25 * tol * unit, threshold=threshold, start=start, seed=seed)
+    pair = problem.smallest_eigenpair(evaluation, S, tol=0.25 * tol * unit, threshold=threshold, start=start, seed=seed)
     if trace is not None:
         shift = pair.value
         SY = SY - shift * Y
@@ -131,6 +136,9 @@ def certify(
     complementarity = abs(product - shift * tr) + epsilon
     gap = _gap(problem, product, tr, dual_infeasibility, pair.lower_bound, trace)
     gap = None if gap is None else gap + epsilon
+    bound = problem.dual_bound(evaluation, dual) if trace is None else None
+    if bound is not None:
+        gap = max(value - bound, 0.0) if gap is None else min(gap, max(value - bound, 0.0))
     stationarity = norm(SY)
     return Certificate(
         value=value,
@@ -146,6 +154,7 @@ def certify(
         dual_infeasibility_relative=_ratio(dual_infeasibility, unit),
         complementarity_relative=_ratio(complementarity, decrease),
         gap_relative=None if gap is None else _ratio(gap, decrease),
+        dual_value=bound,
         convex=Ability.CONVEX in problem.abilities,
         fixed_trace=trace,
         eigenvector=pair.vector,

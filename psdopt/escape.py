@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation
 
@@ -29,7 +28,9 @@ def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 
     if room <= 0:
         return None
     count = min(room, max(1, math.ceil(Y.shape[1] / 2)), Y.shape[0])
-    pair = smallest_eigenpair(evaluation.gradient, count=count, tol=0.1 * abs(smallest), seed=seed)
+    pair = evaluation.problem.smallest_eigenpair(
+        evaluation, evaluation.gradient, count=count, tol=0.1 * abs(smallest), seed=seed
+    )
     # an eigenvalue that is zero but for rounding is no way down, and its own best weight would be noise
     negative = pair.values < -64.0 * EPS * math.sqrt(Y.shape[0]) * pair.norm
     if not np.any(negative):

@@ -15,6 +15,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, is_finite
+from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
 from psdopt.matrix import LowRankPSD
 
 
@@ -168,6 +169,17 @@ class Problem(ABC):
         found; it checks them itself, so that no method has to be believed.
         """
         return evaluation.gradient, 0.0
+
+    def dual_bound(self, evaluation: Evaluation, dual: Any = None) -> float | None:
+        """A proven lower bound on min F over all M ⪰ 0, or None where a problem knows of none.
+
+        `dual` : dual variables that a method found; the problem checks them itself and may use better ones.
+        """
+        return None
+
+    def smallest_eigenpair(self, evaluation: Evaluation, S: Any, **options: Any) -> ExtremePair:
+        """:func:`psdopt.linalg.extreme.smallest_eigenpair` of S = ∇F(M); problems that can factorise S do better."""
+        return smallest_eigenpair(S, **options)
 
     def value_unit(self, value: float, trace: float) -> float | None:
         """What gaps are relative to at F(M) = `value`, tr M = `trace`; None for F(0) − F(M)."""

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import Array, is_finite
+from psdopt.linalg.arrays import Array, is_finite, row_dots
 from psdopt.linalg.tolerances import EPS
 
 Indices = NDArray[np.intp]
@@ -114,3 +114,10 @@ def read_edges(distances: Any) -> Edges:
         raise InvalidInputError(f"distances must be symmetric; found entries that differ by {worst:.3g}")
     codes = codes[a]
     return Edges(codes // n, codes % n, 0.5 * (left + right), n)
+
+
+def edge_errors(edges: Edges, Y: Array) -> Array:
+    """|√d − √D| / √D for all edges of positive length, d the squared lengths in Y."""
+    positive = edges.squared > 0.0
+    difference = Y[edges.i[positive]] - Y[edges.j[positive]]
+    return np.abs(np.sqrt(row_dots(difference, difference) / edges.squared[positive]) - 1.0)

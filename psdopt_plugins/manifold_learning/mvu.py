@@ -15,8 +15,9 @@ from sklearn.utils.validation import validate_data
 from psdopt import LowRankPSD, Result
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
+from psdopt_plugins.manifold_learning.continuation import Unfolding
 from psdopt_plugins.manifold_learning.graph import Edges, nearest_neighbour_edges, smallest_connecting
-from psdopt_plugins.manifold_learning.unfolding import Unfolding, as_kernel, unfold
+from psdopt_plugins.manifold_learning.unfolding import as_kernel, unfold
 
 DISCONNECTED = ("refuse", "separate")
 

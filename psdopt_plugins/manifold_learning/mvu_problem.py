@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -11,9 +12,11 @@ from scipy.sparse.linalg import LinearOperator
 
 from psdopt import TermSum
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, is_finite
+from psdopt.linalg.arrays import Array, inner, is_finite
+from psdopt.linalg.extreme import ExtremePair
 from psdopt.linalg.operators import LinearMap
 from psdopt.problem import Evaluation
+from psdopt.problems.term_sum import TermEvaluation
 from psdopt.terms.forms import GramForm
 from psdopt.terms.losses import LeastSquares
 from psdopt.terms.measured import MeasuredTerm
@@ -21,6 +24,11 @@ from psdopt.terms.measurements import PairDistances
 from psdopt.terms.quadratic import LinearTerm
 from psdopt_plugins.manifold_learning.coordinates import LaplacianCoordinates
 from psdopt_plugins.manifold_learning.graph import Edges, read_edges
+from psdopt_plugins.manifold_learning.graph_eigenpairs import least_of_graph
+from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices, base_weights
+
+#: Ability of a problem whose factor Hessian is a sparse block matrix on a graph.
+GRAPH_HESSIAN = "graph-hessian"
 
 
 def mvu_problem(distances: Any, nu: float, labels: Any = None) -> TermSum:
@@ -36,8 +44,9 @@ def mvu_problem(distances: Any, nu: float, labels: Any = None) -> TermSum:
     nu : weight of the variance, > 0. Edges are stretched in proportion to it.
     labels : None for the plain variant; (n,) class labels or (n, q) side information for the coloured one.
 
-    The problem carries the inverse Laplacian of the graph as preconditioner, factorised once. For tight edges
-    (small nu) or large n use :func:`scaled_mvu_problem`, whose certificate is well conditioned too.
+    The problem carries the inverse Laplacian of the graph as preconditioner, factorised once. Without labels it is an
+    :class:`UnfoldingProblem`, whose certificate is a duality gap; for tight edges (small nu) or large n solve it by
+    :class:`~psdopt_plugins.manifold_learning.unfolding_newton.UnfoldingNewton`.
 
     Raises
     ------
@@ -47,15 +56,73 @@ def mvu_problem(distances: Any, nu: float, labels: Any = None) -> TermSum:
     Cost of a step along D (n, r): O(edges · r), no (n, n) array.
     """
     edges = connected(read_edges(distances))
-    coordinates = LaplacianCoordinates(edges)
-    n = edges.n
-
-    def preconditioner(evaluation: Evaluation) -> Any:
-        return coordinates.solve
-
-    centring = LinearOperator((n, n), matvec=_centred, rmatvec=_centred, matmat=_centred, rmatmat=_centred, dtype=float)
+    n, preconditioner = edges.n, _InverseLaplacian(edges)
+    if labels is None:
+        return UnfoldingProblem(edges, _tension(nu), preconditioner)
     fit = MeasuredTerm(PairDistances(edges.i, edges.j, n=n), LeastSquares(edges.squared, 2.0))
-    return TermSum([fit, _variance(LinearMap(centring, "H"), nu, labels)], preconditioner=preconditioner)
+    return TermSum([fit, _variance(centring(n), nu, labels)], preconditioner=preconditioner)
+
+
+class _InverseLaplacian:
+    """evaluation ↦ (R ↦ L⁺ R), factorised on first use."""
+
+    def __init__(self, edges: Edges) -> None:
+        self.edges = edges
+
+    def __call__(self, evaluation: Evaluation) -> Any:
+        return self._coordinates.solve
+
+    @cached_property
+    def _coordinates(self) -> LaplacianCoordinates:
+        return LaplacianCoordinates(self.edges)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _InverseLaplacian, (self.edges,)
+
+
+class UnfoldingProblem(TermSum):
+    """F(M) = 2 Σ_t (d_t − D_t)² − nu tr(H M) over the edges t, d_t the squared lengths in M, with its dual.
+
+    max −Σ (w_t²/8 + w_t D_t) over edge weights w with L(w) ⪰ nu H, L(w) the weighted Laplacian (its second eigenvalue
+    is at least nu; Sun, Boyd, Xiao, Diaconis 2006). At the optimum w = 4 (d − D), and S = L(w) − nu H. S is sparse
+    but for a constant, so that one factorisation proves by its inertia that some w is feasible: the certificate is
+    a duality gap, proved up to rounding, and needs no Lanczos iteration.
+
+    Attributes: `edges`, `nu`, `graph` (made on first use).
+    """
+
+    def __init__(self, edges: Edges, nu: float, preconditioner: Any = None) -> None:
+        fit = MeasuredTerm(PairDistances(edges.i, edges.j, n=edges.n), LeastSquares(edges.squared, 2.0))
+        super().__init__([fit, _variance(centring(edges.n), nu, None)], preconditioner=preconditioner)
+        self.edges, self.nu = edges, float(nu)
+        self.abilities = self.abilities | {GRAPH_HESSIAN}
+
+    @cached_property
+    def graph(self) -> GraphMatrices:
+        return GraphMatrices(self.edges)
+
+    def tensions(self, evaluation: Evaluation) -> Array:
+        """w (m,) = 4 (d − D) at M: the weights for which L(w) − nu H is the gradient there."""
+        assert isinstance(evaluation, TermEvaluation)
+        lengths: Array = evaluation.feature(0)
+        return 4.0 * (lengths - self.edges.squared)
+
+    def dual_bound(self, evaluation: Evaluation, dual: Any = None) -> float | None:
+        """The dual value of `dual` (default 4 (d − D)), with the least multiple of |dual| added that makes it feasible.
+
+        Cost: one sparse factorisation of order n if `dual` is feasible, about ten if not.
+        """
+        weights = self.tensions(evaluation) if dual is None else np.asarray(dual, dtype=np.float64)
+        base = base_weights(weights)
+        return self.dual_value(weights + self.graph.feasible_multiple(weights, base, self.nu, 1e-3) * base)
+
+    def dual_value(self, weights: Array) -> float:
+        """−Σ (w_t²/8 + w_t D_t)."""
+        return -inner(weights, 0.125 * weights + self.edges.squared)
+
+    def smallest_eigenpair(self, evaluation: Evaluation, S: Any, **options: Any) -> ExtremePair:
+        """Smallest eigenpairs of S by inverse iteration, the lower bound from the inertia of S + tau I."""
+        return least_of_graph(self.graph, self.tensions(evaluation), self.nu, S, **options)
 
 
 def scaled_mvu_problem(edges: Edges, nu: float, coordinates: LaplacianCoordinates, labels: Any = None) -> TermSum:
@@ -83,10 +150,14 @@ def connected(edges: Edges) -> Edges:
 
 def _variance(X: LinearMap, nu: float, labels: Any) -> LinearTerm:
     """−nu tr(W X N Xᵀ) with the rows of X centred already."""
+    side = None if labels is None else side_information(labels, X.shape[0])
+    return LinearTerm(GramForm(X, -1.0, side), _tension(nu))
+
+
+def _tension(nu: Any) -> float:
     if not isinstance(nu, Real) or isinstance(nu, bool) or not math.isfinite(nu) or nu <= 0.0:
         raise InvalidInputError(f"nu must be a positive finite number; found {nu!r}")
-    side = None if labels is None else side_information(labels, X.shape[0])
-    return LinearTerm(GramForm(X, -1.0, side), float(nu))
+    return float(nu)
 
 
 def side_information(labels: Any, n: int) -> Array:
@@ -105,5 +176,18 @@ def side_information(labels: Any, n: int) -> Array:
     return np.eye(len(classes))[codes]
 
 
-def _centred(V: Array) -> Array:
-    return np.asarray(V - V.mean(axis=0))
+def centring(n: int) -> LinearMap:
+    """H = I − eeᵀ/n as a shared map."""
+    return LinearMap(_Centring(n), "H")
+
+
+class _Centring(LinearOperator):  # type: ignore[misc]
+    """V ↦ V − column means. A class, so that problems can be pickled."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__(dtype=np.float64, shape=(n, n))  # type: ignore[call-arg]
+
+    def _matmat(self, V: Array) -> Array:
+        return np.asarray(V - V.mean(axis=0))
+
+    _matvec = _rmatvec = _rmatmat = _matmat

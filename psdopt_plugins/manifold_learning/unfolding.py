@@ -1,149 +1,118 @@
-"""Continuation in the tension nu: from loose edges, where the problem is easy, to tight ones, where it is wanted."""
+"""From a neighbour graph to its unfolding: the start, the tension, and the method that fits the graph."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator
 
-from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, Result, solve
+from psdopt import LowRankPSD, PSDCone, Result, solve
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, norm, row_dots
-from psdopt.linalg.leading import top_eigenpairs
-from psdopt_plugins.manifold_learning.coordinates import LaplacianCoordinates
-from psdopt_plugins.manifold_learning.graph import Edges
-from psdopt_plugins.manifold_learning.mvu_problem import connected, scaled_mvu_problem
+from psdopt.linalg.arrays import Array, row_dots
+from psdopt_plugins.manifold_learning.continuation import DEFAULT_TOL, Unfolding, by_continuation
+from psdopt_plugins.manifold_learning.graph import Edges, edge_errors
+from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices
+from psdopt_plugins.manifold_learning.landmarks import geodesic_axes
+from psdopt_plugins.manifold_learning.mvu_problem import UnfoldingProblem, connected
+from psdopt_plugins.manifold_learning.unfolding_newton import UnfoldingNewton
 
-#: Columns at the start; more are added where the certificate asks for them.
-FIRST_RANK = 8
-#: Accuracy and budget of the stages before the last: they only make a start for the next one.
-STAGE_TOL, STAGE_ITERATIONS = 1e-2, 300
-#: nu falls by a factor between these from stage to stage: edge errors are about proportional to it.
-FALL = (0.05, 0.5)
-#: Weight of an edge without tension, in units of the mean.
-SLACK = 0.1
-#: More stages than this are not of use: nu has then fallen below rounding.
-STAGES = 60
-DEFAULT_TOL = 1e-4
-FINEST_TOL = 1e-10
-
-
-@dataclass(frozen=True)
-class Unfolding:
-    """Y (n, r), centred, with M = Y Yᵀ; the Result in Laplacian coordinates; nu; relative errors of all edges."""
-
-    factor: Array
-    result: Result
-    nu: float
-    errors: Array
-    iterations: int
+#: Columns of the start along geodesic axes, and of the rough stages and the last one in all.
+AXES, ROUGH_COLUMNS, COLUMNS = 2, 3, 8
+#: Root mean square entries of the other columns, in units of the root mean square edge.
+RANDOM_SIZE = 0.1
+#: Newton steps of a rough stage: the large columns are right by then, to some percent of edge errors.
+ROUGH_STEPS = 8
+#: Median edge error aimed at, as a fraction of the one allowed; edge errors are about proportional to nu.
+AIM = 0.8
+#: nu changes by a factor within these from stage to stage, and by one within SETTLED in the last of the rough ones.
+CHANGE, SETTLED = (0.02, 20.0), (0.6, 1.6)
+STAGES = 20
+#: Most entries of the factorised Hessian (8 bytes each, twice); beyond, conjugate gradient takes over.
+MOST_FILL = 40_000_000
 
 
 def unfold(
     edges: Edges, nu: float | None, edge_error: float, labels: Any = None, options: Mapping[str, Any] | None = None
 ) -> Unfolding:
-    """Solve mvu for `nu`, or for the largest nu of the continuation at which the median edge error is `edge_error`.
+    """Solve mvu for `nu`, or for a nu at which the median edge error is at most `edge_error`, and not much below.
 
-    Errors are |√d − √D| / √D over edges with D > 0. Starts at nu = 4 λ₂(L) mean(D), at which edges give by about
-    their own length, from the Laplacian's lowest eigenvectors.
+    Errors are |√d − √D| / √D over edges with D > 0. By primal-dual Newton steps where the graph allows it (a
+    neighbour graph of a surface does), else, with `labels`, or with a `method` in `options`, by conjugate gradient
+    with continuation in nu; the Result is then in Laplacian coordinates.
     """
-    coordinates = LaplacianCoordinates(connected(edges))
-    given = {"tol": DEFAULT_TOL, "method": ConjugateGradient(preconditioner="none"), "escape": True, **(options or {})}
-    Z, smallest = _first_point(edges, coordinates)
-    mean = float(edges.squared.mean())
-    if not mean > 0.0:
+    graph = GraphMatrices(connected(edges))
+    if not float(edges.squared.mean()) > 0.0:
         raise InvalidInputError("distances must not all be zero: every pair of neighbours coincides")
-    level = 4.0 * smallest * mean
-    level = level if nu is None else max(level, nu)
+    if labels is not None or "method" in (options or {}) or graph.fill * COLUMNS**2 > MOST_FILL:
+        return by_continuation(edges, nu, edge_error, labels, options)
+    return _by_newton(edges, nu, edge_error, options)
+
+
+def _by_newton(edges: Edges, nu: float | None, edge_error: float, options: Mapping[str, Any] | None) -> Unfolding:
+    given = {"tol": DEFAULT_TOL, **(options or {})}
+    Y = _with_random(edges, geodesic_axes(edges, min(AXES, edges.n - 1)), ROUGH_COLUMNS)
+    level = _tension_for(edges, Y, edge_error) if nu is None else nu
     iterations = 0
-    for stage_number in range(STAGES):
-        last = nu is not None and level <= nu
-        stage = given
-        if not last:
-            tol = max(min(STAGE_TOL, 100.0 * given["tol"]), given["tol"])
-            loose = {"tol": tol, "max_iterations": STAGE_ITERATIONS, "escape": False}
-            stage = {**given, **loose}
-        if stage_number > 0:
-            coordinates, Z = _rescaled(edges, coordinates, Z)
-        result = _solved(edges, level, coordinates, labels, Z, stage)
-        iterations += result.iterations
-        if result.iterations == 0 and not last:
-            # the start passed for optimal: nu tr M is below what tol can tell, in units of F(0) − F
-            given["tol"] = max(0.1 * given["tol"], FINEST_TOL)
-        Z = _kept(result)
-        errors = edge_errors(edges, coordinates.apply(Z))
-        median = float(np.median(errors))
-        if last:
+    for _ in range(STAGES if nu is None else 0):
+        result = _solved(edges, level, Y, {"max_iterations": ROUGH_STEPS, "tol": max(given["tol"], 1e-3)})
+        iterations, Y = iterations + result.iterations, result.matrix.factor
+        factor = _change(edges, Y, edge_error)
+        level *= factor
+        if SETTLED[0] <= factor <= SETTLED[1]:
             break
-        if nu is None and median <= edge_error:
-            coordinates, Z = _rescaled(edges, coordinates, Z)
-            result = _solved(edges, level, coordinates, labels, Z, given)
-            iterations += result.iterations
-            Z = _kept(result)
-            errors = edge_errors(edges, coordinates.apply(Z))
+    Y = _with_random(edges, Y, COLUMNS)
+    for _ in range(STAGES):
+        result = _solved(edges, level, Y, given)
+        iterations, Y = iterations + result.iterations, result.matrix.factor
+        errors = edge_errors(edges, Y)
+        if nu is not None or not result.optimal or float(np.median(errors)) <= edge_error:
             break
-        wanted = nu / level if nu is not None else 0.7 * edge_error / max(median, np.finfo(float).tiny)
-        level *= min(max(wanted, FALL[0]), FALL[1])
-        if nu is not None:
-            level = max(level, nu)
-    return Unfolding(coordinates.apply(Z), replace(result, state=None), level, errors, iterations)
+        level *= _change(edges, Y, edge_error)
+    return Unfolding(Y - Y.mean(axis=0), replace(result, state=None), level, errors, iterations)
 
 
-def edge_errors(edges: Edges, Y: Array) -> Array:
-    """|√d − √D| / √D for all edges of positive length, d the squared lengths in Y."""
-    positive = edges.squared > 0.0
-    difference = Y[edges.i[positive]] - Y[edges.j[positive]]
-    return np.abs(np.sqrt(row_dots(difference, difference) / edges.squared[positive]) - 1.0)
+def _solved(edges: Edges, nu: float, Y: Array, options: Mapping[str, Any]) -> Result:
+    problem = UnfoldingProblem(edges, nu)
+    scaled = Y * _best_scale(edges, nu, Y)
+    return solve(problem, **{"geometry": PSDCone(edges.n), "method": UnfoldingNewton(), "start": scaled, **options})
 
 
-def _rescaled(edges: Edges, coordinates: LaplacianCoordinates, Z: Array) -> tuple[LaplacianCoordinates, Array]:
-    """Coordinates whose edges are weighted by their tension |d − D| at Z, and Z in them."""
-    Y = coordinates.apply(Z)
+def _change(edges: Edges, Y: Array, edge_error: float) -> float:
+    """Factor by which nu should change for the median edge error that is aimed at."""
+    median = max(float(np.median(edge_errors(edges, Y))), np.finfo(float).tiny)
+    return min(max(AIM * edge_error / median, CHANGE[0]), CHANGE[1])
+
+
+def _tension_for(edges: Edges, Y: Array, edge_error: float) -> float:
+    """nu at which edges give by about AIM · edge_error, if Y has about the right size.
+
+    At the optimum nu tr M = Σ w_t d_t with w = 4 (d − D), and d − D is about twice the relative error times D.
+    """
+    return float(8.0 * AIM * edge_error * np.sum(edges.squared**2) / np.sum(Y * Y))
+
+
+def _best_scale(edges: Edges, nu: float, Y: Array) -> float:
+    """s >= 0 that minimises F(s² Y Yᵀ)."""
     difference = Y[edges.i] - Y[edges.j]
-    tension = np.abs(row_dots(difference, difference) - edges.squared)
-    mean = float(tension.mean())
-    if not mean > 0.0:
-        return coordinates, Z
-    moved = LaplacianCoordinates(edges, tension / mean + SLACK)
-    return moved, moved.inverse(Y)
+    lengths = row_dots(difference, difference)
+    total = float(np.sum(lengths**2))
+    if not total > 0.0:
+        return 1.0
+    return float(
+        np.sqrt((4.0 * np.sum(lengths * edges.squared) + nu * np.sum((Y - Y.mean(axis=0)) ** 2)) / (4 * total))
+    )
 
 
-def _solved(
-    edges: Edges, nu: float, coordinates: LaplacianCoordinates, labels: Any, Z: Array, options: Mapping[str, Any]
-) -> Result:
-    problem = scaled_mvu_problem(edges, nu, coordinates, labels)
-    given = {"geometry": FlatQuotient(problem.n, Z.shape[1]), "start": Z, **options}
-    return solve(problem, **given)
-
-
-def _kept(result: Result) -> Array:
-    """The factor without columns that carry nothing, with room for as many again as a start needs."""
-    Y = result.matrix.compress(1e-8).factor
-    if Y.shape[1] == 0:
-        return result.matrix.factor
-    return Y
-
-
-def _first_point(edges: Edges, coordinates: LaplacianCoordinates) -> tuple[Array, float]:
-    """Leading eigenvectors of BᵀB, the Laplacian eigenmap, at the size of the edges; and λ₂(L)."""
-    n = edges.n - 1
-
-    def apply(V: Array) -> Array:
-        return _gram(coordinates, V)
-
-    gram = LinearOperator((n, n), matvec=apply, matmat=apply, dtype=np.float64)
-    found = top_eigenpairs(gram, min(FIRST_RANK, n), tol=1e-3)
-    Z = found.vectors * np.sqrt(found.values / found.values[0])
-    return Z * math.sqrt(float(edges.squared.sum())) / norm(Z), 1.0 / float(found.values[0])
-
-
-def _gram(coordinates: LaplacianCoordinates, V: Array) -> Array:
-    block = V.reshape(len(V), -1)
-    return coordinates.adjoint(coordinates.apply(block)).reshape(V.shape)
+def _with_random(edges: Edges, Y: Array, columns: int) -> Array:
+    """Y with small random columns up to `columns`: from columns of zeros no step would leave."""
+    missing = min(columns, edges.n - 1) - Y.shape[1]
+    if missing <= 0:
+        return Y
+    size = RANDOM_SIZE * float(np.sqrt(edges.squared.mean()))
+    added = size * np.random.default_rng(0).standard_normal((edges.n, missing))
+    return np.concatenate([Y, added - added.mean(axis=0)], axis=1)
 
 
 def as_kernel(Y: Array) -> LowRankPSD:

@@ -1,0 +1,136 @@
+"""Continuation in the tension nu: from loose edges, where the problem is easy, to tight ones, where it is wanted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator
+
+from psdopt import ConjugateGradient, FlatQuotient, Result, solve
+from psdopt.linalg.arrays import Array, norm, row_dots
+from psdopt.linalg.leading import top_eigenpairs
+from psdopt_plugins.manifold_learning.coordinates import LaplacianCoordinates
+from psdopt_plugins.manifold_learning.graph import Edges, edge_errors
+from psdopt_plugins.manifold_learning.mvu_problem import connected, scaled_mvu_problem
+
+#: Columns at the start; more are added where the certificate asks for them.
+FIRST_RANK = 8
+#: Accuracy and budget of the stages before the last: they only make a start for the next one.
+STAGE_TOL, STAGE_ITERATIONS = 1e-2, 300
+#: nu falls by a factor between these from stage to stage: edge errors are about proportional to it.
+FALL = (0.05, 0.5)
+#: Weight of an edge without tension, in units of the mean.
+SLACK = 0.1
+#: More stages than this are not of use: nu has then fallen below rounding.
+STAGES = 60
+DEFAULT_TOL = 1e-4
+FINEST_TOL = 1e-10
+
+
+@dataclass(frozen=True)
+class Unfolding:
+    """Y (n, r), centred, with M = Y Yᵀ; the Result of the last stage; nu; relative errors of all edges."""
+
+    factor: Array
+    result: Result
+    nu: float
+    errors: Array
+    iterations: int
+
+
+def by_continuation(
+    edges: Edges, nu: float | None, edge_error: float, labels: Any = None, options: Mapping[str, Any] | None = None
+) -> Unfolding:
+    """Conjugate gradient in Laplacian coordinates, nu falling from stage to stage; the rank grows in the last one.
+
+    For graphs whose Hessian would fill in, and for the coloured variant. Starts at nu = 4 λ₂(L) mean(D), at which edges
+    give by about their own length, from the Laplacian's lowest eigenvectors.
+    """
+    coordinates = LaplacianCoordinates(connected(edges))
+    given = {"tol": DEFAULT_TOL, "method": ConjugateGradient(preconditioner="none"), "escape": True, **(options or {})}
+    Z, smallest = _first_point(edges, coordinates)
+    mean = float(edges.squared.mean())
+    level = 4.0 * smallest * mean
+    level = level if nu is None else max(level, nu)
+    iterations = 0
+    for stage_number in range(STAGES):
+        last = nu is not None and level <= nu
+        stage = given
+        if not last:
+            tol = max(min(STAGE_TOL, 100.0 * given["tol"]), given["tol"])
+            loose = {"tol": tol, "max_iterations": STAGE_ITERATIONS, "escape": False}
+            stage = {**given, **loose}
+        if stage_number > 0:
+            coordinates, Z = _rescaled(edges, coordinates, Z)
+        result = _solved(edges, level, coordinates, labels, Z, stage)
+        iterations += result.iterations
+        if result.iterations == 0 and not last:
+            # the start passed for optimal: nu tr M is below what tol can tell, in units of F(0) − F
+            given["tol"] = max(0.1 * given["tol"], FINEST_TOL)
+        Z = _kept(result)
+        errors = edge_errors(edges, coordinates.apply(Z))
+        median = float(np.median(errors))
+        if last:
+            break
+        if nu is None and median <= edge_error:
+            coordinates, Z = _rescaled(edges, coordinates, Z)
+            result = _solved(edges, level, coordinates, labels, Z, given)
+            iterations += result.iterations
+            Z = _kept(result)
+            errors = edge_errors(edges, coordinates.apply(Z))
+            break
+        wanted = nu / level if nu is not None else 0.7 * edge_error / max(median, np.finfo(float).tiny)
+        level *= min(max(wanted, FALL[0]), FALL[1])
+        if nu is not None:
+            level = max(level, nu)
+    return Unfolding(coordinates.apply(Z), replace(result, state=None), level, errors, iterations)
+
+
+def _rescaled(edges: Edges, coordinates: LaplacianCoordinates, Z: Array) -> tuple[LaplacianCoordinates, Array]:
+    """Coordinates whose edges are weighted by their tension |d − D| at Z, and Z in them."""
+    Y = coordinates.apply(Z)
+    difference = Y[edges.i] - Y[edges.j]
+    tension = np.abs(row_dots(difference, difference) - edges.squared)
+    mean = float(tension.mean())
+    if not mean > 0.0:
+        return coordinates, Z
+    moved = LaplacianCoordinates(edges, tension / mean + SLACK)
+    return moved, moved.inverse(Y)
+
+
+def _solved(
+    edges: Edges, nu: float, coordinates: LaplacianCoordinates, labels: Any, Z: Array, options: Mapping[str, Any]
+) -> Result:
+    problem = scaled_mvu_problem(edges, nu, coordinates, labels)
+    given = {"geometry": FlatQuotient(problem.n, Z.shape[1]), "start": Z, **options}
+    return solve(problem, **given)
+
+
+def _kept(result: Result) -> Array:
+    """The factor without columns that carry nothing, with room for as many again as a start needs."""
+    Y = result.matrix.compress(1e-8).factor
+    if Y.shape[1] == 0:
+        return result.matrix.factor
+    return Y
+
+
+def _first_point(edges: Edges, coordinates: LaplacianCoordinates) -> tuple[Array, float]:
+    """Leading eigenvectors of BᵀB, the Laplacian eigenmap, at the size of the edges; and λ₂(L)."""
+    n = edges.n - 1
+
+    def apply(V: Array) -> Array:
+        return _gram(coordinates, V)
+
+    gram = LinearOperator((n, n), matvec=apply, matmat=apply, dtype=np.float64)
+    found = top_eigenpairs(gram, min(FIRST_RANK, n), tol=1e-3)
+    Z = found.vectors * np.sqrt(found.values / found.values[0])
+    return Z * math.sqrt(float(edges.squared.sum())) / norm(Z), 1.0 / float(found.values[0])
+
+
+def _gram(coordinates: LaplacianCoordinates, V: Array) -> Array:
+    block = V.reshape(len(V), -1)
+    return coordinates.adjoint(coordinates.apply(block)).reshape(V.shape)

@@ -1,0 +1,113 @@
+"""Sparse symmetric matrices on a neighbour graph: one elimination order, block factorisation, inertia."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import splu
+
+from psdopt.linalg.arrays import Array, incidence
+from psdopt_plugins.manifold_learning.coordinates import SYMMETRIC
+from psdopt_plugins.manifold_learning.graph import Edges
+
+#: Feasible multiples are found up to this factor.
+BRACKET = 1.25
+#: Multiples below this count as zero: they cost less than any tolerance sees.
+LEAST_MULTIPLE = 1e-6
+#: Weight of an edge without tension in `base_weights`, in units of the mean.
+SLACK = 0.05
+
+
+class GraphMatrices:
+    """Σ_t C_t ⊗ (e_i − e_j)(e_i − e_j)ᵀ + c I for the edges t = (i, j) of a graph, C_t (r, r) symmetric.
+
+    The vertices are ordered once for sparse elimination; matrices of all r share the order. A neighbour graph of a
+    surface fills in by O(n log n) entries per r², which makes even the Hessian of unfolding cheap to factorise.
+    Attributes: `edges`; `E` (m, n) differences; `order` of the vertices, the last vertex last; `fill`, entries of the
+    factor for r = 1.
+    """
+
+    def __init__(self, edges: Edges) -> None:
+        n = edges.n
+        self.edges, self.n = edges, n
+        self.E = incidence(edges.i, edges.j, n)
+        self.adjoint = self.E.T.tocsr()
+        grounded = sp.csc_array((self.adjoint @ self.E).tocsc()[: n - 1, : n - 1])
+        factors = splu(grounded, permc_spec="MMD_AT_PLUS_A", **SYMMETRIC)
+        self.fill = int(factors.L.nnz)
+        self.order = np.append(np.argsort(factors.perm_c), n - 1)
+        position = np.empty(n, dtype=np.intp)
+        position[self.order] = np.arange(n)
+        i, j = position[edges.i], position[edges.j]
+        rows, columns = np.concatenate([np.arange(n), i, j]), np.concatenate([np.arange(n), j, i])
+        pattern = sp.csr_array((np.arange(1.0, len(rows) + 1.0), (rows, columns)), shape=(n, n))
+        pattern.sort_indices()
+        self._slots = pattern.data.astype(np.intp) - 1
+        self._indptr, self._indices = pattern.indptr, pattern.indices
+        self._ends = abs(incidence(i, j, n)).T.tocsr()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return GraphMatrices, (self.edges,)
+
+    def assemble(self, blocks: Array, shift: float = 0.0) -> Any:
+        """The matrix (n r, n r) for `blocks` (m, r, r) and c = `shift`, rows in elimination order, r at a time."""
+        m, r, _ = blocks.shape
+        diagonal = (self._ends @ blocks.reshape(m, r * r)).reshape(self.n, r, r) + shift * np.eye(r)
+        data = np.concatenate([diagonal, -blocks, -blocks])[self._slots]
+        return sp.bsr_array((data, self._indices, self._indptr), shape=(self.n * r, self.n * r)).tocsc()
+
+    def laplacian(self, weights: Array, V: Array) -> Array:
+        """L(w) V for weights (m,) and V (n, k), vertices in their own order."""
+        return np.asarray(self.adjoint @ (weights[:, None] * (self.E @ V)))
+
+    def negatives(self, weights: Array, shift: float) -> int:
+        """Number of negative eigenvalues of L(w) − shift I, from the signs of the pivots (Sylvester).
+
+        Exact up to the rounding of one sparse factorisation. n if a pivot vanished and rows had to be swapped.
+        """
+        try:
+            factors = natural(self.assemble(weights[:, None, None], -shift))
+        except RuntimeError:  # exactly singular
+            return self.n
+        if not np.array_equal(factors.perm_r, np.arange(self.n)):
+            return self.n
+        return int(np.count_nonzero(factors.U.diagonal() < 0.0))
+
+    def dominates(self, weights: Array, level: float) -> bool:
+        """Whether L(w) ⪰ level (I − eeᵀ/n), level > 0: L(w) − level I is negative on e and nowhere else."""
+        return self.negatives(weights, level) == 1
+
+    def feasible_multiple(self, weights: Array, base: Array, level: float, guess: float) -> float:
+        """A theta >= 0, at most BRACKET times the least, with L(w + theta base) ⪰ level on the complement of e."""
+        if self.dominates(weights, level):
+            return 0.0
+
+        def fits(theta: float) -> bool:
+            return self.dominates(weights + theta * base, level)
+
+        high = max(guess, LEAST_MULTIPLE)
+        if fits(high):
+            while high > LEAST_MULTIPLE and fits(0.25 * high):
+                high *= 0.25
+            low = 0.25 * high
+        else:
+            low, high = high, 4.0 * high
+            while not fits(high):
+                low, high = high, 4.0 * high
+        while high > max(BRACKET * low, LEAST_MULTIPLE):
+            middle = float(np.sqrt(low * high))
+            low, high = (low, middle) if fits(middle) else (middle, high)
+        return high
+
+
+def natural(A: Any) -> Any:
+    """Sparse LU in the given order, pivots on the diagonal."""
+    return splu(A, permc_spec="NATURAL", **SYMMETRIC)
+
+
+def base_weights(weights: Array) -> Array:
+    """|w| with a floor: tensions as positive weights of a connected Laplacian."""
+    sizes = np.abs(weights)
+    return np.asarray(sizes + SLACK * max(float(sizes.mean()), np.finfo(float).tiny))

@@ -1,0 +1,37 @@
+"""Principal axes of geodesic distances, from landmarks: where an unfolding starts."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import dijkstra
+
+from psdopt.linalg.arrays import Array
+from psdopt_plugins.manifold_learning.graph import Edges
+
+#: Landmarks at most; their shortest paths cost O(LANDMARKS edges log n).
+LANDMARKS = 80
+#: Edges of length zero count as this fraction of the mean: a stored zero is no edge to SciPy's graph routines.
+SHORTEST = 1e-6
+
+
+def geodesic_axes(edges: Edges, columns: int) -> Array:
+    """Y (n, columns), centred: landmark MDS (de Silva, Tenenbaum 2003) of shortest paths in the (connected) graph.
+
+    Landmarks are drawn with a fixed seed. Columns without a positive eigenvalue are zero.
+    """
+    n = edges.n
+    lengths = np.sqrt(edges.squared)
+    lengths = np.maximum(lengths, SHORTEST * lengths.mean())
+    graph = sp.csr_array((lengths, (edges.i, edges.j)), shape=(n, n))
+    chosen = np.random.default_rng(0).choice(n, min(LANDMARKS, n), replace=False)
+    squared = dijkstra(graph, directed=False, indices=chosen) ** 2
+    among = squared[:, chosen]
+    mean = among.mean(axis=0)
+    gram = -0.5 * (among - mean - mean[:, None] + mean.mean())
+    values, vectors = np.linalg.eigh(0.5 * (gram + gram.T))
+    values, vectors = values[::-1][:columns], vectors[:, ::-1][:, :columns]
+    roots = np.sqrt(np.maximum(values, 0.0))
+    scaled = np.divide(vectors, roots, out=np.zeros_like(vectors), where=roots > 0.0)
+    Y = -0.5 * (squared - mean[:, None]).T @ scaled
+    return np.asarray(Y - Y.mean(axis=0))

@@ -1,0 +1,208 @@
+"""Primal-dual Newton steps for maximum variance unfolding: a sparse block Hessian on the graph, factorised."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.polynomial import polynomial
+
+from psdopt.capability import Ability, Requires
+from psdopt.certificate import stationarity_scale
+from psdopt.errors import InvalidInputError
+from psdopt.escape import widened
+from psdopt.geometry import Geometry
+from psdopt.linalg.arrays import Array, inner, norm, row_dots
+from psdopt.linalg.tolerances import EPS
+from psdopt.method import Method, Outcome, State
+from psdopt.problem import Evaluation, Problem
+from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices, base_weights, natural
+from psdopt_plugins.manifold_learning.mvu_problem import GRAPH_HESSIAN, UnfoldingProblem
+
+#: The damping is the least that makes the scalar part positive semidefinite, times this.
+DAMPING = 1.05
+#: Steps without the best gap falling by half after which columns are added.
+PATIENCE = 8
+
+
+@dataclass
+class UnfoldingNewtonState(State):
+    """Edge weights w predicted by the last step, the multiple theta of |w| they lack, the best dual point and value.
+
+    `gradient_norm` is 2 gap / |Y|, gap = F(M) − best dual value: the gap in the units of the factor gradient.
+    """
+
+    weights: Array | None = None
+    theta: float = 1.0
+    dual: Array | None = None
+    bound: float = -math.inf
+    waited: int = 0
+    waited_from: float = math.inf
+
+
+@dataclass(frozen=True)
+class UnfoldingNewton(Method):
+    """Damped Newton on Lagrange's conditions in Y and w, the Hessian of all columns factorised at once.
+
+    With w independent of Y, the conditions (L(w) − nu H) Y = 0 and w = 4 (d(Y) − D) linearise to
+
+        [2 L(w + delta |w|) − 2 nu H + 16 Σ_t (δ_t δ_tᵀ) ⊗ (e_i − e_j)(e_i − e_j)ᵀ] X = −2 S Y,   δ_t = y_i − y_j,
+
+    and w⁺ = 4 (d − D) + 8 ⟨δ_t, X_i − X_j⟩. Taking the Hessian at the predicted w and not at 4 (d − D) is what makes
+    tight edges (small nu) harmless: their errors are stiff, their predicted tensions smooth. delta is the least
+    that makes L(w + delta |w|) − nu H ⪰ 0, found by inertia; w + delta |w| is then dual feasible, so that every
+    step also has a proven gap. Since edges resist the second-order stretch |X_i − X_j|² of a long step, the step is the
+    arc Y + mu X + mu² X₂ with X₂ from the same factorisation, and the best mu of the polynomial of degree eight.
+
+    Parameters
+    ----------
+    columns : most columns of Y. Where the gap stops falling, half as many as there are now are added along
+        negative eigenvectors of S; 0 means as many as that asks for.
+
+    For an :class:`~psdopt_plugins.manifold_learning.mvu_problem.UnfoldingProblem` on the cone. Cost of a step: one
+    sparse factorisation of order n r, about five of order n. n = 20,000, 5 neighbours, r = 8: three seconds, 700 MB.
+    """
+
+    columns: int = 0
+
+    requires: ClassVar[Requires] = {
+        "problem": (Ability.GRADIENT, GRAPH_HESSIAN),
+        "geometry": (Ability.FULL_CONE,),
+    }
+    descends: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.columns, (int, np.integer)) or self.columns < 0:
+            raise InvalidInputError(f"columns must be an integer of at least 0; found {self.columns!r}")
+
+    def init(
+        self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
+    ) -> UnfoldingNewtonState:
+        assert isinstance(problem, UnfoldingProblem)
+        evaluation = _principal(evaluation or problem.at(geometry.factor(start)))
+        blank = UnfoldingNewtonState(problem, geometry, evaluation.factor, evaluation)
+        return self._looked_at(blank, evaluation, np.maximum(problem.tensions(evaluation), 0.0), 0.0)
+
+    def step(self, state: Any) -> UnfoldingNewtonState:
+        assert isinstance(state, UnfoldingNewtonState)
+        problem = state.problem
+        assert isinstance(problem, UnfoldingProblem)
+        if state.waited >= PATIENCE:
+            return self._grown(state) or replace(state, waited=0, waited_from=math.inf)
+        assert state.weights is not None
+        Y = state.evaluation.factor
+        system = _NewtonSystem(problem.graph, problem.nu, Y, state.weights, DAMPING * state.theta)
+        X = system.solve(-state.evaluation.factor_gradient())
+        if not (np.all(np.isfinite(X)) and inner(state.evaluation.factor_gradient(), X) < 0.0):
+            return self._grown(state) or replace(state, outcome=Outcome.STALLED)
+        second, mu, weights = _arc(problem, system, state.evaluation, X)
+        if mu == math.inf:
+            return replace(state, outcome=Outcome.UNBOUNDED)
+        evaluation = problem.at(Y + mu * X + mu * mu * second)
+        if not evaluation.value < state.evaluation.value:
+            return self._grown(state) or replace(state, outcome=Outcome.STALLED)
+        return self._looked_at(state, _principal(evaluation), weights, mu)
+
+    def _looked_at(
+        self, state: UnfoldingNewtonState, evaluation: Evaluation, weights: Array, mu: float
+    ) -> UnfoldingNewtonState:
+        """The state at `evaluation`: what `weights` lack for feasibility, and the gap that they prove."""
+        problem = state.problem
+        assert isinstance(problem, UnfoldingProblem)
+        base = base_weights(weights)
+        theta = problem.graph.feasible_multiple(weights, base, problem.nu, state.theta)
+        feasible = weights + theta * base
+        value, dual, bound = problem.dual_value(feasible), state.dual, state.bound
+        if value > bound:
+            dual, bound = feasible, value
+        gap = max(evaluation.value - bound, 0.0)
+        halved = gap <= 0.5 * state.waited_from
+        size = norm(evaluation.factor)
+        return UnfoldingNewtonState(
+            problem, state.geometry, evaluation.factor, evaluation, 2.0 * gap / size if size > 0.0 else 0.0, mu,
+            Outcome.RUNNING, {"gap": gap, "theta": theta}, weights=weights, theta=theta, dual=dual, bound=bound,
+            waited=0 if halved else state.waited + 1, waited_from=gap if halved else state.waited_from,
+        )  # fmt: skip
+
+    def _grown(self, state: UnfoldingNewtonState) -> UnfoldingNewtonState | None:
+        """More columns along negative eigenvectors of S, or None if there are none or no more are allowed."""
+        problem, r = state.problem, state.evaluation.factor.shape[1]
+        most = self.columns or problem.n
+        unit = stationarity_scale(problem, state.evaluation.value, 1.0)
+        wider = widened(state.evaluation, most, -EPS * unit) if r < most else None
+        if wider is None or not wider.value < state.evaluation.value:
+            return None
+        assert state.weights is not None
+        fresh = replace(state, waited=0, waited_from=math.inf)
+        return self._looked_at(fresh, _principal(wider), state.weights, 0.0)
+
+
+class _NewtonSystem:
+    """The damped Hessian at Y, one vertex grounded, factorised; −2 nu H by a rank-r correction."""
+
+    def __init__(self, graph: GraphMatrices, nu: float, Y: Array, weights: Array, delta: float) -> None:
+        self.graph, n, r = graph, graph.n, Y.shape[1]
+        self.differences = graph.E @ Y
+        blocks = 16.0 * self.differences[:, :, None] * self.differences[:, None, :]
+        blocks += (2.0 * (weights + delta * base_weights(weights)))[:, None, None] * np.eye(r)
+        free = (n - 1) * r
+        self.factors = natural(graph.assemble(blocks, -2.0 * nu)[:free, :free])
+        # + (2 nu/n) (eeᵀ ⊗ I), which grounding leaves: Sherman-Morrison-Woodbury with r columns
+        self._ones = np.tile(np.eye(r), (n - 1, 1))
+        self._solved = self.factors.solve(np.asfortranarray(self._ones))
+        self._small = np.eye(r) * (n / (2.0 * nu)) + self._ones.T @ self._solved
+
+    def solve(self, R: Array) -> Array:
+        """Centred X (n, r) with Hessian · X = R, for centred R."""
+        n, r = R.shape
+        x = self.factors.solve(np.ascontiguousarray(R[self.graph.order[: n - 1]]).ravel())
+        x = x - self._solved @ np.linalg.solve(self._small, self._ones.T @ x)
+        X = np.zeros((n, r))
+        X[self.graph.order[: n - 1]] = x.reshape(n - 1, r)
+        return np.asarray(X - X.mean(axis=0))
+
+
+def _arc(
+    problem: UnfoldingProblem, system: _NewtonSystem, evaluation: Evaluation, X: Array
+) -> tuple[Array, float, Array]:
+    """(X₂, best mu of Y + mu X + mu² X₂, predicted weights)."""
+    graph, Y = problem.graph, evaluation.factor
+    tensions = problem.tensions(evaluation)
+    first = graph.E @ X
+    linear = 2.0 * row_dots(system.differences, first)
+    stretch = row_dots(first, first)
+    X2 = system.solve(-8.0 * (graph.adjoint @ (stretch[:, None] * system.differences)))
+    second = graph.E @ X2
+    rates = np.stack([
+        0.25 * tensions, linear, stretch + 2.0 * row_dots(system.differences, second), 2.0 * row_dots(first, second),
+        row_dots(second, second),
+    ])  # fmt: skip
+    squares = 2.0 * rates @ rates.T
+    columns = [V - V.mean(axis=0) for V in (Y, X, X2)]
+    spread = np.array([[inner(U, V) for V in columns] for U in columns])
+    p = np.zeros(9)
+    for total, table in ((1.0, squares), (-problem.nu, spread)):
+        for a in range(len(table)):
+            p[a : a + len(table)] += total * table[a]
+    return X2, _least(p), tensions + 4.0 * linear
+
+
+def _least(p: Array) -> float:
+    """The positive minimiser of a polynomial with positive leading coefficient; 0 if none is below p(0)."""
+    roots = polynomial.polyroots(polynomial.polyder(np.trim_zeros(p, "b")))
+    real = roots[np.abs(roots.imag) <= 1e-8 * np.abs(roots)].real
+    real = real[real > 0.0]
+    if len(real) == 0:
+        return 0.0 if p[1] >= 0.0 else math.inf
+    values = polynomial.polyval(real, p)
+    return float(real[np.argmin(values)]) if values.min() < p[0] else 0.0
+
+
+def _principal(evaluation: Evaluation) -> Evaluation:
+    """Y centred as it is, in its principal axes, columns at rounding level dropped. No application of a map."""
+    Y = evaluation.factor
+    values, vectors = np.linalg.eigh(Y.T @ Y)
+    keep = values > max(Y.shape) * EPS * max(float(values[-1]), np.finfo(float).tiny)
+    return evaluation.mix(vectors[:, keep][:, ::-1]) if np.any(keep) else evaluation

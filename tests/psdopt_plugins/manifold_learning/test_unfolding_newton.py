@@ -1,0 +1,157 @@
+"""Newton steps for unfolding: block matrices, inertia, the dual bound, the certificate, growth of the rank."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_swiss_roll
+
+import psdopt
+from psdopt import ConjugateGradient, FlatQuotient, PSDCone
+from psdopt.errors import IncompatibleError, InvalidInputError
+from psdopt_plugins.manifold_learning import mvu_problem
+from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges
+from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices, base_weights
+from psdopt_plugins.manifold_learning.landmarks import geodesic_axes
+from psdopt_plugins.manifold_learning.unfolding import unfold
+from psdopt_plugins.manifold_learning.unfolding_newton import UnfoldingNewton
+
+RNG = np.random.default_rng(0)
+ROLL = make_swiss_roll(120, random_state=0)[0]
+EDGES = nearest_neighbour_edges(ROLL, 5)
+GRAPH = GraphMatrices(EDGES)
+M = len(EDGES.i)
+CENTRING = np.eye(120) - 1.0 / 120
+
+
+def dense_laplacian(weights):
+    E = GRAPH.E.toarray()
+    return E.T @ (weights[:, None] * E)
+
+
+@pytest.mark.parametrize("r", [1, 3])
+def test_blocks_are_assembled_in_elimination_order(r):
+    A = RNG.standard_normal((M, r, r))
+    A = A + A.transpose(0, 2, 1)
+    dense = 0.7 * np.eye(120 * r)
+    for i, j, block in zip(EDGES.i, EDGES.j, A, strict=True):
+        e = np.zeros(120)
+        e[i], e[j] = 1.0, -1.0
+        dense += np.kron(np.outer(e, e), block)
+    order = (GRAPH.order[:, None] * r + np.arange(r)).ravel()
+    np.testing.assert_allclose(GRAPH.assemble(A, 0.7).toarray(), dense[np.ix_(order, order)], atol=1e-12)
+
+
+def test_inertia_counts_negative_eigenvalues():
+    for shift in (0.1, 1.0, 5.0):
+        weights = RNG.standard_normal(M) + 1.0
+        spectrum = np.linalg.eigvalsh(dense_laplacian(weights) - shift * np.eye(120))
+        assert np.abs(spectrum).min() > 1e-10  # else the count means nothing
+        assert GRAPH.negatives(weights, shift) == np.sum(spectrum < 0.0)
+
+
+def test_feasible_multiple_is_feasible_and_nearly_least():
+    weights, level = RNG.standard_normal(M), 0.05
+    base = base_weights(weights)
+    theta = GRAPH.feasible_multiple(weights, base, level, 0.3)
+    second = [np.linalg.eigvalsh(dense_laplacian(weights + t * base))[:2] for t in (theta, theta / 1.3)]
+    assert second[0][1] >= level * (1 - 1e-10)
+    assert second[1].min() < 0.0 or second[1][1] < level
+    assert GRAPH.feasible_multiple(base_weights(weights), base, 1e-9, 0.3) == 0.0
+
+
+def test_dual_bound_lies_below_every_value_and_is_met_at_the_optimum():
+    problem = mvu_problem(EDGES.matrix(), 0.5)
+    result = psdopt.solve(problem, PSDCone(120), UnfoldingNewton(), start=start(), tol=1e-7)
+    assert result.optimal
+    best = result.certificate.dual_value
+    assert best <= result.value <= best + 1e-7 * (problem.value_at_zero() - best)
+    for size in (0.1, 1.0, 10.0):
+        evaluation = problem.at(size * RNG.standard_normal((120, 3)))
+        assert problem.dual_bound(evaluation) <= result.value + 1e-9 * abs(result.value)
+        wrong = RNG.standard_normal(M)  # weights that nobody has checked
+        assert problem.dual_bound(evaluation, wrong) <= result.value + 1e-9 * abs(result.value)
+
+
+def start(columns=8):
+    axes = geodesic_axes(EDGES, 2)
+    return np.concatenate([axes, 0.1 * np.random.default_rng(1).standard_normal((120, columns - 2))], axis=1)
+
+
+def test_smallest_eigenpairs_come_with_a_bound_that_holds():
+    problem = mvu_problem(EDGES.matrix(), 0.5)
+    for Y in (start(3), start(8)):
+        evaluation = problem.at(Y)
+        S = np.asarray(evaluation.gradient @ np.eye(120))
+        truth = np.linalg.eigvalsh(0.5 * (S + S.T))
+        found = problem.smallest_eigenpair(evaluation, evaluation.gradient, count=3, tol=1e-6)
+        assert found.value == pytest.approx(truth[0], rel=1e-3)
+        np.testing.assert_allclose(found.values, truth[:3], rtol=0.2)
+        assert found.lower_bound <= truth[0] + 1e-9 * np.abs(truth).max()
+        assert found.lower_bound >= 1.3 * truth[0] - 1e-5
+
+
+def test_newton_agrees_with_conjugate_gradient_and_takes_few_steps():
+    problem = mvu_problem(EDGES.matrix(), 0.5)
+    newton = psdopt.solve(problem, PSDCone(120), UnfoldingNewton(), start=start(), tol=1e-8)
+    assert newton.optimal
+    assert newton.iterations <= 60
+    assert np.all(np.diff(newton.history["value"]) <= 0.0)
+    assert np.all(newton.history["gap"] >= newton.history["value"] - newton.value)
+    slow = psdopt.solve(
+        problem, FlatQuotient(120, 12), ConjugateGradient(), start=np.pad(start(), ((0, 0), (0, 4))) + 1e-3,
+        max_iterations=400,
+    )  # fmt: skip
+    assert newton.value <= slow.value + 1e-9 * abs(slow.value)
+
+
+def test_columns_grow_where_the_gap_stops_falling():
+    rng = np.random.default_rng(3)  # a cloud in five dimensions: the unfolding needs more than two
+    edges = nearest_neighbour_edges(rng.standard_normal((60, 5)), 6)
+    problem = mvu_problem(edges.matrix(), 0.5)
+    result = psdopt.solve(problem, PSDCone(60), UnfoldingNewton(), start=geodesic_axes(edges, 2), tol=1e-5)
+    assert result.optimal
+    assert result.history["columns"][0] == 2
+    assert result.matrix.rank > 2
+    limited = psdopt.solve(problem, PSDCone(60), UnfoldingNewton(2), start=geodesic_axes(edges, 2), max_iterations=30)
+    assert limited.matrix.rank == 2
+    assert not limited.optimal
+
+
+def test_steps_leave_the_state_alone():
+    problem = mvu_problem(EDGES.matrix(), 0.5)
+    state = UnfoldingNewton().init(problem, PSDCone(120), start(3))
+    for _ in range(2):
+        twin = pickle.loads(pickle.dumps(state))
+        before = state.evaluation.value
+        after = UnfoldingNewton().step(state)
+        assert state.evaluation.value == before
+        assert UnfoldingNewton().step(twin).evaluation.value == pytest.approx(after.evaluation.value, rel=1e-10)
+        state = after
+
+
+def test_tight_edges_are_certified_in_tens_of_steps():
+    """Median edge error 2 %: where conjugate gradient takes thousands."""
+    edges = nearest_neighbour_edges(make_swiss_roll(300, random_state=0)[0], 5)
+    found = unfold(edges, None, 0.02)
+    assert found.result.optimal
+    assert found.iterations <= 80
+    assert 0.005 <= np.median(found.errors) <= 0.02
+
+
+def test_a_graph_that_fills_in_is_left_to_conjugate_gradient(monkeypatch):
+    by_newton = unfold(EDGES, 20.0, 0.05)
+    monkeypatch.setattr("psdopt_plugins.manifold_learning.unfolding.MOST_FILL", 0)
+    by_gradient = unfold(EDGES, 20.0, 0.05)
+    assert "UnfoldingNewton" in by_newton.result.method
+    assert "ConjugateGradient" in by_gradient.result.method
+    assert by_newton.result.optimal
+    assert by_gradient.result.optimal
+    assert by_newton.result.value == pytest.approx(by_gradient.result.value, rel=1e-3)
+
+
+def test_bad_parameters_and_problems():
+    with pytest.raises(InvalidInputError, match="columns"):
+        UnfoldingNewton(-1)
+    with pytest.raises(IncompatibleError, match="UnfoldingNewton"):
+        psdopt.solve(psdopt.QuadraticSDP(None, 1.0, -np.eye(4)), PSDCone(4), UnfoldingNewton())
