@@ -6,7 +6,7 @@ A free composition Problem × Geometry × Method, with certificates of global op
 from psdopt.capability import Ability, Verdict, compatible
 from psdopt.certificate import Certificate, certify
 from psdopt.errors import PsdoptError
-from psdopt.geometries import FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
+from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
 from psdopt.geometry import Atom, Defect, Geometry
 from psdopt.matrix import LowRankPSD
 from psdopt.method import Method, Outcome, State
@@ -24,9 +24,10 @@ from psdopt.methods import (
     TrustRegions,
 )
 from psdopt.problem import Evaluation, LineModel, PlaneModel, Problem
-from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
+from psdopt.problems import AutogradProblem, MarginProblem, QuadraticSDP, TermSum
 from psdopt.result import History, Result, Status
 from psdopt.run import Snapshot
+from psdopt.smoothing import solve_smoothed
 from psdopt.solve import solve
 from psdopt.version import __version__
 
@@ -43,12 +44,14 @@ __all__ = [
     "ConjugateGradient",
     "Defect",
     "Evaluation",
+    "FixedTrace",
     "FlatQuotient",
     "FrankWolfe",
     "Geometry",
     "History",
     "LineModel",
     "LowRankPSD",
+    "MarginProblem",
     "Method",
     "OnlineRiemannianGradient",
     "Outcome",
@@ -73,4 +76,5 @@ __all__ = [
     "certify",
     "compatible",
     "solve",
+    "solve_smoothed",
 ]

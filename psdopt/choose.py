@@ -9,11 +9,11 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.geometries import FlatQuotient, PSDCone
+from psdopt.geometries import FlatQuotient, PSDCone, Spectraplex
 from psdopt.geometry import Geometry
 from psdopt.matrix import LowRankPSD
 from psdopt.method import Method
-from psdopt.methods import ClosedForm, ConjugateGradient
+from psdopt.methods import ClosedForm, ColumnGeneration, ConjugateGradient
 from psdopt.problem import Evaluation, Problem
 
 
@@ -22,8 +22,9 @@ def choose(
 ) -> tuple[Geometry, Method, tuple[str, ...]]:
     """Fill in geometry and method; the third item names what was chosen.
 
-    With neither given: the closed form where the problem has one, else conjugate gradient on a factor
-    whose rank grows until the certificate holds.
+    With neither given: the closed form where the problem has one; column generation over the spectraplex for
+    margins (without a fixed trace they can be scaled without end); else conjugate gradient on a factor whose rank
+    grows until the certificate holds.
     """
     _typed("problem", problem, Problem)
     if geometry is not None:
@@ -33,6 +34,12 @@ def choose(
     chosen: list[str] = []
     if geometry is None and method is None and _has_closed_form(problem):
         return PSDCone(problem.n), ClosedForm(), ("geometry", "method")
+    if Ability.MARGINS in problem.abilities and (
+        method is None or Ability.MARGINS in method.requires.get("problem", ())
+    ):
+        given = (geometry, method)
+        names = tuple(name for name, piece in zip(("geometry", "method"), given, strict=True) if piece is None)
+        return geometry or Spectraplex(problem.n), method or ColumnGeneration(), names
     if method is None:
         chosen.append("method")
         closed = geometry is not None and Ability.FULL_CONE in geometry.abilities

@@ -43,7 +43,7 @@ def add_parser(commands: Any) -> None:
     add("--set", metavar="NAME=VALUE", action="append", default=[], dest="settings",
         help="a parameter of the application, or method.NAME=VALUE, geometry.NAME=VALUE; may be repeated")  # fmt: skip
     add("--rank", type=int, metavar="R", help="keep M at rank at most R")
-    add("--tol", type=float, default=1e-6, help="relative tolerance of the certificate (default: %(default)g)")
+    add("--tol", type=float, help="relative tolerance of the certificate (default: the application's own, mostly 1e-6)")
     add("--max-iterations", type=int, metavar="N", help="stop after N iterations")
     add("--max-time", type=float, metavar="SECONDS", help="stop after so many seconds")
     add("--seed", type=int, default=0, help="seed of the split and of the start (default: %(default)s)")
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
 
 def run_options(arguments: argparse.Namespace, settings: Settings, manager: PluginManager) -> RunOptions:
     """Checked options of the run; errors name the command-line argument."""
-    if not 0.0 < arguments.tol < 1.0:
+    if arguments.tol is not None and not 0.0 < arguments.tol < 1.0:
         raise InvalidInputError(f"--tol must lie between 0 and 1; found {arguments.tol:g}")
     if arguments.max_iterations is not None and arguments.max_iterations < 0:
         raise InvalidInputError(f"--max-iterations must be at least 0; found {arguments.max_iterations}")

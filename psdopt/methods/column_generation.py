@@ -177,7 +177,8 @@ class ColumnGeneration(Method):
         problem, geometry = state.problem, state.geometry
         assert isinstance(problem, MarginProblem)
         assert geometry.trace is not None
-        assert state.bundle is not None
+        bundle = state.bundle
+        assert bundle is not None
         if state.lp is not None:
             qp = QuadraticMaster(self.solver)
             answer, query, stabilizer = state.stabilizer.ask(state.lp, qp, list(state.margins), problem.loss)
@@ -188,13 +189,13 @@ class ColumnGeneration(Method):
             assert state.rows is not None
             goal = CENTRED * state.gap / geometry.trace if self._stabilization == "centre" else 0.0
             master = ConicMaster() if self.solver == "clarabel" else BlockMaster()
-            start, squares = (state.weights, state.answer_dual), state.bundle.squares(problem)
+            start, squares = (state.weights, state.answer_dual), bundle.squares(problem)
             answer = solve_selected(master, squares, problem.loss, goal, start, state.rows)
             query = answer.dual
         T = answer.weights
-        if state.bundle.aggregated:  # its weight stands alone: what couples it to the others is rounding
+        if bundle.aggregated:  # its weight stands alone: what couples it to the others is rounding
             T = scipy.linalg.block_diag(T[:1, :1], T[1:, 1:])
-        evaluation = state.bundle.matrix(T, geometry.trace, state.bound)
+        evaluation = bundle.matrix(T, geometry.trace, state.bound)
         return self._asked(state, T, answer.dual, query, evaluation, answer.steps)
 
     @property
@@ -218,6 +219,7 @@ class ColumnGeneration(Method):
         problem, geometry = state.problem, state.geometry
         assert isinstance(problem, MarginProblem)
         assert state.bundle is not None
+        assert geometry.trace is not None
         better = evaluation.value < state.evaluation.value
         best = evaluation if better else state.evaluation
         query = project_simplex(query, 1.0, problem.loss.cap)

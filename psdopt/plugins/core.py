@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from psdopt.datasets import BUNDLED, Dataset, bundled
-from psdopt.geometries import FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
+from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
 from psdopt.methods import (
     ADMM,
     BILGO,
@@ -69,6 +69,11 @@ def _geometries() -> Iterator[Spec]:
         "spectraplex", Spectraplex, "PSD matrices of a fixed trace", SHEN,
         (Parameter("trace", float, 1.0, "of all members"),), partial(Spectraplex, 6),
     )  # fmt: skip
+    yield GeometrySpec(
+        "fixed-trace", FixedTrace, "rank at most r and a fixed trace: factors of a fixed norm", SHEN,
+        (Parameter("r", int, None, "rank (also --rank)"), Parameter("trace", float, 1.0, "of all members")),
+        partial(FixedTrace, 6, 2),
+    )  # fmt: skip
 
 
 def _methods() -> Iterator[Spec]:
@@ -111,7 +116,14 @@ def _methods() -> Iterator[Spec]:
     )  # fmt: skip
     yield MethodSpec(
         "column-generation", ColumnGeneration, "matrix generation with a stabilised master problem", SHEN,
-        (Parameter("master", str, "block", "block or lp"),), ColumnGeneration,
+        (
+            Parameter("master", str, "block", "block or lp"),
+            Parameter("stabilization", str, "auto", "block: centre or none; lp: smoothing, level, proximal or none"),
+            Parameter("solver", str, "auto", "block: interior-point or clarabel; lp: clarabel or highs"),
+            Parameter("columns", int, None, "new columns per round"),
+            Parameter("max_columns", int, None, "most columns kept; the others are aggregated"),
+        ),
+        ColumnGeneration,
     )  # fmt: skip
     yield MethodSpec(
         "admm", ADMM, "alternating directions on a bi-convex split, then a polish on the factor", HU,

@@ -15,14 +15,18 @@ from psdopt.geometry import Geometry
 from psdopt.method import Method
 from psdopt.plugins.validation import accepts
 
+#: Drawn where the user named none and the estimator decides.
+DRAWN_TOL = 1e-6
+
 
 @dataclass(frozen=True)
 class RunOptions:
     """Settings of a run.
 
     method : as for solve(). geometry : callable n -> Geometry, since the order n of M is known only with the data.
-    rank : of the factor; with no geometry named, FlatQuotient at that rank. tol, max_iterations, max_time (seconds):
-    as for solve(). seed : of the split of the data and of the start. progress : show a bar on standard error.
+    rank : of the factor; with no geometry named, FlatQuotient at that rank. max_iterations, max_time (seconds):
+    as for solve(). tol : likewise; None leaves it to the estimator. seed : of the split of the data and of the start.
+    progress : show a bar on standard error.
     default_method : used when neither method nor geometry is named.
     grid : parameter -> values, for parameters that the user left open and a report may choose by cross-validation.
     """
@@ -30,7 +34,7 @@ class RunOptions:
     method: Method | None = None
     geometry: Callable[[int], Geometry] | None = None
     rank: int | None = None
-    tol: float = 1e-6
+    tol: float | None = None
     max_iterations: int | None = None
     max_time: float | None = None
     seed: int = 0
@@ -45,7 +49,7 @@ class RunOptions:
         the certificate holds, or at `rank` if that is given; else what the estimator chooses.
         """
         options: dict[str, Any] = {
-            "tol": self.tol,
+            **({} if self.tol is None else {"tol": self.tol}),
             "max_iterations": self.max_iterations,
             "max_time": self.max_time,
             "callback": callback,
@@ -63,6 +67,11 @@ class RunOptions:
         elif self.geometry is None and self.default_method is not None:
             options["method"] = self.default_method
         return options
+
+    @property
+    def drawn_tol(self) -> float:
+        """The tolerance that figures mark and certificates along the way are computed to."""
+        return DRAWN_TOL if self.tol is None else self.tol
 
     def rng(self) -> np.random.Generator:
         """A fresh generator for the report's own draws, independent of the solver's start."""

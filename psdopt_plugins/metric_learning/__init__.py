@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from psdopt import ConjugateGradient, QuadraticSDP
+from psdopt import ConjugateGradient, MarginProblem, QuadraticSDP
 from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
 from psdopt.reports import metric_report
 from psdopt_plugins.metric_learning.distance_regression import DistanceRegression
@@ -136,11 +136,28 @@ def psdopt_components() -> Iterable[Spec]:
         parameters=(Parameter("lam", float, 3e-3, "weight of the pairs", LAMS),),
         example=_linearity_example,
     )
+    yield ProblemSpec(
+        name="triplet-margin",
+        factory=triplet_margin_problem,
+        summary="min −(ρ − C Σ ξ_r), d_M(i, k) − d_M(i, j) >= ρ − ξ_r, to be minimised at a fixed trace",
+        reference="Shen, Welsh, Wang: PSDBoost, eq. 3",
+        parameters=(
+            Parameter("C", float, None, "cost of a violation, at least 1/m; none: hard margin"),
+            Parameter("smoothing", float, 0.0, "mu of the smoothed loss, for methods that need a gradient"),
+        ),
+        example=_triplet_example,
+    )
 
 
 def _kta_example() -> QuadraticSDP:
     rng = np.random.default_rng(0)
     return kta_problem(rng.standard_normal((20, 5)), np.arange(20) % 3, 0.1)
+
+
+def _triplet_example() -> MarginProblem:
+    rng = np.random.default_rng(0)
+    triplets = [rng.choice(12, 3, replace=False) for _ in range(20)]
+    return triplet_margin_problem(rng.standard_normal((12, 5)), triplets, 0.2)
 
 
 def _linearity_example() -> QuadraticSDP:

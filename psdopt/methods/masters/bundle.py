@@ -55,7 +55,7 @@ class Bundle:
         q = self.aggregated
         if not q:
             return found
-        Z = scipy.linalg.block_diag(1.0, found.directions[:, q:])
+        Z = scipy.linalg.block_diag(np.eye(1), found.directions[:, q:])
         mean = SignedSquares(found.directions[:, :q], found.signs).squares().sum(axis=1)
         return SignedSquares(Z, sp.csr_array(sp.hstack([sp.csr_array(mean[:, None]), found.signs], format="csr")))
 

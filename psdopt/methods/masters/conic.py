@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from psdopt.errors import InvalidInputError, MissingDependencyError
 from psdopt.linalg.arrays import Array
@@ -13,6 +15,8 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.margins import SignedSquares
 from psdopt.methods.masters.base import Answer
 from psdopt.terms.margin import CappedMargin
+
+Indices = NDArray[np.intp]
 
 #: Smallest gap and infeasibility asked of the solver, in units of a typical margin: what its linear algebra reaches.
 FINEST = 1e-9
@@ -39,7 +43,9 @@ class ConicMaster:
         try:
             import clarabel
         except ImportError:
-            raise MissingDependencyError('solver "clarabel" needs the package clarabel: pip install "psdopt[conic]"') from None
+            raise MissingDependencyError(
+                'solver "clarabel" needs the package clarabel: pip install "psdopt[conic]"'
+            ) from None
         m, k = squares.size, squares.order
         scale = float(np.mean(squares.sizes()))
         if scale == 0.0:
@@ -48,7 +54,7 @@ class ConicMaster:
         weight = np.where(i == j, 1.0, np.sqrt(2.0))
         # units in which w is near one and margins are: the solver's tolerances are absolute
         matrices = squares.vectors()[:, _positions(k)] / (scale * m)
-        blocks = [
+        blocks: Any = [
             [sp.csr_array(np.full((1, m), 1.0 / m)), None],
             [-sp.eye_array(m), sp.csr_array((m, 1))],
             [sp.eye_array(m), sp.csr_array((m, 1))],
@@ -72,17 +78,18 @@ class ConicMaster:
         return Answer(_on_spectraplex(T), w / w.sum(), int(solution.iterations))
 
 
-def _triangle(k: int) -> tuple[Array, Array]:
+def _triangle(k: int) -> tuple[Indices, Indices]:
     """Rows and columns of the upper triangle of order k, column after column, as Clarabel orders them."""
     j, i = np.tril_indices(k)
     return i, j
 
 
-def _positions(k: int) -> Array:
+def _positions(k: int) -> Indices:
     """Where the entries of :func:`_triangle` stand in the rows of ``SignedSquares.vectors``."""
     place = np.zeros((k, k), dtype=np.intp)
     place[np.triu_indices(k)] = np.arange(k * (k + 1) // 2)
-    return np.asarray(place[_triangle(k)])
+    found: Indices = place[_triangle(k)]
+    return found
 
 
 def _on_spectraplex(T: Array) -> Array:

@@ -75,9 +75,7 @@ class QuadraticMaster:
         return Answer(np.diag(theta), w, steps), float(np.max(A @ w))
 
 
-def _highs(
-    curvature: float, cost: Array, rows: Array, upper: Array, m: int, cap: float
-) -> tuple[Array, Array, int]:
+def _highs(curvature: float, cost: Array, rows: Array, upper: Array, m: int, cap: float) -> tuple[Array, Array, int]:
     """(w, multipliers of the rows, iterations) by the convex QP solver of HiGHS."""
     try:
         import highspy
@@ -102,7 +100,8 @@ def _highs(
     hessian.dim_, hessian.format_ = m + 1, highspy.HessianFormat.kTriangular
     hessian.start_ = np.append(np.arange(m + 1), m)
     hessian.index_, hessian.value_ = np.arange(m), np.full(m, curvature)
-    model: Any = highspy.Highs()
+    solver: Any = highspy.Highs
+    model = solver()
     model.setOptionValue("output_flag", False)
     model.setOptionValue("qp_iteration_limit", ITERATIONS * (m + len(rows)))  # it can cycle for ever
     model.passModel(lp)
@@ -118,15 +117,15 @@ def _highs(
     )
 
 
-def _clarabel(
-    curvature: float, cost: Array, rows: Array, upper: Array, m: int, cap: float
-) -> tuple[Array, Array, int]:
+def _clarabel(curvature: float, cost: Array, rows: Array, upper: Array, m: int, cap: float) -> tuple[Array, Array, int]:
     """The same by Clarabel."""
     try:
         import clarabel
     except ImportError:
-        raise MissingDependencyError('solver "clarabel" needs the package clarabel: pip install "psdopt[conic]"') from None
-    blocks = [
+        raise MissingDependencyError(
+            'solver "clarabel" needs the package clarabel: pip install "psdopt[conic]"'
+        ) from None
+    blocks: Any = [
         [sp.csr_array(np.ones((1, m))), None],
         [sp.csr_array(rows[:, :m]), sp.csr_array(rows[:, m:])],
         [-sp.eye_array(m), sp.csr_array((m, 1))],

@@ -61,9 +61,7 @@ class Stabilizer:
             return answer, answer.dual, self
         return Answer(answer.weights, answer.dual, answer.steps + near.steps), near.dual, self
 
-    def _unstabilized(
-        self, lp: LPMaster, columns: list[Array], loss: CappedMargin
-    ) -> tuple[Answer, Array, Stabilizer]:
+    def _unstabilized(self, lp: LPMaster, columns: list[Array], loss: CappedMargin) -> tuple[Answer, Array, Stabilizer]:
         """A round of the linear program, when the quadratic one was not solved; shorter steps are easier to find."""
         answer = lp.solve(columns, loss)
         return answer, answer.dual, replace(self, promised=float("-inf"), step=self.step * SHORTER)
