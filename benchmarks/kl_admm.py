@@ -16,7 +16,7 @@ from data import load
 from kl_admm_peers import conic, loop_iteration, mfpc, pattern, simple_npkl
 from sklearn.cluster import KMeans
 
-from psdopt import FlatQuotient, PSDCone, solve
+from psdopt import FlatQuotient, PSDCone, certify, solve
 from psdopt.methods.admm import ADMM
 from psdopt.methods.bilgo import BILGO
 from psdopt_plugins.kernel_learning.graphs import knn_laplacian
@@ -130,8 +130,10 @@ def table_row(name, repetitions):
             lambda: solve(problem, PSDCone(n), BILGO(), rng=seed, max_time=20.0)  # noqa: B023
         )
         add(rows, "BILGO (hybrid)", hybrid.matrix.factor, seconds, y, seed, hybrid.status.label)
-        (E, _), seconds = timed(lambda: simple_npkl(problem, L, GAMMA, 100.0 * n))  # noqa: B023
-        add(rows, "SimpleNPKL", E, seconds, y, seed)
+        size = float(np.sum(best.matrix.eigenvalues() ** 2)) / n
+        for B in (100, 30, 10):
+            (E, _), seconds = timed(lambda: simple_npkl(problem, L, GAMMA, float(B * n)))  # noqa: B023
+            add(rows, f"SimpleNPKL, B = {B} n", E, seconds, y, seed, f"|K*|^2 = {size:.0f} n")
         (E, value), seconds = timed(lambda: mfpc(problem, L, GAMMA, r))  # noqa: B023
         loss = (value - best.value) / (problem.value_at_zero() - best.value)
         add(rows, "MFPC", E, seconds, y, seed, f"{loss:.0e} above")
@@ -303,32 +305,40 @@ def loop(n=2000, repetitions=5):
 
 
 def against_conic(sizes=(50, 100, 200, 400)):
-    """SCS and Clarabel (up to n = 100) through cvxpy, to relative 1e-4."""
+    """SCS and Clarabel (up to n = 100) through cvxpy: at default settings, and everyone at the loosest that gives 1e-4.
+
+    Our run includes its certificate of global optimality, which the others do not give.
+    """
     for n in sizes:
         rng = np.random.default_rng(0)
         X, y = chessboard(rng, n)
         problem, L, r = instance(X, y, rng)
         best = solve(problem, FlatQuotient(n, r), ADMM(), rng=0, tol=1e-7).value
-        problem.split()
         decrease = problem.value_at_zero() - best
-        spent = []
-        for seed in range(5):
-            result, seconds = timed(  # the certificate is part of the run
-                lambda: solve(problem, FlatQuotient(n, r), ADMM(), rng=seed, tol=1e-4)  # noqa: B023
-            )
-            spent.append(seconds)
-        ours = float(np.median(spent))
-        error = (result.value - best) / decrease
-        print(f"n={n} ADMM: {ours:.3f} s, error {error:.0e}, {result.status.label}", flush=True)
-        for solver, accuracies in (("SCS", (1e-3, 1e-4, 1e-5, 1e-6)), ("CLARABEL", (1e-4, 1e-6))):
+        ours = {}
+        for tol in (1e-2, 3e-3, 1e-3, 1e-4, 1e-6):
+            runs = [timed(lambda: solve(problem, FlatQuotient(n, r), ADMM(), rng=seed, tol=tol))  # noqa: B023
+                    for seed in range(9)]  # fmt: skip
+            error = max((run.value - best) / decrease for run, _ in runs)
+            if error <= 1e-4:
+                ours[tol] = min(spent for _, spent in runs)
+                print(f"n={n} r={r} ADMM at {tol:g}: {1e3 * ours[tol]:.1f} ms, error {error:.0e}, "
+                      f"{runs[0][0].iterations} iterations, {runs[0][0].status.label}", flush=True)  # fmt: skip
+        certificate = min(timed(lambda: certify(problem, runs[0][0].matrix, tol=1e-4))[1] for _ in range(9))  # noqa: B023
+        print(f"n={n} one certificate: {1e3 * certificate:.1f} ms", flush=True)
+        loosest, default = ours[max(ours)], ours[1e-6]
+        for solver in ("SCS", "CLARABEL"):
             if solver == "CLARABEL" and n > 100:
                 continue
-            for accuracy in accuracies:
-                value, seconds = conic(problem, L, GAMMA, solver, accuracy)
-                error = abs(value - best) / decrease
-                print(f"n={n} {solver} at {accuracy:g}: {seconds:.2f} s, error {error:.0e}, ratio {seconds / ours:.0f}",
-                      flush=True)  # fmt: skip
-                if error <= 1e-4:
+            repetitions = 3 if solver == "SCS" and n <= 200 else 1
+            for accuracy in (None, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6):
+                runs = [conic(problem, L, GAMMA, solver, accuracy) for _ in range(repetitions)]
+                error = abs(runs[0][0] - best) / decrease
+                total, again = (min(run[k] for run in runs) for k in (1, 2))
+                print(f"n={n} {solver} at {accuracy or 'its defaults'}: {total:.3f} s ({again:.3f} s the solver), "
+                      f"error {error:.0e}; ratios {total / loosest:.0f} ({again / loosest:.0f}) to ADMM at the "
+                      f"loosest, {total / default:.0f} to ADMM at its default", flush=True)  # fmt: skip
+                if accuracy is not None and error <= 1e-4:
                     break
 
 

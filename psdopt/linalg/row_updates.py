@@ -14,7 +14,7 @@ from psdopt.linalg.arrays import Array
 CHUNK = 2**17
 #: Rows with fewer entries are padded to the next larger number while that adds fewer than so many inner products:
 #: about what the calls for one more group cost.
-PADDING = 2000
+PADDING = 1000
 
 
 @dataclass(frozen=True)
