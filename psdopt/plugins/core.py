@@ -127,7 +127,7 @@ def _methods() -> Iterator[Spec]:
     )  # fmt: skip
     yield MethodSpec(
         "admm", ADMM, "alternating directions on a bi-convex split, then a polish on the factor", HU,
-        (Parameter("adapt", bool, True, "adapt rho"), Parameter("switch", float, 1e-4, "residual that starts polish")),
+        (Parameter("adapt", bool, True, "adapt rho"), Parameter("switch", float, 1e-2, "residual that starts polish")),
         ADMM,
     )  # fmt: skip
 
