@@ -22,7 +22,6 @@ class Ability(StrEnum):
     QUADRATIC = "quadratic"
     PRECONDITIONER = "preconditioner"
     CLOSED_FORM = "closed-form"
-    SUBSET = "subset"
     MARGINS = "margins"  # linear measurements under a piecewise linear loss: a master LP exists
     SPLIT = "biconvex-split"
     # of a geometry

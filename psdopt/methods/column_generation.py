@@ -16,7 +16,7 @@ from psdopt.geometry import Atom, Geometry
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.tolerances import EPS
-from psdopt.method import Method, Outcome, State
+from psdopt.method import Method, Outcome, Residual, State
 from psdopt.methods.masters import BlockMaster, Bundle, ConicMaster, LPMaster, QuadraticMaster, Stabilizer
 from psdopt.methods.masters.growth import grown_block, grown_linear, squares_of
 from psdopt.methods.masters.selection import solve_selected, working_rows
@@ -133,6 +133,7 @@ class ColumnGeneration(Method):
 
     requires: ClassVar[Requires] = {"problem": (Ability.MARGINS,), "geometry": (Ability.LINEAR_ORACLE,)}
     descends: ClassVar[bool] = False
+    residual: ClassVar[Residual] = Residual.GAP
 
     def __post_init__(self) -> None:
         if self.master not in STABILIZATIONS:
@@ -220,6 +221,8 @@ class ColumnGeneration(Method):
         assert isinstance(problem, MarginProblem)
         assert state.bundle is not None
         assert geometry.trace is not None
+        if math.isnan(evaluation.value):
+            raise FloatingPointError("the value is nan")
         better = evaluation.value < state.evaluation.value
         best = evaluation if better else state.evaluation
         query = project_simplex(query, 1.0, problem.loss.cap)

@@ -12,7 +12,7 @@ import numpy as np
 from psdopt.capability import Ability, Requires
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, is_finite
 from psdopt.method import Method, Outcome, State, factor_residual
 from psdopt.problem import Evaluation, Problem
 from psdopt.problems.streamed import STREAM, Streamed
@@ -63,6 +63,8 @@ class OnlineRiemannianGradient(Method):
 
     requires: ClassVar[Requires] = {"problem": (STREAM,), "geometry": (Ability.RIEMANNIAN,)}
     descends: ClassVar[bool] = False
+    #: F − min F falls like k^-1/2 with annealed steps, its gradient like the root of that.
+    sublinear_order: ClassVar[float | None] = 0.25
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "pretraining", "report_every"):
@@ -123,6 +125,8 @@ class OnlineRiemannianGradient(Method):
         total = 0.0
         for rows, targets in batches:
             SY, loss = problem.batch_gradient(rows, targets, geometry.factor(point))
+            if not is_finite(SY):
+                raise FloatingPointError("a batch gradient is not finite")
             total += loss * len(targets)
             g = geometry.gradient(point, _KnownProduct(SY))
             s = _step_length(scale, horizon, samples)

@@ -63,8 +63,11 @@ def problems(n: int = ORDER, definite: bool = False) -> dict[str, Problem]:
     }
 
 
-def special_problems(n: int = ORDER) -> dict[str, Problem]:
-    """A fit to entries (a bi-convex split), soft margins (a master program), and a stream of exact measurements."""
+def special_problems(n: int = ORDER, rank: int = ORDER) -> dict[str, Problem]:
+    """A fit to entries (a bi-convex split), soft margins (a master program), exact measurements (a stream).
+
+    `rank` is that of the matrix that the stream measures: without noise in the limit, or the method stops there.
+    """
     from psdopt.problems import TermSum
     from psdopt.problems.entry_fit import EntryFit
     from psdopt.problems.margin_problem import MarginProblem
@@ -80,8 +83,8 @@ def special_problems(n: int = ORDER) -> dict[str, Problem]:
     entries = EntryFit(with_spectrum(np.linspace(0.05, 0.5, n), 5), i, j, T[i, j], rng.uniform(0.5, 2.0, len(i)))
     X = rng.standard_normal((3 * n, n))
     margins = MarginProblem(PairDistances(np.arange(2 * n), np.arange(n, 3 * n), X), C=0.2)
-    rows = rng.standard_normal((12 * n, n))
-    W = with_spectrum(np.linspace(0.2, 1.0, n), 6)
+    rows = rng.standard_normal((16 * n, n))
+    W = with_spectrum([*np.linspace(0.5, 1.0, rank), *np.zeros(n - rank)], 6)
     y = row_dots(rows @ W, rows)
     held_out = TermSum([MeasuredTerm(QuadraticForms(rows), LeastSquares(y), 0.5 / len(y))])
     stream = Streamed(ArrayStream(rows, y, seed=1), held_out, forms_gradient)
@@ -124,9 +127,12 @@ def instances_for(method: Method, extra: Iterable[tuple[Problem, Geometry]] = ()
             problem = problems(order, definite=not geometry.closed)[name]
             if fits(problem, geometry, method):
                 found.append(Instance(f"{name} over {geometry!r}", problem, geometry))
-    for name, problem in special_problems().items():
-        if needs_ability(method, SPECIAL[name]):
-            found += [Instance(f"{name} over {g!r}", problem, g) for g in geometries() if fits(problem, g, method)]
+    for name, ability in SPECIAL.items():
+        for geometry in geometries() if needs_ability(method, ability) else ():
+            width = geometry.factor(geometry.random_point(np.random.default_rng(0))).shape[1]
+            problem = special_problems(geometry.n, width)[name]
+            if fits(problem, geometry, method):
+                found.append(Instance(f"{name} over {geometry!r}", problem, geometry))
     return found
 
 

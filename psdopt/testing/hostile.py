@@ -90,7 +90,7 @@ def _margins() -> list[tuple[str, Problem, Any]]:
     cases = {"clustered spectrum": close, "every margin twice": doubled, "data scaled up": 1e4 * X,
              "data scaled down": 1e-4 * X}  # fmt: skip
     return [
-        (name, MarginProblem(QuadraticForms(data), C), start if name.startswith("clustered") else None)
+        (f"{name}, C = {C}", MarginProblem(QuadraticForms(data), C), start if name.startswith("clustered") else None)
         for name, data in cases.items()
         for C in (None, 0.25)
     ]

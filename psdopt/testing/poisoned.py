@@ -23,11 +23,12 @@ class Poison:
 def poisoned(problem: Problem, level: float, gradient_only: bool = False) -> Any:
     """A copy of `problem`, of the same class but for the NaN, so that no method can tell it from the healthy one.
 
-    Its attribute `poison` holds level and count. Evaluations, line and plane models, splits and batch gradients
-    that it hands out are copies with their class replaced by a subclass, as is the problem itself.
+    Its attribute `poison` holds level and count. Evaluations and splits that it hands out are copies of a subclass of
+    their class, as is the problem itself.
     """
     spoilt = _subclassed(problem, _Problem, Poison(level, gradient_only))
-    spoilt.__dict__.pop("_split", None)  # a split made before knows the healthy problem
+    if hasattr(spoilt, "_split"):
+        spoilt._split = None  # one that was made before knows the healthy problem
     return spoilt
 
 
@@ -90,13 +91,13 @@ class _Evaluation:
         return self._spoilt(super().hessian_vector(D))  # type: ignore[misc]
 
     def along(self, D: Array) -> Any:
-        return _subclassed(super().along(np.nan_to_num(D)), _Model, self.poison)  # type: ignore[misc]
+        return _Model(super().along(np.nan_to_num(D)), self.poison)  # type: ignore[misc]
 
     def along_evaluation(self, D: Any) -> Any:
-        return _subclassed(super().along_evaluation(D), _Model, self.poison)  # type: ignore[misc]
+        return _Model(super().along_evaluation(D), self.poison)  # type: ignore[misc]
 
     def along_atom(self, v: Array) -> Any:
-        return _subclassed(super().along_atom(v), _Model, self.poison)  # type: ignore[misc]
+        return _Model(super().along_atom(v), self.poison)  # type: ignore[misc]
 
     def mix(self, T: Array) -> Any:
         return _evaluation(super().mix(T), self.poison)  # type: ignore[misc]
@@ -109,10 +110,16 @@ class _Evaluation:
 
 
 class _Model:
-    poison: Poison
+    """A line or plane model: its own search sees the healthy function, what it steps to may be NaN."""
+
+    def __init__(self, inner: Any, poison: Poison) -> None:
+        self.inner, self.poison = inner, poison
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
 
     def step(self, *weights: float) -> Any:
-        return _evaluation(super().step(*weights), self.poison)  # type: ignore[misc]
+        return _evaluation(self.inner.step(*weights), self.poison)
 
 
 class _Split:

@@ -83,19 +83,29 @@ class DenseCertificate:
         )
 
 
-def dense_certificate(problem: Problem, M: LowRankPSD, trace: float | None = None) -> DenseCertificate:
-    """Residuals of S ⪰ 0, S M = 0 (S shifted by λ_min(S) if the trace is fixed), by one dense eigensolve."""
+def dense_certificate(
+    problem: Problem, M: LowRankPSD, trace: float | None = None, dual: Any = None
+) -> DenseCertificate:
+    """Residuals of S ⪰ 0, S M = 0 (S shifted by λ_min(S) if the trace is fixed), by one dense eigensolve.
+
+    S is a gradient, or the subgradient that the weights `dual` stand for: what it is short of one counts in ⟨S, M⟩.
+    """
     Y = M.factor
-    S = dense_gradient(problem, M)
-    value, at_zero = float(problem.at(Y).value), problem.value_at_zero()
+    evaluation = problem.at(Y)
+    operator, epsilon = problem.subgradient(evaluation, dual)
+    S = np.asarray(operator @ np.eye(problem.n))
+    S = 0.5 * (S + S.T)
+    value, at_zero = float(evaluation.value), problem.value_at_zero()
     values = np.linalg.eigvalsh(S)
     magnitude = float(np.max(np.abs(values))) * M.trace()
     tr = M.trace()
     if trace is not None:
         S = S - values[0] * np.eye(problem.n)
     dual = max(0.0, -float(values[0])) if trace is None else 0.0
-    stationarity, complementarity = float(np.linalg.norm(S @ Y)), abs(float(np.vdot(S @ Y, Y)))
+    stationarity, complementarity = float(np.linalg.norm(S @ Y)), abs(float(np.vdot(S @ Y, Y))) + epsilon
     decrease = at_zero - value if at_zero > value else magnitude
+    own = problem.value_unit(value, tr)
+    decrease = decrease if own is None else own
     decrease = max(decrease, float(np.finfo(float).tiny))
     residuals = (stationarity * np.sqrt(tr), dual * tr, complementarity) if trace is None else (complementarity,)
     if tr == 0.0 and trace is None:

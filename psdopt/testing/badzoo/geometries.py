@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.capability import Ability
-from psdopt.geometries import FlatQuotient
+from psdopt.geometries import FlatQuotient, PSDCone
 from psdopt.geometry import Atom, Defect, Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
@@ -256,6 +256,26 @@ class OracleCountsOne(_TraceOne):
         return Atom(atom.vector, atom.value, atom.gap_bound, 1)
 
 
+class LazyConicOracle(PSDCone):
+    """On the cone, the oracle answers with a coordinate direction and calls it exact."""
+
+    rejected_by: ClassVar[tuple[str, ...]] = ("geometry.conic_oracle",)
+
+    def __new__(cls) -> Any:
+        return object.__new__(cls)
+
+    def __init__(self) -> None:
+        super().__init__(N)
+
+    def __getnewargs__(self) -> Any:
+        return ()
+
+    def minimize_linear(self, S: Any, tol: float, warm_start: Array | None = None) -> Atom:
+        dense = np.asarray(S @ np.eye(N))
+        k = int(np.argmin(np.diag(dense)))
+        return Atom(np.eye(N)[:, k], float(dense[k, k]), 0.0, N)
+
+
 class ClipsAndScales(_TraceOne):
     """The projection drops negative eigenvalues and scales the trace, which is a member but not the closest."""
 
@@ -273,5 +293,5 @@ ALL: tuple[type[Any], ...] = (
     FlippedLyapunov, NotHorizontal, NormalisedHorizontal, GradientHalf, NeedsAnArray, OptimisticPoints,
     OptimisticVectors, GlobalRandomness, OtherMatrix, RankLosing, HalfStep, ClaimsSecondOrder, PrefersARepresentative,
     TransportsNothing, IndefiniteMetric, ColumnMetric, OracleMaximises, OracleWithoutDoubt, OracleCountsOne,
-    ClipsAndScales,
+    LazyConicOracle, ClipsAndScales,
 )  # fmt: skip

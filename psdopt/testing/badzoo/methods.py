@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.geometries import FlatQuotient
+from psdopt.geometries import FlatQuotient, Spectraplex
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
 from psdopt.method import Method, Outcome, State
-from psdopt.methods import ConjugateGradient
+from psdopt.methods import ConjugateGradient, FrankWolfe
 from psdopt.problem import Evaluation, LineModel, Problem
 from psdopt.problems import QuadraticSDP
 from psdopt.testing.gallery import with_spectrum
@@ -50,7 +50,7 @@ class Overshoots(_Watched, ConjugateGradient):
 class StalePoint(_Watched, ConjugateGradient):
     """The evaluation moves on, the point stays behind."""
 
-    rejected_by = ("method.state_is_true", "method.optimal_is_true")
+    rejected_by = ("method.state_is_true", "method.residual_is_true", "method.optimal_is_true")
 
     def step(self, state: Any) -> Any:
         return dataclasses.replace(super().step(state), point=state.point)
@@ -60,7 +60,7 @@ class StalePoint(_Watched, ConjugateGradient):
 class FalseGradientNorm(_Watched, ConjugateGradient):
     """Reports a hundredth of the gradient norm."""
 
-    rejected_by = ("method.state_is_true",)
+    rejected_by = ("method.residual_is_true",)
 
     def step(self, state: Any) -> Any:
         new = super().step(state)
@@ -177,7 +177,8 @@ class OtherObjective(_Watched, ConjugateGradient):
     """Minimises a regularised objective and reports its certificate as if it were the problem's."""
 
     rejected_by = ("method.state_is_true", "method.optimal_is_true", "method.optimal_is_true_on_hostile",
-                   "method.conic_agreement", "method.nan_is_non_finite", "method.resume_repeats")  # fmt: skip
+                   "method.conic_agreement", "method.nan_is_non_finite", "method.resume_repeats",
+                   "method.residual_is_true")  # fmt: skip
 
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> Any:
         other: Any = getattr(problem, "inner", problem)
@@ -185,6 +186,46 @@ class OtherObjective(_Watched, ConjugateGradient):
         easier = QuadraticSDP(other.A, 2.0 * other.B.scale, C)
         state = super().init(easier, geometry, start)
         return dataclasses.replace(state, problem=problem)
+
+
+class _Greedy(FrankWolfe):
+    """Healthy base: Frank-Wolfe over the matrices of trace one, which is of order one."""
+
+    rejected_by: ClassVar[tuple[str, ...]] = ()
+    conformance_gallery: ClassVar[bool] = False
+
+    def conformance_instances(self) -> list[tuple[Problem, Geometry]]:
+        return [(QuadraticSDP(None, 1.0, with_spectrum([-0.6, -0.5, -0.4, 1.0], 2)), Spectraplex(N))]
+
+
+class FalseGap(_Greedy):
+    """Reports a hundredth of the duality gap."""
+
+    rejected_by = ("method.residual_is_true",)
+
+    def _looked_at(self, *arguments: Any) -> Any:
+        state = super()._looked_at(*arguments)
+        return dataclasses.replace(state, gradient_norm=0.01 * state.gradient_norm)
+
+
+class SlowerThanDeclared(_Greedy):
+    """Steps that are too short, and shorter from step to step, under a declared order of one."""
+
+    rejected_by: ClassVar[tuple[str, ...]] = ("method.sublinear_order", "method.solves_instances")
+
+    def step(self, state: Any) -> Any:
+        evaluation, size = self._toward(state, 0.1 / (state.iteration + 1.0) ** 1.5)
+        return self._looked_at(state, evaluation, size, {})
+
+
+class ExcusesItself(SlowerThanDeclared):
+    """Declares an order so low that nothing could be asked of it."""
+
+    rejected_by = ("method.sublinear_order",)
+
+    @property
+    def sublinear_order(self) -> float | None:  # type: ignore[override]
+        return 0.01
 
 
 class Thawed(_Watched, Method):
@@ -207,5 +248,5 @@ class Thawed(_Watched, Method):
 
 ALL: tuple[type[Any], ...] = (
     Overshoots, StalePoint, FalseGradientNorm, HiddenMemory, MovesTheOldState, NanThenConverged, OwnsALoop, OneColumn,
-    ClaimsScaling, GivesUp, OtherObjective, Thawed,
+    ClaimsScaling, GivesUp, OtherObjective, FalseGap, SlowerThanDeclared, ExcusesItself, Thawed,
 )  # fmt: skip

@@ -138,7 +138,7 @@ class WrongAdjoint(_Healthy):
 
     rejected_by = ("problem.adjoints", "problem.gradient_slope", "problem.autograd_twin", "problem.convexity",
                    "problem.strong_convexity", "problem.line_model", "problem.polynomial_degree",
-                   "problem.step_by_images", "problem.storage_independence")  # fmt: skip
+                   "problem.step_by_images", "problem.storage_independence", "problem.subgradient_bound")  # fmt: skip
 
     def linear(self) -> Term:
         root = np.linalg.cholesky(C + 3.0 * np.eye(N)).T
@@ -169,7 +169,7 @@ class LyingCounter(_Healthy):
 class FalselyConvex(_Healthy):
     """A concave quadratic term that says it is convex."""
 
-    rejected_by = ("problem.convexity", "problem.strong_convexity")
+    rejected_by = ("problem.convexity", "problem.strong_convexity", "problem.subgradient_bound")
 
     def product(self, form: MatrixForm) -> Term:
         term = ProductTerm(form, form, -0.5)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from psdopt.capability import Ability
+from psdopt.geometries.psd_cone import CONIC_ORACLE
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, orthonormal_columns
 from psdopt.testing.checks.common import compare, failed, rounding_of, worst
@@ -80,7 +81,30 @@ def _least(geometry: Geometry, S: Array) -> list[float]:
     return [geometry.trace * float(np.linalg.eigvalsh(S)[0])]
 
 
-@check("geometry", needs={Ability.LINEAR_ORACLE}, regimes=FEW)
+@check("geometry", needs={CONIC_ORACLE}, regimes=REGULAR)
+def conic_oracle(geometry: Geometry, case: Case) -> Measurement:
+    """minimize_linear on a cone returns a unit v with vᵀSv = value within tol of λ_min(S), and bounds λ_min(S)."""
+    S = _symmetric(geometry, case)
+    size, least = float(np.linalg.norm(S, 2)), float(np.linalg.eigvalsh(S)[0])
+    allowed = rounding_of(size, geometry.n)
+    results = []
+    for relative in (1e-2, 1e-10):
+        atom = geometry.minimize_linear(S, relative * size)
+        v = np.asarray(atom.vector).reshape(-1)
+        if not atom.gap_bound >= 0.0:
+            return failed(f"gap_bound is {atom.gap_bound}")
+        results += [
+            compare("|v|²", v @ v, 1.0, 1.0, geometry.n),
+            compare("the atom's value", atom.value, v @ S @ v, size, geometry.n),
+            Measurement(atom.value - atom.gap_bound - least, allowed, f"λ_min(S) = {least:.6g} is below the bound"),
+            Measurement(atom.value - least - relative * size, allowed,
+                        f"the value is {atom.value - least:.3g} above λ_min(S), tol was {relative * size:.3g}"),
+        ]  # fmt: skip
+    return worst(results)
+
+
+@check("geometry", when=lambda g: not {Ability.LINEAR_ORACLE, CONIC_ORACLE}.isdisjoint(g.abilities),
+       reason="has no linear or conic oracle", regimes=FEW)  # fmt: skip
 def linear_oracle_counts(geometry: Geometry, case: Case) -> Measurement:
     """Atom.products is the number of columns that S was applied to."""
     S = _CountedMatrix(_symmetric(geometry, case))

@@ -24,7 +24,7 @@ from psdopt.testing.subjects import MethodSubject
 #: Steps over which an order of convergence is measured, and how many of them set the constant.
 ORDER_STEPS, ORDER_FIRST = 300, 8
 #: The least order that may be declared: what is slower reaches no certificate.
-LEAST_ORDER = 0.5
+LEAST_ORDER = 0.25
 #: k^p · residual may exceed its largest value over the first steps by this factor: at half the order it passes 6.
 ORDER_SLACK = 2.0
 
@@ -66,7 +66,7 @@ def residual_is_true(subject: MethodSubject, case: Case) -> Measurement:
 @check("method", regimes=PLAIN, when=lambda s: s.method.sublinear_order is not None,
        reason="claims linear convergence or better (sublinear_order)")  # fmt: skip
 def sublinear_order(subject: MethodSubject, case: Case) -> Measurement:
-    """For the declared order p, at least a half, k^p · residual stays within twice what the first steps have shown."""
+    """For the declared order p, at least 1/4, k^p · residual stays within twice what the first steps have shown."""
     order = float(subject.method.sublinear_order or 0.0)
     if not order >= LEAST_ORDER:
         return Measurement(LEAST_ORDER - order, 0.0, f"order {order:g} is declared, at least {LEAST_ORDER:g} is due")

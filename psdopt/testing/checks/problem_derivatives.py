@@ -38,7 +38,7 @@ def refuses_bad_factors(problem: Problem, case: Case) -> Measurement:
     return PASSED
 
 
-@check("problem")
+@check("problem", needs={Ability.GRADIENT})
 def gradient_slope(problem: Problem, case: Case) -> Measurement:
     """d/dh F((Y + hD)(Y + hD)ᵀ) at h = 0 equals ⟨factor_gradient, D⟩ for every D."""
     evaluation = point_of(problem, case)
