@@ -110,6 +110,9 @@ class Geometry(ABC):
         """Carry a tangent vector at `point` to `target`."""
         raise self._lacks("transport")
 
+    # A Riemannian geometry may also offer geodesics, exp(point, vector) and log(point, target), and
+    # riemannian_hessian(point, S, factor_hessian, vector): pymanopt's checks, and its optimizers, make use of them.
+
     # abilities "linear-oracle" and "projection"
     def minimize_linear(self, S: Any, tol: float, warm_start: Array | None = None) -> Atom:
         """Extreme point vvᵀ of least ⟨S, vvᵀ⟩, to within `tol`, with a bound on the error."""

@@ -74,6 +74,24 @@ class FixedTrace(FlatQuotient):
         """(Y + D) scaled back to the sphere: second order, since D ⊥ Y."""
         return self.from_factor(point + vector)
 
+    def exp(self, point: Array, vector: Array) -> Array:
+        """The great circle with this velocity: horizontal vectors stay horizontal along it."""
+        radius, length = math.sqrt(self.trace), norm(vector)
+        angle = length / radius
+        return np.asarray(math.cos(angle) * point + (radius * math.sin(angle) / length if length else 1.0) * vector)
+
+    def log(self, point: Array, target: Array) -> Array:
+        """The velocity of the shortest great circle to a representative of `target`, which is turned to be closest."""
+        U, _, Vt = np.linalg.svd(target.T @ point)
+        straight = self._tangent(point, target @ (U @ Vt) - point)
+        length, radius = norm(straight), math.sqrt(self.trace)
+        angle = math.atan2(length / radius, inner(point, target @ (U @ Vt)) / self.trace)
+        return straight * (radius * angle / length) if length > 0.0 else straight
+
+    def euclidean_to_riemannian_hessian(self, point: Array, gradient: Array, hessian: Array, vector: Array) -> Array:
+        """The horizontal part of H[D] − (⟨Y, G⟩ / trace) D, for gradient G and Hessian H of Y ↦ F(Y Yᵀ)."""
+        return self.horizontal(point, hessian - vector * (inner(point, gradient) / self.trace))
+
     def velocity(self, point: Array, vector: Array) -> Array:
         """dY/ds at s = 0 along the retraction: the vector itself."""
         return vector

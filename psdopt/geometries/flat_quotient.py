@@ -109,6 +109,15 @@ class FlatQuotient(Geometry):
         """Y + D."""
         return point + vector
 
+    def exp(self, point: Array, vector: Array) -> Array:
+        """Y + D: straight lines along horizontal vectors are geodesics, as long as Y keeps its rank."""
+        return FlatQuotient.retract(self, point, vector)
+
+    def log(self, point: Array, target: Array) -> Array:
+        """Z O − Y for the rotation O that brings the representatives Z and Y closest (Procrustes)."""
+        U, _, Vt = np.linalg.svd(target.T @ point)
+        return np.asarray(target @ (U @ Vt) - point)
+
     def transport(self, point: Array, target: Array, vector: Array) -> Array:
         """Horizontal part, at `target`, of the same ambient vector."""
         return self.horizontal(target, vector)

@@ -10,6 +10,7 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError
+from psdopt.geometries import polar_geodesics
 from psdopt.geometries.polar_span import PolarSpan
 from psdopt.geometries.square_root import exponential, parallel, shortest, symmetric_part
 from psdopt.geometry import Defect, Geometry
@@ -237,6 +238,23 @@ class Polar(Geometry):
         K = 0.5 * symmetric_part(Y.T @ HY) + 0.5 * symmetric_part(R.T @ (vector.U.T @ G))
         K = K + 0.25 * symmetric_part(C @ vector.K)
         return self._allowed(self.weight * self._across(U, D), (1.0 - self.weight) * K)
+
+    def exp(self, point: PolarPoint, vector: PolarVector) -> PolarPoint:
+        """The end of the geodesic with this velocity, in closed form (see :mod:`polar_geodesics`). O(n r² + r³)."""
+        return PolarPoint(*polar_geodesics.exp(point.U, point.R, vector.U, vector.K, self.weight))
+
+    def log(self, point: PolarPoint, target: PolarPoint) -> PolarVector:
+        """The velocity of the geodesic to a `target` near enough."""
+        return self._allowed(*polar_geodesics.log(point.U, point.R, target.U, target.R, self.weight))
+
+    def riemannian_hessian(
+        self, point: PolarPoint, S: Any, factor_hessian: Callable[[Array], Array], vector: PolarVector
+    ) -> PolarVector:
+        """Hessian of F along geodesics: :meth:`hessian`, and what geodesics deviate from the retraction."""
+        along = self.hessian(point, S, factor_hessian, vector)
+        g = self.gradient(point, S)
+        D, K = polar_geodesics.bend(point.R, (g.U, g.K), (vector.U, vector.K), self.weight)
+        return along + self._allowed(self._across(point.U, D), K)
 
     def preconditioned(self, point: PolarPoint, gradient: PolarVector, curvature: float | None = None) -> PolarVector:
         """The gradient, rescaled to what (YᵀY + eta I)⁻¹ makes of it in the flat geometry. O(n r² + r³).

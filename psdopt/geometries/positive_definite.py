@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError
+from psdopt.geometries import definite_geodesics
 from psdopt.geometries.square_root import parallel, shortest, symmetric_part
 from psdopt.geometry import Defect, Geometry
 from psdopt.linalg.arrays import Array, inner, is_finite, norm, orthonormal_columns
@@ -144,6 +146,44 @@ class PositiveDefinite(Geometry):
         values, vectors = np.linalg.eigh(symmetric_part((P * logs) @ P.T + vector))
         return Root(vectors * np.exp(0.5 * values))
 
+    def exp(self, point: Root, vector: Array) -> Root:
+        """The end of the geodesic with this velocity: the exponential retraction, but for the von Neumann metric."""
+        if self.metric == "affine-invariant":
+            values, turn = np.linalg.eigh(symmetric_part(vector))
+            return Root(point.G @ ((turn * np.exp(0.5 * values)) @ turn.T))
+        if self.metric == "log-euclidean":
+            return self.retract(point, vector)
+        values, vectors = np.linalg.eigh(definite_geodesics.von_neumann_exp(_log(point.G), vector, _exp_inverse))
+        return Root(vectors * np.exp(0.5 * values))
+
+    def log(self, point: Root, target: Root) -> Array:
+        """The velocity of the geodesic to `target` (von Neumann: to a target near enough)."""
+        if self.metric == "affine-invariant":
+            left, stretch, _ = np.linalg.svd(np.linalg.solve(point.G, target.G))
+            return np.asarray((left * (2.0 * np.log(stretch))) @ left.T)
+        here, there = _log(point.G), _log(target.G)
+        if self.metric == "log-euclidean":
+            return there - here
+        return definite_geodesics.von_neumann_log(here, there, _exp_inverse)
+
+    def riemannian_hessian(self, point: Root, S: Any, factor_hessian: Callable[[Array], Array], vector: Array) -> Array:
+        """Hessian of F along geodesics. `factor_hessian` is D ↦ 2 (S D + ∇²F[Y Dᵀ + D Yᵀ] Y).
+
+        d²/ds² F(W(s)) = ∇²F[Ẇ, Ẇ] + ⟨S, Ẅ⟩, with Ẅ = G K² Gᵀ; D² exp[L, L]; and half of that, since the von Neumann
+        metric is dually flat: its geodesics lie half-way between straight lines in log W and in W. O(n³).
+        """
+        G = point.G
+        if self.metric == "affine-invariant":
+            second = definite_geodesics.matrix_hessian(G, S, factor_hessian, G @ vector @ G.T)
+            return symmetric_part(G.T @ second @ G) + symmetric_part(symmetric_part(G.T @ (S @ G)) @ vector)
+        logs, P = _log_eigen(G)
+        second = definite_geodesics.matrix_hessian(G, S, factor_hessian, _exp_derivative(logs, P, vector))
+        dense = symmetric_part(np.linalg.solve(G.T, np.asarray(S @ G).T).T)
+        bent = definite_geodesics.second_exp(_log(G), dense, vector)
+        if self.metric == "log-euclidean":
+            return _exp_derivative(logs, P, second) + bent
+        return second + 0.5 * _exp_inverse(_log(G), bent)
+
     def point_of(self, factor: Array) -> Root:
         """The point that a combination of images has led to."""
         return Root(factor)
@@ -184,9 +224,24 @@ def _log_eigen(G: Array) -> tuple[Array, Array]:
     return 2.0 * np.log(s), P
 
 
-def _exp_derivative(logs: Array, P: Array, L: Array) -> Array:
-    """D exp(A)[L] = ∫₀¹ e^{tA} L e^{(1−t)A} dt for A = P diag(logs) Pᵀ (Daleckii-Krein). Self-adjoint in L."""
+def _log(G: Array) -> Array:
+    logs, P = _log_eigen(G)
+    return symmetric_part((P * logs) @ P.T)
+
+
+def _exp_inverse(A: Array, E: Array) -> Array:
+    """(D exp(A))⁻¹[E]."""
+    logs, P = np.linalg.eigh(A)
+    return np.asarray(P @ ((P.T @ E @ P) / _loewner(logs)) @ P.T)
+
+
+def _loewner(logs: Array) -> Array:
+    """Divided differences of exp at `logs`."""
     mean, half = 0.5 * (logs[:, None] + logs[None, :]), 0.5 * (logs[:, None] - logs[None, :])
     safe = np.where(half == 0.0, 1.0, half)
-    ratio = np.exp(mean) * np.where(half == 0.0, 1.0, np.sinh(safe) / safe)
-    return np.asarray(P @ ((P.T @ L @ P) * ratio) @ P.T)
+    return np.asarray(np.exp(mean) * np.where(half == 0.0, 1.0, np.sinh(safe) / safe))
+
+
+def _exp_derivative(logs: Array, P: Array, L: Array) -> Array:
+    """D exp(A)[L] = ∫₀¹ e^{tA} L e^{(1−t)A} dt for A = P diag(logs) Pᵀ (Daleckii-Krein). Self-adjoint in L."""
+    return np.asarray(P @ ((P.T @ L @ P) * _loewner(logs)) @ P.T)

@@ -17,8 +17,8 @@ class PsdoptManifold(Manifold):  # type: ignore[misc]
     """`geometry` under pymanopt's names. Points and vectors are those of the geometry itself; pymanopt's optimizers
     need vectors with ``+``, ``-`` and multiplication by numbers.
 
-    On a geometry with straight lines over factors, exp is the retraction, log and dist come from the best
-    rotation (Procrustes), and Euclidean gradients and Hessians of Y ↦ f(Y) convert by the horizontal part.
+    exp, log and dist are those of the geometry's geodesics, where it has ``exp`` and ``log``. On a geometry with
+    straight lines over factors, Euclidean gradients and Hessians of Y ↦ f(Y) convert by the horizontal part.
     Elsewhere these conversions need the problem, not only a gradient: use
     :func:`psdopt.interop.pymanopt.pymanopt_problem`, which passes Riemannian ones.
     Randomness comes from `seed`, not from a global generator.
@@ -63,14 +63,16 @@ class PsdoptManifold(Manifold):  # type: ignore[misc]
         return self.geometry.retract(point, tangent_vector)
 
     def exp(self, point: Any, tangent_vector: Any) -> Any:
-        self._needs_straight("exp")
-        return self.geometry.retract(point, tangent_vector)
+        """The geometry's geodesics, where it has them."""
+        if not hasattr(self.geometry, "exp"):
+            raise self._lacks("exp")
+        return self.geometry.exp(point, tangent_vector)
 
     def log(self, point_a: Any, point_b: Any) -> Any:
-        """Y_b O − Y_a for the rotation O that brings the representatives closest."""
-        self._needs_straight("log")
-        U, _, Vt = np.linalg.svd(point_b.T @ point_a)
-        return point_b @ (U @ Vt) - point_a
+        """The velocity of the geometry's geodesic from `point_a` to `point_b`."""
+        if not hasattr(self.geometry, "log"):
+            raise self._lacks("log")
+        return self.geometry.log(point_a, point_b)
 
     def dist(self, point_a: Any, point_b: Any) -> float:
         return self.norm(point_a, self.log(point_a, point_b))
@@ -96,8 +98,11 @@ class PsdoptManifold(Manifold):  # type: ignore[misc]
 
     def _needs_straight(self, what: str) -> None:
         if not self._straight:
-            hint = "see psdopt.interop.pymanopt.pymanopt_problem"
-            raise NotImplementedError(f"{self.geometry!r} offers no {what}; {hint}")
+            raise self._lacks(what)
+
+    def _lacks(self, what: str) -> NotImplementedError:
+        hint = "see psdopt.interop.pymanopt.pymanopt_problem"
+        return NotImplementedError(f"{self.geometry!r} offers no {what}; {hint}")
 
 
 def _dimension(geometry: Geometry, point: Any) -> int:

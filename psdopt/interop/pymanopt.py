@@ -58,14 +58,14 @@ def riemannian_hessian(geometry: Geometry, point: Any, evaluation: Evaluation, v
     """Riemannian Hessian of point ↦ F(M) along `vector`.
 
     - straight lines over factors: the horizontal part of the Euclidean Hessian 2 (S D + ∇²F[..] Y);
-    - a geometry's own ``hessian(point, S, factor_hessian, vector)``, or on factors its
+    - a geometry's own ``riemannian_hessian`` or ``hessian(point, S, factor_hessian, vector)``, or on factors its
       ``euclidean_to_riemannian_hessian(point, gradient, hessian, vector)``;
     - otherwise differences of Riemannian gradients, carried back by the geometry's transport (Boumal 2015).
     """
     exact = Ability.HESSIAN in evaluation.problem.abilities and Ability.FACTOR in geometry.abilities
     if exact and Ability.STRAIGHT in geometry.abilities:
         return geometry.horizontal(point, evaluation.hessian_vector(vector))
-    own = getattr(geometry, "hessian", None)
+    own = getattr(geometry, "riemannian_hessian", None) or getattr(geometry, "hessian", None)
     if exact and own is not None:
         return own(point, evaluation.gradient, evaluation.hessian_vector, vector)
     convert = getattr(geometry, "euclidean_to_riemannian_hessian", None)
