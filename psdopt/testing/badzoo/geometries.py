@@ -29,7 +29,7 @@ class FlippedLyapunov(_Quotient):
     """The fibre component is added instead of removed: SciPy's and Julia's Lyapunov equations differ by a sign."""
 
     rejected_by = ("geometry.horizontal_idempotent", "geometry.horizontal_removes_fibre",
-                   "geometry.horizontal_orthogonal", "geometry.transport", "geometry.vectors_valid")  # fmt: skip
+                   "geometry.horizontal_orthogonal", "geometry.transport", "geometry.vectors_valid", "geometry.pymanopt_hessian")  # fmt: skip
 
     def horizontal(self, point: Array, ambient: Array) -> Array:
         return 2.0 * ambient - super().horizontal(point, ambient)
@@ -53,7 +53,7 @@ class NormalisedHorizontal(_Quotient):
     """The horizontal part is stretched to the length of the ambient vector."""
 
     rejected_by = ("geometry.horizontal_linear", "geometry.horizontal_removes_fibre",
-                   "geometry.horizontal_orthogonal", "geometry.transport")  # fmt: skip
+                   "geometry.horizontal_orthogonal", "geometry.transport", "geometry.pymanopt_hessian")  # fmt: skip
 
     def horizontal(self, point: Array, ambient: Array) -> Array:
         part = super().horizontal(point, ambient)
@@ -64,7 +64,7 @@ class NormalisedHorizontal(_Quotient):
 class GradientHalf(_Quotient):
     """The gradient is S Y, without its factor two."""
 
-    rejected_by = ("geometry.gradient_slope",)
+    rejected_by = ("geometry.gradient_slope", "geometry.pymanopt_gradient", "geometry.pymanopt_hessian")
 
     def gradient(self, point: Array, S: Any) -> Array:
         return np.asarray(S @ point)
@@ -73,7 +73,7 @@ class GradientHalf(_Quotient):
 class NeedsAnArray(_Quotient):
     """The gradient turns S into an array, which an operator is not."""
 
-    rejected_by = ("geometry.gradient_takes_operators",)
+    rejected_by = ("geometry.gradient_takes_operators", "geometry.pymanopt_gradient", "geometry.pymanopt_hessian")
 
     def gradient(self, point: Array, S: Any) -> Array:
         return np.asarray(2.0 * np.asarray(S, dtype=np.float64) @ point)
@@ -118,7 +118,7 @@ class OtherMatrix(_Quotient):
 class RankLosing(_Quotient):
     """Beyond a short way the retraction drops the smallest singular value."""
 
-    rejected_by = ("geometry.retraction_keeps_set",)
+    rejected_by = ("geometry.retraction_keeps_set", "geometry.pymanopt_retraction")
 
     def retract(self, point: Array, vector: Array) -> Array:
         moved = point + vector
@@ -132,7 +132,7 @@ class RankLosing(_Quotient):
 class HalfStep(_Quotient):
     """The retraction goes half as far as it is told."""
 
-    rejected_by = ("geometry.retraction_first_order", "geometry.gradient_slope")
+    rejected_by = ("geometry.retraction_first_order", "geometry.gradient_slope", "geometry.pymanopt_retraction")
 
     def retract(self, point: Array, vector: Array) -> Array:
         return point + 0.5 * vector
@@ -142,7 +142,7 @@ class ClaimsSecondOrder(_Quotient):
     """A first-order retraction that claims to follow geodesics."""
 
     retraction_order = 2
-    rejected_by = ("geometry.retraction_second_order",)
+    rejected_by = ("geometry.retraction_second_order", "geometry.pymanopt_retraction")
 
     def retract(self, point: Array, vector: Array) -> Array:
         return point * (1.0 + 0.5 * (norm(vector) / norm(point)) ** 2) + vector
@@ -171,7 +171,7 @@ class IndefiniteMetric(_Quotient):
     """One direction counts negatively."""
 
     rejected_by = ("geometry.metric", "geometry.metric_invariant", "geometry.horizontal_orthogonal",
-                   "geometry.gradient_slope", "geometry.vectors_valid")  # fmt: skip
+                   "geometry.gradient_slope", "geometry.vectors_valid", "geometry.pymanopt_gradient", "geometry.pymanopt_hessian")  # fmt: skip
 
     def inner(self, point: Array, left: Array, right: Array) -> float:
         return inner(left[:, 1:], right[:, 1:]) - 5.0 * inner(left[:, 0], right[:, 0])
@@ -181,7 +181,7 @@ class ColumnMetric(_Quotient):
     """Columns are weighted differently, so that the length depends on the representative."""
 
     rejected_by = ("geometry.metric_invariant", "geometry.horizontal_orthogonal", "geometry.gradient_slope",
-                   "geometry.vectors_valid")  # fmt: skip
+                   "geometry.vectors_valid", "geometry.pymanopt_gradient", "geometry.pymanopt_hessian")  # fmt: skip
 
     def inner(self, point: Array, left: Array, right: Array) -> float:
         return inner(left, right * np.array([1.0, 2.0, 3.0]))
