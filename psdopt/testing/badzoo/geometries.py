@@ -29,7 +29,8 @@ class FlippedLyapunov(_Quotient):
     """The fibre component is added instead of removed: SciPy's and Julia's Lyapunov equations differ by a sign."""
 
     rejected_by = ("geometry.horizontal_idempotent", "geometry.horizontal_removes_fibre",
-                   "geometry.horizontal_orthogonal", "geometry.transport", "geometry.vectors_valid", "geometry.pymanopt_hessian")  # fmt: skip
+                   "geometry.horizontal_orthogonal", "geometry.transport", "geometry.vectors_valid",
+                   "geometry.pymanopt_hessian")  # fmt: skip
 
     def horizontal(self, point: Array, ambient: Array) -> Array:
         return 2.0 * ambient - super().horizontal(point, ambient)
@@ -64,7 +65,7 @@ class NormalisedHorizontal(_Quotient):
 class GradientHalf(_Quotient):
     """The gradient is S Y, without its factor two."""
 
-    rejected_by = ("geometry.gradient_slope", "geometry.pymanopt_gradient", "geometry.pymanopt_hessian")
+    rejected_by = ("geometry.gradient_slope", "geometry.pymanopt_gradient", "geometry.pymanopt_hessian")  # fmt: skip
 
     def gradient(self, point: Array, S: Any) -> Array:
         return np.asarray(S @ point)
@@ -73,7 +74,8 @@ class GradientHalf(_Quotient):
 class NeedsAnArray(_Quotient):
     """The gradient turns S into an array, which an operator is not."""
 
-    rejected_by = ("geometry.gradient_takes_operators", "geometry.pymanopt_gradient", "geometry.pymanopt_hessian")
+    rejected_by = ("geometry.gradient_takes_operators", "geometry.pymanopt_gradient",
+                   "geometry.pymanopt_hessian")  # fmt: skip
 
     def gradient(self, point: Array, S: Any) -> Array:
         return np.asarray(2.0 * np.asarray(S, dtype=np.float64) @ point)
@@ -132,7 +134,8 @@ class RankLosing(_Quotient):
 class HalfStep(_Quotient):
     """The retraction goes half as far as it is told."""
 
-    rejected_by = ("geometry.retraction_first_order", "geometry.gradient_slope", "geometry.pymanopt_retraction")
+    rejected_by = ("geometry.retraction_first_order", "geometry.gradient_slope",
+                   "geometry.pymanopt_retraction")  # fmt: skip
 
     def retract(self, point: Array, vector: Array) -> Array:
         return point + 0.5 * vector
@@ -171,7 +174,8 @@ class IndefiniteMetric(_Quotient):
     """One direction counts negatively."""
 
     rejected_by = ("geometry.metric", "geometry.metric_invariant", "geometry.horizontal_orthogonal",
-                   "geometry.gradient_slope", "geometry.vectors_valid", "geometry.pymanopt_gradient", "geometry.pymanopt_hessian")  # fmt: skip
+                   "geometry.gradient_slope", "geometry.vectors_valid", "geometry.pymanopt_gradient",
+                   "geometry.pymanopt_hessian")  # fmt: skip
 
     def inner(self, point: Array, left: Array, right: Array) -> float:
         return inner(left[:, 1:], right[:, 1:]) - 5.0 * inner(left[:, 0], right[:, 0])
