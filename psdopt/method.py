@@ -35,17 +35,6 @@ class Residual(StrEnum):
     GAP = "gap"  # 2 gap / |Y| for a proven gap >= F(M) − min F over the set
 
 
-class Residual(StrEnum):
-    """What a method's `State.gradient_norm` is. All are in the units of the factor gradient 2 S Y.
-
-    With S̃ = S where the trace is free, S − (⟨S, M⟩ / tr M) I where it is fixed (see :func:`factor_residual`):
-    """
-
-    GRADIENT = "gradient"  # |2 S̃ Y|: zero at every stationary point of the factor
-    OPTIMALITY = "optimality"  # at least |2 S̃ Y|, counting S ⪰ 0 as well: small only next to a global optimum
-    GAP = "gap"  # 2 gap / |Y| for a proven gap >= F(M) − min F over the set
-
-
 @dataclass
 class State:
     """All that moves. Picklable; methods subclass it with what they carry from step to step.

@@ -76,11 +76,6 @@ class NonFiniteStart(State):
     """The state of a run that cannot begin, because value or gradient at the start is not finite."""
 
 
-@dataclass
-class NonFiniteStart(State):
-    """The state of a run that cannot begin, because value or gradient at the start is not finite."""
-
-
 @dataclass(frozen=True)
 class Snapshot:
     """What a callback sees after every iteration. Return True from it to stop."""
