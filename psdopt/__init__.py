@@ -24,11 +24,12 @@ from psdopt.methods import (
     TrustRegions,
 )
 from psdopt.problem import Evaluation, LineModel, PlaneModel, Problem
-from psdopt.problems import AutogradProblem, MarginProblem, QuadraticSDP, TermSum
+from psdopt.problems import AutogradProblem, EntryFit, MarginProblem, QuadraticSDP, TermSum
 from psdopt.result import History, Result, Status
 from psdopt.run import Snapshot
 from psdopt.smoothing import solve_smoothed
 from psdopt.solve import solve
+from psdopt.splitting import BiconvexSplit
 from psdopt.version import __version__
 
 __all__ = [
@@ -38,11 +39,13 @@ __all__ = [
     "Ability",
     "Atom",
     "AutogradProblem",
+    "BiconvexSplit",
     "Certificate",
     "ClosedForm",
     "ColumnGeneration",
     "ConjugateGradient",
     "Defect",
+    "EntryFit",
     "Evaluation",
     "FixedTrace",
     "FlatQuotient",

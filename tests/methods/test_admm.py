@@ -154,6 +154,26 @@ def test_the_threshold_on_rho_is_sharp(share, grows):
     assert sizes[-1] < sizes[100] or grows
 
 
+@pytest.mark.parametrize(("share", "bounded"), [(0.45, False), (0.499, False), (0.501, True), (0.7, True)])
+def test_the_augmented_lagrangian_is_bounded_below_exactly_above_half_of_the_largest_eigenvalue(share, bounded):
+    """Necessary, not enough: between 1/2 and 0.618 the Lagrangian is bounded and the iteration still diverges."""
+    problem = free_graph()
+    split = problem.split()
+    values, vectors = np.linalg.eigh(problem.L.data.toarray())
+    rho, rng = share * values[-1], np.random.default_rng(0)
+
+    def lagrangian(V, U):
+        return split.value(V, U, split.image(U)) + 0.5 * rho * np.sum((V - U) ** 2)
+
+    # every direction of the free rows, the worst one among them: V = −U along the leading eigenvector
+    growth = [lagrangian(1e3 * vectors[:, [-1]], -1e3 * vectors[:, [-1]])]
+    for _ in range(200):
+        V, U = rng.standard_normal((2, 13, 1))
+        V[12], U[12] = 0.0, 0.0
+        growth.append(lagrangian(1e3 * V, 1e3 * U))
+    assert (min(growth) > 0.0) == bounded
+
+
 def test_the_modes_follow_the_characteristic_equation():
     split = free_graph().split()
     values, vectors = np.linalg.eigh(split.problem.L.data.toarray())

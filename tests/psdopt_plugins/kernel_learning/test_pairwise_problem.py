@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
-from psdopt import LBFGS, Ability, AutogradProblem, ConjugateGradient, FlatQuotient, solve
+from psdopt import BILGO, LBFGS, Ability, AutogradProblem, ConjugateGradient, FlatQuotient, PSDCone, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.admm import ADMM
@@ -58,6 +58,7 @@ def test_methods_agree_and_a_dual_point_proves_it():
     L, pairs, targets, gamma = instance()
     problem = pairwise_kernel_problem(L, pairs, targets, gamma)
     results = [solve(problem, FlatQuotient(30, 10), m) for m in (ADMM(), ConjugateGradient(), LBFGS())]
+    results.append(solve(problem, PSDCone(30), BILGO()))  # the hybrid of the paper
     assert all(result.optimal for result in results)
     P, T = pattern(pairs, targets, 30)
     for result in results:
