@@ -35,7 +35,7 @@ def loop_iteration(L, neighbours, targets, gamma, rho, V, U, Lam, woodbury=True)
     return new_V, new_U, Lam + rho * (new_V - new_U)
 
 
-def simple_npkl(problem, L, gamma, B, tol=1e-7, max_iterations=500):
+def simple_npkl(problem, L, gamma, B, tol=1e-7, max_iterations=200):
     """max over Z of −√B |(−L − Z)₊| − ⟨Z, T⟩ − |Z|²/(2γ): SimpleNPKL for the quadratic loss, tr(K K) <= B.
 
     K = √B (−L − Z)₊ / |·| in closed form, one eigendecomposition (n, n) per value; L-BFGS over the multipliers of

@@ -9,7 +9,6 @@ from typing import Any, cast
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg.blas import daxpy
 
 Array = NDArray[np.float64]
 
@@ -22,12 +21,6 @@ def inner(Y: Array, Z: Array) -> float:
 def norm(Y: Array) -> float:
     """Frobenius norm, safe against overflow of the squares."""
     return float(np.linalg.norm(Y))
-
-
-def add_scaled(Y: Array, a: float, Z: Array) -> Array:
-    """Y ← Y + a Z in place and without a temporary, for C-contiguous Y; returns Y."""
-    daxpy(np.ascontiguousarray(Z).ravel(), Y.ravel(), a=a)
-    return Y
 
 
 def row_dots(Y: Array, Z: Array) -> Array:

@@ -64,20 +64,22 @@ class RowUpdates:
         columns[place], roots[place] = weights.indices, np.sqrt(weights.data)
         if targets is not None:
             wanted[place] = roots[place] * targets.data
+        self.free = np.flatnonzero(counts == 0)
         self.groups = tuple(
             _group(np.flatnonzero(padded == t), int(t), starts, columns, roots, wanted)
             for t in np.unique(padded)
             if t > 0
         )
 
-    def solve(self, U: Array, b: Array, rho: float | Array, *, overwrite: bool = False) -> Array:
+    def solve(self, U: Array, b: Array, rho: float | Array, linear: Array | None = None) -> Array:
         """V (n, r) from the other block U (n, r), the anchors b (n, r) and rho > 0, one or (n,).
 
-        With `overwrite`, V takes the place of b; a fresh (n, r) array can cost as much as the arithmetic.
+        `linear` (n, r) adds ⟨linear_i, v⟩ to what row i minimises, that is, moves b_i by −linear_i / rho_i.
         """
-        V = b if overwrite else np.array(b, dtype=np.float64)
         rhos = np.broadcast_to(np.asarray(rho, dtype=np.float64), (self.n,))
         r = U.shape[1]
+        V = np.empty((self.n, r))
+        V[self.free] = b[self.free] if linear is None else b[self.free] - linear[self.free] / rhos[self.free, None]
         needs = [(r * (t + 1) if t < r else r * (t + r + 1), t, group) for group in self.groups if (t := group.entries)]
         # one buffer for all gathers: fresh pages for each would cost more than the arithmetic
         buffer = np.empty(max((min(max(CHUNK, need), need * len(group.rows)) for need, _, group in needs), default=0))
@@ -89,8 +91,12 @@ class RowUpdates:
                 rows = group.rows[part]
                 gathered = buffer[: (t + 1) * len(rows) * r].reshape(t + 1, len(rows), r)
                 # indices are valid; "raise" would copy
+                np.take(b, rows, axis=0, out=gathered[t], mode="clip")
+                if linear is not None:
+                    np.take(linear, rows, axis=0, out=gathered[0], mode="clip")
+                    gathered[0] /= rhos[rows, None]
+                    gathered[t] -= gathered[0]
                 np.take(U, group.columns[:, part], axis=0, out=gathered[:t], mode="clip")
-                np.take(V, rows, axis=0, out=gathered[t], mode="clip")
                 V[rows] = update(gathered.transpose(1, 0, 2), group.roots[part], group.targets[part], rhos[rows])
         return V
 

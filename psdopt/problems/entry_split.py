@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from psdopt.images import Images
-from psdopt.linalg.arrays import Array, add_scaled, inner, norm, row_dots
+from psdopt.linalg.arrays import Array, inner, norm, row_dots
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.row_updates import RowUpdates
@@ -42,7 +42,7 @@ class EntrySplit(BiconvexSplit):
         return np.zeros_like(Y) if self.problem.L is None else self.problem.L.apply(Y)
 
     def update(self, U: Array, LU: Array, anchor: Array, rho: float) -> Array:
-        return self.updates.solve(U, add_scaled(anchor.copy(), -1.0 / rho, LU), rho, overwrite=True)
+        return self.updates.solve(U, anchor, rho, LU)
 
     def value(self, V: Array, U: Array, LU: Array) -> float:
         residual = row_dots(V[self._rows], U[self._columns]) - self._targets
