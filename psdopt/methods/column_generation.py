@@ -31,8 +31,10 @@ SOLVERS = {"block": ("interior-point", "clarabel"), "lp": ("clarabel", "highs")}
 CENTRED = 0.3
 #: Columns per round of the block master: n / 6, within these limits.
 FEWEST, MOST = 8, 64
-#: Columns kept: this many times those of a round for the block master, this many times n for the linear program.
-BLOCK_WIDTH, LP_WIDTH = 6, 20
+#: Columns kept: this many times those of a round for the block master, this many times n for the linear program, whose
+#: quadratic programs cost more per column; and never fewer than FEWEST_KEPT.
+BLOCK_WIDTH, LP_WIDTH, QP_WIDTH = 6, 20, 5
+FEWEST_KEPT = 60
 #: Accuracy asked of the oracle, relative to the gap; what it leaves unproved is part of the bound.
 ORACLE_ACCURACY = 0.01
 #: The gap must fall to this fraction before margins may leave again.
@@ -115,7 +117,8 @@ class ColumnGeneration(Method):
         it is, as printed.
     columns : new columns per round; None is 1 for "lp", n/6 within 8 .. 64 for "block".
     max_columns : V is kept at most this wide; what exceeds it is aggregated into one fixed matrix M̄ with one weight
-        θ, so that the best matrix is never lost. None: six times `columns` (block), 20 n (lp).
+        θ, so that the best matrix is never lost. None: six times `columns` (block), 20 n (lp), 5 n (lp with
+        quadratic programs), and at least 60.
     solver : of the block master, "interior-point" (the default) or "clarabel"; of the quadratic programs of "level"
         and "proximal", "clarabel" (the default where it is installed) or "highs".
 
@@ -210,7 +213,8 @@ class ColumnGeneration(Method):
 
     def _limit(self, n: int) -> int:
         """Width that V may have: room for one more than a round brings, whatever was asked."""
-        default = LP_WIDTH * n if self.master == "lp" else BLOCK_WIDTH * self._per_round(n)
+        wide = QP_WIDTH if self._stabilization in ("level", "proximal") else LP_WIDTH
+        default = max(wide * n if self.master == "lp" else BLOCK_WIDTH * self._per_round(n), FEWEST_KEPT)
         return max(self.max_columns or default, self._per_round(n) + 1)
 
     def _asked(
