@@ -21,7 +21,7 @@ class Images:
     images were last computed from Y itself.
     """
 
-    __slots__ = ("_arrays", "_derived", "drift", "factor", "maps")
+    __slots__ = ("_arrays", "_derived", "_size", "drift", "factor", "maps")
 
     def __init__(
         self,
@@ -35,6 +35,14 @@ class Images:
         self.drift = drift
         self._arrays = {} if arrays is None else arrays
         self._derived: dict[int, tuple[object, Array]] = {}
+        self._size: float | None = None
+
+    @property
+    def size(self) -> float:
+        """|Y|, computed once."""
+        if self._size is None:
+            self._size = norm(self.factor)
+        return self._size
 
     def of(self, linear_map: LinearMap | None) -> Array:
         """The image of Y under `linear_map`; None stands for the identity."""
@@ -55,10 +63,10 @@ class Images:
     def step(self, mu: float, direction: Images) -> Images:
         """Images of Y + mu D. Cost O(size of the images), no application if D's are at hand."""
         arrays = {key: Z + mu * direction.of(self.maps[key]) for key, Z in self._arrays.items()}
-        factor = self.factor + mu * direction.factor
-        size, moved, result = norm(self.factor), abs(mu) * norm(direction.factor), norm(factor)
-        drift = (self.drift * size + EPS * (size + moved)) / result if result > 0.0 else 0.0
-        return Images(self.maps, factor, arrays, drift)
+        new = Images(self.maps, self.factor + mu * direction.factor, arrays)
+        moved = self.size + abs(mu) * direction.size
+        new.drift = (self.drift * self.size + EPS * moved) / new.size if new.size > 0.0 else 0.0
+        return new
 
     def mix(self, T: Array) -> Images:
         """Images of Y T for a small T (r, r')."""
@@ -79,3 +87,4 @@ class Images:
     def __setstate__(self, state: tuple[tuple[LinearMap, ...], Array, dict[int, Array], float]) -> None:
         self.maps, self.factor, self._arrays, self.drift = state
         self._derived = {}
+        self._size = None

@@ -22,10 +22,10 @@ from psdopt.matrix import LowRankPSD
 class LineModel(ABC):
     """mu ↦ F((Y + mu D)(Y + mu D)ᵀ), without applying a map.
 
-    `coefficients` (5,), constant first, when F is quadratic in M; None otherwise.
+    `coefficients`: five numbers, constant first, when F is quadratic in M; None otherwise.
     """
 
-    coefficients: Array | None = None
+    coefficients: list[float] | None = None
 
     @abstractmethod
     def value(self, mu: float) -> float:
@@ -196,6 +196,9 @@ class Problem(ABC):
         return factor
 
 
+FLOAT = np.dtype(np.float64)
+
+
 class GradientOperator(LinearOperator):
     """S = ∇F(M) as an operator on blocks. Blocks whose product is already known cost nothing.
 
@@ -203,8 +206,12 @@ class GradientOperator(LinearOperator):
     identity, such as the factor of the evaluation itself.
     """
 
+    def __new__(cls, *args: Any) -> GradientOperator:
+        return object.__new__(cls)
+
     def __init__(self, n: int, apply: Callable[[Array], Array], known: Callable[[Array], Array | None]) -> None:
-        super().__init__(dtype=np.float64, shape=(n, n))  # type: ignore[call-arg]
+        # what LinearOperator.__init__ does, without its checks: one is made in every iteration
+        self.dtype, self.shape = FLOAT, (n, n)
         self._apply, self._known = apply, known
 
     def __matmul__(self, V: Any) -> Any:

@@ -18,8 +18,8 @@ def minimize_quartic(c: Sequence[float], upper: float = math.inf) -> float:
 
     Every positive stationary point is a candidate, wherever it lies (not only those below 1). The
     derivative is split at the roots of its own derivative into monotone pieces and each sign change
-    is bisected down to neighbouring floating-point numbers, so that the result is exact to rounding
-    however badly the coefficients are scaled. Returns 0.0 if no positive point is better.
+    is closed in on, by Newton steps kept inside a bisection, until nothing moves, so that the result
+    is exact to rounding however badly the coefficients are scaled. Returns 0.0 if no positive point is better.
     Yuan et al., algorithm 1, lines 13-16, corrected. Cost O(1).
     """
     c1, c2, c3, c4 = (float(x) for x in c[1:5])
@@ -54,8 +54,10 @@ def _unit(c1: float, c2: float, c3: float, c4: float) -> float:
 
 
 def _stationary_points(c1: float, c2: float, c3: float, c4: float, top: float) -> list[float]:
-    def slope(t: float) -> float:
-        return c1 + t * (2.0 * c2 + t * (3.0 * c3 + t * 4.0 * c4))
+    d2, d3, d4 = 2.0 * c2, 3.0 * c3, 4.0 * c4
+
+    def slope(t: float) -> tuple[float, float]:
+        return c1 + t * (d2 + t * (d3 + t * d4)), d2 + t * (2.0 * d3 + t * 3.0 * d4)
 
     leading = next((abs(x) for x in (4 * c4, 3 * c3, 2 * c2) if x != 0.0), 0.0)
     if leading == 0.0:
@@ -66,11 +68,11 @@ def _stationary_points(c1: float, c2: float, c3: float, c4: float, top: float) -
     knots = [0.0, *sorted(t for t in _quadratic_roots(2 * c2, 6 * c3, 12 * c4) if 0.0 < t < end), end]
     roots = []
     for left, right in pairwise(knots):
-        at_left, at_right = slope(left), slope(right)
+        at_left, at_right = slope(left)[0], slope(right)[0]
         if at_left == 0.0 and left > 0.0:
             roots.append(left)
         if (at_left < 0.0 < at_right) or (at_right < 0.0 < at_left):  # a product could underflow
-            roots.append(_bisect(slope, left, right, at_left))
+            roots.append(_root(slope, left, right, at_left))
     return roots
 
 
@@ -88,28 +90,33 @@ def _quadratic_roots(a0: float, a1: float, a2: float) -> list[float]:
     return [t for t in roots if math.isfinite(t)]
 
 
-def _bisect(slope: Callable[[float], float], left: float, right: float, at_left: float) -> float:
-    """Root of a monotone `slope` in (left, right): regula falsi steps inside a bisection (ITP-like)."""
-    at_right = slope(right)
-    for iteration in range(200):
-        middle = 0.5 * (left + right)
-        if iteration % 3 and at_right != at_left:
-            secant = left - at_left * (right - left) / (at_right - at_left)
-            # a secant point keeps a margin from both ends, so that the bracket always shrinks
-            margin = 1e-3 * (right - left) if iteration % 3 == 1 else 4.0 * EPS * max(abs(left), abs(right))
-            middle = min(max(secant, left + margin), right - margin)
-        if not left < middle < right:
-            break
-        at_middle = slope(middle)
-        if at_middle == 0.0:
-            return middle
-        if (at_middle < 0.0) != (at_left < 0.0):
-            right, at_right = middle, at_middle
+def _root(slope: Derivatives, left: float, right: float, at_left: float) -> float:
+    """Root of a monotone `slope`, given with its derivative, in (left, right): Newton steps inside a bisection.
+
+    Ends where a Newton step no longer moves the point, or the bracket has closed, to rounding.
+    """
+    t, last = 0.5 * (left + right), math.inf
+    for _ in range(200):
+        at_t, derivative = slope(t)
+        if at_t == 0.0:
+            return t
+        if (at_t < 0.0) == (at_left < 0.0):
+            left = t
         else:
-            left, at_left = middle, at_middle
-        if right - left <= 2.0 * EPS * right:
-            break
-    return left if abs(at_left) < abs(at_right) else right
+            right = t
+        move = -at_t / derivative if derivative != 0.0 else math.inf
+        # where Newton steps do not shrink fast (an inflection, a nearly multiple root) the bracket is halved
+        if left < t + move < right and abs(move) <= 0.5 * last:
+            last = abs(move)
+            if last <= EPS * t:
+                return t + move
+            t += move
+            continue
+        last = 0.5 * (right - left)
+        t = left + last
+        if last <= EPS * right:
+            return t
+    return t
 
 
 def minimize_smooth(

@@ -50,18 +50,19 @@ class QuadraticPreconditioner:
     def __call__(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
         problem, U = self.problem, evaluation.images
         n, r = U.factor.shape
-        Q = U.factor.T @ U.factor
         P = np.zeros((r, r)) if problem.A is None else evaluation.feature(0)[0]
+        # the term of B keeps YᵀY as its second feature
+        Q = U.factor.T @ U.factor if problem.B is None else evaluation.feature(int(problem.A is not None))[1]
         b = 0.0 if problem.B is None else problem.B.full_trace() / n
-        T = 0.5 * (U.factor.T @ evaluation.factor_gradient())
-        return pencil_inverse(self.basis, b, P, Q, self._damping(U.factor, float(np.trace(Q)), b), T)
+        T = U.factor.T @ evaluation.product_with_factor()
+        return pencil_inverse(self.basis, b, P, Q, self._damping(U.factor, P, Q, b), T)
 
-    def _damping(self, Y: Array, trace_M: float, b: float) -> float:
-        """max(0, tr S) / (2 n), from |A Y|² + b |Y|² + tr C."""
+    def _damping(self, Y: Array, P: Array, Q: Array, b: float) -> float:
+        """max(0, tr S) / (2 n), from |A Y|² + b |Y|² + tr C, with |A Y|² <= λ_max(A) tr P looked at first."""
         if self._trace_C is None:
             self._trace_C = 0.0 if self.problem.C is None else self.problem.C.full_trace()
-        half_trace = b * trace_M + self._trace_C
-        if self.problem.A is not None:
+        half_trace = b * float(Q.trace()) + self._trace_C
+        if self.problem.A is not None and half_trace + self.basis.largest * float(P.trace()) > 0.0:
             half_trace += self.basis.squared_norm_of_product(Y)
         return max(0.0, half_trace) / self.problem.n
 

@@ -62,7 +62,9 @@ class QuadraticSDP(TermSum):
         terms: list[Term] = []
         if self.A is not None:
             terms.append(ProductTerm(self.A, self.A))
-        if self.B is not None:
+        if isinstance(self.B, IdentityForm):
+            terms.append(ProductTerm(identity, identity, self.B.scale))  # one Gram matrix instead of two
+        elif self.B is not None:
             terms.append(ProductTerm(self.B, identity))
         if self.C is not None:
             terms.append(LinearTerm(self.C, 2.0))

@@ -87,6 +87,7 @@ class TermEvaluation(Evaluation):
         self.images = images
         self._features = features if features is not None else [None] * len(problem.terms)
         self._value = value
+        self._product: Array | None = None
         self._factor_gradient: Array | None = None
         self._known: list[tuple[Images, Array | None]] = []
 
@@ -123,7 +124,7 @@ class TermEvaluation(Evaluation):
 
     def _known_product(self, V: Array) -> Array | None:
         if V is self.factor:
-            return 0.5 * self.factor_gradient()
+            return self.product_with_factor()
         for k, (images, product) in enumerate(self._known):
             if V is images.factor:
                 if product is None:
@@ -132,9 +133,15 @@ class TermEvaluation(Evaluation):
                 return product
         return None
 
+    def product_with_factor(self) -> Array:
+        """S Y, computed once; not to be changed."""
+        if self._product is None:
+            self._product = self._gradient_times(self.images)
+        return self._product
+
     def factor_gradient(self) -> Array:
         if self._factor_gradient is None:
-            self._factor_gradient = 2.0 * self._gradient_times(self.images)
+            self._factor_gradient = 2.0 * self.product_with_factor()
         return self._factor_gradient
 
     def hessian_vector(self, D: Array) -> Array:
@@ -192,36 +199,35 @@ class TermLine(LineModel):
             term.along(evaluation.images, evaluation.feature(k), direction) for k, term in enumerate(terms)
         ]
         # <2SY, D> carries less cancellation than the sum of the terms' own slopes
-        self.slope = inner(evaluation.factor_gradient(), direction.factor)
+        self.slope = 2.0 * inner(evaluation.product_with_factor(), direction.factor)
         self.coefficients = self._sum_coefficients()
 
-    def _sum_coefficients(self) -> Array | None:
-        total = np.zeros(5)
+    def _sum_coefficients(self) -> list[float] | None:
+        rows: list[list[float]] = []
         for curve in self.curves:
             if curve.coefficients is None:
                 return None
-            total += curve.coefficients
-        total[0], total[1] = self.evaluation.value, self.slope
-        return total
+            rows.append(curve.coefficients)
+        return [self.evaluation.value, self.slope, *(sum(column) for column in list(zip(*rows, strict=True))[2:])]
 
     def value(self, mu: float) -> float:
         c = self.coefficients
         if c is not None:
-            return float(c[0] + mu * (c[1] + mu * (c[2] + mu * (c[3] + mu * c[4]))))
+            return c[0] + mu * (c[1] + mu * (c[2] + mu * (c[3] + mu * c[4])))
         return math.fsum([self.evaluation.problem.constant, *(curve.value(mu) for curve in self.curves)])
 
     def derivatives(self, mu: float) -> tuple[float, float]:
         if self.coefficients is not None:
             c = self.coefficients
             first = c[1] + mu * (2 * c[2] + mu * (3 * c[3] + mu * 4 * c[4]))
-            return float(first), float(2 * c[2] + mu * (6 * c[3] + mu * 12 * c[4]))
+            return first, 2 * c[2] + mu * (6 * c[3] + mu * 12 * c[4])
         pairs = [curve.derivatives(mu) for curve in self.curves]
         first = self.slope if mu == 0.0 else math.fsum(p[0] for p in pairs)
         return first, math.fsum(p[1] for p in pairs)
 
     def minimize(self, upper: float = np.inf) -> float:
         if self.coefficients is not None:
-            return minimize_quartic([float(c) for c in self.coefficients], upper)
+            return minimize_quartic(self.coefficients, upper)
         return minimize_smooth(self.derivatives, upper, value=self.value)
 
     def step(self, mu: float) -> TermEvaluation:

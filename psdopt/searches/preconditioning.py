@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from psdopt.capability import Ability
-from psdopt.linalg.arrays import Array, is_finite
+from psdopt.linalg.arrays import Array, inner, is_finite
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation
 
@@ -16,7 +18,7 @@ GRAM_DAMPING = 1e-3
 
 def preconditioned(kind: str, evaluation: Evaluation, G: Array) -> Array:
     """P⁻¹ G for `kind` "problem" (the problem's own P), "gram" (P = YᵀY + eta I), "none", or "auto"."""
-    if not is_finite(G):
+    if not math.isfinite(inner(G, G)) and not is_finite(G):
         return G  # for the driver to see and name; decompositions of NaN would only raise first
     if kind == "auto":
         kind = "problem" if Ability.PRECONDITIONER in evaluation.problem.abilities else "gram"

@@ -62,6 +62,11 @@ def times(Z: Array, T: Array | float) -> Array:
     return Z @ T if isinstance(T, np.ndarray) else Z if T == 1.0 else T * Z
 
 
+def scaled(scale: float, T: Any) -> Any:
+    """scale · T; T itself if scale is one."""
+    return T if scale == 1.0 else scale * T
+
+
 class IdentityForm(Form):
     """scale · I."""
 
@@ -69,13 +74,13 @@ class IdentityForm(Form):
         self.n, self.scale, self.psd = n, float(scale), scale >= 0.0
 
     def gram(self, U: Images, V: Images) -> Array:
-        return self.scale * (U.factor.T @ V.factor)
+        return np.asarray(scaled(self.scale, U.factor.T @ V.factor))
 
     def trace(self, U: Images, V: Images) -> float:
         return self.scale * inner(U.factor, V.factor)
 
     def force(self, V: Images, T: Array | float = 1.0) -> Forces:
-        return [(None, times(V.factor, T * self.scale))]
+        return [(None, times(V.factor, scaled(self.scale, T)))]
 
     def to_dense(self) -> Array:
         return self.scale * np.eye(self.n)
@@ -92,13 +97,13 @@ class MatrixForm(Form):
         self._trace: float | None = None
 
     def gram(self, U: Images, V: Images) -> Array:
-        return self.scale * (U.factor.T @ V.of(self.A))
+        return np.asarray(scaled(self.scale, U.factor.T @ V.of(self.A)))
 
     def trace(self, U: Images, V: Images) -> float:
         return self.scale * inner(U.factor, V.of(self.A))
 
     def force(self, V: Images, T: Array | float = 1.0) -> Forces:
-        return [(None, times(V.of(self.A), T * self.scale))]
+        return [(None, times(V.of(self.A), scaled(self.scale, T)))]
 
     def to_dense(self) -> Array:
         dense = self.A.to_dense()
@@ -135,13 +140,13 @@ class GramForm(Form):
         return U.derived(self, self.X, lambda XU: np.asarray(self.inner.T @ XU))
 
     def gram(self, U: Images, V: Images) -> Array:
-        return np.asarray(self.scale * (self._half(U).T @ self._half(V)))
+        return np.asarray(scaled(self.scale, self._half(U).T @ self._half(V)))
 
     def trace(self, U: Images, V: Images) -> float:
         return self.scale * inner(self._half(U), self._half(V))
 
     def force(self, V: Images, T: Array | float = 1.0) -> Forces:
-        weighted = times(self._half(V), T * self.scale)
+        weighted = times(self._half(V), scaled(self.scale, T))
         return [(self.X, weighted if self.inner is None else self.inner @ weighted)]
 
     def to_dense(self) -> Array:

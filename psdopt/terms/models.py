@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,9 @@ from psdopt.linalg.arrays import Array
 
 
 class Curve(ABC):
-    """mu ↦ f(Y + mu D) of one term. `coefficients` (5,), constant first, or None if no polynomial."""
+    """mu ↦ f(Y + mu D) of one term. `coefficients`: five numbers, constant first, or None if no polynomial."""
 
-    coefficients: Array | None = None
+    coefficients: list[float] | None = None
 
     @abstractmethod
     def value(self, mu: float) -> float: ...
@@ -31,9 +31,12 @@ class Curve(ABC):
 class PolynomialCurve(Curve):
     """A polynomial of degree at most four."""
 
-    def __init__(self, coefficients: Array, features_at: Callable[[float], Any] | None = None) -> None:
-        self.coefficients = np.zeros(5)
-        self.coefficients[: len(coefficients)] = coefficients
+    def __init__(
+        self, coefficients: Sequence[float] | Array, features_at: Callable[[float], Any] | None = None
+    ) -> None:
+        # Python numbers: an array of five costs more in calls than the arithmetic on them
+        found = [float(c) for c in coefficients]
+        self.coefficients = found + [0.0] * (5 - len(found))
         self._features_at = features_at
 
     def value(self, mu: float) -> float:

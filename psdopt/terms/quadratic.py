@@ -50,16 +50,12 @@ class ProductTerm(Term):
     def along(self, U: Images, features: tuple[Array, Array], D: Images) -> PolynomialCurve:
         P = _quadratic_in_mu(self.A, features[0], U, D)
         Q = P if self.same else _quadratic_in_mu(self.B, features[1], U, D)
+        # all nine inner products in one small product: for small n and r the calls are what costs
+        (c00, c01, c02), (c10, c11, c12), (c20, c21, c22) = (P.reshape(3, -1) @ Q.reshape(3, -1).T).tolist()
         w = self.weight
         # for A, B PSD the leading coefficient is a trace of PSD products: rounding may not make it negative
-        leading = inner(P[2], Q[2])
-        coefficients = w * np.array([
-            inner(P[0], Q[0]),
-            inner(P[0], Q[1]) + inner(P[1], Q[0]),
-            inner(P[1], Q[1]) + inner(P[0], Q[2]) + inner(P[2], Q[0]),
-            inner(P[1], Q[2]) + inner(P[2], Q[1]),
-            max(leading, 0.0) if self.convex else leading,
-        ])  # fmt: skip
+        leading = max(c22, 0.0) if self.convex else c22
+        coefficients = (w * c00, w * (c01 + c10), w * (c11 + c02 + c20), w * (c12 + c21), w * leading)
 
         def features_at(mu: float) -> tuple[Array, Array]:
             P_mu = P[0] + mu * (P[1] + mu * P[2])
@@ -98,8 +94,9 @@ class LinearTerm(Term):
     def along(self, U: Images, features: float, D: Images) -> PolynomialCurve:
         first = 2.0 * self.C.trace(U, D)
         second = self.C.trace(D, D)
+        w = self.weight
         return PolynomialCurve(
-            self.weight * np.array([features, first, second]), lambda mu: features + mu * (first + mu * second)
+            (w * features, w * first, w * second, 0.0, 0.0), lambda mu: features + mu * (first + mu * second)
         )
 
     def along_atom(self, U: Images, features: float, v: Images) -> QuadraticSurface:
@@ -112,6 +109,11 @@ class LinearTerm(Term):
         )
 
 
-def _quadratic_in_mu(A: Form, P0: Array, U: Images, D: Images) -> tuple[Array, Array, Array]:
+def _quadratic_in_mu(A: Form, P0: Array, U: Images, D: Images) -> Array:
+    """The coefficients (3, r, r) of (U + mu D)ᵀA(U + mu D)."""
     cross = A.gram(U, D)
-    return P0, cross + cross.T, A.gram(D, D)
+    P = np.empty((3, *P0.shape))
+    P[0] = P0
+    np.add(cross, cross.T, out=P[1])
+    P[2] = A.gram(D, D)
+    return P
