@@ -13,8 +13,12 @@ from psdopt.geometries import FlatQuotient, PSDCone, Spectraplex
 from psdopt.geometry import Geometry
 from psdopt.matrix import LowRankPSD
 from psdopt.method import Method
-from psdopt.methods import ClosedForm, ColumnGeneration, ConjugateGradient
+from psdopt.methods import BlockConjugateGradient, ClosedForm, ColumnGeneration, ConjugateGradient
 from psdopt.problem import Evaluation, Problem
+
+#: Beyond this order conjugate gradient has no complete decomposition of A to precondition with, and the method
+#: that needs none and makes the most of each product is ahead (docs/experiments/lro.md).
+LARGE_ORDER = 2000
 
 
 def choose(
@@ -24,7 +28,8 @@ def choose(
 
     With neither given: the closed form where the problem has one; column generation over the spectraplex for
     margins (without a fixed trace they can be scaled without end); else conjugate gradient on a factor whose rank
-    grows until the certificate holds.
+    grows until the certificate holds, beyond order 2000 in its block form, for problems that can be restricted to
+    a span.
     """
     _typed("problem", problem, Problem)
     if geometry is not None:
@@ -43,12 +48,18 @@ def choose(
     if method is None:
         chosen.append("method")
         closed = geometry is not None and Ability.FULL_CONE in geometry.abilities
-        method = ClosedForm() if closed and _has_closed_form(problem) else ConjugateGradient()
+        method = ClosedForm() if closed and _has_closed_form(problem) else _iteration(problem, geometry)
     if geometry is None:
         chosen.append("geometry")
         full = Ability.FULL_CONE in method.requires.get("geometry", ())
         geometry = PSDCone(problem.n) if full else FlatQuotient(problem.n, first_rank(problem.n))
     return geometry, method, tuple(chosen)
+
+
+def _iteration(problem: Problem, geometry: Geometry | None) -> Method:
+    straight = geometry is None or {Ability.FACTOR, Ability.STRAIGHT} <= geometry.abilities
+    large = problem.n > LARGE_ORDER and Ability.RESTRICTION in problem.abilities
+    return BlockConjugateGradient() if large and straight else ConjugateGradient()
 
 
 def first_rank(n: int) -> int:

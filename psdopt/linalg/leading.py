@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 EPS = float(np.finfo(float).eps)
+#: Growth of rounding in one pass of orthogonalisation that is put up with.
+CANCELLATION = 100.0
 
 
 @dataclass(frozen=True)
@@ -35,12 +37,13 @@ def top_eigenpairs(
     columns per step: with Q the orthonormal basis and T = Q'KQ, the minimiser is Y = Q W_k diag(theta_k)_+^1/2, the
     positive leading eigenpairs of T. After the first step all residuals lie in the same b-dimensional range, so b < k
     columns suffice: the method is block Lanczos with thick restarts (Wu and Simon 2000; LMSVD, Liu, Wen and Zhang
-    2013, for the factor view). b = k/5 within 4..16; Q has at most 4 k + 2 b columns, a restart keeps about half.
+    2013, for the factor view). b = k/5 within 4..16; Q has at most 5 k + 2 b columns, a restart keeps about half.
 
     Stops when the estimated error of `sum_i theta_i`, `sum_i min(r_i, r_i^2 / (theta_i - theta_{3k/2}))` with r_i the
     residual, is at most `tol` times the sum; a value that may still become positive counts as an error. The values are
     lower bounds of the eigenvalues; that none is missed is not proven. `start` (n, j) replaces j <= b random columns.
-    Cost: `products` columns of K, 4 n (4 k) flops for each (orthogonalisation), memory n (4 k + 2 b).
+    Cost: `products` columns of K, 4 n (5 k) flops for each (one pass of orthogonalisation, a second one where the
+    first cancels), memory n (5 k + 2 b).
 
     Raises ValueError for shapes that do not fit, FloatingPointError if K returns NaN or infinity.
     """
@@ -48,7 +51,7 @@ def top_eigenpairs(
     if tuple(K.shape) != (n, n) or not 1 <= k <= n:
         raise ValueError(f"K must be square and 1 <= k <= its order, got shape {tuple(K.shape)} and k={k}")
     b = min(max(4, k // 5), 16)
-    capacity = 4 * k + 2 * b
+    capacity = 5 * k + 2 * b
     counts = [0, 0]
 
     def apply(X: Array) -> Array:
@@ -69,19 +72,22 @@ def top_eigenpairs(
     if start is not None:
         given = np.asarray(start, float).reshape(n, -1)[:, :b]
         block[:, : given.shape[1]] = given
-    block = _orthonormal(block, np.empty((n, 0)))
+    block = _orthonormal(block, np.empty((n, 0)), np.inf)
     Q, T = np.empty((n, capacity), order="F"), np.zeros((capacity, capacity))
     size, check_at = 0, k + k // 2 + b
     while True:
         end = size + b
         Q[:, size:end] = block
-        image = apply(block)
-        T[:end, size:end] = Q[:, :end].T @ image
-        T[size:end, :end] = T[:end, size:end].T
-        image = image - Q[:, :end] @ T[:end, size:end]
+        image = np.asfortranarray(apply(block))
+        H = Q[:, :end].T @ image
+        T[:end, size:end] = H
+        T[size:end, :end] = H.T
+        image -= (H.T @ Q[:, :end].T).T  # transposed: columns stay contiguous, and that is what the time goes into
         size = end
         spent = counts[0] + b + k > max_products
-        block, raw = _orthonormal(image, Q[:, :size]), image
+        raw, left = image, np.linalg.norm(image, axis=0)
+        lost = float(np.max(np.sqrt(np.sum(H * H, axis=0) + left**2) / np.maximum(left, 1e-300)))
+        block = _orthonormal(image, Q[:, :size], lost)
         full = size + b > capacity
         if size < check_at and not full and not (spent and size >= k):
             continue
@@ -97,7 +103,7 @@ def top_eigenpairs(
         if error <= tol or spent:
             return _finish(apply, Q[:, :size] @ W[:, :k], error, counts, error <= tol)
         if full:
-            keep = k + (size - k - b) // 2
+            keep = k + (size - k - b) // 3
             Q[:, :keep] = Q[:, :size] @ W[:, :keep]
             T[:] = 0.0
             T[range(keep), range(keep)] = theta[:keep]
@@ -116,8 +122,12 @@ def _finish(apply: Any, U: Array, error: float, counts: list[int], converged: bo
     return TopK(values, V, residuals, error, counts[0], counts[1], converged)
 
 
-def _orthonormal(X: Array, basis: Array) -> Array:
-    """Orthonormal columns, orthogonal to `basis`, with the span of X (random-like columns where X is deficient)."""
+def _orthonormal(X: Array, basis: Array, lost: float) -> Array:
+    """Orthonormal columns, orthogonal to `basis`, with the span of X (random-like columns where X is deficient).
+
+    X has been orthogonalised once, which has left it 1 / `lost` of its length: rounding relative to it has grown by
+    `lost`. Only if that, together with the conditioning of X, is above CANCELLATION it is orthogonalised again.
+    """
     scale = np.linalg.norm(X, axis=0)
     if scale.min() > 0.0:
         for _ in range(3):
@@ -126,9 +136,10 @@ def _orthonormal(X: Array, basis: Array) -> Array:
                 L = np.linalg.cholesky((X / scale).T @ (X / scale))
             except np.linalg.LinAlgError:
                 break
-            X = (X / scale) @ np.linalg.inv(L).T
+            X = (np.linalg.inv(L) @ (X / scale).T).T
+            lost /= float(np.diag(L).min())
             if np.diag(L).min() > 0.1:
-                return X - basis @ (basis.T @ X)
+                return X - basis @ (basis.T @ X) if lost > CANCELLATION else X
     rng = np.random.default_rng(len(X))
     X = np.linalg.qr(X)[0] + 1e-3 * rng.standard_normal(X.shape) * (scale.min() == 0.0)
     for _ in range(3):
