@@ -211,7 +211,8 @@ class GradientOperator(LinearOperator):
 
     def __init__(self, n: int, apply: Callable[[Array], Array], known: Callable[[Array], Array | None]) -> None:
         # what LinearOperator.__init__ does, without its checks: one is made in every iteration
-        self.dtype, self.shape = FLOAT, (n, n)
+        self.dtype = FLOAT
+        self.shape = (n, n)  # type: ignore[misc]
         self._apply, self._known = apply, known
 
     def __matmul__(self, V: Any) -> Any:
