@@ -99,6 +99,7 @@ class BILGO(Method):
         "geometry": (Ability.FULL_CONE, CONIC_ORACLE),
     }
     descends: ClassVar[bool] = True
+    scale_invariant: ClassVar[bool] = True
     residual: ClassVar[Residual] = Residual.OPTIMALITY
 
     def __post_init__(self) -> None:

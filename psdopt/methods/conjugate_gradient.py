@@ -68,6 +68,7 @@ class ConjugateGradient(Method):
         "geometry": (Ability.FACTOR, (Ability.STRAIGHT, Ability.RIEMANNIAN)),
     }
     descends: ClassVar[bool] = True
+    scale_invariant: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _one_of("update", self.update, tuple(RULES))

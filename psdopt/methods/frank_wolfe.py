@@ -70,6 +70,7 @@ class FrankWolfe(Method):
         "geometry": (Ability.LINEAR_ORACLE,),
     }
     residual: ClassVar[Residual] = Residual.GAP
+    scale_invariant: ClassVar[bool] = True
 
     def __init__(self, step: str = "exact", variant: str = "vanilla") -> None:
         if step not in STEPS:

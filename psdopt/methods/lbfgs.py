@@ -48,6 +48,7 @@ class LBFGS(Method):
         "geometry": (Ability.FACTOR, Ability.STRAIGHT),
     }
     descends: ClassVar[bool] = True
+    scale_invariant: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.memory, (int, np.integer)) or self.memory < 1:

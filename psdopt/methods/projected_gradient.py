@@ -98,6 +98,7 @@ class ProjectedGradient(Method):
 
     requires: ClassVar[Requires] = {"problem": (Ability.GRADIENT,), "geometry": (Ability.PROJECTION,)}
     descends: ClassVar[bool] = True
+    scale_invariant: ClassVar[bool] = True
     residual: ClassVar[Residual] = Residual.OPTIMALITY
 
     def __post_init__(self) -> None:

@@ -53,6 +53,7 @@ class RiemannianGradient(Method):
 
     requires: ClassVar[Requires] = {"problem": (Ability.GRADIENT,), "geometry": (Ability.RIEMANNIAN,)}
     descends: ClassVar[bool] = True
+    scale_invariant: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.search not in SEARCHES:

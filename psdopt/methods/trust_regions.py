@@ -51,6 +51,7 @@ class TrustRegions(Method):
 
     requires: ClassVar[Requires] = {"problem": (Ability.GRADIENT,), "geometry": (Ability.RIEMANNIAN,)}
     descends: ClassVar[bool] = True
+    scale_invariant: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0.0 < self.kappa < 1.0:

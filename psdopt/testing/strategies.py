@@ -80,6 +80,36 @@ def factors(draw: st.DrawFn, *, n: int, r: int | None = None, kind: str | None =
     return np.asarray((draw(frames(n=n, r=r)) * np.sqrt(values)) @ draw(frames(n=r)).T)
 
 
+#: Named regimes of a factor: (order n, rank r, kind of spectrum, scale of M), None where it is drawn.
+NAMED: dict[str, tuple[int | None, int | None, str | None, float]] = {
+    "full-rank": (None, None, "any", 1.0),
+    "rank-deficient": (None, None, "rank-deficient", 1.0),
+    "repeated": (None, None, "ones", 1.0),
+    "clustered": (None, None, "clustered", 1.0),
+    "near-singular": (None, None, "one-dominant", 1.0),
+    "n = 1": (1, 1, "any", 1.0),
+    "r = n": (None, -1, "any", 1.0),
+    "scale-up": (None, None, "any", 1e8),
+    "scale-down": (None, None, "any", 1e-8),
+}
+
+
+@st.composite
+def regime_factors(draw: st.DrawFn, *, regime: str | None = None, largest: int = 6) -> Array:
+    """Y (n, r) of a named regime, 1 <= r <= n <= `largest`; None draws the regime as well, the simplest first."""
+    regime = draw(st.sampled_from(list(NAMED))) if regime is None else regime
+    if regime not in NAMED:
+        raise InvalidInputError(f"regime must be one of {', '.join(map(repr, NAMED))}; found {regime!r}")
+    order, rank, kind, scale = NAMED[regime]
+    n = draw(st.integers(2, largest)) if order is None else order
+    deficient = regime == "rank-deficient"
+    r = draw(st.integers(1 + deficient, n)) if rank is None else n if rank == -1 else rank
+    values = scale * draw(spectra(size=r, kind=kind))
+    if deficient:
+        values[-1] = 0.0
+    return np.asarray((draw(frames(n=n, r=r)) * np.sqrt(values)) @ draw(frames(n=r)).T)
+
+
 @st.composite
 def psd_matrices(draw: st.DrawFn, *, n: int, kind: str | None = None) -> Array:
     """Dense symmetric positive semidefinite (n, n)."""

@@ -1,7 +1,9 @@
 """The example package passes its own test file, and its problem is solved over its geometry."""
 
+import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,8 @@ import pytest
 from psdopt import solve
 from psdopt.interop.pymanopt import pymanopt_problem
 from psdopt.methods.trust_regions import TrustRegions
+from psdopt.plugins import Parameter
+from psdopt.testing import run_checks
 from psdopt.testing.slopes import derivative
 
 FOLDER = Path(__file__).parents[2] / "examples" / "third_party_plugin"
@@ -18,6 +22,56 @@ FOLDER = Path(__file__).parents[2] / "examples" / "third_party_plugin"
 @pytest.fixture(autouse=True)
 def _importable(monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
+
+
+TUTORIAL = (FOLDER.parents[1] / "docs" / "tutorials" / "write_a_plugin.md").read_text(encoding="utf-8")
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", TUTORIAL, re.DOTALL)
+
+
+def test_the_failure_in_the_tutorial_is_what_the_kit_prints():
+    from nearest_correlation import example_problem
+    from nearest_correlation.problem import WeightedDistance
+
+    from psdopt.terms.models import PolynomialCurve
+
+    class Forgetful(WeightedDistance):
+        def along(self, U, R, D):
+            P = U.factor @ D.factor.T
+            P, Q = P + P.T, D.factor @ D.factor.T
+            c = [self._dot(R, R), 2 * self._dot(R, P), self._dot(P, P) + self._dot(R, Q), 2 * self._dot(P, Q)]
+            return PolynomialCurve(0.5 * np.array([*c, self._dot(Q, Q)]), lambda mu: R + mu * (P + mu * Q))
+
+    problem = example_problem()
+    problem.terms = (Forgetful(problem.G, problem.W),)
+    (record,) = run_checks(problem, only=["problem.polynomial_degree"])
+    printed = str(record).splitlines()
+    (shown,) = blocks("text")
+    assert [line for line in shown.splitlines() if line.strip() != "..."] == [
+        line for line in printed if "import base64" not in line and "obj = " not in line
+    ]
+
+
+def test_the_listings_of_the_tutorial_are_code_that_runs():
+    import autograd.numpy as anp
+    import nearest_correlation
+    from nearest_correlation import example_problem
+
+    example = example_problem()
+    names = {**vars(nearest_correlation.problem), **vars(nearest_correlation), "W": example.W, "G": example.G,
+             "anp": anp, "Parameter": Parameter, "partial": partial, "dot": np.vdot}  # fmt: skip
+    for listing in blocks("python"):
+        if "self.result_" not in listing:  # one line out of a method
+            exec(listing, names)
+    assert names["NearestCorrelation"].reference
+    assert len(list(names["psdopt_components"]())) == 3
+    printed = " ".join(blocks("console"))
+    commands = (FOLDER.parents[1] / ".ci" / "run").read_text(encoding="utf-8")
+    for command in ('psdopt" list', 'psdopt" check nearest_correlation'):
+        assert command.replace('"', "") in printed
+        assert command in commands
 
 
 def test_its_own_tests_pass():

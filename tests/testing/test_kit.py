@@ -5,6 +5,7 @@ import textwrap
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from psdopt import FlatQuotient, LowRankPSD, PSDCone
 from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
@@ -201,3 +202,24 @@ def test_simplex_twin_is_optimal(values, scale):
     assert abs(np.sum(y) - scale) <= 1e-8 * scale
     residual = scale * values - y
     assert np.all(residual @ (scale * np.eye(6) - y).T <= 1e-7 * scale**2)
+
+
+@pytest.mark.parametrize("regime", strategies.NAMED)
+@given(data=st.data())
+def test_named_regimes_draw_what_they_say(regime, data):
+    Y = data.draw(strategies.regime_factors(regime=regime))
+    Z = data.draw(strategies.ambient_vectors(n=Y.shape[0], r=Y.shape[1]))
+    assert Z.shape == Y.shape
+    n, r = Y.shape
+    top = np.linalg.norm(Y, 2) ** 2
+    values = np.linalg.svd(Y, compute_uv=False) ** 2
+    scale = {"scale-up": 1e8, "scale-down": 1e-8}.get(regime, 1.0)
+    assert 2.0**-25 * scale <= top <= 1.1 * scale
+    assert n == 1 or regime != "n = 1"
+    assert r == n or regime not in ("n = 1", "r = n")
+    if regime == "rank-deficient":
+        assert values[-1] <= 64 * EPS * top
+    if regime == "repeated":
+        assert np.ptp(values) <= 64 * EPS
+    with pytest.raises(InvalidInputError, match="regime must be"):
+        data.draw(strategies.regime_factors(regime="odd"))
