@@ -22,6 +22,7 @@ class Ability(StrEnum):
     QUADRATIC = "quadratic"
     PRECONDITIONER = "preconditioner"
     CLOSED_FORM = "closed-form"
+    RESTRICTION = "restriction"  # F on the matrices with range in a given span is a problem of that small order
     MARGINS = "margins"  # linear measurements under a piecewise linear loss: a master LP exists
     SPLIT = "biconvex-split"
     # of a geometry

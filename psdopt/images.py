@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from psdopt.linalg.arrays import Array, append_columns, norm
+from psdopt.linalg.arrays import Array, append_columns, join_columns, norm
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import EPS
 
@@ -76,6 +76,12 @@ class Images:
         """Images of [Y, Z]; maps are applied to Z only where `other` lacks the image."""
         arrays = {k: append_columns(Z, other.of(self.maps[k])) for k, Z in self._arrays.items()}
         return Images(self.maps, append_columns(self.factor, other.factor), arrays, max(self.drift, other.drift))
+
+    def joined(self, others: Sequence[Images]) -> Images:
+        """Images of [Y, Y₁, Y₂, ...]; maps are applied only where one of `others` lacks the image."""
+        arrays = {k: join_columns([Z, *(o.of(self.maps[k]) for o in others)]) for k, Z in self._arrays.items()}
+        factor = join_columns([self.factor, *(o.factor for o in others)])
+        return Images(self.maps, factor, arrays, max(self.drift, *(o.drift for o in others)))
 
     def refreshed(self) -> Images:
         """The same Y with no image at hand: each is computed anew when asked for."""

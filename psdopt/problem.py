@@ -7,7 +7,7 @@ returns an :class:`Evaluation`: everything about F at M = Y Yᵀ that does not n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -118,6 +118,14 @@ class Evaluation(ABC):
     def append(self, v: Array) -> Evaluation:
         """Evaluation at [Y, v] for v (n,) or (n, k): the maps are applied to v only."""
 
+    def joined(self, others: Sequence[Evaluation]) -> Evaluation:
+        """Evaluation at [Y, Y₁, Y₂, ...] for the factors of `others`: their images, where at hand, are taken over."""
+        return self.append(np.concatenate([other.factor for other in others], axis=1))
+
+    def restricted(self, T: Array) -> Problem:
+        """N ↦ F(W N Wᵀ) for W = Y T with orthonormal columns: a problem of order k for T (r, k), free of n."""
+        raise InvalidTypeError(f"{type(self.problem).__name__} offers no restriction")
+
     @abstractmethod
     def refresh(self) -> Evaluation:
         """The same point with everything recomputed from Y: removes accumulated rounding."""
@@ -129,6 +137,10 @@ class Evaluation(ABC):
     def preconditioner(self) -> Callable[[Array], Array]:
         """R ↦ P⁻¹ R, P an approximation of the Hessian of Y ↦ F(Y Yᵀ), symmetric positive definite."""
         raise InvalidTypeError(f"{type(self.problem).__name__} offers no preconditioner")
+
+    def diagonal_preconditioner(self) -> Callable[[Array], Array]:
+        """A coarser :meth:`preconditioner` that needs no set-up, where the problem has one; else the same."""
+        return self.preconditioner()
 
 
 class Problem(ABC):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any, cast
 
@@ -36,6 +36,11 @@ def scale_rows(w: Array, Y: Array) -> Array:
 def append_columns(Y: Array, Z: Array) -> Array:
     """[Y, Z]."""
     return np.concatenate([Y, Z], axis=1)
+
+
+def join_columns(blocks: Sequence[Array]) -> Array:
+    """[Y₁, Y₂, ...]."""
+    return np.concatenate(blocks, axis=1)
 
 
 def orthonormal_columns(rng: np.random.Generator, n: int, r: int) -> Array:

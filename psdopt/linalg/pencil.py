@@ -6,13 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, row_dots
 from psdopt.linalg.tolerances import EPS
 
 #: Damping relative to the mean eigenvalue of the pencil: keeps it definite when Y is rank-deficient.
 RELATIVE_DAMPING = 1e-10
 #: Weight of the curvature of S within the span of Y: best of 0.03, 0.05, 0.07, 0.15 over KTA on four data sets.
 COLUMN_CURVATURE = 0.03
+#: Relative distance at which two eigenvalues of YᵀY are told apart.
+CLUSTER = 0.03
 # Only numpy.linalg is used here and in the loops that call this: numpy and scipy carry a BLAS each,
 # and alternating between the two makes their thread pools spin against each other.
 
@@ -20,7 +22,7 @@ COLUMN_CURVATURE = 0.03
 class EigenBasis:
     """A ≈ V diag(a) Vᵀ + rest · (I − V Vᵀ), A ⪰ 0: exact with k = n, else the leading part of the spectrum.
 
-    `a` (k,), `V` (n, k) with orthonormal columns; V = None stands for A = a[0] · I.
+    `a` (k,), `V` (n, k) with orthonormal columns; V = None stands for A = Diag(a), a (n,) or one number.
     """
 
     def __init__(self, a: Array, V: Array | None, rest: float | None = None) -> None:
@@ -68,7 +70,7 @@ class EigenBasis:
     def squared_norm_of_product(self, Y: Array) -> float:
         """|A Y|² from the decomposition. O(n k r)."""
         if self.V is None:
-            return float(self.a[0] ** 2 * np.vdot(Y, Y))
+            return float(self.a**2 @ row_dots(Y, Y)) if len(self.a) > 1 else float(self.a[0] ** 2 * np.vdot(Y, Y))
         VY = self.V.T @ Y
         total = float(np.sum((self.a[:, None] * VY) ** 2))
         if self.rest is not None:
@@ -87,7 +89,7 @@ def pencil_inverse(
     Hessian of the factor problem has the eigenvalues 1 and 2 only.
 
     C = X diag(c) Xᵀ stands for the term S D / 2, S the gradient of F: with T = YᵀSY the restriction of S to the span
-    of Y is R = Q^-½ T Q^-½, and c = COLUMN_CURVATURE times its row norms in the basis X. At a stationary point
+    of Y is R = Q^-½ T Q^-½, and c = COLUMN_CURVATURE times its row norms in the basis X (about). At a stationary point
     that vanishes; in directions where Y is far too small it is what limits the step, and without it the exact search
     has to. All of it is equivariant under Y → Y O. Without T, C = 0.
 
@@ -124,8 +126,15 @@ def pencil_inverse(
 
 
 def _restriction_size(s: Array, X: Array, T: Array) -> Array:
-    """Row norms of Xᵀ Q^-½ T Q^-½ X, Q = X diag(s) Xᵀ; directions in which Q vanishes to rounding count as zero."""
+    """Row norms of Xᵀ Q^-½ T Q^-½ X, Q = X diag(s) Xᵀ, averaged over eigenvalues that lie close together.
+
+    The average makes them independent of the basis X of a multiple eigenvalue, as at an orthonormal start.
+    Directions in which Q vanishes to rounding count as zero.
+    """
     usable = s > len(s) * EPS * max(float(s[-1]), 0.0)
     root = np.sqrt(np.divide(1.0, s, out=np.zeros_like(s), where=usable))
     R = (X.T @ T @ X) * root
-    return np.asarray(np.sqrt(np.einsum("ij,ij->i", R, R)) * root)
+    squares = np.einsum("ij,ij->i", R, R) * root * root
+    logs = np.log(np.maximum(s, EPS * s[-1] + np.finfo(float).tiny)) / CLUSTER
+    weights = 1.0 / (1.0 + (logs[:, None] - logs) ** 2)
+    return np.asarray(np.sqrt(weights @ squares / weights.sum(axis=1)))

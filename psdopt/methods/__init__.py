@@ -3,6 +3,7 @@
 from psdopt.method import Method
 from psdopt.methods.admm import ADMM
 from psdopt.methods.bilgo import BILGO
+from psdopt.methods.block_conjugate_gradient import BlockConjugateGradient
 from psdopt.methods.closed_form import ClosedForm
 from psdopt.methods.column_generation import ColumnGeneration
 from psdopt.methods.conjugate_gradient import ConjugateGradient
@@ -17,6 +18,7 @@ __all__ = [
     "ADMM",
     "BILGO",
     "LBFGS",
+    "BlockConjugateGradient",
     "ClosedForm",
     "ColumnGeneration",
     "ConjugateGradient",
@@ -34,6 +36,7 @@ def shipped_methods() -> list[Method]:
     return [
         ClosedForm(),
         ConjugateGradient(),
+        BlockConjugateGradient(),
         LBFGS(),
         TrustRegions(),
         RiemannianGradient(),

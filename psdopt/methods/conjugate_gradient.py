@@ -53,7 +53,8 @@ class ConjugateGradient(Method):
         "DY" (Dai-Yuan).
     search : "exact" (global minimiser of the line model) or "armijo" (backtracking on the line model).
     preconditioner : "auto" takes the problem's own approximation of the factor Hessian if it has one,
-        else "gram"; "gram" scales by (YᵀY + eta I)⁻¹; "problem"; "none".
+        else "gram"; "gram" scales by (YᵀY + eta I)⁻¹; "problem"; "diagonal", the problem's own in a form
+        that needs no set-up; "none".
 
     Cost per iteration: one application of the problem's maps to one (n, r) block in each direction,
     O(n r²) for the preconditioner, a few combinations of (n, r) arrays.

@@ -13,6 +13,7 @@ from psdopt.methods import (
     ADMM,
     BILGO,
     LBFGS,
+    BlockConjugateGradient,
     ClosedForm,
     ColumnGeneration,
     ConjugateGradient,
@@ -33,7 +34,7 @@ HAO = "Hao, Yuan, Ghanem: BILGO, Bilateral Greedy Optimization for Large Scale S
 MEYER = "Meyer, Bonnabel, Sepulchre: Regression on Fixed-Rank Positive Semidefinite Matrices"
 
 _SEARCH = Parameter("search", str, "exact", "line search: exact or armijo")
-_PRECONDITIONER = Parameter("preconditioner", str, "auto", "auto, gram, problem or none")
+_PRECONDITIONER = Parameter("preconditioner", str, "auto", "auto, gram, problem, diagonal or none")
 
 
 @hookimpl
@@ -81,6 +82,12 @@ def _methods() -> Iterator[Spec]:
         "conjugate-gradient", ConjugateGradient, "nonlinear conjugate gradient on the factor, exact line search", YUAN,
         (Parameter("update", str, "PR+", "rule for beta: PR+, FR, HS or DY"), _SEARCH, _PRECONDITIONER),
         ConjugateGradient,
+    )  # fmt: skip
+    yield MethodSpec(
+        "block-conjugate-gradient", BlockConjugateGradient,
+        "best M in the span of factor, gradient and last direction: few iterations where products cost", YUAN,
+        (Parameter("preconditioner", str, "diagonal", "diagonal, problem, gram, none or auto"),),
+        BlockConjugateGradient,
     )  # fmt: skip
     yield MethodSpec(
         "lbfgs", LBFGS, "limited-memory BFGS on the factor, exact line search", YUAN,

@@ -38,6 +38,7 @@ class QuadraticPreconditioner:
     def __init__(self, problem: QuadraticSDP) -> None:
         self.problem = problem
         self._basis: EigenBasis | None = None
+        self._diagonal: EigenBasis | None = None
         self._trace_C: float | None = None
 
     @property
@@ -48,6 +49,16 @@ class QuadraticPreconditioner:
         return self._basis
 
     def __call__(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
+        return self._inverse(evaluation, self.basis)
+
+    def diagonal(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
+        """The same with A replaced by its diagonal: no set-up beyond one pass over the data."""
+        if self._diagonal is None:
+            A = self.problem.A
+            self._diagonal = EigenBasis(np.zeros(1) if A is None else A.diagonal(), None)
+        return self._inverse(evaluation, self._diagonal)
+
+    def _inverse(self, evaluation: TermEvaluation, basis: EigenBasis) -> Callable[[Array], Array]:
         problem, U = self.problem, evaluation.images
         n, r = U.factor.shape
         P = np.zeros((r, r)) if problem.A is None else evaluation.feature(0)[0]
@@ -55,15 +66,15 @@ class QuadraticPreconditioner:
         Q = U.factor.T @ U.factor if problem.B is None else evaluation.feature(int(problem.A is not None))[1]
         b = 0.0 if problem.B is None else problem.B.full_trace() / n
         T = U.factor.T @ evaluation.product_with_factor()
-        return pencil_inverse(self.basis, b, P, Q, self._damping(U.factor, P, Q, b), T)
+        return pencil_inverse(basis, b, P, Q, self._damping(basis, U.factor, P, Q, b), T)
 
-    def _damping(self, Y: Array, P: Array, Q: Array, b: float) -> float:
+    def _damping(self, basis: EigenBasis, Y: Array, P: Array, Q: Array, b: float) -> float:
         """max(0, tr S) / (2 n), from |A Y|² + b |Y|² + tr C, with |A Y|² <= λ_max(A) tr P looked at first."""
         if self._trace_C is None:
             self._trace_C = 0.0 if self.problem.C is None else self.problem.C.full_trace()
         half_trace = b * float(Q.trace()) + self._trace_C
-        if self.problem.A is not None and half_trace + self.basis.largest * float(P.trace()) > 0.0:
-            half_trace += self.basis.squared_norm_of_product(Y)
+        if self.problem.A is not None and half_trace + basis.largest * float(P.trace()) > 0.0:
+            half_trace += basis.squared_norm_of_product(Y)
         return max(0.0, half_trace) / self.problem.n
 
 

@@ -11,7 +11,9 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.operators import symmetric_map
+from psdopt.images import Images
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
 from psdopt.problems.quadratic_preconditioner import QuadraticPreconditioner
@@ -75,6 +77,7 @@ class QuadraticSDP(TermSum):
         self._minimizer_known = False
         if isinstance(self.B, IdentityForm):
             self.lower_curvature = 2.0 * self.B.scale
+        self.abilities |= {Ability.RESTRICTION}
         if self._closed_form_kind() is not None:
             self.abilities |= {Ability.CLOSED_FORM}
 
@@ -86,6 +89,19 @@ class QuadraticSDP(TermSum):
         if self.A is not None and (self.B is None or (isinstance(self.B, IdentityForm) and self.B.scale > 0)):
             return "congruence" if self.B is None else "diagonal"
         return None
+
+    def restricted(self, basis: Images, T: Array) -> QuadraticSDP:
+        """The same F on W N Wᵀ, W = basis · T orthonormal (n, k): WᵀAW, WᵀBW, WᵀCW are of order k. O(p w²)."""
+
+        def compressed(form: Form | None) -> Form | None:
+            if form is None:
+                return None
+            if isinstance(form, IdentityForm):
+                return IdentityForm(T.shape[1], form.scale)
+            K = T.T @ form.gram(basis, basis) @ T
+            return MatrixForm(LinearMap(0.5 * (K + K.T)), psd=form.psd)
+
+        return QuadraticSDP(*map(compressed, (self.A, self.B, self.C)), constant=self.constant)
 
     def solve_in_closed_form(self, rank: int | None = None) -> LowRankPSD | None:
         """Global minimiser (of rank at most `rank`) from eigendecompositions, or None where there is none.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.capability import Ability
-from psdopt.errors import InvalidInputError
+from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, inner
 from psdopt.linalg.polynomials import minimize_quadratic_in_box, minimize_quartic, minimize_smooth
@@ -66,6 +66,10 @@ class TermSum(Problem):
 
     def at(self, Y: Array) -> TermEvaluation:
         return TermEvaluation(self, Images(self.maps, self.check_factor(Y)))
+
+    def restricted(self, basis: Images, T: Array) -> Problem:
+        """N ↦ F(W N Wᵀ) for orthonormal W = basis · T; for the classes that declare the ability."""
+        raise InvalidTypeError(f"{type(self).__name__} offers no restriction")
 
     def counts(self) -> Mapping[str, int]:
         """`operator_applications` (blocks) and `operator_columns`, over all maps, both directions."""
@@ -161,6 +165,10 @@ class TermEvaluation(Evaluation):
             return super().preconditioner()
         return self.problem._preconditioner(self)
 
+    def diagonal_preconditioner(self) -> Callable[[Array], Array]:
+        diagonal = getattr(self.problem._preconditioner, "diagonal", None)
+        return self.preconditioner() if diagonal is None else diagonal(self)
+
     def along(self, D: Array) -> TermLine:
         return TermLine(self, Images(self.problem.maps, D))
 
@@ -179,6 +187,13 @@ class TermEvaluation(Evaluation):
     def append(self, v: Array) -> TermEvaluation:
         block = np.asarray(v, dtype=np.float64).reshape(self.problem.n, -1)
         return TermEvaluation(self.problem, self.images.append(Images(self.problem.maps, block)))
+
+    def joined(self, others: Sequence[Evaluation]) -> TermEvaluation:
+        images = [o.images if isinstance(o, TermEvaluation) else Images(self.problem.maps, o.factor) for o in others]
+        return TermEvaluation(self.problem, self.images.joined(images))
+
+    def restricted(self, T: Array) -> Problem:
+        return self.problem.restricted(self.images, T)
 
     def refresh(self) -> TermEvaluation:
         return TermEvaluation(self.problem, self.images.refreshed())

@@ -11,17 +11,23 @@ from psdopt.linalg.arrays import Array, inner, is_finite
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation
 
-PRECONDITIONERS = ("auto", "problem", "gram", "none")
+PRECONDITIONERS = ("auto", "problem", "diagonal", "gram", "none")
 #: Damping of the Gram preconditioner, relative to the mean eigenvalue of YᵀY.
 GRAM_DAMPING = 1e-3
 
 
 def preconditioned(kind: str, evaluation: Evaluation, G: Array) -> Array:
-    """P⁻¹ G for `kind` "problem" (the problem's own P), "gram" (P = YᵀY + eta I), "none", or "auto"."""
+    """P⁻¹ G for `kind` "problem" (the problem's own P), "gram" (P = YᵀY + eta I), "none", or "auto".
+
+    "auto" is "problem" where the problem has one, else "gram"; "diagonal" likewise, in the form without set-up.
+    """
     if not math.isfinite(inner(G, G)) and not is_finite(G):
         return G  # for the driver to see and name; decompositions of NaN would only raise first
     if kind == "auto":
         kind = "problem" if Ability.PRECONDITIONER in evaluation.problem.abilities else "gram"
+    if kind == "diagonal":
+        own = Ability.PRECONDITIONER in evaluation.problem.abilities
+        return evaluation.diagonal_preconditioner()(G) if own else gram_scaled(evaluation.factor, G)
     if kind == "problem":
         return evaluation.preconditioner()(G)
     if kind == "gram":

@@ -10,7 +10,7 @@ import numpy as np
 
 from psdopt.errors import InvalidInputError
 from psdopt.images import Images
-from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.arrays import Array, inner, norm, row_dots
 from psdopt.linalg.operators import LinearMap
 from psdopt.terms.base import Forces
 
@@ -45,6 +45,10 @@ class Form(ABC):
     @abstractmethod
     def full_trace(self) -> float:
         """tr A, computed once (estimated from fixed random vectors where entries are not at hand)."""
+
+    def diagonal(self) -> Array:
+        """The diagonal (n,) of A, or its mean in all places where entries are not at hand."""
+        return np.full(self.n, self.full_trace() / self.n)
 
     @property
     def holds_array(self) -> bool:
@@ -114,6 +118,9 @@ class MatrixForm(Form):
             self._trace = self.scale * _trace(self.A)
         return self._trace
 
+    def diagonal(self) -> Array:
+        return self.scale * self.A.data.diagonal() if self.A.is_matrix else super().diagonal()
+
     @property
     def holds_array(self) -> bool:
         return self.A.is_matrix and not self.A.is_sparse
@@ -161,6 +168,16 @@ class GramForm(Form):
             self._trace = self.scale * squared
         return self._trace
 
+    def diagonal(self) -> Array:
+        if self.inner is not None:
+            half = self.X.adjoint(np.asarray(self.inner.todense() if hasattr(self.inner, "todense") else self.inner))
+            return self.scale * row_dots(half, half)
+        if not self.X.is_matrix:
+            return super().diagonal()
+        X = self.X.data
+        squares = X.multiply(X).sum(axis=0) if self.X.is_sparse else np.einsum("ij,ij->j", X, X)
+        return self.scale * np.asarray(squares, dtype=np.float64).ravel()
+
     @property
     def rank_bound(self) -> int:
         return min(self.n, self.X.shape[0] if self.inner is None else self.inner.shape[1])
@@ -197,6 +214,9 @@ class SumForm(Form):
 
     def full_trace(self) -> float:
         return sum(part.full_trace() for part in self.parts)
+
+    def diagonal(self) -> Array:
+        return np.asarray(np.sum([part.diagonal() for part in self.parts], axis=0))
 
     @property
     def holds_array(self) -> bool:

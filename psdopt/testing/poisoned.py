@@ -105,6 +105,9 @@ class _Evaluation:
     def append(self, v: Array) -> Any:
         return _evaluation(super().append(v), self.poison)  # type: ignore[misc]
 
+    def joined(self, others: Any) -> Any:
+        return _evaluation(super().joined(others), self.poison)  # type: ignore[misc]
+
     def refresh(self) -> Any:
         return _evaluation(super().refresh(), self.poison)  # type: ignore[misc]
 

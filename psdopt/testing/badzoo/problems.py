@@ -342,8 +342,22 @@ class WrongClosedForm(QuadraticSDP):
         return LowRankPSD.from_dense(C / B, rank)
 
 
+class ForgetsTheLinearPart(_Healthy):
+    """The problem within a span lacks half of the linear term."""
+
+    rejected_by = ("problem.restriction",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.abilities |= {Ability.RESTRICTION}
+
+    def restricted(self, basis: Images, T: Array) -> Problem:
+        other = QuadraticSDP(A, B, 0.5 * C)
+        return other.restricted(Images(other.maps, basis.factor), T)
+
+
 ALL: tuple[type[Any], ...] = (
     GradientTwice, HessianSign, SkewHessian, WrongQuartic, WrongPlane, WrongAdjoint, LyingCounter, FalselyConvex,
     TooMuchCurvature, OtherFormula, SparseDiffers, SeesTheFactor, AcceptsAnything, ClaimsHessian, SkewGradient,
-    StaleMix, TimidLine, TimidPlane, IndefinitePreconditioner, WrongClosedForm,
+    StaleMix, TimidLine, TimidPlane, IndefinitePreconditioner, WrongClosedForm, ForgetsTheLinearPart,
 )  # fmt: skip

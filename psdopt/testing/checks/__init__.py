@@ -15,6 +15,7 @@ from psdopt.testing.checks import (
     problem_derivatives,
     problem_models,
     problem_moves,
+    problem_restriction,
 )
 
 __all__ = [
@@ -32,4 +33,5 @@ __all__ = [
     "problem_derivatives",
     "problem_models",
     "problem_moves",
+    "problem_restriction",
 ]
