@@ -13,7 +13,6 @@ from psdopt.errors import InvalidInputError
 from psdopt.geometries.flat_quotient import FlatQuotient
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.tolerances import EPS
 from psdopt.method import Method, Outcome, State
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.problem import Evaluation, Problem
@@ -21,8 +20,9 @@ from psdopt.searches.preconditioning import PRECONDITIONERS, preconditioned
 
 #: The reduced problem is solved until its gradient is this fraction of what it was.
 INNER_REDUCTION = 1e-3
-#: Directions of the span whose squared length, relative to their blocks, is below this are left out.
-DEPENDENT = 1e-14
+#: Directions of the span whose squared length, of columns of length one, is below this are left out: what the
+#: restricted problem knows of them would be wrong by eps / DEPENDENT.
+DEPENDENT = 1e-10
 
 
 @dataclass
@@ -138,5 +138,5 @@ def _whitening(gram: Array) -> Array:
     lengths = np.sqrt(np.maximum(np.diagonal(gram), 0.0))
     units = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
     values, vectors = np.linalg.eigh(gram * units * units[:, None])
-    keep = values > max(DEPENDENT, len(gram) * EPS) * values[-1]
+    keep = values > DEPENDENT * values[-1]
     return np.asarray((units[:, None] * vectors[:, keep]) / np.sqrt(values[keep]))

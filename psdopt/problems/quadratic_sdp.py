@@ -99,7 +99,8 @@ class QuadraticSDP(TermSum):
             if isinstance(form, IdentityForm):
                 return IdentityForm(T.shape[1], form.scale)
             K = T.T @ form.gram(basis, basis) @ T
-            return MatrixForm(LinearMap(0.5 * (K + K.T)), psd=form.psd)
+            # A, B were accepted: what rounding makes of WᵀAW is no reason to refuse it
+            return MatrixForm(LinearMap(0.5 * (K + K.T)), psd=None if form is self.C else True)
 
         return QuadraticSDP(*map(compressed, (self.A, self.B, self.C)), constant=self.constant)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -22,7 +23,7 @@ class KTA(MahalanobisTransformer):
     Parameters
     ----------
     rank : largest rank of M, or None for no limit (then a global optimum is certified). Beyond d = 3000, where the
-        optimum would need a (d, d) factor, None stands for the paper's 60.
+        optimum would need a (d, d) factor, None stands for the paper's 60, and a warning says so.
     lam : weight of the alignment, >= 0. Not divided by m²: the objective is the paper's.
     regularizer : "identity" |M − I|², "frobenius" |M|² or "trace" tr(M).
     gram : whether to form XᵀX once, see :func:`kta_problem`.
@@ -67,5 +68,10 @@ class KTA(MahalanobisTransformer):
         """
         X, y = validate_data(self, X, y, accept_sparse=["csr", "csc"], dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
-        rank = LARGE_RANK if self.rank is None and X.shape[1] > LARGE_ORDER else self.rank
+        rank = self.rank
+        if rank is None and X.shape[1] > LARGE_ORDER:
+            rank = LARGE_RANK
+            warnings.warn(
+                f"rank=None stands for {rank} beyond {LARGE_ORDER} features; pass rank to choose", stacklevel=2
+            )
         return self._learn(kta_problem(X, y, self.lam, self.regularizer, self.gram), rank, self.solver_options)

@@ -34,7 +34,7 @@ def kta_problem(X: Any, y: Any, lam: float, regularizer: str = "identity", gram:
     lam : weight of the alignment, >= 0. The loss grows with m² and with the fourth power of X's units.
     regularizer : "identity" |M − I|², "frobenius" |M|² or "trace" tr(M), which favours low rank.
     gram : True forms XᵀX (d, d) once, after which a step costs O(d² r) instead of O(m d r); False never
-        does; "auto" does for a dense X with m >= 2 d and d <= 1024.
+        does; "auto" does for a dense X with m >= 2 d and d <= 1024, where XᵀX takes at most half the memory of X.
 
     Raises
     ------

@@ -169,6 +169,19 @@ def test_large_sparse_never_forms_a_square_array(kind):
     assert peak < m * m * 8 / 4  # itself 6 times smaller than d * d * 8
 
 
+@pytest.mark.parametrize(("m", "d"), [(6_000, 20), (20, 6_000)], ids=["tall", "wide"])
+def test_dense_data_make_no_array_larger_than_themselves(m, d):
+    """Neither (m, m) nor (d, d), whichever is the larger; XᵀX of the tall X is a 300th of X."""
+    data = np.random.default_rng(0).standard_normal((m, d))
+    tracemalloc.start()
+    problem = kta_problem(data, np.arange(m) % 3, 1e-3)
+    result = solve(problem, FlatQuotient(d, 3), max_iterations=5)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert result.value < problem.value_at_zero()
+    assert peak < 6_000 * 6_000 * 8 / 10
+
+
 def test_wide_sparse_data_have_no_closed_form():
     assert "closed-form" not in kta_problem(sp.csr_array(X), Y, 1.0).abilities
     assert "closed-form" not in linearity_problem(aslinearoperator(X), PAIRS, 1.0).abilities

@@ -1,0 +1,121 @@
+"""Block conjugate gradient: optima, counts, restriction to a span, and when solve() takes it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from psdopt import BlockConjugateGradient, ConjugateGradient, FlatQuotient, QuadraticSDP, Status, solve
+from psdopt.choose import LARGE_ORDER, choose
+from psdopt.errors import IncompatibleError, InvalidInputError
+from psdopt.linalg.tolerances import EPS
+from psdopt.terms import IdentityForm, LinearTerm
+from psdopt_plugins.metric_learning import kta_problem
+
+from ..instances import psd
+from ..test_solve import planted
+
+
+def samples(rng, m=80, d=30):
+    """Sparse (m, d) data whose columns differ in scale, and labels of four classes."""
+    X = rng.standard_normal((m, d)) * (rng.random((m, d)) < 0.3) * np.logspace(0, -2, d)
+    return sp.csr_array(X), np.arange(m) % 4
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_planted_optimum_is_found_and_certified(seed):
+    problem, best = planted(np.random.default_rng(seed))
+    result = solve(problem, FlatQuotient(problem.n, 4), BlockConjugateGradient(), tol=1e-8)
+    assert result.status is Status.OPTIMAL
+    assert result.value == pytest.approx(best, rel=1e-9)
+
+
+def test_the_value_never_goes_up_and_fewer_products_are_needed_than_by_lines():
+    X, y = samples(np.random.default_rng(0))
+    counts = {}
+    for method in (BlockConjugateGradient(), ConjugateGradient(preconditioner="diagonal")):
+        problem = kta_problem(X, y, 1.0, gram=False)
+        result = solve(problem, FlatQuotient(problem.n, 4), method, tol=1e-7)
+        assert result.status in (Status.STATIONARY, Status.OPTIMAL)
+        assert np.all(np.diff(result.history["value"]) <= 8 * EPS * np.abs(result.history["value"][1:]))
+        counts[method.name] = result.iterations
+    assert 5 * counts["BlockConjugateGradient"] < 4 * counts["ConjugateGradient"]
+
+
+def test_an_iteration_is_one_product_with_X_and_one_with_its_transpose():
+    X, y = samples(np.random.default_rng(1))
+    problem, method = kta_problem(X, y, 1.0, gram=False), BlockConjugateGradient()
+    (shared,) = problem.maps
+    geometry = FlatQuotient(problem.n, 3)
+    state = method.init(problem, geometry, geometry.random_point(np.random.default_rng(0)))
+    assert shared.applications == 2
+    state = method.step(state)  # once, and never again, tr C costs a product more
+    before = shared.applications, shared.columns
+    for iteration in range(1, 6):
+        state = method.step(state)
+        assert shared.applications == before[0] + 2 * iteration
+        assert shared.columns == before[1] + 2 * 3 * iteration
+
+
+def test_each_of_three_operators_once():
+    rng = np.random.default_rng(2)
+    problem = QuadraticSDP(psd(rng, 20), psd(rng, 20), -psd(rng, 20))
+    method, geometry = BlockConjugateGradient(), FlatQuotient(20, 3)
+    state = method.init(problem, geometry, geometry.random_point(rng))
+    before = [m.applications for m in problem.maps]
+    for _ in range(4):
+        state = method.step(state)
+    assert [m.applications - b for m, b in zip(problem.maps, before, strict=True)] == [4, 4, 4]
+
+
+def test_a_rank_deficient_start_and_an_optimum_of_lower_rank():
+    problem, best = planted(np.random.default_rng(5), rank=2)
+    start = np.zeros((problem.n, 5))
+    start[:, 0] = 1.0
+    result = solve(problem, FlatQuotient(problem.n, 5), BlockConjugateGradient(), start=start, tol=1e-7, escape=True)
+    assert result.status is Status.OPTIMAL
+    assert result.value == pytest.approx(best, rel=1e-7)
+
+
+def test_a_resumed_run_is_bitwise_the_uninterrupted_one(tmp_path):
+    def run(**options):
+        X, y = samples(np.random.default_rng(3))
+        problem = kta_problem(X, y, 1.0, gram=False)
+        return solve(problem, FlatQuotient(problem.n, 3), BlockConjugateGradient(), tol=1e-12, **options)
+
+    whole = run(max_iterations=12)
+    run(max_iterations=5, checkpoint=tmp_path / "run")
+    resumed = run(max_iterations=12, resume=tmp_path / "run")
+    assert whole.iterations == resumed.iterations == 12
+    np.testing.assert_array_equal(whole.matrix.factor, resumed.matrix.factor)
+    np.testing.assert_array_equal(whole.history["value"], resumed.history["value"])
+
+
+def test_unbounded_is_said():
+    problem = QuadraticSDP(C=np.diag([1.0, -1.0, 0.5, 0.2, 0.1]))
+    start = np.ones((5, 1))
+    assert solve(problem, FlatQuotient(5, 1), BlockConjugateGradient(), start=start).status is Status.UNBOUNDED
+
+
+def test_it_is_the_choice_for_large_problems_that_can_be_restricted():
+    n = LARGE_ORDER + 1
+    large = QuadraticSDP(sp.eye_array(n, format="csr"), 1.0, -sp.eye_array(n, format="csr"))
+    assert isinstance(choose(large, FlatQuotient(n, 2), None)[1], BlockConjugateGradient)
+    small, _ = planted(np.random.default_rng(0))
+    assert isinstance(choose(small, FlatQuotient(small.n, 2), None)[1], ConjugateGradient)
+    from psdopt import TermSum
+
+    linear = TermSum([LinearTerm(IdentityForm(n))])
+    assert isinstance(choose(linear, FlatQuotient(n, 2), None)[1], ConjugateGradient)
+    with pytest.raises(IncompatibleError, match="restriction"):
+        solve(linear, FlatQuotient(n, 2), BlockConjugateGradient())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [({"preconditioner": "jacobi"}, "preconditioner must be one of"), ({"inner_iterations": 0}, "inner_iterations")],
+)
+def test_bad_parameters(arguments, text):
+    with pytest.raises(InvalidInputError, match=text):
+        BlockConjugateGradient(**arguments)
