@@ -84,7 +84,8 @@ class BlockConjugateGradient(Method):
         Z = preconditioned(self.preconditioner, here, G)
         size = norm(Z)
         if not 0.0 < size < math.inf:
-            return replace(state, outcome=Outcome.STALLED, step=0.0, extras={})
+            stalled: BlockState = replace(state, outcome=Outcome.STALLED, step=0.0, extras={})
+            return stalled
         downhill = state.problem.at(Z * (-norm(here.factor) / size) if norm(here.factor) > 0.0 else -Z)
         blocks = [downhill] if state.direction is None else [downhill, state.direction]
         span = here.joined(blocks)
@@ -95,7 +96,8 @@ class BlockConjugateGradient(Method):
             return self._along_line(state, downhill, 0)
         K, outcome, steps = self._restricted_minimizer(span, T, T.T @ gram[:, :r])
         if outcome is Outcome.UNBOUNDED:
-            return replace(state, outcome=outcome, step=0.0, extras={})
+            unbounded: BlockState = replace(state, outcome=outcome, step=0.0, extras={})
+            return unbounded
         moved = span.mix(K)
         if moved.value >= here.value:  # a NaN goes on to the driver, which names it
             return self._along_line(state, downhill, steps)
@@ -121,7 +123,8 @@ class BlockConjugateGradient(Method):
         mu = line.minimize()
         if not 0.0 < mu < math.inf:
             outcome = Outcome.UNBOUNDED if mu == math.inf else Outcome.STALLED
-            return replace(state, outcome=outcome, step=0.0, extras={})
+            unbounded: BlockState = replace(state, outcome=outcome, step=0.0, extras={})
+            return unbounded
         return self._state(state, line.step(mu), None, mu * norm(downhill.factor), steps)
 
     def _state(
