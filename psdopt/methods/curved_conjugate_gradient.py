@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,10 @@ from psdopt.searches.riemannian import Located, Path, locate, modelled, path_alo
 
 if TYPE_CHECKING:
     from psdopt.methods.conjugate_gradient import ConjugateGradient
+
+
+#: A relative decrease below this is none, where a search met a NaN.
+STUCK = 1e-12
 
 
 @dataclass
@@ -59,6 +63,9 @@ def curved_step(method: ConjugateGradient, state: CurvedState, rule: Any) -> Cur
             decrement=state.decrement, here=here,
         )  # fmt: skip
     moved, seen = path.at(s), path.curvature(s)
+    gained = here.evaluation.value - moved.evaluation.value
+    if path.lost is not None and not gained > STUCK * abs(here.evaluation.value):
+        return replace(state, evaluation=path.lost, step=s)  # a NaN bars the way down: for the driver to see and name
     curvature_in_M = seen if state.curvature is None or seen is None else math.sqrt(max(seen, 0.0) * state.curvature)
     g, z, new = _gradients(method, geometry, moved, curvature_in_M)
     carried = _carried(geometry, here, moved, d)

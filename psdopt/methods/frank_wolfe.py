@@ -12,7 +12,7 @@ import numpy as np
 from psdopt.capability import Ability, Requires
 from psdopt.errors import InvalidInputError, unknown_name
 from psdopt.geometry import Atom, Geometry
-from psdopt.linalg.arrays import Array, inner, norm, row_dots
+from psdopt.linalg.arrays import Array, inner, is_finite, norm, row_dots
 from psdopt.linalg.polynomials import minimize_smooth
 from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.tolerances import EPS
@@ -182,6 +182,8 @@ class FrankWolfe(Method):
 
         def slope(at: Evaluation) -> Array:
             g = basis.factor.T @ np.asarray(at.gradient @ basis.factor)
+            if not is_finite(g):
+                raise FloatingPointError("the gradient is not finite")
             return np.asarray(0.5 * (g + g.T))
 
         start = basis.mix(LowRankPSD.from_dense(W).factor)

@@ -63,10 +63,10 @@ def problems(n: int = ORDER, definite: bool = False) -> dict[str, Problem]:
     }
 
 
-def special_problems(n: int = ORDER, rank: int = ORDER) -> dict[str, Problem]:
+def special_problems(n: int = ORDER, rank: int = ORDER, trace: float | None = None) -> dict[str, Problem]:
     """A fit to entries (a bi-convex split), soft margins (a master program), exact measurements (a stream).
 
-    `rank` is that of the matrix that the stream measures: without noise in the limit, or the method stops there.
+    `rank` and `trace` are those of the matrix that the stream measures, so that no noise is left at the solution.
     """
     from psdopt.problems import TermSum
     from psdopt.problems.entry_fit import EntryFit
@@ -85,6 +85,7 @@ def special_problems(n: int = ORDER, rank: int = ORDER) -> dict[str, Problem]:
     margins = MarginProblem(PairDistances(np.arange(2 * n), np.arange(n, 3 * n), X), C=0.2)
     rows = rng.standard_normal((16 * n, n))
     W = with_spectrum([*np.linspace(0.5, 1.0, rank), *np.zeros(n - rank)], 6)
+    W *= 1.0 if trace is None else trace / np.trace(W)
     y = row_dots(rows @ W, rows)
     held_out = TermSum([MeasuredTerm(QuadraticForms(rows), LeastSquares(y), 0.5 / len(y))])
     stream = Streamed(ArrayStream(rows, y, seed=1), held_out, forms_gradient)
@@ -130,7 +131,7 @@ def instances_for(method: Method, extra: Iterable[tuple[Problem, Geometry]] = ()
     for name, ability in SPECIAL.items():
         for geometry in geometries() if needs_ability(method, ability) else ():
             width = geometry.factor(geometry.random_point(np.random.default_rng(0))).shape[1]
-            problem = special_problems(geometry.n, width)[name]
+            problem = special_problems(geometry.n, width, geometry.trace)[name]
             if fits(problem, geometry, method):
                 found.append(Instance(f"{name} over {geometry!r}", problem, geometry))
     return found
