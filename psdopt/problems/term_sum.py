@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,16 @@ from psdopt.terms.models import Curve, Surface
 
 #: Images are recomputed when their accumulated rounding, relative to |Y|, passes this many eps.
 DRIFT_LIMIT_IN_EPS = 4096
+
+
+def sum_of(parts: Iterable[float]) -> float:
+    """Σ parts without loss of digits; inf or nan, not an error, where a part has overflowed."""
+    numbers = [float(part) for part in parts]
+    try:
+        return math.fsum(numbers)
+    except (ValueError, OverflowError):
+        with np.errstate(all="ignore"):
+            return float(np.sum(numbers))
 
 
 class TermSum(Problem):
@@ -109,7 +119,7 @@ class TermEvaluation(Evaluation):
     def value(self) -> float:
         if self._value is None:
             terms = self.problem.terms
-            self._value = math.fsum([self.problem.constant, *(t.value(self.feature(k)) for k, t in enumerate(terms))])
+            self._value = sum_of([self.problem.constant, *(t.value(self.feature(k)) for k, t in enumerate(terms))])
         return self._value
 
     def _gradient_times(self, V: Images) -> Array:
@@ -229,7 +239,7 @@ class TermLine(LineModel):
         c = self.coefficients
         if c is not None:
             return c[0] + mu * (c[1] + mu * (c[2] + mu * (c[3] + mu * c[4])))
-        return math.fsum([self.evaluation.problem.constant, *(curve.value(mu) for curve in self.curves)])
+        return sum_of([self.evaluation.problem.constant, *(curve.value(mu) for curve in self.curves)])
 
     def derivatives(self, mu: float) -> tuple[float, float]:
         if self.coefficients is not None:
@@ -237,8 +247,8 @@ class TermLine(LineModel):
             first = c[1] + mu * (2 * c[2] + mu * (3 * c[3] + mu * 4 * c[4]))
             return first, 2 * c[2] + mu * (6 * c[3] + mu * 12 * c[4])
         pairs = [curve.derivatives(mu) for curve in self.curves]
-        first = self.slope if mu == 0.0 else math.fsum(p[0] for p in pairs)
-        return first, math.fsum(p[1] for p in pairs)
+        first = self.slope if mu == 0.0 else sum_of(p[0] for p in pairs)
+        return first, sum_of(p[1] for p in pairs)
 
     def minimize(self, upper: float = np.inf) -> float:
         if self.coefficients is not None:
@@ -272,7 +282,7 @@ class TermPlane(PlaneModel):
 
     def value(self, alpha: float, beta: float) -> float:
         constant = self.evaluation.problem.constant
-        return math.fsum([constant, *(surface.value(alpha, beta) for surface in self.surfaces)])
+        return sum_of([constant, *(surface.value(alpha, beta) for surface in self.surfaces)])
 
     def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
         g, H = np.zeros(2), np.zeros((2, 2))

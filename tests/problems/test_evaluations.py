@@ -296,3 +296,12 @@ def test_terms_that_are_not_known_to_be_convex_take_the_ability_away():
     assert "convex" in TermSum([ProductTerm(good, good)]).abilities
     assert "convex" not in TermSum([ProductTerm(good, good, -1.0)]).abilities
     assert "convex" not in TermSum([ProductTerm(good, bad)]).abilities
+
+
+def test_overflow_is_a_value_and_no_error():
+    from psdopt.problems.term_sum import sum_of
+
+    assert sum_of([1.0, 1e-20, -1.0]) == 1e-20
+    assert np.isnan(sum_of([np.inf, -np.inf]))
+    assert sum_of([1e308, 1e308]) == np.inf
+    assert sum_of([np.inf, 1.0]) == np.inf

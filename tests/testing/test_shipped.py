@@ -11,7 +11,7 @@ import psdopt.methods
 from psdopt import AutogradProblem, FlatQuotient, Polar, PositiveDefinite, PSDCone, QuadraticSDP, Spectraplex
 from psdopt.geometries.fixed_trace import FixedTrace
 from psdopt.method import Method
-from psdopt.methods import ADMM, BILGO, LBFGS, ColumnGeneration, ConjugateGradient, FrankWolfe, RiemannianGradient
+from psdopt.methods import BILGO, LBFGS, ColumnGeneration, FrankWolfe, RiemannianGradient
 from psdopt.plugins import plugin_manager
 from psdopt.testing import parametrize_with_checks
 from psdopt.testing.gallery import problems, special_problems, with_spectrum
@@ -153,8 +153,7 @@ def test_methods(check):
 
 OTHER_METHODS = [
     FrankWolfe(variant="fully-corrective"), FrankWolfe(variant="pairwise"), ColumnGeneration(master="lp"),
-    BILGO(local_search=LBFGS()), ADMM(polish=None), RiemannianGradient(search="modelled"),
-    ConjugateGradient(update="HS", search="armijo"),
+    BILGO(local_search=LBFGS()), RiemannianGradient(search="modelled"),
 ]  # fmt: skip
 
 

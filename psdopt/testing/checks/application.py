@@ -124,7 +124,7 @@ def permuted_samples(subject: ApplicationSubject, case: Case) -> Measurement:
     plain, permuted = _fitted(subject), _fitted(subject, order)
     left, right = model_of(plain, subject.X), model_of(permuted, subject.X)
     for name in left:
-        if name == "distances of embedding_":
+        if name in ("distances of embedding_", "kernel_"):  # one row and column per sample
             right[name] = right[name][np.ix_(back, back)]
     tol = float(subject.estimator.get_params().get("tol", 1e-6) or 1e-6)
     return _compare("fitted on permuted samples", left, right, 100.0 * np.sqrt(tol))
