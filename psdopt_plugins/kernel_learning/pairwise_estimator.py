@@ -72,6 +72,9 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     kernel_: LowRankPSD
     result_: Result
 
+    #: Pairs are drawn by the seed from the rows as they come: other rows, other pairs.
+    permutation_invariant = False
+
     def __init__(
         self,
         n_clusters: int | None = None,

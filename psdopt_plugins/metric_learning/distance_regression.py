@@ -47,6 +47,9 @@ class DistanceRegression(MahalanobisTransformer):
 
     pairs_: NDArray[np.intp]
 
+    #: Pairs are drawn by the seed from the rows as they come: other rows, other pairs.
+    permutation_invariant = False
+
     def __init__(
         self,
         rank: int | None = None,

@@ -140,4 +140,5 @@ def save_and_load(subject: ApplicationSubject, case: Case) -> Measurement:
         return failed(f"pickling raises {type(error).__name__}: {error}")
     if repr(loaded.get_params()) != repr(fitted.get_params()):
         return failed("parameters change when pickled")
-    return _compare("after pickling", model_of(fitted, subject.X), model_of(loaded, subject.X), 0.0)
+    # a pickle may change the memory layout of an array, and with it the last bits of products
+    return _compare("after pickling", model_of(fitted, subject.X), model_of(loaded, subject.X), 16.0 * EPS)
