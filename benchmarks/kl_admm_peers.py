@@ -104,8 +104,7 @@ def mfpc(problem, L, gamma, r, iterations=500):
 def conic(problem, L, gamma, solver, accuracy=None):
     """The same problem through cvxpy, as a user runs it: model, compilation and solver.
 
-    `accuracy` None is the solver's default. Returns (value, CPU seconds in all, CPU seconds of a second solve of the
-    compiled model, which starts cold).
+    `accuracy` None is the solver's default. Returns (value, CPU seconds in all).
     """
     import time
 
@@ -119,8 +118,4 @@ def conic(problem, L, gamma, solver, accuracy=None):
     keys = ("eps",) if solver == "SCS" else ("tol_gap_rel", "tol_feas")
     options = {} if accuracy is None else dict.fromkeys(keys, accuracy)
     model.solve(solver=solver, **options)
-    total, clock = time.process_time() - clock, time.process_time()
-    if solver == "SCS":
-        model.solve(solver=solver, warm_start=False, **options)
-        return float(model.value), total, time.process_time() - clock
-    return float(model.value), total, model.solver_stats.solve_time
+    return float(model.value), time.process_time() - clock

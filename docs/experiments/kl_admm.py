@@ -82,6 +82,18 @@ def curve(axis, k, points, label):
         axis.loglog(*np.transpose(points), marker=MARKERS[k], color=COLOURS[k], label=label, ms=5)
 
 
+def label_ticks(axis, x):
+    """The sizes that were run on the x axis, 1, 2 and 5 times powers of ten on the other."""
+    axis.minorticks_off()
+    axis.set_xticks(x, [f"{value:,}" for value in x])
+    low, high = axis.get_ylim()
+    decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
+    ticks = np.concatenate([decades, 2 * decades, 5 * decades])
+    axis.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axis.set_ylim(low, high)
+    axis.legend(fontsize=8)
+
+
 def race(problem, L, r, baselines, limit=60.0):
     """Seconds of each solver to the end of its run; None for those left out or stopped by the limit."""
     n = problem.n
@@ -104,47 +116,55 @@ LABELS = ("ADMM, rank by the paper's rule", "ADMM, adaptive rank", "BILGO (hybri
 
 def patterns():
     """Figure 3: seconds against n, 1,000 pairs; and one iteration at fixed pairs per pattern."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8))
-    found = [[] for _ in LABELS]
+    rows = {}
     for n in (250, 500, 1000, 2000, 4000):
         rng = np.random.default_rng(0)
         problem, L, r = instance(*gaussians(rng, n), rng, count=500)
-        for k, seconds in enumerate(race(problem, L, r, n <= 1000)):
-            if seconds is not None:
-                found[k].append((n, seconds))
-    for k, label in enumerate(LABELS):
-        curve(left, k, found[k], label)
-    sizes, spent = (1000, 2000, 5000, 10_000, 20_000, 50_000), []
-    for n in sizes:
+        rows[n] = race(problem, L, r, n <= 1000)
+    spent = {}
+    for n in (1000, 2000, 5000, 10_000, 20_000, 50_000):
         rng = np.random.default_rng(0)
         problem, _, _ = instance(*gaussians(rng, n), rng)
         problem.split()
-        spent.append(1e3 * seconds_per_iteration(problem, 30))
-        print(n, round(spent[-1], 2), "ms per iteration", flush=True)
-    exponent = np.polyfit(np.log(sizes), np.log(spent), 1)[0]
-    curve(right, 0, list(zip(sizes, spent, strict=True)), f"r = 30, 1.2 pairs per pattern: exponent {exponent:.2f}")
-    right.loglog(sizes, spent[0] * np.array(sizes) / sizes[0], "--", color="0.6", label="linear")
+        spent[n] = 1e3 * seconds_per_iteration(problem, 30)
+        print(n, round(spent[n], 2), "ms per iteration", flush=True)
+    draw_patterns(rows, spent)
+
+
+def draw_patterns(rows, spent):
+    """The two panels of figure 3 from {n: seconds of each solver} and {n: milliseconds}."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8))
+    for k, label in enumerate(LABELS):
+        curve(left, k, [(n, row[k]) for n, row in rows.items() if row[k] is not None], label)
+    sizes, times = np.array(list(spent)), np.array(list(spent.values()))
+    exponent = np.polyfit(np.log(sizes), np.log(times), 1)[0]
+    print(f"exponent {exponent:.2f}")
+    curve(right, 0, list(spent.items()), f"r = 30, 1.2 pairs per pattern: exponent {exponent:.2f}")
+    right.loglog(sizes, times[0] * sizes / sizes[0], "--", color="0.6", label="linear")
     left.set(xlabel="n", ylabel="seconds to the end of the run", title="1,000 pairs")
     right.set(xlabel="n", ylabel="ms per splitting iteration", title="pairs in proportion to n")
-    for axis in (left, right):
-        axis.legend(fontsize=8)
+    label_ticks(left, list(rows))
+    label_ticks(right, list(spent))
     save(figure, "patterns")
 
 
 def constraints():
     """Figure 4: seconds against the number of pairs, n = 1,000; the rank grows with it."""
-    figure, axis = plt.subplots(figsize=(6, 3.8))
-    found = [[] for _ in LABELS]
+    rows = {}
     for count in (250, 500, 1000, 2000, 4000):
         rng = np.random.default_rng(0)
         problem, L, r = instance(*gaussians(rng, 1000), rng, count=count / 2)
-        for k, seconds in enumerate(race(problem, L, r, True)):
-            if seconds is not None:
-                found[k].append((count, seconds))
+        rows[count] = race(problem, L, r, True)
+    draw_constraints(rows)
+
+
+def draw_constraints(rows):
+    """Figure 4 from {pairs: seconds of each solver}."""
+    figure, axis = plt.subplots(figsize=(6, 3.8))
     for k, label in enumerate(LABELS):
-        curve(axis, k, found[k], label)
+        curve(axis, k, [(count, row[k]) for count, row in rows.items() if row[k] is not None], label)
     axis.set(xlabel="pairs", ylabel="seconds to the end of the run", title="n = 1,000")
-    axis.legend(fontsize=8)
+    label_ticks(axis, list(rows))
     save(figure, "constraints")
 
 
