@@ -50,7 +50,8 @@ class Overshoots(_Watched, ConjugateGradient):
 class StalePoint(_Watched, ConjugateGradient):
     """The evaluation moves on, the point stays behind."""
 
-    rejected_by = ("method.state_is_true", "method.residual_is_true", "method.optimal_is_true")
+    rejected_by = ("method.state_is_true", "method.residual_is_true", "method.optimal_is_true",
+                   "method.optimal_is_true_on_hostile")  # fmt: skip
 
     def step(self, state: Any) -> Any:
         return dataclasses.replace(super().step(state), point=state.point)
