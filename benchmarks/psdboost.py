@@ -4,6 +4,8 @@
     python -m benchmarks.psdboost pendigits [--repeats 5]      (needs PSDOPT_DATA)
     python -m benchmarks.psdboost pixels [--triplets 1000]     (needs PSDOPT_DATA)
     python -m benchmarks.psdboost speed [--sizes 24 64 200 784]  (784 needs PSDOPT_DATA)
+    python -m benchmarks.psdboost masters [--sizes 24 64 200]  (both solvers of the block master)
+    python -m benchmarks.psdboost memory                       (needs PSDOPT_DATA)
 
 Seconds are processor seconds of one process (set OPENBLAS_NUM_THREADS=1): both sides of a ratio are measured in
 one run.
@@ -13,7 +15,10 @@ from __future__ import annotations
 
 import argparse
 import math
+import multiprocessing
+import resource
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -96,9 +101,11 @@ def figure1(image: str, rounds: int) -> None:
     best, _ = column_generation(X, rows, 1e-7)
     optimum = -best.value
     print(f"optimum {optimum:.8f} (relative gap {best.certificate.relative:.1e})")
-    runs = {
+    runs: dict[str, dict[str, Any]] = {
         "linear program, as printed": {"master": "lp", "stabilization": "none"},
-        "linear program, smoothed duals": {"master": "lp"},
+        "linear program, smoothed duals": {"master": "lp", "stabilization": "smoothing"},
+        "linear program, level": {"master": "lp", "stabilization": "level"},
+        "linear program, proximal": {"master": "lp", "stabilization": "proximal"},
         "block master, centred duals": {},
     }
     fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
@@ -111,7 +118,7 @@ def figure1(image: str, rounds: int) -> None:
         (line,) = left.plot(steps[1:], dual[1:], label=name)
         left.plot(steps[1:], -np.array([r["bound"] for r in records])[1:], color=line.get_color(), linestyle=":")
         right.semilogy(steps, np.maximum(gap, 1e-5), color=line.get_color(), label=name)
-        print(f"{name}: {result.iterations} rounds, relative gap {gap[-1]:.2g}, {seconds:.2f} s")
+        print(f"{name}: {result.iterations} rounds, relative gap {gap[-1]:.2g}, {seconds:.2f} s", flush=True)
     left.axhline(optimum, color="black", linewidth=0.8, label="optimum of the SDP")
     spread = 0.06
     left.set(xlabel="round", ylabel="objective", ylim=(optimum - spread, optimum + spread), xscale="log")
@@ -166,47 +173,125 @@ def pixels(m: int, tol: float) -> None:
         print(f"{name}: 1-NN error {100 * (1 - model.score(images[2000:] @ L, y[2000:])):.2f} %")
 
 
-def speed(sizes: list[int]) -> None:
-    """Processor seconds to relative gap 1e-4 (784: 1e-3)."""
+def instance(D: int, m: int = 10_000) -> tuple[np.ndarray, np.ndarray]:
+    """Synthetic up to D = 200; at 784 `m` triplets of mnist10k, with as many neighbours as these take."""
+    if D != 784:
+        return synthetic(D)
+    X, y, _ = load("mnist10k")
+    N, k = (2500, 2) if m <= 10_000 else (10_000, 4)
+    X, y = X[:N] / 255.0, y[:N]
+    rows = nearest_triplets(X, y, k)
+    return X, rows[np.random.default_rng(0).permutation(len(rows))[:m]]
+
+
+def speed(sizes: list[int], limit: int) -> None:
+    """Processor seconds to relative gap 1e-4 (784: 1e-3), beside Clarabel on the full SDP up to D = 200."""
     for D in sizes:
         tol = 1e-3 if D == 784 else 1e-4
-        if D == 784:
-            X, y, _ = load("mnist10k")
-            X, y = X[:2500] / 255.0, y[:2500]
-            rows = nearest_triplets(X, y, 2)
-            rows = rows[np.random.default_rng(0).permutation(len(rows))[:10_000]]
-        else:
-            X, rows = synthetic(D)
+        X, rows = instance(D)
         result, seconds = column_generation(X, rows, tol)
         assert result.certificate is not None
-        gap = result.certificate.relative
-        text = f"D = {D}, {len(rows)} triplets: {result.iterations} rounds, {seconds:.2f} s, gap {gap:.1e}"
+        text = f"D = {D}, {len(rows)} triplets: {result.iterations} rounds, {seconds:.2f} s, "
+        text += f"gap {result.certificate.relative:.1e}, rank {result.matrix.rank}"
+        print(text, flush=True)
         if D <= 64:
             optimum, _, other = full_sdp(X, rows, tol)
-            text += f"; Clarabel {other:.2f} s (x{other / seconds:.1f}), optima {-result.value:.7f} and {optimum:.7f}"
-        print(text, flush=True)
+            print(
+                f"  Clarabel {other:.2f} s ({other / seconds:.1f} times), optima {-result.value:.7f} and {optimum:.7f}",
+                flush=True,
+            )
+        elif D == 200:
+            print("  Clarabel:", limited_sdp(X, rows, tol, limit), flush=True)
 
 
-def main() -> None:
+def limited_sdp(X: np.ndarray, rows: np.ndarray, tol: float, seconds: int) -> str:
+    """What became of Clarabel on the full SDP in a process of `seconds` processor seconds and 12 GB of memory."""
+    queue: Any = multiprocessing.Queue()
+    start = time.perf_counter()
+    child = multiprocessing.Process(target=_limited, args=(queue, X, rows, tol, seconds))
+    child.start()
+    child.join()
+    wall = time.perf_counter() - start
+    if not queue.empty():
+        return str(queue.get())
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = used.ru_utime + used.ru_stime
+    how = f"ended by signal {-(child.exitcode or 0)} after {spent:.0f} s ({wall:.0f} s by the clock)"
+    return f"{how}, {used.ru_maxrss / 1e6:.1f} GB"
+
+
+def _limited(queue: Any, X: np.ndarray, rows: np.ndarray, tol: float, seconds: int) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_AS, (12 * 10**9, 12 * 10**9))
+    try:
+        optimum, _, spent = full_sdp(X, rows, tol)
+    except MemoryError:
+        queue.put(f"out of memory (12 GB) after {time.process_time():.0f} s")
+    else:
+        queue.put(f"optimum {optimum:.7f} after {spent:.0f} s")
+
+
+def masters(sizes: list[int]) -> None:
+    """The same runs with either solver of the block master."""
+    for D in sizes:
+        X, rows = instance(D)
+        for solver in ("interior-point", "clarabel"):
+            result, seconds = column_generation(X, rows, 1e-4, solver=solver)
+            assert result.certificate is not None
+            text = f"D = {D}, {solver}: {result.iterations} rounds, {seconds:.2f} s"
+            print(f"{text}, gap {result.certificate.relative:.1e}, {-result.value:.7f}", flush=True)
+
+
+def memory(rounds: int) -> None:
+    """Peak memory of 100,000 triplets at D = 784 after each stage."""
+    X, rows = instance(784, 100_000)
+    print(f"{len(rows)} triplets of {X.shape}: data {peak():.2f} GB", flush=True)
+    problem = triplet_margin_problem(X, rows, 1.0 / (NU * len(rows)))
+    evaluation = problem.at(np.random.default_rng(0).standard_normal((784, 20)))
+    product = problem.combination(problem.dual_weights(evaluation)) @ evaluation.factor
+    print(f"value, and sum w A times 20 columns {product.shape}: {peak():.2f} GB", flush=True)
+
+    def show(snapshot: Any) -> None:
+        gap = snapshot.record["gap"]
+        print(f"round {snapshot.iteration}: gap {gap:.3g} at {snapshot.value:.6g}, {peak():.2f} GB", flush=True)
+
+    start = time.process_time()
+    result = solve(problem, tol=1e-3, max_iterations=rounds, callback=show)
+    print(f"{result}, {time.process_time() - start:.0f} s, peak {peak():.2f} GB")
+
+
+def peak() -> float:
+    """Largest resident memory of this process so far, in GB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+def main(argv: Sequence[str] | None = None) -> int:
     """Parse the command line and run one experiment."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("experiment", choices=("figure1", "pendigits", "pixels", "speed"))
+    names = ("figure1", "pendigits", "pixels", "speed", "masters", "memory")
+    parser.add_argument("experiment", choices=names)
     parser.add_argument("--image", default="docs/images/psdboost_figure1.png")
-    parser.add_argument("--rounds", type=int, default=400)
+    parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--triplets", type=int, default=1000)
     parser.add_argument("--tol", type=float, default=1e-3)
     parser.add_argument("--sizes", type=int, nargs="+", default=[24, 64, 200])
-    given = parser.parse_args()
+    parser.add_argument("--limit", type=int, default=300, help="processor seconds for Clarabel at D = 200")
+    given = parser.parse_args(argv)
     if given.experiment == "figure1":
         figure1(given.image, given.rounds)
     elif given.experiment == "pendigits":
         pendigits(given.repeats)
     elif given.experiment == "pixels":
         pixels(given.triplets, given.tol)
+    elif given.experiment == "speed":
+        speed(given.sizes, given.limit)
+    elif given.experiment == "masters":
+        masters(given.sizes)
     else:
-        speed(given.sizes)
+        memory(given.rounds)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -326,3 +326,10 @@ def test_options_for_the_solver() -> None:
     with pytest.raises(InvalidInputError) as caught:
         RunOptions(rank=7).solver_options(6)
     assert str(caught.value) == "rank must lie between 1 and the order n = 6; found 7"
+
+
+def test_no_tolerance_leaves_the_estimators_own():
+    assert "tol" not in RunOptions().solver_options(6)
+    assert RunOptions(tol=1e-3).solver_options(6)["tol"] == 1e-3
+    assert RunOptions(tol=1e-3).drawn_tol == 1e-3
+    assert 0.0 < RunOptions().drawn_tol < 1.0

@@ -19,7 +19,7 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.method import Method, Outcome, Residual, State
 from psdopt.methods.masters import BlockMaster, Bundle, ConicMaster, LPMaster, QuadraticMaster, Stabilizer
 from psdopt.methods.masters.growth import grown_block, grown_linear, squares_of
-from psdopt.methods.masters.selection import solve_selected, working_rows
+from psdopt.methods.masters.selection import solve_selected, widest_block, working_rows
 from psdopt.problem import Evaluation, Problem
 from psdopt.problems.margin_problem import MarginProblem
 from psdopt.problems.term_sum import TermEvaluation
@@ -211,10 +211,13 @@ class ColumnGeneration(Method):
             return min(self.columns, n)
         return 1 if self.master == "lp" else min(n, MOST, max(FEWEST, n // 6))
 
-    def _limit(self, n: int) -> int:
+    def _limit(self, problem: MarginProblem) -> int:
         """Width that V may have: room for one more than a round brings, whatever was asked."""
+        n = problem.n
         wide = QP_WIDTH if self._stabilization in ("level", "proximal") else LP_WIDTH
         default = max(wide * n if self.master == "lp" else BLOCK_WIDTH * self._per_round(n), FEWEST_KEPT)
+        if self.master == "block":
+            default = min(default, widest_block(problem.loss))
         return max(self.max_columns or default, self._per_round(n) + 1)
 
     def _asked(
@@ -247,7 +250,7 @@ class ColumnGeneration(Method):
         before = None if fresh else state.rows
         openness = gap / abs(best.value) if best.value != 0.0 else 1.0
         new = np.array([atom.vector / norm(atom.vector) for atom in atoms]).T
-        rows, margins, limit = None, state.margins, self._limit(problem.n)
+        rows, margins, limit = None, state.margins, self._limit(problem)
         if state.lp is None:
             rows = working_rows(problem.margins(evaluation), dual, problem.loss, openness, before)
             bundle, T, grown = grown_block(state.bundle, T, new, limit)

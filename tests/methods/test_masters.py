@@ -14,9 +14,11 @@ from psdopt.methods import ColumnGeneration
 from psdopt.methods.masters import BlockMaster, Bundle, ConicMaster, LPMaster, QuadraticMaster, Stabilizer
 from psdopt.methods.masters.growth import grown_block, grown_linear, squares_of
 from psdopt.methods.masters.quadratic import Unsolved
+from psdopt.methods.masters.selection import widest_block
 from psdopt.problems import MarginProblem
 from psdopt.terms.margin import CappedMargin
 from psdopt.terms.measurements import TripletDifferences
+from psdopt_plugins.metric_learning.triplet_problem import nearest_triplets
 
 EPS = np.finfo(float).eps
 
@@ -225,6 +227,25 @@ def test_by_default_the_block_has_six_times_the_columns_of_a_round_at_most():
     assert result.optimal
     assert all(record["generated"] <= 6 * 15 for record in result.history.records)
     assert result.iterations <= 60
+
+
+def test_rounds_at_550_triplets_in_24_dimensions():
+    """Overlapping classes and an optimum close to zero: where the printed algorithm needs more than 1,000 rounds."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 600)
+    X = 0.3 * rng.standard_normal((2, 24))[y] + rng.standard_normal((600, 24))
+    rows = nearest_triplets(X, y, 1)[rng.permutation(600)[:550]]
+    problem = MarginProblem(TripletDifferences(*rows.T, X), 1.0 / 55)
+    result = solve(problem, Spectraplex(24), ColumnGeneration(), tol=1e-4, max_iterations=60)
+    assert result.optimal
+    assert result.iterations <= 20
+    plain = ColumnGeneration(master="lp", stabilization="none")
+    assert solve(problem, Spectraplex(24), plain, tol=1e-4, max_iterations=60).certificate.relative > 1.0
+
+
+def test_many_margins_bound_the_width_that_is_factorised():
+    assert widest_block(CappedMargin(10_000, 1e-3)) > 10_000
+    assert widest_block(CappedMargin(100_000, 1e-4)) <= 130
 
 
 def test_the_run_by_clarabel_agrees():

@@ -70,12 +70,11 @@ class ConicMaster:
         cost = np.append(np.zeros(m), 1.0)
         solver = clarabel.DefaultSolver(sp.csc_matrix((m + 1, m + 1)), cost, constraints, b, cones, settings)
         solution = solver.solve()
-        x, z = np.array(solution.x), np.array(solution.z)
-        if str(solution.status) not in USABLE or not (np.isfinite(x).all() and np.isfinite(z).all()):
-            raise InvalidInputError(f"Clarabel did not solve the block master: {solution.status}")
-        w = np.clip(x[:m] / m, 0.0, loss.cap)
+        w = np.clip(np.array(solution.x)[:m] / m, 0.0, loss.cap)
         T = np.zeros((k, k))
-        T[i, j] = T[j, i] = z[1 + 2 * m :] / weight
+        T[i, j] = T[j, i] = np.array(solution.z)[1 + 2 * m :] / weight
+        if str(solution.status) not in USABLE or not (np.isfinite(T).all() and np.trace(T) > 0.0 and w.sum() > 0.0):
+            raise InvalidInputError(f"Clarabel did not solve the block master: {solution.status}")
         return Answer(_on_spectraplex(T), w / w.sum(), int(solution.iterations))
 
 

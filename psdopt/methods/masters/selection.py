@@ -13,6 +13,7 @@ from psdopt.margins import SignedSquares
 from psdopt.methods.masters.base import Answer
 from psdopt.methods.masters.block import BlockMaster
 from psdopt.methods.masters.conic import ConicMaster
+from psdopt.methods.masters.newton_system import MOST_ROWS
 from psdopt.terms.margin import CappedMargin
 
 #: Margins in a block master, in units of 1/cap (the least number that can carry the weight), and the least number
@@ -38,6 +39,15 @@ def working_rows(
     heavy = min(max(openness, WEIGHTLESS), 0.5) * loss.cap
     chosen: NDArray[np.bool_] = (a <= np.partition(a, count)[count]) | (w > heavy)
     return chosen if before is None else chosen | before
+
+
+def widest_block(loss: CappedMargin) -> int:
+    """Most columns of a block master: beyond the margins that are factorised as rows, k(k + 1)/2 unknowns are.
+
+    Half a gigabyte at most, in either case; with few margins there is no bound.
+    """
+    rows = ROWS / loss.cap
+    return math.isqrt(2 * MOST_ROWS) if min(rows, loss.size) > MOST_ROWS else 10**9
 
 
 def solve_selected(

@@ -14,7 +14,7 @@ from psdopt.errors import InvalidInputError, UnknownNameError
 from psdopt.geometries import FlatQuotient
 from psdopt.geometries.fixed_trace import FixedTrace
 from psdopt.geometries.spectraplex import Spectraplex
-from psdopt.methods import ConjugateGradient
+from psdopt.methods import ConjugateGradient, TrustRegions
 from psdopt.methods.column_generation import ColumnGeneration
 from psdopt.methods.frank_wolfe import FrankWolfe
 from psdopt.smoothing import solve_smoothed
@@ -120,13 +120,43 @@ def test_methods_agree_to_their_gaps():
     assert smooth.optimal
     assert exact.value - 1e-7 <= smooth.value <= exact.value + smooth.certificate.gap + 1e-7
     assert smooth.certificate.gap <= 1e-2 * abs(smooth.value) + 1e-9
-    factored = solve_smoothed(problem, FixedTrace(3, 3), ConjugateGradient(), tol=1e-2, max_iterations=200)
-    assert factored.optimal
-    assert exact.value - 1e-7 <= factored.value <= exact.value + factored.certificate.gap + 1e-7
+    for method in (ConjugateGradient(), TrustRegions()):
+        factored = solve_smoothed(problem, FixedTrace(3, 3), method, tol=1e-2, max_iterations=200)
+        assert factored.optimal
+        assert exact.value - 1e-7 <= factored.value <= exact.value + factored.certificate.gap + 1e-7
+        assert factored.value == pytest.approx(problem.at(factored.matrix.factor).value)  # not the smoothed one
     with pytest.raises(InvalidInputError, match="smoothed already"):
         solve_smoothed(problem.smoothed(1.0), geometry, FrankWolfe())
     with pytest.raises(InvalidInputError, match="fixed trace"):
         solve_smoothed(problem, FlatQuotient(3, 3), ConjugateGradient())
+
+
+def test_left_to_itself_solve_takes_column_generation_over_the_spectraplex():
+    X, t = data(4, d=3)
+    problem = triplet_margin_problem(X, t, 0.2)
+    result = solve(problem, tol=1e-6)
+    assert result.optimal
+    assert result.chosen == ("geometry", "method")
+    assert (result.method, result.geometry) == ("ColumnGeneration", "Spectraplex(n=3, trace=1)")
+    assert solve(problem, Spectraplex(3, 2.0), tol=1e-6).value == pytest.approx(2.0 * result.value, rel=1e-5)
+    assert solve(problem, method=ColumnGeneration(master="lp"), tol=1e-2).chosen == ("geometry",)
+
+
+def test_duplicated_samples_do_not_keep_a_run_from_a_fine_tolerance():
+    X, y = load_iris(return_X_y=True)  # with duplicates
+    assert len(np.unique(X, axis=0)) < len(X)
+    model = PSDBoost(solver_options={"tol": 1e-6}).fit(X, y)
+    assert model.result_.optimal
+    assert model.result_.certificate.relative <= 1e-6
+
+
+def test_the_hard_margin_is_the_least_margin():
+    X, t = data(5, d=3, m=15)
+    result = solve(triplet_margin_problem(X, t), tol=1e-7)
+    M = result.matrix.to_dense()
+    a = distances(X, M, t[:, 0], t[:, 2]) - distances(X, M, t[:, 0], t[:, 1])
+    assert result.optimal
+    assert -result.value == pytest.approx(a.min(), abs=1e-12)
 
 
 def test_the_metric_does_not_depend_on_units_or_origin():
