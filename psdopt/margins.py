@@ -7,6 +7,7 @@ margins, their adjoint and their Gram matrix are products with the (p, k) array 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,11 @@ class SignedSquares:
     directions: Array
     signs: sp.csr_array
 
+    @cached_property
+    def _adjoint(self) -> Any:
+        """Bᵀ; SciPy makes a new object of it each time it is asked."""
+        return self.signs.T
+
     @property
     def size(self) -> int:
         """m, the number of margins."""
@@ -52,7 +58,7 @@ class SignedSquares:
 
     def combination(self, w: Array) -> Array:
         """Σ_r w_r VᵀA_rV, shape (k, k)."""
-        H = self.directions.T @ scale_rows(np.asarray(self.signs.T @ w), self.directions)
+        H = self.directions.T @ scale_rows(np.asarray(self._adjoint @ w), self.directions)
         return 0.5 * (H + H.T)
 
     def sizes(self) -> Array:
@@ -61,7 +67,9 @@ class SignedSquares:
 
     def transformed(self, T: Array) -> SignedSquares:
         """The same margins for V T."""
-        return SignedSquares(self.directions @ T, self.signs)
+        moved = SignedSquares(self.directions @ T, self.signs)
+        moved.__dict__["_adjoint"] = self._adjoint
+        return moved
 
     def rows(self, chosen: NDArray[np.intp]) -> SignedSquares:
         """The margins `chosen`, with only the directions they need."""
@@ -92,15 +100,21 @@ class SignedSquares:
         return np.asarray(self.signs @ rows)
 
 
+@lru_cache(maxsize=64)
+def _triangle(k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    i, j = np.triu_indices(k)
+    return i, j
+
+
 def vector_of(T: Array) -> Array:
     """The symmetric T (k, k) as a vector (k(k+1)/2,) of the same norm, ordered as in SignedSquares.vectors."""
-    i, j = np.triu_indices(len(T))
+    i, j = _triangle(len(T))
     return np.asarray(T[i, j] * np.where(i == j, 1.0, np.sqrt(2.0)))
 
 
 def matrix_of(q: Array, k: int) -> Array:
     """The inverse of :func:`vector_of`."""
-    i, j = np.triu_indices(k)
+    i, j = _triangle(k)
     T = np.zeros((k, k))
     T[i, j] = T[j, i] = q * np.where(i == j, 1.0, np.sqrt(0.5))
     return T

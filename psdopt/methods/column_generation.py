@@ -29,8 +29,10 @@ STABILIZATIONS = {"block": ("centre", "none"), "lp": ("smoothing", "level", "pro
 SOLVERS = {"block": ("interior-point", "clarabel"), "lp": ("clarabel", "highs")}
 #: A centred block master is solved to this fraction of the gap that is open.
 CENTRED = 0.3
-#: Columns per round of the block master: n / 6, within these limits.
-FEWEST, MOST = 8, 64
+#: ... and to this one once V spans the whole space, when no better columns are to be found.
+COMPLETE = 1e-3
+#: Columns per round of the block master: n / 6, within these limits (a small space is taken whole).
+FEWEST, MOST = 24, 64
 #: Columns kept: this many times those of a round for the block master, this many times n for the linear program, whose
 #: quadratic programs cost more per column; and never fewer than FEWEST_KEPT.
 BLOCK_WIDTH, LP_WIDTH, QP_WIDTH = 6, 20, 5
@@ -115,7 +117,7 @@ class ColumnGeneration(Method):
         the gap that is open) and "smoothing" for the linear program, which also has "level" and "proximal": see
         :class:`~psdopt.methods.masters.stabilizer.Stabilizer`. "none": the master is solved to the end and asked as
         it is, as printed.
-    columns : new columns per round; None is 1 for "lp", n/6 within 8 .. 64 for "block".
+    columns : new columns per round; None is 1 for "lp", n/6 within 24 .. 64 for "block".
     max_columns : V is kept at most this wide; what exceeds it is aggregated into one fixed matrix M̄ with one weight
         θ, so that the best matrix is never lost. None: six times `columns` (block), 20 n (lp), 5 n (lp with
         quadratic programs), and at least 60.
@@ -191,7 +193,8 @@ class ColumnGeneration(Method):
             assert state.weights is not None
             assert state.answer_dual is not None
             assert state.rows is not None
-            goal = CENTRED * state.gap / geometry.trace if self._stabilization == "centre" else 0.0
+            share = COMPLETE if bundle.width == problem.n else CENTRED
+            goal = share * state.gap / geometry.trace if self._stabilization == "centre" else 0.0
             master = ConicMaster() if self.solver == "clarabel" else BlockMaster()
             start, squares = (state.weights, state.answer_dual), bundle.squares(problem)
             answer = solve_selected(master, squares, problem.loss, goal, start, state.rows)
