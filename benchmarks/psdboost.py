@@ -106,7 +106,7 @@ def figure1(image: str, rounds: int) -> None:
         "linear program, smoothed duals": {"master": "lp", "stabilization": "smoothing"},
         "linear program, level": {"master": "lp", "stabilization": "level"},
         "linear program, proximal": {"master": "lp", "stabilization": "proximal"},
-        "block master, centred duals": {},
+        "block master, 8 columns a round": {"columns": 8},
     }
     fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
     for name, options in runs.items():
@@ -122,7 +122,7 @@ def figure1(image: str, rounds: int) -> None:
     left.axhline(optimum, color="black", linewidth=0.8, label="optimum of the SDP")
     spread = 0.06
     left.set(xlabel="round", ylabel="objective", ylim=(optimum - spread, optimum + spread), xscale="log")
-    left.legend(fontsize=8, title="solid: master; dotted: best bound", title_fontsize=8)
+    left.legend(loc="lower right", fontsize=8, title="solid: master; dotted: best bound", title_fontsize=8)
     right.axhline(1e-4, color="black", linewidth=0.8)
     right.set(xlabel="round", ylabel="relative gap", xscale="log")
     for axes in (left, right):
