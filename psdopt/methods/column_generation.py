@@ -74,8 +74,8 @@ class ColumnGeneration(Method):
         and "proximal", "clarabel" (the default where it is installed) or "highs".
 
     The block master's own interior point is the default because it never forms the m matrices VᵀA_rV, warm-starts, and
-    stops where its duals are still centred: at n = 24 with 550 triplets a run to gap 1e-4 took 0.8 processor seconds
-    with it and 4.9 with Clarabel, to the same optimum (``benchmarks/psdboost.py masters``).
+    stops where its duals are still centred: at n = 24 with 550 triplets a run to gap 1e-4 took 0.6 processor seconds
+    with it and 2.2 with Clarabel, to the same optimum (``benchmarks/psdboost.py masters``).
 
     Cost per round: the products with the maps for the new columns, eigenvectors of one S, one master. Raises
     UnknownNameError and InvalidInputError for bad parameters, MissingDependencyError where a solver is not installed.
