@@ -1,7 +1,6 @@
-"""Figures of the paper on BILGO: convergence (figure 2), unfolding (figures 3-4, table 3), eigenvectors (table 4).
+"""Figures of the paper on BILGO: convergence (figure 2), eigenvectors (table 4).
 
     python -m benchmarks.bilgo convergence --plot docs/experiments/bilgo_convergence.png
-    python -m benchmarks.bilgo unfolding --sizes 200 400 --plot docs/experiments/bilgo_unfolding.png
     python -m benchmarks.bilgo eigenvectors --sizes 500 1000
     python -m benchmarks.bilgo metric
 
@@ -20,18 +19,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.datasets import load_digits, make_swiss_roll
+from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 
 from psdopt import ConjugateGradient, FlatQuotient, PSDCone, solve
 from psdopt.methods.bilgo import BILGO
-from psdopt.methods.projected_gradient import ProjectedGradient
 from psdopt.oracles import least_eigenpairs
-from psdopt.stopping import ValueBelow
-from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges
-from psdopt_plugins.manifold_learning.mvu_problem import mvu_problem
-from psdopt_plugins.manifold_learning.unfolding import unfold
 from psdopt_plugins.metric_learning.kta_problem import kta_problem
 from psdopt_plugins.metric_learning.lmnn import LMNN
 
@@ -105,57 +99,6 @@ def _plot_convergence(histories: dict[str, Any], best: float, name: str, path: s
     figure.savefig(path, dpi=90)
 
 
-def unfolding(args: argparse.Namespace) -> None:
-    """Table 3: one problem by conjugate gradient in Laplacian coordinates and by accelerated projected gradient."""
-    rows = []
-    for n in args.sizes:
-        X, _ = make_swiss_roll(n, random_state=0)
-        edges = nearest_neighbour_edges(X, 5)
-        start = time.perf_counter()
-        ours = unfold(edges, None, 0.05)
-        ours_s = time.perf_counter() - start
-        problem = mvu_problem(edges.matrix(), ours.nu)
-        target = ours.result.value + 1e-3 * abs(ours.result.value)
-        start = time.perf_counter()
-        theirs = solve(problem, PSDCone(n), ProjectedGradient(), start=np.zeros((n, 1)), max_time=args.limit,
-                       stopping=ValueBelow(target))  # fmt: skip
-        theirs_s = time.perf_counter() - start
-        relative = ours.result.certificate.relative
-        print(
-            f"n {n:5d} edges {len(edges.i):6d} rank {ours.result.rank:3d} certificate {relative:.1e} "
-            f"edge error {np.median(ours.errors):.3f} | ours {ours.result.value:.6g} in {ours_s:.2f} s | "
-            f"APG {theirs.value:.6g} ({theirs.status.label}) in {theirs_s:.2f} s, ratio {theirs_s / ours_s:.1f}"
-        )
-        rows.append((ours, X))
-    if args.plot:
-        _plot_unfolding(args.plot)
-
-
-def _plot_unfolding(path: str) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-    from sklearn.manifold import Isomap, LocallyLinearEmbedding
-
-    from psdopt_plugins.manifold_learning import MaximumVarianceUnfolding
-
-    X, t = make_swiss_roll(600, random_state=0)
-    digits, labels = load_digits(return_X_y=True)
-    some = np.isin(labels, (3, 8))
-    figure, axes = plt.subplots(2, 3, figsize=(13, 7), layout="constrained")
-    for row, (name, data, colour) in enumerate((("swiss roll", X, t), ("digits 3 and 8", digits[some], labels[some]))):
-        for column, model in enumerate((
-            MaximumVarianceUnfolding(n_neighbors=6), Isomap(n_neighbors=6), LocallyLinearEmbedding(n_neighbors=6),
-        )):  # fmt: skip
-            Y = model.fit_transform(data)
-            axes[row, column].scatter(*Y.T, c=colour, s=6, cmap="viridis")
-            axes[row, column].set_title(f"{type(model).__name__}, {name}")
-            if column < 2:
-                axes[row, column].set_aspect("equal", "datalim")
-    figure.savefig(path, dpi=80)
-
-
 def eigenvectors(args: argparse.Namespace) -> None:
     """Table 4: random symmetric matrices, and the same with a start that is nearly right."""
     rng = np.random.default_rng(0)
@@ -188,14 +131,13 @@ def metric(args: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("convergence", "unfolding", "eigenvectors", "metric"))
+    parser.add_argument("what", choices=("convergence", "eigenvectors", "metric"))
     parser.add_argument("--data", default="a1a")
     parser.add_argument("--iterations", type=int, default=300)
     parser.add_argument("--sizes", type=int, nargs="+", default=[200, 400])
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds for projected gradient")
     parser.add_argument("--plot", help="PNG file")
     args = parser.parse_args()
-    commands = {"convergence": convergence, "unfolding": unfolding, "eigenvectors": eigenvectors, "metric": metric}
+    commands = {"convergence": convergence, "eigenvectors": eigenvectors, "metric": metric}
     commands[args.what](args)
 
 

@@ -79,14 +79,47 @@ def violated_triplets(
     return np.concatenate(found), np.concatenate(excess)
 
 
+def nearest_impostors(Z: Array, y: NDArray[Any], targets: Indices, count: int) -> Indices:
+    """Rows (i, j, k) for all (i, j) in `targets` and the `count` samples k of other classes that are nearest to i.
+
+    Chosen by rank, not by margin, so that they do not depend on the scale of the metric, which is wrong at first.
+    """
+    order = np.argsort(targets[:, 0], kind="stable")
+    pairs = targets[order]
+    first = np.searchsorted(pairs[:, 0], np.arange(len(y) + 1))
+    squares = row_dots(Z, Z)
+    found: list[Indices] = []
+    for label in np.unique(y):
+        own = np.flatnonzero((y == label) & (np.diff(first) > 0))
+        others = np.flatnonzero(y != label)
+        kept = min(count, len(others))
+        size = max(1, BLOCK_ENTRIES // max(len(others), 1))
+        for block in (own[s : s + size] for s in range(0, len(own), size)):
+            d = Z[block] @ Z[others].T
+            d *= -2.0
+            d += squares[others]
+            near = np.argpartition(d, kept - 1, axis=1)[:, :kept] if kept < len(others) else np.tile(
+                np.arange(len(others)), (len(block), 1)
+            )  # fmt: skip
+            i, k = np.repeat(block, kept), others[near.ravel()]
+            source, pair = _with_targets(i, first)
+            found.append(np.column_stack([i[source], pairs[pair, 1], k[source]]))
+    return np.concatenate(found) if found else np.empty((0, 3), dtype=np.intp)
+
+
+def _with_targets(i: Indices, first: Indices) -> tuple[Indices, Indices]:
+    """Positions in `i` and of pairs: every entry of `i` with each of its targets."""
+    counts = first[i + 1] - first[i]
+    source = np.repeat(np.arange(len(i)), counts)
+    offset = np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return source, first[i[source]] + offset
+
+
 def _expanded(
     i: Indices, k: Indices, far: Array, pairs: Indices, near: Array, first: Indices, margin: float
 ) -> tuple[Indices, Array]:
     """Triplets of every close (i, k) with each target of i whose margin k violates, and by how much."""
-    counts = first[i + 1] - first[i]
-    source = np.repeat(np.arange(len(i)), counts)
-    offset = np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
-    pair = first[i[source]] + offset
+    source, pair = _with_targets(i, first)
     excess = near[pair] + margin - far[source]
     keep = excess > 0.0
     rows = np.column_stack([i[source[keep]], pairs[pair[keep], 1], k[source[keep]]])

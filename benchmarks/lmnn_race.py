@@ -1,0 +1,80 @@
+"""LMNN beside metric-learn's and PyLMNN's: test error, processor time and peak memory in one run.
+
+    python -m benchmarks.lmnn_race letters usps isolet mnist10k --limit 300
+
+Peers run in the pinned environment of benchmarks/pinned_peers.py, with their default settings and 3 neighbours; one that is
+stopped after `limit` seconds of wall time has used at least the processor time printed. Every learner has a process
+of its own, so that peak memory is its own (data and libraries included). The split is 70/30, stratified, seed 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import subprocess
+import time
+import warnings
+from typing import Any
+
+from sklearn.model_selection import train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+
+from benchmarks.bilgo import data_set
+from benchmarks.pinned_peers import learn
+
+LEARNERS = ("ours", "pylmnn", "lmnn")
+
+
+def run(learner: str, A: Any, a: Any, limit: float, answer: Any) -> None:
+    """(components or None, processor seconds, peak megabytes) of one fit, in this process or a child of it."""
+    begin = time.process_time()
+    if learner == "ours":
+        from psdopt_plugins.metric_learning.lmnn import LMNN
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            components: Any = LMNN().fit(A, a).components_
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        answer.put((components, time.process_time() - begin, used.ru_maxrss / 1024))
+        return
+    try:
+        found = learn(learner, A, a, timeout=limit, n_neighbors=3)
+        components, seconds = found.components, found.cpu_seconds
+    except (RuntimeError, subprocess.TimeoutExpired) as error:
+        print(f"    {learner}: {type(error).__name__}")
+        components, seconds = None, None
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    answer.put((components, used.ru_utime + used.ru_stime if seconds is None else seconds, used.ru_maxrss / 1024))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", nargs="+")
+    parser.add_argument("--limit", type=float, default=300.0)
+    parser.add_argument("--learners", nargs="+", default=LEARNERS)
+    args = parser.parse_args()
+    for name in args.data:
+        _, X, y = data_set(name)
+        if name == "letters":
+            X, y = X[:5000], y[:5000]
+        A, B, a, b = train_test_split(X, y, test_size=0.3, random_state=0, stratify=y)
+        plain = 1.0 - KNeighborsClassifier(3).fit(A, a).score(B, b)
+        print(f"{name}: {len(A)} to train, {A.shape[1]} features, Euclidean 3-NN error {plain:.4f}", flush=True)
+        first = None
+        for learner in args.learners:
+            answer: Any = multiprocessing.Queue()
+            process = multiprocessing.Process(target=run, args=(learner, A, a, args.limit, answer))
+            process.start()
+            components, seconds, peak = answer.get()
+            process.join()
+            first = first or seconds
+            text = "stopped"
+            if components is not None:
+                score = KNeighborsClassifier(3).fit(A @ components.T, a).score(B @ components.T, b)
+                text = f"error {1.0 - score:.4f}"
+            print(f"    {learner:7s} {text} {seconds:.2f} s ({seconds / first:.1f}x) {peak:.0f} MB", flush=True)
+
+
+if __name__ == "__main__":
+    main()
