@@ -2,9 +2,9 @@
 
     python -m benchmarks.lmnn_race letters usps isolet mnist10k --limit 300
 
-Peers run in the pinned environment of benchmarks/pinned_peers.py, with their default settings and 3 neighbours; one that is
-stopped after `limit` seconds of wall time has used at least the processor time printed. Every learner has a process
-of its own, so that peak memory is its own (data and libraries included). The split is 70/30, stratified, seed 0.
+Peers run in the pinned environment of benchmarks/pinned_peers.py, with their default settings and 3 neighbours; one
+that is stopped after `limit` seconds of wall time has used at least the processor time printed. Every learner has a
+process of its own, so that peak memory is its own (data and libraries included). The split is 70/30, stratified, seed 0.
 """
 
 from __future__ import annotations

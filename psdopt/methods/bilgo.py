@@ -31,9 +31,13 @@ ALPHA_BOUNDS = {
 #: Accuracy of an eigenvector relative to the eigenvalue it is for: a direction of descent needs no more.
 ORACLE_ACCURACY = 0.3
 #: A local search ends when |S Y| is this fraction of |λ_min(S)| |Y|, as far as that was known at its start.
-SEARCH_FRACTION = 0.1
+SEARCH_FRACTION = 0.3
+#: The same once few directions of descent are left, relative to the columns at hand: the rank is about right then.
+LAST_FRACTION, FEW = 0.01, 0.25
 #: A warm-started eigensolve is checked from random columns each time relative stationarity has fallen this much.
 PROOF_RATIO = 1e-2
+#: Eigenvectors asked for at a time, per column of M.
+GROWTH = 1.0
 #: Steps after which a local search ends in any case.
 SEARCH_STEPS = 300
 
@@ -74,7 +78,7 @@ class BILGO(Method):
         ConjugateGradient(), None is the plain greedy method of the paper.
     every : number of atoms (at least) between local searches.
     eigenvectors : most atoms taken from one eigensolve; 0 means as many as the next local search waits for,
-        or half as many as M has columns if that is more. The paper has 1. Each has its own bilateral search,
+        or as many as M has columns if that is more. The paper has 1. Each has its own bilateral search,
         except those beyond `every` when a local search follows: they enter as one block.
     rule : "bilgo"; or, for comparison, "journee" (alpha = 1), "random-conic" (random conic pursuit: v is
         drawn from N(0, (M + I)/2)), "laue" (0 <= alpha <= 1, local search after every atom).
@@ -182,7 +186,9 @@ class BILGO(Method):
         # a column of zeros would stay one: its factor gradient vanishes
         quotient = FlatQuotient(Y.shape[0], min(Y.shape[1], Y.shape[0]))
         search = searcher.init(state.problem, quotient, Y, evaluation)
-        goal = SEARCH_FRACTION * max(0.0, -state.smallest)
+        assert state.vectors is not None
+        growing = state.vectors.shape[1] >= FEW * Y.shape[1]
+        goal = (SEARCH_FRACTION if growing else LAST_FRACTION) * max(0.0, -state.smallest)
         return _with(
             state, evaluation=evaluation, point=Y, search=search, search_goal=goal, search_steps=0, extras=extras,
             gradient_norm=max(search.gradient_norm, 2.0 * max(0.0, -state.smallest) * norm(Y)),
@@ -221,7 +227,7 @@ class BILGO(Method):
         """The state at `evaluation`, with the least eigenvectors of S there."""
         Y = ensure_finite(evaluation).factor
         SY = 0.5 * evaluation.factor_gradient()
-        count = min(self.eigenvectors or max(self._every - atoms, math.ceil(Y.shape[1] / 2)), Y.shape[0])
+        count = min(self.eigenvectors or max(self._every - atoms, math.ceil(GROWTH * Y.shape[1])), Y.shape[0])
         scale = abs(state.smallest) if math.isfinite(state.smallest) else norm(SY) / max(norm(Y), EPS)
         pair = least_eigenpairs(
             evaluation.gradient, tol=ORACLE_ACCURACY * scale, start=state.vectors, count=count,
@@ -234,9 +240,11 @@ class BILGO(Method):
             pair = least_eigenpairs(
                 evaluation.gradient, tol=max(abs(pair.value), norm(SY) / max(norm(Y), EPS)), start=pair.vectors[:, :1],
                 backend=self.backend if not self.backend.startswith("newton") else "lanczos", proven=True,
-                seed=self.seed + state.iteration,
+                count=count, seed=self.seed + state.iteration,
             )  # fmt: skip
-            products, proven_at = products + pair.products, level
+            products += pair.products
+            # where a direction had been missed, more may be: the next rest is looked at anew
+            proven_at = level if -pair.value * norm(Y) <= norm(SY) else math.inf
         vectors = pair.vectors[:, : max(1, int(np.sum(pair.values < 0.0)))]
         residual = max(norm(SY), max(0.0, -pair.value) * norm(Y))
         slack = math.sqrt(max(inner(SY.T @ SY, Y.T @ Y), 0.0))

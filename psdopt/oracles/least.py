@@ -13,7 +13,7 @@ from psdopt.oracles.newton import newton_leading
 
 BACKENDS = ("auto", "dense", "lanczos", "eigsh", "lobpcg", "newton-lanczos", "newton-cg")
 #: Up to this order forming S and decomposing it is cheaper than any iteration (and gives all vectors).
-DENSE_ORDER = 200
+DENSE_ORDER = 500
 
 
 def least_eigenpairs(
@@ -38,7 +38,7 @@ def least_eigenpairs(
     Parameters
     ----------
     S : anything with `.shape` and ``S @ block``. tol : absolute residual asked for.
-    backend : "auto" (dense up to n = 200, lobpcg with a `preconditioner`, else lanczos), "dense", "lanczos",
+    backend : "auto" (dense up to n = 500, lobpcg with a `preconditioner`, else lanczos), "dense", "lanczos",
         "eigsh", "lobpcg", or the paper's "newton-lanczos" and "newton-cg" (one pair; verified by a product).
     preconditioner : SPD approximation of S⁻¹, for lobpcg.
 

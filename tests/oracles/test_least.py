@@ -48,7 +48,7 @@ def test_an_exact_start_costs_two_or_three_products(backend):
 
 
 def test_proven_bound_survives_a_start_that_misses_the_least_eigenvector():
-    S = symmetric(400, 4)
+    S = symmetric(600, 4)
     values, vectors = np.linalg.eigh(S)
     wrong = vectors[:, 5:6]
     trusting = least_eigenpairs(S, tol=1e-8, start=wrong)
