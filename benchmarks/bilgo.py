@@ -2,6 +2,7 @@
 
     python -m benchmarks.bilgo convergence --plot docs/experiments/bilgo_convergence.png
     python -m benchmarks.bilgo eigenvectors --sizes 500 1000
+    python -m benchmarks.bilgo oracles
     python -m benchmarks.bilgo metric
 
 Data sets other than scikit-learn's come from the folder named by the environment variable PSDOPT_DATA; without it
@@ -19,15 +20,21 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.datasets import load_digits
+from scipy.sparse.linalg import eigsh
+from sklearn.datasets import load_digits, make_swiss_roll
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 
 from psdopt import ConjugateGradient, FlatQuotient, PSDCone, solve
 from psdopt.methods.bilgo import BILGO
 from psdopt.oracles import least_eigenpairs
+from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges
+from psdopt_plugins.manifold_learning.landmarks import geodesic_axes
+from psdopt_plugins.manifold_learning.mvu_problem import mvu_problem
+from psdopt_plugins.metric_learning.impostors import nearest_impostors, target_neighbours
 from psdopt_plugins.metric_learning.kta_problem import kta_problem
 from psdopt_plugins.metric_learning.lmnn import LMNN
+from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
 
 
 def data_set(name: str) -> tuple[str, Any, Any]:
@@ -114,6 +121,45 @@ def eigenvectors(args: argparse.Namespace) -> None:
             print(f"n {n:5d} {backend:15s} cold {cold.products:5d} products {seconds:.3f} s, warm {warm.products:4d}")
 
 
+def oracles(args: argparse.Namespace) -> None:
+    """The least eigenvector of gradients that occur here: ours cold, ours warm, SciPy's eigsh."""
+    for label, problem, Y, steps in _gradients():
+        evaluation = problem.at(Y)
+        S, n = evaluation.gradient, problem.n
+        tol = 1e-3 * abs(problem.smallest_eigenpair(evaluation, S, tol=1e-6).value)
+        near = least_eigenpairs(S, tol=0.01 * tol).vector + 1e-4 * np.random.default_rng(0).standard_normal(n) / n**0.5
+        runs: dict[str, Any] = {
+            "ours, cold": lambda S=S, tol=tol: least_eigenpairs(S, tol=tol),
+            "ours, warm": lambda S=S, tol=tol, near=near: least_eigenpairs(S, tol=tol, start=near),
+            "the problem's own": lambda p=problem, e=evaluation, S=S, tol=tol: p.smallest_eigenpair(e, S, tol=tol),
+            "eigsh, cold": lambda S=S, tol=tol: eigsh(S, 1, which="SA", tol=tol / abs(eigsh(S, 1, tol=0.1)[0][0])),
+        }
+        for name, run in runs.items():
+            begin = time.process_time()
+            for _ in range(steps):
+                found = run()
+            value = found[0][0] if isinstance(found, tuple) else found.value
+            spent = (time.process_time() - begin) / steps
+            print(f"{label:12s} n {n:5d} {name:18s} value {value:.8g} {1e3 * spent:9.2f} ms", flush=True)
+
+
+def _gradients() -> list[tuple[str, Any, Any, int]]:
+    rng = np.random.default_rng(0)
+    cases: list[tuple[str, Any, Any, int]] = []
+    for name in ("a1a", "isolet"):
+        _, X, y = data_set(name)
+        problem = kta_problem(X[:1500], y[:1500], 1e-3)
+        cases.append((f"KTA {name}", problem, rng.standard_normal((problem.n, 5)) / problem.n, 5))
+    X, y = load_digits(return_X_y=True)
+    targets = target_neighbours(X, y, 3)
+    Z = 0.05 * rng.standard_normal((64, 8))
+    triplets = nearest_impostors(X @ Z, y, targets, 5)
+    cases.append(("LMNN digits", lmnn_problem(X, targets, triplets, 3.0), Z, 5))
+    edges = nearest_neighbour_edges(make_swiss_roll(1500, random_state=0)[0], 5)
+    cases.append(("MVU roll", mvu_problem(edges.matrix(), 2e-3), geodesic_axes(edges, 2), 1))
+    return cases
+
+
 def metric(args: argparse.Namespace) -> None:
     """3-NN accuracy and time of LMNN beside scikit-learn's NCA, five splits of digits."""
     X, y = load_digits(return_X_y=True)
@@ -131,13 +177,13 @@ def metric(args: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("convergence", "eigenvectors", "metric"))
+    parser.add_argument("what", choices=("convergence", "eigenvectors", "oracles", "metric"))
     parser.add_argument("--data", default="a1a")
     parser.add_argument("--iterations", type=int, default=300)
     parser.add_argument("--sizes", type=int, nargs="+", default=[200, 400])
     parser.add_argument("--plot", help="PNG file")
     args = parser.parse_args()
-    commands = {"convergence": convergence, "eigenvectors": eigenvectors, "metric": metric}
+    commands = {"convergence": convergence, "eigenvectors": eigenvectors, "oracles": oracles, "metric": metric}
     commands[args.what](args)
 
 

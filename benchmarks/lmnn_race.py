@@ -4,7 +4,8 @@
 
 Peers run in the pinned environment of benchmarks/pinned_peers.py, with their default settings and 3 neighbours; one
 that is stopped after `limit` seconds of wall time has used at least the processor time printed. Every learner has a
-process of its own, so that peak memory is its own (data and libraries included). The split is 70/30, stratified, seed 0.
+process of its own, so that peak memory is its own (data and libraries included). The split is 70/30, stratified,
+seed 0.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=300.0)
     parser.add_argument("--learners", nargs="+", default=LEARNERS)
     args = parser.parse_args()
+    context = multiprocessing.get_context("spawn")  # OpenMP does not survive a fork
     for name in args.data:
         _, X, y = data_set(name)
         if name == "letters":
@@ -63,8 +65,8 @@ def main() -> None:
         print(f"{name}: {len(A)} to train, {A.shape[1]} features, Euclidean 3-NN error {plain:.4f}", flush=True)
         first = None
         for learner in args.learners:
-            answer: Any = multiprocessing.Queue()
-            process = multiprocessing.Process(target=run, args=(learner, A, a, args.limit, answer))
+            answer: Any = context.Queue()
+            process = context.Process(target=run, args=(learner, A, a, args.limit, answer))
             process.start()
             components, seconds, peak = answer.get()
             process.join()

@@ -72,7 +72,7 @@ class PSDCone(Geometry):
         """Unit v with vᵀSv within `tol` of λ_min(S): the steepest extreme ray of the cone for ⟨S, ·⟩.
 
         ⟨S, N⟩ >= (value − gap_bound) tr N for every N ⪰ 0, with probability 1 − 1e-8 over the random columns
-        that the Lanczos iteration starts from (exactly up to n = 500, where S is formed). `warm_start` (n,).
+        that the Lanczos iteration starts from (exactly up to n = 300, where S is formed). `warm_start` (n,).
         """
         pair = least_eigenpairs(S, tol=tol, start=warm_start, proven=True)
         return Atom(pair.vector, pair.value, pair.value - pair.lower_bound, pair.products)

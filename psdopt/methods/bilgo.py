@@ -18,6 +18,7 @@ from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.method import Method, Outcome, Residual, State, ensure_finite
 from psdopt.methods.conjugate_gradient import ConjugateGradient
+from psdopt.methods.factor_moves import compressed, with_block
 from psdopt.oracles import BACKENDS, least_eigenpairs
 from psdopt.problem import Evaluation, Problem
 
@@ -33,13 +34,15 @@ ORACLE_ACCURACY = 0.3
 #: A local search ends when |S Y| is this fraction of |λ_min(S)| |Y|, as far as that was known at its start.
 SEARCH_FRACTION = 0.3
 #: The same once few directions of descent are left, relative to the columns at hand: the rank is about right then.
-LAST_FRACTION, FEW = 0.01, 0.25
+LAST_FRACTION, FEW = 0.001, 0.25
+#: Where inexact stationarity explains what λ_min(S) lacks, the search goes on to this fraction of its residual.
+RESTART = 0.1
 #: A warm-started eigensolve is checked from random columns each time relative stationarity has fallen this much.
 PROOF_RATIO = 1e-2
 #: Eigenvectors asked for at a time, per column of M.
 GROWTH = 1.0
-#: Steps after which a local search ends in any case.
-SEARCH_STEPS = 300
+#: Steps after which a local search ends in any case, and as long as many directions of descent are left.
+SEARCH_STEPS, GROWING_STEPS = 300, 8
 
 
 @dataclass
@@ -57,6 +60,7 @@ class BILGOState(State):
     search: State | None = None
     search_goal: float = 0.0
     search_steps: int = 0
+    growing: bool = False
     proven_at: float = math.inf
 
 
@@ -130,7 +134,7 @@ class BILGO(Method):
     ) -> BILGOState:
         evaluation = evaluation or problem.at(geometry.factor(start))
         blank = BILGOState(problem, geometry, evaluation.factor, evaluation)
-        return self._looked_at(blank, _compressed(evaluation), {})
+        return self._looked_at(blank, compressed(evaluation), {})
 
     def step(self, state: Any) -> BILGOState:
         return self._greedy(state) if state.search is None else self._local(state)
@@ -153,9 +157,9 @@ class BILGO(Method):
                 alphas.append(alpha)
                 betas.append(beta)
         if len(directions) > alone:
-            evaluation = _with_block(evaluation, np.column_stack(directions[alone:]), float(np.mean(betas or [0.0])))
+            evaluation = with_block(evaluation, np.column_stack(directions[alone:]), float(np.mean(betas or [0.0])))
         moved = evaluation.value < before
-        evaluation = _compressed(evaluation)
+        evaluation = compressed(evaluation)
         extras = {"alpha": float(np.prod(alphas)) if alphas else 1.0, "beta": float(sum(betas))}
         atoms = state.atoms + len(directions)
         due = self.searcher is not None and (atoms >= self._every or not moved)
@@ -190,7 +194,8 @@ class BILGO(Method):
         growing = state.vectors.shape[1] >= FEW * Y.shape[1]
         goal = (SEARCH_FRACTION if growing else LAST_FRACTION) * max(0.0, -state.smallest)
         return _with(
-            state, evaluation=evaluation, point=Y, search=search, search_goal=goal, search_steps=0, extras=extras,
+            state, evaluation=evaluation, point=Y, search=search, search_goal=goal, search_steps=0, growing=growing,
+            extras=extras,
             gradient_norm=max(search.gradient_norm, 2.0 * max(0.0, -state.smallest) * norm(Y)),
             iteration=state.iteration + 1, atoms=0, outcome=Outcome.RUNNING,
         )  # fmt: skip
@@ -207,18 +212,19 @@ class BILGO(Method):
         size = norm(evaluation.factor)
         steps = state.search_steps + 1
         residual = 0.5 * search.gradient_norm
-        ended = search.outcome is not Outcome.RUNNING or steps >= SEARCH_STEPS or residual <= state.search_goal * size
+        limit = GROWING_STEPS if state.growing else SEARCH_STEPS
+        ended = search.outcome is not Outcome.RUNNING or steps >= limit or residual <= state.search_goal * size
         if not ended:
             return _with(
                 state, evaluation=evaluation, point=evaluation.factor, search=search, search_steps=steps,
                 gradient_norm=max(search.gradient_norm, 2.0 * max(0.0, -state.smallest) * size), step=search.step,
                 extras={}, iteration=state.iteration + 1,
             )  # fmt: skip
-        after = self._looked_at(state, _compressed(evaluation), {})
+        after = self._looked_at(state, compressed(evaluation), {})
         stationary = search.outcome is Outcome.RUNNING and residual <= state.search_goal * size
         if stationary and after.smallest * size > -residual:
             # what λ_min(S) lacks is explained by inexact stationarity: atoms would not help, precision does
-            return _with(after, search=_restarted(searcher, after), search_goal=SEARCH_FRACTION * residual / size)
+            return _with(after, search=_restarted(searcher, after), search_goal=RESTART * residual / size)
         return after
 
     def _looked_at(
@@ -256,20 +262,6 @@ class BILGO(Method):
         )  # fmt: skip
 
 
-def _with_block(evaluation: Evaluation, V: Array, beta: float) -> Evaluation:
-    """M + mu² beta Σ_i v_i v_iᵀ with the best mu: one block application, for weights that a search mends.
-
-    From columns √beta V, where the slope in mu is not zero as it is from columns of zeros.
-    """
-    if beta <= 0.0:
-        return evaluation
-    Y, W = evaluation.factor, math.sqrt(beta) * V
-    grown = evaluation.append(W)
-    line = grown.along(np.concatenate([np.zeros_like(Y), -W], axis=1))
-    mu = line.minimize(1.0)
-    return line.step(mu) if 0.0 < mu < 1.0 else grown if grown.value < evaluation.value else evaluation
-
-
 def _restarted(searcher: Method, state: BILGOState) -> State:
     Y = state.evaluation.factor
     return searcher.init(state.problem, FlatQuotient(*Y.shape), Y, state.evaluation)
@@ -278,30 +270,6 @@ def _restarted(searcher: Method, state: BILGOState) -> State:
 def _with(state: BILGOState, **changes: Any) -> BILGOState:
     fields = {**state.__dict__, **changes}
     return BILGOState(**fields)
-
-
-def _compressed(evaluation: Evaluation) -> Evaluation:
-    """Y in its own principal axes, without the columns that M does not need. No application of a map.
-
-    Trailing eigenvalues are dropped down to the largest group whose loss does not increase F; those at
-    rounding level always.
-    """
-    Y = evaluation.factor
-    values, vectors = np.linalg.eigh(Y.T @ Y)
-    if not values[-1] > 0.0:
-        return evaluation.mix(np.eye(Y.shape[1])[:, :1]) if Y.shape[1] > 1 else evaluation
-    negligible = int(np.sum(values <= max(Y.shape) * EPS * values[-1]))
-    best = None
-    for fraction in (1e-2, 1e-4, 1e-6):
-        drop = int(np.searchsorted(np.cumsum(values), fraction * float(values.sum())))
-        if drop > negligible:
-            trial = evaluation.mix(vectors[:, drop:])
-            if trial.value <= evaluation.value:
-                best = trial
-                break
-    if best is not None:
-        return best
-    return evaluation.mix(vectors[:, negligible:]) if negligible else evaluation
 
 
 __all__ = ["BILGO", "BILGOState"]

@@ -13,7 +13,7 @@ from psdopt.oracles.newton import newton_leading
 
 BACKENDS = ("auto", "dense", "lanczos", "eigsh", "lobpcg", "newton-lanczos", "newton-cg")
 #: Up to this order forming S and decomposing it is cheaper than any iteration (and gives all vectors).
-DENSE_ORDER = 500
+DENSE_ORDER = 300
 
 
 def least_eigenpairs(
@@ -38,7 +38,8 @@ def least_eigenpairs(
     Parameters
     ----------
     S : anything with `.shape` and ``S @ block``. tol : absolute residual asked for.
-    backend : "auto" (dense up to n = 500, lobpcg with a `preconditioner`, else lanczos), "dense", "lanczos",
+    backend : "auto" (dense up to n = 300, lobpcg with a `preconditioner`, eigsh without a start
+        or a proof to give, else lanczos), "dense", "lanczos",
         "eigsh", "lobpcg", or the paper's "newton-lanczos" and "newton-cg" (one pair; verified by a product).
     preconditioner : SPD approximation of S⁻¹, for lobpcg.
 
@@ -58,8 +59,11 @@ def least_eigenpairs(
         )
         return _with_products(pair, counted.products)
     if backend == "auto":
-        guided = preconditioner is not None
-        backend = "dense" if S.shape[0] <= DENSE_ORDER else "lobpcg" if guided else "lanczos"
+        cold = start is None and not proven and count < S.shape[0]
+        backend = "dense" if S.shape[0] <= DENSE_ORDER else "eigsh" if cold else "lanczos"
+        backend = "lobpcg" if preconditioner is not None and backend != "dense" else backend
+    if backend == "eigsh":  # ARPACK wants fewer than all
+        backend, count = ("eigsh", min(count, S.shape[0] - 1)) if S.shape[0] > 1 else ("dense", 1)
     return smallest_eigenpair(
         S,
         tol=tol,

@@ -79,7 +79,7 @@ class PairDistances(Measurement):
         Z = V.of(self.X)
         Z = Z - Z.mean(axis=0)
         A = self._adjacency(weights)
-        return [(self.X, scale_rows(np.asarray(A.sum(axis=1)).ravel(), Z) - A @ Z)]
+        return [(self.X, scale_rows(np.asarray(A.sum(axis=1), dtype=np.float64).ravel(), Z) - A @ Z)]
 
 
 class TripletDifferences(Measurement):

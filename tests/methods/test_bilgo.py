@@ -155,3 +155,17 @@ def test_rate_of_the_plain_method_under_the_conditions_that_make_it_true():
     lipschitz = 2 * np.linalg.norm(A, 2) ** 2 + 0.2
     errors = result.history["value"][1:] - best
     assert np.all(errors <= 2 * lipschitz * 2 * tau**2 / (np.arange(1, len(errors) + 1) + 2))
+
+
+@pytest.mark.parametrize("backend", ["lanczos", "eigsh"])
+def test_directions_that_a_warm_start_cannot_see_are_found(backend):
+    """Three coordinates that nothing couples to the rest, with equal eigenvalues: each must be found."""
+    rng = np.random.default_rng(0)
+    A = np.zeros((40, 40))
+    A[:37, :37] = rng.standard_normal((37, 37)) / 6.0
+    C = -0.05 * np.eye(40)
+    C[:37, :37] = -np.eye(37)
+    problem = QuadraticSDP(A @ A.T, 0.5, C)
+    result = psdopt.solve(problem, method=BILGO(backend=backend), start=zero(problem))
+    assert result.optimal
+    np.testing.assert_allclose(result.matrix.to_dense()[37:, 37:], 0.1 * np.eye(3), atol=1e-3)
