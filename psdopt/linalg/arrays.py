@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from typing import Any, cast
 
@@ -78,29 +78,29 @@ def incidence(i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> sp.csr_array:
     return sp.csr_array((data, indices, np.arange(0, 2 * p + 1, 2)), shape=(p, n))
 
 
-def symmetric_pattern(i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> Callable[[Array], sp.csr_array]:
+class symmetric_pattern:
     """w (p,) ↦ Σ_t w_t (e_i e_jᵀ + e_j e_iᵀ) as a sparse (n, n) array; the sorting is done once, here.
 
-    Zero weights are left out where they are most: hinges that are met cost nothing.
+    Zero weights are left out where they are most: hinges that are met cost nothing. Can be pickled.
     """
-    p = len(i)
-    rows, columns = np.concatenate([i, j]), np.concatenate([j, i])
-    order = np.argsort(rows, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
-    source, indices = order % p, columns[order]
-    pattern = sp.csr_array((np.zeros(2 * p), indices, starts), shape=(n, n))
 
-    def weighted(w: Array) -> sp.csr_array:
-        data = w[source]
+    def __init__(self, i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> None:
+        p = len(i)
+        rows, columns = np.concatenate([i, j]), np.concatenate([j, i])
+        order = np.argsort(rows, kind="stable")
+        self._starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
+        self._source, self._indices = order % p, columns[order]
+        self._pattern = sp.csr_array((np.zeros(2 * p), self._indices, self._starts), shape=(n, n))
+
+    def __call__(self, w: Array) -> sp.csr_array:
+        data = w[self._source]
         used = data != 0.0
         if 2 * np.count_nonzero(used) > len(data):
-            filled = copy(pattern)  # shares the indices; to check them again would cost more than the product
+            filled = copy(self._pattern)  # shares the indices; to check them again would cost more than the product
             filled.data = data
             return filled
         counts = np.concatenate([[0], np.cumsum(used)])
-        return sp.csr_array((data[used], indices[used], counts[starts]), shape=(n, n))
-
-    return weighted
+        return sp.csr_array((data[used], self._indices[used], counts[self._starts]), shape=self._pattern.shape)
 
 
 def is_finite(value: Any) -> bool:
