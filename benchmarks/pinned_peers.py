@@ -15,14 +15,16 @@ import subprocess
 import sys
 import tempfile
 import venv
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 HERE = Path(__file__).resolve().parent / "pinned"
 REQUIREMENTS = HERE / "requirements-metric-learn.txt"
 METHODS = ("itml", "lmnn", "pylmnn")
+ARRAYS = ("X", "y", "pairs", "signs", "bounds")
 
 
 class Learned(NamedTuple):
@@ -45,37 +47,37 @@ def environment(folder: str | os.PathLike[str] | None = None) -> Path:
     return python
 
 
-def learn(
-    method: str,
-    X: np.ndarray,
-    y: np.ndarray,
-    *,
-    pairs: np.ndarray | None = None,
-    signs: np.ndarray | None = None,
-    bounds: tuple[float, float] | None = None,
-    folder: str | os.PathLike[str] | None = None,
-    timeout: float = 600.0,
-    **options: object,
-) -> Learned:
-    """Fit "itml", "lmnn" (metric-learn 0.7.0) or "pylmnn" (PyLMNN 1.6.4) on X (m, d) with labels y (m,).
+def learn(method: str, X: np.ndarray, y: np.ndarray, *, folder: Any = None, **options: Any) -> Learned:
+    """One task of :func:`learn_all`."""
+    return learn_all([{"method": method, "X": X, "y": y, **options}], folder=folder)[0]
 
-    `pairs` (k, 2) with `signs` (k,) of ±1 and `bounds` (largest similar, least dissimilar distance) are for ITML, which
-    otherwise draws its own from y. Other options go to the learner. Raises RuntimeError with the learner's last words.
+
+def learn_all(tasks: Sequence[Mapping[str, Any]], *, folder: Any = None, timeout: float = 600.0) -> list[Learned]:
+    """Fit "itml", "lmnn" (metric-learn 0.7.0) or "pylmnn" (PyLMNN 1.6.4), all tasks in one process.
+
+    A task holds `method`, X (m, d), labels y (m,); for ITML, which otherwise draws its own from y, also `pairs` (k, 2),
+    `signs` (k,) of ±1 and `bounds` (largest similar, least dissimilar distance). Whatever else it holds are options
+    of the learner. Raises RuntimeError with the last words of a learner that failed.
     """
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}; found {method!r}")
-    task = {"method": method, "X": np.asarray(X, float), "y": np.asarray(y), "options": json.dumps(options)}
-    task.update({k: v for k, v in (("pairs", pairs), ("signs", signs), ("bounds", bounds)) if v is not None})
     with tempfile.TemporaryDirectory() as scratch:
-        question, answer = Path(scratch) / "task.npz", Path(scratch) / "answer.npz"
-        np.savez(question, **task)
+        files = []
+        for k, task in enumerate(tasks):
+            if task["method"] not in METHODS:
+                raise ValueError(f"method must be one of {', '.join(METHODS)}; found {task['method']!r}")
+            arrays = {name: np.asarray(task[name]) for name in ARRAYS if task.get(name) is not None}
+            options = {name: value for name, value in task.items() if name not in ("method", *ARRAYS)}
+            files += [Path(scratch) / f"task{k}.npz", Path(scratch) / f"answer{k}.npz"]
+            np.savez(files[-2], method=task["method"], options=json.dumps(options), **arrays)
         clean = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-        command = [environment(folder), HERE / "worker.py", question, answer]
+        command = [environment(folder), HERE / "worker.py", *files]
         done = subprocess.run(command, env=clean, capture_output=True, text=True, timeout=timeout)
         if done.returncode:
-            raise RuntimeError(f"{method} failed: {done.stderr.strip().splitlines()[-1] if done.stderr else '?'}")
-        with np.load(answer) as found:
-            return Learned(found["components"], float(found["cpu_seconds"]))
+            raise RuntimeError(f"a learner failed: {done.stderr.strip().splitlines()[-1] if done.stderr else '?'}")
+        found = []
+        for answer in files[1::2]:
+            with np.load(answer) as arrays:
+                found.append(Learned(arrays["components"], float(arrays["cpu_seconds"])))
+        return found
 
 
 def main() -> None:

@@ -25,6 +25,7 @@ class Ability(StrEnum):
     RESTRICTION = "restriction"  # F on the matrices with range in a given span is a problem of that small order
     MARGINS = "margins"  # linear measurements under a piecewise linear loss: a master LP exists
     SPLIT = "biconvex-split"
+    STREAM = "stream"  # batches of its data can be had one by one
     # of a geometry
     FACTOR = "factor"  # points have a factor Y, and a rank
     STRAIGHT = "straight-lines"  # retraction is addition, vectors of different points may be added

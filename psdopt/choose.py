@@ -11,6 +11,8 @@ from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.geometries import FlatQuotient, PSDCone, Spectraplex
 from psdopt.geometry import Geometry
+from psdopt.linalg.arrays import Array, orthonormal_columns
+from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
 from psdopt.method import Method
 from psdopt.methods import BlockConjugateGradient, ClosedForm, ColumnGeneration, ConjugateGradient
@@ -89,7 +91,29 @@ def starting_point(
         start = geometry.from_matrix(start)
     elif isinstance(start, np.ndarray):
         start = np.array(start, dtype=np.float64)
-    return geometry.validated(start)
+    point = geometry.validated(start)
+    free = method is None or not method.starts_at_zero
+    return _regular(geometry, problem, point, rng) if free and isinstance(geometry, FlatQuotient) else point
+
+
+def _regular(geometry: FlatQuotient, problem: Problem, Y: Array, rng: np.random.Generator) -> Array:
+    """Y, or for less than full column rank a factor of full rank whose Y Yᵀ differs by its rounding.
+
+    The gradient 2 S Y never leaves the span of the rows of Y: columns of zeros stay zero, and a run from there ends in
+    a matrix of lower rank than was asked for. So directions that YᵀY lacks get random columns of length √eps |Y|,
+    which grow where F falls and shrink back where it does not. For Y = 0 the scale is that of the default start.
+    """
+    Y = np.asarray(Y, dtype=np.float64)
+    values, V = np.linalg.eigh(Y.T @ Y)
+    missing = values <= EPS * len(values) * max(float(values[-1]), 0.0)
+    if not np.any(missing):
+        return Y
+    if values[-1] > 0.0:
+        scale = math.sqrt(EPS * float(values[-1]))
+    else:
+        scale = math.sqrt(EPS) * float(np.linalg.norm(_scaled(geometry, problem, geometry.random_point(rng)), 2))
+    added = orthonormal_columns(rng, geometry.n, int(missing.sum())) * scale
+    return np.asarray(Y + added @ V[:, missing].T)
 
 
 def _scaled(geometry: Geometry, problem: Problem, point: Any) -> Any:

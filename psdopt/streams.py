@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,8 +13,13 @@ import scipy.sparse as sp
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, is_finite
 
-#: (rows (p, d), targets (p,)) of one mini-batch.
-Batch = tuple[Any, Array]
+
+class Batch(NamedTuple):
+    """One mini-batch: rows (p, d), targets (p,), and directions (p,) of −1, 0, +1 where samples are one-sided."""
+
+    rows: Any
+    targets: Array
+    direction: Array | None = None
 
 
 class BatchStream(ABC):
@@ -30,18 +35,32 @@ class BatchStream(ABC):
     def batches(self, batch_size: int, start: int = 0) -> Iterator[Batch]:
         """Batches from number `start` on, epoch after epoch; ends only where the source does."""
 
-    def take(self, batch_size: int, start: int, count: int) -> list[Batch]:
-        """Batches number start, ..., start + count − 1; fewer where the source ends. O(count) if read in order."""
+    def take(self, batch_size: int, start: int, count: int) -> Iterator[Batch]:
+        """Batches number start, ..., start + count − 1, one at a time; fewer where the source ends.
+
+        Going on where the last call has stopped costs nothing; other places are found by ``batches``.
+        """
         live: tuple[int, int, Iterator[Batch]] | None = self.__dict__.get("_live")
         if live is None or live[:2] != (batch_size, start):
             live = (batch_size, start, self.batches(batch_size, start))
-        found = list(islice(live[2], count))
-        self.__dict__["_live"] = (batch_size, start + len(found), live[2])
-        return found
+        self.__dict__["_live"] = live
+        for position, batch in enumerate(islice(live[2], count), start + 1):
+            self.__dict__["_live"] = (batch_size, position, live[2])
+            yield batch
 
-    def sample(self, count: int, batch_size: int) -> list[Batch]:
-        """The first `count` batches, for pre-training. Repeatable sources give them again later."""
-        return list(islice(self.batches(batch_size), count))
+    def sample(self, count: int, batch_size: int) -> Iterable[Batch]:
+        """The first `count` batches, for pre-training; may be iterated again and again. Delivered again by `take`."""
+        return _Beginning(self, count, batch_size)
+
+
+class _Beginning:
+    """The first batches of a repeatable stream, read anew on each pass: nothing is kept."""
+
+    def __init__(self, stream: BatchStream, count: int, batch_size: int) -> None:
+        self.stream, self.count, self.batch_size = stream, count, batch_size
+
+    def __iter__(self) -> Iterator[Batch]:
+        return islice(self.stream.batches(self.batch_size), self.count)
 
 
 class ArrayStream(BatchStream):
@@ -54,9 +73,12 @@ class ArrayStream(BatchStream):
         keeps the order (no memory). Default: "blocks" for a memory map, else "shuffled".
     seed : of the permutations; those of epoch e depend on (seed, e) only, so that a run resumes anywhere.
     pairs : (m, 2) integers: sample i is then x_a − x_b, formed for its batch alone, and y has length m.
+    direction : (m,) of −1, 0, +1, handed on with each batch.
     """
 
-    def __init__(self, X: Any, y: Any, *, order: str | None = None, seed: int = 0, pairs: Any = None) -> None:
+    def __init__(
+        self, X: Any, y: Any, *, order: str | None = None, seed: int = 0, pairs: Any = None, direction: Any = None
+    ) -> None:
         self.X: Any = _rows_first(X)
         if self.X.ndim != 2 or 0 in self.X.shape:
             raise InvalidInputError(f"X must be an array (m, d), not empty; found shape {self.X.shape}")
@@ -65,6 +87,9 @@ class ArrayStream(BatchStream):
         count = self.X.shape[0] if self.pairs is None else len(self.pairs)
         if self.y.shape != (count,):
             raise InvalidInputError(f"y must have shape ({count},); found {self.y.shape}")
+        self.direction = None if direction is None else np.asarray(direction)
+        if self.direction is not None and self.direction.shape != (count,):
+            raise InvalidInputError(f"direction must have shape ({count},); found {self.direction.shape}")
         if order is None:
             order = "blocks" if isinstance(self.X, np.memmap) else "shuffled"
         if order not in ("shuffled", "blocks", "given"):
@@ -93,15 +118,18 @@ class ArrayStream(BatchStream):
         )
 
     def _rows(self, where: Any) -> Batch:
+        targets = np.asarray(self.y[where], dtype=np.float64)
+        direction = None if self.direction is None else np.asarray(self.direction[where], dtype=np.float64)
         if self.pairs is not None:
             ends = self.pairs[where]
-            return self.X[ends[:, 0]] - self.X[ends[:, 1]], np.asarray(self.y[where], dtype=np.float64)
+            return Batch(self.X[ends[:, 0]] - self.X[ends[:, 1]], targets, direction)
         rows = self.X[where]
-        return rows if sp.issparse(rows) else np.asarray(rows, np.float64), np.asarray(self.y[where], np.float64)
+        return Batch(rows if sp.issparse(rows) else np.asarray(rows, np.float64), targets, direction)
 
 
 class IteratorStream(BatchStream):
-    """Any iterable of (rows (p, d), targets (p,)): a generator, a data loader, a queue. Read once, front to back.
+    """Any iterable of (rows (p, d), targets (p,)), or with directions (p,) as a third part: a generator, a data loader,
+    a queue. Read once, front to back; only batches set aside for pre-training are kept, until they are delivered.
 
     Batches keep the sizes they come in. `size` (samples per epoch, for the step schedule) may be given. To resume,
     hand over an iterator that goes on where the last one stopped. Each batch is checked for shape and finite entries.
@@ -121,24 +149,32 @@ class IteratorStream(BatchStream):
             yield self._checked(batch, number)
 
     def sample(self, count: int, batch_size: int) -> list[Batch]:
-        """The next `count` batches; they will be delivered again, as they cannot be fetched twice."""
-        self._kept = [*self._kept, *(self._checked(b, k) for k, b in enumerate(islice(self._iterator, count)))]
-        return list(self._kept)
+        """The next `count` batches, kept until they are delivered: they cannot be fetched twice."""
+        wanted = islice(self._iterator, max(0, count - len(self._kept)))
+        self._kept.extend(self._checked(batch, number) for number, batch in enumerate(wanted))
+        return self._kept[:count]
 
     def _checked(self, batch: Any, number: int) -> Batch:
         try:
-            rows, targets = batch
+            rows, targets, *more = batch
         except (TypeError, ValueError) as error:
             raise InvalidInputError(f"batch {number} must be a pair (rows, targets)") from error
         rows = _rows_first(rows)
         targets = np.asarray(targets, dtype=np.float64)
+        direction = np.asarray(more[0], dtype=np.float64) if more and more[0] is not None else None
         if rows.ndim != 2 or rows.shape[1] != self.d or targets.shape != (rows.shape[0],):
             raise InvalidInputError(
                 f"batch {number} must hold rows (p, {self.d}) and targets (p,); found {rows.shape} and {targets.shape}"
             )
+        if direction is not None and direction.shape != targets.shape:
+            raise InvalidInputError(
+                f"directions of batch {number} must be shaped {targets.shape}; found {direction.shape}"
+            )
+        if direction is not None and not np.isin(direction, (-1.0, 0.0, 1.0)).all():
+            raise InvalidInputError(f"directions of batch {number} must be -1, 0 or +1")
         if not (is_finite(rows) and is_finite(targets)):
             raise InvalidInputError(f"batch {number} holds NaN or infinite entries")
-        return rows, targets
+        return Batch(rows, targets, direction)
 
 
 def _rows_first(X: Any) -> Any:

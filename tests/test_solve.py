@@ -145,12 +145,15 @@ def test_max_rank_is_respected():
     assert result.value > best
 
 
-def test_zero_start_is_stationary_but_not_optimal():
+def test_zero_is_stationary_but_not_optimal_and_a_start_there_is_left():
     """At Y = 0 the factor gradient vanishes for every problem: only the certificate tells."""
     problem = QuadraticSDP(None, 1.0, np.diag([-1.0, 1.0, 2.0]))
+    at_zero = problem.at(np.zeros((3, 2)))
+    assert not np.any(at_zero.factor_gradient())
+    assert certify(problem, at_zero).smallest_eigenvalue == pytest.approx(-2.0)
     result = solve(problem, FlatQuotient(3, 2), ConjugateGradient(), start=np.zeros((3, 2)))
-    assert result.status is Status.STATIONARY
-    assert result.certificate.smallest_eigenvalue == pytest.approx(-2.0)
+    assert result.optimal
+    assert result.value == pytest.approx(-1.0, rel=1e-6)
     optimal = solve(QuadraticSDP(None, 1.0, np.eye(3)), FlatQuotient(3, 2), start=np.zeros((3, 2)))
     assert optimal.optimal
     assert optimal.value == 0.0

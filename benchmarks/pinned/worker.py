@@ -1,8 +1,8 @@
-"""Runs in the pinned environment: reads a task from an .npz, learns, writes components and CPU seconds to another.
+"""Runs in the pinned environment: reads tasks from .npz files, learns, writes components and CPU seconds to others.
 
-    python worker.py task.npz answer.npz
+    python worker.py task.npz answer.npz [task2.npz answer2.npz ...]
 
-The task holds `method` (itml, lmnn or pylmnn), X (m, d), y (m,), a JSON string `options` of keyword arguments for
+A task holds `method` (itml, lmnn or pylmnn), X (m, d), y (m,), a JSON string `options` of keyword arguments for
 the learner and, for itml, optionally `pairs` (k, 2), `signs` (k,) of +1 (similar) and -1 (dissimilar), `bounds` (2,).
 """
 
@@ -40,14 +40,20 @@ def pylmnn(X, y, options, task):
     return LargeMarginNearestNeighbor(**options).fit(X, y).components_
 
 
-def main():
-    warnings.simplefilter("ignore")
-    with np.load(sys.argv[1]) as task:
+def solve(question, answer):
+    with np.load(question) as task:
         task = dict(task)
     learner = {"itml": itml, "lmnn": lmnn, "pylmnn": pylmnn}[str(task["method"])]
     begin = time.process_time()
     components = learner(task["X"], task["y"], json.loads(str(task["options"])), task)
-    np.savez(sys.argv[2], components=components, cpu_seconds=time.process_time() - begin)
+    np.savez(answer, components=components, cpu_seconds=time.process_time() - begin)
+
+
+def main():
+    warnings.simplefilter("ignore")
+    files = sys.argv[1:]
+    for question, answer in zip(files[::2], files[1::2], strict=True):
+        solve(question, answer)
 
 
 if __name__ == "__main__":

@@ -277,6 +277,18 @@ class Polar(Geometry):
         D = (gradient.U @ (P / (b * (b + eta)))) @ P.T
         return PolarVector(D, symmetric_part(Qt.T @ (K * (one_way + one_way.T)) @ Qt))
 
+    def preconditioned_by(self, point: PolarPoint, G: Array, inverse: Callable[[Array], Array]) -> PolarVector:
+        """What P⁻¹, given on factors, makes of the gradient with factor gradient G = 2 S Y (n, r). O(n r²) and P⁻¹.
+
+        The vector that moves M as Ẏ = P⁻¹G does. The map from Ẏ to vectors has the map from gradients to G for its
+        adjoint, so the whole is symmetric positive semidefinite in the metric; with weight 0 or 1 both are
+        restricted to what may move.
+        """
+        if self.weight in (0.0, 1.0):
+            within = point.U @ (point.U.T @ G)
+            G = within if self.weight == 0.0 else G - within
+        return self.from_velocity(point, inverse(G))
+
     def velocity(self, point: PolarPoint, vector: PolarVector) -> Array:
         """The shortest Ẏ (n, r) that moves M as the vector does: U̇ R + Y X, X + Xᵀ = K, YᵀẎ symmetric. O(n r²)."""
         return vector.U @ point.R + point.factor @ shortest(point.R, vector.K)

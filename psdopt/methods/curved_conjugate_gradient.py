@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from psdopt.capability import Ability
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import inner
+from psdopt.linalg.arrays import inner, is_finite
 from psdopt.method import Outcome, State, factor_residual
 from psdopt.problem import Evaluation, Problem
 from psdopt.searches.riemannian import Located, Path, locate, modelled, path_along
@@ -107,6 +108,15 @@ def _gradients(
     method: ConjugateGradient, geometry: Geometry, here: Located, curvature: float | None
 ) -> tuple[Any, Any, float]:
     g = geometry.gradient(here.point, here.evaluation.gradient)
-    precondition = getattr(geometry, "preconditioned", None)
-    z = g if precondition is None or method.preconditioner == "none" else precondition(here.point, g, curvature)
+    z = _preconditioned(method.preconditioner, geometry, here, g, curvature)
     return g, z, geometry.inner(here.point, g, z)
+
+
+def _preconditioned(kind: str, geometry: Any, here: Located, g: Any, curvature: float | None) -> Any:
+    """P⁻¹g: the problem's own P where it has one and the geometry can lift it, else the geometry's, else g."""
+    lift, own = getattr(geometry, "preconditioned_by", None), getattr(geometry, "preconditioned", None)
+    offered = Ability.PRECONDITIONER in here.evaluation.problem.abilities
+    if lift is not None and (kind == "problem" or (kind == "auto" and offered)):
+        G = here.evaluation.factor_gradient()
+        return lift(here.point, G, here.evaluation.preconditioner()) if is_finite(G) else g
+    return g if own is None or kind == "none" else own(here.point, g, curvature)

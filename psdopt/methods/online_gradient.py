@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from itertools import islice, product
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -15,53 +16,81 @@ from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, is_finite
 from psdopt.method import Method, Outcome, State, factor_residual
 from psdopt.problem import Evaluation, Problem
-from psdopt.problems.streamed import STREAM, Streamed
-from psdopt.streams import Batch
+from psdopt.problems.streamed import Streamed
+from psdopt.streams import Batch, IteratorStream
 
 #: Values tried for s and t0: 2^-3, ..., 2^3 (Meyer et al., section 7.4.2).
 GRID = tuple(2.0**k for k in range(-3, 4))
-#: Passes over the pre-training batches per trial.
-PRETRAINING_PASSES = 2
+#: Pre-training reads this share of an epoch, and at least that many samples, one epoch at most.
+PRETRAINING_SHARE, PRETRAINING_LEAST = 1 / 16, 640
+#: Batches set aside for it from an iterator, which cannot be read twice.
+PRETRAINING_KEPT = 20
+#: Trials pass several times over few batches, until they have made that many updates.
+TRIAL_UPDATES = 40
+#: Rounds of trials: on the first 1/8 of these samples, on 1/2, on all of them; and how many pairs each lets pass.
+ROUNDS = ((8, 16), (2, 4), (1, 1))
 #: Batches per step of a run over a stream of unknown length.
 UNKNOWN_EPOCH = 1000
 
 
 @dataclass
 class OnlineState(State):
-    """Position in the stream (batches read), samples seen, and the schedule: s / mean gradient norm, and n t0."""
+    """Position in the stream (batches read), samples seen, and the pace: s / μ, n t0, the longest gradient."""
 
     position: int = 0
     samples: int = 0
     scale: float = 0.0
     horizon: float = 0.0
+    longest: float = math.inf
+
+
+class Pace(NamedTuple):
+    """Step s_t = scale · horizon / (horizon + t) after t samples, for gradients no longer than `longest`."""
+
+    scale: float
+    horizon: float
+    longest: float = math.inf
+
+    def step(self, samples: int) -> float:
+        """s_t."""
+        return self.scale * self.horizon / (self.horizon + samples)
 
 
 @dataclass(frozen=True)
 class OnlineRiemannianGradient(Method):
     """x⁺ = R(x, −s_t · mean batch gradient), s_t = (s / μ) · n t0 / (n t0 + t), t samples seen (eq. 23).
 
-    μ is the mean length of the batch gradients at the start, n the number of samples per epoch. One step of this
-    method is `report_every` batches, then F is evaluated on the held-out data of the :class:`Streamed` problem.
-    Everything that moves is in the state, so a run stops, is saved and goes on mid-stream (``checkpoint=``,
-    ``resume=`` of :func:`psdopt.solve`) with the same iterates as without the break.
+    μ is the mean length of the batch gradients at the start and n the number of samples that s and t0 were chosen on
+    (given by the user: of an epoch). When the steps begin to shrink is a matter of curvature and noise, not of how
+    many samples follow: counted in epochs, what was chosen on few samples would be far too late on many.
+
+    One step of this method is `report_every` batches, then F is evaluated on the held-out data of the
+    :class:`Streamed` problem. Everything that moves is in the state, so a run stops, is saved and goes on mid-stream
+    (``checkpoint=``, ``resume=`` of :func:`psdopt.solve`) with the same iterates as without the break.
 
     Parameters
     ----------
     batch_size : samples per update. An iterator's own batches are taken as they come.
-    scale, annealing : s and t0; None (both) chooses the pair of {2^-3, ..., 2^3}² that lowers the loss of the first
-        `pretraining` batches most, by two passes over them from the start.
+    scale, annealing : s and t0; None (both) chooses the pair of {2^-3, ..., 2^3}² with the least loss in the second
+        half of a pass from the start over the first `pretraining` batches (several passes, where they are fewer than
+        40). All 49 are tried on an eighth of these batches, the best 16 on half, the best 4 on all: 18 times their
+        samples in updates.
     report_every : batches per step; None is one epoch (1000 batches where its length is not known).
-    longest : bound on the length s_t |gradient| of an update, in the metric: a wild batch cannot undo the run.
+    pretraining : number of batches; None is a sixteenth of an epoch but at least 640 samples, 20 from an iterator.
+    longest : bound on the length of a batch gradient in units of μ; longer ones are cut, so that a wild batch cannot
+        undo the run. It has no units, and a run in other units of the data stays the same.
+
+    Memory: a few (n, r) arrays and one batch (the pre-training batches of an iterator on top).
     """
 
     batch_size: int = 32
     scale: float | None = None
     annealing: float | None = None
-    pretraining: int = 20
+    pretraining: int | None = None
     report_every: int | None = None
-    longest: float = 1.0
+    longest: float = 4.0
 
-    requires: ClassVar[Requires] = {"problem": (STREAM,), "geometry": (Ability.RIEMANNIAN,)}
+    requires: ClassVar[Requires] = {"problem": (Ability.STREAM,), "geometry": (Ability.RIEMANNIAN,)}
     descends: ClassVar[bool] = False
     #: F − min F falls like k^-1/2 with annealed steps, its gradient like the root of that.
     sublinear_order: ClassVar[float | None] = 0.25
@@ -69,7 +98,7 @@ class OnlineRiemannianGradient(Method):
     def __post_init__(self) -> None:
         for name in ("batch_size", "pretraining", "report_every"):
             value = getattr(self, name)
-            if value is None and name == "report_every":
+            if value is None and name != "batch_size":
                 continue
             if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
                 raise InvalidInputError(f"{name} must be an integer of at least 1; found {value!r}")
@@ -85,17 +114,20 @@ class OnlineRiemannianGradient(Method):
     ) -> OnlineState:
         assert isinstance(problem, Streamed)
         evaluation = evaluation or problem.at(geometry.factor(start))
-        batches = problem.stream.sample(self.pretraining, self.batch_size)
-        if not batches:
+        count = self._pretraining_batches(problem)
+        batches = problem.stream.sample(count, self.batch_size)
+        mean, seen = _mean_gradient_norm(problem, geometry, start, batches)
+        if seen == 0:
             raise InvalidInputError("the stream holds no batch")
-        mean = _mean_gradient_norm(problem, geometry, start, batches)
-        s, t0 = self.scale, self.annealing
+        s, t0, n = self.scale, self.annealing, problem.stream.size or UNKNOWN_EPOCH * self.batch_size
         if s is None or t0 is None:
-            s, t0 = self._pretrained(problem, geometry, start, batches, mean)
-        n = problem.stream.size or UNKNOWN_EPOCH * self.batch_size
+            passes = -(-TRIAL_UPDATES // count)
+            s, t0 = self._pretrained(problem, geometry, start, count, passes, mean)
+            n = passes * seen
         return OnlineState(
             problem, geometry, start, evaluation, factor_residual(geometry, evaluation),
-            scale=s / mean if mean > 0.0 else 0.0, horizon=n * t0, extras={"s": s, "t0": t0, "samples": 0.0},
+            scale=s / mean if mean > 0.0 else 0.0, horizon=n * t0, longest=self.longest * mean,
+            extras={"s": s, "t0": t0, "samples": 0.0},
         )  # fmt: skip
 
     def step(self, state: State) -> OnlineState:
@@ -103,58 +135,80 @@ class OnlineRiemannianGradient(Method):
         problem, geometry = state.problem, state.geometry
         assert isinstance(problem, Streamed)
         batches = problem.stream.take(self.batch_size, state.position, self._batches_per_step(problem))
-        point, loss, samples = self.advance(
-            problem, geometry, state.point, batches, state.scale, state.horizon, state.samples
-        )
-        position = state.position + len(batches)
+        pace = Pace(state.scale, state.horizon, state.longest)
+        point, loss, samples, read = self.advance(problem, geometry, state.point, batches, pace, state.samples)
         evaluation = problem.at(geometry.factor(point))
         seen = samples - state.samples
         extras = {**state.extras, "samples": float(samples), "training_loss": loss / seen if seen else math.nan}
-        outcome = Outcome.RUNNING if batches else Outcome.FINISHED
         return OnlineState(
             problem, geometry, point, evaluation, factor_residual(geometry, evaluation),
-            _step_length(state.scale, state.horizon, samples), outcome, extras,
-            position=position, samples=samples, scale=state.scale, horizon=state.horizon,
+            pace.step(samples), Outcome.RUNNING if read else Outcome.FINISHED, extras,
+            position=state.position + read, samples=samples, scale=state.scale, horizon=state.horizon,
+            longest=state.longest,
         )  # fmt: skip
 
     def advance(
-        self, problem: Streamed, geometry: Geometry, point: Any, batches: Sequence[Batch],
-        scale: float, horizon: float, samples: int,
-    ) -> tuple[Any, float, int]:  # fmt: skip
-        """One update per batch. Returns point, sum of the losses before each update, samples seen."""
-        total = 0.0
-        for rows, targets in batches:
-            SY, loss = problem.batch_gradient(rows, targets, geometry.factor(point))
+        self, problem: Streamed, geometry: Geometry, point: Any, batches: Iterable[Batch], pace: Pace, samples: int
+    ) -> tuple[Any, float, int, int]:
+        """One update per batch. Returns point, sum of the losses before each update, samples seen, batches read."""
+        total, read = 0.0, 0
+        for batch in batches:
+            SY, loss = problem.batch_gradient(batch, geometry.factor(point))
             if not is_finite(SY):
                 raise FloatingPointError("a batch gradient is not finite")
-            total += loss * len(targets)
+            size = len(batch.targets)
+            total += loss * size
             g = geometry.gradient(point, _KnownProduct(SY))
-            s = _step_length(scale, horizon, samples)
-            length = s * geometry.norm(point, g)
-            if length > self.longest:
-                s *= self.longest / length
+            s, length = pace.step(samples), geometry.norm(point, g)
+            if length > pace.longest:
+                s *= pace.longest / length
             point = geometry.retract(point, -s * g)
-            samples += len(targets)
-        return point, total, samples
+            samples, read = samples + size, read + 1
+        return point, total, samples, read
 
     def _pretrained(
-        self, problem: Streamed, geometry: Geometry, start: Any, batches: Sequence[Batch], mean: float
+        self, problem: Streamed, geometry: Geometry, start: Any, count: int, passes: int, mean: float
     ) -> tuple[float, float]:
-        """The (s, t0) after which the loss of `batches` is least; ties go to the shorter step."""
-        n = sum(len(targets) for _, targets in batches)
-        best, chosen = math.inf, (GRID[0], GRID[0])
+        """The (s, t0) that lowers the loss within the first `count` batches most; ties go to the shorter step."""
+        pairs = list(product(GRID, GRID))
+        for share, kept in ROUNDS:
+            batches = problem.stream.sample(-(-count // share), self.batch_size)
+            sizes = [len(batch.targets) for batch in batches]
+            paces = [
+                Pace(s / mean if mean > 0.0 else 0.0, passes * sum(sizes) * t0, self.longest * mean) for s, t0 in pairs
+            ]
+            losses = [self._trial(problem, geometry, start, batches, passes, pace, len(sizes)) for pace in paces]
+            pairs = [pairs[k] for k in np.argsort(losses, kind="stable")[:kept]]
+        return pairs[0]
+
+    def _trial(
+        self, problem: Streamed, geometry: Geometry, start: Any, batches: Iterable[Batch], passes: int, pace: Pace,
+        count: int,
+    ) -> float:  # fmt: skip
+        """Loss of the last half of `count` batches, each before it is learned from; inf if the trial runs away.
+
+        Of the whole last pass where there are several. Measuring while learning costs nothing more.
+        """
+        point, samples, last = start, 0, max(1, count // 2) if passes == 1 else count
         with np.errstate(over="ignore", invalid="ignore"):
-            for s in GRID:
-                for t0 in GRID:
-                    point, samples = start, 0
-                    for _ in range(PRETRAINING_PASSES):
-                        scale = s / mean if mean > 0.0 else 0.0
-                        point, _, samples = self.advance(problem, geometry, point, batches, scale, n * t0, samples)
-                    Y = geometry.factor(point)
-                    loss = sum(problem.batch_gradient(rows, targets, Y)[1] * len(targets) for rows, targets in batches)
-                    if loss < best:
-                        best, chosen = loss, (s, t0)
-        return chosen
+            try:
+                for _ in range(passes - 1):
+                    point, _, samples, _ = self.advance(problem, geometry, point, batches, pace, samples)
+                rest = iter(batches)
+                point, _, samples, _ = self.advance(problem, geometry, point, islice(rest, count - last), pace, samples)
+                loss = self.advance(problem, geometry, point, rest, pace, samples)[1]
+            except (np.linalg.LinAlgError, InvalidInputError, FloatingPointError):
+                return math.inf
+        return loss if math.isfinite(loss) else math.inf
+
+    def _pretraining_batches(self, problem: Streamed) -> int:
+        if self.pretraining is not None:
+            return int(self.pretraining)
+        size = problem.stream.size
+        if size is None or isinstance(problem.stream, IteratorStream):
+            return PRETRAINING_KEPT
+        wanted = min(size, max(PRETRAINING_LEAST, PRETRAINING_SHARE * size))
+        return -(-int(wanted) // self.batch_size)
 
     def _batches_per_step(self, problem: Streamed) -> int:
         if self.report_every is not None:
@@ -173,14 +227,14 @@ class _KnownProduct:
         return self.product
 
 
-def _step_length(scale: float, horizon: float, samples: int) -> float:
-    return scale * horizon / (horizon + samples)
-
-
-def _mean_gradient_norm(problem: Streamed, geometry: Geometry, point: Any, batches: Sequence[Batch]) -> float:
+def _mean_gradient_norm(
+    problem: Streamed, geometry: Geometry, point: Any, batches: Iterable[Batch]
+) -> tuple[float, int]:
+    """μ over the batches, and the number of their samples."""
     Y = geometry.factor(point)
-    lengths = []
-    for rows, targets in batches:
-        SY, _ = problem.batch_gradient(rows, targets, Y)
+    lengths, samples = [], 0
+    for batch in batches:
+        SY, _ = problem.batch_gradient(batch, Y)
         lengths.append(geometry.norm(point, geometry.gradient(point, _KnownProduct(SY))))
-    return float(np.mean(lengths))
+        samples += len(batch.targets)
+    return float(np.mean(lengths)) if lengths else 0.0, samples

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
+from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.problem import Evaluation, Problem
-from psdopt.streams import BatchStream
+from psdopt.streams import Batch, BatchStream
 
-#: Ability of a problem: batches of its data can be had one by one.
-STREAM = "stream"
-#: (rows, targets, Y) ↦ (S_b Y, F_b): gradient of the batch's own objective F_b at Y Yᵀ, applied to Y, and its value.
-BatchGradient = Callable[[Any, Array, Array], tuple[Array, float]]
+#: (batch, Y) ↦ (S_b Y, F_b): gradient of the batch's own objective F_b at Y Yᵀ, applied to Y, and its value.
+BatchGradient = Callable[[Batch, Array], tuple[Array, float]]
 
 
 class Streamed(Problem):
@@ -31,16 +29,16 @@ class Streamed(Problem):
         self.stream, self.held_out, self.gradient = stream, held_out, gradient
         self.n = held_out.n
         self.maps = getattr(held_out, "maps", ())
-        self.abilities = held_out.abilities | {STREAM}
+        self.abilities = held_out.abilities | {Ability.STREAM}
         self.samples = 0
 
     def at(self, Y: Array) -> Evaluation:
         return self.held_out.at(Y)
 
-    def batch_gradient(self, rows: Any, targets: Array, Y: Array) -> tuple[Array, float]:
+    def batch_gradient(self, batch: Batch, Y: Array) -> tuple[Array, float]:
         """(S_b Y, F_b) of one batch, counted."""
-        self.samples += len(targets)
-        return self.gradient(rows, targets, Y)
+        self.samples += len(batch.targets)
+        return self.gradient(batch, Y)
 
     def counts(self) -> Mapping[str, int]:
         """Those of the held-out problem, and `samples` seen in batches."""

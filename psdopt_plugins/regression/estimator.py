@@ -15,7 +15,7 @@ from psdopt.choose import starting_point
 from psdopt.errors import InvalidInputError
 from psdopt.geometries.polar import Polar
 from psdopt.linalg.arrays import Array
-from psdopt.methods.online_gradient import OnlineRiemannianGradient
+from psdopt.methods.online_gradient import OnlineRiemannianGradient, Pace
 from psdopt_plugins.metric_learning.mahalanobis import solved, sorted_components
 from psdopt_plugins.regression.online import psd_regression_stream
 from psdopt_plugins.regression.problem import psd_regression_problem
@@ -102,7 +102,7 @@ class PSDRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.__dict__.pop("_online", None)
         return self
 
-    def partial_fit(self, X: Any, y: Any) -> Self:
+    def partial_fit(self, X: Any, y: Any, *, direction: Any = None) -> Self:
         """Go on learning: one update per `batch_size` rows, in the order given. O(d r) memory beyond X.
 
         The first call chooses step and annealing on its own samples; after :meth:`fit` it goes on from W.
@@ -112,17 +112,17 @@ class PSDRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self, X, y, accept_sparse=["csr"], dtype=np.float64, y_numeric=True, reset=fresh,
         )  # fmt: skip
         method = OnlineRiemannianGradient(self.batch_size)
-        problem = psd_regression_stream(X, y, order="given")
+        problem = psd_regression_stream(X, y, None, direction, order="given")
         if not hasattr(self, "_online"):
             d = X.shape[1]
             geometry = geometry_for(self.geometry, d, self.rank, self.weight) or FlatQuotient(d, d)
             start = None if fresh else LowRankPSD(np.ascontiguousarray(self.components_.T))
             state = method.init(problem, geometry, starting_point(geometry, problem, start, self._generator()))
-            self._online = (geometry, state.point, state.scale, state.horizon, 0)
-        geometry, point, scale, horizon, samples = self._online
+            self._online = (geometry, state.point, Pace(state.scale, state.horizon, state.longest), 0)
+        geometry, point, pace, samples = self._online
         batches = problem.stream.take(self.batch_size, 0, -(-X.shape[0] // self.batch_size))
-        point, loss, samples = method.advance(problem, geometry, point, batches, scale, horizon, samples)
-        self._online = (geometry, point, scale, horizon, samples)
+        point, loss, samples, _ = method.advance(problem, geometry, point, batches, pace, samples)
+        self._online = (geometry, point, pace, samples)
         self.loss_ = loss / X.shape[0]
         self.components_ = np.ascontiguousarray(geometry.factor(point).T)
         return self

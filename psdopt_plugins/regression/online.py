@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, row_dots
 from psdopt.problems.streamed import Streamed
-from psdopt.streams import ArrayStream, BatchStream, IteratorStream
-from psdopt_plugins.regression.problem import checked_pairs, psd_regression_problem
+from psdopt.streams import ArrayStream, Batch, BatchStream, IteratorStream
+from psdopt_plugins.regression.problem import checked_directions, checked_pairs, psd_regression_problem
 
 #: Batches of this many samples, so many of them, are set aside where no held-out data are given and X is not in memory.
 HELD_OUT_BATCH, HELD_OUT_BATCHES = 32, 32
@@ -21,8 +21,9 @@ def psd_regression_stream(
     X: Any,
     y: Any = None,
     pairs: Any = None,
+    direction: Any = None,
     *,
-    held_out: tuple[Any, Any] | None = None,
+    held_out: tuple[Any, ...] | None = None,
     d: int | None = None,
     size: int | None = None,
     order: str | None = None,
@@ -33,11 +34,13 @@ def psd_regression_stream(
     Parameters
     ----------
     X, y : array, memory-mapped array or sparse array (m, d) with targets (m,); or, with y left out, any iterable of
-        batches (rows (p, d), targets (p,)), then `d` is needed and `size`, the samples per epoch, may be given; or
-        a :class:`psdopt.streams.BatchStream`.
+        batches (rows (p, d), targets (p,)) or (rows, targets, directions (p,)), then `d` is needed and `size`, the
+        samples per epoch, may be given; or a :class:`psdopt.streams.BatchStream`.
     pairs : (m, 2) integers: x is the difference of two rows of X, formed batch by batch.
-    held_out : (rows, targets) on which the loss is reported. Left out: all of an array in memory, so that F and its
-        certificate are those of the batch problem; else the first 32 batches of 32, from an iterator not trained on.
+    direction : None, or (m,) of −1, 0, +1, with the meaning it has in :func:`psd_regression_problem`.
+    held_out : (rows, targets) or (rows, targets, directions) on which the loss is reported. Left out: all of an array
+        in memory, so that F and its certificate are those of the batch problem; else the first 32 batches of 32, from
+        an iterator not trained on.
     order, seed : see :class:`psdopt.streams.ArrayStream`.
 
     Cost per update of p samples: two products with a (p, d) array, O(p d r); memory O(d r) beyond the data.
@@ -45,34 +48,44 @@ def psd_regression_stream(
     if isinstance(X, BatchStream):
         stream: BatchStream = X
     elif isinstance(X, np.ndarray) or sp.issparse(X):
-        stream = ArrayStream(X, y, order=order, seed=seed, pairs=None if pairs is None else checked_pairs(pairs))
+        ends = None if pairs is None else checked_pairs(pairs)
+        count: int = X.shape[0] if ends is None else len(ends)  # type: ignore[union-attr]
+        signs = None if direction is None else checked_directions(direction, count)
+        stream = ArrayStream(X, y, order=order, seed=seed, pairs=ends, direction=signs)
         if held_out is None and not isinstance(X, np.memmap):
-            return Streamed(stream, psd_regression_problem(X, y, pairs), rank_one_gradient)
+            return Streamed(stream, psd_regression_problem(X, y, pairs, direction), rank_one_gradient)
     else:
         if d is None:
             raise InvalidInputError("d, the number of columns, must be given with an iterator of batches")
         stream = IteratorStream(X, d, size)
-    if held_out is None:
-        held_out = _first(stream)
-    return Streamed(stream, psd_regression_problem(*held_out), rank_one_gradient)
+    known = _first(stream) if held_out is None else (*held_out, None)
+    return Streamed(stream, psd_regression_problem(known[0], known[1], None, known[2]), rank_one_gradient)
 
 
-def rank_one_gradient(rows: Any, targets: Array, Y: Array) -> tuple[Array, float]:
-    """S Y and F for F = 1/(2p) Σ (xᵀY Yᵀx − y)² over the rows (p, d). Two products, O(p d r)."""
+def rank_one_gradient(batch: Batch, Y: Array) -> tuple[Array, float]:
+    """S Y and F for F = 1/(2p) Σ (xᵀY Yᵀx − y)², one-sided where a direction says so. Two products, O(p d r)."""
+    rows, targets, direction = batch
     Z = rows @ Y
     residual = row_dots(Z, Z)
     residual -= targets
+    if direction is not None:
+        residual[direction * residual < 0.0] = 0.0
     Z *= residual[:, None] / len(targets)
     return rows.T @ Z, 0.5 * float(residual @ residual) / len(targets)
 
 
-def _first(stream: BatchStream) -> tuple[Any, Array]:
+def _first(stream: BatchStream) -> tuple[Any, Array, Array | None]:
+    """Batches set aside from an iterator, or the first ones of a stream that can be read again."""
     if isinstance(stream, IteratorStream):
-        batches = stream.take(HELD_OUT_BATCH, 0, HELD_OUT_BATCHES)
+        batches = list(stream.take(HELD_OUT_BATCH, 0, HELD_OUT_BATCHES))
     else:
-        batches = stream.sample(HELD_OUT_BATCHES, HELD_OUT_BATCH)
+        batches = list(stream.sample(HELD_OUT_BATCHES, HELD_OUT_BATCH))
     if not batches:
         raise InvalidInputError("the stream holds no batch")
-    rows = [rows for rows, _ in batches]
+    rows = [batch.rows for batch in batches]
     stacked = sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.concatenate(rows)
-    return stacked, np.concatenate([targets for _, targets in batches])
+    targets = np.concatenate([batch.targets for batch in batches])
+    if all(batch.direction is None for batch in batches):
+        return stacked, targets, None
+    signs = [np.zeros(len(b.targets)) if b.direction is None else b.direction for b in batches]
+    return stacked, targets, np.concatenate(signs)

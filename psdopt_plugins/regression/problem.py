@@ -15,6 +15,7 @@ from psdopt.terms.losses import HalfSquaredOneSided, LeastSquares, Loss
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Measurement, PairDistances, QuadraticForms
 from psdopt_plugins.regression.measurements import GeneralForms
+from psdopt_plugins.regression.moments import MomentPreconditioner
 
 
 def psd_regression_problem(
@@ -39,7 +40,8 @@ def psd_regression_problem(
 
     Returns
     -------
-    A :class:`psdopt.TermSum`: convex; quadratic without directions.
+    A :class:`psdopt.TermSum`: convex; quadratic without directions; preconditioned by the second moment of the data,
+    :class:`~psdopt_plugins.regression.moments.MomentPreconditioner`, if X_i has rank one and X has entries.
 
     Raises
     ------
@@ -56,9 +58,10 @@ def psd_regression_problem(
         loss = LeastSquares(targets)
         weight = 0.5 / m
     else:
-        loss = HalfSquaredOneSided(targets, _directions(direction, m))
+        loss = HalfSquaredOneSided(targets, checked_directions(direction, m))
         weight = 1.0 / m
-    return TermSum([MeasuredTerm(measurement, loss, weight)])
+    preconditioner = MomentPreconditioner(measurement) if MomentPreconditioner.applies(measurement) else None  # type: ignore[arg-type]
+    return TermSum([MeasuredTerm(measurement, loss, weight)], preconditioner=preconditioner)
 
 
 def _measurement(X: Any, pairs: Any, n: int | None) -> Measurement:
@@ -96,8 +99,12 @@ def _targets(y: Any, m: int) -> Array:
     return np.broadcast_to(targets, (m,))
 
 
-def _directions(direction: Any, m: int) -> Array:
+def checked_directions(direction: Any, m: int) -> Array:
+    """`direction` as a float array (m,) of −1, 0 and +1, or one clear error."""
     signs = np.asarray(direction, dtype=np.float64)
     if signs.shape not in ((), (m,)):
         raise InvalidInputError(f"direction must have shape ({m},), one per sample; found {signs.shape}")
+    wrong = signs[~np.isin(signs, (-1.0, 0.0, 1.0))]
+    if wrong.size:
+        raise InvalidInputError(f"direction must be -1, 0 or +1; found {wrong.flat[0]!r}")
     return np.broadcast_to(signs, (m,))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from psdopt import FlatQuotient, solve
+from psdopt.capability import Ability
 from psdopt.geometries.polar import Polar
 from psdopt.linalg.arrays import orthonormal_columns
-from psdopt.methods.online_gradient import OnlineRiemannianGradient
-from psdopt.streams import ArrayStream
-from psdopt_plugins.regression import psd_regression_stream
+from psdopt.methods.online_gradient import GRID, OnlineRiemannianGradient, Pace
+from psdopt.streams import ArrayStream, IteratorStream
+from psdopt_plugins.regression import psd_regression_problem, psd_regression_stream
 
 D, R, M = 8, 3, 640
 
@@ -64,16 +67,178 @@ def test_save_and_resume_mid_stream(tmp_path, geometry):
     np.testing.assert_array_equal(rest.state.evaluation.factor, whole.state.evaluation.factor)
 
 
+def batches_of(X, y, first=0):
+    return ((X[k : k + 32], y[k : k + 32]) for k in range(32 * first, M, 32))
+
+
+def mapped(folder, X):
+    file = np.lib.format.open_memmap(folder / "X.npy", mode="w+", dtype=float, shape=X.shape)
+    file[:] = X
+    file.flush()
+    return np.load(folder / "X.npy", mmap_mode="r")
+
+
+@pytest.mark.parametrize("geometry", [FlatQuotient(D, R), Polar(D, R)])
+@pytest.mark.parametrize("source", ["memory map", "iterator"])
+def test_resuming_other_sources_is_bitwise(tmp_path, geometry, source):
+    """A memory map is found again at any place; an iterator is handed over at the place where it stopped."""
+    X, y = data()
+    held_out, file = (X[:50], y[:50]), mapped(tmp_path, X)
+
+    def stream(first):
+        if source == "iterator":
+            return psd_regression_stream(batches_of(X, y, first), held_out=held_out, d=D, size=M)
+        return psd_regression_stream(file, y, held_out=held_out, seed=7)
+
+    method = OnlineRiemannianGradient(report_every=3, **FIXED)
+    start = geometry.from_factor(orthonormal_columns(np.random.default_rng(0), D, R))
+    whole = solve(stream(0), geometry, method, start=start, max_iterations=6)
+    path = tmp_path / "run"
+    solve(stream(0), geometry, method, start=start, max_iterations=4, checkpoint=path)
+    rest = solve(stream(12), geometry, method, max_iterations=6, resume=path)
+    np.testing.assert_array_equal(rest.state.evaluation.factor, whole.state.evaluation.factor)
+    np.testing.assert_array_equal(rest.history["value"], whole.history["value"])
+
+
+@pytest.mark.parametrize("source", ["memory map", "array", "iterator"])
+def test_an_epoch_keeps_one_batch(tmp_path, source):
+    """Steps of a whole epoch, pre-training included, allocate a few batches, however many rows go by."""
+    rows, d, p = 20_000, 40, 32
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((rows, d)), rng.random(rows)
+    held_out = (X[:64], y[:64])
+    if source == "memory map":
+        problem = psd_regression_stream(mapped(tmp_path, X), y, held_out=held_out)
+        assert isinstance(problem.stream.X, np.memmap)
+    elif source == "array":
+        problem = psd_regression_stream(X, y, held_out=held_out, order="given")
+    else:
+        batches = ((X[k : k + p].copy(), y[k : k + p]) for k in range(0, rows, p))
+        problem = psd_regression_stream(batches, held_out=held_out, d=d, size=rows)
+    kept = 20 if source == "iterator" else 0  # batches set aside, as they cannot be read twice
+    method = OnlineRiemannianGradient(p, pretraining=20)
+    geometry = FlatQuotient(d, 2)
+    start = geometry.random_point(rng)
+    method.init(problem, geometry, start)  # imports and caches
+    tracemalloc.start()
+    state = method.step(method.init(problem, geometry, start))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert state.samples == rows
+    allowed = 8 * (p * d * (kept + 12) + 40 * d * 2) + 8 * (rows // p) + 64 * 1024
+    assert peak < allowed < X.nbytes / 8
+
+
+def test_held_out_loss_is_reported_step_by_step():
+    X, y = data()
+    held_out = (X[:100], y[:100])
+    problem = psd_regression_stream(X[100:], y[100:], held_out=held_out)
+    factors = []
+    result = solve(
+        problem, FlatQuotient(D, R), OnlineRiemannianGradient(report_every=4, **FIXED), max_iterations=5,
+        callback=lambda snapshot: factors.append(snapshot.state.evaluation.factor) or None,
+    )  # fmt: skip
+    expected = [psd_regression_problem(*held_out).at(Y).value for Y in factors]
+    np.testing.assert_allclose(result.history["value"][-len(expected) :], expected, rtol=1e-12)
+    assert len(expected) >= 5
+
+
+@pytest.mark.parametrize("p", [1, 32])
+def test_one_sided_samples_in_batches(p):
+    """A batch of the stream and the batch problem of the same samples: same loss, same gradient."""
+    X, y = data()
+    signs = np.random.default_rng(1).integers(-1, 2, M)
+    stream = psd_regression_stream(X, y, None, signs, order="given")
+    Y = np.random.default_rng(2).standard_normal((D, R))
+    for batch in stream.stream.take(p, 0, 5):
+        SY, loss = stream.batch_gradient(batch, Y)
+        there = psd_regression_problem(batch.rows, batch.targets, None, batch.direction).at(Y)
+        np.testing.assert_allclose(loss, there.value, rtol=1e-12, atol=1e-12 * np.max(y) ** 2)
+        np.testing.assert_allclose(2 * SY, there.factor_gradient(), rtol=1e-10, atol=1e-10 * np.max(y))
+    assert stream.at(Y).value == psd_regression_problem(X, y, None, signs).at(Y).value
+
+
+def test_one_sided_streams_learn_from_iterators_and_pairs():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, D))
+    pairs = rng.integers(60, size=(2 * M, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]][:M]
+    x = X[pairs[:, 0]] - X[pairs[:, 1]]
+    y, signs = (x[:, 0] ** 2) * 4, rng.choice([-1.0, 1.0], M)
+    by_pairs = psd_regression_stream(X, y, pairs, signs, order="given", held_out=(x, y, signs))
+    whole = (tuple(batch) for batch in by_pairs.stream.take(32, 0, M // 32))
+    by_iterator = psd_regression_stream(whole, d=D, size=M, held_out=(x, y, signs))
+    method, start = OnlineRiemannianGradient(**FIXED), np.random.default_rng(3).standard_normal((D, R))
+    results = [solve(s, FlatQuotient(D, R), method, start=start, max_iterations=1) for s in (by_pairs, by_iterator)]
+    np.testing.assert_array_equal(*(result.state.evaluation.factor for result in results))
+    assert results[0].value < 0.5 * by_pairs.at(start).value
+
+
+@pytest.mark.parametrize("geometry", [FlatQuotient(D, R), Polar(D, R)])
+def test_pretraining_is_as_good_as_trying_all_pairs(geometry):
+    """The pair chosen in three rounds is nearly the best of all 49 on the whole pre-training data."""
+    X, y = data()
+    problem = psd_regression_stream(X, y, order="given")
+    start = geometry.from_factor(orthonormal_columns(np.random.default_rng(0), D, R))
+    method = OnlineRiemannianGradient(8, pretraining=48)
+    state = method.init(problem, geometry, start)
+    s, t0 = state.extras["s"], state.extras["t0"]
+    assert s in GRID
+    assert t0 in GRID
+    assert state.horizon == t0 * 48 * 8  # counted in the samples it was tried on, not in epochs
+    batches, mean = problem.stream.sample(48, 8), s / state.scale
+    losses = {
+        (a, b): method._trial(problem, geometry, start, batches, 1, Pace(a / mean, 48 * 8 * b, 4.0 * mean), 48)
+        for a in GRID
+        for b in GRID
+    }
+    assert losses[s, t0] <= 1.5 * min(losses.values())
+    assert losses[s, t0] < 0.5 * np.median(list(losses.values()))
+
+
+@pytest.mark.parametrize("geometry", [FlatQuotient(D, R), Polar(D, R)])
+@pytest.mark.parametrize("mu", [4.0, 1024.0])
+def test_online_iterates_do_not_depend_on_units(mu, geometry):
+    """(X_i, y_i) → (mu X_i, mu y_i) leaves W as it is: steps are in mean gradients, cuts as well."""
+    X, y = data()
+    method = OnlineRiemannianGradient(32, pretraining=8)
+    Y = orthonormal_columns(np.random.default_rng(0), D, R)
+    runs = (psd_regression_stream(X, y), psd_regression_stream(np.sqrt(mu) * X, mu * y))
+    plain, scaled = (
+        solve(run, geometry, method, start=geometry.from_factor(Y), max_iterations=1).matrix.to_dense() for run in runs
+    )
+    np.testing.assert_allclose(scaled, plain, rtol=1e-8, atol=1e-8 * np.linalg.norm(plain))
+
+
+def test_batches_set_aside_come_once_and_in_order():
+    X, y = data()
+    stream = IteratorStream(batches_of(X, y), D)
+    for count in (2, 5, 3):
+        assert [batch.targets[0] for batch in stream.sample(count, 32)] == list(y[: 32 * count : 32])
+    delivered = list(stream.take(32, 0, 1000))
+    np.testing.assert_array_equal(np.concatenate([batch.targets for batch in delivered]), y)
+
+
+def test_wild_batches_are_cut():
+    """A gradient of a thousand times the usual length moves the point by `longest` of them."""
+    X, y = data()
+    geometry = FlatQuotient(D, R)
+    problem = psd_regression_stream(X, y, order="given")
+    Y = orthonormal_columns(np.random.default_rng(0), D, R)
+    method = OnlineRiemannianGradient(32)
+    batch = next(problem.stream.take(32, 0, 1))
+    moved = method.advance(problem, geometry, Y, [batch._replace(targets=1e6 * batch.targets)], Pace(0.1, 1.0, 2.0), 0)
+    np.testing.assert_allclose(np.linalg.norm(moved[0] - Y), 0.1 * 2.0, rtol=1e-12)
+
+
 def test_sources_agree(tmp_path):
     """Array, memory map, sparse array and iterator of the same rows in the same order: the same iterates."""
     X, y = data()
-    mapped = np.lib.format.open_memmap(tmp_path / "X.npy", mode="w+", dtype=float, shape=X.shape)
-    mapped[:] = X
     held_out = (X[:50], y[:50])
-    batches = ((X[k : k + 32], y[k : k + 32]) for k in range(0, M, 32))
+    batches = batches_of(X, y)
     problems = [
         psd_regression_stream(X, y, held_out=held_out, order="given"),
-        psd_regression_stream(mapped, y, held_out=held_out, order="given"),
+        psd_regression_stream(mapped(tmp_path, X), y, held_out=held_out, order="given"),
         psd_regression_stream(sp.csr_array(X), y, held_out=held_out, order="given"),
         psd_regression_stream(batches, held_out=held_out, d=D, size=M),
     ]
@@ -99,7 +264,7 @@ def test_differences_of_pairs_are_formed_batch_by_batch():
     rng = np.random.default_rng(1)
     pairs = np.column_stack([rng.integers(0, 320, 96), rng.integers(320, 640, 96)])
     stream = ArrayStream(X, np.arange(96.0), pairs=pairs, order="given")
-    rows, targets = next(stream.batches(32, start=1))
+    rows, targets, _ = next(stream.batches(32, start=1))
     np.testing.assert_array_equal(rows, X[pairs[32:64, 0]] - X[pairs[32:64, 1]])
     np.testing.assert_array_equal(targets, np.arange(32.0, 64.0))
 
@@ -108,10 +273,10 @@ def test_every_epoch_sees_every_row_and_starts_anywhere():
     y = np.arange(10.0)
     for order in ("shuffled", "blocks", "given"):
         stream = ArrayStream(y[:, None], y, order=order, seed=4)
-        batches = stream.take(4, 0, 6)
+        batches = list(stream.take(4, 0, 6))
         for epoch in (batches[:3], batches[3:]):
-            np.testing.assert_array_equal(np.sort(np.concatenate([t for _, t in epoch])), y)
-        np.testing.assert_array_equal(stream.take(4, 4, 1)[0][1], batches[4][1])
+            np.testing.assert_array_equal(np.sort(np.concatenate([batch.targets for batch in epoch])), y)
+        np.testing.assert_array_equal(next(stream.take(4, 4, 1)).targets, batches[4].targets)
 
 
 def test_bad_input():
@@ -128,5 +293,10 @@ def test_bad_input():
         psd_regression_stream(iter([]), d=3)
     with pytest.raises(ValueError, match="batch 0 must hold rows"):
         psd_regression_stream(iter([(X, y[:3])]), d=D)
+    with pytest.raises(ValueError, match="direction must be -1, 0 or"):
+        psd_regression_stream(X, y, None, np.full(M, 2))
+    with pytest.raises(ValueError, match="directions of batch 0 must be shaped"):
+        psd_regression_stream(iter([(X, y, [1])]), d=D)
+    assert Ability.STREAM in psd_regression_stream(X, y).abilities
     with pytest.raises(TypeError, match="lacks stream"):
         solve(psd_regression_stream(X, y).held_out, Polar(D, R), OnlineRiemannianGradient())

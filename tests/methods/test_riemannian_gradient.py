@@ -67,6 +67,29 @@ def test_units_of_the_data_do_not_matter_for_polar(seed, mu):
     assert close(iterate(np.sqrt(mu) * X, mu * y, Polar(6, 2), Y)[0], W)
 
 
+@given(SEEDS, st.sampled_from([0.25, 4.0, 1024.0]))
+@settings(max_examples=15)
+def test_a_fixed_step_keeps_one_scaling_only(seed, mu):
+    """(X, W) → (X/mu, mu W) with y and the step kept is an invariance of the polar update; (X, y) → (mu X, mu y) is
+    not, unless the step is divided by the gradient's length."""
+    _, X, y, Y = instance(seed)
+    geometry = Polar(6, 2)
+
+    def step(X, y, Y, s, normalised=False):
+        point = geometry.from_factor(Y)
+        g = geometry.gradient(point, psd_regression_problem(X, y).at(point.factor).gradient)
+        s = s / geometry.norm(point, g) if normalised else s
+        Z = geometry.retract(point, -s * g).factor
+        return Z @ Z.T
+
+    here = geometry.from_factor(Y)
+    s = 0.3 / geometry.norm(here, geometry.gradient(here, psd_regression_problem(X, y).at(here.factor).gradient))
+    W = step(X, y, Y, s)
+    assert close(step(X / np.sqrt(mu), y, np.sqrt(mu) * Y, s) / mu, W)
+    assert not close(step(np.sqrt(mu) * X, mu * y, Y, s), W)
+    assert close(step(np.sqrt(mu) * X, mu * y, Y, 0.3, True), step(X, y, Y, 0.3, True))
+
+
 def test_flat_iterates_depend_on_units():
     _, X, y, Y = instance(0)
     W, _ = iterate(X, y, FlatQuotient(6, 2), Y)

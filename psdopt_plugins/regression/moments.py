@@ -1,0 +1,109 @@
+"""Preconditioner of PSD regression: the problem as it is after whitening the data and the columns of Y."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from scipy.sparse import issparse
+
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.tolerances import EPS
+from psdopt.problems.term_sum import TermEvaluation
+from psdopt.terms.measurements import Measurement, PairDistances, QuadraticForms
+
+#: Up to this order the second moment is kept as an array (n, n); above, its diagonal alone.
+FULL_ORDER = 1000
+#: So many samples, drawn at random, stand for all: enough for a moment that nothing but speed depends on.
+SAMPLES = 10_000
+#: Ridge of the moment, in units of its diagonal: directions of which the data say nothing keep their gradient of zero.
+RIDGE = 1e-8
+#: Least damping relative to the mean eigenvalue of YᵀCY.
+LEAST_DAMPING = 1e-6
+
+
+class MomentPreconditioner:
+    """(evaluation) ↦ (G ↦ C⁻¹ G (YᵀCY + eta I)⁻¹), C = 1/m Σ X_t the second moment of the data.
+
+    For Gaussian data the factor Hessian over four is D ↦ C D (YᵀCY) + C Y (DᵀCY) + tr(YᵀCD) C Y + S D / 2: its first
+    term is inverted exactly, so the run does not feel units, correlations or an ill-conditioned Y. The next two lie
+    in the span of C Y. The last one, S the gradient of F, vanishes on the span of Y at a stationary point, but limits
+    the steps where columns of Y are far too small: eta is half of its largest Rayleigh quotient with the columns of
+    C^½ Y in the eigenbasis of YᵀCY. Symmetric positive definite; equivariant under Y → Y O.
+
+    C is formed at first use: O(min(m, 10,000) n²) and one inverse O(n³) up to order 1000; above, and where X is left
+    out, its diagonal, O(nnz). These reads of the data are not counted as applications of a map.
+
+    Each use costs O(n² r), or O(n r²) with the diagonal.
+    """
+
+    def __init__(self, measurement: QuadraticForms | PairDistances) -> None:
+        self.measurement = measurement
+
+    @staticmethod
+    def applies(measurement: Measurement) -> bool:
+        """Whether entries of the data are at hand."""
+        if isinstance(measurement, QuadraticForms):
+            return measurement.X.is_matrix
+        return isinstance(measurement, PairDistances) and (measurement.X is None or measurement.X.is_matrix)
+
+    @cached_property
+    def moment(self) -> Array:
+        """C with its ridge, (n, n), or its diagonal (n,)."""
+        measurement = self.measurement
+        if measurement.X is None:
+            assert isinstance(measurement, PairDistances)
+            ends = np.concatenate([measurement.i, measurement.j])
+            return _lifted(np.bincount(ends, minlength=measurement.n) / measurement.size)
+        rows: Any = _sampled(measurement)
+        if measurement.n > FULL_ORDER:
+            squares = rows * rows  # entry by entry, for sparse arrays as well
+            return _lifted(np.asarray(squares.mean(axis=0)).ravel())
+        gram: Any = rows.T @ rows
+        C: Array = (cast(Any, gram).toarray() if issparse(gram) else gram) / rows.shape[0]
+        C[np.diag_indices(len(C))] = _lifted(np.diagonal(C))
+        return C
+
+    @cached_property
+    def inverse(self) -> Array:
+        """C⁻¹ (n, n), or its diagonal (n,)."""
+        if self.moment.ndim == 1:
+            return 1.0 / self.moment
+        scale = 1.0 / np.sqrt(np.diagonal(self.moment))
+        inverse = np.linalg.inv(self.moment * scale * scale[:, None])
+        return np.asarray(0.5 * (inverse + inverse.T) * scale * scale[:, None])
+
+    def __call__(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
+        Y = evaluation.factor
+        Q = Y.T @ _times(self.moment, Y)
+        b, X = np.linalg.eigh(0.5 * (Q + Q.T))
+        if not b[-1] > 0.0:
+            return lambda G: _times(self.inverse, G)
+        b = np.maximum(b, EPS * b[-1])
+        YX = Y @ X
+        pull = 0.5 * np.einsum("ij,ij->j", YX, evaluation.factor_gradient() @ X) / b
+        scale = 1.0 / (b + max(LEAST_DAMPING * float(b.mean()), 0.5 * float(pull.max())))
+        return lambda G: _times(self.inverse, ((G @ X) * scale) @ X.T)
+
+
+def _times(C: Array, Y: Array) -> Array:
+    return np.asarray(C[:, None] * Y if C.ndim == 1 else C @ Y)
+
+
+def _lifted(diagonal: Array) -> Array:
+    """The diagonal of C with its ridge; features that are always zero count like the average one."""
+    mean = float(diagonal.mean())
+    return np.asarray(np.where(diagonal > 0.0, diagonal, mean if mean > 0.0 else 1.0) * (1.0 + RIDGE))
+
+
+def _sampled(measurement: Any) -> Any:
+    """Up to SAMPLES of the vectors x_t with X_t = x_t x_tᵀ, as rows: an array or a sparse array."""
+    chosen: Any = slice(None)
+    if measurement.size > SAMPLES:
+        chosen = np.sort(np.random.default_rng(0).choice(measurement.size, SAMPLES, replace=False))
+    data = measurement.X.data
+    if isinstance(measurement, PairDistances):
+        return data[measurement.i[chosen]] - data[measurement.j[chosen]]
+    return data[chosen]

@@ -1,0 +1,143 @@
+"""Defaults reach the certificate from whatever start the user gives, in few steps, on both geometries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_iris
+
+from psdopt import FlatQuotient, LowRankPSD, solve
+from psdopt.geometries.polar import Polar
+from psdopt_plugins.regression import PSDRegressor, psd_regression_problem
+from psdopt_plugins.regression import moments as module
+from psdopt_plugins.regression.moments import MomentPreconditioner
+
+STARTS = {
+    "gaussian": lambda Y: Y,
+    "tiny": lambda Y: 1e-6 * Y,
+    "huge": lambda Y: 1e6 * Y,
+    "zero columns": lambda Y: np.where(np.arange(Y.shape[1]) < 1, Y, 0.0),
+    "repeated columns": lambda Y: np.repeat(Y[:, :1], Y.shape[1], axis=1),
+    "graded": lambda Y: Y * np.logspace(0, -6, Y.shape[1]),
+    "zero": lambda Y: 0.0 * Y,
+}
+#: (n, rank of the target, r, noise, condition of the second moment of the data)
+DATA = {
+    "full rank": (8, 8, 8, 0.1, 1.0),
+    "low rank": (8, 3, 8, 0.1, 1.0),
+    "rank binds": (8, 8, 4, 0.1, 1.0),
+    "exact": (8, 3, 8, 0.0, 1.0),
+    "ill-conditioned": (8, 8, 8, 0.1, 1e4),
+    "ill-conditioned, exact": (8, 3, 8, 0.0, 1e4),
+}
+
+
+def problem_of(name):
+    n, rank, r, noise, condition = DATA[name]
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((160, n)) * np.logspace(0, -0.5 * np.log10(condition), n)
+    y = ((X @ rng.standard_normal((n, rank))) ** 2).sum(axis=1) * (1 + noise * rng.standard_normal(160))
+    return psd_regression_problem(X, y), n, r
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("name", DATA)
+def test_certificate_from_any_start_on_both_geometries(name, start):
+    problem, n, r = problem_of(name)
+    Y = STARTS[start](np.random.default_rng(5).standard_normal((n, r)))
+    results = [
+        solve(problem, geometry, start=LowRankPSD(Y), tol=1e-6, max_iterations=160)
+        for geometry in (FlatQuotient(n, r), Polar(n, r))
+    ]
+    for result in results:
+        assert result.converged, result.message
+        assert result.optimal or r < n, result.message
+    drop = problem.value_at_zero()
+    assert abs(results[0].value - results[1].value) <= 2e-6 * drop or r < n
+
+
+def test_iris_takes_tens_of_steps_where_it_took_thousands():
+    X, y = load_iris(return_X_y=True)
+    for geometry in ("flat", "polar"):
+        model = PSDRegressor(geometry=geometry, random_state=0).fit(X, y)
+        assert model.result_.optimal
+        assert model.result_.iterations <= 60
+
+
+def test_units_of_features_do_not_matter():
+    """X → X diag(c) and M → diag(1/c) M diag(1/c): the same run on the flat geometry, up to the ridge."""
+    problem, n, r = problem_of("low rank")
+    X, scales = problem.maps[0].data, np.logspace(-3, 3, n)
+    y = problem.terms[0].loss.target
+    Y = np.random.default_rng(1).standard_normal((n, r))
+    scaled = psd_regression_problem(X * scales, y)
+    plain, other = (
+        solve(p, FlatQuotient(n, r), start=LowRankPSD(Z), tol=1e-12, max_iterations=10).history["value"]
+        for p, Z in ((problem, Y), (scaled, Y / scales[:, None]))
+    )
+    np.testing.assert_allclose(other, plain, rtol=1e-4)
+
+
+@pytest.mark.parametrize("form", ["rows", "sparse rows", "pairs", "sparse pairs", "kernel"])
+def test_moment_is_the_mean_of_the_measured_matrices(form, monkeypatch):
+    rng = np.random.default_rng(0)
+    n, N, m = 6, 30, 50
+    X = rng.standard_normal((N, n))
+    pairs = rng.integers(N if "kernel" not in form else n, size=(4 * m, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]][:m]
+    if form == "kernel":
+        problem, x = psd_regression_problem(None, 1.0, pairs, n=n), np.eye(n)[pairs[:, 0]] - np.eye(n)[pairs[:, 1]]
+    elif "pairs" in form:
+        data = sp.csr_array(X) if "sparse" in form else X
+        problem, x = psd_regression_problem(data, 1.0, pairs), X[pairs[:, 0]] - X[pairs[:, 1]]
+    else:
+        problem, x = psd_regression_problem(sp.csr_array(X) if "sparse" in form else X, 1.0), X
+    C = x.T @ x / len(x)
+    expected = np.diagonal(C) if form == "kernel" else C
+    found = problem._preconditioner.moment
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7 * np.max(C))
+    monkeypatch.setattr(module, "FULL_ORDER", 3)
+    diagonal = MomentPreconditioner(problem.terms[0].measurement).moment
+    np.testing.assert_allclose(diagonal, np.diagonal(C), rtol=1e-7)
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_preconditioner_is_symmetric_definite_and_equivariant(full, monkeypatch):
+    if not full:
+        monkeypatch.setattr(module, "FULL_ORDER", 3)
+    problem, n, r = problem_of("ill-conditioned")
+    rng = np.random.default_rng(0)
+    for Y in (rng.standard_normal((n, r)), rng.standard_normal((n, r)) * np.logspace(0, -5, r)):
+        apply = problem.at(Y).preconditioner()
+        A, B = rng.standard_normal((2, n, r))
+        left, right = np.vdot(A, apply(B)), np.vdot(apply(A), B)
+        assert left == pytest.approx(right, rel=1e-9, abs=1e-9 * np.sqrt(np.vdot(A, apply(A)) * np.vdot(B, apply(B))))
+        assert np.vdot(A, apply(A)) > 0
+        Q = np.linalg.qr(rng.standard_normal((r, r)))[0]
+        turned = problem.at(Y @ Q).preconditioner()(A @ Q)
+        np.testing.assert_allclose(turned, apply(A) @ Q, rtol=1e-6, atol=1e-6 * np.linalg.norm(apply(A)))
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.3, 0.5, 1.0])
+def test_lifted_preconditioner_is_symmetric_in_the_polar_metric(weight):
+    """⟨g, P⁻¹h⟩ = ⟨P⁻¹g, h⟩ for the gradients g, h of two functions, and ⟨g, P⁻¹g⟩ > 0."""
+    rng = np.random.default_rng(0)
+    n, r = 7, 3
+    geometry = Polar(n, r, weight)
+    point = geometry.validated(geometry.from_factor(rng.standard_normal((n, r))))
+    C = np.diag(np.logspace(0, 2, n))
+
+    def inverse(G):
+        return np.linalg.solve(C, G) @ np.diag([1.0, 3.0, 0.2])
+
+    def gradients():
+        A = rng.standard_normal((n, n))
+        S = A + A.T
+        G = 2.0 * S @ point.factor
+        return geometry.gradient(point, S), geometry.preconditioned_by(point, G, inverse)
+
+    (g, Pg), (h, Ph) = gradients(), gradients()
+    assert geometry.check_vector(point, Pg) is None
+    assert geometry.inner(point, g, Ph) == pytest.approx(geometry.inner(point, Pg, h), rel=1e-9)
+    assert geometry.inner(point, g, Pg) > 0.0
