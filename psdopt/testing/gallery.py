@@ -92,8 +92,9 @@ def special_problems(n: int = ORDER, rank: int = ORDER, trace: float | None = No
     return {"entries": entries, "margins": margins, "stream": stream}
 
 
-def forms_gradient(rows: Any, targets: Array, Y: Array) -> tuple[Array, float]:
+def forms_gradient(batch: tuple[Any, Array, Array | None], Y: Array) -> tuple[Array, float]:
     """S Y and F for F = 1/(2p) Σ (xᵀY Yᵀx − y)² over the rows (p, n)."""
+    rows, targets, _ = batch
     Z = rows @ Y
     residual = row_dots(Z, Z) - targets
     return np.asarray(rows.T @ (residual[:, None] * Z)) / len(targets), 0.5 * float(np.mean(residual**2))

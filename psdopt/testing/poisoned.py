@@ -63,8 +63,8 @@ class _Problem:
     def split(self) -> Any:
         return _subclassed(super().split(), _Split, self.poison)  # type: ignore[misc]
 
-    def batch_gradient(self, rows: Any, targets: Array, Y: Array) -> tuple[Array, float]:
-        SY, loss = super().batch_gradient(rows, targets, Y)  # type: ignore[misc]
+    def batch_gradient(self, batch: Any, Y: Array) -> tuple[Array, float]:
+        SY, loss = super().batch_gradient(batch, Y)  # type: ignore[misc]
         return (SY * np.nan if self.at(Y).dead else SY), loss
 
 

@@ -137,9 +137,9 @@ class BatchSum(_Stream):
 
     rejected_by = ("problem.batch_gradient",)
 
-    def batch_gradient(self, rows: Any, targets: Array, Y: Array) -> tuple[Array, float]:
-        SY, loss = super().batch_gradient(rows, targets, Y)
-        return len(targets) * SY, loss
+    def batch_gradient(self, batch: Batch, Y: Array) -> tuple[Array, float]:
+        SY, loss = super().batch_gradient(batch, Y)
+        return len(batch.targets) * SY, loss
 
 
 class _Reshuffled(ArrayStream):

@@ -140,20 +140,20 @@ def subgradient_bound(problem: Problem, case: Case) -> Measurement:
 def batch_gradient(problem: Any, case: Case) -> Measurement:
     """batch_gradient gives (S_b Y, F_b): 2 ⟨S_b Y, D⟩ is the slope of F_b along D, and F_b does not see YQ from Y."""
     Y = case.factor(problem.n)
-    batches = problem.stream.sample(2, 8)
+    batches = list(problem.stream.sample(2, 8))
     if not batches:
         raise Trivial("the stream holds no batch")
     Q = case.orthogonal(Y.shape[1])
     results = []
-    for rows, targets in batches:
-        SY, loss = problem.batch_gradient(rows, targets, Y)
-        turned, other = problem.batch_gradient(rows, targets, Y @ Q)
+    for batch in batches:
+        SY, loss = problem.batch_gradient(batch, Y)
+        turned, other = problem.batch_gradient(batch, Y @ Q)
         unit = abs(loss) + norm(SY) * norm(Y)
         found, expected, uncertainty = [], [], 0.0
         for _ in range(3):
             D = case.direction(Y)
             slope, error = derivative(
-                lambda h, D=D, b=(rows, targets): problem.batch_gradient(*b, Y + h * D)[1], 0.1  # type: ignore[misc]
+                lambda h, D=D, b=batch: problem.batch_gradient(b, Y + h * D)[1], 0.1  # type: ignore[misc]
             )  # fmt: skip
             found.append(2.0 * inner(SY, D))
             expected.append(float(slope))
@@ -172,10 +172,10 @@ def batch_gradient(problem: Any, case: Case) -> Measurement:
 def stream_repeats(problem: Any, case: Case) -> Measurement:
     """Reading on at any position gives the batches that reading through gives; looking ahead uses none up."""
     stream, size = problem.stream, 8
-    ahead = stream.sample(4, size)
-    through = stream.take(size, 0, 5)
+    ahead = list(stream.sample(4, size))
+    through = list(stream.take(size, 0, 5))
     start = int(case.rng.integers(1, 4))
-    on = stream.take(size, start, 5 - start)
+    on = list(stream.take(size, start, 5 - start))
     if not type(stream).__name__.startswith("Iterator"):
         for k, (one, two) in enumerate(zip(through[start:], on, strict=True)):
             if not _same(one, two):
@@ -183,10 +183,10 @@ def stream_repeats(problem: Any, case: Case) -> Measurement:
     for k, (one, two) in enumerate(zip(ahead, through, strict=False)):
         if not _same(one, two):
             return failed(f"batch {k} is another one after looking ahead")
-    rows = sum(len(targets) for _, targets in through)
+    rows = sum(len(batch.targets) for batch in through)
     return Measurement(0.0, 0.0) if rows else failed("the stream holds no batch")
 
 
 def _same(one: Any, two: Any) -> bool:
-    dense = [np.asarray(rows.todense() if hasattr(rows, "todense") else rows) for rows, _ in (one, two)]
+    dense = [np.asarray(rows.todense() if hasattr(rows, "todense") else rows) for rows, *_ in (one, two)]
     return np.array_equal(dense[0], dense[1]) and np.array_equal(one[1], two[1])
