@@ -1,8 +1,8 @@
 """The experiments of Meyer et al., section 10. Run: PSDOPT_DATA=folder python docs/experiments/regression.py NAME...
 
 NAME is subspace, weight, online, online_single, digits, usps, uci, isolet or starts. Data files are NAME.npz with X and
-y, in the folder that PSDOPT_DATA names; subspace, weight, online and starts need none. Figures go to `figures/`. ITML and
-LMNN run in an environment of their own, built once: see benchmarks/pinned_peers.py.
+y, in the folder that PSDOPT_DATA names; subspace, weight, online and starts need none. Figures go to `figures/`. ITML
+and LMNN run in an environment of their own, built once: see benchmarks/pinned_peers.py.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def online(single=False):
                        for c in (5000, 2000, 1600, 1530)}  # fmt: skip
             at = [round(costs[k]) for k in range(5, len(costs), 5)] if streamed else [round(c) for c in costs[10::10]]
             print(repr(geometry), label, at, f"{seconds[-1]:.2f} s; first at most", reached, flush=True)
-        axis.set(title=repr(geometry), xlabel="CPU seconds", yscale="log", xscale="symlog")
+        axis.set(title=repr(geometry), xlabel="CPU seconds", yscale="log")
     axes[0].set(ylabel="test cost")
     axes[0].legend()
     save(figure, "online_single" if single else "online")
