@@ -48,7 +48,8 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     nu_ : tension used. edge_error_median_, edge_error_max_ : relative errors of edge lengths, and how far the penalty
         is from the constraints it stands for.
     result_ : the :class:`psdopt.Result` of the last stage (of the largest component, if there are several); where
-        conjugate gradient was used, in coordinates in which tr is the sum of squared edge lengths. n_iter_ : iterations of all stages.
+        conjugate gradient was used, in coordinates in which tr is the sum of squared edge lengths.
+    n_iter_ : iterations of all stages.
 
     Cost per iteration O(edges · rank); memory O((n + edges) · rank): no (n, n) array.
 
