@@ -95,8 +95,11 @@ class TrustRegions(Method):
             radius = 0.25 * min(radius, length)
         elif ratio > 0.75 and cut_short:
             radius = 2.0 * radius
-        if ratio > self.accept and there.value <= here.value:
-            return self._at(state, point, there, length, radius)
+        if ratio > self.accept and there.value <= here.value + 4e-3 * rounding:
+            moved = self._at(state, point, there, length, radius)
+            # values tie at rounding long before gradients do: there the gradient says which point is better
+            if there.value <= here.value or moved.gradient_norm < 0.5 * state.gradient_norm:
+                return moved
         tiny = radius <= EPS * max(norm(here.factor), np.finfo(float).tiny)
         calm = state.refused >= 3 and abs(predicted) <= rounding
         return self._same(state, Outcome.STALLED if tiny or calm else Outcome.RUNNING, radius, state.refused + 1)

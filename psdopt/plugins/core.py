@@ -85,7 +85,7 @@ def _methods() -> Iterator[Spec]:
     )  # fmt: skip
     yield MethodSpec(
         "block-conjugate-gradient", BlockConjugateGradient,
-        "best M in the span of factor, gradient and last direction: few iterations where products cost", YUAN,
+        "best M in the span of factor, gradient and last direction", YUAN,
         (Parameter("preconditioner", str, "diagonal", "diagonal, problem, gram, none or auto"),),
         BlockConjugateGradient,
     )  # fmt: skip

@@ -37,6 +37,7 @@ def test_every_spec_is_valid():
         ("application", "metric-lmnn"),
         ("application", "metric-psdboost"),
         ("application", "metric-distances"),
+        ("problem", "triplet-margin"),
     }
     for spec in specs:
         validate(spec, "metric_learning")
