@@ -120,6 +120,10 @@ class Driver:
         certificate = self._certify()
         if certificate.proves(self.tol):
             return Status.OPTIMAL, Status.OPTIMAL.value
+        if run.geometry.keeps:
+            stationary = stationarity <= self.tol
+            message = f"{Status.STATIONARY.value}; {run.geometry!r} keeps {run.geometry.keeps}"
+            return (Status.STATIONARY, message) if stationary else self._tighten(certificate, stationarity, ended)
         stationary = max(stationarity, certificate.stationarity_relative) <= self.tol
         if not certificate.convex:
             if stationary:

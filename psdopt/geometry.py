@@ -45,12 +45,15 @@ class Geometry(ABC):
     :class:`~psdopt.capability.Ability`). Points may be any object; :meth:`factor` turns one into Y.
     `trace` is the fixed trace of all members, or None. `closed` is False where limits of members need not be
     members (definite matrices; matrices of rank exactly r): a minimum there may be approached without end.
+    `keeps` names what all moves leave as it is, besides rank and trace ("" for nothing): a run then ends where
+    :meth:`movable` has nothing left, whatever the certificate of the whole problem says.
     """
 
     n: int
     abilities: frozenset[str] = frozenset()
     trace: float | None = None
     closed: bool = True
+    keeps: str = ""
 
     # every geometry
     @abstractmethod
@@ -76,6 +79,10 @@ class Geometry(ABC):
     def from_matrix(self, M: LowRankPSD) -> Any:
         """The point of a matrix (closest one if the set demands it)."""
         return self.from_factor(M.factor)
+
+    def movable(self, Y: Array, G: Array) -> Array:
+        """The part of the factor gradient G (n, r) at Y along which the geometry can move: all of it unless `keeps`."""
+        return G
 
     # ability "riemannian"
     def check_vector(self, point: Any, vector: Any) -> Defect | None:

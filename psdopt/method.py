@@ -92,8 +92,10 @@ def factor_residual(geometry: Geometry, evaluation: Evaluation) -> float:
     """|2 S̃ Y|_F, S̃ = S if the set leaves the trace free, else S − s I with s = ⟨S, M⟩ / tr M.
 
     s is the multiplier of a fixed trace: without it S Y does not vanish at a solution, where S Y = s Y. O(n r).
+    A geometry that keeps part of M counts only what it can move (:meth:`~psdopt.Geometry.movable`).
     """
-    G, Y = evaluation.factor_gradient(), evaluation.factor
+    Y = evaluation.factor
+    G = geometry.movable(Y, evaluation.factor_gradient())
     if geometry.trace is None:
         return norm(G)
     trace = norm(Y) ** 2

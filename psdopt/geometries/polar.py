@@ -256,6 +256,19 @@ class Polar(Geometry):
         D, K = polar_geodesics.bend(point.R, (g.U, g.K), (vector.U, vector.K), self.weight)
         return along + self._allowed(self._across(point.U, D), K)
 
+    @property
+    def keeps(self) -> str:  # type: ignore[override]
+        """With weight 0 the range of M, with weight 1 the matrix within the range."""
+        return {0.0: "the range of M", 1.0: "the matrix within the range of M"}.get(self.weight, "")
+
+    def movable(self, Y: Array, G: Array) -> Array:
+        """G (n, r) within the range of Y for weight 0, across it for weight 1, else all of it. O(n r²)."""
+        if not self.keeps:
+            return G
+        U = np.linalg.qr(Y)[0]
+        within: Array = U @ (U.T @ G)
+        return within if self.weight == 0.0 else G - within
+
     def preconditioned(self, point: PolarPoint, gradient: PolarVector, curvature: float | None = None) -> PolarVector:
         """The gradient, rescaled to what (YᵀY + eta I)⁻¹ makes of it in the flat geometry. O(n r² + r³).
 
@@ -284,10 +297,7 @@ class Polar(Geometry):
         adjoint, so the whole is symmetric positive semidefinite in the metric; with weight 0 or 1 both are
         restricted to what may move.
         """
-        if self.weight in (0.0, 1.0):
-            within = point.U @ (point.U.T @ G)
-            G = within if self.weight == 0.0 else G - within
-        return self.from_velocity(point, inverse(G))
+        return self.from_velocity(point, inverse(self.movable(point.U, G)))
 
     def velocity(self, point: PolarPoint, vector: PolarVector) -> Array:
         """The shortest Ẏ (n, r) that moves M as the vector does: U̇ R + Y X, X + Xᵀ = K, YᵀẎ symmetric. O(n r²)."""

@@ -8,7 +8,7 @@ import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, TermSum, solve
+from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, Status, TermSum, solve
 from psdopt.geometries.polar import Polar, PolarPoint, PolarVector
 from psdopt.linalg.arrays import orthonormal_columns
 from psdopt.linalg.tolerances import EPS
@@ -229,3 +229,26 @@ def test_bad_input():
     assert "horizontal" in str(Polar(4, 2).check_vector(p, (np.ones((4, 2)), np.eye(2))))
     v = PolarVector(np.ones((4, 2)), np.eye(2))
     assert (2.0 * v - v).U[0, 0] == 1.0
+
+
+@pytest.mark.parametrize(("weight", "kept"), [(0.0, "the range of M"), (1.0, "the matrix within the range of M")])
+@pytest.mark.parametrize("method", [ConjugateGradient(), RiemannianGradient()])
+def test_a_run_that_keeps_part_of_the_matrix_ends_stationary_in_the_rest(weight, kept, method):
+    rng = np.random.default_rng(0)
+    X, W = rng.standard_normal((200, 6)), rng.standard_normal((6, 2))
+    problem = regression(X, np.sum((X @ W) ** 2, axis=1))
+    geometry = Polar(6, 2, weight)
+    start = geometry.random_point(rng)
+    result = solve(problem, geometry, method, start=start, max_iterations=2000)
+    assert result.status is Status.STATIONARY
+    assert result.message.endswith(f"Polar(n=6, r=2, weight={weight:g}) keeps {kept}")
+    G = result.state.evaluation.factor_gradient()
+    across = G - start.U @ (start.U.T @ G)
+    if weight == 0.0:  # nothing left within the range, much across it, which is the start's still
+        assert np.linalg.norm(G - across) <= 1e-3 * np.linalg.norm(across)
+        assert np.linalg.norm(result.point.U @ result.point.U.T - start.U @ start.U.T) <= 1e3 * EPS
+    else:
+        Y = result.state.evaluation.factor
+        assert np.linalg.norm(geometry.movable(Y, G)) <= 1e-3 * np.linalg.norm(G)
+        kept_values = np.linalg.svd(start.R)[1]
+        assert np.linalg.svd(result.point.R)[1] == pytest.approx(kept_values, rel=1e3 * EPS)
