@@ -41,6 +41,9 @@ RESTART = 0.1
 PROOF_RATIO = 1e-2
 #: Eigenvectors asked for at a time, per column of M.
 GROWTH = 1.0
+#: Directions along which F falls by less than this fraction of the steepest descent are not taken: what they win goes
+#: like the square, and where S has a kernel the sign of its eigenvalues there is rounding.
+SLIGHT = math.sqrt(EPS)
 #: Steps after which a local search ends in any case, and as long as many directions of descent are left.
 SEARCH_STEPS, GROWING_STEPS = 300, 8
 
@@ -251,7 +254,8 @@ class BILGO(Method):
             products += pair.products
             # where a direction had been missed, more may be: the next rest is looked at anew
             proven_at = level if -pair.value * norm(Y) <= norm(SY) else math.inf
-        vectors = pair.vectors[:, : max(1, int(np.sum(pair.values < 0.0)))]
+        descending = int(np.sum(pair.values < SLIGHT * min(pair.value, 0.0)))
+        vectors = pair.vectors[:, : max(1, descending)]
         residual = max(norm(SY), max(0.0, -pair.value) * norm(Y))
         slack = math.sqrt(max(inner(SY.T @ SY, Y.T @ Y), 0.0))
         return BILGOState(

@@ -132,7 +132,7 @@ class FrankWolfe(Method):
         Y, trace = evaluation.factor, norm(state.evaluation.factor) ** 2
         weights = row_dots(Y.T, Y.T) / trace
         slopes = 0.5 * row_dots(Y.T, evaluation.factor_gradient().T) / weights  # trace · uᵀSu/|u|²
-        worst = int(np.argmax(slopes))
+        worst = _worst(slopes, weights)
         mean = float(weights @ slopes)
         if self.variant == "pairwise" and Y.shape[1] > 1:
             return self._pairwise(state, worst, float(weights[worst]), float(slopes[worst]))
@@ -248,6 +248,15 @@ def _golden(value: Callable[[float], float]) -> float:
         if right - left <= math.sqrt(EPS):
             break
     return min((0.0, 1.0, 0.5 * (left + right)), key=value)
+
+
+def _worst(slopes: Array, weights: Array) -> int:
+    """The atom of greatest slope; of those that are equal but for rounding the heaviest, which has most to give.
+
+    After an exact step between two atoms their slopes are equal, and rounding must not choose.
+    """
+    equal = slopes >= np.max(slopes) - math.sqrt(EPS) * np.max(np.abs(slopes))
+    return int(np.argmax(np.where(equal, weights, -np.inf)))
 
 
 def _nonzero_columns(evaluation: Evaluation) -> Evaluation:
