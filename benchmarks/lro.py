@@ -1,6 +1,6 @@
-"""LRO: KTA on a rank-limited factor against pymanopt and SciPy, time to relative suboptimality.
+"""LRO: KTA on a rank-limited factor against pymanopt and SciPy, then top-k eigenpairs against eigsh and lobpcg.
 
-    PSDOPT_DATA=<folder> psdopt bench lro [--sets letters optdigits ...] [--lam 1e-3 1 10] [--output FILE]
+    PSDOPT_DATA=<folder> psdopt bench lro [--sets letters optdigits ...] [--lam 1e-3 1 10] [--topk dense2000 ...]
 
 Seconds are processor time of one thread. Every solver gets the same cost, start, rank and products (the Gram matrix
 XᵀX where psdopt forms it, X and Xᵀ where not; forming it is left out of everybody's time, psdopt's eigendecomposition
@@ -18,9 +18,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import lro_topk
 import numpy as np
 from data import training_part
 from lro_peers import KTACost, pymanopt_peer, scipy_lbfgsb
+from lro_topk import CASES
 from race import Curve, ratio, table
 from rich.console import Console
 from rich.table import Table
@@ -125,21 +127,29 @@ def show(results: list[dict[str, object]], console: Console) -> None:
 def main(argv: list[str] | None = None) -> int:
     """Run the benchmark; returns the exit code."""
     parser = argparse.ArgumentParser(prog="psdopt bench lro", description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
+    parser.add_argument("--sets", nargs="*", default=list(SETS), help=f"of {', '.join(SETS)}; none: no race")
     parser.add_argument("--lam", nargs="+", type=float, default=[1e-3, 1.0, 10.0])
     parser.add_argument("--limit", type=float, default=30.0, help="seconds for psdopt")
     parser.add_argument("--factor", type=float, default=12.0, help="peers get this many times psdopt's time to 1e-9")
+    parser.add_argument("--topk", nargs="*", default=list(CASES), help=f"of {', '.join(CASES)}; none: not run")
     parser.add_argument("--output", type=Path, help="JSON file for the results")
     options = parser.parse_args(argv)
+    for name, known in ((options.sets, SETS), (options.topk, CASES)):
+        unknown = [each for each in name if each not in known]
+        if unknown:
+            parser.error(f"unknown {', '.join(unknown)}; known: {', '.join(known)}")
     console = Console()
     results = []
     for name in options.sets:
         for lam in options.lam:
             results.append(race(name, SETS[name], lam, options.limit, options.factor))
             show(results[-1:], console)
-    show(results, console)
+    if results:
+        show(results, console)
     if options.output:
         options.output.write_text(json.dumps(results, indent=1))
+    if options.topk:
+        lro_topk.main(["--cases", *options.topk])
     return 0
 
 
