@@ -63,7 +63,11 @@ def subject_of(obj: Any, instances: Iterable[tuple[Problem, Geometry]] = (), dat
 
 
 def conformance_data(estimator: Any) -> tuple[Any, Any]:
-    """The estimator's own ``conformance_data()``, else three blobs with labels, from a fixed seed."""
+    """The estimator's own ``conformance_data()``, else three blobs with labels, from a fixed seed.
+
+    An estimator with scikit-learn's tag `pairwise`, whose input has a row and a column for each sample, receives the
+    inner products of those samples.
+    """
     import numpy as np
 
     own = getattr(estimator, "conformance_data", None)
@@ -72,7 +76,14 @@ def conformance_data(estimator: Any) -> tuple[Any, Any]:
         return X, y
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(3), 12)
-    return rng.standard_normal((36, 4)) + 3.0 * rng.standard_normal((3, 4))[y], y
+    X = rng.standard_normal((36, 4)) + 3.0 * rng.standard_normal((3, 4))[y]
+    return (X @ X.T if is_pairwise(estimator) else X), y
+
+
+def is_pairwise(estimator: Any) -> bool:
+    """Whether the estimator's X is a matrix of relations between samples (scikit-learn's tag `pairwise`)."""
+    tags = getattr(estimator, "__sklearn_tags__", None)
+    return tags is not None and bool(tags().input_tags.pairwise)
 
 
 def name_of_subject(obj: Any) -> str:

@@ -36,7 +36,8 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("edge_error", float, 0.05, "median relative error of edge lengths that is allowed"),
             Parameter("disconnected", str, "refuse", "refuse, or unfold components separate-ly"),
         ),
-        example=MaximumVarianceUnfolding,
+        # for samples of any kind: blobs that few neighbours do not connect are no error
+        example=partial(MaximumVarianceUnfolding, disconnected="separate"),
         report=partial(embedding_report, describe=_edge_errors),
         problem=mvu_problem,
         default_data="swiss_roll",

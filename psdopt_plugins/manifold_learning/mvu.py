@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from psdopt import LowRankPSD, Result
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, norm
 from psdopt_plugins.manifold_learning.continuation import Unfolding
 from psdopt_plugins.manifold_learning.graph import Edges, nearest_neighbour_edges, smallest_connecting
 from psdopt_plugins.manifold_learning.unfolding import as_kernel, unfold
@@ -37,7 +37,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     edge_error : see nu.
     coloured : use y (class labels, or side information (n, q)) in W; else y is ignored.
     disconnected : "refuse" a neighbour graph that is not connected, with the number of neighbours that would connect
-        it, or unfold each component "separate"-ly and place them side by side.
+        it, or unfold each component "separate"-ly and place them side by side, the largest first.
     solver_options : keyword arguments for :func:`psdopt.solve`; default tol 1e-4.
 
     Attributes
@@ -121,7 +121,9 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return found
 
     def _assemble(self, parts: list[tuple[Any, Unfolding]], n: int) -> None:
-        largest = max(parts, key=lambda part: len(part[0]))[1]
+        # by size and variance: where a component is placed must not depend on the order of the samples
+        parts = sorted(parts, key=lambda part: (-len(part[0]), -norm(part[1].factor)))
+        largest = parts[0][1]
         width = sum(part.factor.shape[1] for _, part in parts)
         factor, embedding = np.zeros((n, width)), np.zeros((n, self.n_components))
         column, edge = 0, 0.0

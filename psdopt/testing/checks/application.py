@@ -15,7 +15,7 @@ from psdopt.testing.checks.common import PASSED, failed, worst
 from psdopt.testing.record import Measurement, Trivial
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
-from psdopt.testing.subjects import ApplicationSubject
+from psdopt.testing.subjects import ApplicationSubject, is_pairwise
 
 PLAIN = ("full-rank",)
 
@@ -26,7 +26,8 @@ def _fitted(subject: ApplicationSubject, order: Any = None) -> Any:
         estimator.set_params(random_state=0)
     X, y = subject.X, subject.y
     if order is not None:
-        X, y = X[order], None if y is None else y[order]
+        X = X[np.ix_(order, order)] if is_pairwise(subject.estimator) else X[order]
+        y = None if y is None else y[order]
     return estimator.fit(X) if y is None else estimator.fit(X, y)
 
 
@@ -40,7 +41,7 @@ def model_of(estimator: Any, X: Any) -> dict[str, Array]:
         if method is not None:
             answer = np.asarray(method(X))
             model[name] = _distances(answer) if name == "transform" else answer
-    for name in ("correlation_", "kernel_"):
+    for name in ("correlation_", "kernel_", "approximation_"):
         if hasattr(estimator, name):
             value = getattr(estimator, name)
             model[name] = np.asarray(value.to_dense() if hasattr(value, "to_dense") else value)
@@ -124,7 +125,7 @@ def permuted_samples(subject: ApplicationSubject, case: Case) -> Measurement:
     plain, permuted = _fitted(subject), _fitted(subject, order)
     left, right = model_of(plain, subject.X), model_of(permuted, subject.X)
     for name in left:
-        if name in ("distances of embedding_", "kernel_"):  # one row and column per sample
+        if name in ("distances of embedding_", "kernel_", "approximation_"):  # one row and column per sample
             right[name] = right[name][np.ix_(back, back)]
     tol = float(subject.estimator.get_params().get("tol", 1e-6) or 1e-6)
     return _compare("fitted on permuted samples", left, right, 100.0 * np.sqrt(tol))
