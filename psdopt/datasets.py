@@ -18,10 +18,10 @@ BUNDLED = {
     "diabetes": "442 samples, 10 features, a number to predict: progression of the disease after a year",
     "digits": "1797 samples, 64 features, 10 classes: 8 × 8 images of digits",
     "iris": "150 samples, 4 features, 3 classes: lengths of petals and sepals",
-    "swiss_roll": "400 samples, 3 features, the position along the roll: a strip rolled up",
+    "swiss_roll": "1000 samples, 3 features, the position along the roll: a strip rolled up",
     "wine": "178 samples, 13 features, 3 classes: chemical analysis of wines",
 }
-ROLLED = 400
+ROLLED = 1000
 
 
 @dataclass(frozen=True)

@@ -285,6 +285,7 @@ class Driver:
             geometry=repr(run.geometry),
             method=name_of(self.method),
             chosen=chosen,
+            tol=self.tol,
             state=state,
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -83,6 +84,7 @@ class Result:
     certificate : residuals of the optimality conditions at `matrix`; None only after non-finite starts.
     iterations, seconds, history, counts : what it took. counts come from counting wrappers only.
     problem, geometry, method : names of what was used; `chosen` says which of them solve() chose.
+    tol : the relative certificate that was asked for (nan where no run was made).
     state : the method's last state, from which a run can go on.
     """
 
@@ -100,6 +102,7 @@ class Result:
     geometry: str
     method: str
     chosen: tuple[str, ...] = ()
+    tol: float = math.nan
     state: State | None = None
 
     @property

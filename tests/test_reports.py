@@ -108,7 +108,7 @@ def test_closed_form_rows_of_a_rank_limited_run_show_what_the_rank_costs() -> No
 
 def test_operator_applications_do_not_count_the_certificates_of_the_curve() -> None:
     problem, plain = random_problem(), random_problem()
-    trace = CertificateTrace(1e-6)
+    trace = CertificateTrace()
     traced = solve(problem, method=ConjugateGradient(), callback=trace)
     untraced = solve(plain, method=ConjugateGradient())
     assert trace.applications > 0
@@ -120,7 +120,7 @@ def test_operator_applications_do_not_count_the_certificates_of_the_curve() -> N
 def test_the_trace_is_spaced_geometrically_and_holds_true_certificates() -> None:
     problem, factors = random_problem(), {}
 
-    trace = CertificateTrace(1e-8)
+    trace = CertificateTrace()
 
     def callback(snapshot: Any) -> bool:
         factors[snapshot.iteration] = snapshot.state.evaluation.factor
@@ -286,7 +286,7 @@ def test_regression_report_refuses_data_without_numbers(data: Dataset, text: str
 
 
 def test_the_trace_of_several_runs_is_that_of_the_last() -> None:
-    trace = CertificateTrace(1e-6)
+    trace = CertificateTrace()
     for steps in (9, 4):
         result = solve(random_problem(), method=ConjugateGradient(), max_iterations=steps, callback=trace)
     assert [iteration for iteration, _ in trace.points] == [1, 2, 3]
@@ -331,5 +331,3 @@ def test_options_for_the_solver() -> None:
 def test_no_tolerance_leaves_the_estimators_own():
     assert "tol" not in RunOptions().solver_options(6)
     assert RunOptions(tol=1e-3).solver_options(6)["tol"] == 1e-3
-    assert RunOptions(tol=1e-3).drawn_tol == 1e-3
-    assert 0.0 < RunOptions().drawn_tol < 1.0

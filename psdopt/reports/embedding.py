@@ -45,7 +45,7 @@ def embedding_report(
     if not dataset.common_unit:
         X = StandardScaler(with_mean=not dataset.sparse).fit_transform(X)
     m = X.shape[0]
-    trace = CertificateTrace(options.drawn_tol)
+    trace = CertificateTrace()
     estimator = fitted(estimator, options, m, trace, X, dataset.y)
     features: Array = X.toarray() if dataset.sparse else X
     learned = np.asarray(estimator.embedding_)

@@ -18,7 +18,7 @@ def fit_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Report:
 
     The order of M is taken to be the number of features.
     """
-    trace = CertificateTrace(options.drawn_tol)
+    trace = CertificateTrace()
     estimator = fitted(estimator, options, dataset.X.shape[1], trace, dataset.X, dataset.y)
     data = f"{dataset.name}: {dataset.X.shape[0]} samples, {dataset.X.shape[1]} features"
     return run_report(estimator, dataset, options, trace, [("data", data)])
@@ -52,7 +52,7 @@ def run_report(
         tables=() if residuals is None else (residuals,),
         figure=partial(
             plot_run if draw is None else draw,
-            result=result, certificates=trace.curve(result), best=best, tol=options.drawn_tol, title=title,
+            result=result, certificates=trace.curve(result), best=best, tol=result.tol, title=title,
         ),
         arrays={} if arrays is None else arrays,
     )  # fmt: skip

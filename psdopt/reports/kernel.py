@@ -35,7 +35,7 @@ def kernel_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
     labels = dataset.classes()
     X: Any = StandardScaler(with_mean=not dataset.sparse).fit_transform(dataset.X)
     m = X.shape[0]
-    trace = CertificateTrace(options.drawn_tol)
+    trace = CertificateTrace()
     estimator = fitted(estimator, options, m, trace, X, dataset.y)
     result = estimator.result_
     if result.matrix.n != m:

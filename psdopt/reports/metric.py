@@ -49,7 +49,7 @@ def metric_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
 
     split = split_and_standardise(dataset, options.seed)
     estimator, tuned = cross_validated(estimator, split.X_train, split.y_train, options)
-    trace = CertificateTrace(options.drawn_tol)
+    trace = CertificateTrace()
     estimator = fitted(estimator, options, split.X_train.shape[1], trace, split.X_train, split.y_train)
     learned_train, learned_test = estimator.transform(split.X_train), estimator.transform(split.X_test)
     before = neighbour_error(split.X_train, split.y_train, split.X_test, split.y_test)

@@ -15,9 +15,6 @@ from psdopt.geometry import Geometry
 from psdopt.method import Method
 from psdopt.plugins.validation import accepts
 
-#: Drawn where the user named none and the estimator decides.
-DRAWN_TOL = 1e-6
-
 
 @dataclass(frozen=True)
 class RunOptions:
@@ -67,11 +64,6 @@ class RunOptions:
         elif self.geometry is None and self.default_method is not None:
             options["method"] = self.default_method
         return options
-
-    @property
-    def drawn_tol(self) -> float:
-        """The tolerance that figures mark and certificates along the way are computed to."""
-        return DRAWN_TOL if self.tol is None else self.tol
 
     def rng(self) -> np.random.Generator:
         """A fresh generator for the report's own draws, independent of the solver's start."""

@@ -49,7 +49,7 @@ def regression_report(estimator: Any, dataset: Dataset, options: RunOptions) -> 
     scaler = StandardScaler().fit(parts[0])
     X_train, X_test = (_with_constant(scaler.transform(part)) for part in parts[:2])
     estimator, tuned = _tuned(estimator, X_train, y_train, options)
-    trace = CertificateTrace(options.drawn_tol)
+    trace = CertificateTrace()
     estimator = fitted(estimator, options, X_train.shape[1], trace, X_train, y_train)
     linear = LinearRegression().fit(X_train, y_train)
     rows = [

@@ -34,7 +34,7 @@ def spectral_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Re
     from psdopt.plotting import plot_run
 
     K, what = symmetric_matrix(dataset)
-    trace = CertificateTrace(options.drawn_tol)
+    trace = CertificateTrace()
     estimator = fitted(estimator, options, K.shape[0], trace, K)
     result, values, vectors = estimator.result_, np.asarray(estimator.eigenvalues_), np.asarray(estimator.eigenvectors_)
     status = None
@@ -55,9 +55,7 @@ def spectral_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Re
         result=result,
         success=result.converged,
         tables=(Table("Leading eigenvalues of K", columns, rows),),
-        figure=partial(
-            plot_run, result, trace.curve(result) if result.optimal else _NO_CURVE, None, options.drawn_tol, title
-        ),
+        figure=partial(plot_run, result, trace.curve(result) if result.optimal else _NO_CURVE, None, result.tol, title),
         arrays={"eigenvalues": values, "eigenvectors": vectors},
     )
 

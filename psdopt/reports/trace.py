@@ -19,6 +19,8 @@ SPACING = 1.45
 SHARE = 0.1
 #: No eigenvalue of the curve needs to be worse than this.
 COARSEST = 1e-2
+#: Nor better than this: a curve is read by its decades.
+FINEST = 1e-8
 
 
 @dataclass
@@ -27,11 +29,10 @@ class CertificateTrace:
 
     `problem` is that of the run, once it has made a step. `points` holds (iteration, relative certificate).
     `seconds` and `applications` (of the problem's maps) say how much of the run's own figures was spent here.
-    An estimator that calls solve() several times leaves the points of its last run.
+    An estimator that calls solve() several times leaves what belongs to its last run.
     Costs about log(iterations) / log(1.45) extreme eigenpairs.
     """
 
-    tol: float
     points: list[tuple[int, float]] = field(default_factory=list)
     seconds: float = 0.0
     applications: int = 0
@@ -43,7 +44,8 @@ class CertificateTrace:
     def __call__(self, snapshot: Snapshot) -> bool:
         """Certify if it is time to; never stops the run."""
         if snapshot.iteration <= self._last:  # another run has begun
-            self.points, self._next, self._eigenvector = [], 1.0, None
+            self.points, self.seconds, self.applications = [], 0.0, 0
+            self._next, self._eigenvector = 1.0, None
         self._last = snapshot.iteration
         self.problem = snapshot.state.problem
         if snapshot.iteration < self._next:
@@ -56,7 +58,7 @@ class CertificateTrace:
         certificate = certify(
             state.problem,
             state.evaluation,
-            tol=min(max(wanted, self.tol), COARSEST),
+            tol=min(max(wanted, FINEST), COARSEST),
             trace=state.geometry.trace,
             start=self._eigenvector,
         )
