@@ -155,7 +155,9 @@ class OnlineRiemannianGradient(Method):
         for batch in batches:
             SY, loss = problem.batch_gradient(batch, geometry.factor(point))
             if not is_finite(SY):
-                raise FloatingPointError("a batch gradient is not finite")
+                if math.isfinite(loss):
+                    raise FloatingPointError("a batch gradient is not finite where the loss is")
+                raise _RunawayError("the loss of a batch is not finite")
             size = len(batch.targets)
             total += loss * size
             g = geometry.gradient(point, _KnownProduct(SY))
@@ -187,7 +189,8 @@ class OnlineRiemannianGradient(Method):
     ) -> float:  # fmt: skip
         """Loss of the last half of `count` batches, each before it is learned from; inf if the trial runs away.
 
-        Of the whole last pass where there are several. Measuring while learning costs nothing more.
+        Of the whole last pass where there are several. Measuring while learning costs nothing more. A gradient that is
+        not finite where the loss still is cannot be blamed on the pace: that error is passed on.
         """
         point, samples, last = start, 0, max(1, count // 2) if passes == 1 else count
         with np.errstate(over="ignore", invalid="ignore"):
@@ -197,7 +200,7 @@ class OnlineRiemannianGradient(Method):
                 rest = iter(batches)
                 point, _, samples, _ = self.advance(problem, geometry, point, islice(rest, count - last), pace, samples)
                 loss = self.advance(problem, geometry, point, rest, pace, samples)[1]
-            except (np.linalg.LinAlgError, InvalidInputError, FloatingPointError):
+            except (np.linalg.LinAlgError, InvalidInputError, _RunawayError):
                 return math.inf
         return loss if math.isfinite(loss) else math.inf
 
@@ -215,6 +218,10 @@ class OnlineRiemannianGradient(Method):
             return self.report_every
         size = problem.stream.size
         return UNKNOWN_EPOCH if size is None else -(-size // self.batch_size)
+
+
+class _RunawayError(FloatingPointError):
+    """Steps so long that the loss overflowed."""
 
 
 class _KnownProduct:

@@ -21,17 +21,21 @@ Make = Callable[[float, Array], Problem]
 def hostile_for(method: Method) -> list[Instance]:
     """Stationary points that are not optimal by a little, clustered spectra, values and matrices scaled 1e±8.
 
-    A selection for a method with ``conformance_gallery = False``. For methods that need a split the same
-    functions are written as fits to entries, for methods that need margins there are traps of their own.
+    A selection, over a geometry like those of its own instances, for a method with ``conformance_gallery = False``.
+    For methods that need a split the same functions are written as fits to entries, for methods that need margins there
+    are traps of their own.
     """
     if needs_ability(method, Ability.MARGINS):
         cases = _margins()
     else:
         cases = _projections(_as_entries if needs_ability(method, Ability.SPLIT) else _as_quadratic)
-    everything = getattr(method, "conformance_gallery", True)
+    everything, chosen = getattr(method, "conformance_gallery", True), geometries()
+    if not everything:
+        own = {type(geometry) for _, geometry in getattr(method, "conformance_instances", tuple)()}
+        chosen = [geometry for geometry in chosen if type(geometry) in own][:1]
     return [
         Instance(f"{name}, over {geometry!r}", problem, geometry, begin)
-        for geometry in geometries()[: None if everything else 1]
+        for geometry in chosen
         for name, problem, begin in cases[: None if everything else 3]
         if fits(problem, geometry, method)
     ]

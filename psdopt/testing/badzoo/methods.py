@@ -14,6 +14,7 @@ from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
 from psdopt.method import Method, Outcome, State
 from psdopt.methods import ConjugateGradient, FrankWolfe
+from psdopt.methods.frank_wolfe import _principal
 from psdopt.problem import Evaluation, LineModel, Problem
 from psdopt.problems import QuadraticSDP
 from psdopt.testing.gallery import with_spectrum
@@ -215,11 +216,12 @@ class SlowerThanDeclared(_Greedy):
     rejected_by: ClassVar[tuple[str, ...]] = ("method.sublinear_order", "method.solves_instances")
 
     def step(self, state: Any) -> Any:
-        evaluation, size = self._toward(state, 0.1 / (state.iteration + 1.0) ** 1.5)
-        return self._looked_at(state, evaluation, size, {})
+        _, best = self._toward(state)
+        evaluation, size = self._toward(state, min(best, 0.1 / (state.iteration + 1.0) ** 1.5))
+        return self._looked_at(state, _principal(evaluation), size, {})
 
 
-class ExcusesItself(SlowerThanDeclared):
+class ExcusesItself(_Greedy):
     """Declares an order so low that nothing could be asked of it."""
 
     rejected_by = ("method.sublinear_order",)

@@ -26,6 +26,9 @@ SLOPE_SLACK = 0.15
 #: Errors, relative to the size of the quantity, that count as zero.
 ZERO = 1e-9
 
+#: One step in so many, the shortest, shows the rounding of a distance: at t = 1e-10 nothing of t² is left.
+GROUND = 6
+
 _NUMBER = r"([-+0-9.einfa]+)"
 
 
@@ -37,11 +40,14 @@ class _NoPlot:
 
 
 @contextlib.contextmanager
-def diagnostics(rng: np.random.Generator) -> Iterator[tuple[Any, list[float], io.StringIO]]:
+def diagnostics(
+    rng: np.random.Generator, level_ground: bool = False
+) -> Iterator[tuple[Any, list[float], io.StringIO]]:
     """pymanopt's diagnostics, the slopes that they fit, and what they print; NumPy's global state is put back.
 
     In pymanopt 2.2.1 `identify_linear_piece` turns arrays of one entry into numbers in a way that NumPy 2.4 refuses:
-    it is replaced by the same fit, without plots.
+    it is replaced by the same fit, without plots. With `level_ground` only by errors that stand out from those at the
+    shortest steps, which are rounding: where that is constant it makes the straightest piece of all, of slope zero.
     """
     from pymanopt.tools import diagnostics as module
 
@@ -51,6 +57,8 @@ def diagnostics(rng: np.random.Generator) -> Iterator[tuple[Any, list[float], io
 
     def piece(x: Any, y: Any, window_length: int) -> Any:
         usable = np.isfinite(y)
+        if level_ground:
+            usable &= y > np.max(y[: len(y) // GROUND]) + 2.0
         x, y = x[usable], y[usable]
         best: Any = (np.inf, np.arange(1), np.zeros(2))
         for k in range(len(x) - window_length):
@@ -59,7 +67,8 @@ def diagnostics(rng: np.random.Generator) -> Iterator[tuple[Any, list[float], io
             residue = float(np.sqrt(residuals).sum())
             if residue < best[0]:
                 best = (residue, segment, poly)
-        slopes.append(float(best[2][0]))
+        if np.isfinite(best[0]):
+            slopes.append(float(best[2][0]))
         return best[1], best[2]
 
     before = module.identify_linear_piece, module.plt
@@ -149,11 +158,11 @@ def pymanopt_hessian(geometry: Geometry, case: Case) -> Measurement:
 def pymanopt_retraction(geometry: Geometry, case: Case) -> Measurement:
     """pymanopt's check_retraction: retraction and geodesic part like t², like t³ where second order is claimed."""
     problem, point, vector = _subject(geometry, case)
-    with diagnostics(case.rng) as (module, slopes, printed):
+    with diagnostics(case.rng, level_ground=True) as (module, slopes, printed):
         module.check_retraction(problem.manifold, point, vector)
     (apart,) = _found(rf"should be zero: {_NUMBER}", printed.getvalue())
     if apart <= ZERO:
         return Measurement(apart, ZERO)
     if not slopes:
-        return failed("no slope was fitted")
+        return failed("exp and the retraction differ even at the shortest steps")
     return _slope(slopes, 3.0 if getattr(geometry, "retraction_order", 1) >= 2 else 2.0, "retraction")
