@@ -18,14 +18,16 @@ ACCURACY = 1e-12
 
 
 def second_exp(A: Array, E: Array, H: Array) -> Array:
-    """D² exp(A)[E, H], symmetric: both corners of the exponential of a block triangular matrix (Van Loan 1978)."""
-    n, zero = len(A), np.zeros_like(A)
+    """D² exp(A)[E, H] for symmetric A, E, H: a corner of the exponential of a block triangular matrix (Van Loan 1978).
 
-    def corner(first: Array, second: Array) -> Array:
-        block = np.block([[A, first, zero], [zero, A, second], [zero, zero, A]])
-        return np.asarray(scipy.linalg.expm(block)[:n, 2 * n :])
-
-    return symmetric_part(corner(E, H) + corner(H, E))
+    The corner with E and H exchanged, its other half, is its transpose.
+    """
+    n = len(A)
+    block = np.zeros((3 * n, 3 * n))
+    for k in range(3):
+        block[k * n : (k + 1) * n, k * n : (k + 1) * n] = A
+    block[:n, n : 2 * n], block[n : 2 * n, 2 * n :] = E, H
+    return np.asarray(2.0 * symmetric_part(scipy.linalg.expm(block)[:n, 2 * n :]))
 
 
 def matrix_hessian(G: Array, S: Any, factor_hessian: Callable[[Array], Array], moved: Array) -> Array:
@@ -53,7 +55,7 @@ def von_neumann_exp(A: Array, L: Array, invert: Callable[[Array, Array], Array])
         return np.concatenate([velocity.ravel(), bent.ravel()])
 
     begin = np.concatenate([np.zeros(n * n), L.ravel()])
-    answer = solve_ivp(slope, (0.0, 1.0), begin, method="DOP853", rtol=ACCURACY, atol=ACCURACY * size)
+    answer = solve_ivp(slope, (0.0, 1.0), begin, method="DOP853", first_step=1.0, rtol=ACCURACY, atol=ACCURACY * size)
     return symmetric_part(A + answer.y[: n * n, -1].reshape(n, n))
 
 

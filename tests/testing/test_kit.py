@@ -103,7 +103,9 @@ def test_parametrize_is_strict(pytester):
         from psdopt.testing import parametrize_with_checks
         from psdopt.testing.badzoo.geometries import GradientHalf
 
-        @parametrize_with_checks([GradientHalf()], expected_failures=dict.fromkeys(GradientHalf.rejected_by, "known"))
+        KNOWN = dict.fromkeys(GradientHalf.rejected_by, "known")
+
+        @parametrize_with_checks([GradientHalf()], expected_failures=KNOWN)
         def test_expected(check):
             check()
 
@@ -118,8 +120,8 @@ def test_parametrize_is_strict(pytester):
     )
     result = pytester.runpytest("-p", "no:cacheprovider")
     counts = result.parseoutcomes()
-    assert counts["xfailed"] == len(GradientHalf.rejected_by)
-    assert counts["failed"] == 1 + len(GradientHalf.rejected_by)  # the strict one, and the unexpected ones
+    assert counts["xfailed"] == len(geometries.GradientHalf.rejected_by)
+    assert counts["failed"] == 1 + len(geometries.GradientHalf.rejected_by)  # the strict one, and the unexpected ones
     result.stdout.fnmatch_lines(["*gradient is half as large as it should be*", "*replay(*"])
 
 

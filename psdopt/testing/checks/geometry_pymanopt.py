@@ -40,9 +40,7 @@ class _NoPlot:
 
 
 @contextlib.contextmanager
-def diagnostics(
-    rng: np.random.Generator, level_ground: bool = False
-) -> Iterator[tuple[Any, list[float], io.StringIO]]:
+def diagnostics(rng: np.random.Generator, level_ground: bool = False) -> Iterator[tuple[Any, list[float], io.StringIO]]:
     """pymanopt's diagnostics, the slopes that they fit, and what they print; NumPy's global state is put back.
 
     In pymanopt 2.2.1 `identify_linear_piece` turns arrays of one entry into numbers in a way that NumPy 2.4 refuses:
