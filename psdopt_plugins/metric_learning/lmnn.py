@@ -129,7 +129,8 @@ class LMNN(MahalanobisTransformer):
     def _run(self, data: LinearMap, y: Any, targets: Indices, Z: Array) -> Array:
         """Rounds of the active set; the factor at the end."""
         m, d = data.shape
-        options = {"tol": DEFAULT_TOL, **(self.solver_options or {})}
+        given_options = {key: value for key, value in (self.solver_options or {}).items() if value is not None}
+        options = {"tol": DEFAULT_TOL, **given_options}
         triplets = np.empty((0, 3), dtype=np.intp)
         self.n_iter_, self.complete_, settled = 0, False, False
         some = _some_targets(targets, m)

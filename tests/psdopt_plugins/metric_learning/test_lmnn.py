@@ -145,3 +145,12 @@ def test_bad_parameters(bad):
 @parametrize_with_checks([LMNN(solver_options={"tol": 1e-2})])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
+
+
+def test_options_left_at_none_are_no_options():
+    data, labels = load_wine(return_X_y=True)
+    data = data / data.std(axis=0)
+    plain = LMNN().fit(data, labels)
+    spelt = LMNN(solver_options={"max_iterations": None, "max_time": None}).fit(data, labels)
+    assert spelt.n_iter_ == plain.n_iter_
+    np.testing.assert_array_equal(spelt.components_, plain.components_)
