@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError
 from psdopt.geometries import polar_geodesics
+from psdopt.geometries.polar_points import PolarPoint, PolarVector
 from psdopt.geometries.polar_span import PolarSpan
 from psdopt.geometries.square_root import exponential, parallel, shortest, symmetric_part
 from psdopt.geometry import Defect, Geometry
@@ -21,56 +21,6 @@ from psdopt.linalg.tolerances import EPS
 GRAM_DAMPING = 3e-3
 #: Up to this condition of ZᵀZ the polar factor of Z is taken from its Gram matrix, else from the SVD of Z.
 POLAR_SQUARED_LIMIT = 100.0
-
-
-@dataclass(frozen=True, eq=False)
-class PolarPoint:
-    """M = U R Rᵀ Uᵀ: U (n, r) with orthonormal columns, R (r, r) invertible, any square root of B = R Rᵀ."""
-
-    U: Array
-    R: Array
-
-    @property
-    def factor(self) -> Array:
-        """Y = U R, one array per point: gradients recognise it by identity."""
-        Y: Array | None = self.__dict__.get("_factor")
-        if Y is None:
-            Y = self.U @ self.R
-            self.__dict__["_factor"] = Y
-        return Y
-
-    def with_factor(self, Y: Array) -> PolarPoint:
-        """This point, for which Y = U R is known already."""
-        self.__dict__["_factor"] = Y
-        return self
-
-    def __iter__(self) -> Iterator[Array]:
-        return iter((self.U, self.R))
-
-
-@dataclass(frozen=True, eq=False)
-class PolarVector:
-    """Tangent vector (U̇, Ḃ) as U (n, r) = U̇ and K (r, r), Ḃ = R K Rᵀ: no inverse of R is ever needed."""
-
-    U: Array
-    K: Array
-
-    def __add__(self, other: PolarVector) -> PolarVector:
-        return PolarVector(self.U + other.U, self.K + other.K)
-
-    def __sub__(self, other: PolarVector) -> PolarVector:
-        return PolarVector(self.U - other.U, self.K - other.K)
-
-    def __mul__(self, a: float) -> PolarVector:
-        return PolarVector(a * self.U, a * self.K)
-
-    __rmul__ = __mul__
-
-    def __neg__(self) -> PolarVector:
-        return PolarVector(-self.U, -self.K)
-
-    def __iter__(self) -> Iterator[Array]:
-        return iter((self.U, self.K))
 
 
 class Polar(Geometry):

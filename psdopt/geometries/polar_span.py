@@ -12,7 +12,7 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 
 if TYPE_CHECKING:
-    from psdopt.geometries.polar import PolarPoint, PolarVector
+    from psdopt.geometries.polar_points import PolarPoint, PolarVector
 
 
 class PolarSpan:
