@@ -36,7 +36,7 @@ __all__ = [
 
 REFERENCE = "Yuan, Zhang, Ghanem: Low-rank optimization for quadratic SDP, section 2.2"
 #: Both losses grow with the number and the scale of the samples, so the useful weights span many decades.
-LAMS = tuple(10.0**k for k in range(-5, 0))
+LAMS = tuple(10.0**k for k in range(-5, 2))
 RANK = Parameter("rank", int, None, "largest rank of M; none: no limit")
 
 
