@@ -65,8 +65,8 @@ def dense_gradient(problem: Problem, M: LowRankPSD) -> Array:
 class DenseCertificate:
     """Optimality conditions of min F over M ⪰ 0 (or with fixed trace), from dense arrays.
 
-    relative : the largest residual in units of the decrease F(0) − F(M). condition : |S||M| per decrease,
-    which amplifies rounding.
+    relative : the largest residual in units of the decrease F(0) − F(M), or the gap to the problem's own dual bound
+    where that is less. condition : |S||M| per decrease, which amplifies rounding.
     """
 
     stationarity: float
@@ -89,10 +89,11 @@ def dense_certificate(
     """Residuals of S ⪰ 0, S M = 0 (S shifted by λ_min(S) if the trace is fixed), by one dense eigensolve.
 
     S is a gradient, or the subgradient that the weights `dual` stand for: what it is short of one counts in ⟨S, M⟩.
+    A bound that the problem knows of is believed: it has a check of its own, `problem.dual_bound`.
     """
     Y = M.factor
-    evaluation = problem.at(Y)
-    operator, epsilon = problem.subgradient(evaluation, dual)
+    evaluation, weights = problem.at(Y), dual
+    operator, epsilon = problem.subgradient(evaluation, weights)
     S = np.asarray(operator @ np.eye(problem.n))
     S = 0.5 * (S + S.T)
     value, at_zero = float(evaluation.value), problem.value_at_zero()
@@ -110,9 +111,10 @@ def dense_certificate(
     residuals = (stationarity * np.sqrt(tr), dual * tr, complementarity) if trace is None else (complementarity,)
     if tr == 0.0 and trace is None:
         residuals = (dual / max(float(np.max(np.abs(values))), float(np.finfo(float).tiny)) * decrease,)
-    return DenseCertificate(
-        stationarity, dual, complementarity, max(residuals) / decrease, 1.0 + magnitude / decrease
-    )  # fmt: skip
+    relative, bound = max(residuals) / decrease, problem.dual_bound(evaluation, weights) if trace is None else None
+    if bound is not None:
+        relative = min(relative, max(value - bound, 0.0) / decrease)
+    return DenseCertificate(stationarity, dual, complementarity, relative, 1.0 + magnitude / decrease)
 
 
 def horizontal_by_least_squares(Y: Array, Z: Array) -> Array:

@@ -8,13 +8,14 @@ from functools import partial
 import numpy as np
 
 from psdopt import TermSum
-from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
+from psdopt.plugins import ApplicationSpec, MethodSpec, Parameter, ProblemSpec, Spec, hookimpl
 from psdopt.reports import embedding_report
 from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges
 from psdopt_plugins.manifold_learning.mvu import MaximumVarianceUnfolding
 from psdopt_plugins.manifold_learning.mvu_problem import mvu_problem
 from psdopt_plugins.manifold_learning.sstress import SSTRESS
 from psdopt_plugins.manifold_learning.sstress_problem import sstress_problem
+from psdopt_plugins.manifold_learning.unfolding_newton import UnfoldingNewton
 
 __all__ = ["SSTRESS", "MaximumVarianceUnfolding", "mvu_problem", "psdopt_components", "sstress_problem"]
 
@@ -60,6 +61,14 @@ def psdopt_components() -> Iterable[Spec]:
         reference=f"{REFERENCE}, eq. 11",
         parameters=(Parameter("nu", float, None, "weight of the variance"),),
         example=_example,
+    )
+    yield MethodSpec(
+        name="unfolding-newton",
+        factory=UnfoldingNewton,
+        summary="primal-dual Newton steps, the Hessian factorised on the graph",
+        reference="Sun, Boyd, Xiao, Diaconis: The fastest mixing Markov process on a graph (the dual)",
+        parameters=(Parameter("columns", int, 0, "most columns of Y; 0: as many as the gap asks for"),),
+        example=UnfoldingNewton,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import Array, is_finite, norm
 from psdopt.linalg.extreme import ExtremePair
 from psdopt.linalg.tolerances import EPS
 from psdopt_plugins.manifold_learning.graph_matrices import BRACKET, GraphMatrices, natural
@@ -60,6 +60,8 @@ def least_of_graph(
         V = np.linalg.qr(solved - solved.mean(axis=0))[0]
         SV = np.asarray(S @ V)
         products += columns
+        if not is_finite(SV):
+            raise FloatingPointError("S @ V is not finite")
         values, W = np.linalg.eigh(0.5 * (V.T @ SV + SV.T @ V))
         V, SV = V @ W, SV @ W
         residuals = np.linalg.norm(SV - V * values, axis=0)

@@ -97,6 +97,11 @@ class UnfoldingProblem(TermSum):
         self.edges, self.nu = edges, float(nu)
         self.abilities = self.abilities | {GRAPH_HESSIAN}
 
+    @property
+    def dual_size(self) -> int:
+        """Length of the weights that :meth:`dual_bound` takes: the number of edges."""
+        return len(self.edges.i)
+
     @cached_property
     def graph(self) -> GraphMatrices:
         return GraphMatrices(self.edges)

@@ -13,11 +13,13 @@ from psdopt.capability import Ability, Requires
 from psdopt.certificate import stationarity_scale
 from psdopt.errors import InvalidInputError
 from psdopt.escape import widened
+from psdopt.geometries import PSDCone
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import Array, inner, norm, row_dots
+from psdopt.linalg.arrays import Array, inner, is_finite, norm, row_dots
 from psdopt.linalg.tolerances import EPS
-from psdopt.method import Method, Outcome, State
+from psdopt.method import Method, Outcome, Residual, State, ensure_finite
 from psdopt.problem import Evaluation, Problem
+from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges
 from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices, base_weights, natural
 from psdopt_plugins.manifold_learning.mvu_problem import GRAPH_HESSIAN, UnfoldingProblem
 
@@ -72,6 +74,14 @@ class UnfoldingNewton(Method):
         "geometry": (Ability.FULL_CONE,),
     }
     descends: ClassVar[bool] = True
+    residual: ClassVar[Residual] = Residual.GAP
+
+    @staticmethod
+    def conformance_instances() -> list[tuple[Problem, Geometry]]:
+        """What the conformance kit tries it on: loose and tight edges of a small graph."""
+        X = np.random.default_rng(0).standard_normal((10, 3))
+        edges = nearest_neighbour_edges(X, 5)
+        return [(UnfoldingProblem(edges, nu), PSDCone(edges.n)) for nu in (0.1, 1e-3)]
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, (int, np.integer)) or self.columns < 0:
@@ -81,7 +91,7 @@ class UnfoldingNewton(Method):
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> UnfoldingNewtonState:
         assert isinstance(problem, UnfoldingProblem)
-        evaluation = _principal(evaluation or problem.at(geometry.factor(start)))
+        evaluation = _principal(ensure_finite(evaluation or problem.at(geometry.factor(start))))
         blank = UnfoldingNewtonState(problem, geometry, evaluation.factor, evaluation)
         return self._looked_at(blank, evaluation, np.maximum(problem.tensions(evaluation), 0.0), 0.0)
 
@@ -94,13 +104,16 @@ class UnfoldingNewton(Method):
         assert state.weights is not None
         Y = state.evaluation.factor
         system = _NewtonSystem(problem.graph, problem.nu, Y, state.weights, DAMPING * state.theta)
-        X = system.solve(-state.evaluation.factor_gradient())
-        if not (np.all(np.isfinite(X)) and inner(state.evaluation.factor_gradient(), X) < 0.0):
+        gradient = state.evaluation.factor_gradient()
+        if not is_finite(gradient):
+            raise FloatingPointError("the gradient is not finite")
+        X = system.solve(-gradient)
+        if not (np.all(np.isfinite(X)) and inner(gradient, X) < 0.0):
             return self._grown(state) or replace(state, outcome=Outcome.STALLED)
         second, mu, weights = _arc(problem, system, state.evaluation, X)
         if mu == math.inf:
             return replace(state, outcome=Outcome.UNBOUNDED)
-        evaluation = problem.at(Y + mu * X + mu * mu * second)
+        evaluation = ensure_finite(problem.at(Y + mu * X + mu * mu * second))
         if not evaluation.value < state.evaluation.value:
             return self._grown(state) or replace(state, outcome=Outcome.STALLED)
         return self._looked_at(state, _principal(evaluation), weights, mu)

@@ -1,4 +1,4 @@
-"""Broken splits, margins and streams: what ADMM, column generation and online methods need, with one sin each."""
+"""Broken splits, margins, streams and dual bounds: what some methods and certificates need, with one sin each."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.linalg.arrays import Array, row_dots
+from psdopt.linalg.arrays import Array, inner, row_dots
 from psdopt.problem import Evaluation, GradientOperator
-from psdopt.problems import TermSum
+from psdopt.problems import QuadraticSDP, TermSum
 from psdopt.problems.entry_fit import EntryFit
 from psdopt.problems.entry_split import EntrySplit
 from psdopt.problems.margin_problem import MarginProblem
@@ -157,7 +157,19 @@ class ForgetsItsPlace(_Stream):
         return _Reshuffled(rows, y)
 
 
+class BoundAtAnyPrice(QuadraticSDP):
+    """F(M) − ⟨S, M⟩ as a bound everywhere: it is one where S ⪰ 0 only, which nobody looks at."""
+
+    rejected_by: ClassVar[tuple[str, ...]] = ("problem.dual_bound",)
+
+    def __init__(self) -> None:
+        super().__init__(None, 1.0, with_spectrum(np.linspace(-2.0, 1.0, N), 2))
+
+    def dual_bound(self, evaluation: Evaluation, dual: Any = None) -> float | None:
+        return float(evaluation.value) - 0.5 * inner(evaluation.factor_gradient(), evaluation.factor)
+
+
 ALL: tuple[type[Any], ...] = (
     SplitCountsTwice, ModestBound, UpdatesHalfway, MarginSign, BelievesTheDual, GreedyWeights, BatchSum,
-    ForgetsItsPlace,
+    ForgetsItsPlace, BoundAtAnyPrice,
 )  # fmt: skip

@@ -10,12 +10,14 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.errors import PsdoptError
+from psdopt.geometries import FlatQuotient
 from psdopt.linalg.arrays import append_columns, inner, norm
 from psdopt.problem import Evaluation, Problem
+from psdopt.solve import solve
 from psdopt.testing.checks.common import PASSED, failed, point_of, rounding_of, value_unit, worst
 from psdopt.testing.record import Measurement, Trivial
 from psdopt.testing.reference import dense_certificate
-from psdopt.testing.regimes import Case
+from psdopt.testing.regimes import FEW, Case
 from psdopt.testing.registry import check
 
 #: Ability -> abilities that it implies.
@@ -109,3 +111,34 @@ def closed_form(problem: Problem, case: Case) -> Measurement:
     certificate = dense_certificate(problem, M)
     condition = certificate.condition
     return Measurement(certificate.relative, rounding_of(1.0, problem.n, 64.0 * condition), certificate.words)
+
+
+def _bounds(problem: Problem) -> bool:
+    return type(problem).dual_bound is not Problem.dual_bound
+
+
+@check("problem", regimes=FEW, when=_bounds, reason="knows of no dual bound (dual_bound)")
+def dual_bound(problem: Problem, case: Case) -> Measurement:
+    """dual_bound at any M, with any dual handed in, is at most F(N) at every N ⪰ 0, random ones and the best known.
+
+    Duals are handed in to a problem that says how long they are, as `dual_size`.
+    """
+    here, there = point_of(problem, case), point_of(problem, case)
+    best = solve(problem, FlatQuotient(problem.n, problem.n), tol=1e-6, max_iterations=100).matrix
+    lowest = min((here, there, problem.at(best.factor)), key=lambda e: float(e.value))
+    duals: list[Any] = [None]
+    if size := int(getattr(problem, "dual_size", 0)):
+        duals += [scale * case.rng.standard_normal(size) for scale in (0.1, 10.0)]
+    results = []
+    for evaluation in (here, there, lowest):
+        for dual in duals:
+            bound = problem.dual_bound(evaluation, dual)
+            if bound is None:
+                continue
+            unit = value_unit(problem, lowest) + abs(bound)
+            words = f"the bound is {bound:.10g}, but F falls to {lowest.value:.10g}"
+            words += "" if dual is None else ", for a dual that was handed in"
+            results.append(Measurement(bound - lowest.value, rounding_of(unit, problem.n), words))
+    if not results:
+        raise Trivial("no bound is known at the sampled points")
+    return worst(results)
