@@ -168,25 +168,42 @@ def minimize_on_grid(function: Callable[[float], float], upper: float, points: i
     return float(grid[int(np.argmin([function(float(t)) for t in grid]))])
 
 
-def solve_conic(problem: Any, trace: float | None = None) -> float | None:
-    """min F over M ⪰ 0 by an interior point method (Clarabel through cvxpy), for a QuadraticSDP; None without cvxpy.
+def has_conic_form(problem: Problem) -> bool:
+    """Whether :func:`solve_conic` can write `problem` down."""
+    from psdopt.problems import QuadraticSDP
+    from psdopt.problems.entry_fit import EntryFit
 
-    tr((AM)²) = |A½ M A½|² and tr(BM²) = |B½ M|² make it a second-order cone program over the PSD cone.
+    return isinstance(problem, (QuadraticSDP, EntryFit))
+
+
+def solve_conic(problem: Any, trace: float | None = None) -> float | None:
+    """min F over M ⪰ 0 by an interior point method (Clarabel through cvxpy); None without cvxpy.
+
+    For a QuadraticSDP, where tr((AM)²) = |A½ M A½|² and tr(BM²) = |B½ M|² make it a second-order cone program over the
+    PSD cone, and for an EntryFit, a least-squares problem over it.
     """
+    from psdopt.problems import QuadraticSDP
+
     try:
         import cvxpy
     except ImportError:
         return None
     cp: Any = cvxpy
-    A, B, C = (None if form is None else form.to_dense() for form in (problem.A, problem.B, problem.C))
     M = cp.Variable((problem.n, problem.n), PSD=True)
     total: Any = problem.constant
-    if A is not None:
-        total = total + cp.sum_squares(_root(A) @ M @ _root(A))
-    if B is not None:
-        total = total + cp.sum_squares(_root(B) @ M)
-    if C is not None:
-        total = total + 2.0 * cp.trace(C @ M)
+    if isinstance(problem, QuadraticSDP):
+        A, B, C = (None if form is None else form.to_dense() for form in (problem.A, problem.B, problem.C))
+        if A is not None:
+            total = total + cp.sum_squares(_root(A) @ M @ _root(A))
+        if B is not None:
+            total = total + cp.sum_squares(_root(B) @ M)
+        if C is not None:
+            total = total + 2.0 * cp.trace(C @ M)
+    else:
+        residuals = cp.hstack([M[i, j] for i, j in zip(problem.i, problem.j, strict=True)]) - problem.targets
+        total = total + cp.sum_squares(cp.multiply(np.sqrt(problem.weights), residuals))
+        if problem.L is not None:
+            total = total + cp.trace(problem.L.to_dense() @ M)
     constraints = [] if trace is None else [cp.trace(M) == trace]
     return float(cp.Problem(cp.Minimize(total), constraints).solve(solver=cp.CLARABEL))
 

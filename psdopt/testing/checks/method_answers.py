@@ -10,7 +10,6 @@ from typing import Any
 from psdopt.capability import Ability
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Problem
-from psdopt.problems import QuadraticSDP
 from psdopt.result import Result, Status
 from psdopt.solve import solve
 from psdopt.testing.checks.common import failed, rounding_of, value_unit, worst
@@ -18,7 +17,7 @@ from psdopt.testing.checks.method_protocol import NEVER, PLAIN, _each, start_of,
 from psdopt.testing.gallery import Instance
 from psdopt.testing.poisoned import poisoned
 from psdopt.testing.record import Measurement, Trivial
-from psdopt.testing.reference import dense_certificate, solve_conic
+from psdopt.testing.reference import dense_certificate, has_conic_form, solve_conic
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
 from psdopt.testing.subjects import MethodSubject
@@ -146,7 +145,7 @@ def conic_agreement(subject: MethodSubject, case: Case) -> Measurement:
     """The value at an optimal answer is that of a conic interior point solver (Clarabel)."""
     results = []
     for instance in _each(subject):
-        if not isinstance(instance.problem, QuadraticSDP):
+        if not has_conic_form(instance.problem):
             continue
         result = plain_run(subject, instance, case)
         if not result.optimal:
@@ -159,7 +158,7 @@ def conic_agreement(subject: MethodSubject, case: Case) -> Measurement:
         n = instance.problem.n
         results.append(Measurement(abs(result.value - expected) / decrease, 10.0 * n * tol_of(subject), words))
     if not results:
-        raise Trivial("no quadratic instance was solved to optimality")
+        raise Trivial("no instance that has a conic form was solved to optimality")
     return worst(results)
 
 
