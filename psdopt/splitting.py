@@ -54,9 +54,11 @@ class Splittable(Protocol):
 
 def split_of(problem: object) -> BiconvexSplit:
     """The split of `problem`; IncompatibleError if it declares none."""
-    if not isinstance(problem, Splittable):
+    split = getattr(problem, "split", None)  # asked in every step: a protocol's isinstance looks at all its members
+    if split is None:
         raise IncompatibleError(
             f"{type(problem).__name__} offers no bi-convex split; a problem with the ability 'biconvex-split' "
             "needs a method split() that returns a psdopt.splitting.BiconvexSplit"
         )
-    return problem.split()
+    found: BiconvexSplit = split()
+    return found

@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 Backend = Literal["auto", "dense", "lanczos", "eigsh", "lobpcg"]
 
 DENSE_LIMIT = 500  # at and below this order `auto` forms the matrix
+DENSE_BLOCK = 128  # columns of it at a time
 BASIS_SIZE = 64  # Lanczos vectors kept before a thick restart
 GRID_SIZE = 96  # trial values for the bound, geometric: it is at most 1.7 times farther from `value` than it could be
 EPS = float(np.finfo(float).eps)
@@ -180,11 +181,11 @@ class _Counted:
 
 def _dense(op: _Counted, count: int) -> ExtremePair:
     eye = np.eye(op.n)
-    matrix = _symmetric(np.hstack([op(eye[:, j : j + 64]) for j in range(0, op.n, 64)]))
+    matrix = _symmetric(np.hstack([op(eye[:, j : j + DENSE_BLOCK]) for j in range(0, op.n, DENSE_BLOCK)]))
     Z = scipy.linalg.null_space(op.C.T) if op.C.shape[1] else None
     inside = matrix if Z is None else Z.T @ matrix @ Z
     # a few eigenvectors cost a quarter of all of them; the norm needs a digit or two, for the size of rounding
-    values, V = scipy.linalg.eigh(inside, subset_by_index=[0, count - 1])
+    values, V = scipy.linalg.eigh(inside, subset_by_index=[0, count - 1], check_finite=False)
     op.norm = max(float(np.max(np.abs(values))), _power_estimate(inside))
     V = V if Z is None else Z @ V
     residual = float(_column_norms(op.project(matrix @ V[:, :1]) - V[:, :1] * values[:1])[0])
@@ -193,14 +194,14 @@ def _dense(op: _Counted, count: int) -> ExtremePair:
 
 def _power_estimate(S: Array, steps: int = 10) -> float:
     """|S|_2 from below, a few percent low at worst in practice: steps of the power method from the largest column."""
-    x = S[:, np.argmax(_column_norms(S))]
+    x = S[:, np.argmax(np.einsum("ij,ij->j", S, S))]
     size = 0.0
-    for _ in range(steps):
-        length = float(np.linalg.norm(x))
-        if length == 0.0:
+    for step in range(steps + 1):
+        length = float(np.linalg.norm(x))  # |S x| of the unit x before it, but for the first
+        size = max(size, length) if step else size
+        if length == 0.0 or step == steps:
             break
         x = S @ (x / length)
-        size = max(size, float(np.linalg.norm(x)))
     return size
 
 

@@ -15,6 +15,8 @@ CHUNK = 2**17
 #: Rows with fewer entries are padded to the next larger number while that adds fewer than so many inner products:
 #: about what the calls for one more group cost.
 PADDING = 1000
+#: Up to this order the inner products of all rows come from two products of whole blocks: calls are what costs there.
+SMALL_ORDER = 256
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,15 @@ class RowGroup:
     def entries(self) -> int:
         """t, the number of entries in each row."""
         return int(self.columns.shape[0])
+
+    def places(self, n: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+        """Where a flat (n, n) array holds (j, k) (g, t, t) and (i, j) (g, t), for j and k among the entries of row i.
+
+        Third, (i, j) once more with n² for the entries that only pad a row: nothing may be stored at their place.
+        """
+        columns = self.columns.T
+        own = self.rows[:, None] * n + columns
+        return columns[:, :, None] * n + columns[:, None, :], own, np.where(self.roots > 0.0, own, n * n)
 
 
 class RowUpdates:
@@ -70,14 +81,19 @@ class RowUpdates:
             for t in np.unique(padded)
             if t > 0
         )
+        self._largest = max((group.entries for group in self.groups), default=0)
+        small = self.n <= SMALL_ORDER
+        self._places = tuple(group.places(self.n) for group in self.groups) if small else ()
 
     def solve(self, U: Array, b: Array, rho: float | Array, linear: Array | None = None) -> Array:
         """V (n, r) from the other block U (n, r), the anchors b (n, r) and rho > 0, one or (n,).
 
         `linear` (n, r) adds ⟨linear_i, v⟩ to what row i minimises, that is, moves b_i by −linear_i / rho_i.
         """
-        rhos = np.broadcast_to(np.asarray(rho, dtype=np.float64), (self.n,))
         r = U.shape[1]
+        if self._places and self._largest <= 2 * r:
+            return self._solve_whole(U, b, rho, linear)
+        rhos = np.broadcast_to(np.asarray(rho, dtype=np.float64), (self.n,))
         V = np.empty((self.n, r))
         V[self.free] = b[self.free] if linear is None else b[self.free] - linear[self.free] / rhos[self.free, None]
         needs = [(r * (t + 1) if t < r else r * (t + r + 1), t, group) for group in self.groups if (t := group.entries)]
@@ -99,6 +115,20 @@ class RowUpdates:
                 np.take(U, group.columns[:, part], axis=0, out=gathered[:t], mode="clip")
                 V[rows] = update(gathered.transpose(1, 0, 2), group.roots[part], group.targets[part], rhos[rows])
         return V
+
+    def _solve_whole(self, U: Array, b: Array, rho: float | Array, linear: Array | None) -> Array:
+        """:meth:`solve` from U Uᵀ and b Uᵀ: V = b + Z U with Z (n, n) zero but at the entries. 6 n² r flops."""
+        column = rho[:, None] if isinstance(rho, np.ndarray) else rho
+        if linear is not None:
+            b = b - linear / column
+        gram, products = (U @ U.T).ravel(), (b @ U.T).ravel()
+        Z = np.zeros(self.n * self.n + 1)  # the last takes what only pads a row
+        for group, (pairs, own, stored) in zip(self.groups, self._places, strict=True):
+            ridge = column[group.rows] if isinstance(column, np.ndarray) else column
+            Z[stored] = _weights(gram.take(pairs), products.take(own), group.roots, group.targets, ridge)
+        V = Z[:-1].reshape(self.n, self.n) @ U
+        V += b
+        return np.asarray(V)
 
 
 def _padded_counts(counts: NDArray[np.integer]) -> NDArray[np.intp]:
@@ -127,12 +157,17 @@ def _by_entries(P: Array, roots: Array, targets: Array, rho: Array) -> Array:
     """v (g, r) from the (t, t) systems; P (g, t + 1, r) holds the u_j and, last, the anchor."""
     count, t = roots.shape
     products = np.matmul(P[:, :t], P.transpose(0, 2, 1))
-    gram = products[:, :, :t] * (roots[:, :, None] * roots[:, None, :])
-    gram.reshape(count, t * t)[:, :: t + 1] += rho[:, None]
     weights = np.ones((count, 1, t + 1))  # of the u_j, and 1 for the anchor
-    z = np.linalg.solve(gram, (targets - roots * products[:, :, t])[:, :, None])
-    np.multiply(roots, z[:, :, 0], out=weights[:, 0, :t])
+    weights[:, 0, :t] = _weights(products[:, :, :t], products[:, :, t], roots, targets, rho[:, None])
     return np.asarray(np.matmul(weights, P)[:, 0])
+
+
+def _weights(gram: Array, products: Array, roots: Array, targets: Array, rho: float | Array) -> Array:
+    """√w z (g, t) of the u_j in v, from ⟨u_j, u_k⟩ (g, t, t), ⟨u_j, b⟩ (g, t) and rho, a number or (g, 1)."""
+    count, t = roots.shape
+    A = gram * (roots[:, :, None] * roots[:, None, :])
+    A.reshape(count, t * t)[:, :: t + 1] += rho
+    return np.asarray(roots * np.linalg.solve(A, (targets - roots * products)[:, :, None])[:, :, 0])
 
 
 def _by_columns(P: Array, roots: Array, targets: Array, rho: Array) -> Array:

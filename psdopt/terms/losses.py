@@ -53,16 +53,17 @@ class LeastSquares(Loss):
         self.target = _numbers(target, "target")
         self.weights = _weights(weights)
         self.size = _size(target=self.target, weights=self.weights)
+        self._second = 2.0 * self.weights
 
     def value(self, a: Array) -> float:
         residual = a - self.target
         return inner(self.weights * residual, residual)
 
     def derivative(self, a: Array) -> Array:
-        return 2.0 * self.weights * (a - self.target)
+        return self._second * (a - self.target)
 
     def second(self, a: Array) -> Array:
-        return np.broadcast_to(2.0 * self.weights, a.shape)
+        return self._second if self._second.shape == a.shape else np.broadcast_to(self._second, a.shape)
 
 
 class SquaredHinge(Loss):

@@ -57,8 +57,8 @@ class MeasuredTerm(Term):
         a1, a2 = 2.0 * self.measurement.pair(U, D), self.measurement.pair(D, D)
         if self.degree is None:
             return MeasuredCurve(self.loss, self.weight, features, a1, a2)
-        g = self.loss.derivative(features)
-        h1, h2 = self.loss.second(features) * a1, self.loss.second(features) * a2
+        g, second = self.loss.derivative(features), self.loss.second(features)
+        h1, h2 = second * a1, second * a2
         coefficients = self.weight * np.array([
             self.loss.value(features),
             inner(g, a1),

@@ -129,8 +129,10 @@ class Entries(Measurement):
         self._weighted = symmetric_pattern(self.i, self.j, rows)
 
     def pair(self, U: Images, V: Images) -> Array:
-        direct = row_dots(U.factor[self.i], V.factor[self.j])
-        return direct if V is U else 0.5 * (direct + row_dots(V.factor[self.i], U.factor[self.j]))
+        direct = row_dots(U.factor.take(self.i, axis=0), V.factor.take(self.j, axis=0))
+        if V is U:
+            return direct
+        return 0.5 * (direct + row_dots(V.factor.take(self.i, axis=0), U.factor.take(self.j, axis=0)))
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
         return [(None, self._weighted(0.5 * weights) @ V.factor)]
