@@ -58,6 +58,43 @@ def test_fully_corrective_converges_linearly_and_vanilla_does_not():
     assert fast.value == pytest.approx(best, abs=1e-6 * abs(best))
 
 
+def nearest(eigenvalues, outside=0.2):
+    """(|M − T|², its least value): T has M* = Q diag(eigenvalues) Qᵀ for its projection, `outside` below its face."""
+    n = len(eigenvalues)
+    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((n, n)))[0]
+    off = np.where(eigenvalues > 0.0, 0.0, -outside)
+    M, T = (Q * eigenvalues) @ Q.T, (Q * (eigenvalues + off)) @ Q.T
+    return QuadraticSDP(B=1.0, C=-T), float(np.sum(M * M) - 2.0 * np.sum(M * T))
+
+
+@pytest.mark.parametrize("variant", ["vanilla", "away", "pairwise"])
+def test_linear_rate_towards_an_interior_optimum(variant):
+    """h_{k+1} <= (1 − r²/diam²) h_k, with M* at distance r from the boundary and a condition number of 1
+    (Guélat and Marcotte, 1986): r = λ_min √(n/(n−1)), diam² = 2. Vanilla steps obey it one by one."""
+    eigenvalues = np.array([0.3, 0.25, 0.2, 0.15, 0.1])
+    problem, best = nearest(eigenvalues)
+    result = psdopt.solve(problem, Spectraplex(5), FrankWolfe(variant=variant), tol=1e-14, max_iterations=200)
+    h = result.history["value"] - best
+    rate = 1.0 - 0.1**2 * 1.25 / 2.0
+    if variant == "vanilla":
+        rounding = 1e-13 * abs(best)
+        assert np.all(h[1:] <= rate * h[:-1] + rounding)
+    assert h[200] <= 1e-2 * h[100] <= 1e-3 * h[50]
+
+
+def test_sublinear_towards_a_face_and_linear_towards_a_vertex():
+    """On a face of rank 2 neither the interior nor a polytope's facial distance helps; an atom is reached linearly."""
+    face, least = nearest(np.array([0.6, 0.4, 0.0, 0.0, 0.0]))
+    for variant in ("vanilla", "away", "pairwise"):
+        result = psdopt.solve(face, Spectraplex(5), FrankWolfe(variant=variant), tol=1e-14, max_iterations=200)
+        h = result.history["value"] - least
+        assert h[200] >= 0.05 * h[100]
+    atom, lowest = nearest(np.array([1.0, 0.0, 0.0, 0.0, 0.0]))
+    result = psdopt.solve(atom, Spectraplex(5), FrankWolfe(), tol=1e-14, max_iterations=60)
+    h = result.history["value"] - lowest
+    assert h[20] <= 1e-9 * h[1]
+
+
 def test_nonquadratic_objective_pairwise():
     """A squared hinge: the pairwise step has no closed form."""
     from psdopt import TermSum
