@@ -29,6 +29,8 @@ class MethodSubject:
     hostile: tuple[Instance, ...]
     #: Results of plain runs, by instance name and seed: several checks look at the same run.
     runs: dict[tuple[str, int], Any] = field(default_factory=dict, repr=False, compare=False)
+    #: The first states of runs, for the same reason.
+    paths: dict[tuple[str, int], list[Any]] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

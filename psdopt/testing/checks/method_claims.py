@@ -14,7 +14,7 @@ from psdopt.result import Status
 from psdopt.solve import solve
 from psdopt.testing.checks.common import rounding_of, value_unit, worst
 from psdopt.testing.checks.method_answers import plain_run
-from psdopt.testing.checks.method_protocol import NEVER, PLAIN, _each, start_of, trajectory
+from psdopt.testing.checks.method_protocol import NEVER, PLAIN, _each, first_states, start_of, trajectory
 from psdopt.testing.gallery import Instance
 from psdopt.testing.record import Measurement, Trivial
 from psdopt.testing.regimes import Case
@@ -38,7 +38,7 @@ def residual_is_true(subject: MethodSubject, case: Case) -> Measurement:
     kind = subject.method.residual
     results = []
     for instance in _each(subject):
-        states = trajectory(subject, instance, start_of(instance, case))
+        states = first_states(subject, instance, case)
         best = min([plain_run(subject, instance, case).value, *(s.evaluation.value for s in states)])
         for k, state in enumerate(states):
             if not math.isfinite(state.gradient_norm):

@@ -42,7 +42,18 @@ def start_of(instance: Instance, case: Case) -> Any:
 
 def trajectory(subject: MethodSubject, instance: Instance, start: Any, steps: int = STEPS) -> list[State]:
     """States from `start`, until the method says that it has ended."""
-    states = [subject.method.init(instance.problem, instance.geometry, start)]
+    return _extended(subject, [subject.method.init(instance.problem, instance.geometry, start)], steps)
+
+
+def first_states(subject: MethodSubject, instance: Instance, case: Case, steps: int = STEPS) -> list[State]:
+    """The trajectory from the case's own start, at which several checks look: computed once."""
+    key = instance.name, case.seed
+    if key not in subject.paths:
+        subject.paths[key] = trajectory(subject, instance, start_of(instance, case), steps)
+    return _extended(subject, subject.paths[key], steps)[: steps + 1]
+
+
+def _extended(subject: MethodSubject, states: list[State], steps: int) -> list[State]:
     while len(states) <= steps and states[-1].outcome is Outcome.RUNNING:
         states.append(subject.method.step(states[-1]))
     return states
@@ -69,7 +80,7 @@ def state_is_true(subject: MethodSubject, case: Case) -> Measurement:
     """In every state, evaluation is F at the state's point: the same matrix, and a value that is not stale."""
     results = []
     for instance in _each(subject):
-        for k, state in enumerate(trajectory(subject, instance, start_of(instance, case))):
+        for k, state in enumerate(first_states(subject, instance, case)):
             fresh = instance.problem.at(instance.geometry.factor(state.point))
             unit = value_unit(instance.problem, fresh)
             M = state.evaluation.matrix.to_dense()
@@ -169,7 +180,7 @@ def representative_independent(subject: MethodSubject, case: Case) -> Measuremen
         start = start_of(instance, case)
         r = quotient.fibre_rank(instance.geometry, start)
         turned = quotient.moved(instance.geometry, start, case.orthogonal(r) if r > 1 else -np.ones((1, 1)))
-        here = [state.evaluation.value for state in trajectory(subject, instance, start)]
+        here = [state.evaluation.value for state in first_states(subject, instance, case)]
         there = [state.evaluation.value for state in trajectory(subject, instance, turned)]
         common = min(len(here), len(there))
         error = max(abs(a - b) for a, b in zip(here[:common], there[:common], strict=True))
