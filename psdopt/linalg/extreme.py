@@ -23,6 +23,7 @@ DENSE_BLOCK = 128  # columns of it at a time
 BASIS_SIZE = 64  # Lanczos vectors kept before a thick restart
 GRID_SIZE = 96  # trial values for the bound, geometric: it is at most 1.7 times farther from `value` than it could be
 EPS = float(np.finfo(float).eps)
+SAFE_SQUARES = (1e-250, 1e300)  # sums of squares between these have lost nothing to underflow or overflow
 
 
 @dataclass(frozen=True)
@@ -323,6 +324,9 @@ def _symmetric(X: Array) -> Array:
 
 def _column_norms(X: Array) -> Array:
     """Euclidean norms of the columns, without overflow or underflow of the squares."""
+    squares = np.einsum("ij,ij->j", X, X)
+    if np.all((squares > SAFE_SQUARES[0]) & (squares < SAFE_SQUARES[1])):
+        return np.asarray(np.sqrt(squares), dtype=float)
     top = np.max(np.abs(X), axis=0, initial=0.0)
     safe = np.where(top > 0.0, top, 1.0)
     return np.asarray(top * np.sqrt(np.sum((X / safe) ** 2, axis=0)), dtype=float)

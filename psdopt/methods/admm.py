@@ -237,7 +237,8 @@ def _unit(split: BiconvexSplit) -> float:
 
 
 def _wrapped(state: ADMMState, inner: State) -> ADMMState:
-    return replace(
-        state, point=inner.point, evaluation=inner.evaluation, gradient_norm=inner.gradient_norm, step=inner.step,
-        outcome=inner.outcome, extras={**inner.extras, "phase": 1.0, "restarts": float(state.restarts)}, polish=inner,
+    return ADMMState(
+        state.problem, state.geometry, inner.point, inner.evaluation, inner.gradient_norm, inner.step, inner.outcome,
+        extras={**inner.extras, "phase": 1.0, "restarts": float(state.restarts)},
+        rho=state.rho, split_iterations=state.split_iterations, restarts=state.restarts, size=state.size, polish=inner,
     )  # fmt: skip
