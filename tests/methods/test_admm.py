@@ -61,9 +61,10 @@ def random_pattern(rng, n, density):
 
 
 @pytest.mark.parametrize(("r", "density"), [(7, 0.15), (7, 0.7), (1, 0.4), (3, 0.3)])
-@pytest.mark.parametrize("chunk", [None, 40])
+@pytest.mark.parametrize("chunk", [None, row_updates.CHUNK, 40])
 def test_row_updates_equal_a_loop_over_rows(r, density, chunk, monkeypatch):
-    if chunk is not None:
+    if chunk is not None:  # rows gathered in chunks, as for large n; else by products of whole blocks
+        monkeypatch.setattr(row_updates, "SMALL_ORDER", 0)
         monkeypatch.setattr(row_updates, "CHUNK", chunk)
     rng = np.random.default_rng(r)
     n = 17
