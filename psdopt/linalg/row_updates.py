@@ -17,6 +17,8 @@ CHUNK = 2**17
 PADDING = 1000
 #: Up to this order the inner products of all rows come from two products of whole blocks: calls are what costs there.
 SMALL_ORDER = 256
+#: Indices kept for that, t² for a row of t entries, at most (8 MiB).
+MOST_PLACES = 2**20
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ class RowUpdates:
             if t > 0
         )
         self._largest = max((group.entries for group in self.groups), default=0)
-        small = self.n <= SMALL_ORDER
+        stored = sum(len(group.rows) * group.entries**2 for group in self.groups)
+        small = self.n <= SMALL_ORDER and stored <= MOST_PLACES
         self._places = tuple(group.places(self.n) for group in self.groups) if small else ()
 
     def solve(self, U: Array, b: Array, rho: float | Array, linear: Array | None = None) -> Array:
