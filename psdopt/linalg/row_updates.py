@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, norm
 
 #: Floats gathered at a time (1 MiB): what fits a cache, and memory O(n r) whatever the number of entries.
 CHUNK = 2**17
@@ -19,6 +19,8 @@ PADDING = 1000
 SMALL_ORDER = 256
 #: Indices kept for that, t² for a row of t entries, at most (8 MiB).
 MOST_PLACES = 2**20
+#: ... and up to this ratio of w |u_j|² to rho: V = b + Z U cancels so many times what is left of b.
+STIFFEST = 1e5
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ class RowUpdates:
         self._largest = max((group.entries for group in self.groups), default=0)
         stored = sum(len(group.rows) * group.entries**2 for group in self.groups)
         small = self.n <= SMALL_ORDER and stored <= MOST_PLACES
+        self._heaviest = max((float(np.max(group.roots)) ** 2 for group in self.groups), default=0.0)
         self._places = tuple(group.places(self.n) for group in self.groups) if small else ()
 
     def solve(self, U: Array, b: Array, rho: float | Array, linear: Array | None = None) -> Array:
@@ -94,7 +97,7 @@ class RowUpdates:
         `linear` (n, r) adds ⟨linear_i, v⟩ to what row i minimises, that is, moves b_i by −linear_i / rho_i.
         """
         r = U.shape[1]
-        if self._places and self._largest <= 2 * r:
+        if self._places and self._largest <= 2 * r and self._heaviest * norm(U) ** 2 <= STIFFEST * np.min(rho):
             return self._solve_whole(U, b, rho, linear)
         rhos = np.broadcast_to(np.asarray(rho, dtype=np.float64), (self.n,))
         V = np.empty((self.n, r))
