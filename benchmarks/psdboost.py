@@ -184,7 +184,7 @@ def instance(D: int, m: int = 10_000) -> tuple[np.ndarray, np.ndarray]:
     return X, rows[np.random.default_rng(0).permutation(len(rows))[:m]]
 
 
-def speed(sizes: list[int], limit: int) -> None:
+def speed(sizes: list[int], limit: int, gigabytes: int) -> None:
     """Processor seconds to relative gap 1e-4 (784: 1e-3), beside Clarabel on the full SDP up to D = 200."""
     for D in sizes:
         tol = 1e-3 if D == 784 else 1e-4
@@ -201,14 +201,14 @@ def speed(sizes: list[int], limit: int) -> None:
                 flush=True,
             )
         elif D == 200:
-            print("  Clarabel:", limited_sdp(X, rows, tol, limit), flush=True)
+            print("  Clarabel:", limited_sdp(X, rows, tol, limit, gigabytes), flush=True)
 
 
-def limited_sdp(X: np.ndarray, rows: np.ndarray, tol: float, seconds: int) -> str:
-    """What became of Clarabel on the full SDP in a process of `seconds` processor seconds and 12 GB of memory."""
+def limited_sdp(X: np.ndarray, rows: np.ndarray, tol: float, seconds: int, gigabytes: int) -> str:
+    """What became of Clarabel on the full SDP in a process of `seconds` processor seconds and `gigabytes`."""
     queue: Any = multiprocessing.Queue()
     start = time.perf_counter()
-    child = multiprocessing.Process(target=_limited, args=(queue, X, rows, tol, seconds))
+    child = multiprocessing.Process(target=_limited, args=(queue, X, rows, tol, seconds, gigabytes))
     child.start()
     child.join()
     wall = time.perf_counter() - start
@@ -220,13 +220,13 @@ def limited_sdp(X: np.ndarray, rows: np.ndarray, tol: float, seconds: int) -> st
     return f"{how}, {used.ru_maxrss / 1e6:.1f} GB"
 
 
-def _limited(queue: Any, X: np.ndarray, rows: np.ndarray, tol: float, seconds: int) -> None:
+def _limited(queue: Any, X: np.ndarray, rows: np.ndarray, tol: float, seconds: int, gigabytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    resource.setrlimit(resource.RLIMIT_AS, (12 * 10**9, 12 * 10**9))
+    resource.setrlimit(resource.RLIMIT_AS, (gigabytes * 10**9, gigabytes * 10**9))
     try:
         optimum, _, spent = full_sdp(X, rows, tol)
     except MemoryError:
-        queue.put(f"out of memory (12 GB) after {time.process_time():.0f} s")
+        queue.put(f"out of memory ({gigabytes} GB) after {time.process_time():.0f} s")
     else:
         queue.put(f"optimum {optimum:.7f} after {spent:.0f} s")
 
@@ -277,6 +277,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--tol", type=float, default=1e-3)
     parser.add_argument("--sizes", type=int, nargs="+", default=[24, 64, 200])
     parser.add_argument("--limit", type=int, default=300, help="processor seconds for Clarabel at D = 200")
+    parser.add_argument("--memory", type=int, default=12, help="gigabytes of address space for it")
     given = parser.parse_args(argv)
     if given.experiment == "figure1":
         figure1(given.image, given.rounds)
@@ -285,7 +286,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     elif given.experiment == "pixels":
         pixels(given.triplets, given.tol)
     elif given.experiment == "speed":
-        speed(given.sizes, given.limit)
+        speed(given.sizes, given.limit, given.memory)
     elif given.experiment == "masters":
         masters(given.sizes)
     else:
