@@ -47,9 +47,11 @@ def environment(folder: str | os.PathLike[str] | None = None) -> Path:
     return python
 
 
-def learn(method: str, X: np.ndarray, y: np.ndarray, *, folder: Any = None, **options: Any) -> Learned:
+def learn(
+    method: str, X: np.ndarray, y: np.ndarray, *, folder: Any = None, timeout: float = 600.0, **options: Any
+) -> Learned:
     """One task of :func:`learn_all`."""
-    return learn_all([{"method": method, "X": X, "y": y, **options}], folder=folder)[0]
+    return learn_all([{"method": method, "X": X, "y": y, **options}], folder=folder, timeout=timeout)[0]
 
 
 def learn_all(tasks: Sequence[Mapping[str, Any]], *, folder: Any = None, timeout: float = 600.0) -> list[Learned]:
@@ -57,7 +59,8 @@ def learn_all(tasks: Sequence[Mapping[str, Any]], *, folder: Any = None, timeout
 
     A task holds `method`, X (m, d), labels y (m,); for ITML, which otherwise draws its own from y, also `pairs` (k, 2),
     `signs` (k,) of ±1 and `bounds` (largest similar, least dissimilar distance). Whatever else it holds are options
-    of the learner. Raises RuntimeError with the last words of a learner that failed.
+    of the learner. Raises RuntimeError with the last words of a learner that failed, and subprocess.TimeoutExpired after
+    `timeout` seconds of wall time.
     """
     with tempfile.TemporaryDirectory() as scratch:
         files = []
