@@ -59,8 +59,8 @@ def learn_all(tasks: Sequence[Mapping[str, Any]], *, folder: Any = None, timeout
 
     A task holds `method`, X (m, d), labels y (m,); for ITML, which otherwise draws its own from y, also `pairs` (k, 2),
     `signs` (k,) of ±1 and `bounds` (largest similar, least dissimilar distance). Whatever else it holds are options
-    of the learner. Raises RuntimeError with the last words of a learner that failed, and subprocess.TimeoutExpired after
-    `timeout` seconds of wall time.
+    of the learner. Raises RuntimeError with the last words of a learner that failed, and TimeoutExpired (of subprocess)
+    after `timeout` seconds of wall time.
     """
     with tempfile.TemporaryDirectory() as scratch:
         files = []
