@@ -158,7 +158,7 @@ class Driver:
         wider = widened(run.state.evaluation, self.rules.max_rank, certificate.smallest_eigenvalue)
         if wider is None:
             return False
-        run.geometry = run.geometry.with_rank(wider.factor.shape[1])  # type: ignore[attr-defined]
+        run.geometry = run.geometry.with_rank(wider.factor.shape[1])
         point = run.geometry.from_factor(wider.factor)
         run.state = self.method.init(self.problem, run.geometry, point, wider)
         run.calm, run.best_stationarity = 0, math.inf

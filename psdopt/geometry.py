@@ -80,6 +80,15 @@ class Geometry(ABC):
         """The point of a matrix (closest one if the set demands it)."""
         return self.from_factor(M.factor)
 
+    def with_rank(self, r: int) -> Geometry:
+        """The same kind of set with factors of `r` columns, for runs whose rank grows."""
+        raise self._lacks("with_rank")
+
+    @property
+    def grows(self) -> bool:
+        """Whether the geometry offers `with_rank`."""
+        return type(self).with_rank is not Geometry.with_rank
+
     def movable(self, Y: Array, G: Array) -> Array:
         """The part of the factor gradient G (n, r) at Y along which the geometry can move: all of it unless `keeps`."""
         return G

@@ -84,7 +84,7 @@ def solve(
     escape = (geometry is None) if escape is None else bool(escape)
     geometry, method, chosen = choose(problem, geometry, method)
     compatible(problem, geometry, method).require()
-    escape = escape and hasattr(geometry, "with_rank")
+    escape = escape and geometry.grows
     generator = np.random.default_rng(0 if rng is None else rng)
     before = dict(problem.counts())
     if resume is not None:

@@ -48,6 +48,7 @@ class Polar(Geometry):
         if not 0.0 <= weight <= 1.0:
             raise InvalidInputError(f"weight must lie between 0 and 1; found {weight!r}")
         self.n, self.r, self.weight = int(n), int(r), float(weight)
+        self.keeps = {0.0: "the range of M", 1.0: "the matrix within the range of M"}.get(self.weight, "")
         self.abilities = frozenset({Ability.FACTOR, Ability.RIEMANNIAN})
         subspaces, within = self.r * (self.n - self.r), self.r * (self.r + 1) // 2
         self.dimension = (subspaces if weight > 0.0 else 0) + (within if weight < 1.0 else 0)
@@ -205,11 +206,6 @@ class Polar(Geometry):
         g = self.gradient(point, S)
         D, K = polar_geodesics.bend(point.R, (g.U, g.K), (vector.U, vector.K), self.weight)
         return along + self._allowed(self._across(point.U, D), K)
-
-    @property
-    def keeps(self) -> str:  # type: ignore[override]
-        """With weight 0 the range of M, with weight 1 the matrix within the range."""
-        return {0.0: "the range of M", 1.0: "the matrix within the range of M"}.get(self.weight, "")
 
     def movable(self, Y: Array, G: Array) -> Array:
         """G (n, r) within the range of Y for weight 0, across it for weight 1, else all of it. O(n r²)."""

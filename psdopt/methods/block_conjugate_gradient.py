@@ -27,7 +27,7 @@ DEPENDENT = 1e-10
 
 @dataclass
 class BlockState(State):
-    """The iterate, the evaluation of the last direction D (n, r), and the reduced steps made in all."""
+    """The iterate and the evaluation of the last direction D (n, r)."""
 
     direction: Evaluation | None = None
 
@@ -84,8 +84,7 @@ class BlockConjugateGradient(Method):
         Z = preconditioned(self.preconditioner, here, G)
         size = norm(Z)
         if not 0.0 < size < math.inf:
-            stalled: BlockState = replace(state, outcome=Outcome.STALLED, step=0.0, extras={})
-            return stalled
+            return _ended(state, Outcome.STALLED)
         downhill = state.problem.at(Z * (-norm(here.factor) / size) if norm(here.factor) > 0.0 else -Z)
         blocks = [downhill] if state.direction is None else [downhill, state.direction]
         span = here.joined(blocks)
@@ -96,8 +95,7 @@ class BlockConjugateGradient(Method):
             return self._along_line(state, downhill, 0)
         K, outcome, steps = self._restricted_minimizer(span, T, T.T @ gram[:, :r])
         if outcome is Outcome.UNBOUNDED:
-            unbounded: BlockState = replace(state, outcome=outcome, step=0.0, extras={})
-            return unbounded
+            return _ended(state, outcome)
         moved = span.mix(K)
         if moved.value >= here.value:  # a NaN goes on to the driver, which names it
             return self._along_line(state, downhill, steps)
@@ -122,9 +120,7 @@ class BlockConjugateGradient(Method):
         line = state.evaluation.along_evaluation(downhill)
         mu = line.minimize()
         if not 0.0 < mu < math.inf:
-            outcome = Outcome.UNBOUNDED if mu == math.inf else Outcome.STALLED
-            unbounded: BlockState = replace(state, outcome=outcome, step=0.0, extras={})
-            return unbounded
+            return _ended(state, Outcome.UNBOUNDED if mu == math.inf else Outcome.STALLED)
         return self._state(state, line.step(mu), None, mu * norm(downhill.factor), steps)
 
     def _state(
@@ -134,6 +130,11 @@ class BlockConjugateGradient(Method):
             state.problem, state.geometry, moved.factor, moved, norm(moved.factor_gradient()), length,
             extras={"inner_steps": float(steps)}, direction=direction,
         )  # fmt: skip
+
+
+def _ended(state: BlockState, outcome: Outcome) -> BlockState:
+    """No move."""
+    return replace(state, outcome=outcome, step=0.0, extras={})
 
 
 def _whitening(gram: Array) -> Array:

@@ -88,16 +88,17 @@ class TrustRegions(Method):
             return self._at(state, point, there, length, state.radius)
         inner = geometry.inner
         predicted = -inner(state.point, state.gradient, move) - 0.5 * inner(state.point, move, image)
-        rounding = 1e3 * EPS * max(abs(here.value), abs(state.problem.value_at_zero() - here.value))
+        tie = 4.0 * EPS * max(abs(here.value), abs(state.problem.value_at_zero() - here.value))
+        rounding = 250.0 * tie
         ratio = (here.value - there.value + rounding) / (predicted + rounding) if predicted + rounding > 0.0 else -1.0
         radius = state.radius
         if not ratio >= 0.25:
             radius = 0.25 * min(radius, length)
         elif ratio > 0.75 and cut_short:
             radius = 2.0 * radius
-        if ratio > self.accept and there.value <= here.value + 4e-3 * rounding:
+        if ratio > self.accept and there.value <= here.value + tie:
             moved = self._at(state, point, there, length, radius)
-            # values tie at rounding long before gradients do: there the gradient says which point is better
+            # values tie long before gradients do: there the gradient says which point is better
             if there.value <= here.value or moved.gradient_norm < 0.5 * state.gradient_norm:
                 return moved
         tiny = radius <= EPS * max(norm(here.factor), np.finfo(float).tiny)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -53,11 +54,10 @@ def least_eigenpairs(
         guess = None if start is None else np.asarray(start, float).reshape(len(start), -1)[:, 0]
         counted = _Negative(S)
         v = newton_leading(counted, inner=backend.removeprefix("newton-"), tol=tol, start=guess, seed=seed)
-        start, backend, count = v.reshape(-1, 1), "lanczos", 1
         pair = smallest_eigenpair(
-            S, tol=max(tol, 1e-300), start=start, trust_start=not proven, backend="lanczos", seed=seed
+            S, tol=max(tol, 1e-300), start=v.reshape(-1, 1), trust_start=not proven, backend="lanczos", seed=seed
         )
-        return _with_products(pair, counted.products)
+        return replace(pair, products=pair.products + counted.products)
     if backend == "auto":
         cold = start is None and not proven and count < S.shape[0]
         backend = "dense" if S.shape[0] <= DENSE_ORDER else "eigsh" if cold else "lanczos"
@@ -86,9 +86,3 @@ class _Negative:
     def __matmul__(self, X: Array) -> Array:
         self.products += X.shape[1]
         return -np.asarray(self.S @ X)
-
-
-def _with_products(pair: ExtremePair, products: int) -> ExtremePair:
-    from dataclasses import replace
-
-    return replace(pair, products=pair.products + products)

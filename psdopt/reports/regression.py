@@ -59,10 +59,11 @@ def regression_report(estimator: Any, dataset: Dataset, options: RunOptions) -> 
             f"{X_train.shape[1] - 1} features, standardised, and a constant",
         )
     ]
-    for name, prediction in (("linear", linear.predict(X_test)), ("learned", estimator.predict(X_test))):
+    predicted = estimator.predict(X_test)
+    for name, prediction in (("linear", linear.predict(X_test)), ("learned", predicted)):
         error = root_mean_squared_error(y_test, prediction)
         rows.append((f"test R² (error), {name}", f"{r2_score(y_test, prediction):.4f} ({error:.4g})"))
-    draw = partial(plot_prediction, measured=y_test, predicted=estimator.predict(X_test))
+    draw = partial(plot_prediction, measured=y_test, predicted=predicted)
     arrays = {"components": np.asarray(estimator.components_)}
     return run_report(estimator, dataset, options, trace, [*rows, *tuned], draw, arrays)
 

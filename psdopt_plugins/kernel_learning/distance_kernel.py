@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from psdopt import FlatQuotient, LowRankPSD, Result
+from psdopt import LowRankPSD, Result
 from psdopt.errors import InvalidInputError
-from psdopt.geometries.polar import Polar
 from psdopt.linalg.arrays import Array
+from psdopt_plugins.estimators import generator, named_geometry, solved
 from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
-from psdopt_plugins.metric_learning.mahalanobis import solved
 
 KERNELS = ("linear", "rbf", "precomputed")
 
@@ -79,7 +77,8 @@ class DistanceKernel(BaseEstimator):  # type: ignore[misc]
         if not isinstance(self.rank, (int, np.integer)) or isinstance(self.rank, bool) or self.rank < 1:
             raise InvalidInputError(f"rank must be an integer of at least 1; found {self.rank!r}")
         rank = min(int(self.rank), n)
-        self.pairs_ = random_pairs(n, 10 * n if self.n_constraints is None else self.n_constraints, self._rng())
+        wanted = 10 * n if self.n_constraints is None else self.n_constraints
+        self.pairs_ = random_pairs(n, wanted, generator(self.random_state))
         i, j = self.pairs_.T
         distances = np.maximum(K[i, i] + K[j, j] - 2.0 * K[i, j], 0.0)
         labels = None if y is None else np.asarray(y).ravel()
@@ -87,8 +86,8 @@ class DistanceKernel(BaseEstimator):  # type: ignore[misc]
             raise InvalidInputError(f"y must hold one label per sample, shape ({n},); found {labels.shape}")
         same = None if labels is None else labels[i] == labels[j]
         problem = distance_kernel_problem(n, self.pairs_, distances, same, self.alpha if same is not None else 0.0)
-        options = {"start": kernel_pca(K, rank), "geometry": self._geometry(n, rank), **(self.solver_options or {})}
-        self.result_ = solved(problem, None, options)
+        geometry = named_geometry(self.geometry, n, rank, self.weight)
+        self.result_ = solved(problem, None, self.solver_options, start=kernel_pca(K, rank), geometry=geometry)
         self.kernel_ = self.result_.matrix
         values, vectors = self.kernel_.eigh()
         self.embedding_ = vectors * np.sqrt(values) if len(values) else np.zeros((n, 1))
@@ -97,11 +96,6 @@ class DistanceKernel(BaseEstimator):  # type: ignore[misc]
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """The embedding (n, r) of the samples."""
         return self.fit(X, y).embedding_
-
-    def _geometry(self, n: int, rank: int) -> Any:
-        if self.geometry not in ("flat", "polar"):
-            raise InvalidInputError(f"geometry must be 'flat' or 'polar'; found {self.geometry!r}")
-        return Polar(n, rank, self.weight) if self.geometry == "polar" else FlatQuotient(n, rank)
 
     def _centred_kernel(self, X: Any) -> Array:
         if self.kernel == "precomputed":
@@ -116,9 +110,6 @@ class DistanceKernel(BaseEstimator):  # type: ignore[misc]
             raise InvalidInputError(f"kernel must be one of {', '.join(map(repr, KERNELS))}; found {self.kernel!r}")
         means = K.mean(axis=0)
         return np.asarray(K - means[:, None] - means[None, :] + means.mean())
-
-    def _rng(self) -> np.random.Generator:
-        return np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=4))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

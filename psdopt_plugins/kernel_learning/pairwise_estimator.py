@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -21,9 +19,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from psdopt import FlatQuotient, LowRankPSD, Method, Problem, Result, solve
-from psdopt.errors import InvalidInputError, InvalidTypeError, unknown_name
+from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array
 from psdopt.methods.admm import ADMM
+from psdopt_plugins.estimators import finished, generator, options_for_solve
 from psdopt_plugins.kernel_learning.graphs import heat_kernel_width, knn_laplacian
 from psdopt_plugins.kernel_learning.pairwise_problem import Pairs, checked_pairs, pairwise_kernel_problem
 from psdopt_plugins.kernel_learning.sampled_pairs import check_consistent, sampled_pairs
@@ -110,7 +109,7 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         X = validate_data(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2)
         random = check_random_state(self.random_state)
-        rng = np.random.default_rng(random.randint(np.iinfo(np.int32).max, size=4))
+        rng = generator(random)
         labels = None if y is None else _checked_labels(y, X.shape[0])
         self.must_link_, self.cannot_link_ = self._pairs(X.shape[0], labels, must_link, cannot_link, rng)
         problem = self._problem(X)
@@ -185,22 +184,11 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return int(self.n_clusters)
 
     def _solved(self, problem: Problem, clusters: int, rng: np.random.Generator) -> Result:
-        options = dict(self.solver_options or {})
-        known = set(inspect.signature(solve).parameters) - {"problem", "method", "geometry"}
-        for name in options:
-            if name not in known:
-                raise unknown_name("solver option", name, known)
         constraints = problem.n + 2 * (len(self.must_link_) + len(self.cannot_link_))
         rank, adaptive = self._first_rank(constraints, clusters, problem.n)
-        if adaptive:
-            options.setdefault("escape", True)
-        method = ADMM() if self.method is None else self.method
-        settings = {"geometry": FlatQuotient(problem.n, rank), "method": method, "rng": rng}
-        given = {name: value for name, value in options.items() if value is not None}
-        result = solve(problem, **{**settings, **given})
-        if not result.converged:
-            warnings.warn(f"psdopt.solve ended before convergence: {result.message}", ConvergenceWarning, stacklevel=3)
-        return replace(result, state=None)
+        defaults = {"geometry": FlatQuotient(problem.n, rank), "method": self.method or ADMM(), "rng": rng}
+        options = options_for_solve(self.solver_options, escape=adaptive, **defaults)
+        return finished(solve(problem, **options), stacklevel=4)
 
     def _first_rank(self, constraints: int, clusters: int, n: int) -> tuple[int, bool]:
         if self.rank == "auto":

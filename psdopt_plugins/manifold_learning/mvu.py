@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from psdopt import LowRankPSD, Result
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, norm
+from psdopt_plugins.estimators import column_signs, finished
 from psdopt_plugins.manifold_learning.continuation import Unfolding
 from psdopt_plugins.manifold_learning.graph import Edges, nearest_neighbour_edges, smallest_connecting
 from psdopt_plugins.manifold_learning.unfolding import as_kernel, unfold
@@ -114,10 +113,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def _unfolded(self, edges: Edges, side: Any) -> Unfolding:
         found = unfold(edges, self.nu, self.edge_error, side, self.solver_options)
-        if not found.result.converged:
-            warnings.warn(
-                f"psdopt.solve ended before convergence: {found.result.message}", ConvergenceWarning, stacklevel=4
-            )
+        finished(found.result, stacklevel=5)
         return found
 
     def _assemble(self, parts: list[tuple[Any, Unfolding]], n: int) -> None:
@@ -129,7 +125,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         column, edge = 0, 0.0
         for own, part in parts:
             Y = as_kernel(part.factor).factor
-            Y = Y * np.where(Y[np.argmax(np.abs(Y), axis=0), np.arange(Y.shape[1])] < 0.0, -1.0, 1.0)
+            Y = Y * column_signs(Y)
             factor[own, column : column + Y.shape[1]] = Y
             column += Y.shape[1]
             shown = min(Y.shape[1], self.n_components)

@@ -10,11 +10,11 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import euclidean_distances
 from sklearn.utils.validation import validate_data
 
-from psdopt import FlatQuotient, LowRankPSD, Result
+from psdopt import LowRankPSD, Result
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
+from psdopt_plugins.estimators import column_signs, solved
 from psdopt_plugins.manifold_learning.sstress_problem import known_entries, sstress_problem
-from psdopt_plugins.metric_learning.mahalanobis import solved
 
 
 class SSTRESS(BaseEstimator):  # type: ignore[misc]
@@ -69,8 +69,7 @@ class SSTRESS(BaseEstimator):  # type: ignore[misc]
         before = getattr(self, "embedding_", None) if self.warm_start else None
         again = before if before is not None and before.shape == (n, k) else None
         start = classical_scaling(n, pairs, distances, k) if again is None else LowRankPSD(again)
-        options = {"geometry": FlatQuotient(n, k), "start": start, **(self.solver_options or {})}
-        self.result_ = solved(problem, None, options)
+        self.result_ = solved(problem, k, self.solver_options, start=start)
         G = self.result_.matrix.factor - self.result_.matrix.factor.mean(axis=0)
         self.embedding_ = _principal(G, k) if again is None else _turned_to(G, again)
         self.stress_ = 2.0 * len(pairs) * self.result_.value
@@ -102,8 +101,7 @@ def classical_scaling(n: int, pairs: Any, distances: Array, k: int) -> LowRankPS
 
 def _principal(G: Array, k: int) -> Array:
     U, s, _ = np.linalg.svd(G, full_matrices=False)
-    signs = np.sign(U[np.argmax(np.abs(U), axis=0), np.arange(U.shape[1])])
-    return np.asarray((U * (s * signs))[:, :k])
+    return np.asarray((U * (s * column_signs(U)))[:, :k])
 
 
 def _turned_to(G: Array, before: Array) -> Array:

@@ -8,13 +8,12 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from psdopt import FlatQuotient, LowRankPSD
+from psdopt import LowRankPSD
 from psdopt.errors import InvalidInputError
-from psdopt.geometries.polar import Polar
+from psdopt_plugins.estimators import generator, named_geometry
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.metric_learning.pair_distance_problem import pair_distance_problem
 
@@ -84,14 +83,9 @@ class DistanceRegression(MahalanobisTransformer):
         start = self._start(X)
         problem = pair_distance_problem(X, pairs, baseline=start, percentiles=self.percentiles)
         self.pairs_ = np.asarray(pairs) if np.ndim(pairs) == 2 and np.shape(pairs)[1] == 3 else _joined(pairs)
-        solver = {"geometry": self._geometry(X.shape[1]), "start": start, **(self.solver_options or {})}
-        return self._learn(problem, None, solver)
-
-    def _geometry(self, d: int) -> Any:
-        rank = d if self.rank is None else self.rank
-        if self.geometry not in ("flat", "polar"):
-            raise InvalidInputError(f"geometry must be 'flat' or 'polar'; found {self.geometry!r}")
-        return Polar(d, rank, self.weight) if self.geometry == "polar" else FlatQuotient(d, rank)
+        d = X.shape[1]
+        geometry = named_geometry(self.geometry, d, d if self.rank is None else self.rank, self.weight)
+        return self._learn(problem, None, self.solver_options, geometry=geometry, start=start)
 
     def _start(self, X: Any) -> LowRankPSD:
         d = X.shape[1]
@@ -106,8 +100,7 @@ class DistanceRegression(MahalanobisTransformer):
         wanted = 40 * len(classes) * (len(classes) - 1) if self.n_constraints is None else self.n_constraints
         if not isinstance(wanted, (int, np.integer)) or isinstance(wanted, bool) or wanted < 1:
             raise InvalidInputError(f"n_constraints must be an integer of at least 1; found {self.n_constraints!r}")
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=4))
-        return labelled_pairs(codes, int(wanted), rng)
+        return labelled_pairs(codes, int(wanted), generator(self.random_state))
 
 
 def labelled_pairs(codes: NDArray[np.intp], wanted: int, rng: np.random.Generator) -> NDArray[np.intp]:

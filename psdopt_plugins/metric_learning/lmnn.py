@@ -16,10 +16,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from psdopt import FlatQuotient, LowRankPSD, PSDCone, Result, solve
-from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, norm, row_dots
 from psdopt.linalg.operators import LinearMap
 from psdopt.methods.bilgo import BILGO
+from psdopt_plugins.estimators import options_for_solve
 from psdopt_plugins.metric_learning.impostors import (
     Indices,
     merged,
@@ -129,8 +130,7 @@ class LMNN(MahalanobisTransformer):
     def _run(self, data: LinearMap, y: Any, targets: Indices, Z: Array) -> Array:
         """Rounds of the active set; the factor at the end."""
         m, d = data.shape
-        given_options = {key: value for key, value in (self.solver_options or {}).items() if value is not None}
-        options = {"tol": DEFAULT_TOL, **given_options}
+        options = options_for_solve(self.solver_options, tol=DEFAULT_TOL)
         triplets = np.empty((0, 3), dtype=np.intp)
         self.n_iter_, self.complete_, settled = 0, False, False
         some = _some_targets(targets, m)
@@ -183,8 +183,6 @@ class LMNN(MahalanobisTransformer):
             raise InvalidInputError(f"lam must be a positive finite number; found {self.lam!r}")
         if self.rank is not None and self.rank > self.n_features_in_:
             raise InvalidInputError(f"rank must be <= {self.n_features_in_}, the features of X; found {self.rank!r}")
-        if self.solver_options is not None and not isinstance(self.solver_options, Mapping):
-            raise InvalidTypeError(f"solver_options must be a dict or None; found {self.solver_options!r}")
 
 
 def _some_targets(targets: Indices, m: int) -> Indices:

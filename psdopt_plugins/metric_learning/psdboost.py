@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 import math
-import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from psdopt import solve
-from psdopt.errors import InvalidInputError, InvalidTypeError, unknown_name
+from psdopt.errors import InvalidInputError
 from psdopt.geometries.spectraplex import Spectraplex
 from psdopt.methods.column_generation import ColumnGeneration
+from psdopt_plugins.estimators import finished, options_for_solve
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer, sorted_components
 from psdopt_plugins.metric_learning.triplet_problem import checked_triplets, nearest_triplets, triplet_margin_problem
 
@@ -90,17 +87,10 @@ class PSDBoost(MahalanobisTransformer):
             X = validate_data(self, X, skip_check_array=False, **options)
             rows = checked_triplets(triplets)
         problem = triplet_margin_problem(X, rows, self._cost(len(rows)))
-        given = _checked_options(self.solver_options)
-        if given.get("geometry") is None:
-            given["geometry"] = Spectraplex(problem.n)
-        if given.get("method") is None:
-            given["method"] = ColumnGeneration()
-        result = solve(problem, **{"tol": TOLERANCE, **given})
-        if not result.converged:
-            warnings.warn(f"psdopt.solve ended before convergence: {result.message}", ConvergenceWarning, stacklevel=2)
-        self.result_ = replace(result, state=None)
-        self.components_ = sorted_components(result.matrix)
-        self.margin_, self.triplets_ = -result.value, rows
+        defaults = {"geometry": Spectraplex(problem.n), "method": ColumnGeneration(), "tol": TOLERANCE}
+        self.result_ = finished(solve(problem, **options_for_solve(self.solver_options, **defaults)))
+        self.components_ = sorted_components(self.result_.matrix)
+        self.margin_, self.triplets_ = -self.result_.value, rows
         return self
 
     def _cost(self, m: int) -> float | None:
@@ -110,13 +100,3 @@ class PSDBoost(MahalanobisTransformer):
         if not isinstance(nu, Real) or isinstance(nu, bool) or not (math.isfinite(nu) and 0.0 < nu <= 1.0):
             raise InvalidInputError(f"nu must be a number in (0, 1]; found {nu!r}")
         return None if nu * m < 1.0 else 1.0 / (float(nu) * m)
-
-
-def _checked_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
-    if options is not None and not isinstance(options, Mapping):
-        raise InvalidTypeError(f"solver_options must be a dict or None; found {options!r}")
-    known = set(inspect.signature(solve).parameters) - {"problem"}
-    for name in options or {}:
-        if name not in known:
-            raise unknown_name("solver option", name, known)
-    return dict(options or {})

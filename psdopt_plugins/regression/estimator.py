@@ -7,32 +7,16 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from psdopt import FlatQuotient, Geometry, LowRankPSD, Result
+from psdopt import Geometry, LowRankPSD, Result
 from psdopt.choose import starting_point
-from psdopt.errors import InvalidInputError
-from psdopt.geometries.polar import Polar
 from psdopt.linalg.arrays import Array
 from psdopt.methods.online_gradient import OnlineRiemannianGradient, Pace
-from psdopt_plugins.metric_learning.mahalanobis import solved, sorted_components
+from psdopt_plugins.estimators import generator, named_geometry, solved
+from psdopt_plugins.metric_learning.mahalanobis import sorted_components
 from psdopt_plugins.regression.online import psd_regression_stream
 from psdopt_plugins.regression.problem import psd_regression_problem
-
-GEOMETRIES = ("flat", "polar")
-
-
-def geometry_for(name: str, n: int, rank: int | None, weight: float) -> Geometry | None:
-    """The geometry called `name`; None (the solver's own choice) for "flat" without a rank.
-
-    Raises InvalidInputError for another name, and what the geometry raises for its rank and weight.
-    """
-    if name not in GEOMETRIES:
-        raise InvalidInputError(f"geometry must be one of {', '.join(map(repr, GEOMETRIES))}; found {name!r}")
-    if name == "polar":
-        return Polar(n, n if rank is None else rank, weight)
-    return None if rank is None else FlatQuotient(n, rank)
 
 
 class PSDRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -92,12 +76,10 @@ class PSDRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, *, direction: Any = None) -> Self:
         """Learn from X (m, d), dense or sparse, and y (m,); `direction` as in :func:`psd_regression_problem`."""
         X, y = validate_data(self, X, y, accept_sparse=["csr"], dtype=np.float64, y_numeric=True)
-        options = dict(self.solver_options or {})
-        geometry = geometry_for(self.geometry, X.shape[1], self.rank, self.weight)
-        if geometry is not None:
-            options.setdefault("geometry", geometry)
-        options.setdefault("rng", self._generator())
-        self.result_ = solved(psd_regression_problem(X, y, direction=direction), None, options)
+        geometry = self._geometry(X.shape[1])
+        chosen = {} if self.geometry == "flat" and self.rank is None else {"geometry": geometry}
+        problem = psd_regression_problem(X, y, direction=direction)
+        self.result_ = solved(problem, None, self.solver_options, rng=generator(self.random_state), **chosen)
         self.components_ = sorted_components(self.result_.matrix)
         self.__dict__.pop("_online", None)
         return self
@@ -115,9 +97,10 @@ class PSDRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         problem = psd_regression_stream(X, y, None, direction, order="given")
         if not hasattr(self, "_online"):
             d = X.shape[1]
-            geometry = geometry_for(self.geometry, d, self.rank, self.weight) or FlatQuotient(d, d)
+            geometry = self._geometry(d)
             start = None if fresh else LowRankPSD(np.ascontiguousarray(self.components_.T))
-            state = method.init(problem, geometry, starting_point(geometry, problem, start, self._generator()))
+            point = starting_point(geometry, problem, start, generator(self.random_state))
+            state = method.init(problem, geometry, point)
             self._online = (geometry, state.point, Pace(state.scale, state.horizon, state.longest), 0)
         geometry, point, pace, samples = self._online
         batches = problem.stream.take(self.batch_size, 0, -(-X.shape[0] // self.batch_size))
@@ -133,8 +116,8 @@ class PSDRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         X = validate_data(self, X, accept_sparse=["csr"], dtype=np.float64, reset=False)
         return LowRankPSD(self.components_.T).quadratic_form(X)
 
-    def _generator(self) -> np.random.Generator:
-        return np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max, size=4))
+    def _geometry(self, d: int) -> Geometry:
+        return named_geometry(self.geometry, d, d if self.rank is None else self.rank, self.weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -20,6 +20,7 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.leading import top_eigenpairs
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import EPS
+from psdopt_plugins.estimators import column_signs
 from psdopt_plugins.spectral.problem import TopKProblem, topk_problem
 
 ALGORITHMS = ("auto", "lanczos", "factor")
@@ -108,7 +109,7 @@ class TopKEigen(BaseEstimator):  # type: ignore[misc]
             if not top.converged:
                 warnings.warn(f"eigenvalues are right to {top.error:.1e} only", ConvergenceWarning, stacklevel=2)
             self.eigenvalues_, self.residuals_ = top.values, top.residuals
-            self.eigenvectors_ = top.vectors * _signs(top.vectors)
+            self.eigenvectors_ = top.vectors * column_signs(top.vectors)
         self.products_ = problem.K.columns
         # M = 0 is kept as one zero column
         columns = self.eigenvectors_ * np.sqrt(self.eigenvalues_)
@@ -161,14 +162,6 @@ class _Applied:
         return self.K.apply(X)
 
 
-def _signs(vectors: Array) -> Array:
-    """±1 per column, which make its largest entry positive."""
-    if vectors.shape[1] == 0:
-        return np.empty(0)
-    largest = vectors[np.argmax(np.abs(vectors), axis=0), np.arange(vectors.shape[1])]
-    return np.where(largest < 0.0, -1.0, 1.0)
-
-
 def leading_factor(problem: TopKProblem, rank: int, options: Mapping[str, Any] | None = None) -> Result:
     """L (n, rank) close to the leading invariant subspace of K. The one place that chooses the iteration."""
     settings: dict[str, Any] = {"tol": TOL, **(options or {})}
@@ -214,7 +207,7 @@ def rayleigh_ritz(K: LinearMap, M: LowRankPSD, k: int) -> tuple[Array, Array, Ar
     values, W = values[keep], W[:, keep]
     vectors = U @ W
     if len(keep):
-        W = W * _signs(vectors)
+        W = W * column_signs(vectors)
         vectors = np.linalg.qr(U @ W)[0]  # orthonormal once more, after the product
         vectors *= np.sign(np.sum(vectors * (U @ W), axis=0))
     return values, vectors, np.linalg.norm(KU @ W - vectors * values, axis=0)

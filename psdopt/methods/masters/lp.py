@@ -32,7 +32,7 @@ class LPMaster:
         return {}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__()  # type: ignore[misc]
+        self._model, self._rows = None, []
 
     def solve(self, columns: list[Array], loss: CappedMargin) -> Answer:
         """θ (as a diagonal matrix) and w for `columns`, each (m,).

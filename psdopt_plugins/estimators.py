@@ -1,0 +1,81 @@
+"""What the estimators share: options on their way to solve(), its result, seeds, geometries by name, signs."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from psdopt import FlatQuotient, Geometry, LowRankPSD, Polar, Problem, Result, solve
+from psdopt.errors import InvalidInputError, InvalidTypeError, unknown_name
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.tolerances import rounding
+
+GEOMETRIES = ("flat", "polar")
+
+
+def options_for_solve(options: Mapping[str, Any] | None, **defaults: Any) -> dict[str, Any]:
+    """Keyword arguments for :func:`psdopt.solve`: `options` as far as they are not None, else `defaults`.
+
+    Raises InvalidTypeError if `options` is no mapping, UnknownNameError for an option that solve does not take.
+    """
+    if options is not None and not isinstance(options, Mapping):
+        raise InvalidTypeError(f"solver_options must be a dict or None; found {options!r}")
+    known = set(inspect.signature(solve).parameters) - {"problem"}
+    for name in options or {}:
+        if name not in known:
+            raise unknown_name("solver option", name, known)
+    return {**defaults, **{name: value for name, value in (options or {}).items() if value is not None}}
+
+
+def solved(problem: Problem, rank: int | None, options: Mapping[str, Any] | None, **defaults: Any) -> Result:
+    """:func:`psdopt.solve` with `options` over `defaults`; a `rank` limits M to that rank, None does not.
+
+    A run that creeps towards an M = 0 that is certified optimal is answered by it.
+    """
+    if rank is not None:
+        defaults.setdefault("geometry", FlatQuotient(problem.n, rank))
+    given = options_for_solve(options, **defaults)
+    return finished(_or_zero(problem, solve(problem, **given), given), stacklevel=4)
+
+
+def finished(result: Result, stacklevel: int = 3) -> Result:
+    """`result` without the method's state, which holds the data; a ConvergenceWarning if the run did not converge."""
+    if not result.converged:
+        text = f"psdopt.solve ended before convergence: {result.message}"
+        warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel)
+    return replace(result, state=None)
+
+
+def _or_zero(problem: Problem, result: Result, options: Mapping[str, Any]) -> Result:
+    slack = rounding(problem.value_at_zero(), problem.n)
+    if result.converged or result.value < problem.value_at_zero() - slack or options.get("resume") is not None:
+        return result
+    at_zero = solve(problem, **{**options, "start": LowRankPSD(np.zeros((problem.n, 1)))})
+    return at_zero if at_zero.optimal else result
+
+
+def named_geometry(name: str, n: int, rank: int, weight: float) -> Geometry:
+    """FlatQuotient(n, rank) for "flat", Polar(n, rank, weight) for "polar"; InvalidInputError for another name."""
+    if name not in GEOMETRIES:
+        raise InvalidInputError(f"geometry must be one of {', '.join(map(repr, GEOMETRIES))}; found {name!r}")
+    return Polar(n, rank, weight) if name == "polar" else FlatQuotient(n, rank)
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """A generator from scikit-learn's `random_state` (None, an int or a RandomState, which it advances)."""
+    return np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max, size=4))
+
+
+def column_signs(V: Array) -> Array:
+    """±1 for each column of V (n, k): times these, its entry of largest modulus is positive."""
+    if V.shape[1] == 0:
+        return np.empty(0)
+    largest = V[np.argmax(np.abs(V), axis=0), np.arange(V.shape[1])]
+    return np.where(largest < 0.0, -1.0, 1.0)
