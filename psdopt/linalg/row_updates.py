@@ -9,17 +9,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.banded_rows import BandedRows
 
 #: Floats gathered at a time (1 MiB): what fits a cache, and memory O(n r) whatever the number of entries.
 CHUNK = 2**17
 #: Rows with fewer entries are padded to the next larger number while that adds fewer than so many inner products:
 #: about what the calls for one more group cost.
 PADDING = 1000
-#: Up to this order the inner products of all rows come from two products of whole blocks: calls are what costs there.
-SMALL_ORDER = 256
-#: Indices kept for that, t² for a row of t entries, at most (8 MiB).
-MOST_PLACES = 2**20
-#: ... and up to this ratio of w |u_j|² to rho: V = b + Z U cancels so many times what is left of b.
+#: Small problems go through :class:`BandedRows` up to this ratio of w |u_j|² to rho: V = b + Z U cancels so many
+#: times what is left of b.
 STIFFEST = 1e5
 
 
@@ -39,15 +37,6 @@ class RowGroup:
     def entries(self) -> int:
         """t, the number of entries in each row."""
         return int(self.columns.shape[0])
-
-    def places(self, n: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-        """Where a flat (n, n) array holds (j, k) (g, t, t) and (i, j) (g, t), for j and k among the entries of row i.
-
-        Third, (i, j) once more with n² for the entries that only pad a row: nothing may be stored at their place.
-        """
-        columns = self.columns.T
-        own = self.rows[:, None] * n + columns
-        return columns[:, :, None] * n + columns[:, None, :], own, np.where(self.roots > 0.0, own, n * n)
 
 
 class RowUpdates:
@@ -86,10 +75,8 @@ class RowUpdates:
             if t > 0
         )
         self._largest = max((group.entries for group in self.groups), default=0)
-        stored = sum(len(group.rows) * group.entries**2 for group in self.groups)
-        small = self.n <= SMALL_ORDER and stored <= MOST_PLACES
-        self._heaviest = max((float(np.max(group.roots)) ** 2 for group in self.groups), default=0.0)
-        self._places = tuple(group.places(self.n) for group in self.groups) if small else ()
+        self._heaviest = float(np.max(weights.data, initial=0.0))
+        self._banded = BandedRows(weights, targets) if BandedRows.fits(weights) else None
 
     def solve(self, U: Array, b: Array, rho: float | Array, linear: Array | None = None) -> Array:
         """V (n, r) from the other block U (n, r), the anchors b (n, r) and rho > 0, one or (n,).
@@ -97,8 +84,10 @@ class RowUpdates:
         `linear` (n, r) adds ⟨linear_i, v⟩ to what row i minimises, that is, moves b_i by −linear_i / rho_i.
         """
         r = U.shape[1]
-        if self._places and self._largest <= 2 * r and self._heaviest * norm(U) ** 2 <= STIFFEST * np.min(rho):
-            return self._solve_whole(U, b, rho, linear)
+        if self._banded is not None and self._largest <= 2 * r:
+            if self._heaviest * norm(U) ** 2 <= STIFFEST * (np.min(rho) if isinstance(rho, np.ndarray) else rho):
+                column = rho[:, None] if isinstance(rho, np.ndarray) else rho
+                return self._banded.solve(U, b if linear is None else b - linear / column, rho)
         rhos = np.broadcast_to(np.asarray(rho, dtype=np.float64), (self.n,))
         V = np.empty((self.n, r))
         V[self.free] = b[self.free] if linear is None else b[self.free] - linear[self.free] / rhos[self.free, None]
@@ -121,20 +110,6 @@ class RowUpdates:
                 np.take(U, group.columns[:, part], axis=0, out=gathered[:t], mode="clip")
                 V[rows] = update(gathered.transpose(1, 0, 2), group.roots[part], group.targets[part], rhos[rows])
         return V
-
-    def _solve_whole(self, U: Array, b: Array, rho: float | Array, linear: Array | None) -> Array:
-        """:meth:`solve` from U Uᵀ and b Uᵀ: V = b + Z U with Z (n, n) zero but at the entries. 6 n² r flops."""
-        column = rho[:, None] if isinstance(rho, np.ndarray) else rho
-        if linear is not None:
-            b = b - linear / column
-        gram, products = (U @ U.T).ravel(), (b @ U.T).ravel()
-        Z = np.zeros(self.n * self.n + 1)  # the last takes what only pads a row
-        for group, (pairs, own, stored) in zip(self.groups, self._places, strict=True):
-            ridge = column[group.rows] if isinstance(column, np.ndarray) else column
-            Z[stored] = _weights(gram.take(pairs), products.take(own), group.roots, group.targets, ridge)
-        V = Z[:-1].reshape(self.n, self.n) @ U
-        V += b
-        return np.asarray(V)
 
 
 def _padded_counts(counts: NDArray[np.integer]) -> NDArray[np.intp]:

@@ -14,7 +14,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 from psdopt import LBFGS, Ability, AutogradProblem, ConjugateGradient, FlatQuotient, QuadraticSDP, Status, solve
 from psdopt.errors import IncompatibleError, InvalidInputError
-from psdopt.linalg import row_updates
+from psdopt.linalg import banded_rows, row_updates
 from psdopt.linalg.row_updates import RowUpdates
 from psdopt.linalg.tolerances import EPS
 from psdopt.method import Outcome
@@ -61,10 +61,12 @@ def random_pattern(rng, n, density):
 
 
 @pytest.mark.parametrize(("r", "density"), [(7, 0.15), (7, 0.7), (1, 0.4), (3, 0.3)])
-@pytest.mark.parametrize("chunk", [None, row_updates.CHUNK, 40])
+@pytest.mark.parametrize("chunk", [None, 0, row_updates.CHUNK, 40])
 def test_row_updates_equal_a_loop_over_rows(r, density, chunk, monkeypatch):
-    if chunk is not None:  # rows gathered in chunks, as for large n; else by products of whole blocks
-        monkeypatch.setattr(row_updates, "SMALL_ORDER", 0)
+    if chunk == 0:  # small problems, a band for every length of rows
+        monkeypatch.setattr(banded_rows, "SHARED", -1.0)
+    elif chunk is not None:  # rows gathered in chunks, as for large n
+        monkeypatch.setattr(banded_rows, "SMALL_ORDER", 0)
         monkeypatch.setattr(row_updates, "CHUNK", chunk)
     rng = np.random.default_rng(r)
     n = 17
