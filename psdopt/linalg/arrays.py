@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from copy import copy
 from typing import Any, cast
 
 import numpy as np
@@ -19,8 +19,9 @@ def inner(Y: Array, Z: Array) -> float:
 
 
 def norm(Y: Array) -> float:
-    """Frobenius norm, safe against overflow of the squares."""
-    return float(np.linalg.norm(Y))
+    """Frobenius norm; cost O(size)."""
+    flat = Y.ravel(order="K")
+    return math.sqrt(flat.dot(flat))
 
 
 def row_dots(Y: Array, Z: Array) -> Array:
@@ -78,6 +79,16 @@ def incidence(i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> sp.csr_array:
     return sp.csr_array((data, indices, np.arange(0, 2 * p + 1, 2)), shape=(p, n))
 
 
+def with_data(pattern: sp.csr_array, data: Array) -> sp.csr_array:
+    """A sparse array with the indices of `pattern` and other numbers: it shares the former, without a check.
+
+    To check them again would cost more than a product, and so would ``copy``, which goes by way of pickling.
+    """
+    filled: sp.csr_array = object.__new__(type(pattern))
+    vars(filled).update(vars(pattern), data=data)
+    return filled
+
+
 class symmetric_pattern:
     """w (p,) ↦ Σ_t w_t (e_i e_jᵀ + e_j e_iᵀ) as a sparse (n, n) array; the sorting is done once, here.
 
@@ -96,9 +107,7 @@ class symmetric_pattern:
         data = w[self._source]
         used = data != 0.0
         if 2 * np.count_nonzero(used) > len(data):
-            filled = copy(self._pattern)  # shares the indices; to check them again would cost more than the product
-            filled.data = data
-            return filled
+            return with_data(self._pattern, data)
         counts = np.concatenate([[0], np.cumsum(used)])
         return sp.csr_array((data[used], self._indices[used], counts[self._starts]), shape=self._pattern.shape)
 

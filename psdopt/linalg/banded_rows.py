@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpbsv
 
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, with_data
 
 #: Up to this order the inner products of all rows come from two products of whole blocks: calls are what costs there.
 SMALL_ORDER = 256
@@ -24,10 +24,13 @@ MOST_PLACES = 2**20
 class Band:
     """Diagonal blocks of one order t or less as the lower band (N, t) of a matrix of order N, the sum of their orders.
 
-    Per column, that is per entry e = (i, j) of the N: `own`, the place i n + j of the entry in a flat (n, n) array,
-    its `rows` i, `roots` √w and `targets` √w · target. Entry (e, d) of the band is `scales` √w_e √w_{e+d} times
-    ⟨u_j, u_k⟩, j and k the columns of e and e + d, found at `pairs` in the flat U Uᵀ; scale 0 outside the blocks.
+    Per column, that is per entry e = (i, j) of the N: its number `entries` among all of W, its `own` place i n + j in
+    a flat (n, n) array, `rows` i, `roots` √w and `targets` √w · target. Entry (e, d) of the band is `scales`
+    √w_e √w_{e+d} times ⟨u_j, u_k⟩, j and k the columns of e and e + d, found at `pairs` in the flat U Uᵀ; scale 0
+    outside the blocks.
     """
+
+    entries: NDArray[np.intp]
 
     pairs: NDArray[np.intp]
     scales: Array
@@ -42,8 +45,8 @@ class BandedRows:
 
     The systems rho_i I + P_i P_iᵀ (t_i, t_i) of :class:`~psdopt.linalg.row_updates.RowUpdates`, one after the other,
     are a banded positive definite matrix: one call of LAPACK solves them, where a batch makes one per row. All inner
-    products come from U Uᵀ and b Uᵀ, and V = b + Z U with Z (n, n) zero but at the entries.
-    Cost 6 n² r + O(Σ_i t_i³) flops and some ten calls; memory n² + Σ_i t_i².
+    products come from U Uᵀ and b Uᵀ, and V = b + Z U with Z of the pattern of W.
+    Cost 4 n² r + O(Σ_i t_i³) flops and some ten calls; memory n² + Σ_i t_i².
 
     Parameters
     ----------
@@ -58,9 +61,10 @@ class BandedRows:
         wanted = np.zeros_like(roots) if targets is None else roots * targets.data
         band = band_numbers(counts)[rows]
         self.bands = tuple(
-            _band(self.n, rows[chosen], columns[chosen], roots[chosen], wanted[chosen])
+            _band(self.n, chosen, rows[chosen], columns[chosen], roots[chosen], wanted[chosen])
             for chosen in (np.flatnonzero(band == number) for number in np.unique(band))
         )
+        self._pattern = weights
 
     @staticmethod
     def fits(weights: sp.csr_array) -> bool:
@@ -71,7 +75,7 @@ class BandedRows:
     def solve(self, U: Array, b: Array, rho: float | Array) -> Array:
         """V (n, r) from U (n, r), b (n, r) and rho > 0, one or (n,), not many orders below Σ_j w_ij |u_j|²."""
         gram, products = (U @ U.T).ravel(), (b @ U.T).ravel()
-        Z = np.zeros(self.n * self.n)
+        Z = np.empty(self._pattern.nnz)
         for band in self.bands:
             A = gram.take(band.pairs)
             A *= band.scales
@@ -82,10 +86,10 @@ class BandedRows:
             _, solution, info = dpbsv(A.T, z[:, None], lower=1, overwrite_ab=1, overwrite_b=1)
             if info != 0:
                 raise np.linalg.LinAlgError(f"the system of entry {info} is not positive definite")
-            Z[band.own] = solution[:, 0] * band.roots
-        V = Z.reshape(self.n, self.n) @ U
+            Z[band.entries] = solution[:, 0] * band.roots
+        V = with_data(self._pattern, Z) @ U
         V += b
-        return V
+        return np.asarray(V)
 
 
 def band_numbers(counts: NDArray[np.integer]) -> NDArray[np.intp]:
@@ -102,7 +106,9 @@ def band_numbers(counts: NDArray[np.integer]) -> NDArray[np.intp]:
     return number[place]
 
 
-def _band(n: int, rows: NDArray[np.intp], columns: NDArray[np.intp], roots: Array, targets: Array) -> Band:
+def _band(
+    n: int, entries: NDArray[np.intp], rows: NDArray[np.intp], columns: NDArray[np.intp], roots: Array, targets: Array
+) -> Band:
     """The band of entries that are sorted by row."""
     order = len(rows)
     width = int(np.max(np.bincount(rows)))
@@ -112,4 +118,4 @@ def _band(n: int, rows: NDArray[np.intp], columns: NDArray[np.intp], roots: Arra
     inside &= rows[below] == rows[:, None]
     pairs = np.where(inside, columns[:, None] * n + columns[below], 0)
     scales = np.where(inside, roots[:, None] * roots[below], 0.0)
-    return Band(pairs, scales, rows * n + columns, rows, roots, targets)
+    return Band(entries, pairs, scales, rows * n + columns, rows, roots, targets)

@@ -11,6 +11,7 @@ import numpy as np
 from psdopt.linalg.tolerances import EPS
 
 Derivatives = Callable[[float], tuple[float, float]]
+Cubic = tuple[float, float, float, float]
 
 
 def minimize_quartic(c: Sequence[float], upper: float = math.inf) -> float:
@@ -22,7 +23,7 @@ def minimize_quartic(c: Sequence[float], upper: float = math.inf) -> float:
     is exact to rounding however badly the coefficients are scaled. Returns 0.0 if no positive point is better.
     Yuan et al., algorithm 1, lines 13-16, corrected. Cost O(1).
     """
-    c1, c2, c3, c4 = (float(x) for x in c[1:5])
+    c1, c2, c3, c4 = map(float, c[1:5])
     if not all(map(math.isfinite, (c1, c2, c3, c4))):
         return math.nan
     unit = _unit(c1, c2, c3, c4)
@@ -54,12 +55,8 @@ def _unit(c1: float, c2: float, c3: float, c4: float) -> float:
 
 
 def _stationary_points(c1: float, c2: float, c3: float, c4: float, top: float) -> list[float]:
-    d2, d3, d4 = 2.0 * c2, 3.0 * c3, 4.0 * c4
-
-    def slope(t: float) -> tuple[float, float]:
-        return c1 + t * (d2 + t * (d3 + t * d4)), d2 + t * (2.0 * d3 + t * 3.0 * d4)
-
-    leading = next((abs(x) for x in (4 * c4, 3 * c3, 2 * c2) if x != 0.0), 0.0)
+    cubic = (c1, 2.0 * c2, 3.0 * c3, 4.0 * c4)
+    leading = next((abs(x) for x in cubic[:0:-1] if x != 0.0), 0.0)
     if leading == 0.0:
         return []
     # Cauchy's bound: all roots of the derivative lie below it
@@ -68,11 +65,11 @@ def _stationary_points(c1: float, c2: float, c3: float, c4: float, top: float) -
     knots = [0.0, *sorted(t for t in _quadratic_roots(2 * c2, 6 * c3, 12 * c4) if 0.0 < t < end), end]
     roots = []
     for left, right in pairwise(knots):
-        at_left, at_right = slope(left)[0], slope(right)[0]
+        at_left, at_right = _at(cubic, left), _at(cubic, right)
         if at_left == 0.0 and left > 0.0:
             roots.append(left)
         if (at_left < 0.0 < at_right) or (at_right < 0.0 < at_left):  # a product could underflow
-            roots.append(_root(slope, left, right, at_left))
+            roots.append(_root(cubic, left, right, at_left))
     return roots
 
 
@@ -90,14 +87,23 @@ def _quadratic_roots(a0: float, a1: float, a2: float) -> list[float]:
     return [t for t in roots if math.isfinite(t)]
 
 
-def _root(slope: Derivatives, left: float, right: float, at_left: float) -> float:
-    """Root of a monotone `slope`, given with its derivative, in (left, right): Newton steps inside a bisection.
+def _at(cubic: Cubic, t: float) -> float:
+    a0, a1, a2, a3 = cubic
+    return a0 + t * (a1 + t * (a2 + t * a3))
+
+
+def _root(cubic: Cubic, left: float, right: float, at_left: float) -> float:
+    """Root of a cubic that is monotone in (left, right): Newton steps, the first from `left`, inside a bisection.
 
     Ends where a Newton step no longer moves the point, or the bracket has closed, to rounding.
     """
-    t, last = 0.5 * (left + right), math.inf
+    a0, a1, a2, a3 = cubic
+    derivative = a1 + left * (2.0 * a2 + left * 3.0 * a3)
+    t, last = left - at_left / derivative if derivative != 0.0 else math.inf, math.inf
+    if not left < t < right:
+        t = 0.5 * (left + right)
     for _ in range(200):
-        at_t, derivative = slope(t)
+        at_t, derivative = a0 + t * (a1 + t * (a2 + t * a3)), a1 + t * (2.0 * a2 + t * 3.0 * a3)
         if at_t == 0.0:
             return t
         if (at_t < 0.0) == (at_left < 0.0):

@@ -85,8 +85,8 @@ class RowUpdates:
         """
         r = U.shape[1]
         if self._banded is not None and self._largest <= 2 * r:
-            if self._heaviest * norm(U) ** 2 <= STIFFEST * (np.min(rho) if isinstance(rho, np.ndarray) else rho):
-                column = rho[:, None] if isinstance(rho, np.ndarray) else rho
+            softest, column = (rho.min(), rho[:, None]) if isinstance(rho, np.ndarray) else (rho, rho)
+            if self._heaviest * norm(U) ** 2 <= STIFFEST * softest:
                 return self._banded.solve(U, b if linear is None else b - linear / column, rho)
         rhos = np.broadcast_to(np.asarray(rho, dtype=np.float64), (self.n,))
         V = np.empty((self.n, r))

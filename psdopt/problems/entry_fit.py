@@ -68,6 +68,7 @@ class EntryFit(TermSum):
         self._split: EntrySplit | None = None
         self._rows: RowUpdates | None = None
         self._ridge: Array | None = None
+        self._halved: Array | None = None
 
     def split(self) -> EntrySplit:
         """The split F(V, U), made at first use: one extreme eigenvalue of L."""
@@ -98,9 +99,10 @@ class EntryFit(TermSum):
             # the diagonal entry depends on row i twice, through either index
             self._rows = RowUpdates(self._ordered(4.0)[0], None)
             self._ridge = self._diagonal()
-        rows, ridge, Y = self._rows, self._ridge, evaluation.factor
+            self._halved = 0.5 / self._ridge[:, None]
+        rows, ridge, halved, Y = self._rows, self._ridge, self._halved, evaluation.factor
         assert ridge is not None
-        return lambda R: 0.5 * rows.solve(Y, R / ridge[:, None], ridge)
+        return lambda R: rows.solve(Y, R * halved, ridge)
 
     def _diagonal(self) -> Array:
         smallest = SMALLEST_RIDGE * float(np.mean(self.weights))
