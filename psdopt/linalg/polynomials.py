@@ -210,6 +210,11 @@ def minimize_quadratic_in_box(
     lo, hi = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
     if not (np.all(np.isfinite(g)) and np.all(np.isfinite(H))):
         return (math.nan, math.nan)
+    for fixed, free in ((1, 0), (0, 1)):
+        if lower[fixed] == upper[fixed]:
+            at = float(lower[fixed])
+            t = _scalar_box(float(g[free] + H[0, 1] * at), float(H[free, free]), float(lower[free]), float(upper[free]))
+            return (at, t) if fixed == 0 else (t, at)
     unit = np.array([_power_of_two(H[k, k], g[k]) for k in (0, 1)])
     g, lo, hi = g * unit, lo / unit, hi / unit
     # powers of two leave cross² <= h00 h11 as it was

@@ -120,7 +120,8 @@ class ADMM(Method):
         if self.polish is not None and evaluation is not None:
             # columns were added to a point that had been polished: that work is not to be undone
             return self._polishing(state)
-        return self._restarted(state, split, split.evaluation(Y, split.image(Y)), rho, 0)
+        LY = split.image(Y)
+        return self._restarted(state, split, split.evaluation(Y, LY), LY, rho, 0)
 
     def step(self, state: Any) -> ADMMState:
         assert isinstance(state, ADMMState)
@@ -206,16 +207,16 @@ class ADMM(Method):
             return replace(
                 state, point=best.factor, evaluation=best, gradient_norm=gradient_norm, outcome=Outcome.DIVERGED
             )
-        return self._restarted(state, split, best, 2.0 * state.rho, state.restarts + 1)
+        return self._restarted(state, split, best, split.image(best.factor), 2.0 * state.rho, state.restarts + 1)
 
     def _restarted(
-        self, state: ADMMState, split: BiconvexSplit, evaluation: Evaluation, rho: float, restarts: int
+        self, state: ADMMState, split: BiconvexSplit, evaluation: Evaluation, image: Array, rho: float, restarts: int
     ) -> ADMMState:
         Y = evaluation.factor
         return ADMMState(
             state.problem, state.geometry, Y, evaluation, norm(evaluation.factor_gradient()),
             extras={"phase": 0.0, "rho": rho, "restarts": float(restarts)},
-            V=Y, U=Y, multiplier=np.zeros_like(Y), image=split.image(Y), rho=rho,
+            V=Y, U=Y, multiplier=np.zeros_like(Y), image=image, rho=rho,
             split_iterations=state.split_iterations, restarts=restarts, best=evaluation,
             size=max(state.size, norm(Y), np.finfo(float).tiny),
         )  # fmt: skip

@@ -109,13 +109,13 @@ class ConjugateGradient(Method):
         evaluation = line.step(mu)
         G_new = state.geometry.gradient(evaluation.factor, evaluation.gradient)
         Z_new = preconditioned(self.preconditioner, evaluation, G_new)
-        new = inner(G_new, Z_new)
-        curvature = inner(G_new, D) - inner(G, D)
+        new, along = inner(G_new, Z_new), inner(G_new, D)
+        curvature = along - inner(G, D)
         beta = RULES[self.update](new, inner(G, Z_new), state.decrement, curvature) if state.decrement > 0.0 else 0.0
         if not np.isfinite(beta):
             beta = 0.0
         D_new = beta * D - Z_new if beta != 0.0 else -Z_new
-        if beta != 0.0 and not inner(G_new, D_new) < 0.0:
+        if beta != 0.0 and not beta * along < new:  # ⟨G⁺, D⁺⟩ >= 0
             D_new, beta = -Z_new, 0.0
         return ConjugateGradientState(
             state.problem, state.geometry, evaluation.factor, evaluation, norm(G_new), mu,

@@ -59,13 +59,14 @@ class MeasuredTerm(Term):
             return MeasuredCurve(self.loss, self.weight, features, a1, a2)
         g, second = self.loss.derivative(features), self.loss.second(features)
         h1, h2 = second * a1, second * a2
-        coefficients = self.weight * np.array([
-            self.loss.value(features),
-            inner(g, a1),
-            inner(g, a2) + 0.5 * inner(h1, a1),
-            inner(h1, a2),
-            0.5 * inner(h2, a2),
-        ])  # fmt: skip
+        w = self.weight
+        coefficients = (
+            w * self.loss.value(features),
+            w * inner(g, a1),
+            w * (inner(g, a2) + 0.5 * inner(h1, a1)),
+            w * inner(h1, a2),
+            w * 0.5 * inner(h2, a2),
+        )
         return PolynomialCurve(coefficients, lambda mu: features + mu * (a1 + mu * a2))
 
     def along_atom(self, U: Images, features: Array, v: Images) -> Surface:
