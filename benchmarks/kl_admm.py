@@ -359,7 +359,8 @@ def against_conic(sizes, solvers=("SCS", "CLARABEL")):
                     break
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> int:
+    """Run the parts asked for; returns the exit code."""
     parts = {
         "tables": lambda a: tables(a.repetitions, a.sets or SMALL),
         "adult": lambda a: adult(a.sets or ("a1a", "a2a", "a3a", "a4a", "a6a"), a.repetitions),
@@ -375,11 +376,12 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", choices=PAPER)
     parser.add_argument("--sizes", nargs="*", type=int, default=[50, 100, 200, 400], help="orders for `conic`")
     parser.add_argument("--solvers", nargs="*", choices=["SCS", "CLARABEL"], default=["SCS", "CLARABEL"])
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     for part in arguments.parts:
         print(f"# {part}")
         parts[part](arguments)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())
