@@ -11,7 +11,7 @@ import numpy as np
 from psdopt.capability import Ability, name_of
 from psdopt.certificate import Certificate, certify
 from psdopt.checkpoint import save_checkpoint
-from psdopt.escape import rank_binds, widened
+from psdopt.escape import explained, rank_binds, widened
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.method import Method, Outcome, State
@@ -26,6 +26,9 @@ FINEST = 1e-3
 STRICTEST = 10.0
 #: It is also asked again once the run is longer by this share (and 10 steps), however slowly stationarity falls.
 LONGER = 0.25
+#: Steps after a widening before the certificate is asked again: new columns are short at first, so that stationarity is
+#: as small as before, and the method's memory is that of a fresh start.
+SETTLING = 10
 #: A dual infeasibility this many times above what stationarity explains is the rank's doing.
 FAR_OFF = 100.0
 #: Consecutive steps without a decrease above rounding that count as no progress.
@@ -110,6 +113,8 @@ class Driver:
         run = self.run
         if run.judged == run.iteration:
             return False  # after a resume: the same point is not judged twice
+        if run.widened >= 0 and run.iteration < run.widened + SETTLING:
+            return False
         again = run.judged >= 0 and run.iteration >= run.judged + max(10.0, LONGER * run.judged)
         return stationarity <= (max(run.inner_tol, self.tol) if again else run.inner_tol)
 
@@ -129,13 +134,16 @@ class Driver:
             if stationary:
                 return Status.STATIONARY, f"{Status.STATIONARY.value}; F is not known to be convex"
             return self._tighten(certificate, stationarity, ended)
-        clearly_off = certificate.dual_infeasibility_relative > max(self.tol, certificate.stationarity_relative)
-        if self.rules.escape and clearly_off and self._widen(certificate):
-            return None
-        far_off = certificate.dual_infeasibility_relative > FAR_OFF * max(self.tol, stationarity)
+        infeasible = certificate.dual_infeasibility_relative
+        if self.rules.escape and infeasible > max(self.tol, certificate.stationarity_relative):
+            # columns to spare that are still on their way out, or in, need steps and no company
+            needed = ended or infeasible > FAR_OFF * stationarity or self._rank_binds()
+            if needed and self._widen(certificate):
+                return None
+        far_off = infeasible > FAR_OFF * max(self.tol, stationarity)
         binds = far_off and self._rank_binds()
         if stationary and (ended or binds or run.inner_tol <= FINEST * self.tol):
-            return Status.STATIONARY, _explained(certificate, self._columns(), self.problem.n)
+            return Status.STATIONARY, explained(certificate, self._columns(), self.problem.n)
         return self._tighten(certificate, stationarity, ended)
 
     def _tighten(self, certificate: Certificate, stationarity: float, ended: bool) -> tuple[Status, str] | None:
@@ -161,7 +169,7 @@ class Driver:
         run.geometry = run.geometry.with_rank(wider.factor.shape[1])
         point = run.geometry.from_factor(wider.factor)
         run.state = self.method.init(self.problem, run.geometry, point, wider)
-        run.calm, run.best_stationarity = 0, math.inf
+        run.calm, run.best_stationarity, run.widened = 0, math.inf, run.iteration
         run.history.records[-1]["widened_to"] = float(wider.factor.shape[1])
         return True
 
@@ -288,13 +296,3 @@ class Driver:
             tol=self.tol,
             state=state,
         )
-
-
-def _explained(certificate: Certificate, columns: int, n: int) -> str:
-    found = f"{certificate.dual_infeasibility_relative:.2g}"
-    if columns == n:
-        return f"{Status.STATIONARY.value}: at full rank {n} the relative dual infeasibility stays at {found}"
-    return (
-        f"{Status.STATIONARY.value}: at rank {columns} of {n} the relative dual infeasibility is {found}. "
-        "If the rank is not a limit you want, pass escape=True or a larger rank"
-    )

@@ -6,9 +6,11 @@ import math
 
 import numpy as np
 
+from psdopt.certificate import Certificate
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation
+from psdopt.result import Status
 
 #: Columns of Y below this fraction of the largest (squared) make room for new ones.
 NEGLIGIBLE = 1e-14
@@ -65,3 +67,14 @@ def rank_binds(evaluation: Evaluation, tol: float) -> bool:
     """Whether every column of Y is in use: λ_r(M) > tol · λ_1(M)."""
     values = np.linalg.svd(evaluation.factor, compute_uv=False) ** 2
     return bool(values[-1] > tol * values[0])
+
+
+def explained(certificate: Certificate, columns: int, n: int) -> str:
+    """What to say of a stationary point of rank `columns` that the certificate does not prove optimal."""
+    found = f"{certificate.dual_infeasibility_relative:.2g}"
+    if columns == n:
+        return f"{Status.STATIONARY.value}: at full rank {n} the relative dual infeasibility stays at {found}"
+    return (
+        f"{Status.STATIONARY.value}: at rank {columns} of {n} the relative dual infeasibility is {found}. "
+        "If the rank is not a limit you want, pass escape=True or a larger rank"
+    )

@@ -31,6 +31,7 @@ class Run:
     iteration: int = 0
     seconds: float = 0.0
     judged: int = -1
+    widened: int = -1
     calm: int = 0
     best_stationarity: float = math.inf
     zero_tried: bool = False
