@@ -97,3 +97,15 @@ def test_a_run_that_gets_longer_is_asked_again_though_stationarity_stands_still(
     result = solve(problem, geometry, Waiting(), start=start, tol=tol, max_iterations=1000)
     assert result.optimal
     assert asked(result)[0].tolist() == [0, 10, 20, 30]
+
+
+def test_a_widened_run_settles_before_it_is_judged_again():
+    problem, best = planted(np.random.default_rng(3))
+    result = solve(problem, FlatQuotient(12, 1), ConjugateGradient(), rng=0, escape=True)
+    assert result.optimal
+    assert result.value - best <= 1e-6 * abs(best)
+    at, widened = asked(result)[0], np.flatnonzero(np.isfinite(result.history["widened_to"]))
+    assert len(widened) >= 1
+    assert set(widened) < set(at)
+    for iteration in widened:
+        assert at[at > iteration].min() >= iteration + psdopt.driver.SETTLING

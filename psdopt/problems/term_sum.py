@@ -228,12 +228,13 @@ class TermLine(LineModel):
         self.coefficients = self._sum_coefficients()
 
     def _sum_coefficients(self) -> list[float] | None:
-        rows: list[list[float]] = []
+        second = third = fourth = 0.0
         for curve in self.curves:
-            if curve.coefficients is None:
+            c = curve.coefficients
+            if c is None:
                 return None
-            rows.append(curve.coefficients)
-        return [self.evaluation.value, self.slope, *(sum(column) for column in list(zip(*rows, strict=True))[2:])]
+            second, third, fourth = second + c[2], third + c[3], fourth + c[4]
+        return [self.evaluation.value, self.slope, second, third, fourth]
 
     def value(self, mu: float) -> float:
         c = self.coefficients
