@@ -342,6 +342,14 @@ def against_conic(sizes, solvers=("SCS", "CLARABEL")):
                 ours[tol] = min(spent for _, spent in runs)
                 print(f"n={n} r={r} ADMM at {tol:g}: {1e3 * ours[tol]:.1f} ms, error {error:.0e}, "
                       f"{runs[0][0].iterations} iterations, {runs[0][0].status.label}", flush=True)  # fmt: skip
+        pairs, wanted = np.column_stack([problem.i[n:], problem.j[n:]]), problem.targets[n:]
+
+        def fresh(seed):
+            made = pairwise_kernel_problem(L, pairs, wanted, GAMMA)  # noqa: B023
+            return solve(made, FlatQuotient(n, r), ADMM(switch=0.1), rng=seed, tol=max(ours))  # noqa: B023
+
+        whole = min(timed(lambda: fresh(k % 9))[1] for k in range(36))  # noqa: B023
+        print(f"n={n} the loosest, with the problem made anew: {1e3 * whole:.1f} ms", flush=True)
         certificate = min(timed(lambda: certify(problem, runs[0][0].matrix, tol=1e-4))[1] for _ in range(9))  # noqa: B023
         print(f"n={n} one certificate: {1e3 * certificate:.1f} ms", flush=True)
         loosest, default = ours[max(ours)], ours[1e-6]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -58,6 +59,15 @@ class RowUpdates:
 
     def __init__(self, weights: sp.csr_array, targets: sp.csr_array | None) -> None:
         self.n = int(weights.shape[0])
+        self.weights, self.targets = weights, targets
+        self._largest = int(np.max(np.diff(weights.indptr), initial=0))
+        self._heaviest = float(np.max(weights.data, initial=0.0))
+        self._banded = BandedRows(weights, targets) if BandedRows.fits(weights) else None
+
+    @cached_property
+    def groups(self) -> tuple[RowGroup, ...]:
+        """Rows by their number of entries, those of similar numbers padded to share a group."""
+        weights, targets = self.weights, self.targets
         counts = np.diff(weights.indptr)
         padded = _padded_counts(counts)
         starts = np.concatenate([[0], np.cumsum(padded)])
@@ -68,15 +78,16 @@ class RowUpdates:
         columns[place], roots[place] = weights.indices, np.sqrt(weights.data)
         if targets is not None:
             wanted[place] = roots[place] * targets.data
-        self.free = np.flatnonzero(counts == 0)
-        self.groups = tuple(
+        return tuple(
             _group(np.flatnonzero(padded == t), int(t), starts, columns, roots, wanted)
             for t in np.unique(padded)
             if t > 0
         )
-        self._largest = max((group.entries for group in self.groups), default=0)
-        self._heaviest = float(np.max(weights.data, initial=0.0))
-        self._banded = BandedRows(weights, targets) if BandedRows.fits(weights) else None
+
+    @cached_property
+    def free(self) -> NDArray[np.intp]:
+        """Rows without entries."""
+        return np.flatnonzero(np.diff(self.weights.indptr) == 0)
 
     def solve(self, U: Array, b: Array, rho: float | Array, linear: Array | None = None) -> Array:
         """V (n, r) from the other block U (n, r), the anchors b (n, r) and rho > 0, one or (n,).

@@ -102,6 +102,7 @@ class EntryFit(TermSum):
             self._halved = 0.5 / self._ridge[:, None]
         rows, ridge, halved, Y = self._rows, self._ridge, self._halved, evaluation.factor
         assert ridge is not None
+        assert halved is not None
         return lambda R: rows.solve(Y, R * halved, ridge)
 
     def _diagonal(self) -> Array:
