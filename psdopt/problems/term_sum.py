@@ -240,6 +240,8 @@ class TermLine(LineModel):
         c = self.coefficients
         if c is not None:
             return c[0] + mu * (c[1] + mu * (c[2] + mu * (c[3] + mu * c[4])))
+        if mu == 0.0:
+            return self.evaluation.value
         return sum_of([self.evaluation.problem.constant, *(curve.value(mu) for curve in self.curves)])
 
     def derivatives(self, mu: float) -> tuple[float, float]:

@@ -7,7 +7,8 @@ A measurement says what is measured of M, a loss says how much it costs; a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 
@@ -37,6 +38,15 @@ class Loss(ABC):
     @abstractmethod
     def second(self, a: Array) -> Array:
         """phi_t''(a_t), shape (m,); at a kink of phi' the value on its zero side."""
+
+    def part(self, rows: slice) -> Self:
+        """The loss of the measurements `rows` alone; itself if it is the same for every measurement."""
+        if self.size is None:
+            return self
+        arrays = {name: value[rows] for name, value in vars(self).items() if np.shape(value) == (self.size,)}
+        alone = copy(self)
+        vars(alone).update(arrays, size=len(range(self.size)[rows]))
+        return alone
 
 
 class LeastSquares(Loss):
@@ -96,7 +106,7 @@ class SquaredHinge(Loss):
         return -2.0 * self.weights * self.sign * self._shortfall(a)
 
     def second(self, a: Array) -> Array:
-        return np.where(self.margin - self.sign * a > 0.0, 2.0 * self.weights, 0.0)
+        return (self.margin - self.sign * a > 0.0) * (2.0 * self.weights)
 
 
 class HalfSquaredOneSided(Loss):

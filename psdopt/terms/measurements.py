@@ -104,8 +104,10 @@ class TripletDifferences(Measurement):
         self.size = len(self.i)
         near = np.minimum(self.i, self.j) * rows + np.maximum(self.i, self.j)
         far = np.minimum(self.i, self.k) * rows + np.maximum(self.i, self.k)
-        codes, position = np.unique(np.concatenate([near, far]), return_inverse=True)
-        self._near, self._far = position[: self.size], position[self.size :]
+        near, self._near = np.unique(near, return_inverse=True)
+        far, self._far = np.unique(far, return_inverse=True)
+        self._near += len(far)  # a pair that is near in one triplet and far in another is kept twice
+        codes = np.concatenate([far, near])
         self.pairs = PairDistances(codes // rows, codes % rows, shared, n)
         self.maps = self.pairs.maps
 

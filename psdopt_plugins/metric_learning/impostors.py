@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,12 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, row_dots
+from psdopt.linalg.arrays import Array, pair_dots, row_dots
 
 Indices = NDArray[np.intp]
-#: Distances held at a time while looking for impostors (8 bytes each).
-BLOCK_ENTRIES = 2_000_000
+#: Distances held at a time while looking for impostors: few enough to stay in the processor's cache.
+BLOCK_ENTRIES = 2**18
+SINGLE = float(np.finfo(np.float32).eps)
 
 
 def target_neighbours(X: Any, y: NDArray[Any], n_neighbors: int) -> Indices:
@@ -39,19 +41,30 @@ def violated_triplets(
 ) -> tuple[Indices, Array]:
     """(rows, excess): all rows (i, j, k), (i, j) in `targets`, y_k ≠ y_i, whose excess is positive.
 
-    excess = |z_i − z_j|² + margin − |z_i − z_k|².
+    excess = |z_i − z_j|² + margin − |z_i − z_k|²; an infinite margin asks for all triplets.
 
     Z (m, r): samples under the metric, d_M(i, j) = |z_i − z_j|². Distances are computed class by class in blocks, so
     that memory is bounded by `limit` rows and one block, whatever m; O(m² r) flops. Of more than `limit` triplets the
     most violated are kept (their number is cut block by block).
+
+    Blocks are formed in single precision, with a slack that covers their rounding; what they let pass is looked at in
+    double precision.
     """
-    near = row_dots(Z[targets[:, 0]] - Z[targets[:, 1]], Z[targets[:, 0]] - Z[targets[:, 1]])
+    Z = Z - Z.mean(axis=0)
     order = np.argsort(targets[:, 0], kind="stable")
-    pairs, near = targets[order], near[order]
+    pairs = targets[order]
+    difference = Z[pairs[:, 0]] - Z[pairs[:, 1]]
+    near = row_dots(difference, difference)
     first = np.searchsorted(pairs[:, 0], np.arange(len(y) + 1))
-    radius = np.zeros(len(y))
+    radius = np.full(len(y), -np.inf)
     np.maximum.at(radius, pairs[:, 0], near + margin)
     squares = row_dots(Z, Z)
+    unit = float(squares.max()) or 1.0
+    # |z_k|² − 2⟨z_i, z_k⟩ < reach_i in units of the largest |z|², where neither side can overflow: one product
+    reach = ((radius - squares) / unit + 6.0 * (Z.shape[1] + 4) * SINGLE).astype(np.float32)
+    small = (Z / math.sqrt(unit)).astype(np.float32)
+    left = np.column_stack([-2.0 * small, np.ones(len(Z), dtype=np.float32)])
+    right = np.column_stack([small, squares / unit]).astype(np.float32).T
     found: list[Indices] = []
     excess: list[Array] = []
     total = 0
@@ -59,14 +72,12 @@ def violated_triplets(
         own, others = np.flatnonzero((y == label) & (radius > 0.0)), np.flatnonzero(y != label)
         if len(own) == 0 or len(others) == 0:
             continue
+        opposite = np.ascontiguousarray(right[:, others])
         size = max(1, BLOCK_ENTRIES // len(others))
         for block in (own[s : s + size] for s in range(0, len(own), size)):
-            d = Z[block] @ Z[others].T
-            d *= -2.0
-            d += squares[others]
-            d += squares[block][:, None]
-            a, b = np.nonzero(d < radius[block][:, None])
-            rows, gaps = _expanded(block[a], others[b], d[a, b], pairs, near, first, margin)
+            close = np.flatnonzero(left[block] @ opposite < reach[block][:, None])
+            i, k = block[close // len(others)], others[close % len(others)]
+            rows, gaps = _expanded(i, k, pair_dots(i, k, Z, Z), pairs, near, first, margin)
             found.append(rows)
             excess.append(gaps)
             total += len(rows)
@@ -77,34 +88,6 @@ def violated_triplets(
     if not found:
         return np.empty((0, 3), dtype=np.intp), np.empty(0)
     return np.concatenate(found), np.concatenate(excess)
-
-
-def nearest_impostors(Z: Array, y: NDArray[Any], targets: Indices, count: int) -> Indices:
-    """Rows (i, j, k) for all (i, j) in `targets` and the `count` samples k of other classes that are nearest to i.
-
-    Chosen by rank, not by margin, so that they do not depend on the scale of the metric, which is wrong at first.
-    """
-    order = np.argsort(targets[:, 0], kind="stable")
-    pairs = targets[order]
-    first = np.searchsorted(pairs[:, 0], np.arange(len(y) + 1))
-    squares = row_dots(Z, Z)
-    found: list[Indices] = []
-    for label in np.unique(y):
-        own = np.flatnonzero((y == label) & (np.diff(first) > 0))
-        others = np.flatnonzero(y != label)
-        kept = min(count, len(others))
-        size = max(1, BLOCK_ENTRIES // max(len(others), 1))
-        for block in (own[s : s + size] for s in range(0, len(own), size)):
-            d = Z[block] @ Z[others].T
-            d *= -2.0
-            d += squares[others]
-            near = np.argpartition(d, kept - 1, axis=1)[:, :kept] if kept < len(others) else np.tile(
-                np.arange(len(others)), (len(block), 1)
-            )  # fmt: skip
-            i, k = np.repeat(block, kept), others[near.ravel()]
-            source, pair = _with_targets(i, first)
-            found.append(np.column_stack([i[source], pairs[pair, 1], k[source]]))
-    return np.concatenate(found) if found else np.empty((0, 3), dtype=np.intp)
 
 
 def _with_targets(i: Indices, first: Indices) -> tuple[Indices, Indices]:

@@ -10,48 +10,39 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import svds
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from psdopt import FlatQuotient, LowRankPSD, PSDCone, Result, solve
+from psdopt import FlatQuotient, LowRankPSD, Result, solve
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, norm, row_dots
+from psdopt.linalg.arrays import Array, inner
 from psdopt.linalg.operators import LinearMap
-from psdopt.methods.bilgo import BILGO
+from psdopt.method import Outcome
+from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt_plugins.estimators import options_for_solve
-from psdopt_plugins.metric_learning.impostors import (
-    Indices,
-    merged,
-    nearest_impostors,
-    target_neighbours,
-    violated_triplets,
-)
+from psdopt_plugins.metric_learning.impostors import Indices, merged, violated_triplets
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
+from psdopt_plugins.metric_learning.lmnn_start import (
+    WHITENED_FEATURES,
+    can_be_whitened,
+    principal_axes,
+    scaled,
+    targets_and_basis,
+)
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer, sorted_components
 
-#: Up to this many features a dense X is whitened by the scatter of its target neighbours.
-WHITENED_FEATURES = 2000
-#: Damping of that scatter, relative to its mean eigenvalue: constant and collinear features cost nothing.
-DAMPING = 0.1
-#: Mean distance of target neighbours at the start, in margins.
-START_DISTANCE = 5.0
 #: Triplets short of violation by less than this are kept ready, so that a step does not run into unseen ones.
 BUFFER = 0.15
-#: |L| falls at most by this factor from round to round.
-SHRINKAGE = 0.5
-#: Iterations of the first rounds, in which the active set is replaced; afterwards it only grows. All but the last of
-#: them look at a sample of the targets.
-EARLY_ROUNDS = (5, 8, 8, 8)
-#: There the nearest impostors of every sample count whether they violate or not, so that M does not shrink
-#: past those that are not seen yet; and no more triplets than this.
-EARLY_IMPOSTORS, EARLY_TRIPLETS = 5, 150_000
-LATER_ITERATIONS = 200
-DEFAULT_TOL = 1e-2
-FIRST_RANK = 20
-#: Samples whose targets and impostors stand for all in the early rounds: the metric need not be better than that yet.
-EARLY_SAMPLES = 1500
+#: Conjugate gradient steps on the triplets of the moment, before the first round: far from the optimum an active set
+#: does not last longer.
+WARM_STEPS = (4, 4, 4)
+#: As long as a round brings F below this fraction of its least value so far, the active set is replaced; then it grows.
+ENOUGH = 0.99
+ROUND_ITERATIONS = 200
+DEFAULT_TOL = 5e-2
+FIRST_RANK = 60
+TARGET_METRICS = ("auto", "euclidean", "whitened")
 
 
 class LMNN(MahalanobisTransformer):
@@ -64,11 +55,14 @@ class LMNN(MahalanobisTransformer):
 
     Parameters
     ----------
-    n_neighbors : target neighbours per sample, chosen by Euclidean distance once.
+    n_neighbors : target neighbours per sample, chosen once.
     lam : weight of the margins, > 0; it does not depend on the units of X.
     rank : largest rank of M, or None for no limit.
+    target_metric : distance in which targets are nearest: "euclidean"; "whitened", in which the scatter of the
+        Euclidean targets is the identity (dense X up to d = 2000); or "auto", the one under which fewer of 500
+        samples are misclassified by their neighbours.
     max_rounds : rounds of the active set. max_triplets : most triplets held; beyond, the most violated are kept.
-    solver_options : keyword arguments for :func:`psdopt.solve`, for every round; default tol 1e-2, below which no error
+    solver_options : keyword arguments for :func:`psdopt.solve`, for every round; default tol 3e-2, below which no error
         rate that was measured changes.
 
     Attributes
@@ -76,7 +70,8 @@ class LMNN(MahalanobisTransformer):
     components_ : (r, d), M = components_ᵀ components_.
     result_ : the :class:`psdopt.Result` of the last round, in the coordinates in which the scatter of target
         neighbours is the identity (dense X up to d = 2000; a change of basis, which no value depends on).
-    n_triplets_ : triplets of the last round. n_rounds_, n_iter_ : rounds, and iterations of all.
+    targets_ : (p, 2), rows (i, j). n_triplets_ : triplets of the last round.
+    n_rounds_, n_iter_ : rounds, and iterations of all, those before the first round included.
     complete_ : whether no violated triplet is missing from the last round.
     n_features_in_ : d.
 
@@ -97,8 +92,9 @@ class LMNN(MahalanobisTransformer):
     def __init__(
         self,
         n_neighbors: int = 3,
-        lam: float = 3.0,
+        lam: float = 1.0,
         rank: int | None = None,
+        target_metric: str = "auto",
         max_rounds: int = 20,
         max_triplets: int = 2_000_000,
         solver_options: Mapping[str, Any] | None = None,
@@ -106,6 +102,7 @@ class LMNN(MahalanobisTransformer):
         self.n_neighbors = n_neighbors
         self.lam = lam
         self.rank = rank
+        self.target_metric = target_metric
         self.max_rounds = max_rounds
         self.max_triplets = max_triplets
         self.solver_options = solver_options
@@ -119,59 +116,67 @@ class LMNN(MahalanobisTransformer):
         check_classification_targets(y)
         if len(np.unique(y)) < 2:
             raise InvalidInputError(f"y must hold at least 2 classes; found only one class, {y[0]!r}")
-        self._check_parameters()
-        targets = target_neighbours(X, y, self.n_neighbors)
-        basis = _whitening(X, targets)
-        data = X if basis is None else X @ basis
-        Z = self._run(LinearMap(data, "X"), y, targets, _start(data, targets, self._first_rank(X)))
+        self._check_parameters(X)
+        self.targets_, basis = targets_and_basis(X, y, self.n_neighbors, self.target_metric)
+        rows = X if basis is None else X @ basis
+        rank = int(min(self.rank or FIRST_RANK, *X.shape))
+        Z = self._run(LinearMap(rows, "X"), y, principal_axes(rows, rank))
         self.components_ = sorted_components(LowRankPSD(Z if basis is None else basis @ Z))
         return self
 
-    def _run(self, data: LinearMap, y: Any, targets: Indices, Z: Array) -> Array:
+    def _run(self, data: LinearMap, y: Any, Z: Array) -> Array:
         """Rounds of the active set; the factor at the end."""
-        m, d = data.shape
+        targets, m = self.targets_, data.shape[0]
         options = options_for_solve(self.solver_options, tol=DEFAULT_TOL)
+        Z, self.n_iter_ = self._warmed_up(data, y, Z)
         triplets = np.empty((0, 3), dtype=np.intp)
-        self.n_iter_, self.complete_, settled = 0, False, False
-        some = _some_targets(targets, m)
-        for round_ in range(self.max_rounds):
-            early = round_ < len(EARLY_ROUNDS)
-            sampled = round_ < len(EARLY_ROUNDS) - 1
-            pairs, image = some if sampled else targets, data.apply(Z)
-            if sampled:
-                violated = violated_triplets(image, y, pairs, 1.0 + BUFFER, min(EARLY_TRIPLETS, self.max_triplets))[0]
-                triplets = merged(violated, nearest_impostors(image, y, pairs, EARLY_IMPOSTORS), m)
-            else:
-                rows, excess = violated_triplets(image, y, pairs, 1.0 + BUFFER, self.max_triplets)
-                if settled and len(merged(triplets, rows[excess > BUFFER], m)) == len(triplets):
-                    self.complete_ = len(rows) < self.max_triplets
-                    break
-                triplets = rows if round_ <= len(EARLY_ROUNDS) else merged(triplets, rows, m)
-            limit = EARLY_ROUNDS[round_] if early else LATER_ITERATIONS
-            pieces: dict[str, Any] = {"geometry": FlatQuotient(d, Z.shape[1])}
-            if self.rank is None and not early:  # atoms lead out of stationary points of too low a rank
-                pieces = {"geometry": PSDCone(d), "method": BILGO()}
-            given = {**pieces, "max_iterations": limit, **options}
-            self.result_: Result = solve(lmnn_problem(data, pairs, triplets, self.lam), start=Z, **given)
+        best, best_Z = np.inf, Z
+        self.n_rounds_, self.complete_, settled = 0, False, False
+        while self.n_rounds_ < self.max_rounds:
+            image = data.apply(Z)
+            rows, excess = violated_triplets(image, y, targets, 1.0 + BUFFER, self.max_triplets)
+            if settled and len(merged(triplets, rows[excess > BUFFER], m)) == len(triplets):
+                self.complete_ = len(rows) < self.max_triplets
+                break
+            value = _value(image, targets, excess - BUFFER, self.lam)
+            triplets = rows if value < ENOUGH * best else merged(triplets, rows, m)
+            if value < best:
+                best, best_Z = value, Z
+            else:  # triplets that were not held have undone the round: again with them
+                Z = best_Z
+            problem = lmnn_problem(data, targets, triplets, self.lam)
+            given = {"geometry": FlatQuotient(*Z.shape), "escape": self.rank is None, **options}
+            self.result_: Result = solve(problem, start=Z, **{"max_iterations": ROUND_ITERATIONS, **given})
+            Z = self.result_.matrix.factor
+            self.n_rounds_ += 1
             self.n_iter_ += self.result_.iterations
-            before, Z = Z, self.result_.matrix.factor
-            collapsed = norm(Z) < SHRINKAGE * norm(before)
-            if collapsed:  # too few impostors were known: nothing kept M from shrinking past those that matter
-                Z = SHRINKAGE * before
-            settled = not early and not collapsed and self.result_.converged
-        self.n_rounds_, self.n_triplets_ = round_ + 1, len(triplets)
+            settled = self.result_.converged
+        self.n_triplets_ = len(triplets)
         if not (self.complete_ and self.result_.converged):
             missing = "violated triplets are missing from the last round"
             what = missing if self.result_.converged else self.result_.message
-            text = f"LMNN stopped after {round_ + 1} rounds before convergence: {what}"
+            text = f"LMNN stopped after {self.n_rounds_} rounds before convergence: {what}"
             warnings.warn(text, ConvergenceWarning, stacklevel=3)
         self.result_ = replace(self.result_, state=None)
         return Z
 
-    def _first_rank(self, X: Any) -> int:
-        return int(min(self.rank or FIRST_RANK, *X.shape))
+    def _warmed_up(self, data: LinearMap, y: Any, Z: Array) -> tuple[Array, int]:
+        """Z (d, r) after WARM_STEPS, at its best scale, and the steps made."""
+        method, made = ConjugateGradient(), 0
+        for steps in WARM_STEPS:
+            Z = scaled(data, y, self.targets_, self.lam, Z)
+            triplets, _ = violated_triplets(data.apply(Z), y, self.targets_, 1.0 + BUFFER, self.max_triplets)
+            problem = lmnn_problem(data, self.targets_, triplets, self.lam)
+            state = method.init(problem, FlatQuotient(*Z.shape), Z)
+            for _ in range(steps):
+                state = method.step(state)
+                if state.outcome is not Outcome.RUNNING:
+                    break
+                made += 1
+            Z = state.evaluation.factor
+        return scaled(data, y, self.targets_, self.lam, Z), made
 
-    def _check_parameters(self) -> None:
+    def _check_parameters(self, X: Any) -> None:
         least = {"n_neighbors": 1, "max_rounds": 1, "max_triplets": 1}
         for name, bound in least.items():
             value = getattr(self, name)
@@ -181,48 +186,19 @@ class LMNN(MahalanobisTransformer):
             raise InvalidInputError(f"rank must be an integer of at least 1, or None; found {self.rank!r}")
         if not isinstance(self.lam, Real) or isinstance(self.lam, bool) or not 0.0 < self.lam < np.inf:
             raise InvalidInputError(f"lam must be a positive finite number; found {self.lam!r}")
+        if self.target_metric not in TARGET_METRICS:
+            allowed = ", ".join(map(repr, TARGET_METRICS))
+            raise InvalidInputError(f"target_metric must be one of {allowed}; found {self.target_metric!r}")
+        if self.target_metric == "whitened" and not can_be_whitened(X):
+            kind = "sparse" if sp.issparse(X) else "dense"
+            needed = f"a dense X of at most {WHITENED_FEATURES} features"
+            raise InvalidInputError(f"target_metric 'whitened' needs {needed}; found a {kind} X of shape {X.shape}")
         if self.rank is not None and self.rank > self.n_features_in_:
             raise InvalidInputError(f"rank must be <= {self.n_features_in_}, the features of X; found {self.rank!r}")
 
 
-def _some_targets(targets: Indices, m: int) -> Indices:
-    """The targets of EARLY_SAMPLES samples, drawn with a fixed seed; all of them where there are no more."""
-    if m <= EARLY_SAMPLES:
-        return targets
-    chosen = np.zeros(m, dtype=bool)
-    chosen[np.random.default_rng(0).choice(m, EARLY_SAMPLES, replace=False)] = True
-    kept = targets[chosen[targets[:, 0]]]
-    return kept if len(kept) > 0 else targets
-
-
-def _whitening(X: Any, targets: Indices) -> Array | None:
-    """B (d, d) with Bᵀ (C + damping) B = I, C the mean scatter of target neighbours; None where it would be too large.
-
-    In these coordinates the pulling term is about the trace of M: what is left is well conditioned.
-    """
-    if sp.issparse(X) or X.shape[1] > WHITENED_FEATURES:
-        return None
-    difference = X[targets[:, 0]] - X[targets[:, 1]]
-    values, vectors = np.linalg.eigh(difference.T @ difference / len(targets))
-    values = np.maximum(values, 0.0)
-    if not values[-1] > 0.0:
-        return None
-    return np.asarray(vectors / np.sqrt(values + DAMPING * values.mean()))
-
-
-def _start(X: Any, targets: Indices, rank: int) -> Array:
-    """Principal axes (d, r) of the samples, scaled to a mean distance of START_DISTANCE between targets."""
-    if sp.issparse(X):
-        data: Any = X
-        smaller = min(data.shape)
-        k = min(rank, smaller - 1)
-        V = svds(data, k=k, v0=np.ones(smaller))[2].T if k >= 1 else np.ones((data.shape[1], 1))
-    else:
-        centred = X - X.mean(axis=0)
-        V = np.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, :rank] if X.shape[1] <= X.shape[0] else (
-            np.linalg.svd(centred, full_matrices=False)[2][:rank].T
-        )  # fmt: skip
-    Z = np.asarray(X @ V)
-    difference = Z[targets[:, 0]] - Z[targets[:, 1]]
-    mean = float(np.mean(row_dots(difference, difference)))
-    return np.ascontiguousarray(V) * np.sqrt(START_DISTANCE / mean) if mean > 0.0 else np.ascontiguousarray(V)
+def _value(image: Array, targets: Indices, shortfall: Array, lam: float) -> float:
+    """F, of the images Z (m, r) of the samples and what triplets lack of their margins."""
+    difference = image[targets[:, 0]] - image[targets[:, 1]]
+    lacking = np.maximum(shortfall, 0.0)
+    return inner(difference, difference) + lam * inner(lacking, lacking)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -73,8 +74,7 @@ def _rows(value: Any, width: int, name: str, m: int) -> Indices:
     if array.min() < 0 or array.max() >= m:
         wrong = int(array.min() if array.min() < 0 else array.max())
         raise InvalidInputError(f"{name} must hold indices between 0 and {m - 1}; found {wrong}")
-    ordered = np.sort(array, axis=1)
-    same = np.any(ordered[:, 1:] == ordered[:, :-1], axis=1)
+    same = np.logical_or.reduce([array[:, a] == array[:, b] for a, b in combinations(range(width), 2)])
     if np.any(same):
         raise InvalidInputError(f"{name} must join different samples; found {tuple(map(int, array[same][0]))}")
     return array.astype(np.intp)

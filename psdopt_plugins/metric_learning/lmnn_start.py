@@ -1,0 +1,118 @@
+"""Where the large-margin active set begins: coordinates, target neighbours, principal axes, scale."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.linalg import svds
+from sklearn.neighbors import NearestNeighbors
+
+from psdopt.linalg.arrays import Array, inner, row_dots
+from psdopt.linalg.operators import LinearMap
+from psdopt.linalg.polynomials import minimize_smooth
+from psdopt.terms.losses import SquaredHinge
+from psdopt_plugins.metric_learning.impostors import Indices, target_neighbours, violated_triplets
+from psdopt_plugins.metric_learning.lmnn_problem import pair_laplacian
+
+#: Up to this many features a dense X is whitened by the scatter of its target neighbours.
+WHITENED_FEATURES = 2000
+#: Damping of that scatter, relative to its mean eigenvalue: constant and collinear features cost nothing.
+DAMPING = 0.1
+#: Samples that vote on the metric in which targets are chosen.
+VOTERS = 500
+#: Triplets, of samples drawn at random, that the scale of the metric is fitted to.
+SCALE_TRIPLETS = 200_000
+
+
+def can_be_whitened(X: Any) -> bool:
+    """Whether X is dense and narrow enough for its scatter to be decomposed."""
+    return not sp.issparse(X) and X.shape[1] <= WHITENED_FEATURES
+
+
+def targets_and_basis(X: Any, y: NDArray[Any], n_neighbors: int, metric: str) -> tuple[Indices, Array | None]:
+    """Target neighbours (p, 2) of X (m, d) under `metric`, and the basis that whitens their scatter.
+
+    "euclidean" is the distance of X as given, "whitened" that of X in the basis of its Euclidean targets; "auto" is the
+    one under which fewer of VOTERS samples (drawn with a fixed seed) are misclassified by their nearest other samples,
+    the Euclidean one if they tie. The basis is None where X cannot be whitened, or all targets coincide.
+    """
+    targets = target_neighbours(X, y, n_neighbors)
+    basis = _whitening(X, targets) if can_be_whitened(X) else None
+    if basis is None or metric == "euclidean":
+        return targets, basis
+    white = X @ basis
+    if metric == "auto" and _errors(white, y, n_neighbors) >= _errors(X, y, n_neighbors):
+        return targets, basis
+    targets = target_neighbours(white, y, n_neighbors)
+    return targets, _whitening(X, targets)
+
+
+def _whitening(X: Array, targets: Indices) -> Array | None:
+    """B (d, d) with Bᵀ (C + damping) B = I, C the mean scatter of target neighbours; None if C = 0.
+
+    In these coordinates the pulling term is about the trace of M: what is left is well conditioned.
+    """
+    values, vectors = np.linalg.eigh(X.T @ (pair_laplacian(targets, len(X)) @ X) / len(targets))
+    values = np.maximum(values, 0.0)
+    if not values[-1] > 0.0:
+        return None
+    return np.asarray(vectors / np.sqrt(values + DAMPING * values.mean()))
+
+
+def _errors(X: Array, y: NDArray[Any], n_neighbors: int) -> int:
+    """Samples of VOTERS whose class has no majority among their nearest others."""
+    m = len(X)
+    voters = np.random.default_rng(0).choice(m, VOTERS, replace=False) if m > VOTERS else np.arange(m)
+    count = min(n_neighbors, m - 1) + 1
+    found = NearestNeighbors(n_neighbors=count, algorithm="brute").fit(X).kneighbors(X[voters], return_distance=False)
+    others = found != voters[:, None]
+    others[others.all(axis=1), -1] = False  # a sample that duplicates crowd out of its own list
+    agree = np.sum((y[found] == y[voters][:, None]) & others, axis=1)
+    return int(np.sum(2 * agree <= count - 1))
+
+
+def principal_axes(X: Any, rank: int) -> Array:
+    """(d, r): leading principal axes of the samples X (m, d); of a sparse X without centring."""
+    if sp.issparse(X):
+        data: Any = X
+        smaller = min(data.shape)
+        k = min(rank, smaller - 1)
+        V = svds(data, k=k, v0=np.ones(smaller))[2].T if k >= 1 else np.ones((data.shape[1], 1))
+    else:
+        centred = X - X.mean(axis=0)
+        V = np.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, :rank] if X.shape[1] <= X.shape[0] else (
+            np.linalg.svd(centred, full_matrices=False)[2][:rank].T
+        )  # fmt: skip
+    return np.ascontiguousarray(V)
+
+
+def scaled(data: LinearMap, y: NDArray[Any], targets: Indices, lam: float, Z: Array) -> Array:
+    """The multiple of Z (d, r) of least F, over all triplets of a sample of the targets.
+
+    An active set found under a metric of a wrong scale holds far too many triplets, or too few to keep M from
+    shrinking.
+    """
+    some = targets
+    if len(targets) * len(y) > SCALE_TRIPLETS:
+        drawn = np.random.default_rng(0).choice(len(targets), max(1, SCALE_TRIPLETS // len(y)), replace=False)
+        some = targets[np.sort(drawn)]
+    image = data.apply(Z)
+    image = image - image.mean(axis=0)
+    reach = 4.0 * float(np.max(row_dots(image, image)))  # no distance is larger
+    far_less_near = reach - violated_triplets(image, y, some, reach)[1]
+    difference = image[some[:, 0]] - image[some[:, 1]]
+    pull, hinge = inner(difference, difference), SquaredHinge(1.0)
+
+    def derivatives(multiple: float) -> tuple[float, float]:
+        a = multiple * far_less_near
+        return (
+            pull + lam * inner(hinge.derivative(a), far_less_near),
+            lam * inner(hinge.second(a) * far_less_near, far_less_near),
+        )
+
+    multiple = minimize_smooth(derivatives)
+    return Z * math.sqrt(multiple) if 0.0 < multiple < math.inf else Z
