@@ -174,6 +174,13 @@ class Problem(ABC):
         """The global minimiser, for problems with the ability ``closed-form``; None if the data admit none."""
         raise InvalidTypeError(f"{type(self).__name__} has no closed form")
 
+    def first_atoms(self) -> Array | None:
+        """W (n, k), W Wᵀ up to a factor a better first step from M = 0 than along −∇F(0); None where none is known.
+
+        For methods that build M up from zero. It is a proposal, and its scale means nothing.
+        """
+        return None
+
     def subgradient(self, evaluation: Evaluation, dual: Any = None) -> tuple[Any, float]:
         """(S, epsilon) with F(N) >= F(M) − epsilon + ⟨S, N − M⟩ for all N: what a certificate is built from.
 

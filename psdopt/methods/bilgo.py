@@ -9,17 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.capability import Ability, Requires
-from psdopt.certificate import stationarity_scale
 from psdopt.errors import InvalidInputError, InvalidTypeError, unknown_name
 from psdopt.geometries.flat_quotient import FlatQuotient
 from psdopt.geometries.psd_cone import CONIC_ORACLE
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.arrays import Array, norm
 from psdopt.method import Method, Outcome, Residual, State, ensure_finite
+from psdopt.methods.bilgo_state import BILGOState, changed, looked_at
 from psdopt.methods.conjugate_gradient import ConjugateGradient
-from psdopt.methods.factor_moves import compressed, with_block
-from psdopt.oracles import BACKENDS, least_eigenpairs
+from psdopt.methods.factor_moves import compressed, outside, with_block
+from psdopt.oracles import BACKENDS
 from psdopt.problem import Evaluation, Problem
 
 #: Bounds on alpha by rule: Journée et al. keep M, Laue shrinks it, BILGO and random conic pursuit do either.
@@ -29,42 +28,19 @@ ALPHA_BOUNDS = {
     "random-conic": (0.0, math.inf),
     "laue": (0.0, 1.0),
 }
-#: Accuracy of an eigenvector relative to the eigenvalue it is for: a direction of descent needs no more.
-ORACLE_ACCURACY = 0.3
 #: A local search ends when |S Y| is this fraction of |λ_min(S)| |Y|, as far as that was known at its start.
 SEARCH_FRACTION = 0.3
 #: The same once few directions of descent are left, relative to the columns at hand: the rank is about right then.
 LAST_FRACTION, FEW = 0.001, 0.25
-#: Where inexact stationarity explains what λ_min(S) lacks, the search goes on to this fraction of its residual.
+#: Where atoms would not help, the search goes on to this fraction of its residual (or of −λ_min, if that is less).
 RESTART = 0.1
-#: A warm-started eigensolve is checked from random columns each time relative stationarity has fallen this much.
-PROOF_RATIO = 1e-2
 #: Eigenvectors asked for at a time, per column of M.
 GROWTH = 1.0
-#: Directions along which F falls by less than this fraction of the steepest descent are not taken: what they win goes
-#: like the square, and where S has a kernel the sign of its eigenvalues there is rounding.
-SLIGHT = math.sqrt(EPS)
-#: Steps after which a local search ends in any case, and as long as many directions of descent are left.
-SEARCH_STEPS, GROWING_STEPS = 300, 8
-
-
-@dataclass
-class BILGOState(State):
-    """The iterate, the least eigenvectors of S there, and the local search that is under way, if one is.
-
-    `gradient_norm` is 2 max(|S Y|, max(0, −λ_min(S)) |Y|): the residual of *both* optimality conditions, in
-    the units of the factor gradient, so that a small one means optimal and not only stationary.
-    """
-
-    vectors: Array | None = None
-    smallest: float = math.nan
-    atoms: int = 0
-    iteration: int = 0
-    search: State | None = None
-    search_goal: float = 0.0
-    search_steps: int = 0
-    growing: bool = False
-    proven_at: float = math.inf
+#: Steps after which S is looked at in any case: at first, while many directions of descent are left and else; twice
+#: as many each time that the search goes on, up to the last.
+GROWING_STEPS, FIRST_STEPS, SEARCH_STEPS = 8, 16, 300
+#: Steps of a local search after which columns that M does not need are looked for; they slow it down.
+TRIM = 8
 
 
 @dataclass(frozen=True)
@@ -77,16 +53,20 @@ class BILGO(Method):
     applying a map. From the start on, every step of the local search is a step of the method.
 
     By itself the greedy rule is sublinear (O(1/k)), with a local search it is as fast as that search, and
-    global: the certificate fails at a stationary point of too low a rank, and atoms lead out of it.
+    global: the certificate fails at a stationary point of too low a rank, and atoms lead out of it. Only directions
+    that the span of M lacks become atoms after a search; for the others the same search goes on.
+    From M = 0 the first step takes the block of atoms that the problem proposes, where it knows one
+    (:meth:`psdopt.problem.Problem.first_atoms`): growing a nearly full rank one block at a time costs more
+    than the whole of a search at that rank.
 
     Parameters
     ----------
     local_search : method for the factor between atoms (ConjugateGradient(), LBFGS(), ...); "default" is
         ConjugateGradient(), None is the plain greedy method of the paper.
-    every : number of atoms (at least) between local searches.
+    every : number of atoms (at least) between local searches, unless fewer are all that S offers.
     eigenvectors : most atoms taken from one eigensolve; 0 means as many as the next local search waits for,
-        or as many as M has columns if that is more. The paper has 1. Each has its own bilateral search,
-        except those beyond `every` when a local search follows: they enter as one block.
+        or as many as M has columns if that is more, and the problem's block from M = 0. The paper has 1. Each has
+        its own bilateral search, except those beyond `every` when a local search follows: they enter as one block.
     rule : "bilgo"; or, for comparison, "journee" (alpha = 1), "random-conic" (random conic pursuit: v is
         drawn from N(0, (M + I)/2)), "laue" (0 <= alpha <= 1, local search after every atom).
     backend : eigensolver, see :func:`psdopt.oracles.least_eigenpairs`.
@@ -146,6 +126,10 @@ class BILGO(Method):
         """One bilateral search per eigenvector at hand."""
         assert state.vectors is not None
         evaluation, before = state.evaluation, state.evaluation.value
+        first = self._first_block(state)
+        if first is not None:
+            begun = self._search_begun(state, first, {"alpha": 1.0, "beta": norm(first.factor) ** 2})
+            return changed(begun, search_goal=0.0, search_limit=GROWING_STEPS, growing=True)
         alphas, betas = [], []
         directions = self._directions(state)
         alone = self.every if self.searcher is not None else len(directions)
@@ -153,7 +137,7 @@ class BILGO(Method):
             plane = evaluation.along_atom(v)
             alpha, beta = plane.minimize(alpha=ALPHA_BOUNDS[self.rule])
             if math.isinf(alpha) or math.isinf(beta):
-                return _with(state, outcome=Outcome.UNBOUNDED)
+                return changed(state, outcome=Outcome.UNBOUNDED)
             trial = ensure_finite(plane.step(alpha, beta))
             if trial.value <= evaluation.value:
                 evaluation = trial
@@ -165,12 +149,27 @@ class BILGO(Method):
         evaluation = compressed(evaluation)
         extras = {"alpha": float(np.prod(alphas)) if alphas else 1.0, "beta": float(sum(betas))}
         atoms = state.atoms + len(directions)
-        due = self.searcher is not None and (atoms >= self._every or not moved)
+        due = self.searcher is not None and (atoms >= self._every or not moved or not state.waiting)
         if due and norm(evaluation.factor) > 0.0:
             return self._search_begun(state, evaluation, extras)
         if not moved and self.rule != "random-conic":
-            return _with(state, outcome=Outcome.STALLED)
+            return changed(state, outcome=Outcome.STALLED)
         return self._looked_at(state, evaluation, extras, atoms)
+
+    def _first_block(self, state: BILGOState) -> Evaluation | None:
+        """The problem's own proposal for a first step from M = 0, scaled best; None where it has or wants none."""
+        wanted = self.rule == "bilgo" and self.searcher is not None and self.eigenvectors == 0
+        if not wanted or np.any(state.evaluation.factor):
+            return None
+        W = state.problem.first_atoms()
+        if W is None:
+            return None
+        plane = state.problem.at(W).along_atom(np.zeros(len(W)))
+        alpha, _ = plane.minimize(beta=(0.0, 0.0))
+        if not 0.0 < alpha < math.inf:
+            return None
+        step = ensure_finite(plane.step(alpha, 0.0)).mix(np.eye(W.shape[1] + 1)[:, :-1])
+        return step if step.value < state.evaluation.value else None
 
     @property
     def _every(self) -> int:
@@ -196,8 +195,9 @@ class BILGO(Method):
         assert state.vectors is not None
         growing = state.vectors.shape[1] >= FEW * Y.shape[1]
         goal = (SEARCH_FRACTION if growing else LAST_FRACTION) * max(0.0, -state.smallest)
-        return _with(
+        return changed(
             state, evaluation=evaluation, point=Y, search=search, search_goal=goal, search_steps=0, growing=growing,
+            search_limit=GROWING_STEPS if growing else FIRST_STEPS,
             extras=extras,
             gradient_norm=max(search.gradient_norm, 2.0 * max(0.0, -state.smallest) * norm(Y)),
             iteration=state.iteration + 1, atoms=0, outcome=Outcome.RUNNING,
@@ -211,69 +211,51 @@ class BILGO(Method):
         search = searcher.step(search)
         evaluation = search.evaluation
         if search.outcome is Outcome.UNBOUNDED:
-            return _with(state, outcome=Outcome.UNBOUNDED)
+            return changed(state, outcome=Outcome.UNBOUNDED)
         size = norm(evaluation.factor)
         steps = state.search_steps + 1
         residual = 0.5 * search.gradient_norm
-        limit = GROWING_STEPS if state.growing else SEARCH_STEPS
-        ended = search.outcome is not Outcome.RUNNING or steps >= limit or residual <= state.search_goal * size
+        spent, stationary = steps >= state.search_limit, residual <= state.search_goal * size
+        ended = search.outcome is not Outcome.RUNNING or spent or stationary
         if not ended:
-            return _with(
+            compact = compressed(evaluation) if steps % TRIM == 0 else evaluation
+            if compact is not evaluation:
+                evaluation, search = compact, _restarted(searcher, state.problem, compact)
+            return changed(
                 state, evaluation=evaluation, point=evaluation.factor, search=search, search_steps=steps,
                 gradient_norm=max(search.gradient_norm, 2.0 * max(0.0, -state.smallest) * size), step=search.step,
                 extras={}, iteration=state.iteration + 1,
             )  # fmt: skip
-        after = self._looked_at(state, compressed(evaluation), {})
-        stationary = search.outcome is Outcome.RUNNING and residual <= state.search_goal * size
-        if stationary and after.smallest * size > -residual:
-            # what λ_min(S) lacks is explained by inexact stationarity: atoms would not help, precision does
-            return _with(after, search=_restarted(searcher, after), search_goal=RESTART * residual / size)
-        return after
+        compact = compressed(evaluation)
+        after = self._looked_at(state, compact, {}, few=not state.growing)
+        assert after.vectors is not None
+        if search.outcome is not Outcome.RUNNING or (steps >= SEARCH_STEPS and not stationary):
+            return after
+        lacking = max(0.0, -after.smallest)
+        new = outside(after.vectors, compact.factor)
+        if np.any(new) and not (stationary and lacking * size < residual):
+            return changed(after, vectors=after.vectors[:, new], waiting=self.eigenvectors > 0)
+        # inexact stationarity explains what λ_min(S) lacks, or M has its directions: precision helps, atoms do not
+        search = search if compact is evaluation else _restarted(searcher, state.problem, compact)
+        goal = RESTART * min(residual / size, lacking or math.inf)
+        limit = min(2 * state.search_limit, SEARCH_STEPS)
+        return changed(after, search=search, search_goal=goal, search_steps=0, search_limit=limit, growing=False)
 
     def _looked_at(
-        self, state: BILGOState, evaluation: Evaluation, extras: dict[str, float], atoms: int = 0
+        self, state: BILGOState, evaluation: Evaluation, extras: dict[str, float], atoms: int = 0, few: bool = False
     ) -> BILGOState:
-        """The state at `evaluation`, with the least eigenvectors of S there."""
-        Y = ensure_finite(evaluation).factor
-        SY = 0.5 * evaluation.factor_gradient()
-        count = min(self.eigenvectors or max(self._every - atoms, math.ceil(GROWTH * Y.shape[1])), Y.shape[0])
-        scale = abs(state.smallest) if math.isfinite(state.smallest) else norm(SY) / max(norm(Y), EPS)
-        pair = least_eigenpairs(
-            evaluation.gradient, tol=ORACLE_ACCURACY * scale, start=state.vectors, count=count,
-            backend=self.backend, seed=self.seed,
-        )  # fmt: skip
-        products, proven_at = pair.products, state.proven_at
-        level = norm(SY) / max(stationarity_scale(state.problem, evaluation.value, norm(Y)), np.finfo(float).tiny)
-        if -pair.value * norm(Y) <= norm(SY) and level <= PROOF_RATIO * min(proven_at, 1.0):
-            # nothing is wrong along the guesses: only random columns can tell whether it is so everywhere
-            pair = least_eigenpairs(
-                evaluation.gradient, tol=max(abs(pair.value), norm(SY) / max(norm(Y), EPS)), start=pair.vectors[:, :1],
-                backend=self.backend if not self.backend.startswith("newton") else "lanczos", proven=True,
-                count=count, seed=self.seed + state.iteration,
-            )  # fmt: skip
-            products += pair.products
-            # where a direction had been missed, more may be: the next rest is looked at anew
-            proven_at = level if -pair.value * norm(Y) <= norm(SY) else math.inf
-        descending = int(np.sum(pair.values < SLIGHT * min(pair.value, 0.0)))
-        vectors = pair.vectors[:, : max(1, descending)]
-        residual = max(norm(SY), max(0.0, -pair.value) * norm(Y))
-        slack = math.sqrt(max(inner(SY.T @ SY, Y.T @ Y), 0.0))
-        return BILGOState(
-            state.problem, state.geometry, Y, evaluation, 2.0 * residual, state.step, Outcome.RUNNING,
-            {**extras, "lambda_max": -pair.value, "slack": slack, "eigensolve_products": float(products)},
-            vectors=vectors, smallest=pair.value, atoms=atoms, iteration=state.iteration + 1,
-            proven_at=proven_at,
+        """The state at `evaluation` with eigenvectors of S there: `few`, or as many as M has columns."""
+        r = evaluation.factor.shape[1]
+        several = self._every if few else max(self._every - atoms, math.ceil(GROWTH * r))
+        return looked_at(
+            state, evaluation, count=min(self.eigenvectors or several, evaluation.factor.shape[0]),
+            backend=self.backend, seed=self.seed, atoms=atoms, extras=extras,
         )  # fmt: skip
 
 
-def _restarted(searcher: Method, state: BILGOState) -> State:
-    Y = state.evaluation.factor
-    return searcher.init(state.problem, FlatQuotient(*Y.shape), Y, state.evaluation)
-
-
-def _with(state: BILGOState, **changes: Any) -> BILGOState:
-    fields = {**state.__dict__, **changes}
-    return BILGOState(**fields)
+def _restarted(searcher: Method, problem: Problem, evaluation: Evaluation) -> State:
+    Y = evaluation.factor
+    return searcher.init(problem, FlatQuotient(*Y.shape), Y, evaluation)
 
 
 __all__ = ["BILGO", "BILGOState"]

@@ -15,6 +15,8 @@ from psdopt.oracles.newton import newton_leading
 BACKENDS = ("auto", "dense", "lanczos", "eigsh", "lobpcg", "newton-lanczos", "newton-cg")
 #: Up to this order forming S and decomposing it is cheaper than any iteration (and gives all vectors).
 DENSE_ORDER = 300
+#: So it is up to this order, if more than one in so many of all eigenvectors are asked for.
+MANY_ORDER, MANY = 2000, 8
 
 
 def least_eigenpairs(
@@ -59,8 +61,10 @@ def least_eigenpairs(
         )
         return replace(pair, products=pair.products + counted.products)
     if backend == "auto":
-        cold = start is None and not proven and count < S.shape[0]
-        backend = "dense" if S.shape[0] <= DENSE_ORDER else "eigsh" if cold else "lanczos"
+        n = S.shape[0]
+        cold = start is None and not proven and count < n
+        formed = n <= DENSE_ORDER or (n <= MANY_ORDER and count * MANY >= n)
+        backend = "dense" if formed else "eigsh" if cold else "lanczos"
         backend = "lobpcg" if preconditioner is not None and backend != "dense" else backend
     if backend == "eigsh":  # ARPACK wants fewer than all
         backend, count = ("eigsh", min(count, S.shape[0] - 1)) if S.shape[0] > 1 else ("dense", 1)

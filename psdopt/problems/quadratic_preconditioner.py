@@ -48,6 +48,10 @@ class QuadraticPreconditioner:
             self._basis = _decompose(self.problem.A)
         return self._basis
 
+    def adopt(self, basis: EigenBasis) -> None:
+        """Use a complete decomposition of A that was made for another purpose."""
+        self._basis = basis
+
     def __call__(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
         return self._inverse(evaluation, self.basis)
 

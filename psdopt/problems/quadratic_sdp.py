@@ -18,6 +18,7 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
 from psdopt.problems.quadratic_preconditioner import QuadraticPreconditioner
 from psdopt.problems.term_sum import TermSum
+from psdopt.problems.unconstrained import positive_part
 from psdopt.terms.base import Term
 from psdopt.terms.forms import Form, IdentityForm, MatrixForm, SumForm
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
@@ -72,7 +73,8 @@ class QuadraticSDP(TermSum):
             terms.append(LinearTerm(self.C, 2.0))
         if not terms:
             raise InvalidInputError("A, B and C are all zero; give at least one that is not")
-        super().__init__(terms, constant, QuadraticPreconditioner(self))
+        self.curvature = QuadraticPreconditioner(self)
+        super().__init__(terms, constant, self.curvature)
         self._minimizer: LowRankPSD | None = None
         self._minimizer_known = False
         if isinstance(self.B, IdentityForm):
@@ -103,6 +105,10 @@ class QuadraticSDP(TermSum):
             return MatrixForm(LinearMap(0.5 * (K + K.T)), psd=None if form is self.C else True)
 
         return QuadraticSDP(*map(compressed, (self.A, self.B, self.C)), constant=self.constant)
+
+    def first_atoms(self) -> Array | None:
+        """The positive part of the unconstrained minimiser, see :func:`psdopt.problems.unconstrained.positive_part`."""
+        return positive_part(self)
 
     def solve_in_closed_form(self, rank: int | None = None) -> LowRankPSD | None:
         """Global minimiser (of rank at most `rank`) from eigendecompositions, or None where there is none.

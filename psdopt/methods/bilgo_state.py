@@ -1,0 +1,90 @@
+"""What BILGO knows between steps, and how it looks at S: eigenvectors as good as the gap needs, proven at rest."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from psdopt.certificate import stationarity_scale
+from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.tolerances import EPS
+from psdopt.method import Outcome, State, ensure_finite
+from psdopt.oracles import least_eigenpairs
+from psdopt.problem import Evaluation
+
+#: Accuracy of an eigenvector relative to the eigenvalue it is for: a direction of descent needs no more.
+ORACLE_ACCURACY = 0.3
+#: A warm-started eigensolve is checked from random columns each time relative stationarity has fallen this much.
+PROOF_RATIO = 1e-2
+#: Directions along which F falls by less than this fraction of the steepest descent are not taken: what they win goes
+#: like the square, and where S has a kernel the sign of its eigenvalues there is rounding.
+SLIGHT = math.sqrt(EPS)
+
+
+@dataclass
+class BILGOState(State):
+    """The iterate, the least eigenvectors of S there, and the local search that is under way, if one is.
+
+    `gradient_norm` is 2 max(|S Y|, max(0, −λ_min(S)) |Y|): the residual of *both* optimality conditions, in
+    the units of the factor gradient, so that a small one means optimal and not only stationary.
+    `waiting` : whether more atoms are to come before the next local search.
+    """
+
+    vectors: Array | None = None
+    smallest: float = math.nan
+    atoms: int = 0
+    iteration: int = 0
+    search: State | None = None
+    search_goal: float = 0.0
+    search_steps: int = 0
+    search_limit: int = 0
+    growing: bool = False
+    waiting: bool = True
+    proven_at: float = math.inf
+
+
+def looked_at(
+    state: BILGOState, evaluation: Evaluation, *, count: int, backend: str, seed: int, atoms: int,
+    extras: dict[str, float],
+) -> BILGOState:  # fmt: skip
+    """The state at `evaluation` with the `count` least eigenvectors of S there, those that lead downhill or the first.
+
+    Those of `state` are the start. Where nothing is wrong along them, random columns tell whether it is so
+    everywhere, each time stationarity has fallen by PROOF_RATIO.
+    """
+    Y = ensure_finite(evaluation).factor
+    SY = 0.5 * evaluation.factor_gradient()
+    scale = abs(state.smallest) if math.isfinite(state.smallest) else norm(SY) / max(norm(Y), EPS)
+    pair = least_eigenpairs(
+        evaluation.gradient, tol=ORACLE_ACCURACY * scale, start=state.vectors, count=count, backend=backend, seed=seed,
+    )  # fmt: skip
+    products, proven_at = pair.products, state.proven_at
+    level = norm(SY) / max(stationarity_scale(state.problem, evaluation.value, norm(Y)), np.finfo(float).tiny)
+    if -pair.value * norm(Y) <= norm(SY) and level <= PROOF_RATIO * min(proven_at, 1.0):
+        # nothing is wrong along the guesses: only random columns can tell whether it is so everywhere
+        pair = least_eigenpairs(
+            evaluation.gradient, tol=max(abs(pair.value), norm(SY) / max(norm(Y), EPS)), start=pair.vectors[:, :1],
+            backend=backend if not backend.startswith("newton") else "lanczos", proven=True,
+            count=count, seed=seed + state.iteration,
+        )  # fmt: skip
+        products += pair.products
+        # where a direction had been missed, more may be: the next rest is looked at anew
+        proven_at = level if -pair.value * norm(Y) <= norm(SY) else math.inf
+    descending = int(np.sum(pair.values < SLIGHT * min(pair.value, 0.0)))
+    vectors = pair.vectors[:, : max(1, descending)]
+    residual = max(norm(SY), max(0.0, -pair.value) * norm(Y))
+    slack = math.sqrt(max(inner(SY.T @ SY, Y.T @ Y), 0.0))
+    return BILGOState(
+        state.problem, state.geometry, Y, evaluation, 2.0 * residual, state.step, Outcome.RUNNING,
+        {**extras, "lambda_max": -pair.value, "slack": slack, "eigensolve_products": float(products)},
+        vectors=vectors, smallest=pair.value, atoms=atoms, iteration=state.iteration + 1,
+        proven_at=proven_at,
+    )  # fmt: skip
+
+
+def changed(state: BILGOState, **changes: Any) -> BILGOState:
+    """The state with some fields replaced."""
+    return BILGOState(**{**state.__dict__, **changes})

@@ -1,0 +1,77 @@
+"""Where a quadratic SDP would be least without M ⪰ 0: the block of atoms to begin with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from psdopt.images import Images
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.pencil import EigenBasis
+from psdopt.terms.base import combine
+from psdopt.terms.forms import Form
+
+if TYPE_CHECKING:
+    from psdopt.problems.quadratic_sdp import QuadraticSDP
+
+#: Up to this order A and C are formed whatever they are made of; up to the second, where A is at hand as an array.
+ORDER, ARRAY_ORDER = 300, 1000
+#: Columns of the identity that a form is applied to at a time.
+BLOCK = 128
+#: a_i a_j + b is at least this fraction of the largest a_i a_j: without B, a singular A has no inverse.
+DAMPING = 1e-8
+#: Where N has more than n/2 positive eigenvalues the others are raised to this fraction of the median one.
+FLOOR = 1e-3
+
+
+def positive_part(problem: QuadraticSDP) -> Array | None:
+    """W (n, k) with W Wᵀ = N₊, N = V [−(VᵀCV)_ij / (a_i a_j + b)] Vᵀ, b = tr B / n, A = V diag(a) Vᵀ.
+
+    N is the minimiser of F over all symmetric matrices if B = b I, and about that otherwise. It solves the problem if
+    it is positive semidefinite; else its positive part has directions, weights and rank that are nearly right, which
+    greedy steps from M = 0 would have to find one by one. Where it has more than n/2 columns it is given all n, the
+    missing ones with small weights: so many columns cost little, and one that is missing costs another search.
+
+    None where C or N₊ is zero, and where forming A is too dear: n > 300, unless A is an array and n <= 1000.
+    O(n³): three eigendecompositions and four products at most. At most 2 n columns of the maps.
+    """
+    A, C, n = problem.A, problem.C, problem.n
+    formed = n <= ORDER or (n <= ARRAY_ORDER and (A is None or A.holds_array))
+    if C is None or not formed:
+        return None
+    b = 0.0 if problem.B is None else problem.B.full_trace() / n
+    dense_C = _formed(C)
+    if A is None:
+        N = -dense_C
+    else:
+        basis = EigenBasis.full(_formed(A))
+        problem.curvature.adopt(basis)
+        a, V = basis.a, basis.V
+        assert V is not None
+        damping = DAMPING * basis.largest**2
+        if not max(b, damping) > 0.0:
+            return None
+        N = V @ ((V.T @ dense_C @ V) / -np.maximum(np.outer(a, a) + b, damping)) @ V.T
+    if not np.all(np.isfinite(N)):
+        return None
+    values, vectors = np.linalg.eigh(0.5 * (N + N.T))
+    positive = values > FLOOR**2 * max(float(values[-1]), 0.0)
+    if not np.any(positive):
+        return None
+    if 2 * np.sum(positive) > n:
+        values = np.maximum(values, FLOOR * float(np.median(values[positive])))
+        positive[:] = True
+    return np.asarray(vectors[:, positive] * np.sqrt(values[positive]))
+
+
+def _formed(form: Form) -> Array:
+    if form.holds_array:
+        return form.to_dense()
+    eye = np.eye(form.n)
+    columns = []
+    for first in range(0, form.n, BLOCK):
+        block = eye[:, first : first + BLOCK]
+        columns.append(combine(form.force(Images(form.maps, block)), block.shape))
+    dense = np.hstack(columns)
+    return np.asarray(0.5 * (dense + dense.T))
