@@ -59,7 +59,7 @@ def table(args: argparse.Namespace) -> None:
             f"edge error {np.median(ours.errors):.3f} | ours {value:.7g} in {seconds:.2f} s",
             flush=True,
         )
-        target, limit = value + SAME * abs(value), args.factor * seconds
+        target, limit = value + SAME * abs(value), min(args.factor * seconds, args.most)
         course: list[tuple[float, float]] = []
         begin = time.process_time()
         problem = mvu_problem(edges.matrix(), ours.nu)
@@ -188,6 +188,7 @@ def main() -> None:
     parser.add_argument("--data", default="roll")
     parser.add_argument("--sizes", type=int, nargs="+", default=[500])
     parser.add_argument("--factor", type=float, default=20.0, help="multiple of our time given to projected gradient")
+    parser.add_argument("--most", type=float, default=float("inf"), help="seconds at most for projected gradient")
     parser.add_argument("--limit", type=float, default=90.0, help="seconds for a conic solver")
     parser.add_argument("--plot", help="PNG file")
     args = parser.parse_args()

@@ -4,6 +4,7 @@ Every answer is checked by a product of its own: `residual` never comes from the
 residual alone proves only that *some* eigenvalue is near the Ritz value; `smallest_eigenpair` says what the bound adds.
 """
 
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +14,9 @@ import numpy as np
 import scipy.linalg
 import scipy.special
 from numpy.typing import NDArray
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, lobpcg
+from scipy.sparse.linalg import LinearOperator, lobpcg
+
+from psdopt.linalg.arpack import arpack_smallest
 
 Array = NDArray[np.float64]
 Backend = Literal["auto", "dense", "lanczos", "eigsh", "lobpcg"]
@@ -126,7 +129,7 @@ def smallest_eigenpair(
         block = np.hstack([rng.standard_normal((op.n, width)), guess])
         V, bound = _lanczos(op, block, width, count, chance, max_products, done, rng)
     elif backend == "eigsh":
-        V = _arpack(op, guess, count, target, max_products, rng)
+        V = arpack_smallest(op, guess, count, target, max_products, rng)
     elif backend == "lobpcg":
         V = _lobpcg(op, guess, count, target, max_products, preconditioner, rng)
     else:
@@ -180,8 +183,21 @@ class _Counted:
         self.norm = max(self.norm, float(np.max(sizes / np.maximum(_column_norms(X), 1e-300))))
         return image
 
-    def operator(self) -> LinearOperator:
-        return LinearOperator((self.n, self.n), matvec=lambda x: self(x.reshape(-1, 1))[:, 0], matmat=self, dtype=float)
+    def of_unit(self, x: Array) -> Array:
+        """S x for |x| = 1: the checks of a block would cost as much as a small product."""
+        image = np.asarray(self.S @ x.reshape(-1, 1), dtype=float)
+        square = np.vdot(image, image)
+        if image.shape != (self.n, 1) or not SAFE_SQUARES[0] < square < SAFE_SQUARES[1]:
+            return self(x.reshape(-1, 1))[:, 0]
+        self.products += 1
+        self.norm = max(self.norm, math.sqrt(square))
+        return self.project(image)[:, 0]
+
+    def operator(self, unit: bool = False) -> LinearOperator:
+        def vector(x: Array) -> Array:
+            return self.of_unit(x) if unit else self(x.reshape(-1, 1))[:, 0]
+
+        return LinearOperator((self.n, self.n), matvec=vector, matmat=self, dtype=float)
 
 
 def _dense(op: _Counted, count: int) -> ExtremePair:
@@ -274,22 +290,6 @@ def _probable_bound(chain: list[tuple[Array, Array, Array]], quantile: float, no
     fails = np.flatnonzero(~(np.linalg.norm(Z, 2, axis=(1, 2)) < quantile))
     least = fails[-1] + 1 if fails.size else 0
     return bottom - float(gaps[least]) if least < GRID_SIZE else -np.inf
-
-
-def _arpack(
-    op: _Counted, guess: Array, count: int, target: Callable[[], float], budget: int, rng: np.random.Generator
-) -> Array:
-    if op.C.shape[1] or count >= op.n:
-        raise ValueError("the eigsh backend takes no constraints and needs count < n; use backend='lanczos'")
-    v0 = guess[:, 0] if guess.any() else rng.standard_normal(op.n)
-    ncv = min(op.n, max(2 * count + 1, 20))
-    op(v0[:, None])  # for the norm; ARPACK's tolerance is relative to |theta| <= norm: stricter than `target`
-    tol, sweeps = target() / max(op.norm, 1e-300), max(1, budget // ncv)
-    try:
-        V = eigsh(op.operator(), k=count, which="SA", v0=v0, tol=tol, ncv=ncv, maxiter=sweeps)[1]
-        return np.asarray(V, dtype=float)
-    except ArpackNoConvergence as failure:
-        return np.asarray(failure.eigenvectors if failure.eigenvectors.size else v0[:, None], dtype=float)
 
 
 def _lobpcg(

@@ -32,6 +32,8 @@ ALPHA_BOUNDS = {
 SEARCH_FRACTION = 0.3
 #: The same once few directions of descent are left, relative to the columns at hand: the rank is about right then.
 LAST_FRACTION, FEW = 0.001, 0.25
+#: The same for the search from the block of atoms at M = 0, to which λ_min(S) there says little: it may be the answer.
+SETTLED = 1e-6
 #: Where atoms would not help, the search goes on to this fraction of its residual (or of −λ_min, if that is less).
 RESTART = 0.1
 #: Eigenvectors asked for at a time, per column of M.
@@ -129,7 +131,8 @@ class BILGO(Method):
         first = self._first_block(state)
         if first is not None:
             begun = self._search_begun(state, first, {"alpha": 1.0, "beta": norm(first.factor) ** 2})
-            return changed(begun, search_goal=0.0, search_limit=GROWING_STEPS, growing=True)
+            goal = SETTLED * max(0.0, -state.smallest)
+            return changed(begun, search_goal=goal, search_limit=GROWING_STEPS, growing=True)
         alphas, betas = [], []
         directions = self._directions(state)
         alone = self.every if self.searcher is not None else len(directions)

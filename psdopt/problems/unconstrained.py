@@ -43,7 +43,7 @@ def positive_part(problem: QuadraticSDP) -> Array | None:
     b = 0.0 if problem.B is None else problem.B.full_trace() / n
     dense_C = _formed(C)
     if A is None:
-        N = -dense_C
+        N = -dense_C / (b or 1.0)
     else:
         basis = EigenBasis.full(_formed(A))
         problem.curvature.adopt(basis)

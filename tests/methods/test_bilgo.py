@@ -4,11 +4,13 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn import datasets
 
 import psdopt
 from psdopt import LBFGS, ConjugateGradient, PSDCone, QuadraticSDP
 from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
 from psdopt.methods.bilgo import BILGO
+from psdopt_plugins.metric_learning.kta_problem import kta_problem
 
 
 def planted(n=30, rank=4, seed=0):
@@ -169,3 +171,48 @@ def test_directions_that_a_warm_start_cannot_see_are_found(backend):
     result = psdopt.solve(problem, method=BILGO(backend=backend), start=zero(problem))
     assert result.optimal
     np.testing.assert_allclose(result.matrix.to_dense()[37:, 37:], 0.1 * np.eye(3), atol=1e-3)
+
+
+def alignment(name):
+    X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+    X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0.0, X.std(axis=0), 1.0)
+    return kta_problem(X, y, 1e-3)
+
+
+@pytest.mark.parametrize("name", ["digits", "breast_cancer", "wine"])
+def test_alignment_of_nearly_full_rank_costs_no_more_than_from_a_random_start_at_full_rank(name):
+    """Steps and columns of products to certificate 1e-6, against conjugate gradient that is given the rank."""
+    problem = alignment(name)
+    found = psdopt.solve(problem, method=BILGO(), start=zero(problem))
+    given = psdopt.solve(problem, psdopt.FlatQuotient(problem.n, problem.n), ConjugateGradient())
+    assert found.optimal
+    assert given.optimal
+    assert found.value <= given.value + 1e-6 * abs(given.value)
+    assert found.iterations <= given.iterations
+    # each look at S takes n columns, which is a step where n is 30
+    assert found.counts["operator_columns"] <= 1.1 * given.counts["operator_columns"]
+
+
+@pytest.mark.parametrize("n", [100, 320])
+def test_a_low_rank_is_found_for_a_fraction_of_the_products_of_full_rank(n):
+    problem, best, _ = planted(n, 5)
+    found = psdopt.solve(problem, method=BILGO(), start=zero(problem))
+    full = psdopt.solve(problem, psdopt.FlatQuotient(n, n), ConjugateGradient())
+    assert found.optimal
+    assert found.rank == 5
+    assert found.value == pytest.approx(best, rel=1e-7)
+    assert 2 * found.counts["operator_columns"] <= full.counts["operator_columns"]
+
+
+def test_the_search_goes_on_across_a_look_at_s_that_offers_nothing_new():
+    """Near the end S is looked at, no atom is taken, and conjugate gradient keeps its direction."""
+    problem = alignment("wine")
+    method = BILGO()
+    state = method.init(problem, PSDCone(problem.n), zero(problem))
+    kept = 0
+    for _ in range(25):
+        before, state = state, method.step(state)
+        looked = "lambda_max" in state.extras and before.search is not None
+        same = state.search is not None and state.evaluation.factor.shape == before.evaluation.factor.shape
+        kept += bool(looked and same and state.search.extras.get("beta", 0.0) > 0.0)
+    assert kept >= 1

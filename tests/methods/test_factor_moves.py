@@ -1,0 +1,49 @@
+"""Moves of a factor: which directions M lacks, which columns it does not need."""
+
+import numpy as np
+
+from psdopt import QuadraticSDP
+from psdopt.methods.factor_moves import compressed, outside
+
+
+def test_outside_tells_directions_that_the_span_lacks():
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.standard_normal((12, 12)))[0]
+    Y = Q[:, :4] @ np.diag([3.0, 2.0, 1.0, 1e-6]) @ np.linalg.qr(rng.standard_normal((4, 4)))[0]
+    half = np.sqrt(0.4) * Q[:, :1] + np.sqrt(0.6) * Q[:, 8:9]
+    V = np.hstack([Q[:, 1:2], Q[:, 7:8], half, Q[:, 3:4]])
+    # the last lies in the span, but along an axis that M hardly uses
+    assert outside(V, Y).tolist() == [False, True, True, True]
+    assert outside(V, np.zeros((12, 2))).all()
+
+
+def diagonal_problem(target):
+    return QuadraticSDP(None, 1.0, -np.diag(target))  # |M − T|² up to a constant
+
+
+def test_compression_drops_what_is_not_needed_at_no_application():
+    problem = diagonal_problem([1.0, 0.5, 0.0, 0.0])
+    evaluation = problem.at(np.diag(np.sqrt([1.0, 0.5, 4e-3, 2e-3])))
+    compact = compressed(evaluation)
+    assert compact.factor.shape == (4, 2)
+    assert compact.value < evaluation.value
+
+
+def test_compression_keeps_axes_along_which_f_would_fall_again():
+    """Dropping both small axes would lower F, but the one with S < 0 would be wanted back at once."""
+    problem = diagonal_problem([1.0, 0.02, 0.0])
+    evaluation = problem.at(np.diag(np.sqrt([1.0, 1e-3, 8e-3])))
+    assert problem.at(np.diag([1.0, 0.0, 0.0])).value < evaluation.value
+    assert compressed(evaluation).factor.shape[1] == 3
+
+
+def test_compression_never_increases_the_value_and_keeps_what_is_rounding_out():
+    rng = np.random.default_rng(1)
+    for seed in range(20):
+        target = np.random.default_rng(seed).standard_normal(8)
+        problem = diagonal_problem(target)
+        Y = rng.standard_normal((8, 8)) * np.geomspace(1.0, 1e-12, 8)
+        evaluation = problem.at(Y)
+        compact = compressed(evaluation)
+        assert compact.value <= evaluation.value + 1e-14 * abs(evaluation.value)
+        assert compact.factor.shape[1] < 8
