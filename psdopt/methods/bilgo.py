@@ -149,7 +149,7 @@ class BILGO(Method):
         if len(directions) > alone:
             evaluation = with_block(evaluation, np.column_stack(directions[alone:]), float(np.mean(betas or [0.0])))
         moved = evaluation.value < before
-        evaluation = compressed(evaluation)
+        evaluation = compressed(evaluation, lasting=self.searcher is not None)
         extras = {"alpha": float(np.prod(alphas)) if alphas else 1.0, "beta": float(sum(betas))}
         atoms = state.atoms + len(directions)
         due = self.searcher is not None and (atoms >= self._every or not moved or not state.waiting)

@@ -45,21 +45,19 @@ DROPPED, LESS = 1e-2, 1e-2
 TRIALS = 3
 
 
-def compressed(evaluation: Evaluation) -> Evaluation:
+def compressed(evaluation: Evaluation, lasting: bool = True) -> Evaluation:
     """Y in its own principal axes, without the columns that M does not need. No application of a map.
 
-    Axes at rounding level are dropped always. So are the least ones as long as S has no negative eigenvalue on what
-    is dropped (else it would be wanted back) and F does not increase: up to 1 % of tr M, then 10⁻⁴ and 10⁻⁶.
+    Axes at rounding level are dropped always. So are the least ones, up to 1 % of tr M, else 10⁻⁴ or 10⁻⁶, if F does
+    not increase; and, for a `lasting` effect, only as long as S has no negative eigenvalue on what is dropped: else it
+    would be wanted back, and cost a search.
     """
     Y = evaluation.factor
     values, vectors = np.linalg.eigh(Y.T @ Y)
     if not values[-1] > 0.0:
         return evaluation.mix(np.eye(Y.shape[1])[:, :1]) if Y.shape[1] > 1 else evaluation
     negligible = int(np.sum(values <= max(Y.shape) * EPS * values[-1]))
-    units = np.sqrt(values[negligible:])
-    W = vectors[:, negligible:] / units
-    within = W.T @ (0.5 * (Y.T @ evaluation.factor_gradient())) @ W
-    flat = negligible + _definite(0.5 * (within + within.T))
+    flat = negligible + _flat(evaluation, vectors[:, negligible:], values[negligible:]) if lasting else len(values)
     held, fraction, last = np.cumsum(values), DROPPED * float(values.sum()), len(values)
     for _ in range(TRIALS):
         drop = min(flat, int(np.searchsorted(held, fraction)))
@@ -72,7 +70,9 @@ def compressed(evaluation: Evaluation) -> Evaluation:
     return evaluation.mix(vectors[:, negligible:]) if negligible else evaluation
 
 
-def _definite(S: Array) -> int:
-    """Order of the largest leading block of S that is positive definite."""
-    info = int(scipy.linalg.lapack.dpotrf(S, lower=1)[1])
-    return info - 1 if info > 0 else len(S)
+def _flat(evaluation: Evaluation, vectors: Array, values: Array) -> int:
+    """How many of the axes Y w, from the least on, span a space on which S is positive definite."""
+    W = vectors / np.sqrt(values)
+    S = W.T @ (0.5 * (evaluation.factor.T @ evaluation.factor_gradient())) @ W
+    failed = int(scipy.linalg.lapack.dpotrf(0.5 * (S + S.T), lower=1)[1])  # order of the first minor that is not
+    return failed - 1 if failed > 0 else len(S)
