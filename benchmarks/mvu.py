@@ -93,6 +93,7 @@ def _plot_curves(data: str, curves: list[Any], path: str) -> None:
         axis.plot(times, values, label="accelerated projected gradient")
         axis.plot([seconds], [value], "o", label="ours, certified")
         axis.set_xscale("log")
+        axis.xaxis.set_minor_formatter("")
         axis.set_yscale("symlog", linthresh=abs(value))
         axis.set_title(f"{data}, n = {n}")
         axis.set_xlabel("processor seconds")
