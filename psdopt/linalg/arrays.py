@@ -89,22 +89,29 @@ def with_data(pattern: sp.csr_array, data: Array) -> sp.csr_array:
     return filled
 
 
-class symmetric_pattern:
+class SymmetricPattern:
     """w (p,) ↦ Σ_t w_t (e_i e_jᵀ + e_j e_iᵀ) as a sparse (n, n) array; the sorting is done once, here.
 
-    Zero weights are left out where they are most: hinges that are met cost nothing. Can be pickled.
+    Indices are sorted and repeated pairs are one entry, so that SciPy finds nothing to put in order in what the arrays
+    share. Zero weights are left out where they are most: hinges that are met cost nothing. Can be pickled.
     """
 
     def __init__(self, i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> None:
         p = len(i)
-        rows, columns = np.concatenate([i, j]), np.concatenate([j, i])
-        order = np.argsort(rows, kind="stable")
+        codes = np.concatenate([i * n + j, j * n + i])
+        order = np.argsort(codes, kind="stable")
+        codes = codes[order]
+        first = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]])) if p > 0 else order
+        self._source, self._first = order % max(p, 1), None if len(first) == 2 * p else first
+        rows, self._indices = np.divmod(codes[first], n)
         self._starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
-        self._source, self._indices = order % p, columns[order]
-        self._pattern = sp.csr_array((np.zeros(2 * p), self._indices, self._starts), shape=(n, n))
+        self._pattern = sp.csr_array((np.zeros(len(first)), self._indices, self._starts), shape=(n, n))
+        self._pattern.has_canonical_format = True
 
     def __call__(self, w: Array) -> sp.csr_array:
         data = w[self._source]
+        if self._first is not None:
+            data = np.add.reduceat(data, self._first)
         used = data != 0.0
         if 2 * np.count_nonzero(used) > len(data):
             return with_data(self._pattern, data)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
-from psdopt.linalg.arrays import Array, pair_dots, row_dots, scale_rows, symmetric_pattern
+from psdopt.linalg.arrays import Array, SymmetricPattern, pair_dots, row_dots, scale_rows
 from psdopt.linalg.operators import LinearMap
 from psdopt.terms.base import Forces
 
@@ -68,7 +68,7 @@ class PairDistances(Measurement):
         self.i, self.j = _indices({"i": i, "j": j}, rows)
         _distinct(self.i, self.j, "i", "j")
         self.size = len(self.i)
-        self._adjacency = symmetric_pattern(self.i, self.j, rows)
+        self._adjacency = SymmetricPattern(self.i, self.j, rows)
 
     def pair(self, U: Images, V: Images) -> Array:
         return pair_dots(self.i, self.j, U.of(self.X), V.of(self.X))
@@ -104,10 +104,11 @@ class TripletDifferences(Measurement):
         self.size = len(self.i)
         near = np.minimum(self.i, self.j) * rows + np.maximum(self.i, self.j)
         far = np.minimum(self.i, self.k) * rows + np.maximum(self.i, self.k)
-        near, self._near = np.unique(near, return_inverse=True)
-        far, self._far = np.unique(far, return_inverse=True)
-        self._near += len(far)  # a pair that is near in one triplet and far in another is kept twice
-        codes = np.concatenate([far, near])
+        # sorted apart: many triplets share their near pair, few their far one
+        near, in_near = np.unique(near, return_inverse=True)
+        far, in_far = np.unique(far, return_inverse=True)
+        codes = np.union1d(near, far)
+        self._near, self._far = np.searchsorted(codes, near)[in_near], np.searchsorted(codes, far)[in_far]
         self.pairs = PairDistances(codes // rows, codes % rows, shared, n)
         self.maps = self.pairs.maps
 
@@ -128,7 +129,7 @@ class Entries(Measurement):
         _, rows, self.n = _rows(None, n)
         self.i, self.j = _indices({"i": i, "j": j}, rows)
         self.size = len(self.i)
-        self._weighted = symmetric_pattern(self.i, self.j, rows)
+        self._weighted = SymmetricPattern(self.i, self.j, rows)
 
     def pair(self, U: Images, V: Images) -> Array:
         direct = row_dots(U.factor.take(self.i, axis=0), V.factor.take(self.j, axis=0))

@@ -84,7 +84,7 @@ def psdopt_components() -> Iterable[Spec]:
         parameters=(
             RANK,
             Parameter("n_neighbors", int, 3, "target neighbours per sample"),
-            Parameter("lam", float, 3.0, "weight of the impostors"),
+            Parameter("lam", float, 1.0, "weight of the impostors"),
         ),
         example=LMNN,
         report=metric_report,

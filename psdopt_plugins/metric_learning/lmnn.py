@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from psdopt import FlatQuotient, LowRankPSD, Result, solve
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, inner
+from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.operators import LinearMap
 from psdopt.method import Outcome
 from psdopt.methods.conjugate_gradient import ConjugateGradient
@@ -39,6 +39,8 @@ BUFFER = 0.15
 WARM_STEPS = (4, 4, 4)
 #: As long as a round brings F below this fraction of its least value so far, the active set is replaced; then it grows.
 ENOUGH = 0.99
+#: |L| falls at most by this factor from round to round.
+SHRINKAGE = 0.5
 ROUND_ITERATIONS = 200
 DEFAULT_TOL = 5e-2
 FIRST_RANK = 60
@@ -147,10 +149,13 @@ class LMNN(MahalanobisTransformer):
             problem = lmnn_problem(data, targets, triplets, self.lam)
             given = {"geometry": FlatQuotient(*Z.shape), "escape": self.rank is None, **options}
             self.result_: Result = solve(problem, start=Z, **{"max_iterations": ROUND_ITERATIONS, **given})
-            Z = self.result_.matrix.factor
+            before, Z = Z, self.result_.matrix.factor
             self.n_rounds_ += 1
             self.n_iter_ += self.result_.iterations
-            settled = self.result_.converged
+            collapsed = norm(Z) < SHRINKAGE * norm(before)
+            if collapsed:  # what `max_triplets` leaves out would have kept M from shrinking
+                Z = SHRINKAGE * before
+            settled = self.result_.converged and not collapsed
         self.n_triplets_ = len(triplets)
         if not (self.complete_ and self.result_.converged):
             missing = "violated triplets are missing from the last round"

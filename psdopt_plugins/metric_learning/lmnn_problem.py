@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -11,7 +12,9 @@ from numpy.typing import NDArray
 
 from psdopt import TermSum
 from psdopt.errors import InvalidInputError
+from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap
+from psdopt.problems.term_sum import TermEvaluation
 from psdopt.terms.losses import SquaredHinge
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import TripletDifferences
@@ -52,7 +55,22 @@ def lmnn_problem(X: Any, targets: Any, triplets: Any, lam: float) -> TermSum:
     if len(rows) == 0 or lam == 0.0:
         return TermSum([pull])
     push = MeasuredTerm(TripletDifferences(rows[:, 0], rows[:, 1], rows[:, 2], data), SquaredHinge(1.0), lam)
-    return TermSum([pull, push])
+    return TermSum([pull, push], preconditioner=_across_columns)
+
+
+def _across_columns(evaluation: TermEvaluation) -> Callable[[Array], Array]:
+    """R (d, r) ↦ R (YᵀY + δI)⁻¹, δ the mean eigenvalue of YᵀY; R itself at Y = 0. O(d r²).
+
+    A curvature C of F in M is D ↦ C D YᵀY in Y: columns that M hardly uses would hold back the others. δ stands for
+    what S contributes, and bounds the condition at r + 1.
+    """
+    gram = evaluation.factor.T @ evaluation.factor
+    values, V = np.linalg.eigh(gram)
+    mean = float(np.trace(gram)) / len(gram)
+    if not mean > 0.0:
+        return lambda R: R
+    inverse = (V / (np.maximum(values, 0.0) + mean)) @ V.T
+    return lambda R: np.asarray(R @ inverse)
 
 
 def pair_laplacian(pairs: Indices, m: int) -> sp.csr_array:

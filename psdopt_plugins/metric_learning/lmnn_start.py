@@ -15,7 +15,7 @@ from psdopt.linalg.arrays import Array, inner, row_dots
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.polynomials import minimize_smooth
 from psdopt.terms.losses import SquaredHinge
-from psdopt_plugins.metric_learning.impostors import Indices, target_neighbours, violated_triplets
+from psdopt_plugins.metric_learning.impostors import Indices, target_neighbours
 from psdopt_plugins.metric_learning.lmnn_problem import pair_laplacian
 
 #: Up to this many features a dense X is whitened by the scatter of its target neighbours.
@@ -26,6 +26,8 @@ DAMPING = 0.1
 VOTERS = 500
 #: Triplets, of samples drawn at random, that the scale of the metric is fitted to.
 SCALE_TRIPLETS = 200_000
+#: What may be left of the derivative along the ray, relative to that at M = 0, where every triplet is violated.
+SCALE_ACCURACY = 1e-6
 
 
 def can_be_whitened(X: Any) -> bool:
@@ -102,9 +104,10 @@ def scaled(data: LinearMap, y: NDArray[Any], targets: Indices, lam: float, Z: Ar
         some = targets[np.sort(drawn)]
     image = data.apply(Z)
     image = image - image.mean(axis=0)
-    reach = 4.0 * float(np.max(row_dots(image, image)))  # no distance is larger
-    far_less_near = reach - violated_triplets(image, y, some, reach)[1]
-    difference = image[some[:, 0]] - image[some[:, 1]]
+    i, j = some.T
+    squares, difference = row_dots(image, image), image[i] - image[j]
+    far = squares[i][:, None] + squares - 2.0 * image[i] @ image.T
+    far_less_near = (far - row_dots(difference, difference)[:, None])[y[i][:, None] != y]
     pull, hinge = inner(difference, difference), SquaredHinge(1.0)
 
     def derivatives(multiple: float) -> tuple[float, float]:
@@ -114,5 +117,5 @@ def scaled(data: LinearMap, y: NDArray[Any], targets: Indices, lam: float, Z: Ar
             lam * inner(hinge.second(a) * far_less_near, far_less_near),
         )
 
-    multiple = minimize_smooth(derivatives)
+    multiple = minimize_smooth(derivatives, tol=SCALE_ACCURACY)
     return Z * math.sqrt(multiple) if 0.0 < multiple < math.inf else Z

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import incidence, orthonormal_columns, row_dots, symmetric_pattern
+from psdopt.linalg.arrays import SymmetricPattern, incidence, orthonormal_columns, row_dots
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.tolerances import EPS, asymmetry_allowed
 
@@ -112,7 +112,15 @@ def test_incidence_and_patterns():
     for t in range(15):
         dense[i[t], j[t]] += w[t]
         dense[j[t], i[t]] += w[t]
-    np.testing.assert_allclose(symmetric_pattern(i, j, 6)(w).toarray(), dense, atol=64 * EPS)
+    pattern = SymmetricPattern(i, j, 6)
+    first = pattern(w)
+    np.testing.assert_allclose(first.toarray(), dense, atol=64 * EPS)
+    # repeated and unsorted pairs: SciPy must find nothing to change in the indices that the arrays share
+    first.sum_duplicates()
+    first.sort_indices()
+    np.testing.assert_allclose(pattern(2.0 * w).toarray(), 2.0 * dense, atol=128 * EPS)
+    sparse = np.where(np.arange(15) < 3, w, 0.0)
+    np.testing.assert_allclose(pattern(sparse).sum(), 2.0 * sparse.sum(), atol=64 * EPS)
     np.testing.assert_allclose(row_dots(Z, 2 * Z), 2 * np.diag(Z @ Z.T), rtol=64 * EPS)
 
 
