@@ -37,6 +37,8 @@ BUFFER = 0.15
 #: Conjugate gradient steps on the triplets of the moment, before the first round: far from the optimum an active set
 #: does not last longer.
 WARM_STEPS = (4, 4, 4)
+#: A last step that leaves F above this fraction of what it was says that the optimum is near.
+NEAR = 0.998
 #: As long as a round brings F below this fraction of its least value so far, the active set is replaced; then it grows.
 ENOUGH = 0.99
 #: |L| falls at most by this factor from round to round.
@@ -174,11 +176,11 @@ class LMNN(MahalanobisTransformer):
             problem = lmnn_problem(data, self.targets_, triplets, self.lam)
             state = method.init(problem, FlatQuotient(*Z.shape), Z)
             for _ in range(steps):
-                state = method.step(state)
-                if state.outcome is not Outcome.RUNNING:
-                    break
+                before, state = state.evaluation.value, method.step(state)
                 made += 1
             Z = state.evaluation.factor
+            if state.outcome is not Outcome.RUNNING or state.evaluation.value > NEAR * before:
+                break
         return scaled(data, y, self.targets_, self.lam, Z), made
 
     def _check_parameters(self, X: Any) -> None:
