@@ -18,7 +18,6 @@ from psdopt import FlatQuotient, LowRankPSD, Result, solve
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.operators import LinearMap
-from psdopt.method import Outcome
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt_plugins.estimators import options_for_solve
 from psdopt_plugins.metric_learning.impostors import Indices, merged, violated_triplets
@@ -150,7 +149,9 @@ class LMNN(MahalanobisTransformer):
                 Z = best_Z
             problem = lmnn_problem(data, targets, triplets, self.lam)
             given = {"geometry": FlatQuotient(*Z.shape), "escape": self.rank is None, **options}
-            self.result_: Result = solve(problem, start=Z, **{"max_iterations": ROUND_ITERATIONS, **given})
+            result = solve(problem, start=Z, **{"max_iterations": ROUND_ITERATIONS, **given})
+            self.result_: Result = replace(result, state=None)  # which holds all that the next round will replace
+            del problem, result
             before, Z = Z, self.result_.matrix.factor
             self.n_rounds_ += 1
             self.n_iter_ += self.result_.iterations
@@ -164,24 +165,27 @@ class LMNN(MahalanobisTransformer):
             what = missing if self.result_.converged else self.result_.message
             text = f"LMNN stopped after {self.n_rounds_} rounds before convergence: {what}"
             warnings.warn(text, ConvergenceWarning, stacklevel=3)
-        self.result_ = replace(self.result_, state=None)
         return Z
 
     def _warmed_up(self, data: LinearMap, y: Any, Z: Array) -> tuple[Array, int]:
         """Z (d, r) after WARM_STEPS, at its best scale, and the steps made."""
-        method, made = ConjugateGradient(), 0
+        made = 0
         for steps in WARM_STEPS:
             Z = scaled(data, y, self.targets_, self.lam, Z)
-            triplets, _ = violated_triplets(data.apply(Z), y, self.targets_, 1.0 + BUFFER, self.max_triplets)
-            problem = lmnn_problem(data, self.targets_, triplets, self.lam)
-            state = method.init(problem, FlatQuotient(*Z.shape), Z)
-            for _ in range(steps):
-                before, state = state.evaluation.value, method.step(state)
-                made += 1
-            Z = state.evaluation.factor
-            if state.outcome is not Outcome.RUNNING or state.evaluation.value > NEAR * before:
+            Z, fraction = self._advanced(data, y, Z, steps)
+            made += steps
+            if fraction > NEAR:
                 break
         return scaled(data, y, self.targets_, self.lam, Z), made
+
+    def _advanced(self, data: LinearMap, y: Any, Z: Array, steps: int) -> tuple[Array, float]:
+        """Z after `steps` on the triplets at hand, and what the last one left of F; nothing else is kept."""
+        triplets, _ = violated_triplets(data.apply(Z), y, self.targets_, 1.0 + BUFFER, self.max_triplets)
+        problem, method = lmnn_problem(data, self.targets_, triplets, self.lam), ConjugateGradient()
+        state = method.init(problem, FlatQuotient(*Z.shape), Z)
+        for _ in range(steps):
+            before, state = state.evaluation.value, method.step(state)
+        return state.evaluation.factor, state.evaluation.value / before if before > 0.0 else 1.0
 
     def _check_parameters(self, X: Any) -> None:
         least = {"n_neighbors": 1, "max_rounds": 1, "max_triplets": 1}
