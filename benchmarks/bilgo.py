@@ -16,6 +16,7 @@ import argparse
 import os
 import time
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -220,7 +221,7 @@ def metric(args: argparse.Namespace) -> None:
             print(f"split {seed} {type(model).__name__:32s} accuracy {score:.4f} in {seconds:.2f} s")
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("convergence", "alignment", "eigenvectors", "oracles", "metric"))
     parser.add_argument("--data", default="a1a")
@@ -228,7 +229,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[200, 400])
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--plot", help="PNG file")
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     commands = {
         "convergence": convergence,
         "alignment": alignment,
@@ -237,7 +238,8 @@ def main() -> None:
         "metric": metric,
     }
     commands[args.what](args)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -14,6 +14,7 @@ import argparse
 import multiprocessing
 import resource
 import subprocess
+from collections.abc import Sequence
 from typing import Any
 
 from sklearn.model_selection import train_test_split
@@ -37,12 +38,12 @@ def run(learner: str, A: Any, a: Any, limit: float, answer: Any) -> None:
     answer.put((components, used.ru_utime + used.ru_stime if seconds is None else seconds, used.ru_maxrss / 1024))
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="+")
     parser.add_argument("--limit", type=float, default=300.0)
     parser.add_argument("--learners", nargs="+", choices=METHODS, default=list(METHODS))
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     context = multiprocessing.get_context("spawn")  # OpenMP does not survive a fork
     for name in args.data:
         _, X, y = data_set(name)
@@ -64,7 +65,8 @@ def main() -> None:
                 score = KNeighborsClassifier(3).fit(A @ components.T, a).score(B @ components.T, b)
                 text = f"error {1.0 - score:.4f}"
             print(f"    {learner:12s} {text} {seconds:.2f} s ({seconds / first:.1f}x) {peak:.0f} MB", flush=True)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

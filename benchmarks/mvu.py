@@ -16,6 +16,7 @@ import multiprocessing
 import resource
 import time
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -183,7 +184,7 @@ def pictures(args: argparse.Namespace) -> None:
     figure.savefig(args.plot or "mvu_pictures.png", dpi=80)
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("table", "large", "conic", "pictures"))
     parser.add_argument("--data", default="roll")
@@ -192,9 +193,10 @@ def main() -> None:
     parser.add_argument("--most", type=float, default=float("inf"), help="seconds at most for projected gradient")
     parser.add_argument("--limit", type=float, default=90.0, help="seconds for a conic solver")
     parser.add_argument("--plot", help="PNG file")
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     {"table": table, "large": large, "conic": conic, "pictures": pictures}[args.what](args)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

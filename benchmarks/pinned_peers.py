@@ -9,6 +9,7 @@ pinned/requirements-metric-learn.txt, and made anew when that file has changed. 
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -85,18 +86,21 @@ def learn_all(tasks: Sequence[Mapping[str, Any]], *, folder: Any = None, timeout
         return found
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> int:
     from sklearn.datasets import load_iris
     from sklearn.neighbors import KNeighborsClassifier
 
     X, y = load_iris(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    folder = sys.argv[1] if len(sys.argv) > 1 else None
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", help="where the environment is kept")
+    folder = parser.parse_args(argv).folder
     for method in METHODS[:3]:
         components, seconds = learn(method, X[::2], y[::2], folder=folder)
         score = KNeighborsClassifier(5).fit(X[::2] @ components.T, y[::2]).score(X[1::2] @ components.T, y[1::2])
         print(f"{method}: 5-NN error {100 * (1 - score):.1f} %, components {components.shape}, {seconds:.2f} s CPU")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

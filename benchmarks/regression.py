@@ -17,6 +17,7 @@ import pstats
 import time
 import tracemalloc
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 import pymanopt
@@ -212,14 +213,15 @@ def sparse(scale, budget):
               f"{result.iterations} steps, peak {peak / 1e6:.0f} MB = {peak / unit:.0f} arrays (d + m, r)")  # fmt: skip
 
 
-def main():
+def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("which", choices=["batch", "pairs", "online", "kernel", "sparse"])
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--budget", type=float, default=120.0, help="wall-clock seconds per run")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     globals()[arguments.which](arguments.scale, arguments.budget)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

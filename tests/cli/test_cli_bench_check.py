@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -84,3 +85,13 @@ def test_check_without_the_kit(psdopt_command: Any, monkeypatch: pytest.MonkeyPa
     assert (code, err) == (
         2, "psdopt: error: psdopt check needs the conformance kit: pip install 'psdopt[testing]'\n"
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("path", sorted((Path(__file__).parents[2] / "benchmarks").glob("*.py")), ids=lambda p: p.stem)
+def test_every_benchmark_takes_its_arguments_from_the_command(path: Path) -> None:
+    """``psdopt bench NAME ...`` calls main(argv) and exits with what it returns."""
+    functions = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
+    for main in (node for node in functions if node.name == "main"):
+        assert [argument.arg for argument in main.args.args] == ["argv"]
+        assert main.returns is not None
+        assert ast.unparse(main.returns) == "int"
