@@ -35,15 +35,15 @@ def preconditioned(kind: str, evaluation: Evaluation, G: Array) -> Array:
     return G
 
 
-def gram_scaled(Y: Array, G: Array) -> Array:
-    """G (YᵀY + eta I)⁻¹, eta a fraction of the mean eigenvalue: a metric that forgives an ill-conditioned Y.
+def gram_scaled(Y: Array, G: Array, damping: float = GRAM_DAMPING) -> Array:
+    """G (YᵀY + eta I)⁻¹, eta = `damping` × the mean eigenvalue of YᵀY: a metric that forgives an ill-conditioned Y.
 
     The damping keeps it bounded when Y is over-parametrised (rank-deficient). O(n r² + r³). Tong, Ma,
     Chi (2021); damping after Zhang, Fattahi, Zhang (2022).
     """
     r = Y.shape[1]
     gram = Y.T @ Y
-    eta = GRAM_DAMPING * float(np.trace(gram)) / r
+    eta = damping * float(np.trace(gram)) / r
     if eta <= 0.0:
         return G
     gram[np.diag_indices(r)] += max(eta, EPS * eta)

@@ -3,16 +3,18 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import psdopt
 from psdopt.errors import InvalidInputError
+from psdopt.linalg.operators import LinearMap
 from psdopt_plugins.metric_learning.impostors import target_neighbours, violated_triplets
 from psdopt_plugins.metric_learning.lmnn import LMNN
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
+from psdopt_plugins.metric_learning.lmnn_start import principal_axes, scaled, targets_and_basis
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((24, 4)) + 3.0
@@ -154,3 +156,93 @@ def test_options_left_at_none_are_no_options():
     spelt = LMNN(solver_options={"max_iterations": None, "max_time": None}).fit(data, labels)
     assert spelt.n_iter_ == plain.n_iter_
     np.testing.assert_array_equal(spelt.components_, plain.components_)
+
+
+@pytest.mark.parametrize("magnitude", [1e-30, 1.0, 1e30])
+def test_no_triplet_is_lost_to_single_precision(magnitude):
+    """Blocks in single precision let pass all that is within a hair of violation, in any units."""
+    rng = np.random.default_rng(5)
+    Z = magnitude * (rng.standard_normal((40, 3)) + 100.0)
+    y = np.repeat([0, 1], 20)
+    targets = target_neighbours(Z, y, 2)
+    d = np.sum((Z[:, None] - Z[None]) ** 2, axis=2)
+    i, j, k = np.array([(i, j, k) for i, j in targets for k in range(40) if y[k] != y[i]]).T
+    gaps = d[i, k] - d[i, j]
+    for margin in np.quantile(gaps[gaps > 0.0], [0.05, 0.5, 0.95]) * (1.0 + 1e-9):  # one triplet just beyond violation
+        rows, _ = violated_triplets(Z, y, targets, margin)
+        wanted = {tuple(map(int, t)) for t in np.column_stack([i, j, k])[gaps < margin * (1.0 - 1e-12)]}
+        assert wanted <= {tuple(map(int, t)) for t in rows}
+        assert len(rows) <= len(wanted) + 1
+
+
+def test_start_is_at_its_best_scale():
+    data = LinearMap(X, "X")
+    L = RNG.standard_normal((4, 2))
+    problem = lmnn_problem(X, TARGETS, ALL, 0.7)
+    best = min(problem.at(s * L).value for s in np.geomspace(1e-3, 1e3, 4001))
+    for units in (1e-5, 1.0, 1e5):
+        start = scaled(data, Y_LABELS, TARGETS, 0.7, units * L)
+        assert problem.at(start).value == pytest.approx(best, rel=1e-4)
+    assert np.linalg.norm(scaled(data, Y_LABELS, TARGETS, 0.7, 1e3 * L)) < 1e-2 * np.linalg.norm(1e3 * L)
+
+
+def test_targets_are_chosen_under_the_distance_that_classifies_better():
+    rng = np.random.default_rng(2)
+    y = np.repeat([0, 1], 60)
+    informative = y[:, None] + 0.1 * rng.standard_normal((120, 1))
+    # a feature of large variance that both classes share hides the informative one from the Euclidean distance
+    hidden = np.hstack([informative, 30.0 * rng.standard_normal((120, 1))])
+    euclidean, _ = targets_and_basis(hidden, y, 3, "euclidean")
+    whitened, _ = targets_and_basis(hidden, y, 3, "whitened")
+    assert not np.array_equal(euclidean, whitened)
+    spoilt = np.hstack([5.0 * informative, 1e-3 * rng.standard_normal((120, 6))])
+    for data in (hidden, spoilt):
+        chosen, basis = targets_and_basis(data, y, 3, "auto")
+        by_name = {name: targets_and_basis(data, y, 3, name)[0] for name in ("euclidean", "whitened")}
+        errors = {}
+        for name, B in (
+            ("euclidean", np.eye(data.shape[1])),
+            ("whitened", targets_and_basis(data, y, 3, "euclidean")[1]),
+        ):
+            Z = data @ B
+            d = np.sum((Z[:, None] - Z[None]) ** 2, axis=2) + np.diag(np.full(120, np.inf))
+            near = y[np.argsort(d, axis=1)[:, :3]]
+            errors[name] = int(np.sum(2 * np.sum(near == y[:, None], axis=1) <= 3))
+        better = "whitened" if errors["whitened"] < errors["euclidean"] else "euclidean"
+        np.testing.assert_array_equal(chosen, by_name[better])
+        i, j = chosen.T
+        scatter = basis.T @ ((data[i] - data[j]).T @ (data[i] - data[j]) / len(chosen)) @ basis
+        assert np.linalg.eigvalsh(scatter)[-1] <= 1.0 + 1e-8
+    assert targets_and_basis(hidden, y, 3, "auto")[0].shape == (360, 2)
+
+
+def test_whitened_targets_need_dense_data():
+    with pytest.raises(InvalidInputError, match="target_metric 'whitened' needs a dense X"):
+        LMNN(target_metric="whitened").fit(sp.csr_array(X), Y_LABELS)
+    with pytest.raises(InvalidInputError, match="target_metric must be one of"):
+        LMNN(target_metric="cosine").fit(X, Y_LABELS)
+
+
+def test_preconditioner_is_symmetric_and_positive_definite():
+    rng = np.random.default_rng(3)
+    L = rng.standard_normal((4, 3)) * [1.0, 1e-3, 0.0]
+    apply = lmnn_problem(X, TARGETS, ALL, 0.7).at(L).preconditioner()
+    R, T = rng.standard_normal((2, 4, 3))
+    assert np.sum(apply(R) * T) == pytest.approx(np.sum(R * apply(T)), rel=1e-12)
+    gram = L.T @ L
+    np.testing.assert_allclose(apply(R) @ (gram + np.trace(gram) / 3 * np.eye(3)), R, atol=1e-12)
+
+
+def test_columns_that_hardly_matter_do_not_hold_back_the_others():
+    """The preconditioner's claim, in steps, on a factor with more columns than the optimum needs."""
+    data, labels = (half[::3] for half in load_digits(return_X_y=True))
+    targets, basis = targets_and_basis(data, labels, 3, "euclidean")
+    white = data @ basis
+    start = scaled(LinearMap(white, "X"), labels, targets, 1.0, principal_axes(white, 60))
+    problem = lmnn_problem(white, targets, violated_triplets(white @ start, labels, targets, 1.5)[0], 1.0)
+    steps = []
+    for preconditioner in ("auto", "gram"):
+        method = psdopt.ConjugateGradient(preconditioner=preconditioner)
+        steps.append(psdopt.solve(problem, psdopt.FlatQuotient(64, 60), method, start=start, tol=1e-2))
+    assert all(result.converged for result in steps)
+    assert steps[0].iterations < 0.25 * steps[1].iterations
