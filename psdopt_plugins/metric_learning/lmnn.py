@@ -65,7 +65,7 @@ class LMNN(MahalanobisTransformer):
         Euclidean targets is the identity (dense X up to d = 2000); or "auto", the one under which fewer of 500
         samples are misclassified by their neighbours.
     max_rounds : rounds of the active set. max_triplets : most triplets held; beyond, the most violated are kept.
-    solver_options : keyword arguments for :func:`psdopt.solve`, for every round; default tol 3e-2, below which no error
+    solver_options : keyword arguments for :func:`psdopt.solve`, for every round; default tol 5e-2, below which no error
         rate that was measured changes.
 
     Attributes

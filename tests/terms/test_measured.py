@@ -23,7 +23,7 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.terms.base import combine
 from psdopt.terms.forms import IdentityForm
 from psdopt.terms.losses import HalfSquaredOneSided, LeastSquares, Linear, SquaredHinge
-from psdopt.terms.measured import MeasuredTerm
+from psdopt.terms.measured import MeasuredCurve, MeasuredTerm
 from psdopt.terms.measurements import Entries, PairDistances, QuadraticForms, TripletDifferences
 from psdopt.terms.quadratic import LinearTerm
 
@@ -217,6 +217,25 @@ def test_derivatives_of_losses(name, seed):
         b = rng.standard_normal(m)
         exact = loss.value(a) + loss.derivative(a) @ b + 0.5 * loss.second(a) @ b**2
         assert abs(loss.value(a + b) - exact) <= 64 * EPS * (size + abs(exact))
+
+
+@pytest.mark.parametrize("name", sorted(LOSSES))
+def test_lines_are_the_same_in_blocks(name, monkeypatch):
+    """Per-measurement margins, signs and weights go with their block, the last of which is not full."""
+    rng, m = np.random.default_rng(4), 11
+    loss = LOSSES[name](rng, m)
+    a0, a1, a2 = rng.standard_normal((3, m))
+    monkeypatch.setattr("psdopt.terms.measured.LINE_BLOCK", 4)
+    curve = MeasuredCurve(loss, 0.7, a0, a1, a2)
+    for mu in (0.0, 0.3, 2.0):
+        a, velocity = a0 + mu * a1 + mu**2 * a2, a1 + 2 * mu * a2
+        first = 0.7 * loss.derivative(a) @ velocity
+        second = 0.7 * (loss.second(a) @ velocity**2 + 2 * loss.derivative(a) @ a2)
+        sizes = np.array([np.abs(loss.derivative(a)) @ np.abs(velocity), np.abs(loss.second(a)) @ velocity**2 + 1.0])
+        assert np.all(
+            np.abs(np.array(curve.derivatives(mu)) - [first, second]) <= 64 * EPS * (sizes.sum() + abs(second))
+        )
+        assert curve.value(mu) == pytest.approx(0.7 * loss.value(a), rel=64 * EPS, abs=64 * EPS)
 
 
 def test_losses_by_hand():
