@@ -285,4 +285,5 @@ def _unbounded_ray(g: np.ndarray, h00: float, h11: float, cross: float, hi: np.n
 def _scalar_box(slope: float, curvature: float, lower: float, upper: float) -> float:
     if curvature > 0.0:
         return float(min(max(-slope / curvature, lower), upper))
-    return float(upper if slope < 0.0 else lower)
+    across = slope + 0.5 * curvature * (lower + upper) if math.isfinite(upper) else slope
+    return float(upper if across < 0.0 else lower)

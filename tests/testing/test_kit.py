@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from psdopt import FlatQuotient, LowRankPSD, PSDCone
 from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
 from psdopt.linalg.tolerances import EPS
+from psdopt.problems import QuadraticSDP
 from psdopt.testing import CHECKS, REGIMES, Case, Verdict, replay, run_checks, strategies, yield_checks
 from psdopt.testing.badzoo import geometries, problems
 from psdopt.testing.cli import run_check
@@ -32,7 +33,7 @@ def test_a_failure_prints_an_example_that_repeats_it(capsys):
 
 
 def test_an_object_with_data_is_printed_as_its_pickle(capsys):
-    broken = problems.QuadraticSDP(None, 1.0, np.diag([1.0, -2.0]))
+    broken = QuadraticSDP(None, 1.0, np.diag([1.0, -2.0]))
     broken.lower_curvature = 50.0
     (record,) = run_checks(broken, only=["problem.strong_convexity"])
     assert not record.ok

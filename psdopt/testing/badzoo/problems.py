@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from psdopt.capability import Ability
 from psdopt.errors import InvalidTypeError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap
-from psdopt.matrix import LowRankPSD
 from psdopt.problem import Problem
-from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
+from psdopt.problems import AutogradProblem, TermSum
 from psdopt.terms.base import Forces, Term
 from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm
-from psdopt.terms.models import PolynomialCurve, QuadraticSurface
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
 from psdopt.testing.gallery import with_spectrum
 
@@ -37,7 +34,7 @@ def _formula(M: Any) -> Any:
     return anp.trace(A @ M @ A @ M) + B * anp.trace(M @ M) + 2.0 * anp.sum(C * M)
 
 
-class _Healthy(TermSum):
+class Healthy(TermSum):
     """The base: right in every respect. Subclasses replace one term or one answer."""
 
     rejected_by: ClassVar[tuple[str, ...]] = ()
@@ -57,7 +54,7 @@ class _Healthy(TermSum):
         return AutogradProblem(_formula, N, convex=True)
 
 
-class GradientTwice(_Healthy):
+class GradientTwice(Healthy):
     """The gradient is twice too large."""
 
     rejected_by = ("problem.gradient_slope", "problem.autograd_twin", "problem.convexity", "problem.strong_convexity",
@@ -75,7 +72,7 @@ def _double(term: Any) -> None:
     term.gradient = lambda U, features, V: [(m, 2.0 * G) for m, G in right(U, features, V)]
 
 
-class HessianSign(_Healthy):
+class HessianSign(Healthy):
     """The Hessian of the quadratic term has the wrong sign."""
 
     rejected_by = ("problem.hessian_slope", "problem.autograd_twin")
@@ -88,7 +85,7 @@ class HessianSign(_Healthy):
         return Negated(form, form)
 
 
-class SkewHessian(_Healthy):
+class SkewHessian(Healthy):
     """The Hessian is not symmetric."""
 
     rejected_by = ("problem.hessian_slope", "problem.hessian_symmetric", "problem.autograd_twin")
@@ -101,39 +98,7 @@ class SkewHessian(_Healthy):
         return Skew(form, form)
 
 
-class WrongQuartic(_Healthy):
-    """The coefficient of mu³ along a line lacks its factor two."""
-
-    rejected_by = ("problem.line_model", "problem.polynomial_degree", "problem.step_by_images")
-
-    def product(self, form: MatrixForm) -> Term:
-        class Wrong(ProductTerm):
-            def along(self, U: Images, features: Any, D: Images) -> PolynomialCurve:
-                curve = super().along(U, features, D)
-                assert curve.coefficients is not None
-                curve.coefficients[3] *= 0.5
-                return curve
-
-        return Wrong(form, form)
-
-
-class WrongPlane(_Healthy):
-    """The mixed second derivative of the plane model is half of what it should be."""
-
-    rejected_by = ("problem.plane_model", "problem.polynomial_degree", "problem.step_by_images")
-
-    def product(self, form: MatrixForm) -> Term:
-        class Wrong(ProductTerm):
-            def along_atom(self, U: Images, features: Any, v: Images) -> QuadraticSurface:
-                surface = super().along_atom(U, features, v)
-                assert surface.quadratic is not None
-                c, g, H = surface.quadratic
-                return QuadraticSurface(c, g, H * np.array([[1.0, 0.5], [0.5, 1.0]]), surface.features_at)
-
-        return Wrong(form, form)
-
-
-class WrongAdjoint(_Healthy):
+class WrongAdjoint(Healthy):
     """The transpose of a matrix-free data operator lacks a factor."""
 
     rejected_by = ("problem.adjoints", "problem.gradient_slope", "problem.autograd_twin", "problem.convexity",
@@ -157,7 +122,7 @@ class WrongAdjoint(_Healthy):
         return AutogradProblem(lambda M: _formula(M) + 6.0 * sum(M[i, i] for i in range(N)), N, convex=True)
 
 
-class LyingCounter(_Healthy):
+class LyingCounter(Healthy):
     """counts() reports half of the applications."""
 
     rejected_by = ("problem.application_counts",)
@@ -166,7 +131,7 @@ class LyingCounter(_Healthy):
         return {key: number // 2 for key, number in super().counts().items()}
 
 
-class FalselyConvex(_Healthy):
+class FalselyConvex(Healthy):
     """A concave quadratic term that says it is convex."""
 
     rejected_by = ("problem.convexity", "problem.strong_convexity", "problem.subgradient_bound")
@@ -182,7 +147,7 @@ class FalselyConvex(_Healthy):
         return AutogradProblem(lambda M: _formula(M) - 1.5 * anp.trace(A @ M @ A @ M), N)
 
 
-class TooMuchCurvature(_Healthy):
+class TooMuchCurvature(Healthy):
     """The modulus of strong convexity is overstated."""
 
     rejected_by = ("problem.strong_convexity",)
@@ -192,7 +157,7 @@ class TooMuchCurvature(_Healthy):
         self.lower_curvature = 200.0 * B
 
 
-class OtherFormula(_Healthy):
+class OtherFormula(Healthy):
     """Consistent in itself, but another function than its formula says."""
 
     rejected_by = ("problem.autograd_twin",)
@@ -201,7 +166,7 @@ class OtherFormula(_Healthy):
         return AutogradProblem(lambda M: 2.0 * _formula(M), N, convex=True)
 
 
-class SparseDiffers(_Healthy):
+class SparseDiffers(Healthy):
     """Sparse data go through a path of their own, which has a sign wrong."""
 
     rejected_by = ("problem.storage_independence",)
@@ -214,7 +179,7 @@ class SparseDiffers(_Healthy):
         return LinearTerm(MatrixForm(Map(C, "C")), 2.0)
 
 
-class SeesTheFactor(_Healthy):
+class SeesTheFactor(Healthy):
     """Adds a term that sees the first column of Y instead of M."""
 
     rejected_by = ("problem.representative_invariance", "problem.gradient_slope", "problem.autograd_twin",
@@ -229,7 +194,7 @@ class SeesTheFactor(_Healthy):
         return FirstColumn(MatrixForm(LinearMap(C, "C")), 2.0)
 
 
-class AcceptsAnything(_Healthy):
+class AcceptsAnything(Healthy):
     """Takes a factor with NaN or of a wrong shape without a word."""
 
     rejected_by = ("problem.refuses_bad_factors",)
@@ -238,7 +203,7 @@ class AcceptsAnything(_Healthy):
         return np.nan_to_num(np.resize(np.asarray(Y, dtype=float), (self.n, np.atleast_2d(Y).shape[1])))
 
 
-class ClaimsHessian(_Healthy):
+class ClaimsHessian(Healthy):
     """Declares a Hessian that is not there."""
 
     rejected_by = ("problem.abilities_kept", "problem.hessian_slope", "problem.hessian_symmetric",
@@ -254,7 +219,7 @@ class ClaimsHessian(_Healthy):
         return evaluation
 
 
-class SkewGradient(_Healthy):
+class SkewGradient(Healthy):
     """S is not symmetric."""
 
     rejected_by = ("problem.gradient_operator", "problem.gradient_slope", "problem.autograd_twin",
@@ -269,95 +234,7 @@ class SkewGradient(_Healthy):
         return Skew(MatrixForm(LinearMap(C, "C")), 2.0)
 
 
-class StaleMix(_Healthy):
-    """mix() changes the factor and forgets the value."""
-
-    rejected_by = ("problem.step_by_images",)
-
-    def at(self, Y: Array) -> Any:
-        evaluation: Any = super().at(Y)
-        mix = evaluation.mix
-
-        def stale(T: Array) -> Any:
-            mixed = mix(T)
-            mixed._value = evaluation.value
-            return mixed
-
-        evaluation.mix = stale
-        return evaluation
-
-
-class TimidLine(_Healthy):
-    """The line minimiser stops short by a tenth."""
-
-    rejected_by = ("problem.line_minimum",)
-
-    def at(self, Y: Array) -> Any:
-        return _with_minimum(super().at(Y), "along", lambda answer: 0.9 * answer)
-
-
-class TimidPlane(_Healthy):
-    """The plane minimiser leaves beta at half its best value."""
-
-    rejected_by = ("problem.plane_minimum",)
-
-    def at(self, Y: Array) -> Any:
-        return _with_minimum(super().at(Y), "along_atom", lambda answer: (answer[0], max(0.5 * answer[1], 0.1)))
-
-
-def _with_minimum(evaluation: Any, name: str, change: Callable[[Any], Any]) -> Any:
-    restrict = getattr(evaluation, name)
-
-    def restricted(direction: Array) -> Any:
-        model = restrict(direction)
-        minimize = model.minimize
-        model.minimize = lambda *bounds: minimize(*bounds) if bounds and name == "along" else change(minimize(*bounds))
-        return model
-
-    setattr(evaluation, name, restricted)
-    return evaluation
-
-
-class IndefinitePreconditioner(_Healthy):
-    """P⁻¹ has negative eigenvalues."""
-
-    rejected_by = ("problem.preconditioner_definite",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.abilities |= {Ability.PRECONDITIONER}
-        signs = np.array([1.0, -10.0, 1.0, 1.0])[:, None]
-        self._preconditioner = lambda evaluation: lambda R: signs * R
-
-
-class WrongClosedForm(QuadraticSDP):
-    """The closed form keeps the eigenvalues' signs wrong: it projects C instead of −C."""
-
-    rejected_by: ClassVar[tuple[str, ...]] = ("problem.closed_form",)
-
-    def __init__(self) -> None:
-        super().__init__(None, B, C)
-
-    def solve_in_closed_form(self, rank: int | None = None) -> LowRankPSD:
-        return LowRankPSD.from_dense(C / B, rank)
-
-
-class ForgetsTheLinearPart(_Healthy):
-    """The problem within a span lacks half of the linear term."""
-
-    rejected_by = ("problem.restriction",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.abilities |= {Ability.RESTRICTION}
-
-    def restricted(self, basis: Images, T: Array) -> Problem:
-        other = QuadraticSDP(A, B, 0.5 * C)
-        return other.restricted(Images(other.maps, basis.factor), T)
-
-
 ALL: tuple[type[Any], ...] = (
-    GradientTwice, HessianSign, SkewHessian, WrongQuartic, WrongPlane, WrongAdjoint, LyingCounter, FalselyConvex,
-    TooMuchCurvature, OtherFormula, SparseDiffers, SeesTheFactor, AcceptsAnything, ClaimsHessian, SkewGradient,
-    StaleMix, TimidLine, TimidPlane, IndefinitePreconditioner, WrongClosedForm, ForgetsTheLinearPart,
+    GradientTwice, HessianSign, SkewHessian, WrongAdjoint, LyingCounter, FalselyConvex, TooMuchCurvature, OtherFormula,
+    SparseDiffers, SeesTheFactor, AcceptsAnything, ClaimsHessian, SkewGradient,
 )  # fmt: skip
