@@ -18,6 +18,7 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.method import Method, Outcome, Residual
 from psdopt.methods.column_state import ColumnGenerationState
 from psdopt.methods.masters import BlockMaster, Bundle, ConicMaster, LPMaster, QuadraticMaster, Stabilizer
+from psdopt.methods.masters.base import Unsolved
 from psdopt.methods.masters.growth import grown_block, grown_linear, squares_of
 from psdopt.methods.masters.selection import solve_selected, widest_block, working_rows
 from psdopt.problem import Evaluation, Problem
@@ -131,6 +132,12 @@ class ColumnGeneration(Method):
 
     def step(self, state: Any) -> ColumnGenerationState:
         assert isinstance(state, ColumnGenerationState)
+        try:
+            return self._round(state)
+        except Unsolved:  # the best matrix and the best bound so far stand
+            return replace(state, outcome=Outcome.STALLED)
+
+    def _round(self, state: ColumnGenerationState) -> ColumnGenerationState:
         problem, geometry = state.problem, state.geometry
         assert isinstance(problem, MarginProblem)
         assert geometry.trace is not None

@@ -5,15 +5,15 @@ import sys
 import numpy as np
 import pytest
 
-from psdopt import solve
-from psdopt.errors import InvalidInputError, MissingDependencyError
+from psdopt import Status, solve
+from psdopt.errors import MissingDependencyError
 from psdopt.geometries import Spectraplex
 from psdopt.images import Images
 from psdopt.linalg.simplex import project_simplex
 from psdopt.methods import ColumnGeneration
 from psdopt.methods.masters import BlockMaster, Bundle, ConicMaster, LPMaster, QuadraticMaster, Stabilizer
+from psdopt.methods.masters.base import Unsolved
 from psdopt.methods.masters.growth import grown_block, grown_linear, squares_of
-from psdopt.methods.masters.quadratic import Unsolved
 from psdopt.methods.masters.selection import widest_block
 from psdopt.problems import MarginProblem
 from psdopt.terms.margin import CappedMargin
@@ -274,5 +274,30 @@ def test_a_master_that_cannot_be_solved_is_named():
     pytest.importorskip("clarabel")
     problem = instance(d=3, m=20)
     squares = problem.structure().at(Images(problem.maps, np.full((3, 1), np.nan)))
-    with pytest.raises(InvalidInputError, match="Clarabel did not solve"):
+    with pytest.raises(Unsolved, match="Clarabel did not solve"):
         ConicMaster().solve(squares, problem.loss, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("method", "master"), [(ColumnGeneration(master="lp"), LPMaster), (ColumnGeneration(), BlockMaster)]
+)
+def test_a_run_ends_with_the_best_matrix_when_its_master_gives_up(method, master, monkeypatch):
+    problem = instance(d=6, m=80)
+    whole = solve(problem, Spectraplex(6), method, tol=1e-6)
+    assert whole.iterations >= 2
+    right, calls = master.solve, []
+
+    def gives_up(self, *given, **named):
+        calls.append(1)
+        if len(calls) == whole.iterations:
+            raise Unsolved("not solved")
+        return right(self, *given, **named)
+
+    monkeypatch.setattr(master, "solve", gives_up)
+    result = solve(problem, Spectraplex(6), method, tol=1e-12)
+    assert result.status is Status.NO_PROGRESS
+    # one round short of the optimum, and better than before the first
+    assert whole.value <= result.value + 1e-12
+    assert result.value < result.history.records[0]["value"]
+    assert result.value == pytest.approx(min(record["value"] for record in result.history.records), rel=1e-14)
+    assert result.certificate.gap is not None

@@ -1,10 +1,14 @@
-"""What a master problem answers."""
+"""What a master problem answers, and how it says that it has no answer."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from psdopt.linalg.arrays import Array
+
+
+class Unsolved(ArithmeticError):
+    """A solver gave up: a quadratic program is then done without, a master ends the run where it is."""
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.errors import InvalidInputError, MissingDependencyError
+from psdopt.errors import MissingDependencyError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 from psdopt.margins import SignedSquares
-from psdopt.methods.masters.base import Answer
+from psdopt.methods.masters.base import Answer, Unsolved
 from psdopt.terms.margin import CappedMargin
 
 Indices = NDArray[np.intp]
@@ -33,7 +33,7 @@ class ConicMaster:
     forms the m matrices VᵀA_rV of which this solver is given all m k(k + 1)/2 entries.
 
     Solver: Clarabel (Goulart, Chen 2024), interior point with homogeneous embedding. It starts cold: `start` is unused.
-    Raises MissingDependencyError without it (extra ``conic``), InvalidInputError if it finds no answer.
+    Raises MissingDependencyError without it (extra ``conic``), Unsolved if it finds no answer.
     """
 
     def solve(
@@ -74,7 +74,7 @@ class ConicMaster:
         T = np.zeros((k, k))
         T[i, j] = T[j, i] = np.array(solution.z)[1 + 2 * m :] / weight
         if str(solution.status) not in USABLE or not (np.isfinite(T).all() and np.trace(T) > 0.0 and w.sum() > 0.0):
-            raise InvalidInputError(f"Clarabel did not solve the block master: {solution.status}")
+            raise Unsolved(f"Clarabel did not solve the block master: {solution.status}")
         return Answer(_on_spectraplex(T), w / w.sum(), int(solution.iterations))
 
 

@@ -8,9 +8,8 @@ import numpy as np
 import scipy.optimize
 import scipy.sparse as sp
 
-from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
-from psdopt.methods.masters.base import Answer
+from psdopt.methods.masters.base import Answer, Unsolved
 from psdopt.terms.margin import CappedMargin
 
 
@@ -37,7 +36,7 @@ class LPMaster:
     def solve(self, columns: list[Array], loss: CappedMargin) -> Answer:
         """θ (as a diagonal matrix) and w for `columns`, each (m,).
 
-        Raises InvalidInputError if the solver gives up, which scaled data do not make it do.
+        Raises Unsolved if the solver gives up, which scaled data do not make it do.
         """
         try:
             import highspy
@@ -54,7 +53,7 @@ class LPMaster:
             self._rows.append(a)
         self._model.run()
         if self._model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            raise InvalidInputError(f"the linear program was not solved: {self._model.getModelStatus()}")
+            raise Unsolved(f"the linear program was not solved: {self._model.getModelStatus()}")
         solution = self._model.getSolution()
         w = np.asarray(solution.col_value)[:size]
         theta = -np.asarray(solution.row_dual)[1:]  # multipliers of <= rows come back negative
@@ -81,7 +80,7 @@ def _from_scratch(columns: list[Array], loss: CappedMargin) -> Answer:
     cost: Any = np.append(np.zeros(m), 1.0)
     found: Any = scipy.optimize.linprog(cost, A, np.zeros(len(columns)), total, [1.0], bounds, method="highs-ds")
     if not found.success:
-        raise InvalidInputError(f"the linear program was not solved: {found.message}")
+        raise Unsolved(f"the linear program was not solved: {found.message}")
     return _answer(-np.asarray(found.ineqlin.marginals), found.x[:m], loss, int(found.nit))
 
 

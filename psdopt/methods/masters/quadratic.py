@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from psdopt.errors import MissingDependencyError
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
-from psdopt.methods.masters.base import Answer
+from psdopt.methods.masters.base import Answer, Unsolved
 from psdopt.terms.margin import CappedMargin
 
 #: Iterations of the active-set solver, in units of variables and rows.
@@ -20,10 +20,6 @@ ITERATIONS = 20
 USABLE = ("Solved", "AlmostSolved", "InsufficientProgress", "MaxIterations", "NumericalError")
 #: Accuracy asked of Clarabel, in units of a typical column entry.
 FINEST = 1e-10
-
-
-class Unsolved(ArithmeticError):
-    """A quadratic solver gave up; the round is made without it."""
 
 
 class QuadraticMaster:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from psdopt.linalg.arrays import Array
-from psdopt.methods.masters.base import Answer
+from psdopt.methods.masters.base import Answer, Unsolved
 from psdopt.methods.masters.lp import LPMaster
-from psdopt.methods.masters.quadratic import QuadraticMaster, Unsolved
+from psdopt.methods.masters.quadratic import QuadraticMaster
 from psdopt.terms.margin import CappedMargin
 
 #: Weight of the best dual in the one that the oracle is asked about ("smoothing").
