@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.checked_operator import CheckedOperator
 from psdopt.linalg.tolerances import EPS
-
-if TYPE_CHECKING:
-    from psdopt.linalg.extreme import _Counted
 
 #: Products after which one extreme eigenvector is left to ARPACK, which looks at nothing before 20 of them.
 SHORT = 8
@@ -22,7 +19,7 @@ LEAST = 3
 
 
 def arpack_smallest(
-    op: _Counted, guess: Array, count: int, target: Callable[[], float], budget: int, rng: np.random.Generator
+    op: CheckedOperator, guess: Array, count: int, target: Callable[[], float], budget: int, rng: np.random.Generator
 ) -> Array:
     """`count` smallest Ritz vectors (n, count) of `op` to residual target(), or the best within `budget` products.
 

@@ -4,7 +4,6 @@ Every answer is checked by a product of its own: `residual` never comes from the
 residual alone proves only that *some* eigenvalue is near the Ritz value; `smallest_eigenpair` says what the bound adds.
 """
 
-import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,20 +12,19 @@ from typing import Any, Literal
 import numpy as np
 import scipy.linalg
 import scipy.special
-from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator, lobpcg
+from scipy.sparse.linalg import lobpcg
 
 from psdopt.linalg.arpack import arpack_smallest
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.checked_operator import CheckedOperator, column_norms, orthonormal
+from psdopt.linalg.tolerances import EPS
 
-Array = NDArray[np.float64]
 Backend = Literal["auto", "dense", "lanczos", "eigsh", "lobpcg"]
 
 DENSE_LIMIT = 500  # at and below this order `auto` forms the matrix
 DENSE_BLOCK = 128  # columns of it at a time
 BASIS_SIZE = 64  # Lanczos vectors kept before a thick restart
 GRID_SIZE = 96  # trial values for the bound, geometric: it is at most 1.7 times farther from `value` than it could be
-EPS = float(np.finfo(float).eps)
-SAFE_SQUARES = (1e-250, 1e300)  # sums of squares between these have lost nothing to underflow or overflow
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ def smallest_eigenpair(
     dense: n columns, O(n^3). **Raises** ValueError for shapes or options that do not fit, FloatingPointError if S
     returns NaN or infinity.
     """
-    op = _Counted(S, constraints)
+    op = CheckedOperator(S, constraints)
     if not 1 <= count <= op.dim:
         raise ValueError(f"count must be between 1 and {op.dim}, the dimension of the space searched, got {count}")
     if not tol >= 0.0 or (scale != "norm" and not float(scale) >= 0.0):
@@ -135,72 +133,18 @@ def smallest_eigenpair(
     else:
         raise ValueError(f"backend must be auto, dense, lanczos, eigsh or lobpcg, got {backend!r}")
 
-    V = _orthonormal(op.project(V))[0]
+    V = orthonormal(op.project(V))[0]
     SV = op(V)
     values, W = np.linalg.eigh(_symmetric(V.T @ SV))
     V, SV = V @ W, SV @ W
-    residuals = _column_norms(SV - V * values)
+    residuals = column_norms(SV - V * values)
     bound = float(min(bound, values[0]) if chance < 1.0 else values[0] - residuals[0]) - op.rounding
     error = float(max(np.max(residuals), values[0] - bound - op.rounding if chance < 1.0 else 0.0))
     converged = V.shape[1] == count and done(error, bound + op.rounding)
     return ExtremePair(values, V, float(residuals[0]), bound, chance, op.norm, op.products, backend, converged)
 
 
-class _Counted:
-    """S restricted to the complement of the constraints; counts columns, guards against NaN, tracks the norm."""
-
-    def __init__(self, S: Any, constraints: Array | None) -> None:
-        shape = tuple(S.shape)
-        if len(shape) != 2 or shape[0] != shape[1] or shape[0] < 1:
-            raise ValueError(f"S must be square with at least one row, got shape {shape}")
-        self.S, self.n, self.products, self.norm = S, int(shape[0]), 0, 0.0
-        C = np.zeros((self.n, 0)) if constraints is None else np.asarray(constraints, float)
-        C = C.reshape(len(C), -1)
-        if C.shape[0] != self.n or not np.isfinite(C).all():
-            raise ValueError(f"constraints must be finite with {self.n} rows, got shape {C.shape}")
-        self.C = _orthonormal(C)[0]
-        self.dim = self.n - self.C.shape[1]
-
-    @property
-    def rounding(self) -> float:
-        return float(4.0 * self.n**0.5 * EPS * self.norm)
-
-    def project(self, X: Array) -> Array:
-        return X if self.C.shape[1] == 0 else X - self.C @ (self.C.T @ X)
-
-    def __call__(self, X: Array) -> Array:
-        image = np.asarray(self.S @ X, dtype=float)
-        if image.shape != X.shape:
-            raise ValueError(f"S @ X must have the shape {X.shape} of X, got {image.shape}")
-        sizes = _column_norms(image)
-        # norms that are finite prove it without another pass over the image
-        if not np.isfinite(sizes).all() and not np.isfinite(image).all():
-            raise FloatingPointError(f"S @ X is not finite (product of columns {self.products} and following)")
-        self.products += X.shape[1]
-        if self.C.shape[1]:
-            image = self.project(image)
-            sizes = _column_norms(image)
-        self.norm = max(self.norm, float(np.max(sizes / np.maximum(_column_norms(X), 1e-300))))
-        return image
-
-    def of_unit(self, x: Array) -> Array:
-        """S x for |x| = 1: the checks of a block would cost as much as a small product."""
-        image = np.asarray(self.S @ x.reshape(-1, 1), dtype=float)
-        square = np.vdot(image, image)
-        if image.shape != (self.n, 1) or not SAFE_SQUARES[0] < square < SAFE_SQUARES[1]:
-            return self(x.reshape(-1, 1))[:, 0]
-        self.products += 1
-        self.norm = max(self.norm, math.sqrt(square))
-        return self.project(image)[:, 0]
-
-    def operator(self, unit: bool = False) -> LinearOperator:
-        def vector(x: Array) -> Array:
-            return self.of_unit(x) if unit else self(x.reshape(-1, 1))[:, 0]
-
-        return LinearOperator((self.n, self.n), matvec=vector, matmat=self, dtype=float)
-
-
-def _dense(op: _Counted, count: int) -> ExtremePair:
+def _dense(op: CheckedOperator, count: int) -> ExtremePair:
     eye = np.eye(op.n)
     blocks = [op(eye[:, j : j + DENSE_BLOCK]) for j in range(0, op.n, DENSE_BLOCK)]
     matrix = _symmetric(np.hstack(blocks) if len(blocks) > 1 else blocks[0])
@@ -210,7 +154,7 @@ def _dense(op: _Counted, count: int) -> ExtremePair:
     values, V = scipy.linalg.eigh(inside, subset_by_index=[0, count - 1], check_finite=False)
     op.norm = max(float(np.max(np.abs(values))), _power_estimate(inside))
     V = V if Z is None else Z @ V
-    residual = float(_column_norms(op.project(matrix @ V[:, :1]) - V[:, :1] * values[:1])[0])
+    residual = float(column_norms(op.project(matrix @ V[:, :1]) - V[:, :1] * values[:1])[0])
     return ExtremePair(values, V, residual, float(values[0]) - op.rounding, 0.0, op.norm, op.products, "dense", True)
 
 
@@ -228,14 +172,14 @@ def _power_estimate(S: Array, steps: int = 4) -> float:
 
 
 def _lanczos(
-    op: _Counted, block: Array, width: int, count: int, chance: float, budget: int,
+    op: CheckedOperator, block: Array, width: int, count: int, chance: float, budget: int,
     done: Callable[[float, float], bool], rng: np.random.Generator,
 ) -> tuple[Array, float]:  # fmt: skip
     """Thick-restart block Lanczos; the Ritz vectors and the probabilistic bound (rounding not yet subtracted).
 
     The first `width` columns of `block` are the random ones. `done(error, bound)` stops it.
     """
-    block = _orthonormal(op.project(block))[0]
+    block = orthonormal(op.project(block))[0]
     capacity = min(op.dim, max(BASIS_SIZE, 3 * count + 8 * block.shape[1])) + block.shape[1]
     Q, T = np.zeros((op.n, capacity), order="F"), np.zeros((capacity, capacity))
     size, fresh, unchecked, exact = 0, slice(0, width), 0, False
@@ -251,7 +195,7 @@ def _lanczos(
         T[size:end, size:end] = _symmetric(T[size:end, size:end])
         image -= Q[:, :end] @ T[:end, size:end]
         size, unchecked = end, unchecked + 1
-        block, B = _orthonormal(image, Q[:, :size], 10 * EPS * op.dim**0.5 * op.norm, op.dim - size)
+        block, B = orthonormal(image, Q[:, :size], 10 * EPS * op.dim**0.5 * op.norm, op.dim - size)
         full = size + block.shape[1] > capacity
         spent = op.products + block.shape[1] + count > budget
         if not (full or spent or unchecked >= 4 or size <= 2 * p or block.shape[1] == 0):
@@ -260,7 +204,7 @@ def _lanczos(
         theta, W = np.linalg.eigh(T[:size, :size])
         op.norm = max(op.norm, float(np.max(np.abs(theta))))
         last, first = B @ W[size - p : size], W[fresh].T
-        error, bound = float(np.max(_column_norms(last[:, :count]), initial=0.0)), float(theta[0])
+        error, bound = float(np.max(column_norms(last[:, :count]), initial=0.0)), float(theta[0])
         exact = exact or block.shape[1] == 0  # invariant subspace, with the overlaps of R inside it: Z = 0
         if chance < 1.0 and not exact:
             bound = _probable_bound([*chain, (theta, last, first)], quantile, op.norm, op.rounding)
@@ -275,7 +219,7 @@ def _lanczos(
             T[range(keep), range(keep)] = theta[:keep]
             if block.shape[1] == 0:  # more pairs wanted than the subspace holds: new directions
                 fill = op.project(rng.standard_normal((op.n, min(count - size, op.dim - size, 4))))
-                block = _orthonormal(fill - Q[:, :keep] @ (Q[:, :keep].T @ fill), Q[:, :keep])[0]
+                block = orthonormal(fill - Q[:, :keep] @ (Q[:, :keep].T @ fill), Q[:, :keep])[0]
             size, fresh = keep, slice(keep, keep + block.shape[1])
 
 
@@ -293,10 +237,16 @@ def _probable_bound(chain: list[tuple[Array, Array, Array]], quantile: float, no
 
 
 def _lobpcg(
-    op: _Counted, guess: Array, count: int, target: Callable[[], float], budget: int, M: Any, rng: np.random.Generator
+    op: CheckedOperator,
+    guess: Array,
+    count: int,
+    target: Callable[[], float],
+    budget: int,
+    M: Any,
+    rng: np.random.Generator,
 ) -> Array:
     extra = rng.standard_normal((op.n, min(count + 2, op.dim) - guess.shape[1]))
-    X, Y = _orthonormal(op.project(np.hstack([guess, extra])))[0], op.C if op.C.shape[1] else None
+    X, Y = orthonormal(op.project(np.hstack([guess, extra])))[0], op.C if op.C.shape[1] else None
     op(X)  # for the norm in `target`
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # its own reports of failure: the residual of the caller decides
@@ -304,34 +254,5 @@ def _lobpcg(
     return np.asarray(V[:, :count] if np.isfinite(V).all() else X[:, :count], dtype=float)
 
 
-def _orthonormal(
-    X: Array, basis: Array | None = None, floor: float = 0.0, most: int | None = None
-) -> tuple[Array, Array]:
-    """P (at most `most` orthonormal columns, orthogonal to `basis`) and B: `X = P B` up to columns of size `floor`."""
-    if X.shape[1] == 0:
-        return X, np.zeros((0, 0))
-    P, R, order = scipy.linalg.qr(X, mode="economic", pivoting=True)
-    diagonal = np.abs(np.diag(R))
-    rank = int(np.sum(diagonal > max(floor, 4 * EPS * diagonal[0])))
-    rank = rank if most is None else min(rank, most)
-    P, B = P[:, :rank], np.empty((rank, X.shape[1]))
-    B[:, order] = R[:rank]
-    if basis is not None and rank:
-        for _ in range(2):  # small columns bring components along the basis with them
-            P, R = np.linalg.qr(P - basis @ (basis.T @ P))
-            B = R @ B
-    return np.asarray(P, dtype=float), np.asarray(B, dtype=float)
-
-
 def _symmetric(X: Array) -> Array:
     return 0.5 * X + 0.5 * X.T
-
-
-def _column_norms(X: Array) -> Array:
-    """Euclidean norms of the columns, without overflow or underflow of the squares."""
-    squares = np.einsum("ij,ij->j", X, X)
-    if np.all((squares > SAFE_SQUARES[0]) & (squares < SAFE_SQUARES[1])):
-        return np.asarray(np.sqrt(squares), dtype=float)
-    top = np.max(np.abs(X), axis=0, initial=0.0)
-    safe = np.where(top > 0.0, top, 1.0)
-    return np.asarray(top * np.sqrt(np.sum((X / safe) ** 2, axis=0)), dtype=float)

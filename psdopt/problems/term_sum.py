@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,25 +11,13 @@ import numpy as np
 from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
-from psdopt.linalg.arrays import Array, inner
-from psdopt.linalg.polynomials import minimize_quadratic_in_box, minimize_quartic, minimize_smooth
-from psdopt.problem import Evaluation, GradientOperator, LineModel, PlaneModel, Problem
-from psdopt.searches.plane import minimize_plane
+from psdopt.linalg.arrays import Array
+from psdopt.problem import Evaluation, GradientOperator, LineModel, Problem
+from psdopt.problems.term_models import TermLine, TermPlane, sum_of
 from psdopt.terms.base import Term, combine, distinct_maps
-from psdopt.terms.models import Curve, Surface
 
 #: Images are recomputed when their accumulated rounding, relative to |Y|, passes this many eps.
 DRIFT_LIMIT_IN_EPS = 4096
-
-
-def sum_of(parts: Iterable[float]) -> float:
-    """Σ parts without loss of digits; inf or nan, not an error, where a part has overflowed."""
-    numbers = [float(part) for part in parts]
-    try:
-        return math.fsum(numbers)
-    except (ValueError, OverflowError):
-        with np.errstate(all="ignore"):
-            return float(np.sum(numbers))
 
 
 class TermSum(Problem):
@@ -212,99 +200,3 @@ class TermEvaluation(Evaluation):
         """Evaluation at moved images; recomputed from Y once drift has grown too large."""
         new = TermEvaluation(self.problem, images, features, value)
         return new.refresh() if images.drift > DRIFT_LIMIT_IN_EPS * 2.0**-52 else new
-
-
-class TermLine(LineModel):
-    """Sum of the curves of all terms along Y + mu D."""
-
-    def __init__(self, evaluation: TermEvaluation, direction: Images) -> None:
-        self.evaluation, self.direction = evaluation, direction
-        terms = evaluation.problem.terms
-        self.curves: list[Curve] = [
-            term.along(evaluation.images, evaluation.feature(k), direction) for k, term in enumerate(terms)
-        ]
-        # <2SY, D> carries less cancellation than the sum of the terms' own slopes
-        self.slope = 2.0 * inner(evaluation.product_with_factor(), direction.factor)
-        self.coefficients = self._sum_coefficients()
-
-    def _sum_coefficients(self) -> list[float] | None:
-        second = third = fourth = 0.0
-        for curve in self.curves:
-            c = curve.coefficients
-            if c is None:
-                return None
-            second, third, fourth = second + c[2], third + c[3], fourth + c[4]
-        return [self.evaluation.value, self.slope, second, third, fourth]
-
-    def value(self, mu: float) -> float:
-        c = self.coefficients
-        if c is not None:
-            return c[0] + mu * (c[1] + mu * (c[2] + mu * (c[3] + mu * c[4])))
-        if mu == 0.0:
-            return self.evaluation.value
-        return sum_of([self.evaluation.problem.constant, *(curve.value(mu) for curve in self.curves)])
-
-    def derivatives(self, mu: float) -> tuple[float, float]:
-        if self.coefficients is not None:
-            c = self.coefficients
-            first = c[1] + mu * (2 * c[2] + mu * (3 * c[3] + mu * 4 * c[4]))
-            return first, 2 * c[2] + mu * (6 * c[3] + mu * 12 * c[4])
-        pairs = [curve.derivatives(mu) for curve in self.curves]
-        first = self.slope if mu == 0.0 else sum_of(p[0] for p in pairs)
-        return first, sum_of(p[1] for p in pairs)
-
-    def minimize(self, upper: float = np.inf) -> float:
-        if self.coefficients is not None:
-            return minimize_quartic(self.coefficients, upper)
-        return minimize_smooth(self.derivatives, upper, value=self.value)
-
-    def step(self, mu: float) -> TermEvaluation:
-        images = self.evaluation.images.step(mu, self.direction)
-        return self.evaluation.moved(images, [curve.features_at(mu) for curve in self.curves], self.value(mu))
-
-
-class TermPlane(PlaneModel):
-    """Sum of the surfaces of all terms over alpha M + beta v vᵀ."""
-
-    def __init__(self, evaluation: TermEvaluation, atom: Images) -> None:
-        self.evaluation, self.atom = evaluation, atom
-        terms = evaluation.problem.terms
-        self.surfaces: list[Surface] = [
-            term.along_atom(evaluation.images, evaluation.feature(k), atom) for k, term in enumerate(terms)
-        ]
-        self.quadratic = self._sum_quadratics()
-
-    def _sum_quadratics(self) -> tuple[float, Array, Array] | None:
-        parts = [surface.quadratic for surface in self.surfaces]
-        c, g, H = self.evaluation.problem.constant, np.zeros(2), np.zeros((2, 2))
-        for part in parts:
-            if part is None:
-                return None
-            c, g, H = c + part[0], g + part[1], H + part[2]
-        return c, g, H
-
-    def value(self, alpha: float, beta: float) -> float:
-        constant = self.evaluation.problem.constant
-        return sum_of([constant, *(surface.value(alpha, beta) for surface in self.surfaces)])
-
-    def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
-        g, H = np.zeros(2), np.zeros((2, 2))
-        for surface in self.surfaces:
-            first, second = surface.derivatives(alpha, beta)
-            g, H = g + first, H + second
-        return g, H
-
-    def minimize(
-        self, alpha: tuple[float, float] = (0.0, np.inf), beta: tuple[float, float] = (0.0, np.inf)
-    ) -> tuple[float, float]:
-        lower, upper = (alpha[0], beta[0]), (alpha[1], beta[1])
-        if self.quadratic is not None:
-            return minimize_quadratic_in_box(self.quadratic[1], self.quadratic[2], lower, upper)
-        return minimize_plane(self, lower, upper)
-
-    def step(self, alpha: float, beta: float) -> TermEvaluation:
-        r = self.evaluation.factor.shape[1]
-        grown = self.evaluation.images.append(self.atom)
-        images = grown.mix(np.diag(np.sqrt([alpha] * r + [beta])))
-        features = [surface.features_at(alpha, beta) for surface in self.surfaces]
-        return self.evaluation.moved(images, features, self.value(alpha, beta))

@@ -299,7 +299,7 @@ def test_terms_that_are_not_known_to_be_convex_take_the_ability_away():
 
 
 def test_overflow_is_a_value_and_no_error():
-    from psdopt.problems.term_sum import sum_of
+    from psdopt.problems.term_models import sum_of
 
     assert sum_of([1.0, 1e-20, -1.0]) == 1e-20
     assert np.isnan(sum_of([np.inf, -np.inf]))

@@ -1,0 +1,98 @@
+"""A symmetric operator as eigensolvers see it: on the complement of constraints, counted, and guarded against NaN."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from scipy.sparse.linalg import LinearOperator
+
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.tolerances import EPS
+
+SAFE_SQUARES = (1e-250, 1e300)  # sums of squares between these have lost nothing to underflow or overflow
+
+
+class CheckedOperator:
+    """S restricted to the complement of the constraints; counts columns, guards against NaN, tracks the norm."""
+
+    def __init__(self, S: Any, constraints: Array | None) -> None:
+        shape = tuple(S.shape)
+        if len(shape) != 2 or shape[0] != shape[1] or shape[0] < 1:
+            raise ValueError(f"S must be square with at least one row, got shape {shape}")
+        self.S, self.n, self.products, self.norm = S, int(shape[0]), 0, 0.0
+        C = np.zeros((self.n, 0)) if constraints is None else np.asarray(constraints, float)
+        C = C.reshape(len(C), -1)
+        if C.shape[0] != self.n or not np.isfinite(C).all():
+            raise ValueError(f"constraints must be finite with {self.n} rows, got shape {C.shape}")
+        self.C = orthonormal(C)[0]
+        self.dim = self.n - self.C.shape[1]
+
+    @property
+    def rounding(self) -> float:
+        return float(4.0 * self.n**0.5 * EPS * self.norm)
+
+    def project(self, X: Array) -> Array:
+        return X if self.C.shape[1] == 0 else X - self.C @ (self.C.T @ X)
+
+    def __call__(self, X: Array) -> Array:
+        image = np.asarray(self.S @ X, dtype=float)
+        if image.shape != X.shape:
+            raise ValueError(f"S @ X must have the shape {X.shape} of X, got {image.shape}")
+        sizes = column_norms(image)
+        # norms that are finite prove it without another pass over the image
+        if not np.isfinite(sizes).all() and not np.isfinite(image).all():
+            raise FloatingPointError(f"S @ X is not finite (product of columns {self.products} and following)")
+        self.products += X.shape[1]
+        if self.C.shape[1]:
+            image = self.project(image)
+            sizes = column_norms(image)
+        self.norm = max(self.norm, float(np.max(sizes / np.maximum(column_norms(X), 1e-300))))
+        return image
+
+    def of_unit(self, x: Array) -> Array:
+        """S x for |x| = 1: the checks of a block would cost as much as a small product."""
+        image = np.asarray(self.S @ x.reshape(-1, 1), dtype=float)
+        square = np.vdot(image, image)
+        if image.shape != (self.n, 1) or not SAFE_SQUARES[0] < square < SAFE_SQUARES[1]:
+            return self(x.reshape(-1, 1))[:, 0]
+        self.products += 1
+        self.norm = max(self.norm, math.sqrt(square))
+        return self.project(image)[:, 0]
+
+    def operator(self, unit: bool = False) -> LinearOperator:
+        def vector(x: Array) -> Array:
+            return self.of_unit(x) if unit else self(x.reshape(-1, 1))[:, 0]
+
+        return LinearOperator((self.n, self.n), matvec=vector, matmat=self, dtype=float)
+
+
+def orthonormal(
+    X: Array, basis: Array | None = None, floor: float = 0.0, most: int | None = None
+) -> tuple[Array, Array]:
+    """P (at most `most` orthonormal columns, orthogonal to `basis`) and B: `X = P B` up to columns of size `floor`."""
+    if X.shape[1] == 0:
+        return X, np.zeros((0, 0))
+    P, R, order = scipy.linalg.qr(X, mode="economic", pivoting=True)
+    diagonal = np.abs(np.diag(R))
+    rank = int(np.sum(diagonal > max(floor, 4 * EPS * diagonal[0])))
+    rank = rank if most is None else min(rank, most)
+    P, B = P[:, :rank], np.empty((rank, X.shape[1]))
+    B[:, order] = R[:rank]
+    if basis is not None and rank:
+        for _ in range(2):  # small columns bring components along the basis with them
+            P, R = np.linalg.qr(P - basis @ (basis.T @ P))
+            B = R @ B
+    return np.asarray(P, dtype=float), np.asarray(B, dtype=float)
+
+
+def column_norms(X: Array) -> Array:
+    """Euclidean norms of the columns, without overflow or underflow of the squares."""
+    squares = np.einsum("ij,ij->j", X, X)
+    if np.all((squares > SAFE_SQUARES[0]) & (squares < SAFE_SQUARES[1])):
+        return np.asarray(np.sqrt(squares), dtype=float)
+    top = np.max(np.abs(X), axis=0, initial=0.0)
+    safe = np.where(top > 0.0, top, 1.0)
+    return np.asarray(top * np.sqrt(np.sum((X / safe) ** 2, axis=0)), dtype=float)
