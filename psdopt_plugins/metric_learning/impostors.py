@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
@@ -15,6 +16,8 @@ from psdopt.linalg.arrays import Array, pair_dots, row_dots
 Indices = NDArray[np.intp]
 #: Distances held at a time while looking for impostors: few enough to stay in the processor's cache.
 BLOCK_ENTRIES = 2**18
+#: Samples up to which a class is searched by a tree, in one thread.
+SMALL_CLASS = 500
 SINGLE = float(np.finfo(np.float32).eps)
 
 
@@ -29,7 +32,9 @@ def target_neighbours(X: Any, y: NDArray[Any], n_neighbors: int) -> Indices:
         if len(own) < 2:
             continue
         count = min(n_neighbors, len(own) - 1)
-        found = NearestNeighbors(n_neighbors=count).fit(X[own]).kneighbors(return_distance=False)
+        # threads that wait for each other cost more than a small class does
+        algorithm = "ball_tree" if len(own) <= SMALL_CLASS and not sp.issparse(X) else "auto"
+        found = NearestNeighbors(n_neighbors=count, algorithm=algorithm).fit(X[own]).kneighbors(return_distance=False)
         rows.append(np.column_stack([np.repeat(own, count), own[found.ravel()]]))
     if not rows:
         raise InvalidInputError("y must hold a class with at least 2 samples; found none")
