@@ -16,10 +16,14 @@ from psdopt_plugins.manifold_learning.graph import Edges, edge_errors
 from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices
 from psdopt_plugins.manifold_learning.landmarks import geodesic_axes
 from psdopt_plugins.manifold_learning.mvu_problem import UnfoldingProblem, connected
+from psdopt_plugins.manifold_learning.newton_systems import affordable, factorises
 from psdopt_plugins.manifold_learning.unfolding_newton import UnfoldingNewton
 
 #: Columns of the start along geodesic axes, and of the rough stages and the last one in all.
 AXES, ROUGH_COLUMNS, COLUMNS = 2, 3, 8
+#: Columns of the last stage where the Hessian fills in: a graph that is no surface's needs more of them, which have to
+#: grow from nothing, at tens of steps, where they are added late.
+MORE_COLUMNS = 16
 #: Root mean square entries of the other columns, in units of the root mean square edge.
 RANDOM_SIZE = 0.1
 #: Newton steps of a rough stage: the large columns are right by then, to some percent of edge errors.
@@ -29,8 +33,6 @@ AIM = 0.8
 #: nu changes by a factor within these from stage to stage, and by one within SETTLED in the last of the rough ones.
 CHANGE, SETTLED = (0.02, 20.0), (0.6, 1.6)
 STAGES = 20
-#: Most entries of the factorised Hessian (8 bytes each, twice); beyond, conjugate gradient takes over.
-MOST_FILL = 40_000_000
 
 
 def unfold(
@@ -38,19 +40,22 @@ def unfold(
 ) -> Unfolding:
     """Solve mvu for `nu`, or for a nu at which the median edge error is at most `edge_error`, and not much below.
 
-    Errors are |√d − √D| / √D over edges with D > 0. By primal-dual Newton steps where the graph allows it (a
-    neighbour graph of a surface does), else, with `labels`, or with a `method` in `options`, by conjugate gradient
-    with continuation in nu; the Result is then in Laplacian coordinates.
+    Errors are |√d − √D| / √D over edges with D > 0. By primal-dual Newton steps where a few factors of the
+    graph's Laplacian fit into memory, else, with `labels`, or with a `method` in `options`, by conjugate gradient with
+    continuation in nu; the Result is then in Laplacian coordinates.
     """
     graph = GraphMatrices(connected(edges))
     if not float(edges.squared.mean()) > 0.0:
         raise InvalidInputError("distances must not all be zero: every pair of neighbours coincides")
-    if labels is not None or "method" in (options or {}) or graph.fill * COLUMNS**2 > MOST_FILL:
+    if labels is not None or "method" in (options or {}) or not affordable(graph, COLUMNS):
         return by_continuation(edges, nu, edge_error, labels, options)
-    return _by_newton(edges, nu, edge_error, options)
+    return _by_newton(graph, nu, edge_error, options)
 
 
-def _by_newton(edges: Edges, nu: float | None, edge_error: float, options: Mapping[str, Any] | None) -> Unfolding:
+def _by_newton(
+    graph: GraphMatrices, nu: float | None, edge_error: float, options: Mapping[str, Any] | None
+) -> Unfolding:
+    edges = graph.edges
     given = {"tol": DEFAULT_TOL, **(options or {})}
     Y = _with_random(edges, geodesic_axes(edges, min(AXES, edges.n - 1)), ROUGH_COLUMNS)
     level = _tension_for(edges, Y, edge_error) if nu is None else nu
@@ -62,7 +67,7 @@ def _by_newton(edges: Edges, nu: float | None, edge_error: float, options: Mappi
         level *= factor
         if SETTLED[0] <= factor <= SETTLED[1]:
             break
-    Y = _with_random(edges, Y, COLUMNS)
+    Y = _with_random(edges, Y, COLUMNS if factorises(graph, COLUMNS) else MORE_COLUMNS)
     for _ in range(STAGES):
         result = _solved(edges, level, Y, given)
         iterations, Y = iterations + result.iterations, result.matrix.factor

@@ -20,13 +20,17 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.method import Method, Outcome, Residual, State, ensure_finite
 from psdopt.problem import Evaluation, Problem
 from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges
-from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices, base_weights, natural
+from psdopt_plugins.manifold_learning.graph_matrices import base_weights
 from psdopt_plugins.manifold_learning.mvu_problem import GRAPH_HESSIAN, UnfoldingProblem
+from psdopt_plugins.manifold_learning.newton_systems import NewtonSystem
 
 #: The damping is the least that makes the scalar part positive semidefinite, times this.
 DAMPING = 1.05
 #: Steps without the best gap falling by half after which columns are added.
 PATIENCE = 8
+#: A step no shorter than Newton's that lowers F by less than this fraction of the gap, and finds no better dual point,
+#: counts IDLE times: the value has settled at this rank, and what remains of the gap is not for more steps to close.
+LITTLE, IDLE = 1e-3, 4
 
 
 @dataclass
@@ -103,7 +107,7 @@ class UnfoldingNewton(Method):
             return self._grown(state) or replace(state, waited=0, waited_from=math.inf)
         assert state.weights is not None
         Y = state.evaluation.factor
-        system = _NewtonSystem(problem.graph, problem.nu, Y, state.weights, DAMPING * state.theta)
+        system = NewtonSystem.of(problem.graph, problem.nu, Y, state.weights, DAMPING * state.theta)
         gradient = state.evaluation.factor_gradient()
         if not is_finite(gradient):
             raise FloatingPointError("the gradient is not finite")
@@ -132,11 +136,13 @@ class UnfoldingNewton(Method):
             dual, bound = feasible, value
         gap = max(evaluation.value - bound, 0.0)
         halved = gap <= 0.5 * state.waited_from
+        idle = mu >= 1.0 and value <= state.bound and state.evaluation.value - evaluation.value <= LITTLE * gap
         size = norm(evaluation.factor)
         return UnfoldingNewtonState(
             problem, state.geometry, evaluation.factor, evaluation, 2.0 * gap / size if size > 0.0 else 0.0, mu,
             Outcome.RUNNING, {"gap": gap, "theta": theta}, weights=weights, theta=theta, dual=dual, bound=bound,
-            waited=0 if halved else state.waited + 1, waited_from=gap if halved else state.waited_from,
+            waited=0 if halved else state.waited + (IDLE if idle else 1),
+            waited_from=gap if halved else state.waited_from,
         )  # fmt: skip
 
     def _grown(self, state: UnfoldingNewtonState) -> UnfoldingNewtonState | None:
@@ -152,33 +158,8 @@ class UnfoldingNewton(Method):
         return self._looked_at(fresh, _principal(wider), state.weights, 0.0)
 
 
-class _NewtonSystem:
-    """The damped Hessian at Y, one vertex grounded, factorised; −2 nu H by a rank-r correction."""
-
-    def __init__(self, graph: GraphMatrices, nu: float, Y: Array, weights: Array, delta: float) -> None:
-        self.graph, n, r = graph, graph.n, Y.shape[1]
-        self.differences = graph.E @ Y
-        blocks = 16.0 * self.differences[:, :, None] * self.differences[:, None, :]
-        blocks += (2.0 * (weights + delta * base_weights(weights)))[:, None, None] * np.eye(r)
-        free = (n - 1) * r
-        self.factors = natural(graph.assemble(blocks, -2.0 * nu)[:free, :free])
-        # + (2 nu/n) (eeᵀ ⊗ I), which grounding leaves: Sherman-Morrison-Woodbury with r columns
-        self._ones = np.tile(np.eye(r), (n - 1, 1))
-        self._solved = self.factors.solve(np.asfortranarray(self._ones))
-        self._small = np.eye(r) * (n / (2.0 * nu)) + self._ones.T @ self._solved
-
-    def solve(self, R: Array) -> Array:
-        """Centred X (n, r) with Hessian · X = R, for centred R."""
-        n, r = R.shape
-        x = self.factors.solve(np.ascontiguousarray(R[self.graph.order[: n - 1]]).ravel())
-        x = x - self._solved @ np.linalg.solve(self._small, self._ones.T @ x)
-        X = np.zeros((n, r))
-        X[self.graph.order[: n - 1]] = x.reshape(n - 1, r)
-        return np.asarray(X - X.mean(axis=0))
-
-
 def _arc(
-    problem: UnfoldingProblem, system: _NewtonSystem, evaluation: Evaluation, X: Array
+    problem: UnfoldingProblem, system: NewtonSystem, evaluation: Evaluation, X: Array
 ) -> tuple[Array, float, Array]:
     """(X₂, best mu of Y + mu X + mu² X₂, predicted weights)."""
     graph, Y = problem.graph, evaluation.factor

@@ -10,9 +10,10 @@ import psdopt
 from psdopt import ConjugateGradient, FlatQuotient, PSDCone
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt_plugins.manifold_learning import mvu_problem
-from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges
+from psdopt_plugins.manifold_learning.graph import Edges, nearest_neighbour_edges
 from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices, base_weights
 from psdopt_plugins.manifold_learning.landmarks import geodesic_axes
+from psdopt_plugins.manifold_learning.newton_systems import ColumnwiseSystem, FactorisedSystem, factorises
 from psdopt_plugins.manifold_learning.unfolding import unfold
 from psdopt_plugins.manifold_learning.unfolding_newton import UnfoldingNewton
 
@@ -141,13 +142,96 @@ def test_tight_edges_are_certified_in_tens_of_steps():
 
 def test_a_graph_that_fills_in_is_left_to_conjugate_gradient(monkeypatch):
     by_newton = unfold(EDGES, 20.0, 0.05)
-    monkeypatch.setattr("psdopt_plugins.manifold_learning.unfolding.MOST_FILL", 0)
+    monkeypatch.setattr("psdopt_plugins.manifold_learning.newton_systems.MOST_FILL", 0)
     by_gradient = unfold(EDGES, 20.0, 0.05)
     assert "UnfoldingNewton" in by_newton.result.method
     assert "ConjugateGradient" in by_gradient.result.method
     assert by_newton.result.optimal
     assert by_gradient.result.optimal
     assert by_newton.result.value == pytest.approx(by_gradient.result.value, rel=1e-3)
+
+
+def dense_hessian(nu, Y, weights, delta):
+    """Column by column from the definition, Y (n, r) row after row."""
+    n, r = Y.shape
+    tension = dense_laplacian(weights + delta * base_weights(weights)) - nu * CENTRING
+    H = 2.0 * np.kron(tension, np.eye(r))
+    for i, j in zip(EDGES.i, EDGES.j, strict=True):
+        pull = np.zeros((n, r))
+        pull[i], pull[j] = Y[i] - Y[j], Y[j] - Y[i]
+        H += 16.0 * np.outer(pull, pull)
+    return H
+
+
+@pytest.mark.parametrize("kind", [FactorisedSystem, ColumnwiseSystem])
+def test_newton_systems_are_the_hessian_and_its_inverse(kind, monkeypatch):
+    monkeypatch.setattr("psdopt_plugins.manifold_learning.newton_systems.ACCURACY", 1e-9)
+    Y, nu = start(4), 0.5
+    weights = np.abs(RNG.standard_normal(M))
+    delta = 1.05 * GRAPH.feasible_multiple(weights, base_weights(weights), nu, 0.3) + 0.01
+    system, H = kind(GRAPH, nu, Y, weights, delta), dense_hessian(nu, Y, weights, delta)
+    X = CENTRING @ RNG.standard_normal(Y.shape)
+    image = (H @ X.ravel()).reshape(X.shape)
+    np.testing.assert_allclose(system.apply(X), image, atol=1e-10 * np.abs(image).max())
+    np.testing.assert_allclose(system.solve(image), X, atol=1e-5 * np.abs(X).max())
+
+
+def test_the_preconditioner_is_exact_where_edges_lie_along_axes():
+    """Then the system has no entries between columns: one iteration, whatever the stiffness of the edges."""
+    n = 20
+    path = Edges(np.arange(n - 1), np.arange(1, n), np.ones(n - 1), n)
+    Y = np.cumsum(np.eye(2)[np.arange(n) % 2], axis=0)
+    system = ColumnwiseSystem(GraphMatrices(path), 1e-3, Y - Y.mean(axis=0), np.ones(n - 1), 0.0)
+    R = RNG.standard_normal(Y.shape)
+    R -= R.mean(axis=0)
+    np.testing.assert_allclose(system.apply(system.preconditioned(R)), R, atol=1e-9)
+
+
+def test_graphs_that_fill_in_are_unfolded_column_by_column(monkeypatch):
+    """A cloud in ten dimensions: many columns, the same optimum as by factorising, in not many more steps."""
+    cloud = np.random.default_rng(5).standard_normal((300, 10))
+    edges = nearest_neighbour_edges(cloud, 6)
+    assert not factorises(GraphMatrices(edges), 8)
+    assert factorises(GraphMatrices(nearest_neighbour_edges(make_swiss_roll(1000, random_state=0)[0], 5)), 8)
+    applied = counted(monkeypatch, ColumnwiseSystem, "apply")
+    columnwise = unfold(edges, 10.0, 0.05)
+    assert 0 < len(applied) <= 40 * 2 * columnwise.iterations
+    monkeypatch.setattr("psdopt_plugins.manifold_learning.newton_systems.MOST_WORK", np.inf)
+    factorised = unfold(edges, 10.0, 0.05)
+    for found in (columnwise, factorised):
+        assert found.result.optimal
+        assert found.result.matrix.rank > 3
+    at_zero = columnwise.result.certificate.value_at_zero
+    assert abs(columnwise.result.value - factorised.result.value) <= 2e-4 * (at_zero - factorised.result.value)
+    assert columnwise.iterations <= 1.5 * factorised.iterations
+
+
+def counted(monkeypatch, kind, name):
+    calls, method = [], getattr(kind, name)
+
+    def wrapped(self, X):
+        calls.append(1)
+        return method(self, X)
+
+    monkeypatch.setattr(kind, name, wrapped)
+    return calls
+
+
+def test_columns_are_added_soon_after_the_value_has_settled(monkeypatch):
+    """Full steps that lower F by a vanishing part of the gap are not waited for."""
+    edges = nearest_neighbour_edges(np.random.default_rng(3).standard_normal((60, 5)), 6)
+    problem = mvu_problem(edges.matrix(), 20.0)
+
+    def solved():
+        return psdopt.solve(problem, PSDCone(60), UnfoldingNewton(), start=geodesic_axes(edges, 2), tol=1e-5)
+
+    soon = solved()
+    monkeypatch.setattr("psdopt_plugins.manifold_learning.unfolding_newton.IDLE", 1)
+    patient = solved()
+    assert soon.optimal
+    assert patient.optimal
+    assert soon.matrix.rank == patient.matrix.rank
+    assert soon.iterations <= patient.iterations - 4
 
 
 def test_bad_parameters_and_problems():
