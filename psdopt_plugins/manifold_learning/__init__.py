@@ -65,7 +65,7 @@ def psdopt_components() -> Iterable[Spec]:
     yield MethodSpec(
         name="unfolding-newton",
         factory=UnfoldingNewton,
-        summary="primal-dual Newton steps, the Hessian factorised on the graph",
+        summary="primal-dual Newton steps, the Hessian a sparse block matrix on the graph",
         reference="Sun, Boyd, Xiao, Diaconis: The fastest mixing Markov process on a graph (the dual)",
         parameters=(Parameter("columns", int, 0, "most columns of Y; 0: as many as the gap asks for"),),
         example=UnfoldingNewton,
