@@ -1,4 +1,4 @@
-"""LMNN beside metric-learn's and PyLMNN's: test error, processor time and peak memory in one run.
+"""LMNN (and, on request, KTA by BILGO) beside metric-learn's and PyLMNN's: test error, processor time and peak memory in one run.
 
     python -m benchmarks.lmnn_race letters usps isolet mnist10k --limit 300
 
@@ -17,19 +17,21 @@ import subprocess
 from collections.abc import Sequence
 from typing import Any
 
+import scipy.sparse as sp
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.bilgo import data_set
 from benchmarks.pinned_peers import learn
 
-METHODS = {"ours": "psdopt", "pylmnn": "pylmnn", "metric-learn": "lmnn"}
+METHODS = {"ours": "psdopt", "kta": "psdopt-kta", "pylmnn": "pylmnn", "metric-learn": "lmnn"}
 
 
 def run(learner: str, A: Any, a: Any, limit: float, answer: Any) -> None:
     """(components or None, processor seconds, peak megabytes) of one fit, by a child of this process."""
     try:
-        found = learn(METHODS[learner], A, a, timeout=limit, n_neighbors=3)
+        options = {} if learner == "kta" else {"n_neighbors": 3}
+        found = learn(METHODS[learner], A, a, timeout=limit, **options)
         components, seconds = found.components, found.cpu_seconds
     except (RuntimeError, subprocess.TimeoutExpired) as error:
         print(f"    {learner}: {type(error).__name__}")
@@ -42,11 +44,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="+")
     parser.add_argument("--limit", type=float, default=300.0)
-    parser.add_argument("--learners", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--learners", nargs="+", choices=METHODS, default=["ours", "pylmnn", "metric-learn"])
     args = parser.parse_args(argv)
     context = multiprocessing.get_context("spawn")  # OpenMP does not survive a fork
     for name in args.data:
         _, X, y = data_set(name)
+        X = X.toarray() if sp.issparse(X) else X  # the peers take nothing else
         if name == "letters":
             X, y = X[:5000], y[:5000]
         A, B, a, b = train_test_split(X, y, test_size=0.3, random_state=0, stratify=y)

@@ -24,7 +24,7 @@ import numpy as np
 
 HERE = Path(__file__).resolve().parent / "pinned"
 REQUIREMENTS = HERE / "requirements-metric-learn.txt"
-METHODS = ("itml", "lmnn", "pylmnn", "psdopt")
+METHODS = ("itml", "lmnn", "pylmnn", "psdopt", "psdopt-kta")
 ARRAYS = ("X", "y", "pairs", "signs", "bounds")
 
 
@@ -58,7 +58,7 @@ def learn(
 def learn_all(tasks: Sequence[Mapping[str, Any]], *, folder: Any = None, timeout: float = 600.0) -> list[Learned]:
     """Fit "itml", "lmnn" (metric-learn 0.7.0) or "pylmnn" (PyLMNN 1.6.4), all tasks in one process.
 
-    "psdopt", our own LMNN, goes the same way but in this environment; it is not mixed with others.
+    "psdopt" and "psdopt-kta", our own LMNN and KTA, go the same way but in this environment, not mixed with others.
     A task holds `method`, X (m, d), labels y (m,); for ITML, which otherwise draws its own from y, also `pairs` (k, 2),
     `signs` (k,) of ±1 and `bounds` (largest similar, least dissimilar distance). Whatever else it holds are options
     of the learner. Raises RuntimeError with the last words of a learner that failed, and TimeoutExpired (of subprocess)
@@ -74,7 +74,7 @@ def learn_all(tasks: Sequence[Mapping[str, Any]], *, folder: Any = None, timeout
             files += [Path(scratch) / f"task{k}.npz", Path(scratch) / f"answer{k}.npz"]
             np.savez(files[-2], method=task["method"], options=json.dumps(options), **arrays)
         clean = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-        ours = all(task["method"] == "psdopt" for task in tasks)
+        ours = all(task["method"].startswith("psdopt") for task in tasks)
         command = [sys.executable if ours else environment(folder), HERE / "worker.py", *files]
         done = subprocess.run(command, env=clean, capture_output=True, text=True, timeout=timeout)
         if done.returncode:

@@ -2,7 +2,7 @@
 
     python worker.py task.npz answer.npz [task2.npz answer2.npz ...]
 
-A task holds `method` (itml, lmnn, pylmnn, or psdopt for our LMNN, in an environment that has it), X (m, d), y (m,), a
+A task holds `method` (itml, lmnn, pylmnn, or psdopt and psdopt-kta for our LMNN and KTA, in an environment that has it), X (m, d), y (m,), a
 JSON string `options` of keyword arguments for the learner and, for itml, optionally `pairs` (k, 2), `signs` (k,) of +1
 (similar) and -1 (dissimilar), `bounds` (2,). The seconds are those of fit; imports are not counted.
 """
@@ -47,10 +47,18 @@ def psdopt(X, y, options, task):
     return lambda: LMNN(**options).fit(X, y)
 
 
+def kta(X, y, options, task):
+    from psdopt import BILGO, PSDCone
+    from psdopt_plugins.metric_learning.kta import KTA
+
+    pieces = {"geometry": PSDCone(X.shape[1]), "method": BILGO()}
+    return lambda: KTA(solver_options=pieces, **options).fit(X, y)
+
+
 def solve(question, answer):
     with np.load(question) as task:
         task = dict(task)
-    learner = {"itml": itml, "lmnn": lmnn, "pylmnn": pylmnn, "psdopt": psdopt}[str(task["method"])]
+    learner = {"itml": itml, "lmnn": lmnn, "pylmnn": pylmnn, "psdopt": psdopt, "psdopt-kta": kta}[str(task["method"])]
     fit = learner(task["X"], task["y"], json.loads(str(task["options"])), task)
     begin = time.process_time()
     components = fit().components_
