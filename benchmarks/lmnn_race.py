@@ -1,4 +1,4 @@
-"""LMNN (and, on request, KTA by BILGO) beside metric-learn's and PyLMNN's: test error, processor time and peak memory in one run.
+"""LMNN (and, on request, KTA by BILGO) beside metric-learn's and PyLMNN's: test error, processor time, peak memory.
 
     python -m benchmarks.lmnn_race letters usps isolet mnist10k --limit 300
 

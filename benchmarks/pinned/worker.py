@@ -2,9 +2,10 @@
 
     python worker.py task.npz answer.npz [task2.npz answer2.npz ...]
 
-A task holds `method` (itml, lmnn, pylmnn, or psdopt and psdopt-kta for our LMNN and KTA, in an environment that has it), X (m, d), y (m,), a
-JSON string `options` of keyword arguments for the learner and, for itml, optionally `pairs` (k, 2), `signs` (k,) of +1
-(similar) and -1 (dissimilar), `bounds` (2,). The seconds are those of fit; imports are not counted.
+A task holds `method` (itml, lmnn, pylmnn, or psdopt and psdopt-kta for our LMNN and KTA, in an environment that has
+them), X (m, d), y (m,), a JSON string `options` of keyword arguments for the learner and, for itml, optionally `pairs`
+(k, 2), `signs` (k,) of +1 (similar) and -1 (dissimilar), `bounds` (2,). The seconds are those of fit; imports are not
+counted.
 """
 
 import json
