@@ -29,7 +29,9 @@ LONGER = 0.25
 #: Steps after a widening before the certificate is asked again: new columns are short at first, so that stationarity is
 #: as small as before, and the method's memory is that of a fresh start.
 SETTLING = 10
-#: A dual infeasibility this many times above what stationarity explains is the rank's doing.
+#: A dual infeasibility this many times above tolerance and stationarity asks for more columns,
+CLEARLY_OFF = 3.0
+#: and one this many times above them is the rank's doing for certain.
 FAR_OFF = 100.0
 #: Consecutive steps without a decrease above rounding that count as no progress.
 CALM_STEPS = 20
@@ -137,7 +139,7 @@ class Driver:
         infeasible = certificate.dual_infeasibility_relative
         if self.rules.escape and infeasible > max(self.tol, certificate.stationarity_relative):
             # columns to spare that are still on their way out, or in, need steps and no company
-            needed = ended or infeasible > FAR_OFF * stationarity or self._rank_binds()
+            needed = ended or infeasible > CLEARLY_OFF * max(self.tol, stationarity) or self._rank_binds()
             if needed and self._widen(certificate):
                 return None
         far_off = infeasible > FAR_OFF * max(self.tol, stationarity)

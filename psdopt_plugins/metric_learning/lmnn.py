@@ -41,7 +41,7 @@ NEAR = 0.998
 #: As long as a round brings F below this fraction of its least value so far, the active set is replaced; then it grows.
 ENOUGH = 0.99
 #: |L| falls at most by this factor from round to round.
-SHRINKAGE = 0.5
+SHRINKAGE = 0.8
 ROUND_ITERATIONS = 200
 DEFAULT_TOL = 5e-2
 FIRST_RANK = 60
@@ -156,7 +156,7 @@ class LMNN(MahalanobisTransformer):
             self.n_rounds_ += 1
             self.n_iter_ += self.result_.iterations
             collapsed = norm(Z) < SHRINKAGE * norm(before)
-            if collapsed:  # what `max_triplets` leaves out would have kept M from shrinking
+            if collapsed:  # triplets that are not known would have kept M from shrinking
                 Z = SHRINKAGE * before
             settled = self.result_.converged and not collapsed
         self.n_triplets_ = len(triplets)
