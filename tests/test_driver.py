@@ -109,3 +109,15 @@ def test_a_widened_run_settles_before_it_is_judged_again():
     assert set(widened) < set(at)
     for iteration in widened:
         assert at[at > iteration].min() >= iteration + psdopt.driver.SETTLING
+
+
+def test_a_miss_by_far_asks_for_columns_though_one_is_to_spare():
+    """At a loose tolerance stationarity does not explain λ_min(S), and a column that hardly counts is no help."""
+    problem, _ = planted(np.random.default_rng(0))
+    values, V = np.linalg.eigh(solve(problem, tol=1e-8).matrix.to_dense())
+    spare = 1e-3 * np.random.default_rng(1).standard_normal(12)
+    start = np.column_stack([np.sqrt(values[-1]) * V[:, -1], spare])  # the first of three directions
+    result = solve(problem, FlatQuotient(12, 2), Waiting(), start=start, tol=0.2, escape=True, max_iterations=1)
+    first = result.history.records[0]
+    assert 0.05 < first["stationarity"] <= 0.2
+    assert first["widened_to"] > 2
