@@ -25,6 +25,7 @@ from psdopt.reports import (
 from psdopt.reports.kernel import alignment, cluster_purity
 from psdopt.reports.metric import neighbour_error, split_and_standardise
 from psdopt.reports.spectral import symmetric_matrix
+from psdopt_plugins.metric_learning import LMNN
 from psdopt_plugins.regression import psd_regression_problem
 from tests.cli.fakes import Scatter, blobs
 
@@ -331,3 +332,12 @@ def test_options_for_the_solver() -> None:
 def test_no_tolerance_leaves_the_estimators_own():
     assert "tol" not in RunOptions().solver_options(6)
     assert RunOptions(tol=1e-3).solver_options(6)["tol"] == 1e-3
+
+
+def test_report_tells_the_last_round_from_all_of_them():
+    """LMNN's result is that of its last round, which may have had nothing left to do."""
+    report = metric_report(LMNN(), blobs(), RunOptions())
+    (text,) = [value for label, value in report.rows if label == "iterations"]
+    last = report.result.iterations
+    assert text.startswith(f"{last} in the last round, ")
+    assert int(text.split()[-3]) > last

@@ -46,7 +46,7 @@ def run_report(
     title = f"{type(estimator).__name__} on {dataset.name}"
     return Report(
         title=title,
-        rows=[*rows, *result_rows(result, trace), *closed],
+        rows=[*rows, *result_rows(result, trace, in_all=getattr(estimator, "n_iter_", None)), *closed],
         result=result,
         success=result.converged,
         tables=() if residuals is None else (residuals,),

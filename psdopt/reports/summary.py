@@ -11,9 +11,13 @@ from psdopt.result import Result
 
 
 def result_rows(
-    result: Result, trace: CertificateTrace | None = None, status: str | None = None
+    result: Result, trace: CertificateTrace | None = None, status: str | None = None, in_all: int | None = None
 ) -> list[tuple[str, str]]:
-    """(label, text) pairs: status (or the text `status`), objective, rank, what was used, what it took."""
+    """(label, text) pairs: status (or the text `status`), objective, rank, what was used, what it took.
+
+    `in_all` : iterations of all rounds, of which `result` is the last.
+    """
+    earlier = 0 if in_all is None else in_all - result.iterations
     columns = result.matrix.factor.shape[1]
     wider = f" ({columns} columns)" if columns != result.rank else ""
     rows = [
@@ -21,7 +25,7 @@ def result_rows(
         ("objective F(M)", f"{result.value:.10g}"),
         ("rank of M", f"{result.rank} of {result.matrix.n}{wider}"),
         ("method, geometry", f"{result.method}, {result.geometry}"),
-        ("iterations", f"{result.iterations}"),
+        ("iterations", f"{result.iterations}" + (f" in the last round, {in_all} in all" if earlier > 0 else "")),
         ("time", _seconds(result.seconds, trace.seconds if trace is not None else 0.0)),
     ]
     applications = result.counts.get("operator_applications")
