@@ -31,7 +31,6 @@ class Band:
     """
 
     entries: NDArray[np.intp]
-
     pairs: NDArray[np.intp]
     scales: Array
     own: NDArray[np.intp]

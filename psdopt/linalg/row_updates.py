@@ -149,17 +149,12 @@ def _by_entries(P: Array, roots: Array, targets: Array, rho: Array) -> Array:
     """v (g, r) from the (t, t) systems; P (g, t + 1, r) holds the u_j and, last, the anchor."""
     count, t = roots.shape
     products = np.matmul(P[:, :t], P.transpose(0, 2, 1))
+    gram = products[:, :, :t] * (roots[:, :, None] * roots[:, None, :])
+    gram.reshape(count, t * t)[:, :: t + 1] += rho[:, None]
     weights = np.ones((count, 1, t + 1))  # of the u_j, and 1 for the anchor
-    weights[:, 0, :t] = _weights(products[:, :, :t], products[:, :, t], roots, targets, rho[:, None])
+    z = np.linalg.solve(gram, (targets - roots * products[:, :, t])[:, :, None])
+    np.multiply(roots, z[:, :, 0], out=weights[:, 0, :t])
     return np.asarray(np.matmul(weights, P)[:, 0])
-
-
-def _weights(gram: Array, products: Array, roots: Array, targets: Array, rho: float | Array) -> Array:
-    """√w z (g, t) of the u_j in v, from ⟨u_j, u_k⟩ (g, t, t), ⟨u_j, b⟩ (g, t) and rho, a number or (g, 1)."""
-    count, t = roots.shape
-    A = gram * (roots[:, :, None] * roots[:, None, :])
-    A.reshape(count, t * t)[:, :: t + 1] += rho
-    return np.asarray(roots * np.linalg.solve(A, (targets - roots * products)[:, :, None])[:, :, 0])
 
 
 def _by_columns(P: Array, roots: Array, targets: Array, rho: Array) -> Array:

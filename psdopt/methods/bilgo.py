@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from psdopt.geometries.psd_cone import CONIC_ORACLE
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, norm
 from psdopt.method import Method, Outcome, Residual, State, ensure_finite
-from psdopt.methods.bilgo_state import BILGOState, changed, looked_at
+from psdopt.methods.bilgo_state import BILGOState, looked_at
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.methods.factor_moves import compressed, outside, with_block
 from psdopt.oracles import BACKENDS
@@ -132,7 +132,7 @@ class BILGO(Method):
         if first is not None:
             begun = self._search_begun(state, first, {"alpha": 1.0, "beta": norm(first.factor) ** 2})
             goal = SETTLED * max(0.0, -state.smallest)
-            return changed(begun, search_goal=goal, search_limit=GROWING_STEPS, growing=True)
+            return replace(begun, search_goal=goal, search_limit=GROWING_STEPS, growing=True)
         alphas, betas = [], []
         directions = self._directions(state)
         alone = self.every if self.searcher is not None else len(directions)
@@ -140,7 +140,7 @@ class BILGO(Method):
             plane = evaluation.along_atom(v)
             alpha, beta = plane.minimize(alpha=ALPHA_BOUNDS[self.rule])
             if math.isinf(alpha) or math.isinf(beta):
-                return changed(state, outcome=Outcome.UNBOUNDED)
+                return replace(state, outcome=Outcome.UNBOUNDED)
             trial = ensure_finite(plane.step(alpha, beta))
             if trial.value <= evaluation.value:
                 evaluation = trial
@@ -156,7 +156,7 @@ class BILGO(Method):
         if due and norm(evaluation.factor) > 0.0:
             return self._search_begun(state, evaluation, extras)
         if not moved and self.rule != "random-conic":
-            return changed(state, outcome=Outcome.STALLED)
+            return replace(state, outcome=Outcome.STALLED)
         return self._looked_at(state, evaluation, extras, atoms)
 
     def _first_block(self, state: BILGOState) -> Evaluation | None:
@@ -198,7 +198,7 @@ class BILGO(Method):
         assert state.vectors is not None
         growing = state.vectors.shape[1] >= FEW * Y.shape[1]
         goal = (SEARCH_FRACTION if growing else LAST_FRACTION) * max(0.0, -state.smallest)
-        return changed(
+        return replace(
             state, evaluation=evaluation, point=Y, search=search, search_goal=goal, search_steps=0, growing=growing,
             search_limit=GROWING_STEPS if growing else FIRST_STEPS,
             extras=extras,
@@ -214,7 +214,7 @@ class BILGO(Method):
         search = searcher.step(search)
         evaluation = search.evaluation
         if search.outcome is Outcome.UNBOUNDED:
-            return changed(state, outcome=Outcome.UNBOUNDED)
+            return replace(state, outcome=Outcome.UNBOUNDED)
         size = norm(evaluation.factor)
         steps = state.search_steps + 1
         residual = 0.5 * search.gradient_norm
@@ -224,7 +224,7 @@ class BILGO(Method):
             compact = compressed(evaluation) if steps % TRIM == 0 else evaluation
             if compact is not evaluation:
                 evaluation, search = compact, _restarted(searcher, state.problem, compact)
-            return changed(
+            return replace(
                 state, evaluation=evaluation, point=evaluation.factor, search=search, search_steps=steps,
                 gradient_norm=max(search.gradient_norm, 2.0 * max(0.0, -state.smallest) * size), step=search.step,
                 extras={}, iteration=state.iteration + 1,
@@ -237,12 +237,12 @@ class BILGO(Method):
         lacking = max(0.0, -after.smallest)
         new = outside(after.vectors, compact.factor)
         if np.any(new) and not (stationary and lacking * size < residual):
-            return changed(after, vectors=after.vectors[:, new], waiting=self.eigenvectors > 0)
+            return replace(after, vectors=after.vectors[:, new], waiting=self.eigenvectors > 0)
         # inexact stationarity explains what λ_min(S) lacks, or M has its directions: precision helps, atoms do not
         search = search if compact is evaluation else _restarted(searcher, state.problem, compact)
         goal = RESTART * min(residual / size, lacking or math.inf)
         limit = min(2 * state.search_limit, SEARCH_STEPS)
-        return changed(after, search=search, search_goal=goal, search_steps=0, search_limit=limit, growing=False)
+        return replace(after, search=search, search_goal=goal, search_steps=0, search_limit=limit, growing=False)
 
     def _looked_at(
         self, state: BILGOState, evaluation: Evaluation, extras: dict[str, float], atoms: int = 0, few: bool = False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -83,8 +82,3 @@ def looked_at(
         vectors=vectors, smallest=pair.value, atoms=atoms, iteration=state.iteration + 1,
         proven_at=proven_at,
     )  # fmt: skip
-
-
-def changed(state: BILGOState, **changes: Any) -> BILGOState:
-    """The state with some fields replaced."""
-    return BILGOState(**{**state.__dict__, **changes})
