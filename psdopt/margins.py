@@ -144,14 +144,7 @@ def _structure(measurement: Measurement) -> tuple[QuadraticForms | PairDistances
         return measurement, sp.csr_array(sp.eye_array(measurement.size))
     if isinstance(measurement, TripletDifferences):
         pairs, t = measurement.pairs, measurement
-        rows = pairs.n if pairs.X is None else pairs.X.shape[0]
-        codes = pairs.i * rows + pairs.j  # sorted, as they come from np.unique
-
-        def position(left: NDArray[np.intp], right: NDArray[np.intp]) -> NDArray[np.intp]:
-            found: NDArray[np.intp] = np.searchsorted(codes, np.minimum(left, right) * rows + np.maximum(left, right))
-            return found
-
-        columns = np.column_stack([position(t.i, t.k), position(t.i, t.j)]).ravel()
+        columns = np.column_stack([t.far, t.near]).ravel()
         entries: Any = (np.tile([1.0, -1.0], t.size), columns, np.arange(0, 2 * t.size + 1, 2))
         return pairs, sp.csr_array(entries, shape=(t.size, pairs.size))
     raise InvalidTypeError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -30,23 +30,40 @@ def row_dots(Y: Array, Z: Array) -> Array:
 
 
 #: Entries of a block of gathered rows: small enough to stay in the processor's cache.
-GATHERED = 65536
+GATHERED = 32768
 
 
 def pair_dots(i: NDArray[np.intp], j: NDArray[np.intp], Y: Array, Z: Array) -> Array:
     """⟨Y_i − Y_j, Z_i − Z_j⟩ for index pairs, shape (m,), block by block: no array with m rows of Y."""
     result = np.empty(len(i))
-    size = max(1, GATHERED // max(Y.shape[1], 1))
-    for s in range(0, len(i), size):
-        a, b = i[s : s + size], j[s : s + size]
-        left = np.take(Y, a, axis=0)
-        left -= np.take(Y, b, axis=0)
-        right = left
-        if Z is not Y:
-            right = np.take(Z, a, axis=0)
-            right -= np.take(Z, b, axis=0)
-        np.einsum("ij,ij->i", left, right, out=result[s : s + size])
+    for rows, (left, *right) in _differences(i, j, *((Y,) if Z is Y else (Y, Z))):
+        np.einsum("ij,ij->i", left, right[0] if right else left, out=result[rows])
     return result
+
+
+def line_dots(i: NDArray[np.intp], j: NDArray[np.intp], Y: Array, D: Array) -> tuple[Array, Array]:
+    """(⟨Y_i − Y_j, D_i − D_j⟩, |D_i − D_j|²) for index pairs, (m,) each: :func:`pair_dots` twice, D gathered once."""
+    first, second = np.empty(len(i)), np.empty(len(i))
+    for rows, (at, along) in _differences(i, j, Y, D):
+        np.einsum("ij,ij->i", at, along, out=first[rows])
+        np.einsum("ij,ij->i", along, along, out=second[rows])
+    return first, second
+
+
+def _differences(i: NDArray[np.intp], j: NDArray[np.intp], *arrays: Array) -> Iterator[tuple[slice, list[Array]]]:
+    """Blocks of pairs, and for each array its rows i minus its rows j, in buffers that the next block uses again."""
+    width = max(arrays[0].shape[1], 1)
+    size = min(len(i), max(1, GATHERED // width))
+    *found, other = (np.empty((size, width)) for _ in range(len(arrays) + 1))
+    for start in range(0, len(i), max(size, 1)):
+        rows = slice(start, min(start + size, len(i)))
+        count = rows.stop - start
+        for Y, left in zip(arrays, found, strict=True):
+            # indices are known to be good, and clipping them is the one mode that fills a buffer directly
+            np.take(Y, i[rows], axis=0, out=left[:count], mode="clip")
+            np.take(Y, j[rows], axis=0, out=other[:count], mode="clip")
+            left[:count] -= other[:count]
+        yield rows, [left[:count] for left in found]
 
 
 def scale_rows(w: Array, Y: Array) -> Array:

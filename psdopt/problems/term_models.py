@@ -41,6 +41,7 @@ class TermLine(LineModel):
         # <2SY, D> carries less cancellation than the sum of the terms' own slopes
         self.slope = 2.0 * inner(evaluation.product_with_factor(), direction.factor)
         self.coefficients = self._sum_coefficients()
+        self._last = 0.0, evaluation.value  # a search looks at the value of its answer, and the step needs it again
 
     def _sum_coefficients(self) -> list[float] | None:
         second = third = fourth = 0.0
@@ -55,9 +56,9 @@ class TermLine(LineModel):
         c = self.coefficients
         if c is not None:
             return c[0] + mu * (c[1] + mu * (c[2] + mu * (c[3] + mu * c[4])))
-        if mu == 0.0:
-            return self.evaluation.value
-        return sum_of([self.evaluation.problem.constant, *(curve.value(mu) for curve in self.curves)])
+        if mu != self._last[0]:
+            self._last = mu, sum_of([self.evaluation.problem.constant, *(curve.value(mu) for curve in self.curves)])
+        return self._last[1]
 
     def derivatives(self, mu: float) -> tuple[float, float]:
         if self.coefficients is not None:

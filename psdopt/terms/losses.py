@@ -39,6 +39,10 @@ class Loss(ABC):
     def second(self, a: Array) -> Array:
         """phi_t''(a_t), shape (m,); at a kink of phi' the value on its zero side."""
 
+    def derivatives(self, a: Array) -> tuple[Array, Array]:
+        """(phi_t'(a_t), phi_t''(a_t)): for a loss whose two derivatives share work."""
+        return self.derivative(a), self.second(a)
+
     def part(self, rows: slice) -> Self:
         """The loss of the measurements `rows` alone; itself if it is the same for every measurement."""
         if self.size is None:
@@ -107,6 +111,10 @@ class SquaredHinge(Loss):
 
     def second(self, a: Array) -> Array:
         return (self.margin - self.sign * a > 0.0) * (2.0 * self.weights)
+
+    def derivatives(self, a: Array) -> tuple[Array, Array]:
+        h = self._shortfall(a)
+        return h * (-2.0 * self.weights * self.sign), (h > 0.0) * (2.0 * self.weights)
 
 
 class HalfSquaredOneSided(Loss):

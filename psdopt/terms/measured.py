@@ -54,7 +54,8 @@ class MeasuredTerm(Term):
         return self.measurement.adjoint(self.weight * self.loss.second(features) * moved, V)
 
     def along(self, U: Images, features: Array, D: Images) -> Curve:
-        a1, a2 = 2.0 * self.measurement.pair(U, D), self.measurement.pair(D, D)
+        a1, a2 = self.measurement.line(U, D)
+        a1 = 2.0 * a1
         if self.degree is None:
             return MeasuredCurve(self.loss, self.weight, features, a1, a2)
         g, second = self.loss.derivative(features), self.loss.second(features)
@@ -108,9 +109,9 @@ class MeasuredCurve(Curve):
         for loss, a0, a1, a2 in self._blocks:
             bend = mu * a2
             a, velocity = a0 + mu * (a1 + bend), a1 + 2.0 * bend
-            g = loss.derivative(a)
+            g, h = loss.derivatives(a)
             first += inner(g, velocity)
-            second += inner(loss.second(a) * velocity, velocity) + 2.0 * inner(g, a2)
+            second += inner(h * velocity, velocity) + 2.0 * inner(g, a2)
         return self.weight * first, self.weight * second
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
-from psdopt.linalg.arrays import Array, SymmetricPattern, pair_dots, row_dots, scale_rows
+from psdopt.linalg.arrays import Array, SymmetricPattern, line_dots, pair_dots, row_dots, scale_rows
 from psdopt.linalg.operators import LinearMap
 from psdopt.terms.base import Forces
 
@@ -30,6 +30,10 @@ class Measurement(ABC):
     @abstractmethod
     def pair(self, U: Images, V: Images) -> Array:
         """⟨A_t, (U Vᵀ + V Uᵀ)/2⟩ for all t, shape (m,), U and V of one shape (n, r). O(m r)."""
+
+    def line(self, U: Images, D: Images) -> tuple[Array, Array]:
+        """(pair(U, D), pair(D, D)), which a line along D needs; where one look at the data gives both, once."""
+        return self.pair(U, D), self.pair(D, D)
 
     @abstractmethod
     def adjoint(self, weights: Array, V: Images) -> Forces:
@@ -73,6 +77,9 @@ class PairDistances(Measurement):
     def pair(self, U: Images, V: Images) -> Array:
         return pair_dots(self.i, self.j, U.of(self.X), V.of(self.X))
 
+    def line(self, U: Images, D: Images) -> tuple[Array, Array]:
+        return line_dots(self.i, self.j, U.of(self.X), D.of(self.X))
+
     def adjoint(self, weights: Array, V: Images) -> Forces:
         # the Laplacian of the weights, an entry per active pair, instead of all differences; it ignores a common offset
         # of the rows, which is taken off first so that it costs no accuracy either
@@ -90,6 +97,9 @@ class TripletDifferences(Measurement):
     Parameters
     ----------
     i, j, k : integer arrays (m,), i_t ≠ j_t, i_t ≠ k_t, j_t ≠ k_t. X, n : as in :class:`PairDistances`.
+
+    Attributes: `pairs`, the distinct ones as :class:`PairDistances`; `near`, `far` (m,), the positions in them of
+    (i_t, j_t) and (i_t, k_t).
     """
 
     def __init__(self, i: Any, j: Any, k: Any, X: Any = None, n: int | None = None) -> None:
@@ -102,24 +112,31 @@ class TripletDifferences(Measurement):
         ):
             _distinct(left, right, *names)
         self.size = len(self.i)
-        near = np.minimum(self.i, self.j) * rows + np.maximum(self.i, self.j)
-        far = np.minimum(self.i, self.k) * rows + np.maximum(self.i, self.k)
         # sorted apart: many triplets share their near pair, few their far one
-        near, in_near = np.unique(near, return_inverse=True)
-        far, in_far = np.unique(far, return_inverse=True)
-        codes = np.union1d(near, far)
-        self._near, self._far = np.searchsorted(codes, near)[in_near], np.searchsorted(codes, far)[in_far]
+        near, in_near = _numbered(_codes(self.i, self.j, rows))
+        far, in_far = _numbered(_codes(self.i, self.k, rows))
+        codes, where = np.unique(np.concatenate([near, far]), return_inverse=True)
+        self.near, self.far = where[: len(near)][in_near], where[len(near) :][in_far]
         self.pairs = PairDistances(codes // rows, codes % rows, shared, n)
         self.maps = self.pairs.maps
 
     def pair(self, U: Images, V: Images) -> Array:
-        d = self.pairs.pair(U, V)
-        return d[self._far] - d[self._near]
+        return self._differences(self.pairs.pair(U, V))
+
+    def line(self, U: Images, D: Images) -> tuple[Array, Array]:
+        first, second = self.pairs.line(U, D)
+        return self._differences(first), self._differences(second)
+
+    def _differences(self, d: Array) -> Array:
+        difference = d[self.far]
+        difference -= d[self.near]
+        return difference
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
         size = self.pairs.size
-        on_pairs = np.bincount(self._far, weights, size) - np.bincount(self._near, weights, size)
-        return self.pairs.adjoint(np.asarray(on_pairs, dtype=np.float64), V)
+        on_pairs = np.bincount(self.far, weights, size)
+        on_pairs -= np.bincount(self.near, weights, size)
+        return self.pairs.adjoint(on_pairs, V)
 
 
 class Entries(Measurement):
@@ -176,6 +193,20 @@ def _indices(arrays: dict[str, Any], rows: int) -> list[Indices]:
         found = ", ".join(f"{name}: {len(index)}" for name, index in zip(arrays, checked, strict=True))
         raise InvalidInputError(f"index arrays must share one length; found {found}")
     return checked
+
+
+def _codes(left: Indices, right: Indices, rows: int) -> Indices:
+    """One number for every unordered pair of indices below `rows`."""
+    codes: Indices = np.minimum(left, right) * rows
+    codes += np.maximum(left, right)
+    return codes
+
+
+def _numbered(codes: Indices) -> tuple[Indices, Indices]:
+    """Distinct entries of `codes`, sorted, and the position of each entry in them; a run of equal ones is one look."""
+    first = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
+    distinct, position = np.unique(codes[first], return_inverse=True)
+    return distinct, np.repeat(position, np.diff(first, append=len(codes)))
 
 
 def _distinct(left: Indices, right: Indices, left_name: str, right_name: str) -> None:

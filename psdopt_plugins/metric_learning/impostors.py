@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.metrics import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
 from psdopt.errors import InvalidInputError
@@ -16,7 +17,9 @@ from psdopt.linalg.arrays import Array, pair_dots, row_dots
 Indices = NDArray[np.intp]
 #: Distances held at a time while looking for impostors: few enough to stay in the processor's cache.
 BLOCK_ENTRIES = 2**18
-#: Samples up to which a class is searched by a tree, in one thread.
+#: Close pairs whose triplets are listed at a time.
+EXPANDED = 2**15
+#: Samples up to which all distances within a class are formed at once: a search is dearer to set up than to run.
 SMALL_CLASS = 500
 SINGLE = float(np.finfo(np.float32).eps)
 
@@ -32,13 +35,23 @@ def target_neighbours(X: Any, y: NDArray[Any], n_neighbors: int) -> Indices:
         if len(own) < 2:
             continue
         count = min(n_neighbors, len(own) - 1)
-        # threads that wait for each other cost more than a small class does
-        algorithm = "ball_tree" if len(own) <= SMALL_CLASS and not sp.issparse(X) else "auto"
-        found = NearestNeighbors(n_neighbors=count, algorithm=algorithm).fit(X[own]).kneighbors(return_distance=False)
-        rows.append(np.column_stack([np.repeat(own, count), own[found.ravel()]]))
+        rows.append(np.column_stack([np.repeat(own, count), own[_nearest_others(X[own], count).ravel()]]))
     if not rows:
         raise InvalidInputError("y must hold a class with at least 2 samples; found none")
     return np.concatenate(rows).astype(np.intp)
+
+
+def _nearest_others(X: Any, count: int) -> Indices:
+    """For every row of X (m, d), the positions (m, count) of its nearest others."""
+    if X.shape[0] > SMALL_CLASS:
+        return np.asarray(NearestNeighbors(n_neighbors=count).fit(X).kneighbors(return_distance=False))
+    squares = euclidean_distances(X, squared=True)
+    np.fill_diagonal(squares, np.inf)
+    every, nearest = np.arange(len(squares)), np.empty((len(squares), count), dtype=np.intp)
+    for k in range(count):
+        nearest[:, k] = squares.argmin(axis=1)
+        squares[every, nearest[:, k]] = np.inf
+    return nearest
 
 
 def violated_triplets(
@@ -48,51 +61,82 @@ def violated_triplets(
 
     excess = |z_i − z_j|² + margin − |z_i − z_k|²; an infinite margin asks for all triplets.
 
-    Z (m, r): samples under the metric, d_M(i, j) = |z_i − z_j|². Distances are computed class by class in blocks, so
-    that memory is bounded by `limit` rows and one block, whatever m; O(m² r) flops. Of more than `limit` triplets the
-    most violated are kept (their number is cut block by block).
+    Z (m, r): samples under the metric, d_M(i, j) = |z_i − z_j|². Distances between two classes are computed once, in
+    blocks, so that memory is bounded by `limit` rows and one block, whatever m; O(m² r) flops. Of more than `limit`
+    triplets the most violated are kept (their number is cut block by block).
 
     Blocks are formed in single precision, with a slack that covers their rounding; what they let pass is looked at in
     double precision.
     """
     Z = Z - Z.mean(axis=0)
-    order = np.argsort(targets[:, 0], kind="stable")
-    pairs = targets[order]
+    pairs = targets[np.argsort(targets[:, 0], kind="stable")]
     difference = Z[pairs[:, 0]] - Z[pairs[:, 1]]
     near = row_dots(difference, difference)
     first = np.searchsorted(pairs[:, 0], np.arange(len(y) + 1))
     radius = np.full(len(y), -np.inf)
     np.maximum.at(radius, pairs[:, 0], near + margin)
-    squares = row_dots(Z, Z)
-    unit = float(squares.max()) or 1.0
-    # |z_k|² − 2⟨z_i, z_k⟩ < reach_i in units of the largest |z|², where neither side can overflow: one product
-    reach = ((radius - squares) / unit + 6.0 * (Z.shape[1] + 4) * SINGLE).astype(np.float32)
-    small = (Z / math.sqrt(unit)).astype(np.float32)
-    left = np.column_stack([-2.0 * small, np.ones(len(Z), dtype=np.float32)])
-    right = np.column_stack([small, squares / unit]).astype(np.float32).T
-    found: list[Indices] = []
-    excess: list[Array] = []
+    found: list[Indices] = [np.empty((0, 3), dtype=np.intp)]
+    excess: list[Array] = [np.empty(0)]
     total = 0
-    for label in np.unique(y):
-        own, others = np.flatnonzero((y == label) & (radius > 0.0)), np.flatnonzero(y != label)
-        if len(own) == 0 or len(others) == 0:
-            continue
-        opposite = np.ascontiguousarray(right[:, others])
-        size = max(1, BLOCK_ENTRIES // len(others))
-        for block in (own[s : s + size] for s in range(0, len(own), size)):
-            close = np.flatnonzero(left[block] @ opposite < reach[block][:, None])
-            i, k = block[close // len(others)], others[close % len(others)]
-            rows, gaps = _expanded(i, k, pair_dots(i, k, Z, Z), pairs, near, first, margin)
+    for i, k in _gathered(_close_pairs(Z, y, radius), EXPANDED):
+        far = pair_dots(i, k, Z, Z)
+        for left, right in ((i, k), (k, i)):
+            near_enough = np.flatnonzero(far < radius[left])
+            rows, gaps = _expanded(
+                left[near_enough], right[near_enough], far[near_enough], pairs, near, first, margin
+            )  # fmt: skip
             found.append(rows)
             excess.append(gaps)
             total += len(rows)
-            if total > limit:
-                rows, gaps = np.concatenate(found), np.concatenate(excess)
-                keep = np.sort(np.argpartition(-gaps, limit - 1)[:limit])
-                found, excess, total = [rows[keep]], [gaps[keep]], limit
-    if not found:
-        return np.empty((0, 3), dtype=np.intp), np.empty(0)
+        if total > limit:
+            rows, gaps = np.concatenate(found), np.concatenate(excess)
+            keep = np.sort(np.argpartition(-gaps, limit - 1)[:limit])
+            found, excess, total = [rows[keep]], [gaps[keep]], limit
     return np.concatenate(found), np.concatenate(excess)
+
+
+def _close_pairs(Z: Array, y: NDArray[Any], radius: Array) -> Iterator[tuple[Indices, Indices]]:
+    """Blocks (i, k) of pairs of two classes with |z_i − z_k|² < max(radius_i, radius_k), and a few more; Z centred."""
+    order = np.argsort(y, kind="stable")
+    squares = row_dots(Z, Z)
+    unit = float(squares.max()) or 1.0
+    # in units of the largest |z|², where nothing can overflow: |z_i|² − 2⟨z_i, z_k⟩ + |z_k|² is one product
+    reach = (radius[order] / unit + 6.0 * (Z.shape[1] + 4) * SINGLE).astype(np.float32)
+    right = np.empty((len(Z), Z.shape[1] + 2), dtype=np.float32)
+    np.divide(Z[order], math.sqrt(unit), out=right[:, :-2], casting="same_kind")
+    right[:, -2], right[:, -1] = 1.0, squares[order] / unit
+    left = np.column_stack([-2.0 * right[:, :-2], right[:, -1], right[:, -2]])
+    ends = np.searchsorted(y[order], np.unique(y), side="right")
+    most = max(BLOCK_ENTRIES, len(Z))
+    buffers = [np.empty(most, dtype=kind) for kind in (np.float32, np.bool_, np.bool_)]
+    for start, end in zip([0, *ends], ends[:-1], strict=False):
+        width = len(Z) - end
+        size = max(1, BLOCK_ENTRIES // width)
+        for s in range(start, end, size):
+            block = slice(s, min(s + size, end))
+            shape = (block.stop - s, width)
+            squared, mine, theirs = (buffer[: shape[0] * width].reshape(shape) for buffer in buffers)
+            np.matmul(left[block], right[end:].T, out=squared)
+            np.less(squared, reach[block, None], out=mine)
+            np.less(squared, reach[end:], out=theirs)
+            i, k = np.divmod(np.flatnonzero(np.logical_or(mine, theirs, out=mine)), width)
+            yield order[s + i], order[end + k]
+
+
+def _gathered(blocks: Iterable[tuple[Indices, Indices]], size: int) -> Iterator[tuple[Indices, Indices]]:
+    """The same pairs in blocks of at least `size`, the last excepted: few of them cost as much in calls as many."""
+    waiting: list[tuple[Indices, Indices]] = []
+    for block in blocks:
+        waiting.append(block)
+        if sum(len(i) for i, _ in waiting) >= size:
+            yield _joined(waiting)
+            waiting = []
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(blocks: list[tuple[Indices, Indices]]) -> tuple[Indices, Indices]:
+    return np.concatenate([i for i, _ in blocks]), np.concatenate([k for _, k in blocks])
 
 
 def _with_targets(i: Indices, first: Indices) -> tuple[Indices, Indices]:
@@ -120,4 +164,6 @@ def merged(old: Indices, new: Indices, m: int) -> Indices:
         return new
     both = np.concatenate([old, new])
     code = (both[:, 0] * m + both[:, 1]) * m + both[:, 2]
-    return both[np.unique(code, return_index=True)[1]]
+    order = np.argsort(code)
+    code = code[order]
+    return both[order[np.concatenate([[True], code[1:] != code[:-1]])]]

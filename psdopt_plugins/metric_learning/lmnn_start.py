@@ -15,6 +15,7 @@ from psdopt.linalg.arrays import Array, inner, row_dots
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.polynomials import minimize_smooth
 from psdopt.terms.losses import SquaredHinge
+from psdopt.terms.measured import LINE_BLOCK
 from psdopt_plugins.metric_learning.impostors import Indices, target_neighbours
 from psdopt_plugins.metric_learning.lmnn_problem import pair_laplacian
 
@@ -109,13 +110,14 @@ def scaled(data: LinearMap, y: NDArray[Any], targets: Indices, lam: float, Z: Ar
     far = squares[i][:, None] + squares - 2.0 * image[i] @ image.T
     far_less_near = (far - row_dots(difference, difference)[:, None])[y[i][:, None] != y]
     pull, hinge = inner(difference, difference), SquaredHinge(1.0)
+    blocks = np.split(far_less_near, range(LINE_BLOCK, len(far_less_near), LINE_BLOCK))
 
     def derivatives(multiple: float) -> tuple[float, float]:
-        a = multiple * far_less_near
-        return (
-            pull + lam * inner(hinge.derivative(a), far_less_near),
-            lam * inner(hinge.second(a) * far_less_near, far_less_near),
-        )
+        first = second = 0.0
+        for part in blocks:
+            g, h = hinge.derivatives(multiple * part)
+            first, second = first + inner(g, part), second + inner(h * part, part)
+        return pull + lam * first, lam * second
 
     multiple = minimize_smooth(derivatives, tol=SCALE_ACCURACY)
     return Z * math.sqrt(multiple) if 0.0 < multiple < math.inf else Z
