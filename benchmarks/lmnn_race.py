@@ -4,8 +4,8 @@
 
 Peers run in the pinned environment of benchmarks/pinned_peers.py, with their default settings and 3 neighbours; one
 that is stopped after `limit` seconds of wall time has used at least the processor time printed. Every learner has a
-process of its own, started the same way, so that peak memory is its own (data and libraries included); processor time
-is that of fit, without imports. The split is 70/30, stratified, seed 0.
+process of its own, started the same way, so that peak memory is its own (data and libraries included), and one thread;
+processor time is that of fit, without imports. The split is 70/30, stratified, seed 0.
 """
 
 from __future__ import annotations
@@ -28,16 +28,15 @@ METHODS = {"ours": "psdopt", "kta": "psdopt-kta", "pylmnn": "pylmnn", "metric-le
 
 
 def run(learner: str, A: Any, a: Any, limit: float, answer: Any) -> None:
-    """(components or None, processor seconds, peak megabytes) of one fit, by a child of this process."""
+    """(components or None, processor seconds, megabytes before and after) of one fit, by a child of this process."""
     try:
         options = {} if learner == "kta" else {"n_neighbors": 3}
         found = learn(METHODS[learner], A, a, timeout=limit, **options)
-        components, seconds = found.components, found.cpu_seconds
+        answer.put((found.components, found.cpu_seconds, found.megabytes))
     except (RuntimeError, subprocess.TimeoutExpired) as error:
         print(f"    {learner}: {type(error).__name__}")
-        components, seconds = None, None
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    answer.put((components, used.ru_utime + used.ru_stime if seconds is None else seconds, used.ru_maxrss / 1024))
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        answer.put((None, used.ru_utime + used.ru_stime, (float("nan"), float("nan"))))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -60,14 +59,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             answer: Any = context.Queue()
             process = context.Process(target=run, args=(learner, A, a, args.limit, answer))
             process.start()
-            components, seconds, peak = answer.get()
+            components, seconds, (before, peak) = answer.get()
             process.join()
             first = first or seconds
             text = "stopped"
             if components is not None:
                 score = KNeighborsClassifier(3).fit(A @ components.T, a).score(B @ components.T, b)
                 text = f"error {1.0 - score:.4f}"
-            print(f"    {learner:12s} {text} {seconds:.2f} s ({seconds / first:.1f}x) {peak:.0f} MB", flush=True)
+            print(f"    {learner:12s} {text} {seconds:.2f} s ({seconds / first:.1f}x) {peak:.0f} MB, "
+                  f"{before:.0f} of them before fit", flush=True)  # fmt: skip
     return 0
 
 

@@ -29,10 +29,12 @@ ARRAYS = ("X", "y", "pairs", "signs", "bounds")
 
 
 class Learned(NamedTuple):
-    """components (k, d), so that the distance is |components (x − z)|, and the CPU seconds of fit."""
+    """components (k, d), so that the distance is |components (x − z)|, the CPU seconds of fit, and the process's
+    largest resident size in megabytes, before fit (libraries, data) and after it."""
 
     components: np.ndarray
     cpu_seconds: float
+    megabytes: tuple[float, float]
 
 
 def environment(folder: str | os.PathLike[str] | None = None) -> Path:
@@ -84,7 +86,8 @@ def learn_all(tasks: Sequence[Mapping[str, Any]], *, folder: Any = None, timeout
         found = []
         for answer in files[1::2]:
             with np.load(answer) as arrays:
-                found.append(Learned(arrays["components"], float(arrays["cpu_seconds"])))
+                before, after = map(float, arrays["megabytes"])
+                found.append(Learned(arrays["components"], float(arrays["cpu_seconds"]), (before, after)))
         return found
 
 
@@ -98,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", nargs="?", help="where the environment is kept")
     folder = parser.parse_args(argv).folder
     for method in METHODS[:3]:
-        components, seconds = learn(method, X[::2], y[::2], folder=folder)
+        components, seconds, _ = learn(method, X[::2], y[::2], folder=folder)
         score = KNeighborsClassifier(5).fit(X[::2] @ components.T, y[::2]).score(X[1::2] @ components.T, y[1::2])
         print(f"{method}: 5-NN error {100 * (1 - score):.1f} %, components {components.shape}, {seconds:.2f} s CPU")
     return 0

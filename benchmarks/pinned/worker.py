@@ -5,7 +5,7 @@
 A task holds `method` (itml, lmnn, pylmnn, or psdopt and psdopt-kta for our LMNN and KTA, in an environment that has
 them), X (m, d), y (m,), a JSON string `options` of keyword arguments for the learner and, for itml, optionally `pairs`
 (k, 2), `signs` (k,) of +1 (similar) and -1 (dissimilar), `bounds` (2,). The seconds are those of fit; imports are not
-counted.
+counted. Megabytes are the largest resident size, before fit and after it (Linux).
 """
 
 import json
@@ -71,9 +71,16 @@ def solve(question, answer):
         task = dict(task)
     learner = {"itml": itml, "lmnn": lmnn, "pylmnn": pylmnn, "psdopt": psdopt, "psdopt-kta": kta}[str(task["method"])]
     fit = learner(task["X"], task["y"], json.loads(str(task["options"])), task)
-    begin = time.process_time()
+    before, begin = peak_megabytes(), time.process_time()
     components = fit().components_
-    np.savez(answer, components=components, cpu_seconds=time.process_time() - begin)
+    seconds = time.process_time() - begin
+    np.savez(answer, components=components, cpu_seconds=seconds, megabytes=(before, peak_megabytes()))
+
+
+def peak_megabytes():
+    """Largest resident size of this program so far: unlike getrusage's, not that of whoever started it."""
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
 
 
 def main():

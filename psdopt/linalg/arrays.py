@@ -42,11 +42,12 @@ def pair_dots(i: NDArray[np.intp], j: NDArray[np.intp], Y: Array, Z: Array) -> A
 
 
 def line_dots(i: NDArray[np.intp], j: NDArray[np.intp], Y: Array, D: Array) -> tuple[Array, Array]:
-    """(⟨Y_i − Y_j, D_i − D_j⟩, |D_i − D_j|²) for index pairs, (m,) each: :func:`pair_dots` twice, D gathered once."""
+    """(2 ⟨Y_i − Y_j, D_i − D_j⟩, |D_i − D_j|²) for index pairs, (m,) each, block by block, D gathered once."""
     first, second = np.empty(len(i)), np.empty(len(i))
     for rows, (at, along) in _differences(i, j, Y, D):
         np.einsum("ij,ij->i", at, along, out=first[rows])
         np.einsum("ij,ij->i", along, along, out=second[rows])
+    first *= 2.0
     return first, second
 
 
@@ -87,6 +88,11 @@ def orthonormal_columns(rng: np.random.Generator, n: int, r: int) -> Array:
     return Q * np.where(np.diagonal(R) < 0.0, -1.0, 1.0)
 
 
+def code_dtype(n: int) -> type[np.signedinteger[Any]]:
+    """An integer type for i n + j, i and j below n: the smaller one sorts in half the memory."""
+    return np.int32 if n <= 46340 else np.int64
+
+
 def incidence(i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> sp.csr_array:
     """Sparse (p, n) matrix with rows e_i − e_j, so that (E Z)_t = Z_i − Z_j."""
     p = len(i)
@@ -114,15 +120,23 @@ class SymmetricPattern:
     """
 
     def __init__(self, i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> None:
-        p = len(i)
-        codes = np.concatenate([i * n + j, j * n + i])
-        order = np.argsort(codes, kind="stable")
+        p, kind = len(i), code_dtype(n)
+        codes = np.empty(2 * p, dtype=kind)
+        for half, left, right in ((codes[:p], i, j), (codes[p:], j, i)):
+            np.multiply(left, n, out=half, casting="unsafe")
+            half += right
+        order = np.argsort(codes)
         codes = codes[order]
-        first = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]])) if p > 0 else order
-        self._source, self._first = order % max(p, 1), None if len(first) == 2 * p else first
-        rows, self._indices = np.divmod(codes[first], n)
-        self._starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
-        self._pattern = sp.csr_array((np.zeros(len(first)), self._indices, self._starts), shape=(n, n))
+        order %= max(p, 1)
+        self._source, self._first = order.astype(np.int32 if p < 2**31 else np.int64), None
+        new = codes[1:] != codes[:-1]
+        if not np.all(new):
+            self._first = np.flatnonzero(np.concatenate([[True], new]))
+            codes = codes[self._first]
+        self._starts = np.searchsorted(codes, np.arange(n + 1, dtype=np.int64) * n)
+        codes %= n
+        self._indices = codes
+        self._pattern = sp.csr_array((np.zeros(len(codes)), self._indices, self._starts), shape=(n, n))
         self._pattern.has_canonical_format = True
 
     def __call__(self, w: Array) -> sp.csr_array:

@@ -22,7 +22,7 @@ from psdopt.linalg.tolerances import EPS
 Backend = Literal["auto", "dense", "lanczos", "eigsh", "lobpcg"]
 
 DENSE_LIMIT = 500  # at and below this order `auto` forms the matrix
-DENSE_BLOCK = 128  # columns of it at a time
+DENSE_BLOCK = 64  # columns of it at a time
 BASIS_SIZE = 64  # Lanczos vectors kept before a thick restart
 GRID_SIZE = 96  # trial values for the bound, geometric: it is at most 1.7 times farther from `value` than it could be
 

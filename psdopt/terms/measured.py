@@ -54,8 +54,7 @@ class MeasuredTerm(Term):
         return self.measurement.adjoint(self.weight * self.loss.second(features) * moved, V)
 
     def along(self, U: Images, features: Array, D: Images) -> Curve:
-        a1, a2 = self.measurement.line(U, D)
-        a1 = 2.0 * a1
+        a1, a2 = self.measurement.along(U, D)
         if self.degree is None:
             return MeasuredCurve(self.loss, self.weight, features, a1, a2)
         g, second = self.loss.derivative(features), self.loss.second(features)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
-from psdopt.linalg.arrays import Array, SymmetricPattern, line_dots, pair_dots, row_dots, scale_rows
+from psdopt.linalg.arrays import Array, SymmetricPattern, code_dtype, line_dots, pair_dots, row_dots, scale_rows
 from psdopt.linalg.operators import LinearMap
 from psdopt.terms.base import Forces
 
@@ -31,13 +31,13 @@ class Measurement(ABC):
     def pair(self, U: Images, V: Images) -> Array:
         """⟨A_t, (U Vᵀ + V Uᵀ)/2⟩ for all t, shape (m,), U and V of one shape (n, r). O(m r)."""
 
-    def line(self, U: Images, D: Images) -> tuple[Array, Array]:
-        """(pair(U, D), pair(D, D)), which a line along D needs; where one look at the data gives both, once."""
-        return self.pair(U, D), self.pair(D, D)
-
     @abstractmethod
     def adjoint(self, weights: Array, V: Images) -> Forces:
         """Σ_t weights_t A_t V as forces, weights (m,). O(m r)."""
+
+    def along(self, U: Images, D: Images) -> tuple[Array, Array]:
+        """(a1, a2), (m,) each, with a + mu a1 + mu² a2 the measurements of (U + mu D)(U + mu D)ᵀ. O(m r)."""
+        return 2.0 * self.pair(U, D), self.pair(D, D)
 
 
 class QuadraticForms(Measurement):
@@ -77,7 +77,7 @@ class PairDistances(Measurement):
     def pair(self, U: Images, V: Images) -> Array:
         return pair_dots(self.i, self.j, U.of(self.X), V.of(self.X))
 
-    def line(self, U: Images, D: Images) -> tuple[Array, Array]:
+    def along(self, U: Images, D: Images) -> tuple[Array, Array]:
         return line_dots(self.i, self.j, U.of(self.X), D.of(self.X))
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
@@ -86,7 +86,9 @@ class PairDistances(Measurement):
         Z = V.of(self.X)
         Z = Z - Z.mean(axis=0)
         A = self._adjacency(weights)
-        return [(self.X, scale_rows(np.asarray(A.sum(axis=1), dtype=np.float64).ravel(), Z) - A @ Z)]
+        force = scale_rows(np.asarray(A.sum(axis=1), dtype=np.float64).ravel(), Z)
+        force -= A @ Z
+        return [(self.X, force)]
 
 
 class TripletDifferences(Measurement):
@@ -104,17 +106,13 @@ class TripletDifferences(Measurement):
 
     def __init__(self, i: Any, j: Any, k: Any, X: Any = None, n: int | None = None) -> None:
         shared, rows, self.n = _rows(X, n)
-        self.i, self.j, self.k = _indices({"i": i, "j": j, "k": k}, rows)
-        for left, right, names in (
-            (self.i, self.j, ("i", "j")),
-            (self.i, self.k, ("i", "k")),
-            (self.j, self.k, ("j", "k")),
-        ):
+        i, j, k = _indices({"i": i, "j": j, "k": k}, rows)
+        for left, right, names in ((i, j, ("i", "j")), (i, k, ("i", "k")), (j, k, ("j", "k"))):
             _distinct(left, right, *names)
-        self.size = len(self.i)
+        self.size = len(i)
         # sorted apart: many triplets share their near pair, few their far one
-        near, in_near = _numbered(_codes(self.i, self.j, rows))
-        far, in_far = _numbered(_codes(self.i, self.k, rows))
+        near, in_near = _numbered(_codes(i, j, rows))
+        far, in_far = _numbered(_codes(i, k, rows))
         codes, where = np.unique(np.concatenate([near, far]), return_inverse=True)
         self.near, self.far = where[: len(near)][in_near], where[len(near) :][in_far]
         self.pairs = PairDistances(codes // rows, codes % rows, shared, n)
@@ -123,8 +121,8 @@ class TripletDifferences(Measurement):
     def pair(self, U: Images, V: Images) -> Array:
         return self._differences(self.pairs.pair(U, V))
 
-    def line(self, U: Images, D: Images) -> tuple[Array, Array]:
-        first, second = self.pairs.line(U, D)
+    def along(self, U: Images, D: Images) -> tuple[Array, Array]:
+        first, second = self.pairs.along(U, D)
         return self._differences(first), self._differences(second)
 
     def _differences(self, d: Array) -> Array:
@@ -134,7 +132,7 @@ class TripletDifferences(Measurement):
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
         size = self.pairs.size
-        on_pairs = np.bincount(self.far, weights, size)
+        on_pairs: Array = np.bincount(self.far, weights, size).astype(np.float64, copy=False)
         on_pairs -= np.bincount(self.near, weights, size)
         return self.pairs.adjoint(on_pairs, V)
 
@@ -195,14 +193,14 @@ def _indices(arrays: dict[str, Any], rows: int) -> list[Indices]:
     return checked
 
 
-def _codes(left: Indices, right: Indices, rows: int) -> Indices:
+def _codes(left: Indices, right: Indices, rows: int) -> NDArray[np.signedinteger[Any]]:
     """One number for every unordered pair of indices below `rows`."""
-    codes: Indices = np.minimum(left, right) * rows
+    codes = np.multiply(np.minimum(left, right), rows, dtype=code_dtype(rows), casting="unsafe")
     codes += np.maximum(left, right)
     return codes
 
 
-def _numbered(codes: Indices) -> tuple[Indices, Indices]:
+def _numbered(codes: NDArray[np.signedinteger[Any]]) -> tuple[NDArray[np.signedinteger[Any]], Indices]:
     """Distinct entries of `codes`, sorted, and the position of each entry in them; a run of equal ones is one look."""
     first = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
     distinct, position = np.unique(codes[first], return_inverse=True)

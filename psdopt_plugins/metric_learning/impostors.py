@@ -7,19 +7,21 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.metrics import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, pair_dots, row_dots
 
-Indices = NDArray[np.intp]
+Indices = NDArray[np.signedinteger[Any]]
 #: Distances held at a time while looking for impostors: few enough to stay in the processor's cache.
 BLOCK_ENTRIES = 2**18
+#: The same, in double precision, while looking for neighbours.
+PRODUCT_ENTRIES = 2**16
 #: Close pairs whose triplets are listed at a time.
-EXPANDED = 2**15
-#: Samples up to which all distances within a class are formed at once: a search is dearer to set up than to run.
+EXPANDED = 2**13
+#: Samples up to which all distances within a class are formed.
 SMALL_CLASS = 500
 SINGLE = float(np.finfo(np.float32).eps)
 
@@ -35,22 +37,36 @@ def target_neighbours(X: Any, y: NDArray[Any], n_neighbors: int) -> Indices:
         if len(own) < 2:
             continue
         count = min(n_neighbors, len(own) - 1)
-        rows.append(np.column_stack([np.repeat(own, count), own[_nearest_others(X[own], count).ravel()]]))
+        if len(own) <= SMALL_CLASS:
+            found = nearest_others(X[own], np.arange(len(own)), count)
+        else:
+            found = NearestNeighbors(n_neighbors=count).fit(X[own]).kneighbors(return_distance=False)
+        rows.append(np.column_stack([np.repeat(own, count), own[found.ravel()]]))
     if not rows:
         raise InvalidInputError("y must hold a class with at least 2 samples; found none")
     return np.concatenate(rows).astype(np.intp)
 
 
-def _nearest_others(X: Any, count: int) -> Indices:
-    """For every row of X (m, d), the positions (m, count) of its nearest others."""
-    if X.shape[0] > SMALL_CLASS:
-        return np.asarray(NearestNeighbors(n_neighbors=count).fit(X).kneighbors(return_distance=False))
-    squares = euclidean_distances(X, squared=True)
-    np.fill_diagonal(squares, np.inf)
-    every, nearest = np.arange(len(squares)), np.empty((len(squares), count), dtype=np.intp)
-    for k in range(count):
-        nearest[:, k] = squares.argmin(axis=1)
-        squares[every, nearest[:, k]] = np.inf
+def nearest_others(X: Any, rows: Indices, count: int) -> Indices:
+    """For `rows` of X (m, d), the positions (p, count) of the nearest other rows, nearest first. O(p m (d + count)).
+
+    One product per block: for the many small calls of a fit, a search costs more to set up than this to run.
+    """
+    sparse = sp.issparse(X)
+    squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() if sparse else row_dots(X, X)
+    nearest = np.empty((len(rows), count), dtype=np.intp)
+    size = max(1, PRODUCT_ENTRIES // X.shape[0])
+    for start in range(0, len(rows), size):
+        block = rows[start : start + size]
+        farness = (X[block] @ X.T).toarray() if sparse else X[block] @ X.T
+        farness *= -2.0
+        farness += squares  # |x_k − x_i|² − |x_i|²
+        every = np.arange(len(block))
+        farness[every, block] = np.inf
+        for k in range(count):
+            found = farness.argmin(axis=1)
+            farness[every, found] = np.inf
+            nearest[start : start + len(block), k] = found
     return nearest
 
 
@@ -70,12 +86,11 @@ def violated_triplets(
     """
     Z = Z - Z.mean(axis=0)
     pairs = targets[np.argsort(targets[:, 0], kind="stable")]
-    difference = Z[pairs[:, 0]] - Z[pairs[:, 1]]
-    near = row_dots(difference, difference)
+    near = pair_dots(pairs[:, 0], pairs[:, 1], Z, Z)
     first = np.searchsorted(pairs[:, 0], np.arange(len(y) + 1))
     radius = np.full(len(y), -np.inf)
     np.maximum.at(radius, pairs[:, 0], near + margin)
-    found: list[Indices] = [np.empty((0, 3), dtype=np.intp)]
+    found: list[Indices] = [np.empty((0, 3), dtype=np.int32)]
     excess: list[Array] = [np.empty(0)]
     total = 0
     for i, k in _gathered(_close_pairs(Z, y, radius), EXPANDED):
@@ -92,7 +107,18 @@ def violated_triplets(
             rows, gaps = np.concatenate(found), np.concatenate(excess)
             keep = np.sort(np.argpartition(-gaps, limit - 1)[:limit])
             found, excess, total = [rows[keep]], [gaps[keep]], limit
-    return np.concatenate(found), np.concatenate(excess)
+    return _emptied(found), _emptied(excess)
+
+
+def _emptied(parts: list[Any]) -> Any:
+    """The concatenation of `parts`, which are let go of one by one: they are never held twice."""
+    whole = np.empty((sum(map(len, parts)), *parts[0].shape[1:]), dtype=parts[0].dtype)
+    end = len(whole)
+    while parts:
+        part = parts.pop()
+        whole[end - len(part) : end] = part
+        end -= len(part)
+    return whole
 
 
 def _close_pairs(Z: Array, y: NDArray[Any], radius: Array) -> Iterator[tuple[Indices, Indices]]:
@@ -154,7 +180,9 @@ def _expanded(
     source, pair = _with_targets(i, first)
     excess = near[pair] + margin - far[source]
     keep = excess > 0.0
-    rows = np.column_stack([i[source[keep]], pairs[pair[keep], 1], k[source[keep]]])
+    source, pair = source[keep], pair[keep]
+    rows = np.empty((len(source), 3), dtype=np.int32)
+    rows[:, 0], rows[:, 1], rows[:, 2] = i[source], pairs[pair, 1], k[source]
     return rows, excess[keep]
 
 
@@ -163,7 +191,8 @@ def merged(old: Indices, new: Indices, m: int) -> Indices:
     if len(old) == 0:
         return new
     both = np.concatenate([old, new])
-    code = (both[:, 0] * m + both[:, 1]) * m + both[:, 2]
+    code = (both[:, 0].astype(np.int64) * m + both[:, 1]) * m + both[:, 2]
     order = np.argsort(code)
     code = code[order]
-    return both[order[np.concatenate([[True], code[1:] != code[:-1]])]]
+    once: Indices = both[order[np.concatenate([[True], code[1:] != code[:-1]])]]
+    return once

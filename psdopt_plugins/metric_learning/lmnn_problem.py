@@ -24,7 +24,7 @@ from psdopt.terms.quadratic import LinearTerm
 from psdopt.terms.weighted_gram import WeightedGramForm
 from psdopt_plugins.metric_learning.objective import checked_weight
 
-Indices = NDArray[np.intp]
+Indices = NDArray[np.integer[Any]]
 
 
 def lmnn_problem(X: Any, targets: Any, triplets: Any, lam: float) -> TermSum:
@@ -91,4 +91,4 @@ def _rows(value: Any, width: int, name: str, m: int) -> Indices:
     same = np.logical_or.reduce([array[:, a] == array[:, b] for a, b in combinations(range(width), 2)])
     if np.any(same):
         raise InvalidInputError(f"{name} must join different samples; found {tuple(map(int, array[same][0]))}")
-    return array.astype(np.intp, copy=False)
+    return array

@@ -8,6 +8,7 @@ Whole terms (value, gradient, Hessian, lines, planes, counts) are compared with 
 from __future__ import annotations
 
 import math
+from copy import copy
 
 import numpy as np
 import pytest
@@ -95,6 +96,10 @@ def test_pairing_and_adjoint_equal_the_dense_sums(kind, n, m, r, log_scale, seed
     assert np.max(np.abs(measurement.pair(there, here) - expected)) <= allowed
     squared = [np.sum(A * (U @ U.T)) for A in matrices]
     assert np.max(np.abs(measurement.pair(here, here) - squared)) <= 64 * (n + m) * EPS * top * np.linalg.norm(U) ** 2
+    linear, square = measurement.along(here, there)
+    np.testing.assert_allclose(linear, 2.0 * measurement.pair(here, there), rtol=0, atol=2.0 * allowed)
+    own = 64 * (n + m) * EPS * top * np.linalg.norm(V) ** 2
+    np.testing.assert_allclose(square, measurement.pair(there, there), rtol=0, atol=own)
     w = rng.standard_normal(m)
     dense = sum(weight * A for weight, A in zip(w, matrices, strict=True)) @ V
     found = combine(measurement.adjoint(w, there), V.shape)
@@ -107,7 +112,8 @@ def test_pairing_and_adjoint_equal_the_dense_sums(kind, n, m, r, log_scale, seed
 def test_the_comparison_rejects_swapped_far_and_near():
     rng = np.random.default_rng(0)
     measurement, matrices = triplets(rng, 4, 6)
-    swapped = TripletDifferences(measurement.i, measurement.k, measurement.j, measurement.pairs.X)
+    swapped = copy(measurement)
+    swapped.near, swapped.far = measurement.far, measurement.near
     Y = Images(measurement.maps, rng.standard_normal((4, 2)))
     expected = [np.sum(A * (Y.factor @ Y.factor.T)) for A in matrices]
     np.testing.assert_allclose(measurement.pair(Y, Y), expected, rtol=1e4 * EPS)
@@ -142,7 +148,12 @@ def test_measurements_share_a_map():
 
 def test_shared_pairs_are_measured_once():
     i, j, k = [0, 0, 0, 1], [1, 1, 2, 0], [2, 3, 3, 2]
-    assert TripletDifferences(i, j, k, n=4).pairs.size == 4  # 01 (also as 10), 02, 03, 12
+    measurement = TripletDifferences(i, j, k, n=4)
+    pairs = measurement.pairs
+    assert pairs.size == 4  # 01 (also as 10), 02, 03, 12
+    ends = np.column_stack([pairs.i, pairs.j]).tolist()
+    assert [ends[t] for t in measurement.near] == [[0, 1], [0, 1], [0, 2], [0, 1]]
+    assert [ends[t] for t in measurement.far] == [[0, 2], [0, 3], [0, 3], [1, 2]]
 
 
 @pytest.mark.parametrize(
@@ -201,6 +212,8 @@ def test_derivatives_of_losses(name, seed):
     loss = LOSSES[name](rng, m)
     a = 2.0 * rng.standard_normal(m)
     assert loss.derivative(a).shape == loss.second(a).shape == a.shape
+    for both, one in zip(loss.derivatives(a), (loss.derivative(a), loss.second(a)), strict=True):
+        np.testing.assert_array_equal(both, one)
     size = abs(loss.value(a)) + 10.0
     for t in range(m):
         e = np.zeros(m)

@@ -5,13 +5,13 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import psdopt
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.operators import LinearMap
-from psdopt_plugins.metric_learning.impostors import target_neighbours, violated_triplets
+from psdopt_plugins.metric_learning.impostors import nearest_others, target_neighbours, violated_triplets
 from psdopt_plugins.metric_learning.lmnn import LMNN
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
 from psdopt_plugins.metric_learning.lmnn_start import principal_axes, scaled, targets_and_basis
@@ -65,6 +65,40 @@ def test_violated_triplets_are_all_of_them(scale, monkeypatch):
     assert {tuple(map(int, t)) for t in rows} == {tuple(map(int, t)) for t in expected}
     i, j, k = rows.T
     np.testing.assert_allclose(excess, d[i, j] + 1.0 - d[i, k], atol=1e-10)
+
+
+def test_violated_triplets_of_classes_in_any_order(monkeypatch):
+    monkeypatch.setattr("psdopt_plugins.metric_learning.impostors.EXPANDED", 7)  # listed in many parts
+    order = np.random.default_rng(6).permutation(24)
+    rows, excess = violated_triplets(0.5 * X, Y_LABELS, TARGETS[::-1])
+    place = np.argsort(order)
+    moved, moved_excess = violated_triplets(0.5 * X[order], Y_LABELS[order], place[TARGETS])
+    back = {tuple(order[t]): e for t, e in zip(moved, moved_excess, strict=True)}
+    assert len(back) == len(rows) == len(moved) > 7
+    np.testing.assert_allclose([back[tuple(t)] for t in rows], excess, atol=1e-10)
+
+
+@pytest.mark.parametrize("as_given", [np.asarray, sp.csr_array])
+def test_nearest_others_are_those_of_a_search(as_given, monkeypatch):
+    monkeypatch.setattr("psdopt_plugins.metric_learning.impostors.PRODUCT_ENTRIES", 900)  # several blocks
+    data = np.random.default_rng(7).standard_normal((300, 5))
+    rows = np.array([0, 299, 17, 18, 150])
+    search = NearestNeighbors(n_neighbors=4).fit(data)
+    found = nearest_others(as_given(data), rows, 4)
+    np.testing.assert_array_equal(found, search.kneighbors(return_distance=False)[rows])
+    twins = np.repeat(data[:3], 2, axis=0)  # a sample is no neighbour of its own, its duplicate is
+    np.testing.assert_array_equal(nearest_others(as_given(twins), np.arange(6), 1).ravel(), [1, 0, 3, 2, 5, 4])
+
+
+def test_a_random_part_of_the_triplets_is_only_for_the_start(monkeypatch):
+    module = "psdopt_plugins.metric_learning.lmnn.WARM_TRIPLETS"
+    whole = LMNN(n_neighbors=2, lam=0.5, solver_options={"tol": 1e-6}).fit(X, Y_LABELS)
+    monkeypatch.setattr(module, 20)
+    part = LMNN(n_neighbors=2, lam=0.5, solver_options={"tol": 1e-6}).fit(X, Y_LABELS)
+    assert part.complete_
+    assert part.result_.optimal
+    assert part.n_triplets_ > 20
+    assert part.result_.value == pytest.approx(whole.result_.value, rel=1e-5)
 
 
 def test_limit_keeps_the_most_violated():
@@ -184,6 +218,20 @@ def test_start_is_at_its_best_scale():
         start = scaled(data, Y_LABELS, TARGETS, 0.7, units * L)
         assert problem.at(start).value == pytest.approx(best, rel=1e-4)
     assert np.linalg.norm(scaled(data, Y_LABELS, TARGETS, 0.7, 1e3 * L)) < 1e-2 * np.linalg.norm(1e3 * L)
+
+
+def test_scale_is_estimated_from_triplets_drawn_at_random(monkeypatch):
+    rng = np.random.default_rng(8)
+    data, labels = rng.standard_normal((400, 3)), np.arange(400) % 4
+    targets = target_neighbours(data, labels, 2)
+    axes = rng.standard_normal((3, 2))
+    exact = np.linalg.norm(scaled(LinearMap(data, "X"), labels, targets, 1.0, axes))
+    seen = []
+    for count in (4000, 16_000, 64_000):
+        monkeypatch.setattr("psdopt_plugins.metric_learning.lmnn_start.SCALE_TRIPLETS", count)
+        seen.append(np.linalg.norm(scaled(LinearMap(data, "X"), labels, targets, 1.0, axes)) / exact)
+    assert len(set(seen)) == 3  # 320,000 triplets in all: each of them is an estimate
+    np.testing.assert_allclose(seen, 1.0, atol=0.1)
 
 
 def test_targets_are_chosen_under_the_distance_that_classifies_better():
