@@ -122,10 +122,11 @@ def _scaled(geometry: Geometry, problem: Problem, point: Any) -> Any:
     Where F increases along the whole ray, alpha balances the sizes of its linear and quadratic part.
     """
     evaluation: Evaluation = problem.at(geometry.factor(point))
-    plane = evaluation.along_atom(np.zeros(problem.n))
-    alpha, _ = plane.minimize(beta=(0.0, 0.0))
-    if alpha == 0.0 and plane.quadratic is not None and plane.quadratic[2][0, 0] > 0.0:
-        alpha = abs(plane.quadratic[1][0]) / plane.quadratic[2][0, 0]
+    alpha = evaluation.best_multiple()
+    if alpha == 0.0:
+        quadratic = evaluation.along_atom(np.zeros(problem.n)).quadratic
+        if quadratic is not None and quadratic[2][0, 0] > 0.0:
+            alpha = abs(quadratic[1][0]) / quadratic[2][0, 0]
     if not (math.isfinite(alpha) and alpha > 0.0):
         return point
     return geometry.from_factor(math.sqrt(alpha) * evaluation.factor)

@@ -110,6 +110,11 @@ class Evaluation(ABC):
     def along_atom(self, v: Array) -> PlaneModel:
         """Restriction to alpha M + beta v vᵀ for v (n,): one application, to one column."""
 
+    def best_multiple(self) -> float:
+        """alpha >= 0 of least F(alpha M); inf where F falls along the whole ray. One column, of zeros, is applied."""
+        alpha, _ = self.along_atom(np.zeros(len(self.factor))).minimize(beta=(0.0, 0.0))
+        return alpha
+
     @abstractmethod
     def mix(self, T: Array) -> Evaluation:
         """Evaluation at Y T for a small T (r, r'), by combining images: no application."""

@@ -167,11 +167,11 @@ class BILGO(Method):
         W = state.problem.first_atoms()
         if W is None:
             return None
-        plane = state.problem.at(W).along_atom(np.zeros(len(W)))
-        alpha, _ = plane.minimize(beta=(0.0, 0.0))
+        proposed = state.problem.at(W)
+        alpha = proposed.best_multiple()
         if not 0.0 < alpha < math.inf:
             return None
-        step = ensure_finite(plane.step(alpha, 0.0)).mix(np.eye(W.shape[1] + 1)[:, :-1])
+        step = ensure_finite(proposed.mix(math.sqrt(alpha) * np.eye(W.shape[1])))
         return step if step.value < state.evaluation.value else None
 
     @property
