@@ -66,7 +66,7 @@ class LMNN(MahalanobisTransformer):
     rank : largest rank of M, or None for no limit.
     target_metric : distance in which targets are nearest: "euclidean"; "whitened", in which the scatter of the
         Euclidean targets is the identity (dense X up to d = 2000); or "auto", the one under which fewer of 500
-        samples are misclassified by their neighbours.
+        samples are misclassified by their neighbours (the Euclidean one unless the difference is beyond chance).
     max_rounds : rounds of the active set. max_triplets : most triplets held; beyond, the most violated are kept.
     solver_options : keyword arguments for :func:`psdopt.solve`, for every round; default tol 0.1, below which no error
         rate that was measured changes.

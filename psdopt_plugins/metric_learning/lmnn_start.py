@@ -42,14 +42,15 @@ def targets_and_basis(X: Any, y: NDArray[Any], n_neighbors: int, metric: str) ->
 
     "euclidean" is the distance of X as given, "whitened" that of X in the basis of its Euclidean targets; "auto" is the
     one under which fewer of VOTERS samples (drawn with a fixed seed) are misclassified by their nearest other samples,
-    the Euclidean one if they tie. The basis is None where X cannot be whitened, or all targets coincide.
+    the Euclidean one unless the difference is beyond chance. The basis is None where X cannot be whitened, or all
+    targets coincide.
     """
     targets = target_neighbours(X, y, n_neighbors)
     basis = _whitening(X, targets) if can_be_whitened(X) else None
     if basis is None or metric == "euclidean":
         return targets, basis
     white = X @ basis
-    if metric == "auto" and _errors(white, y, n_neighbors) >= _errors(X, y, n_neighbors):
+    if metric == "auto" and not _clearly_better(*(_misclassified(Z, y, n_neighbors) for Z in (white, X))):
         return targets, basis
     targets = target_neighbours(white, y, n_neighbors)
     return targets, _whitening(X, targets)
@@ -70,13 +71,19 @@ def _whitening(X: Array, targets: Indices) -> Array | None:
     return np.asarray(vectors / np.sqrt(values + DAMPING * values.mean()))
 
 
-def _errors(X: Array, y: NDArray[Any], n_neighbors: int) -> int:
-    """Samples of VOTERS whose class has no majority among their nearest others."""
+def _misclassified(X: Any, y: NDArray[Any], n_neighbors: int) -> NDArray[np.bool_]:
+    """Which of VOTERS samples have a class without a majority among their nearest others."""
     m = X.shape[0]
     voters = np.random.default_rng(0).choice(m, VOTERS, replace=False) if m > VOTERS else np.arange(m)
     count = min(n_neighbors, m - 1)
     agree = np.sum(y[nearest_others(X, voters, count)] == y[voters][:, None], axis=1)
-    return int(np.sum(2 * agree <= count))
+    return np.asarray(2 * agree <= count)
+
+
+def _clearly_better(white: NDArray[np.bool_], plain: NDArray[np.bool_]) -> bool:
+    """Whether the whitened distance errs less often, beyond chance: by 2 sigma of the voters on whom the two differ."""
+    better, worse = int(np.sum(plain & ~white)), int(np.sum(white & ~plain))
+    return better - worse > 2.0 * math.sqrt(better + worse)
 
 
 def principal_axes(X: Any, rank: int) -> Array:

@@ -14,7 +14,7 @@ from psdopt.linalg.operators import LinearMap
 from psdopt_plugins.metric_learning.impostors import nearest_others, target_neighbours, violated_triplets
 from psdopt_plugins.metric_learning.lmnn import LMNN
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
-from psdopt_plugins.metric_learning.lmnn_start import principal_axes, scaled, targets_and_basis
+from psdopt_plugins.metric_learning.lmnn_start import _clearly_better, principal_axes, scaled, targets_and_basis
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((24, 4)) + 3.0
@@ -262,6 +262,15 @@ def test_targets_are_chosen_under_the_distance_that_classifies_better():
         scatter = basis.T @ ((data[i] - data[j]).T @ (data[i] - data[j]) / len(chosen)) @ basis
         assert np.linalg.eigvalsh(scatter)[-1] <= 1.0 + 1e-8
     assert targets_and_basis(hidden, y, 3, "auto")[0].shape == (360, 2)
+
+
+@pytest.mark.parametrize(("better", "worse", "chosen"), [(0, 0, False), (3, 0, False), (9, 1, True), (40, 30, False)])
+def test_a_distance_is_changed_only_beyond_chance(better, worse, chosen):
+    white, plain = np.zeros((2, 100), dtype=bool)
+    plain[:better] = True
+    white[50 : 50 + worse] = True
+    plain[95:] = white[95:] = True  # errors of both say nothing
+    assert _clearly_better(white, plain) is chosen
 
 
 def test_whitened_targets_need_dense_data():
