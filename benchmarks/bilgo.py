@@ -4,7 +4,7 @@
     python -m benchmarks.bilgo alignment --repeats 3
     python -m benchmarks.bilgo eigenvectors --sizes 500 1000
     python -m benchmarks.bilgo oracles
-    python -m benchmarks.bilgo metric
+    python -m benchmarks.bilgo metric --splits 40
 
 Data sets other than scikit-learn's come from the folder named by the environment variable PSDOPT_DATA; without it
 `convergence` uses digits. Wall-clock ratios within one run are what counts.
@@ -53,28 +53,51 @@ def data_set(name: str) -> tuple[str, Any, Any]:
 
 
 def convergence(args: argparse.Namespace) -> None:
-    """Figure 2: value, lambda_max, slack by rule of update, and BILGO with local search."""
+    """Figure 2: value, lambda_max, slack, alpha, beta, accuracies by rule of update, and BILGO with local search."""
     name, X, y = data_set(args.data)
-    zero = np.zeros((X.shape[1], 1))
+    A, B, a, b = train_test_split(X, y, test_size=0.3, random_state=0, stratify=y)
+    zero = np.zeros((A.shape[1], 1))
     runs = {
         "BILGO": BILGO(None, eigenvectors=1),
         "BILGO, local search": BILGO(),
         "Journée et al.": BILGO(None, eigenvectors=1, rule="journee"),
         "random conic pursuit": BILGO(None, rule="random-conic"),
     }
-    histories = {}
+    histories, accuracies = {}, {}
     for label, method in runs.items():
+        course = _Accuracies(A, a, B, b)
         begin = time.process_time()
-        problem = kta_problem(X, y, 1e-3)  # a new one each time: it keeps what one method has decomposed
-        result = solve(problem, PSDCone(problem.n), method, start=zero, max_iterations=args.iterations)
-        histories[label] = result.history
+        problem = kta_problem(A, a, 1e-3)  # a new one each time: it keeps what one method has decomposed
+        result = solve(
+            problem, PSDCone(problem.n), method, start=zero, max_iterations=args.iterations,
+            callback=course if args.plot else None,
+        )  # fmt: skip
+        histories[label], accuracies[label] = result.history, course.points
         _print_run(name, label, result, time.process_time() - begin)
     begin = time.process_time()
-    problem = kta_problem(X, y, 1e-3)
+    problem = kta_problem(A, a, 1e-3)
     random = solve(problem, FlatQuotient(problem.n, problem.n), ConjugateGradient(), max_iterations=args.iterations)
     _print_run(name, "LRO, random start", random, time.process_time() - begin)
     if args.plot:
-        _plot_convergence(histories, random.value, name, args.plot)
+        _plot_convergence(histories, accuracies, random.value, name, args.plot)
+
+
+class _Accuracies:
+    """(step, 3-NN accuracy in training without the sample itself, in test) after ever more steps."""
+
+    def __init__(self, A: Any, a: Any, B: Any, b: Any) -> None:
+        self.A, self.a, self.B, self.b = A, a, B, b
+        self.points: list[tuple[int, float, float]] = []
+
+    def __call__(self, snapshot: Any) -> None:
+        k = snapshot.iteration
+        if self.points and k < 1.1 * self.points[-1][0]:
+            return
+        Y = snapshot.state.evaluation.factor
+        model = KNeighborsClassifier(3, algorithm="brute").fit(self.A @ Y, self.a)
+        near = np.sort(self.a[model.kneighbors(return_distance=False)], axis=1)
+        voted = np.where(near[:, 0] == near[:, 1], near[:, 0], near[:, 2])  # of three, two or none agree
+        self.points.append((k, float(np.mean(voted == self.a)), model.score(self.B @ Y, self.b)))
 
 
 def _print_run(name: str, label: str, result: Any, seconds: float) -> None:
@@ -85,29 +108,36 @@ def _print_run(name: str, label: str, result: Any, seconds: float) -> None:
     )
 
 
-def _plot_convergence(histories: dict[str, Any], best: float, name: str, path: str) -> None:
+def _plot_convergence(histories: dict[str, Any], accuracies: dict[str, Any], best: float, name: str, path: str) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 4, figsize=(15, 3.4), layout="constrained")
+    figure, grid = plt.subplots(2, 4, figsize=(15, 6.4), layout="constrained")
+    axes = dict(zip(("value", "lambda_max", "slack", "alpha", "beta", "training", "test"), grid.ravel(), strict=False))
+    grid[1, 3].set_visible(False)
     for label, history in histories.items():
         steps = np.arange(len(history))
         floor = 1e-15 * abs(history["value"][0] - best)
-        axes[0].semilogy(steps, np.maximum(history["value"] - best, floor), label=label)
-        for axis, column in zip(axes[1:], ("lambda_max", "slack", "alpha"), strict=True):
+        (line,) = axes["value"].semilogy(steps, np.maximum(history["value"] - best, floor), label=label)
+        for column in ("lambda_max", "slack", "alpha", "beta"):
             values = history[column]
-            seen = np.isfinite(values)
-            if column == "alpha":
-                axis.plot(steps[seen], values[seen], ".", ms=3)
-            else:
-                axis.semilogy(steps[seen], np.maximum(values[seen], 1e-12), ".-", ms=3)
-    for axis, title in zip(axes, ("F - F*", "lambda_max(-S)", "|S M|", "alpha"), strict=True):
+            seen = np.isfinite(values) & ((values > 0.0) | (column == "alpha"))
+            style = ".-" if column in ("lambda_max", "slack") else "."
+            axes[column].plot(steps[seen], values[seen], style, ms=3, color=line.get_color())
+        at, *scores = np.array(accuracies[label]).T
+        for column, score in zip(("training", "test"), scores, strict=True):
+            axes[column].plot(at, score, ".-", ms=4, color=line.get_color())
+    titles = ("F - F*", "lambda_max(-S)", "|S M|", "alpha", "beta", "3-NN accuracy, training", "3-NN accuracy, test")
+    for (column, axis), title in zip(axes.items(), titles, strict=True):
         axis.set_title(title)
         axis.set_xlabel("step")
-    axes[3].set_ylim(0, 1.5)
-    axes[0].legend(fontsize=8)
+        if column in ("lambda_max", "slack", "beta"):
+            axis.set_yscale("log")
+    axes["alpha"].set_ylim(0, 1.5)
+    axes["training"].sharey(axes["test"])
+    axes["value"].legend(fontsize=8)
     figure.suptitle(f"KTA on {name}")
     figure.savefig(path, dpi=90)
 
@@ -207,18 +237,33 @@ def _gradients() -> list[tuple[str, Any, Any, int]]:
 
 
 def metric(args: argparse.Namespace) -> None:
-    """3-NN accuracy and time of LMNN beside scikit-learn's NCA, five splits of digits."""
+    """3-NN test accuracy and seconds of LMNN beside scikit-learn's NCA, which depends on units: digits, many splits."""
     X, y = load_digits(return_X_y=True)
-    for seed in range(5):
+    learners = {
+        "LMNN": (1.0, lambda: LMNN()),
+        "NCA, features 0 to 16": (1.0, lambda: NeighborhoodComponentsAnalysis(random_state=0)),
+        "NCA, features 0 to 1": (1 / 16, lambda: NeighborhoodComponentsAnalysis(random_state=0)),
+    }
+    scores: dict[str, list[float]] = {name: [] for name in learners}
+    seconds: dict[str, list[float]] = {name: [] for name in learners}
+    for seed in range(args.splits):
         A, B, a, b = train_test_split(X, y, test_size=0.3, random_state=seed, stratify=y)
-        for model in (LMNN(), NeighborhoodComponentsAnalysis(random_state=0)):
-            start = time.perf_counter()
+        for name, (unit, make) in learners.items():
+            model, begin = make(), time.process_time()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                model.fit(A, a)
-            seconds = time.perf_counter() - start
-            score = KNeighborsClassifier(3).fit(model.transform(A), a).score(model.transform(B), b)
-            print(f"split {seed} {type(model).__name__:32s} accuracy {score:.4f} in {seconds:.2f} s")
+                model.fit(unit * A, a)
+            seconds[name].append(time.process_time() - begin)
+            near = KNeighborsClassifier(3).fit(model.transform(unit * A), a)
+            scores[name].append(near.score(model.transform(unit * B), b))
+    for name, found in scores.items():
+        less = np.subtract(scores["LMNN"], found)
+        error = less.std(ddof=1) / np.sqrt(len(less)) if len(less) > 1 else float("nan")
+        print(
+            f"{name:22s} accuracy {np.mean(found):.4f}, LMNN's is {less.mean():+.4f} ± {error:.4f} above, "
+            f"median of {len(found)} splits {np.median(seconds[name]):.2f} s",
+            flush=True,
+        )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -228,6 +273,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--iterations", type=int, default=300)
     parser.add_argument("--sizes", type=int, nargs="+", default=[200, 400])
     parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--splits", type=int, default=40, help="splits of digits for `metric`")
     parser.add_argument("--plot", help="PNG file")
     args = parser.parse_args(argv)
     commands = {
