@@ -13,6 +13,9 @@ from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.matrix import LowRankPSD
 from psdopt.problem import Evaluation, Problem
 
+#: A bound on λ_min(S) above this share of what `tol` allows below zero is not made any sharper at much cost.
+ENOUGH = 0.95
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -29,7 +32,7 @@ class Certificate:
     stationarity : |S Y|_F; relative: |S Y| |Y| / decrease.
     smallest_eigenvalue : Ritz value of λ_min(S), an upper bound of it.
     lower_bound : below λ_min(S), except with `failure_probability` over the random start of the eigensolver (0 for
-        n <= 500, where the whole spectrum is computed).
+        n <= 500, where a factorisation proves it or the whole spectrum is computed).
     dual_infeasibility : max(0, −lower_bound), a bound, not an estimate; relative: times tr M / decrease.
     complementarity : |⟨S, M⟩|; relative: / decrease.
     gap : a rigorous bound on F(M) − min F where one is valid (fixed trace; strongly convex F; dual_value), else None.
@@ -125,7 +128,7 @@ def certify(
     tr, product = size**2, inner(SY, Y)
     unit, decrease = _units(problem, value, tr)
     shift = 0.0
-    threshold = -0.5 * tol * unit
+    threshold = -ENOUGH * tol * unit
     if trace is not None:
         threshold = product / tr - 0.5 * tol * decrease / trace if tr > 0.0 else -math.inf
     pair = problem.smallest_eigenpair(evaluation, S, tol=0.25 * tol * unit, threshold=threshold, start=start, seed=seed)

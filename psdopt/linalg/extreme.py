@@ -17,11 +17,13 @@ from scipy.sparse.linalg import lobpcg
 from psdopt.linalg.arpack import arpack_smallest
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.checked_operator import CheckedOperator, column_norms, orthonormal
+from psdopt.linalg.definite import pair_above
 from psdopt.linalg.tolerances import EPS
 
 Backend = Literal["auto", "dense", "lanczos", "eigsh", "lobpcg"]
 
 DENSE_LIMIT = 500  # at and below this order `auto` forms the matrix
+FACTORED = 64  # below this order the spectrum costs no more than the factorisations of a proof
 DENSE_BLOCK = 64  # columns of it at a time
 BASIS_SIZE = 64  # Lanczos vectors kept before a thick restart
 GRID_SIZE = 96  # trial values for the bound, geometric: it is at most 1.7 times farther from `value` than it could be
@@ -65,7 +67,9 @@ def smallest_eigenpair(
     **The bound.** With `residual = |S v - value v|_2` some eigenvalue of S lies within `value +- residual`;
     nothing says that it is the smallest one. `lower_bound`, called g here, is of three kinds:
 
-    - *dense*: `value - rounding`, LAPACK's backward error; `failure_probability` of the result is 0.
+    - *dense*: `value - rounding`, LAPACK's backward error; with `threshold`, n >= 64 and S - threshold I has a
+      Cholesky factor, a bound between `threshold` and `value` that another factor proves. `failure_probability` of
+      the result is 0.
     - *lanczos*: let e be a unit eigenvector of lambda = lambda_min, R the random columns of the start block and
       `S Q = Q T + Q+ B E'` the recurrence of one cycle (E picks its last block, F its first). Then
       `e'Q (lambda - T) = e'Q+ B E'` gives `R'e = Z'b`, `|b| <= 1`, with Z(lambda) the product over the cycles of
@@ -119,7 +123,7 @@ def smallest_eigenpair(
 
     bound, chance = -np.inf, 1.0
     if backend == "dense":
-        return _dense(op, count)
+        return _dense(op, count, threshold, guess)
     rng = np.random.default_rng(seed)
     if backend == "lanczos":
         chance = 1.0 if trust_start else failure_probability
@@ -144,12 +148,18 @@ def smallest_eigenpair(
     return ExtremePair(values, V, float(residuals[0]), bound, chance, op.norm, op.products, backend, converged)
 
 
-def _dense(op: CheckedOperator, count: int) -> ExtremePair:
+def _dense(op: CheckedOperator, count: int, threshold: float | None, guess: Array) -> ExtremePair:
     eye = np.eye(op.n)
     blocks = [op(eye[:, j : j + DENSE_BLOCK]) for j in range(0, op.n, DENSE_BLOCK)]
     matrix = _symmetric(np.hstack(blocks) if len(blocks) > 1 else blocks[0])
     Z = scipy.linalg.null_space(op.C.T) if op.C.shape[1] else None
     inside = matrix if Z is None else Z.T @ matrix @ Z
+    if threshold is not None and count == 1 and op.dim == op.n >= FACTORED:
+        proven = pair_above(matrix, threshold + op.rounding, guess[:, 0] if guess.any() else None)
+        if proven is not None:
+            values, bound = np.array([proven.value]), proven.lower_bound - op.rounding
+            V = proven.vector[:, None]
+            return ExtremePair(values, V, proven.residual, bound, 0.0, op.norm, op.products, "dense", True)
     # a few eigenvectors cost a quarter of all of them; the norm needs a digit, for the size of rounding
     values, V = scipy.linalg.eigh(inside, subset_by_index=[0, count - 1], check_finite=False)
     op.norm = max(float(np.max(np.abs(values))), _power_estimate(inside))
