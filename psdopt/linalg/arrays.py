@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse._sparsetools import csr_matvecs
 
 Array = NDArray[np.float64]
 
@@ -67,6 +68,23 @@ def _differences(i: NDArray[np.intp], j: NDArray[np.intp], *arrays: Array) -> It
         yield rows, [left[:count] for left in found]
 
 
+def mixed_row_dots(ends: NDArray[np.intp], Y: Array, Z: Array) -> tuple[Array, Array]:
+    """⟨Y_i, Z_j⟩ + ⟨Z_i, Y_j⟩ and ⟨Z_i, Z_j⟩, (m,) each, for the index pairs (i, j) in the columns of `ends` (2, m).
+
+    Block by block, and each row is gathered once.
+    """
+    m = ends.shape[1]
+    mixed, own = np.empty(m), np.empty(m)
+    size = max(1, GATHERED // max(4 * Y.shape[1], 1))
+    for s in range(0, m, size):
+        part = slice(s, s + size)
+        here = ends[:, part]
+        left, right = Y.take(here, axis=0), Z.take(here[::-1], axis=0)
+        np.einsum("kij,kij->i", left, right, out=mixed[part])
+        np.einsum("ij,ij->i", right[0], right[1], out=own[part])
+    return mixed, own
+
+
 def scale_rows(w: Array, Y: Array) -> Array:
     """Diag(w) Y."""
     return w[:, None] * Y
@@ -112,6 +130,20 @@ def with_data(pattern: sp.csr_array, data: Array) -> sp.csr_array:
     return filled
 
 
+def sparse_product(A: sp.csr_array, X: Array, start: Array | None = None) -> Array:
+    """`start` + A X for X (n, k), in one pass and without SciPy's dispatch, which costs more than a small product.
+
+    What the compiled routine would misread (other types and formats, blocks not stored row by row) goes the usual way.
+    """
+    plain = X.ndim == 2 and X.flags.c_contiguous and X.dtype == A.data.dtype == np.float64 and A.format == "csr"
+    if not plain or X.shape[0] != A.shape[1] or (start is not None and start.shape != (A.shape[0], X.shape[1])):
+        product = np.asarray(A @ X, dtype=np.float64)
+        return product if start is None else start + product
+    out = np.zeros((A.shape[0], X.shape[1])) if start is None else np.array(start, order="C", dtype=np.float64)
+    csr_matvecs(A.shape[0], A.shape[1], X.shape[1], A.indptr, A.indices, A.data, X.ravel(), out.ravel())
+    return out
+
+
 class SymmetricPattern:
     """w (p,) ↦ Σ_t w_t (e_i e_jᵀ + e_j e_iᵀ) as a sparse (n, n) array; the sorting is done once, here.
 
@@ -139,13 +171,19 @@ class SymmetricPattern:
         self._pattern = sp.csr_array((np.zeros(len(codes)), self._indices, self._starts), shape=(n, n))
         self._pattern.has_canonical_format = True
 
-    def __call__(self, w: Array) -> sp.csr_array:
-        data = w[self._source]
+    def filled(self, w: Array) -> sp.csr_array:
+        """The sum with all its entries, those that are zero as well: its pattern is the same for every w."""
+        data = w.take(self._source)
         if self._first is not None:
             data = np.add.reduceat(data, self._first)
+        return with_data(self._pattern, data)
+
+    def __call__(self, w: Array) -> sp.csr_array:
+        filled = self.filled(w)
+        data = filled.data
+        if 2 * np.count_nonzero(data) > len(data):
+            return filled
         used = data != 0.0
-        if 2 * np.count_nonzero(used) > len(data):
-            return with_data(self._pattern, data)
         counts = np.concatenate([[0], np.cumsum(used)])
         return sp.csr_array((data[used], self._indices[used], counts[self._starts]), shape=self._pattern.shape)
 

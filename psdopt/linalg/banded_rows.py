@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpbsv
 
-from psdopt.linalg.arrays import Array, with_data
+from psdopt.linalg.arrays import Array, sparse_product, with_data
 
 #: Up to this order the inner products of all rows come from two products of whole blocks: calls are what costs there.
 SMALL_ORDER = 256
@@ -25,26 +25,27 @@ class Band:
     """Diagonal blocks of one order t or less as the lower band (N, t) of a matrix of order N, the sum of their orders.
 
     Per column, that is per entry e = (i, j) of the N: its number `entries` among all of W, its `own` place i n + j in
-    a flat (n, n) array, `rows` i, `roots` √w and `targets` √w · target. Entry (e, d) of the band is `scales`
-    √w_e √w_{e+d} times ⟨u_j, u_k⟩, j and k the columns of e and e + d, found at `pairs` in the flat U Uᵀ; scale 0
-    outside the blocks.
+    a flat (n, n) array, its row i in `rows`. Entry (e, d) of the band is ⟨u_j, u_k⟩, j and k the columns of e and
+    e + d, found at `pairs` in the flat U Uᵀ, times `inside`: 1, or 0 outside the blocks.
     """
 
     entries: NDArray[np.intp]
     pairs: NDArray[np.intp]
-    scales: Array
+    inside: Array
     own: NDArray[np.intp]
     rows: NDArray[np.intp]
-    roots: Array
-    targets: Array
 
 
 class BandedRows:
     """v_i = argmin_v ½ Σ_j w_ij (vᵀu_j − t_ij)² + rho_i/2 |v − b_i|² for all rows of a small W at once.
 
-    The systems rho_i I + P_i P_iᵀ (t_i, t_i) of :class:`~psdopt.linalg.row_updates.RowUpdates`, one after the other,
-    are a banded positive definite matrix: one call of LAPACK solves them, where a batch makes one per row. All inner
-    products come from U Uᵀ and b Uᵀ, and V = b + Z U with Z of the pattern of W.
+    With U_i = [u_j] (t_i, r), one row for each entry of row i of W, and W_i the diagonal matrix of its weights,
+
+        v_i = b_i + U_iᵀ z_i,   (rho_i W_i⁻¹ + U_i U_iᵀ) z_i = t_i − U_i b_i,
+
+    the systems of :class:`~psdopt.linalg.row_updates.RowUpdates` with √W_i taken out on both sides. One after the
+    other they are a banded positive definite matrix: one call of LAPACK solves them, where a batch makes one per row.
+    All inner products come from U Uᵀ and b Uᵀ, and V = b + Z U with Z of the pattern of W.
     Cost 4 n² r + O(Σ_i t_i³) flops and some ten calls; memory n² + Σ_i t_i².
 
     Parameters
@@ -54,67 +55,73 @@ class BandedRows:
 
     def __init__(self, weights: sp.csr_array, targets: sp.csr_array | None) -> None:
         self.n = int(weights.shape[0])
-        counts = np.diff(weights.indptr)
+        self._pattern, self._inverse = weights, 1.0 / weights.data
+        self._targets = np.zeros_like(weights.data) if targets is None else targets.data
+        counts = weights.indptr[1:] - weights.indptr[:-1]
         rows, columns = np.repeat(np.arange(self.n), counts), weights.indices.astype(np.intp)
-        roots = np.sqrt(weights.data)
-        wanted = np.zeros_like(roots) if targets is None else roots * targets.data
-        band = band_numbers(counts)[rows]
+        numbers = band_numbers(counts)
+        number = numbers[rows]
         self.bands = tuple(
-            _band(self.n, chosen, rows[chosen], columns[chosen], roots[chosen], wanted[chosen])
-            for chosen in (np.flatnonzero(band == number) for number in np.unique(band))
+            _band(self.n, chosen, rows[chosen], columns[chosen])
+            for chosen in (np.flatnonzero(number == k) for k in range(int(numbers.max()) + 1))
+            if len(chosen)
         )
-        self._pattern = weights
+
+    def reweighted(self, weights: sp.csr_array) -> BandedRows:
+        """The same for other weights of the same pattern, and targets 0: the bands are shared."""
+        other: BandedRows = object.__new__(BandedRows)
+        other.n, other.bands, other._pattern = self.n, self.bands, weights
+        other._inverse, other._targets = 1.0 / weights.data, np.zeros_like(weights.data)
+        return other
 
     @staticmethod
     def fits(weights: sp.csr_array) -> bool:
         """Whether W is small enough for this to be the faster way."""
-        counts = np.diff(weights.indptr)
-        return weights.shape[0] <= SMALL_ORDER and int(np.sum(counts * np.max(counts, initial=0))) <= MOST_PLACES
+        longest = int(np.max(weights.indptr[1:] - weights.indptr[:-1]))
+        return weights.shape[0] <= SMALL_ORDER and weights.nnz * longest <= MOST_PLACES
 
     def solve(self, U: Array, b: Array, rho: float | Array) -> Array:
         """V (n, r) from U (n, r), b (n, r) and rho > 0, one or (n,), not many orders below Σ_j w_ij |u_j|²."""
-        gram, products = (U @ U.T).ravel(), (b @ U.T).ravel()
+        gram, products = U @ U.T, b @ U.T
         Z = np.empty(self._pattern.nnz)
         for band in self.bands:
             A = gram.take(band.pairs)
-            A *= band.scales
-            A[:, 0] += rho[band.rows] if isinstance(rho, np.ndarray) else rho
-            z = products.take(band.own)
-            z *= band.roots
-            np.subtract(band.targets, z, out=z)
-            _, solution, info = dpbsv(A.T, z[:, None], lower=1, overwrite_ab=1, overwrite_b=1)
+            A *= band.inside
+            ridge = self._inverse.take(band.entries)
+            ridge *= rho[band.rows] if isinstance(rho, np.ndarray) else rho
+            A[:, 0] += ridge
+            z = self._targets.take(band.entries)
+            z -= products.take(band.own)
+            _, solution, info = dpbsv(A.T, z, lower=1, overwrite_ab=1, overwrite_b=1)
             if info != 0:
                 raise np.linalg.LinAlgError(f"the system of entry {info} is not positive definite")
-            Z[band.entries] = solution[:, 0] * band.roots
-        V = with_data(self._pattern, Z) @ U
-        V += b
-        return np.asarray(V)
+            Z[band.entries] = solution
+        return sparse_product(with_data(self._pattern, Z), U, b)
 
 
 def band_numbers(counts: NDArray[np.integer]) -> NDArray[np.intp]:
     """A number per row: rows of one number share a band, as wide as the longest of them."""
-    found, place, sizes = np.unique(counts, return_inverse=True, return_counts=True)
-    number = np.zeros(len(found), dtype=np.intp)
-    first = 0
-    for k in range(1, len(found)):
-        shorter = found[first:k].astype(float)
-        wider = float(np.sum(sizes[first:k] * shorter * (float(found[k]) ** 2 - shorter**2)))
-        if wider > SHARED:
-            first = k
-        number[k] = number[k - 1] + int(wider > SHARED)
-    return number[place]
+    sizes = np.bincount(counts)
+    numbers: NDArray[np.intp] = np.zeros(len(sizes), dtype=np.intp)
+    number = 0
+    multiplications = entries = 0.0  # of the rows of one band, by themselves: Σ t³ and Σ t
+    for t in np.flatnonzero(sizes).tolist():
+        if entries * t * t - multiplications > SHARED:
+            number += 1
+            multiplications = entries = 0.0
+        numbers[t] = number
+        multiplications += float(sizes[t]) * t**3
+        entries += float(sizes[t]) * t
+    return numbers.take(counts)
 
 
-def _band(
-    n: int, entries: NDArray[np.intp], rows: NDArray[np.intp], columns: NDArray[np.intp], roots: Array, targets: Array
-) -> Band:
+def _band(n: int, entries: NDArray[np.intp], rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Band:
     """The band of entries that are sorted by row."""
-    order = len(rows)
-    width = int(np.max(np.bincount(rows)))
-    below = np.arange(order)[:, None] + np.arange(width)
-    inside = below < order
-    below = np.minimum(below, order - 1)
-    inside &= rows[below] == rows[:, None]
-    pairs = np.where(inside, columns[:, None] * n + columns[below], 0)
-    scales = np.where(inside, roots[:, None] * roots[below], 0.0)
-    return Band(entries, pairs, scales, rows * n + columns, rows, roots, targets)
+    width = int(np.bincount(rows).max())
+    below = np.arange(len(rows))[:, None] + np.arange(width)
+    beyond = np.full(width - 1, -1)
+    inside = np.concatenate([rows, beyond]).take(below) == rows[:, None]
+    pairs = np.concatenate([columns, beyond]).take(below)
+    pairs += n * columns[:, None]
+    pairs *= inside
+    return Band(entries, pairs, inside.astype(np.float64), rows * n + columns, rows)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import Array, is_finite
+from psdopt.linalg.arrays import Array, is_finite, sparse_product
 from psdopt.linalg.tolerances import asymmetry_allowed
 
 
@@ -31,7 +31,7 @@ class LinearMap:
     def apply(self, V: Array) -> Array:
         """A V for a block V (n, k)."""
         self._count(V)
-        return _dense(self.data @ V)
+        return sparse_product(self.data, V) if self.is_sparse and isinstance(V, np.ndarray) else _dense(self.data @ V)
 
     def adjoint(self, W: Array) -> Array:
         """Aᵀ W for a block W (p, k)."""
@@ -85,14 +85,27 @@ def symmetric_map(data: Any, name: str, n: int | None = None) -> LinearMap:
 
 
 def _asymmetry(A: LinearMap) -> tuple[float, float]:
+    if A.is_sparse:
+        transposed = A.data.T.tocsr()
+        same = (
+            A.data.has_canonical_format
+            and np.array_equal(A.data.indptr, transposed.indptr)
+            and np.array_equal(A.data.indices, transposed.indices)
+        )
+        # numbers of one pattern can be compared as they are: a difference of sparse arrays costs five times as much
+        difference = A.data.data - transposed.data if same else (A.data - transposed).data
+        return _largest(difference), _largest(A.data.data)
     if A.is_matrix:
-        difference = abs(A.data - A.data.T)
-        return float(difference.max()), float(abs(A.data).max())
+        return _largest(A.data - A.data.T), _largest(A.data)
     rng = np.random.default_rng(0)
     U = rng.standard_normal((A.shape[0], 2))
     AU = A.apply(U)
     defect = abs(float(U[:, 0] @ AU[:, 1]) - float(U[:, 1] @ AU[:, 0]))
     return defect, float(np.linalg.norm(U) * np.linalg.norm(AU))
+
+
+def _largest(numbers: Array) -> float:
+    return float(np.max(np.abs(numbers), initial=0.0))
 
 
 def _validated(data: Any, name: str) -> Any:

@@ -60,9 +60,17 @@ class RowUpdates:
     def __init__(self, weights: sp.csr_array, targets: sp.csr_array | None) -> None:
         self.n = int(weights.shape[0])
         self.weights, self.targets = weights, targets
-        self._largest = int(np.max(np.diff(weights.indptr), initial=0))
+        self._largest = int(np.max(weights.indptr[1:] - weights.indptr[:-1], initial=0))
         self._heaviest = float(np.max(weights.data, initial=0.0))
         self._banded = BandedRows(weights, targets) if BandedRows.fits(weights) else None
+
+    def reweighted(self, weights: sp.csr_array) -> RowUpdates:
+        """The same for other weights of the same pattern, and targets 0; what depends on the pattern is shared."""
+        other: RowUpdates = object.__new__(RowUpdates)
+        other.n, other.weights, other.targets = self.n, weights, None
+        other._largest, other._heaviest = self._largest, float(np.max(weights.data, initial=0.0))
+        other._banded = None if self._banded is None else self._banded.reweighted(weights)
+        return other
 
     @cached_property
     def groups(self) -> tuple[RowGroup, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ class EntryFit(TermSum):
             raise InvalidInputError("n must be given when L is None")
         order = int(n) if self.L is None and n is not None else self.L.shape[0]  # type: ignore[union-attr]
         entries = Entries(i, j, order)
-        self.i, self.j = entries.i, entries.j
+        self.i, self.j, self._pattern = entries.i, entries.j, entries.pattern
         _check_distinct(self.i, self.j, order)
         self.targets = _vector("targets", targets, entries.size)
         self.weights = _vector("weights", weights, entries.size)
@@ -73,8 +74,13 @@ class EntryFit(TermSum):
     def split(self) -> EntrySplit:
         """The split F(V, U), made at first use: one extreme eigenvalue of L."""
         if self._split is None:
-            self._split = EntrySplit(self, *self._ordered(2.0))
+            self._split = EntrySplit(self, self._updates)
         return self._split
+
+    @cached_property
+    def _updates(self) -> RowUpdates:
+        """The row solves of the split; the preconditioner's differ in the weights of the diagonal."""
+        return RowUpdates(*self._ordered(2.0))
 
     def _ordered(self, diagonal: float) -> tuple[sp.csr_array, sp.csr_array]:
         """Weights and targets as symmetric CSR arrays of one pattern, for ½ Σ over ordered pairs.
@@ -82,22 +88,15 @@ class EntryFit(TermSum):
         weight_t (M_ij − t)² is ½ weight_t for each order of i ≠ j, and ½ (2 weight_t) where i = j; `diagonal`
         replaces that factor 2.
         """
-        off = self.i != self.j
-        rows, columns = np.concatenate([self.i, self.j[off]]), np.concatenate([self.j, self.i[off]])
-        w = np.concatenate([np.where(off, self.weights, diagonal * self.weights), self.weights[off]])
-        t = np.concatenate([self.targets, self.targets[off]])
-        order = np.lexsort((columns, rows))
-        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=self.n))])
-        shape = (self.n, self.n)
-        return (
-            sp.csr_array((w[order], columns[order], starts), shape=shape),
-            sp.csr_array((t[order], columns[order], starts), shape=shape),
-        )
+        # the pattern counts an entry twice where both of its orders are one
+        own = self.i == self.j
+        weights = np.where(own, 0.5 * diagonal * self.weights, self.weights)
+        return self._pattern.filled(weights), self._pattern.filled(np.where(own, 0.5 * self.targets, self.targets))
 
     def _precondition(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
         if self._rows is None:
             # the diagonal entry depends on row i twice, through either index
-            self._rows = RowUpdates(self._ordered(4.0)[0], None)
+            self._rows = self._updates.reweighted(self._ordered(4.0)[0])
             self._ridge = self._diagonal()
             self._halved = 0.5 / self._ridge[:, None]
         rows, ridge, halved, Y = self._rows, self._ridge, self._halved, evaluation.factor
@@ -118,10 +117,10 @@ class EntryFit(TermSum):
 
 
 def _check_distinct(i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> None:
-    codes = np.minimum(i, j) * n + np.maximum(i, j)
-    unique, counts = np.unique(codes, return_counts=True)
-    if np.any(counts > 1):
-        code = int(unique[np.argmax(counts > 1)])
+    codes = np.sort(np.minimum(i, j) * n + np.maximum(i, j))
+    again = codes[1:] == codes[:-1]
+    if again.any():
+        code = int(codes[again.argmax()])
         raise InvalidInputError(f"entries must be listed once; found ({code // n}, {code % n}) more than once")
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, inner, norm, row_dots
-from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.linalg.definite import bound_above
+from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.row_updates import RowUpdates
 from psdopt.problems.term_sum import TermEvaluation
@@ -29,9 +29,10 @@ class EntrySplit(BiconvexSplit):
     weight: only then is the U-update the V-update with the blocks exchanged.
     """
 
-    def __init__(self, problem: EntryFit, weights: sp.csr_array, targets: sp.csr_array) -> None:
-        self.problem, self.n = problem, problem.n
-        self.updates = RowUpdates(weights, targets)
+    def __init__(self, problem: EntryFit, updates: RowUpdates) -> None:
+        self.problem, self.n, self.updates = problem, problem.n, updates
+        weights, targets = updates.weights, updates.targets
+        assert targets is not None
         self._rows = np.repeat(np.arange(self.n), np.diff(weights.indptr))
         self._columns, self._weights, self._targets = weights.indices, weights.data, targets.data
         size = float(np.mean(np.abs(self._targets))) or 1.0
@@ -58,6 +59,8 @@ class EntrySplit(BiconvexSplit):
         L = self.problem.L
         if L is None or (L.is_matrix and L.data.sum() == 0.0 and norm(L.data.data if L.is_sparse else L.data) == 0.0):
             return 0.0
+        if L.is_matrix and self.n <= DENSE_LIMIT:
+            return max(bound_above(L.to_dense(), BOUND_ACCURACY), 0.0)
         pair = smallest_eigenpair(_Negative(L), tol=BOUND_ACCURACY, scale="norm")
         return max(-pair.lower_bound, 0.0)
 

@@ -10,7 +10,17 @@ from numpy.typing import NDArray
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
-from psdopt.linalg.arrays import Array, SymmetricPattern, code_dtype, line_dots, pair_dots, row_dots, scale_rows
+from psdopt.linalg.arrays import (
+    Array,
+    SymmetricPattern,
+    code_dtype,
+    line_dots,
+    mixed_row_dots,
+    pair_dots,
+    row_dots,
+    scale_rows,
+    sparse_product,
+)
 from psdopt.linalg.operators import LinearMap
 from psdopt.terms.base import Forces
 
@@ -144,7 +154,12 @@ class Entries(Measurement):
         _, rows, self.n = _rows(None, n)
         self.i, self.j = _indices({"i": i, "j": j}, rows)
         self.size = len(self.i)
-        self._weighted = SymmetricPattern(self.i, self.j, rows)
+        self.pattern, self._ends = SymmetricPattern(self.i, self.j, rows), np.stack([self.i, self.j])
+
+    def line(self, U: Images, D: Images) -> tuple[Array, Array]:
+        mixed, own = mixed_row_dots(self._ends, U.factor, D.factor)
+        mixed *= 0.5
+        return mixed, own
 
     def pair(self, U: Images, V: Images) -> Array:
         direct = row_dots(U.factor.take(self.i, axis=0), V.factor.take(self.j, axis=0))
@@ -153,7 +168,7 @@ class Entries(Measurement):
         return 0.5 * (direct + row_dots(V.factor.take(self.i, axis=0), U.factor.take(self.j, axis=0)))
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
-        return [(None, self._weighted(0.5 * weights) @ V.factor)]
+        return [(None, sparse_product(self.pattern(0.5 * weights), V.factor))]
 
 
 def _as_map(X: Any) -> LinearMap:

@@ -72,13 +72,16 @@ def distinct_pairs(pairs: Any, targets: Any, n: int) -> tuple[Pairs, Array]:
         raise InvalidInputError("targets must be finite; found NaN or infinite entries")
     if len(ends) == 0:
         return ends, wanted
-    ends = np.sort(ends, axis=1)
-    unique, first, inverse = np.unique(ends, axis=0, return_index=True, return_inverse=True)
-    clash = np.flatnonzero(wanted != wanted[first][inverse.ravel()])
+    codes = ends.min(axis=1) * n + ends.max(axis=1)
+    order = np.argsort(codes, kind="stable")
+    codes, wanted = codes[order], wanted[order]
+    again = codes[1:] == codes[:-1]
+    clash = codes[1:][again & (wanted[1:] != wanted[:-1])]
     if len(clash):
-        named = ", ".join(f"({i}, {j})" for i, j in np.unique(ends[clash], axis=0)[:5])
+        named = ", ".join(f"({code // n}, {code % n})" for code in np.unique(clash)[:5])
         raise InvalidInputError(f"pairs must have one target each; found contradictory targets for {named}")
-    return unique, wanted[first]
+    first = np.concatenate([[True], ~again])
+    return np.column_stack(np.divmod(codes[first], n)), wanted[first]
 
 
 def checked_pairs(pairs: Any, n: int, name: str) -> Pairs:

@@ -36,7 +36,7 @@ class _Entries(EntryFit):
 
     def split(self) -> EntrySplit:
         if self._split is None:
-            self._split = self.broken(self, *self._ordered(2.0))
+            self._split = self.broken(self, self._updates)
         return self._split
 
 
