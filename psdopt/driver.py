@@ -12,7 +12,6 @@ from psdopt.capability import Ability, name_of
 from psdopt.certificate import Certificate, certify
 from psdopt.checkpoint import save_checkpoint
 from psdopt.escape import explained, rank_binds, widened
-from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.method import Method, Outcome, State
 from psdopt.problem import Problem
@@ -219,7 +218,7 @@ class Driver:
         run = self.run
         if not self.method.descends or run.iteration == 0 or run.first_trace == 0.0:
             return False
-        return norm(run.state.evaluation.factor) ** 2 > DIVERGED * run.first_trace
+        return run.state.evaluation.size**2 > DIVERGED * run.first_trace
 
     def _record(self) -> None:
         run = self.run

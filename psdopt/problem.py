@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import Array, is_finite
+from psdopt.linalg.arrays import Array, is_finite, norm
 from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
 from psdopt.matrix import LowRankPSD
 
@@ -83,6 +83,11 @@ class Evaluation(ABC):
     def matrix(self) -> LowRankPSD:
         """M, factored."""
         return LowRankPSD(self.factor)
+
+    @property
+    def size(self) -> float:
+        """|Y|, the root of tr M."""
+        return norm(self.factor)
 
     @property
     @abstractmethod

@@ -10,7 +10,6 @@ from typing import Any
 
 from psdopt.certificate import Certificate, stationarity_scale
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.method import State
 from psdopt.problem import Problem
@@ -47,8 +46,7 @@ class Run:
         `calm` counts the steps in a row without progress, where a method descends.
         """
         state, value = self.state, self.state.evaluation.value
-        Y = state.evaluation.factor
-        scale = stationarity_scale(problem, value, norm(Y))
+        scale = stationarity_scale(problem, value, state.evaluation.size)
         at_rest = 0.0 if state.gradient_norm == 0.0 else math.inf
         stationarity = 0.5 * state.gradient_norm / scale if scale > 0.0 else at_rest
         if self.values and descends:
@@ -65,7 +63,7 @@ class Run:
             "stationarity": stationarity,
             "step": state.step,
             "seconds": self.seconds,
-            "columns": float(Y.shape[1]),
+            "columns": float(state.evaluation.factor.shape[1]),
             **{key: float(number) for key, number in counts.items()},
             **state.extras,
         })  # fmt: skip

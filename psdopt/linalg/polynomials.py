@@ -24,7 +24,7 @@ def minimize_quartic(c: Sequence[float], upper: float = math.inf) -> float:
     Yuan et al., algorithm 1, lines 13-16, corrected. Cost O(1).
     """
     c1, c2, c3, c4 = map(float, c[1:5])
-    if not all(map(math.isfinite, (c1, c2, c3, c4))):
+    if not math.isfinite(abs(c1) + abs(c2) + abs(c3) + abs(c4)) and not all(map(math.isfinite, (c1, c2, c3, c4))):
         return math.nan
     unit = _unit(c1, c2, c3, c4)
     c1, c2, c3, c4 = c1 * unit, c2 * unit**2, c3 * unit**3, c4 * unit**4
@@ -36,21 +36,22 @@ def minimize_quartic(c: Sequence[float], upper: float = math.inf) -> float:
     leading = next((x for x in (c4, c3, c2, c1) if x != 0.0), 0.0)
     if leading < 0.0 and math.isinf(top):
         return math.inf
-    candidates = [0.0]
-    if math.isfinite(top):
-        candidates.append(top)
-    candidates += _stationary_points(c1, c2, c3, c4, top)
-    best = min(candidates, key=lambda t: t * (c1 + t * (c2 + t * (c3 + t * c4))))
+    best, least = 0.0, 0.0
+    for t in _stationary_points(c1, c2, c3, c4, top) + ([top] if math.isfinite(top) else []):
+        value = t * (c1 + t * (c2 + t * (c3 + t * c4)))
+        if value < least:
+            best, least = t, value
     return best * unit
 
 
 def _unit(c1: float, c2: float, c3: float, c4: float) -> float:
     """A power of two such that the coefficients in mu/unit are balanced (geometric slope of |c_k|)."""
-    logs = [(k, math.log2(abs(c))) for k, c in enumerate((c1, c2, c3, c4), start=1) if c != 0.0]
-    if len(logs) < 2:
+    c = (c1, c2, c3, c4)
+    present = [k for k in range(4) if c[k] != 0.0]
+    if len(present) < 2:
         return 1.0
-    (k0, low), (k1, high) = logs[0], logs[-1]
-    exponent = round((low - high) / (k1 - k0))
+    first, last = present[0], present[-1]
+    exponent = round((math.log2(abs(c[first])) - math.log2(abs(c[last]))) / (last - first))
     return math.ldexp(1.0, max(-250, min(250, exponent)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -31,10 +32,13 @@ SEARCHES = ("exact", "armijo")
 
 @dataclass
 class ConjugateGradientState(State):
-    """Gradient G, preconditioned gradient Z = P⁻¹G, direction D, and ⟨G, Z⟩."""
+    """Gradient G here; of the step that led here the gradient at its start, its direction D and ⟨G, P⁻¹G⟩ there.
+
+    P⁻¹G is computed by the step that needs it: the last point of a run does without.
+    """
 
     gradient: Array | None = None
-    preconditioned: Array | None = None
+    last_gradient: Array | None = None
     direction: Array | None = None
     decrement: float = 0.0
 
@@ -83,45 +87,45 @@ class ConjugateGradient(Method):
             return curved_init(self, problem, geometry, start, evaluation)
         evaluation = evaluation or problem.at(geometry.factor(start))
         G = geometry.gradient(evaluation.factor, evaluation.gradient)
-        Z = preconditioned(self.preconditioner, evaluation, G)
-        return ConjugateGradientState(
-            problem, geometry, evaluation.factor, evaluation, norm(G),
-            gradient=G, preconditioned=Z, direction=-Z, decrement=inner(G, Z),
-        )  # fmt: skip
+        return ConjugateGradientState(problem, geometry, evaluation.factor, evaluation, norm(G), gradient=G)
 
     def step(self, state: Any) -> ConjugateGradientState | CurvedState:
         if isinstance(state, CurvedState):
             return curved_step(self, state, RULES[self.update])
-        G, Z, D = state.gradient, state.preconditioned, state.direction
+        G = state.gradient
         assert G is not None
-        assert Z is not None
-        assert D is not None
+        Z = preconditioned(self.preconditioner, state.evaluation, G)
+        decrement = inner(G, Z)
+        beta = self._beta(state, Z, decrement)
+        D = beta * state.direction - Z if beta != 0.0 else -Z
         line = state.evaluation.along(D)
         mu = self._search(line)
-        if mu == 0.0 and state.extras.get("beta", 0.0) != 0.0:
-            D = -Z
+        if mu == 0.0 and beta != 0.0:
+            D, beta = -Z, 0.0
             line = state.evaluation.along(D)
             mu = self._search(line)
-        if np.isnan(mu):
+        if math.isnan(mu):
             return _ended(state, Outcome.STALLED, beyond=line.step(mu))
-        if not 0.0 < mu < np.inf:
-            return _ended(state, Outcome.UNBOUNDED if mu == np.inf else Outcome.STALLED)
+        if not 0.0 < mu < math.inf:
+            return _ended(state, Outcome.UNBOUNDED if mu == math.inf else Outcome.STALLED)
         evaluation = line.step(mu)
         G_new = state.geometry.gradient(evaluation.factor, evaluation.gradient)
-        Z_new = preconditioned(self.preconditioner, evaluation, G_new)
-        new, along = inner(G_new, Z_new), inner(G_new, D)
-        curvature = along - inner(G, D)
-        beta = RULES[self.update](new, inner(G, Z_new), state.decrement, curvature) if state.decrement > 0.0 else 0.0
-        if not np.isfinite(beta):
-            beta = 0.0
-        D_new = beta * D - Z_new if beta != 0.0 else -Z_new
-        if beta != 0.0 and not beta * along < new:  # ⟨G⁺, D⁺⟩ >= 0
-            D_new, beta = -Z_new, 0.0
         return ConjugateGradientState(
             state.problem, state.geometry, evaluation.factor, evaluation, norm(G_new), mu,
             extras={"beta": beta},
-            gradient=G_new, preconditioned=Z_new, direction=D_new, decrement=new,
+            gradient=G_new, last_gradient=G, direction=D, decrement=decrement,
         )  # fmt: skip
+
+    def _beta(self, state: ConjugateGradientState, Z: Array, new: float) -> float:
+        """The share of the last direction in the next one; 0 where that would not lead downhill."""
+        G, D, last = state.gradient, state.direction, state.last_gradient
+        if D is None or not state.decrement > 0.0:
+            return 0.0
+        assert G is not None
+        assert last is not None
+        along = inner(G, D)
+        beta = RULES[self.update](new, inner(last, Z), state.decrement, along - inner(last, D))
+        return beta if math.isfinite(beta) and beta * along < new else 0.0  # ⟨G, D⁺⟩ < 0
 
     def _search(self, line: LineModel) -> float:
         return line.minimize() if self.search == "exact" else armijo_step(line)
@@ -133,7 +137,7 @@ def _ended(state: ConjugateGradientState, outcome: Outcome, beyond: Evaluation |
     evaluation = beyond if beyond is not None and lost else state.evaluation
     return ConjugateGradientState(
         state.problem, state.geometry, state.point, evaluation, state.gradient_norm, 0.0, outcome,
-        gradient=state.gradient, preconditioned=state.preconditioned, direction=state.direction,
+        gradient=state.gradient, last_gradient=state.last_gradient, direction=state.direction,
         decrement=state.decrement,
     )  # fmt: skip
 

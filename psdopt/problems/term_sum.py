@@ -97,6 +97,10 @@ class TermEvaluation(Evaluation):
     def factor(self) -> Array:  # type: ignore[override]
         return self.images.factor
 
+    @property
+    def size(self) -> float:
+        return self.images.size
+
     def feature(self, k: int) -> Any:
         """Features of term k, computed once."""
         if self._features[k] is None:

@@ -85,9 +85,11 @@ class HiddenMemory(_Watched, ConjugateGradient):
     def step(self, state: Any) -> Any:
         remembered = _MEMORY.get("direction")
         if remembered is not None and remembered.shape == state.gradient.shape:
-            state = dataclasses.replace(state, direction=remembered - state.preconditioned)
-        new = super().step(state)
-        _MEMORY["direction"] = new.direction
+            # Fletcher and Reeves's rule, a sound one, from what the last call left
+            nothing, decrement = np.zeros_like(remembered), _MEMORY["decrement"]
+            state = dataclasses.replace(state, direction=remembered, last_gradient=nothing, decrement=decrement)
+        new: Any = super().step(state)
+        _MEMORY.update(direction=new.direction, decrement=new.decrement)
         return new
 
 
@@ -98,11 +100,11 @@ class MovesTheOldState(_Watched, ConjugateGradient):
     rejected_by = ("method.step_is_pure",)
 
     def step(self, state: Any) -> Any:
-        new = super().step(state)
+        new: Any = super().step(state)
         if state.outcome is Outcome.RUNNING:
             state.evaluation, state.point = new.evaluation, new.point
             state.gradient, state.direction = new.gradient, new.direction
-            state.preconditioned, state.decrement = new.preconditioned, new.decrement
+            state.last_gradient, state.decrement = new.last_gradient, new.decrement
             state.gradient_norm = new.gradient_norm
         return new
 
