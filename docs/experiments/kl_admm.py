@@ -1,6 +1,6 @@
 """Figures 1 to 4 of Hu and Kwok. Run: PSDOPT_DATA=folder python docs/experiments/kl_admm.py NAME...
 
-NAME is convergence, residuals, patterns or constraints. Data and baselines are those of `benchmarks/kl_admm.py`; the
+NAME is convergence, residuals, patterns or constraints. Data and baselines are those of `psdopt bench kl_admm`; the
 figures go to `figures/`. Seconds are CPU seconds.
 """
 
@@ -13,8 +13,9 @@ import matplotlib as mpl
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
-from kl_admm import GAMMA, gaussians, instance, samples, seconds_per_iteration, timed
 from kl_admm_peers import simple_npkl
+from kl_admm_sets import GAMMA, gaussians, instance, samples, timed
+from kl_admm_speed import seconds_per_iteration
 
 from psdopt import ADMM, BILGO, FlatQuotient, PSDCone, solve
 from psdopt.plotting.style import COLOURS, MARKERS
