@@ -82,6 +82,22 @@ def test_row_updates_equal_a_loop_over_rows(r, density, chunk, monkeypatch):
     assert condition > 2.0 or r == 1  # the systems are not near-identities
 
 
+@pytest.mark.parametrize("small", [True, False])
+def test_reweighted_updates_share_the_pattern_and_nothing_else(small, monkeypatch):
+    if not small:
+        monkeypatch.setattr(banded_rows, "SMALL_ORDER", 0)
+    rng = np.random.default_rng(4)
+    *_, (weights, targets) = random_pattern(rng, 15, 0.3)
+    U, b = rng.standard_normal((2, 15, 4))
+    updates = RowUpdates(weights, targets)
+    before = updates.solve(U, b, 0.7)
+    others = weights.copy()
+    others.data = 0.5 + rng.random(weights.nnz)
+    found = updates.reweighted(others).solve(U, b, 0.7)
+    np.testing.assert_allclose(found, RowUpdates(others, None).solve(U, b, 0.7), rtol=0, atol=1e3 * EPS)
+    assert np.array_equal(updates.solve(U, b, 0.7), before)
+
+
 def augmented(L, P, W, T):
     def value(V, U, Lam, rho):
         fit = 0.5 * anp.sum(P * W * (V @ U.T - T) ** 2)
@@ -411,6 +427,15 @@ def test_preconditioner_is_symmetric_positive_and_the_row_part_of_the_hessian(as
             # S_ii, which vanishes with the residual, is represented by L_ii
             expected = block + 2.0 * (L_ii[row] - S[row, row]) * np.eye(r)
             np.testing.assert_allclose(np.linalg.inv(blocks[row, :, row, :]), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_run_preconditions_once_per_step_and_not_at_its_end(monkeypatch):
+    problem, calls = pair_problem(gamma=10.0), []
+    inside = EntryFit._precondition
+    monkeypatch.setattr(problem, "_preconditioner", lambda e: calls.append(1) or inside(problem, e))
+    result = solve(problem, FlatQuotient(24, 6), ConjugateGradient(), tol=1e-5)
+    assert result.optimal
+    assert len(calls) == result.iterations
 
 
 def test_the_preconditioner_saves_most_iterations():
