@@ -173,7 +173,7 @@ class SymmetricPattern:
 
     def filled(self, w: Array) -> sp.csr_array:
         """The sum with all its entries, those that are zero as well: its pattern is the same for every w."""
-        data = w.take(self._source)
+        data = w[self._source]
         if self._first is not None:
             data = np.add.reduceat(data, self._first)
         return with_data(self._pattern, data)
