@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse._sparsetools import csr_matvecs
 
 Array = NDArray[np.float64]
+
+#: SciPy keeps this routine to itself: where it lies elsewhere, all is the same but for microseconds.
+csr_matvecs: Callable[..., None] | None
+try:
+    from scipy.sparse._sparsetools import csr_matvecs
+except ImportError:
+    csr_matvecs = None
 
 
 def inner(Y: Array, Z: Array) -> float:
@@ -136,7 +142,8 @@ def sparse_product(A: sp.csr_array, X: Array, start: Array | None = None) -> Arr
     What the compiled routine would misread (other types and formats, blocks not stored row by row) goes the usual way.
     """
     plain = X.ndim == 2 and X.flags.c_contiguous and X.dtype == A.data.dtype == np.float64 and A.format == "csr"
-    if not plain or X.shape[0] != A.shape[1] or (start is not None and start.shape != (A.shape[0], X.shape[1])):
+    fits = plain and X.shape[0] == A.shape[1] and (start is None or start.shape == (A.shape[0], X.shape[1]))
+    if csr_matvecs is None or not fits:
         product = np.asarray(A @ X, dtype=np.float64)
         return product if start is None else start + product
     out = np.zeros((A.shape[0], X.shape[1])) if start is None else np.array(start, order="C", dtype=np.float64)

@@ -24,7 +24,7 @@ Backend = Literal["auto", "dense", "lanczos", "eigsh", "lobpcg"]
 
 DENSE_LIMIT = 500  # at and below this order `auto` forms the matrix
 FACTORED = 64  # below this order the spectrum costs no more than the factorisations of a proof
-DENSE_BLOCK = 64  # columns of it at a time
+DENSE_BLOCK = 64  # columns of it at a time, or all of up to twice as many
 BASIS_SIZE = 64  # Lanczos vectors kept before a thick restart
 GRID_SIZE = 96  # trial values for the bound, geometric: it is at most 1.7 times farther from `value` than it could be
 
@@ -150,7 +150,8 @@ def smallest_eigenpair(
 
 def _dense(op: CheckedOperator, count: int, threshold: float | None, guess: Array) -> ExtremePair:
     eye = np.eye(op.n)
-    blocks = [op(eye[:, j : j + DENSE_BLOCK]) for j in range(0, op.n, DENSE_BLOCK)]
+    width = op.n if op.n <= 2 * DENSE_BLOCK else DENSE_BLOCK
+    blocks = [op(eye[:, j : j + width]) for j in range(0, op.n, width)]
     matrix = _symmetric(np.hstack(blocks) if len(blocks) > 1 else blocks[0])
     Z = scipy.linalg.null_space(op.C.T) if op.C.shape[1] else None
     inside = matrix if Z is None else Z.T @ matrix @ Z
