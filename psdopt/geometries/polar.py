@@ -12,15 +12,13 @@ from psdopt.errors import InvalidInputError
 from psdopt.geometries import polar_geodesics
 from psdopt.geometries.polar_points import PolarPoint, PolarVector
 from psdopt.geometries.polar_span import PolarSpan
-from psdopt.geometries.square_root import exponential, parallel, shortest, symmetric_part
+from psdopt.geometries.square_root import exponential, parallel, polar_factor, shortest, symmetric_part
 from psdopt.geometry import Defect, Geometry
 from psdopt.linalg.arrays import Array, inner, is_finite, norm, orthonormal_columns
 from psdopt.linalg.tolerances import EPS
 
 #: Damping of :meth:`Polar.preconditioned` relative to the mean eigenvalue of B.
 GRAM_DAMPING = 3e-3
-#: Up to this condition of ZᵀZ the polar factor of Z is taken from its Gram matrix, else from the SVD of Z.
-POLAR_SQUARED_LIMIT = 100.0
 
 
 class Polar(Geometry):
@@ -261,7 +259,7 @@ class Polar(Geometry):
         """(uf(U + U̇), R exp(K/2)), uf the orthogonal polar factor; U itself where U̇ = 0."""
         U = point.U
         if self.weight > 0.0 and np.any(vector.U):
-            U = _polar_factor(U + vector.U)
+            U = polar_factor(U + vector.U)
         return PolarPoint(U, point.R @ exponential(0.5 * vector.K))
 
     def transport(self, point: PolarPoint, target: PolarPoint, vector: PolarVector) -> PolarVector:
@@ -299,12 +297,3 @@ class Polar(Geometry):
 
     def __repr__(self) -> str:
         return f"Polar(n={self.n}, r={self.r}, weight={self.weight:g})"
-
-
-def _polar_factor(Z: Array) -> Array:
-    """Z (ZᵀZ)^−½ for Z (n, r) of full column rank. O(n r²)."""
-    values, turn = np.linalg.eigh(Z.T @ Z)
-    if values[-1] > POLAR_SQUARED_LIMIT * values[0]:
-        P, _, Qt = np.linalg.svd(Z, full_matrices=False)
-        return np.asarray(P @ Qt)
-    return np.asarray(Z @ ((turn / np.sqrt(values)) @ turn.T))

@@ -40,3 +40,16 @@ def shortest(R: Array, K: Array) -> Array:
     _, singular, Qt = np.linalg.svd(R)
     b = singular**2
     return np.asarray(Qt.T @ ((Qt @ K @ Qt.T) * (b[None, :] / (b[:, None] + b[None, :]))) @ Qt)
+
+
+#: Up to this condition of ZᵀZ the polar factor of Z is taken from its Gram matrix, else from the SVD of Z.
+POLAR_SQUARED_LIMIT = 100.0
+
+
+def polar_factor(Z: Array) -> Array:
+    """Z (ZᵀZ)^−½ for Z (n, r) of full column rank. O(n r²)."""
+    values, turn = np.linalg.eigh(Z.T @ Z)
+    if values[-1] > POLAR_SQUARED_LIMIT * values[0]:
+        P, _, Qt = np.linalg.svd(Z, full_matrices=False)
+        return np.asarray(P @ Qt)
+    return np.asarray(Z @ ((turn / np.sqrt(values)) @ turn.T))

@@ -33,12 +33,11 @@ from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer, s
 
 #: Triplets short of violation by less than this are kept ready, so that a step does not run into unseen ones.
 BUFFER = 0.15
-WARM_BUFFER = 0.1
-#: Of more triplets than this, a random part stands for all in those steps.
-WARM_TRIPLETS = 2**17
 #: Conjugate gradient steps on the triplets of the moment, before the first round: far from the optimum an active set
-#: does not last longer.
+#: does not last longer, and less of a buffer and a random part of very many triplets do.
 WARM_STEPS = (4, 4, 4)
+WARM_BUFFER = 0.1
+WARM_TRIPLETS = 2**17
 #: A last step that leaves F above this fraction of what it was says that the optimum is near.
 NEAR = 0.998
 #: As long as a round brings F below this fraction of its least value so far, the active set is replaced; then it grows.

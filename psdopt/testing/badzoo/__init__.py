@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from psdopt.testing.badzoo import abilities, applications, geometries, methods, problems, searches
+from psdopt.testing.badzoo import abilities, applications, geometries, methods, oracles, problems, searches
 
 #: Every broken class, by kind.
 ZOO: dict[str, tuple[type[Any], ...]] = {
     "problem": problems.ALL + searches.ALL + abilities.ALL,
-    "geometry": geometries.ALL,
+    "geometry": geometries.ALL + oracles.ALL,
     "method": methods.ALL,
     "application": applications.ALL,
 }
 
-__all__ = ["ZOO", "abilities", "applications", "geometries", "methods", "problems", "searches"]
+__all__ = ["ZOO", "abilities", "applications", "geometries", "methods", "oracles", "problems", "searches"]
