@@ -40,11 +40,14 @@ from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
 
 
 def data_set(name: str) -> tuple[str, Any, Any]:
-    """(name, X, y): `name` from PSDOPT_DATA (LIBSVM sets kept as CSR), or scikit-learn's digits."""
+    """(name, X, y): `name` from PSDOPT_DATA (LIBSVM sets kept as CSR); without that folder scikit-learn's digits."""
     folder = os.environ.get("PSDOPT_DATA")
-    if folder is None or not (Path(folder) / f"{name}.npz").exists():
+    if folder is None or name == "digits":
         X, y = load_digits(return_X_y=True)
         return "digits", X / 16.0, y
+    if not (Path(folder) / f"{name}.npz").exists():
+        known = ", ".join(sorted(path.stem for path in Path(folder).glob("*.npz")))
+        raise SystemExit(f"{name} is not in {folder}, which has {known}")
     stored = np.load(Path(folder) / f"{name}.npz", allow_pickle=False)
     if "indptr" in stored:
         shape = tuple(stored["shape"])
