@@ -167,7 +167,8 @@ class SymmetricPattern:
         order = np.argsort(codes)
         codes = codes[order]
         order %= max(p, 1)
-        self._source, self._first = order.astype(np.int32 if p < 2**31 else np.int64), None
+        self._source: NDArray[np.signedinteger[Any]] = order.astype(np.int32 if p < 2**31 else np.int64)
+        self._first: NDArray[np.intp] | None = None
         new = codes[1:] != codes[:-1]
         if not np.all(new):
             self._first = np.flatnonzero(np.concatenate([[True], new]))
@@ -180,7 +181,7 @@ class SymmetricPattern:
 
     def filled(self, w: Array) -> sp.csr_array:
         """The sum with all its entries, those that are zero as well: its pattern is the same for every w."""
-        data = w[self._source]
+        data = w.take(self._source)
         if self._first is not None:
             data = np.add.reduceat(data, self._first)
         return with_data(self._pattern, data)

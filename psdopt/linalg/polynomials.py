@@ -24,7 +24,7 @@ def minimize_quartic(c: Sequence[float], upper: float = math.inf) -> float:
     Yuan et al., algorithm 1, lines 13-16, corrected. Cost O(1).
     """
     c1, c2, c3, c4 = map(float, c[1:5])
-    if not math.isfinite(abs(c1) + abs(c2) + abs(c3) + abs(c4)) and not all(map(math.isfinite, (c1, c2, c3, c4))):
+    if not all(map(math.isfinite, (c1, c2, c3, c4))):
         return math.nan
     unit = _unit(c1, c2, c3, c4)
     c1, c2, c3, c4 = c1 * unit, c2 * unit**2, c3 * unit**3, c4 * unit**4

@@ -156,10 +156,8 @@ class Entries(Measurement):
         self.size = len(self.i)
         self.pattern, self._ends = SymmetricPattern(self.i, self.j, rows), np.stack([self.i, self.j])
 
-    def line(self, U: Images, D: Images) -> tuple[Array, Array]:
-        mixed, own = mixed_row_dots(self._ends, U.factor, D.factor)
-        mixed *= 0.5
-        return mixed, own
+    def along(self, U: Images, D: Images) -> tuple[Array, Array]:
+        return mixed_row_dots(self._ends, U.factor, D.factor)
 
     def pair(self, U: Images, V: Images) -> Array:
         direct = row_dots(U.factor.take(self.i, axis=0), V.factor.take(self.j, axis=0))

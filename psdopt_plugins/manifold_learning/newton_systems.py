@@ -118,9 +118,8 @@ class ColumnwiseSystem(NewtonSystem):
         for _ in range(ITERATIONS):
             image = self.apply(P)
             curvature = inner(P, image)
-            if not (
-                energy > goal and curvature > 0.0
-            ):  # solved; or semidefinite to rounding, and X is as far as it goes
+            # solved; or semidefinite to rounding, and X is as far as it goes
+            if not (energy > goal and curvature > 0.0):
                 break
             X = X + (energy / curvature) * P
             residual = residual - (energy / curvature) * image

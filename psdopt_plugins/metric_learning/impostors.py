@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
@@ -17,12 +16,8 @@ from psdopt.linalg.arrays import Array, pair_dots, row_dots
 Indices = NDArray[np.signedinteger[Any]]
 #: Distances held at a time while looking for impostors: few enough to stay in the processor's cache.
 BLOCK_ENTRIES = 2**18
-#: The same, in double precision, while looking for neighbours.
-PRODUCT_ENTRIES = 2**16
 #: Close pairs whose triplets are listed at a time.
 EXPANDED = 2**13
-#: Samples up to which all distances within a class are formed.
-SMALL_CLASS = 500
 SINGLE = float(np.finfo(np.float32).eps)
 
 
@@ -37,37 +32,11 @@ def target_neighbours(X: Any, y: NDArray[Any], n_neighbors: int) -> Indices:
         if len(own) < 2:
             continue
         count = min(n_neighbors, len(own) - 1)
-        if len(own) <= SMALL_CLASS:
-            found = nearest_others(X[own], np.arange(len(own)), count)
-        else:
-            found = NearestNeighbors(n_neighbors=count).fit(X[own]).kneighbors(return_distance=False)
+        found = NearestNeighbors(n_neighbors=count).fit(X[own]).kneighbors(return_distance=False)
         rows.append(np.column_stack([np.repeat(own, count), own[found.ravel()]]))
     if not rows:
         raise InvalidInputError("y must hold a class with at least 2 samples; found none")
     return np.concatenate(rows).astype(np.intp)
-
-
-def nearest_others(X: Any, rows: Indices, count: int) -> Indices:
-    """For `rows` of X (m, d), the positions (p, count) of the nearest other rows, nearest first. O(p m (d + count)).
-
-    One product per block: for the many small calls of a fit, a search costs more to set up than this to run.
-    """
-    sparse = sp.issparse(X)
-    squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() if sparse else row_dots(X, X)
-    nearest = np.empty((len(rows), count), dtype=np.intp)
-    size = max(1, PRODUCT_ENTRIES // X.shape[0])
-    for start in range(0, len(rows), size):
-        block = rows[start : start + size]
-        farness = (X[block] @ X.T).toarray() if sparse else X[block] @ X.T
-        farness *= -2.0
-        farness += squares  # |x_k − x_i|² − |x_i|²
-        every = np.arange(len(block))
-        farness[every, block] = np.inf
-        for k in range(count):
-            found = farness.argmin(axis=1)
-            farness[every, found] = np.inf
-            nearest[start : start + len(block), k] = found
-    return nearest
 
 
 def violated_triplets(
@@ -151,18 +120,16 @@ def _close_pairs(Z: Array, y: NDArray[Any], radius: Array) -> Iterator[tuple[Ind
 
 def _gathered(blocks: Iterable[tuple[Indices, Indices]], size: int) -> Iterator[tuple[Indices, Indices]]:
     """The same pairs in blocks of at least `size`, the last excepted: few of them cost as much in calls as many."""
-    waiting: list[tuple[Indices, Indices]] = []
+    waiting, count = [np.empty((2, 0), dtype=np.intp)], 0
     for block in blocks:
-        waiting.append(block)
-        if sum(len(i) for i, _ in waiting) >= size:
-            yield _joined(waiting)
-            waiting = []
-    if waiting:
-        yield _joined(waiting)
-
-
-def _joined(blocks: list[tuple[Indices, Indices]]) -> tuple[Indices, Indices]:
-    return np.concatenate([i for i, _ in blocks]), np.concatenate([k for _, k in blocks])
+        waiting.append(np.stack(block))
+        count += len(block[0])
+        if count >= size:
+            i, k = np.concatenate(waiting, axis=1)
+            yield i, k
+            waiting, count = waiting[:1], 0
+    i, k = np.concatenate(waiting, axis=1)
+    yield i, k
 
 
 def _with_targets(i: Indices, first: Indices) -> tuple[Indices, Indices]:

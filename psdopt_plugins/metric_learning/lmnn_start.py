@@ -9,13 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import svds
+from sklearn.neighbors import NearestNeighbors
 
 from psdopt.linalg.arrays import Array, inner, pair_dots
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.polynomials import minimize_smooth
 from psdopt.terms.losses import SquaredHinge
 from psdopt.terms.measured import LINE_BLOCK
-from psdopt_plugins.metric_learning.impostors import Indices, nearest_others, target_neighbours
+from psdopt_plugins.metric_learning.impostors import Indices, target_neighbours
 from psdopt_plugins.metric_learning.lmnn_problem import pair_laplacian
 
 #: Up to this many features a dense X is whitened by the scatter of its target neighbours.
@@ -76,7 +77,11 @@ def _misclassified(X: Any, y: NDArray[Any], n_neighbors: int) -> NDArray[np.bool
     m = X.shape[0]
     voters = np.random.default_rng(0).choice(m, VOTERS, replace=False) if m > VOTERS else np.arange(m)
     count = min(n_neighbors, m - 1)
-    agree = np.sum(y[nearest_others(X, voters, count)] == y[voters][:, None], axis=1)
+    search = NearestNeighbors(n_neighbors=count + 1, algorithm="brute").fit(X)
+    found = search.kneighbors(X[voters], return_distance=False)
+    others = found != voters[:, None]
+    others[others.all(axis=1), -1] = False  # a sample that duplicates crowd out of its own list
+    agree = np.sum((y[found] == y[voters][:, None]) & others, axis=1)
     return np.asarray(2 * agree <= count)
 
 

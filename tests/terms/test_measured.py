@@ -25,7 +25,7 @@ from psdopt.terms.base import combine
 from psdopt.terms.forms import IdentityForm
 from psdopt.terms.losses import HalfSquaredOneSided, LeastSquares, Linear, SquaredHinge
 from psdopt.terms.measured import MeasuredCurve, MeasuredTerm
-from psdopt.terms.measurements import Entries, PairDistances, QuadraticForms, TripletDifferences
+from psdopt.terms.measurements import Entries, Measurement, PairDistances, QuadraticForms, TripletDifferences
 from psdopt.terms.quadratic import LinearTerm
 
 
@@ -107,6 +107,24 @@ def test_pairing_and_adjoint_equal_the_dense_sums(kind, n, m, r, log_scale, seed
     # the adjoint identity <w, pair(U, V)> = <sum w A U, V>
     left, right = w @ measurement.pair(here, there), np.vdot(combine(measurement.adjoint(w, here), U.shape), V)
     assert abs(left - right) <= 8 * allowed * np.abs(w).sum()
+
+
+@pytest.mark.parametrize("kind", [QuadraticForms, PairDistances, TripletDifferences, Entries])
+def test_a_measurement_offers_what_terms_call_and_nothing_else(kind):
+    """A faster form of a method of the interface under another name would lie idle."""
+    own = {name for name, value in vars(kind).items() if callable(value) and not name.startswith("_")}
+    assert {"pair", "adjoint"} <= own <= set(dir(Measurement))
+
+
+def test_a_line_through_entries_gathers_each_row_once(monkeypatch):
+    rng = np.random.default_rng(0)
+    measurement = Entries([0, 1, 2, 2], [1, 1, 0, 3], 4)
+    monkeypatch.setattr(Entries, "pair", lambda *given: pytest.fail("the rows are gathered once for both"))
+    U, D = (Images((), rng.standard_normal((4, 2))) for _ in range(2))
+    linear, square = measurement.along(U, D)
+    i, j = measurement.i, measurement.j
+    np.testing.assert_allclose(linear, (U.factor @ D.factor.T + D.factor @ U.factor.T)[i, j], rtol=0, atol=1e2 * EPS)
+    np.testing.assert_allclose(square, (D.factor @ D.factor.T)[i, j], rtol=0, atol=1e2 * EPS)
 
 
 def test_the_comparison_rejects_swapped_far_and_near():

@@ -5,13 +5,13 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import psdopt
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.operators import LinearMap
-from psdopt_plugins.metric_learning.impostors import nearest_others, target_neighbours, violated_triplets
+from psdopt_plugins.metric_learning.impostors import target_neighbours, violated_triplets
 from psdopt_plugins.metric_learning.lmnn import LMNN
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
 from psdopt_plugins.metric_learning.lmnn_start import _clearly_better, principal_axes, scaled, targets_and_basis
@@ -78,27 +78,29 @@ def test_violated_triplets_of_classes_in_any_order(monkeypatch):
     np.testing.assert_allclose([back[tuple(t)] for t in rows], excess, atol=1e-10)
 
 
-@pytest.mark.parametrize("as_given", [np.asarray, sp.csr_array])
-def test_nearest_others_are_those_of_a_search(as_given, monkeypatch):
-    monkeypatch.setattr("psdopt_plugins.metric_learning.impostors.PRODUCT_ENTRIES", 900)  # several blocks
-    data = np.random.default_rng(7).standard_normal((300, 5))
-    rows = np.array([0, 299, 17, 18, 150])
-    search = NearestNeighbors(n_neighbors=4).fit(data)
-    found = nearest_others(as_given(data), rows, 4)
-    np.testing.assert_array_equal(found, search.kneighbors(return_distance=False)[rows])
-    twins = np.repeat(data[:3], 2, axis=0)  # a sample is no neighbour of its own, its duplicate is
-    np.testing.assert_array_equal(nearest_others(as_given(twins), np.arange(6), 1).ravel(), [1, 0, 3, 2, 5, 4])
-
-
 def test_a_random_part_of_the_triplets_is_only_for_the_start(monkeypatch):
-    module = "psdopt_plugins.metric_learning.lmnn.WARM_TRIPLETS"
+    module = "psdopt_plugins.metric_learning.lmnn."
     whole = LMNN(n_neighbors=2, lam=0.5, solver_options={"tol": 1e-6}).fit(X, Y_LABELS)
-    monkeypatch.setattr(module, 20)
+    made = []
+    monkeypatch.setattr(module + "WARM_TRIPLETS", 20)
+
+    def recorded(data, targets, triplets, lam):
+        made.append((len(triplets), lam))
+        return lmnn_problem(data, targets, triplets, lam)
+
+    monkeypatch.setattr(module + "lmnn_problem", recorded)
     part = LMNN(n_neighbors=2, lam=0.5, solver_options={"tol": 1e-6}).fit(X, Y_LABELS)
     assert part.complete_
     assert part.result_.optimal
     assert part.n_triplets_ > 20
     assert part.result_.value == pytest.approx(whole.result_.value, rel=1e-5)
+    start, rounds = made[: -part.n_rounds_], made[-part.n_rounds_ :]
+    assert start
+    for held, weight in start:  # the part of all that 20 are has their weight in all
+        everything = 20 * weight / 0.5
+        assert everything > 40
+        assert abs(held - 20) <= 5 * np.sqrt(20)
+    assert all(weight == 0.5 for _, weight in rounds)
 
 
 def test_limit_keeps_the_most_violated():
