@@ -78,13 +78,14 @@ def starting_point(
 ) -> Any:
     """`start` as a valid point: a point of the geometry, a LowRankPSD, or None for the default.
 
-    The default is M = 0 for a method that says so (`starts_at_zero`), else a random point, scaled best.
+    The default is M = 0 for a method that says so (`starts_at_zero`), else a random point, improved by a problem that
+    knows how (:meth:`~psdopt.problem.Problem.proposed_start`), and scaled best.
     """
     if start is None and method is not None and method.starts_at_zero and geometry.trace is None:
         return geometry.from_factor(np.zeros((problem.n, 1)))
     if start is None:
         point = geometry.random_point(rng)
-        return point if geometry.trace is not None else _scaled(geometry, problem, point)
+        return point if geometry.trace is not None else _scaled(geometry, problem, _improved(geometry, problem, point))
     if isinstance(start, LowRankPSD):
         if start.n != problem.n:
             raise InvalidInputError(f"start must be of order {problem.n}; found {start.n}")
@@ -114,6 +115,12 @@ def _regular(geometry: FlatQuotient, problem: Problem, Y: Array, rng: np.random.
         scale = math.sqrt(EPS) * float(np.linalg.norm(_scaled(geometry, problem, geometry.random_point(rng)), 2))
     added = orthonormal_columns(rng, geometry.n, int(missing.sum())) * scale
     return np.asarray(Y + added @ V[:, missing].T)
+
+
+def _improved(geometry: Geometry, problem: Problem, point: Any) -> Any:
+    Y = geometry.factor(point)
+    proposed = problem.proposed_start(Y)
+    return point if proposed is Y else geometry.from_factor(proposed)
 
 
 def _scaled(geometry: Geometry, problem: Problem, point: Any) -> Any:

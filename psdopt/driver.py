@@ -28,6 +28,9 @@ LONGER = 0.25
 #: Steps after a widening before the certificate is asked again: new columns are short at first, so that stationarity is
 #: as small as before, and the method's memory is that of a fresh start.
 SETTLING = 10
+#: Where columns of the last widening are hardly in use and more than this share of the infeasibility is left, they need
+#: time, not company: each widening takes the method's memory away, so the next one waits twice as long.
+STUCK = 0.5
 #: A dual infeasibility this many times above tolerance and stationarity asks for more columns,
 CLEARLY_OFF = 3.0
 #: and one this many times above them is the rank's doing for certain.
@@ -114,7 +117,7 @@ class Driver:
         run = self.run
         if run.judged == run.iteration:
             return False  # after a resume: the same point is not judged twice
-        if run.widened >= 0 and run.iteration < run.widened + SETTLING:
+        if run.iteration < run.settled:
             return False
         again = run.judged >= 0 and run.iteration >= run.judged + max(10.0, LONGER * run.judged)
         return stationarity <= (max(run.inner_tol, self.tol) if again else run.inner_tol)
@@ -164,13 +167,18 @@ class Driver:
 
     def _widen(self, certificate: Certificate) -> bool:
         run = self.run
+        spare = not self._rank_binds()
         wider = widened(run.state.evaluation, self.rules.max_rank, certificate.smallest_eigenvalue)
         if wider is None:
             return False
         run.geometry = run.geometry.with_rank(wider.factor.shape[1])
         point = run.geometry.from_factor(wider.factor)
         run.state = self.method.init(self.problem, run.geometry, point, wider)
-        run.calm, run.best_stationarity, run.widened = 0, math.inf, run.iteration
+        run.calm, run.best_stationarity = 0, math.inf
+        infeasible = certificate.dual_infeasibility_relative
+        stuck = spare and infeasible > STUCK * run.missed
+        run.settling = 2 * run.settling if stuck else SETTLING
+        run.missed, run.settled = infeasible, run.iteration + run.settling
         run.history.records[-1]["widened_to"] = float(wider.factor.shape[1])
         return True
 

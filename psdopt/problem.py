@@ -191,6 +191,13 @@ class Problem(ABC):
         """
         return None
 
+    def proposed_start(self, Y: Array) -> Array:
+        """A start made of the random factor Y (n, r), at the price of a few products; Y where none is known.
+
+        Turns with Y: proposed_start(Y O) = proposed_start(Y) O for orthogonal O. Its scale means nothing.
+        """
+        return Y
+
     def subgradient(self, evaluation: Evaluation, dual: Any = None) -> tuple[Any, float]:
         """(S, epsilon) with F(N) >= F(M) − epsilon + ⟨S, N − M⟩ for all N: what a certificate is built from.
 

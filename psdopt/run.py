@@ -20,7 +20,11 @@ from psdopt.stopping import Stopping
 
 @dataclass
 class Run:
-    """Everything a checkpoint holds."""
+    """Everything a checkpoint holds.
+
+    After a widening no certificate is asked for before iteration `settled`; `settling` steps is how long that was, and
+    `missed` by how much the certificate had failed.
+    """
 
     state: State
     geometry: Geometry
@@ -30,7 +34,9 @@ class Run:
     iteration: int = 0
     seconds: float = 0.0
     judged: int = -1
-    widened: int = -1
+    settled: int = -1
+    settling: int = 0
+    missed: float = math.inf
     calm: int = 0
     best_stationarity: float = math.inf
     zero_tried: bool = False

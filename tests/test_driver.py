@@ -111,6 +111,31 @@ def test_a_widened_run_settles_before_it_is_judged_again():
         assert at[at > iteration].min() >= iteration + psdopt.driver.SETTLING
 
 
+@pytest.mark.parametrize(
+    ("columns", "misses", "times"),
+    [
+        (4, [100.0, 100.0, 100.0, 100.0], [0, 10, 30, 70, 150]),  # to no avail, with a column to spare
+        (4, [900.0, 300.0, 100.0, 33.0], [0, 10, 20, 30, 40]),  # what is left falls
+        (3, [100.0, 100.0, 100.0, 100.0], [0, 10, 20, 30, 40]),  # every column in use: more are needed
+    ],
+)
+def test_widenings_to_no_avail_wait_twice_as_long_each_time(monkeypatch, columns, misses, times):
+    problem, _ = planted(np.random.default_rng(2))
+    tol = 1e-5
+    values, V = np.linalg.eigh(solve(problem, tol=1e-3 * tol).matrix.to_dense())
+    start = (V * np.sqrt(np.maximum(values, 0.0)))[:, -columns:]
+    original, left = psdopt.driver.certify, iter(misses)
+
+    def certify(*args, **kwargs):
+        return replace(original(*args, **kwargs), dual_infeasibility_relative=next(left, 0.0) * tol)
+
+    monkeypatch.setattr(psdopt.driver, "certify", certify)
+    monkeypatch.setattr(psdopt.driver, "widened", lambda evaluation, *args: evaluation)
+    result = solve(problem, FlatQuotient(12, columns), Waiting(), start=start, tol=tol, escape=True, max_iterations=500)
+    assert result.optimal
+    assert asked(result)[0].tolist() == times
+
+
 def test_a_miss_by_far_asks_for_columns_though_one_is_to_spare():
     """At a loose tolerance stationarity does not explain λ_min(S), and a column that hardly counts is no help."""
     problem, _ = planted(np.random.default_rng(0))

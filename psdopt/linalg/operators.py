@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import Array, is_finite, sparse_product
+from psdopt.linalg.arrays import Array, is_finite, sparse_product, with_data
 from psdopt.linalg.tolerances import asymmetry_allowed
 
 
@@ -52,6 +52,13 @@ class LinearMap:
     @property
     def is_sparse(self) -> bool:
         return bool(sp.issparse(self.data))
+
+    def largest_row_sum(self) -> float:
+        """max_i Σ_j |A_ij|, a bound on every |eigenvalue| of a square A; only where entries are at hand. No product."""
+        if self.is_sparse:
+            ones = np.ones((self.shape[1], 1))
+            return float(sparse_product(with_data(self.data, np.abs(self.data.data)), ones).max())
+        return float(np.abs(self.data).sum(axis=1).max())
 
     def to_dense(self) -> Array:
         """The (p, n) array; a ``LinearOperator`` is applied to the identity (n columns)."""

@@ -10,13 +10,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, row_dots
+from psdopt.linalg.low_pass import low_pass
 from psdopt.problems.entry_fit import EntryFit
 
 Pairs = NDArray[np.intp]
 
 
-def pairwise_kernel_problem(L: Any, pairs: Any, targets: Any, gamma: float = 10.0) -> EntryFit:
+class PairwiseKernelProblem(EntryFit):
+    """The :class:`~psdopt.problems.entry_fit.EntryFit` of :func:`pairwise_kernel_problem`, with a start of its own."""
+
+    def proposed_start(self, Y: Array) -> Array:
+        """Unit rows, K_ii = 1 as the diagonal asks, of Y with the low modes of L brought out: smooth over the graph.
+
+        Six products, which save some three steps of sixteen to two digits, more where L says more than the pairs do.
+        An L whose entries are not at hand has no bound to be had this cheaply, and Y stays.
+        """
+        assert self.L is not None
+        largest = self.L.largest_row_sum() if self.L.is_matrix else 0.0
+        if not largest > 0.0:
+            return Y
+        smooth = low_pass(self.L.apply, Y, largest)
+        lengths = np.sqrt(row_dots(smooth, smooth))
+        return smooth / np.where(lengths > 0.0, lengths, 1.0)[:, None]
+
+
+def pairwise_kernel_problem(L: Any, pairs: Any, targets: Any, gamma: float = 10.0) -> PairwiseKernelProblem:
     """min tr(K L) + γ/2 Σ_{(i,j) ∈ T} (K_ij − T_ij)² over K ⪰ 0 (n, n) (Hu & Kwok, eq. 1).
 
     T holds every pair in both orders and every diagonal entry with target 1, so the sum has 2 p + n terms:
@@ -24,8 +43,8 @@ def pairwise_kernel_problem(L: Any, pairs: Any, targets: Any, gamma: float = 10.
     0/1 pattern of T. tr(K L) smooths the kernel over the graph; the fit asks K_ii ≈ 1, K_ij ≈ 1 on must-links
     and K_ij ≈ 0 on cannot-links.
 
-    Offers a line and plane search that is exact, a preconditioner, and the bi-convex split that
-    :class:`~psdopt.methods.admm.ADMM` needs; all methods run on this one object.
+    Offers a line and plane search that is exact, a preconditioner, a start that is smooth over the graph, and the
+    bi-convex split that :class:`~psdopt.methods.admm.ADMM` needs; all methods run on this one object.
 
     Parameters
     ----------
@@ -47,7 +66,7 @@ def pairwise_kernel_problem(L: Any, pairs: Any, targets: Any, gamma: float = 10.
     n = _order(L)
     ends, wanted = distinct_pairs(pairs, targets, n)
     diagonal = np.arange(n, dtype=np.intp)
-    problem = EntryFit(
+    problem = PairwiseKernelProblem(
         L,
         np.concatenate([diagonal, ends[:, 0]]),
         np.concatenate([diagonal, ends[:, 1]]),

@@ -178,3 +178,13 @@ def test_a_full_pattern_keeps_the_entries_that_are_zero():
     filled = pattern.filled(np.array([0.0, 0.0, 3.0]))
     assert filled.nnz == 5
     np.testing.assert_array_equal(filled.toarray(), pattern(np.array([0.0, 0.0, 3.0])).toarray())
+
+
+@pytest.mark.parametrize("convert", [lambda A: A, sp.csr_array, sp.csc_array])
+def test_largest_row_sum_bounds_the_spectrum(convert):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((9, 9)) * (rng.random((9, 9)) < 0.5)
+    A = A + A.T
+    found = LinearMap(convert(A)).largest_row_sum()
+    assert found == pytest.approx(np.linalg.norm(A, np.inf))
+    assert found >= np.abs(np.linalg.eigvalsh(A)).max()

@@ -194,6 +194,15 @@ class SeesTheFactor(Healthy):
         return FirstColumn(MatrixForm(LinearMap(C, "C")), 2.0)
 
 
+class CrookedStart(Healthy):
+    """The start that it proposes depends on the columns of Y, not on Y Yᵀ alone."""
+
+    rejected_by = ("problem.proposed_start",)
+
+    def proposed_start(self, Y: Array) -> Array:
+        return np.abs(Y)
+
+
 class AcceptsAnything(Healthy):
     """Takes a factor with NaN or of a wrong shape without a word."""
 
@@ -236,5 +245,5 @@ class SkewGradient(Healthy):
 
 ALL: tuple[type[Any], ...] = (
     GradientTwice, HessianSign, SkewHessian, WrongAdjoint, LyingCounter, FalselyConvex, TooMuchCurvature, OtherFormula,
-    SparseDiffers, SeesTheFactor, AcceptsAnything, ClaimsHessian, SkewGradient,
+    SparseDiffers, SeesTheFactor, CrookedStart, AcceptsAnything, ClaimsHessian, SkewGradient,
 )  # fmt: skip

@@ -11,6 +11,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from psdopt.capability import Ability
 from psdopt.linalg.arrays import append_columns, norm
+from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation, Problem
 from psdopt.testing.checks.common import PASSED, compare, failed, point_of, value_unit, worst
 from psdopt.testing.counting import counted_data
@@ -52,6 +53,22 @@ def step_by_images(problem: Problem, case: Case) -> Measurement:
         moved = evaluation.along_atom(v[:, 0]).step(0.7, 0.4)
         results.append(_same("a plane step", moved, append_columns(math.sqrt(0.7) * Y, math.sqrt(0.4) * v), unit))
     return worst(results)
+
+
+@check("problem")
+def proposed_start(problem: Problem, case: Case) -> Measurement:
+    """proposed_start(Y) is a finite factor that turns with Y, and leaves Y as it was."""
+    Y = case.factor(problem.n)
+    Q = case.orthogonal(Y.shape[1]) if Y.shape[1] > 1 else -np.ones((1, 1))
+    before = Y.copy()
+    Z = problem.proposed_start(Y)
+    if not np.array_equal(before, Y):
+        return failed("proposed_start changed the factor that it was given")
+    if np.shape(Z) != Y.shape or not np.all(np.isfinite(Z)):
+        return failed(f"proposed_start made an array of shape {np.shape(Z)} of {Y.shape}, finite or not")
+    turned = problem.proposed_start(Y @ Q)
+    # rows or columns may have been brought to unit length, whatever was left of them: half the digits are enough
+    return Measurement(norm(turned - Z @ Q), math.sqrt(EPS) * norm(Z), "proposed_start(YQ) is not proposed_start(Y) Q")
 
 
 @check("problem")

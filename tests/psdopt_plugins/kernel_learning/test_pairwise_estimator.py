@@ -86,9 +86,9 @@ def test_rank_rules():
 
 
 def test_an_adaptive_rank_widens_only_where_the_rank_is_what_is_wrong():
-    """A widening restarts the method: where each failed certificate was answered by one, this run made 165 of them."""
+    """A widening restarts the method: one each time that the certificate failed was 75 of them in this run."""
     X, y = load_wine(return_X_y=True)
-    result = PairwiseKernel(rank="adaptive", random_state=1).fit(X, y).result_
+    result = PairwiseKernel(rank="adaptive", random_state=3).fit(X, y).result_
     assert result.optimal
     widened, asked = result.history["widened_to"], result.history["certificate"]
     assert 1 <= np.count_nonzero(np.isfinite(widened)) <= 5

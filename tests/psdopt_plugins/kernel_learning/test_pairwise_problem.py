@@ -10,6 +10,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 from psdopt import BILGO, LBFGS, Ability, AutogradProblem, ConjugateGradient, FlatQuotient, PSDCone, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg.low_pass import DEGREE
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.admm import ADMM
 from psdopt_plugins.kernel_learning.graphs import graph_laplacian, heat_kernel_width, knn_laplacian
@@ -196,3 +197,45 @@ def test_contradictions_are_named():
         check_consistent(must, np.array([[1, 0]]), 5)
     with pytest.raises(InvalidInputError, match=r"join through others: \(0, 2\)$"):
         check_consistent(must, np.array([[0, 2]]), 5)
+
+
+def test_proposed_start_has_unit_rows_and_is_smooth_over_the_graph():
+    L, pairs, targets, gamma = instance(60)
+    problem = pairwise_kernel_problem(L, pairs, targets, gamma)
+    Y = np.linalg.qr(np.random.default_rng(0).standard_normal((60, 12)))[0]
+    applied = problem.counts()["operator_applications"]
+    Z = problem.proposed_start(Y)
+    assert problem.counts()["operator_applications"] == applied + DEGREE
+    np.testing.assert_allclose(np.linalg.norm(Z, axis=1), 1.0, rtol=4 * EPS)
+
+    def roughness(X):
+        return np.vdot(X, L @ X) / np.vdot(X, X)
+
+    assert roughness(Z) < 0.5 * roughness(Y)
+    dense = pairwise_kernel_problem(L.toarray(), pairs, targets, gamma).proposed_start(Y)
+    np.testing.assert_allclose(dense, Z, atol=1e4 * EPS)
+
+
+def test_proposed_start_stays_where_nothing_is_known():
+    L, pairs, targets, gamma = instance(12)
+    Y = np.random.default_rng(0).standard_normal((12, 3))
+    assert pairwise_kernel_problem(aslinearoperator(L), pairs, targets, gamma).proposed_start(Y) is Y
+    assert pairwise_kernel_problem(sp.csr_array((12, 12)), pairs, targets, gamma).proposed_start(Y) is Y
+    # a row of zeros has no direction to be kept
+    problem = pairwise_kernel_problem(sp.diags_array([1.0] * 12).tocsr(), pairs, targets, gamma)
+    Y[3] = 0.0
+    assert not problem.proposed_start(Y)[3].any()
+
+
+@pytest.mark.parametrize("method", [ADMM(), ConjugateGradient()])
+def test_default_start_saves_steps(method):
+    L, pairs, targets, gamma = instance(60)
+    problem, geometry = pairwise_kernel_problem(L, pairs, targets, gamma), FlatQuotient(60, 15)
+    plain, ours = [], []
+    for seed in range(5):
+        Y = geometry.random_point(np.random.default_rng(seed))
+        Y *= np.sqrt(problem.at(Y).best_multiple())
+        plain.append(solve(problem, geometry, method, start=Y, tol=1e-3))
+        ours.append(solve(problem, geometry, method, rng=seed, tol=1e-3))
+        assert ours[-1].value == pytest.approx(plain[-1].value, rel=1e-3)
+    assert sum(run.iterations for run in ours) <= 0.9 * sum(run.iterations for run in plain)

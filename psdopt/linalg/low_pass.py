@@ -1,0 +1,39 @@
+"""Chebyshev filter: the low modes of a positive semidefinite matrix, brought out by a few products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from psdopt.linalg.arrays import Array
+
+#: Modes above this share of the largest eigenvalue are held down.
+CUT = 0.1
+#: Degree, that is products: the lowest modes grow by T_6(11/9) = 25 over those above the cut, and no mode is lost.
+DEGREE = 6
+
+
+def low_pass(
+    apply: Callable[[Array], Array], Y: Array, largest: float, cut: float = CUT, degree: int = DEGREE
+) -> Array:
+    """T_k((2 L − (1 + c) b I) / ((1 − c) b)) Y, T_k the Chebyshev polynomial of degree k, for L ⪰ 0 with λ_max(L) <= b.
+
+    The component of Y along an eigenvector with eigenvalue in [c b, b] is multiplied by a number of at most 1 in size,
+    below that by more the smaller the eigenvalue is, up to T_k((1 + c) / (1 − c)) at 0.
+
+    `apply` is V ↦ L V for V (n, r), `largest` b > 0, `cut` c in (0, 1), `degree` k >= 1. Cost: k applications.
+    """
+    half = 0.5 * (1.0 - cut) * largest
+    centre = 0.5 * (1.0 + cut) * largest
+
+    def shifted(V: Array) -> Array:
+        product = (1.0 / half) * apply(V)
+        product -= (centre / half) * V
+        return product
+
+    last, current = Y, shifted(Y)
+    for _ in range(degree - 1):
+        following = shifted(current)
+        following *= 2.0
+        following -= last
+        last, current = current, following
+    return current
