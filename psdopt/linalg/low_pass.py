@@ -22,18 +22,11 @@ def low_pass(
 
     `apply` is V ↦ L V for V (n, r), `largest` b > 0, `cut` c in (0, 1), `degree` k >= 1. Cost: k applications.
     """
-    half = 0.5 * (1.0 - cut) * largest
-    centre = 0.5 * (1.0 + cut) * largest
-
-    def shifted(V: Array) -> Array:
-        product = (1.0 / half) * apply(V)
-        product -= (centre / half) * V
-        return product
-
-    last, current = Y, shifted(Y)
+    scale, shift = 2.0 / ((1.0 - cut) * largest), (1.0 + cut) / (1.0 - cut)
+    last, current = Y, scale * apply(Y) - shift * Y
     for _ in range(degree - 1):
-        following = shifted(current)
-        following *= 2.0
+        following = (2.0 * scale) * apply(current)
+        following -= (2.0 * shift) * current
         following -= last
         last, current = current, following
     return current
