@@ -93,14 +93,14 @@ def symmetric_map(data: Any, name: str, n: int | None = None) -> LinearMap:
 
 def _asymmetry(A: LinearMap) -> tuple[float, float]:
     if A.is_sparse:
-        transposed = A.data.T.tocsr()
+        columns = A.data.tocsc()  # by columns, that is its transpose by rows
         same = (
             A.data.has_canonical_format
-            and np.array_equal(A.data.indptr, transposed.indptr)
-            and np.array_equal(A.data.indices, transposed.indices)
+            and bool((A.data.indptr == columns.indptr).all())
+            and bool((A.data.indices == columns.indices).all())
         )
         # numbers of one pattern can be compared as they are: a difference of sparse arrays costs five times as much
-        difference = A.data.data - transposed.data if same else (A.data - transposed).data
+        difference = A.data.data - columns.data if same else (A.data - A.data.T).data
         return _largest(difference), _largest(A.data.data)
     if A.is_matrix:
         return _largest(A.data - A.data.T), _largest(A.data)

@@ -14,7 +14,7 @@ from psdopt.linalg.low_pass import DEGREE
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.admm import ADMM
 from psdopt_plugins.kernel_learning.graphs import graph_laplacian, heat_kernel_width, knn_laplacian
-from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
+from psdopt_plugins.kernel_learning.pairwise_problem import AVERAGINGS, pairwise_kernel_problem
 from psdopt_plugins.kernel_learning.sampled_pairs import check_consistent, sampled_pairs
 
 
@@ -199,7 +199,7 @@ def test_contradictions_are_named():
         check_consistent(must, np.array([[0, 2]]), 5)
 
 
-def test_proposed_start_has_unit_rows_and_is_smooth_over_the_graph():
+def test_proposed_start_is_smooth_over_the_graph_and_across_must_links():
     L, pairs, targets, gamma = instance(60)
     problem = pairwise_kernel_problem(L, pairs, targets, gamma)
     Y = np.linalg.qr(np.random.default_rng(0).standard_normal((60, 12)))[0]
@@ -207,24 +207,36 @@ def test_proposed_start_has_unit_rows_and_is_smooth_over_the_graph():
     Z = problem.proposed_start(Y)
     assert problem.counts()["operator_applications"] == applied + DEGREE
     np.testing.assert_allclose(np.linalg.norm(Z, axis=1), 1.0, rtol=4 * EPS)
-
-    def roughness(X):
-        return np.vdot(X, L @ X) / np.vdot(X, X)
-
-    assert roughness(Z) < 0.5 * roughness(Y)
+    unit = Y / np.linalg.norm(Y, axis=1)[:, None]
+    i, j = pairs[targets == 1.0].T
+    assert np.vdot(Z, L @ Z) < 0.5 * np.vdot(unit, L @ unit)
+    assert np.mean(np.sum(Z[i] * Z[j], axis=1)) > 0.8 > 0.2 > np.mean(np.sum(unit[i] * unit[j], axis=1))
     dense = pairwise_kernel_problem(L.toarray(), pairs, targets, gamma).proposed_start(Y)
     np.testing.assert_allclose(dense, Z, atol=1e4 * EPS)
 
 
-def test_proposed_start_stays_where_nothing_is_known():
+@pytest.mark.parametrize("convert", [aslinearoperator, lambda L: sp.csr_array(L.shape)])
+def test_proposed_start_without_a_bound_on_the_graph_follows_the_must_links_alone(convert):
     L, pairs, targets, gamma = instance(12)
     Y = np.random.default_rng(0).standard_normal((12, 3))
-    assert pairwise_kernel_problem(aslinearoperator(L), pairs, targets, gamma).proposed_start(Y) is Y
-    assert pairwise_kernel_problem(sp.csr_array((12, 12)), pairs, targets, gamma).proposed_start(Y) is Y
-    # a row of zeros has no direction to be kept
-    problem = pairwise_kernel_problem(sp.diags_array([1.0] * 12).tocsr(), pairs, targets, gamma)
+    _, T = pattern(pairs, targets, 12)
+    expected = Y
+    for _ in range(AVERAGINGS):
+        expected = T @ (expected / np.linalg.norm(expected, axis=1)[:, None])
+    expected /= np.linalg.norm(expected, axis=1)[:, None]
+    problem = pairwise_kernel_problem(convert(L), pairs, targets, gamma)
+    before = dict(problem.counts())
+    np.testing.assert_allclose(problem.proposed_start(Y), expected, atol=1e3 * EPS)
+    assert problem.counts() == before
+
+
+def test_a_row_of_zeros_without_must_links_stays_zero():
+    problem = pairwise_kernel_problem(np.eye(4), [(0, 1), (2, 3)], [1.0, 0.0])
+    Y = np.ones((4, 2))
     Y[3] = 0.0
-    assert not problem.proposed_start(Y)[3].any()
+    Z = problem.proposed_start(Y)
+    assert not Z[3].any()
+    np.testing.assert_allclose(np.linalg.norm(Z[:3], axis=1), 1.0)
 
 
 @pytest.mark.parametrize("method", [ADMM(), ConjugateGradient()])
