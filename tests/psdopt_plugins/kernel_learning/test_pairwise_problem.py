@@ -14,7 +14,7 @@ from psdopt.linalg.low_pass import DEGREE
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.admm import ADMM
 from psdopt_plugins.kernel_learning.graphs import graph_laplacian, heat_kernel_width, knn_laplacian
-from psdopt_plugins.kernel_learning.pairwise_problem import AVERAGINGS, pairwise_kernel_problem
+from psdopt_plugins.kernel_learning.pairwise_problem import AVERAGINGS, DRAWN, pairwise_kernel_problem
 from psdopt_plugins.kernel_learning.sampled_pairs import check_consistent, sampled_pairs
 
 
@@ -222,12 +222,25 @@ def test_proposed_start_without_a_bound_on_the_graph_follows_the_must_links_alon
     _, T = pattern(pairs, targets, 12)
     expected = Y
     for _ in range(AVERAGINGS):
-        expected = T @ (expected / np.linalg.norm(expected, axis=1)[:, None])
+        unit = expected / np.linalg.norm(expected, axis=1)[:, None]
+        expected = unit + DRAWN * T @ unit
     expected /= np.linalg.norm(expected, axis=1)[:, None]
     problem = pairwise_kernel_problem(convert(L), pairs, targets, gamma)
     before = dict(problem.counts())
     np.testing.assert_allclose(problem.proposed_start(Y), expected, atol=1e3 * EPS)
     assert problem.counts() == before
+
+
+def test_cliques_of_must_links_cost_no_rank():
+    """Equal rows in every class would leave a start of rank 2, and no gradient step leaves its span."""
+    X, y = two_clouds(30, distance=0.0)
+    i, j = np.triu_indices(30, 1)
+    must = y[i] == y[j]
+    problem = pairwise_kernel_problem(knn_laplacian(X, 4), np.column_stack([i, j])[must], np.ones(must.sum()), 0.3)
+    Y = np.linalg.qr(np.random.default_rng(0).standard_normal((30, 8)))[0]
+    sizes = np.linalg.svd(problem.proposed_start(Y), compute_uv=False)
+    assert sizes[-1] > 1e-3 * sizes[0]
+    assert all(solve(problem, FlatQuotient(30, 8), method).optimal for method in (ADMM(), ConjugateGradient()))
 
 
 def test_a_row_of_zeros_without_must_links_stays_zero():
