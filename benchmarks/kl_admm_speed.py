@@ -30,8 +30,8 @@ def seconds_per_iteration(problem, r, iterations=10):
     return float(np.median(spent))
 
 
-def scaling(sizes=(1000, 2000, 5000, 10_000, 20_000, 50_000), r=30, turns=4):
-    """Figure 3: seconds per iteration against n at 2.4 pairs per pattern and fixed rank; the least of several turns."""
+def seconds_by_size(sizes, r=30, turns=4):
+    """{n: (Laplacian, seconds per iteration)} at 2.4 pairs per pattern; the least of several turns."""
     instances = []
     for n in sizes:
         rng = np.random.default_rng(0)
@@ -39,8 +39,15 @@ def scaling(sizes=(1000, 2000, 5000, 10_000, 20_000, 50_000), r=30, turns=4):
         instances[-1][0].split()
     # in turns: a shared machine has fast and slow minutes
     spent = np.min([[seconds_per_iteration(problem, r) for problem, _ in instances] for _ in range(turns)], axis=0)
-    for n, (_, L), seconds in zip(sizes, instances, spent, strict=True):
+    return {n: (L, seconds) for n, (_, L), seconds in zip(sizes, instances, spent, strict=True)}
+
+
+def scaling(sizes=(1000, 2000, 5000, 10_000, 20_000, 50_000)):
+    """Figure 3: seconds per iteration against n at fixed rank."""
+    found = seconds_by_size(sizes)
+    for n, (L, seconds) in found.items():
         print(f"n={n:6d} nnz(L)={L.nnz:7d} {1e3 * seconds:8.2f} ms per iteration", flush=True)
+    spent = [seconds for _, seconds in found.values()]
     print(f"exponent {np.polyfit(np.log(sizes), np.log(spent), 1)[0]:.2f}")
 
 
