@@ -29,7 +29,8 @@ LONGER = 0.25
 #: as small as before, and the method's memory is that of a fresh start.
 SETTLING = 10
 #: Where columns of the last widening are hardly in use and more than this share of the infeasibility is left, they need
-#: time, not company: each widening takes the method's memory away, so the next one waits twice as long.
+#: time, not company: each widening takes the method's memory away, so the next one waits twice as long. The certificate
+#: does not wait: it may hold meanwhile.
 STUCK = 0.5
 #: A dual infeasibility this many times above tolerance and stationarity asks for more columns,
 CLEARLY_OFF = 3.0
@@ -117,7 +118,7 @@ class Driver:
         run = self.run
         if run.judged == run.iteration:
             return False  # after a resume: the same point is not judged twice
-        if run.iteration < run.settled:
+        if run.widened >= 0 and run.iteration < run.widened + SETTLING:
             return False
         again = run.judged >= 0 and run.iteration >= run.judged + max(10.0, LONGER * run.judged)
         return stationarity <= (max(run.inner_tol, self.tol) if again else run.inner_tol)
@@ -139,14 +140,15 @@ class Driver:
                 return Status.STATIONARY, f"{Status.STATIONARY.value}; F is not known to be convex"
             return self._tighten(certificate, stationarity, ended)
         infeasible = certificate.dual_infeasibility_relative
-        if self.rules.escape and infeasible > max(self.tol, certificate.stationarity_relative):
+        waits = run.iteration < run.settled and not ended and not self._rank_binds()
+        if self.rules.escape and infeasible > max(self.tol, certificate.stationarity_relative) and not waits:
             # columns to spare that are still on their way out, or in, need steps and no company
             needed = ended or infeasible > CLEARLY_OFF * max(self.tol, stationarity) or self._rank_binds()
             if needed and self._widen(certificate):
                 return None
         far_off = infeasible > FAR_OFF * max(self.tol, stationarity)
         binds = far_off and self._rank_binds()
-        if stationary and (ended or binds or run.inner_tol <= FINEST * self.tol):
+        if stationary and (ended or binds or run.inner_tol <= FINEST * self.tol) and not waits:
             return Status.STATIONARY, explained(certificate, self._columns(), self.problem.n)
         return self._tighten(certificate, stationarity, ended)
 
@@ -178,7 +180,7 @@ class Driver:
         infeasible = certificate.dual_infeasibility_relative
         stuck = spare and infeasible > STUCK * run.missed
         run.settling = 2 * run.settling if stuck else SETTLING
-        run.missed, run.settled = infeasible, run.iteration + run.settling
+        run.missed, run.widened, run.settled = infeasible, run.iteration, run.iteration + run.settling
         run.history.records[-1]["widened_to"] = float(wider.factor.shape[1])
         return True
 

@@ -112,14 +112,15 @@ def test_a_widened_run_settles_before_it_is_judged_again():
 
 
 @pytest.mark.parametrize(
-    ("columns", "misses", "times"),
+    ("columns", "misses", "times", "end"),
     [
-        (4, [100.0, 100.0, 100.0, 100.0], [0, 10, 30, 70, 150]),  # to no avail, with a column to spare
-        (4, [900.0, 300.0, 100.0, 33.0], [0, 10, 20, 30, 40]),  # what is left falls
-        (3, [100.0, 100.0, 100.0, 100.0], [0, 10, 20, 30, 40]),  # every column in use: more are needed
+        (4, [100.0] * 18, [0, 10, 32, 72, 152], 162),  # to no avail, with a column to spare; asked at 22, 32, 42, ...
+        (4, [900.0, 300.0, 100.0, 33.0], [0, 10, 20, 30], 40),  # what is left falls
+        (3, [100.0, 100.0, 100.0, 100.0], [0, 10, 20, 30], 40),  # every column in use: more are needed
+        (4, [100.0, 100.0], [0, 10], 20),  # the certificate does not wait until 30, and holds
     ],
 )
-def test_widenings_to_no_avail_wait_twice_as_long_each_time(monkeypatch, columns, misses, times):
+def test_widenings_to_no_avail_wait_twice_as_long_each_time(monkeypatch, columns, misses, times, end):
     problem, _ = planted(np.random.default_rng(2))
     tol = 1e-5
     values, V = np.linalg.eigh(solve(problem, tol=1e-3 * tol).matrix.to_dense())
@@ -131,9 +132,12 @@ def test_widenings_to_no_avail_wait_twice_as_long_each_time(monkeypatch, columns
 
     monkeypatch.setattr(psdopt.driver, "certify", certify)
     monkeypatch.setattr(psdopt.driver, "widened", lambda evaluation, *args: evaluation)
+    monkeypatch.setattr(psdopt.driver, "LONGER", 0.0)  # asked every ten steps
     result = solve(problem, FlatQuotient(12, columns), Waiting(), start=start, tol=tol, escape=True, max_iterations=500)
     assert result.optimal
-    assert asked(result)[0].tolist() == times
+    assert np.flatnonzero(np.isfinite(result.history["widened_to"])).tolist() == times
+    assert result.iterations == end
+    assert np.diff(asked(result)[0]).max() == 10  # it is the widening that waits, not the certificate
 
 
 def test_a_miss_by_far_asks_for_columns_though_one_is_to_spare():

@@ -21,7 +21,8 @@ from psdopt_plugins.metric_learning.lmnn_problem import pair_laplacian
 
 #: Up to this many features a dense X is whitened by the scatter of its target neighbours.
 WHITENED_FEATURES = 2000
-#: Damping of that scatter, relative to its mean eigenvalue: constant and collinear features cost nothing.
+#: Damping of that scatter, features measured by their ranges, relative to its mean eigenvalue: collinear features cost
+#: nothing, and units do not count. (By their standard deviations, pixels that are seldom lit would take over.)
 DAMPING = 0.1
 #: Samples whose part of that scatter is summed at a time.
 ROWS = 1024
@@ -58,17 +59,24 @@ def targets_and_basis(X: Any, y: NDArray[Any], n_neighbors: int, metric: str) ->
 
 
 def _whitening(X: Array, targets: Indices) -> Array | None:
-    """B (d, d) with Bᵀ (C + damping) B = I, C the mean scatter of target neighbours; None if C = 0.
+    """B (d, d) with Bᵀ (C + δ R²) B = I, C the mean scatter of target neighbours; None if C = 0.
 
-    In these coordinates the pulling term is about the trace of M: what is left is well conditioned.
+    R is the diagonal matrix of the ranges max − min of the features, δ = DAMPING tr(R⁻¹ C R⁻¹) / d: rescaled features
+    give the same X B. Constant ones have no part in it, their rows of B are 0. In these coordinates the pulling term is
+    about the trace of M: what is left is well conditioned.
     """
     laplacian, scatter = pair_laplacian(targets, len(X)), np.zeros((X.shape[1], X.shape[1]))
     for rows in (slice(s, s + ROWS) for s in range(0, len(X), ROWS)):  # no second array of the size of X
         scatter += X[rows].T @ (laplacian[rows] @ X)
-    values, vectors = np.linalg.eigh(scatter / len(targets))
+    ranges = np.ptp(X, axis=0)
+    inverse = np.divide(1.0, ranges, out=np.zeros_like(ranges), where=ranges > 0.0)
+    scatter *= inverse[:, None] / len(targets)
+    scatter *= inverse
+    values, vectors = np.linalg.eigh(scatter)
     values = np.maximum(values, 0.0)
     if not values[-1] > 0.0:
         return None
+    vectors *= inverse[:, None]
     return np.asarray(vectors / np.sqrt(values + DAMPING * values.mean()))
 
 
