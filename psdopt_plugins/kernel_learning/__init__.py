@@ -6,14 +6,15 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from psdopt import ConjugateGradient
+from psdopt import ConjugateGradient, TermSum
 from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
 from psdopt.reports import kernel_report
 from psdopt_plugins.kernel_learning.distance_kernel import DistanceKernel
 from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
 from psdopt_plugins.kernel_learning.estimator import QuadraticKernel
+from psdopt_plugins.kernel_learning.graphs import knn_laplacian
 from psdopt_plugins.kernel_learning.pairwise_estimator import PairwiseKernel
-from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
+from psdopt_plugins.kernel_learning.pairwise_problem import PairwiseKernelProblem, pairwise_kernel_problem
 from psdopt_plugins.kernel_learning.problem import QuadraticKernelProblem, quadratic_kernel_problem
 
 __all__ = [
@@ -28,6 +29,8 @@ __all__ = [
 ]
 
 REFERENCE = "Yuan, Zhang, Ghanem: Low-rank optimization for quadratic SDP, section 2.3, eq. 10"
+ADMM_REFERENCE = "Hu, Kwok: Efficient kernel learning from side information using ADMM"
+REGRESSION_REFERENCE = "Meyer, Bonnabel, Sepulchre: Regression on fixed-rank PSD matrices"
 
 
 @hookimpl
@@ -55,7 +58,7 @@ def psdopt_components() -> Iterable[Spec]:
         name="kernel-pairwise",
         factory=PairwiseKernel,
         summary="kernel that is smooth on a graph and obeys must-links and cannot-links; clusters with it",
-        reference="Hu, Kwok: Efficient kernel learning from side information using ADMM",
+        reference=ADMM_REFERENCE,
         parameters=(
             Parameter("gamma", float, 10.0, "weight of the pairs"),
             Parameter("n_neighbors", int, 5, "of the graph"),
@@ -70,7 +73,7 @@ def psdopt_components() -> Iterable[Spec]:
         name="kernel-distances",
         factory=DistanceKernel,
         summary="low-rank kernel whose distances follow those given, with slack",
-        reference="Meyer, Bonnabel, Sepulchre: Regression on fixed-rank PSD matrices, section 8",
+        reference=f"{REGRESSION_REFERENCE}, section 8",
         parameters=(
             Parameter("rank", int, 10, "rank of the kernel"),
             Parameter("alpha", float, 0.25, "slack of the distances"),
@@ -91,6 +94,22 @@ def psdopt_components() -> Iterable[Spec]:
         ),
         example=_example,
     )
+    yield ProblemSpec(
+        name="kernel-pairwise",
+        factory=pairwise_kernel_problem,
+        summary="tr(K L) + gamma/2 Σ (K_ij − T_ij)²",
+        reference=f"{ADMM_REFERENCE}, eq. 1",
+        parameters=(Parameter("gamma", float, 10.0, "weight of the pairs"),),
+        example=_pairwise_example,
+    )
+    yield ProblemSpec(
+        name="kernel-distances",
+        factory=distance_kernel_problem,
+        summary="1/(2m) Σ loss(K_ii + K_jj − 2 K_ij)",
+        reference=f"{REGRESSION_REFERENCE}, sections 9.1 and 10.2",
+        parameters=(Parameter("alpha", float, 0.0, "slack of the distances"),),
+        example=_distance_example,
+    )
 
 
 def _example() -> QuadraticKernelProblem:
@@ -99,3 +118,13 @@ def _example() -> QuadraticKernelProblem:
     pairs = [(0, 1, 1.0), (3, 4, 1.0), (0, 4, -1.0), (1, 5, -1.0)]
     T = sum(s * np.outer(E[i] - E[j], E[i] - E[j]) for i, j, s in pairs)
     return quadratic_kernel_problem(N, T, 0.1, 1.0)
+
+
+def _pairwise_example() -> PairwiseKernelProblem:
+    X = np.random.default_rng(0).standard_normal((12, 2))
+    return pairwise_kernel_problem(knn_laplacian(X, 3), [(0, 1), (1, 2), (3, 4), (0, 5), (2, 7)], [1, 1, 1, 0, 0])
+
+
+def _distance_example() -> TermSum:
+    pairs = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 3), (1, 5)]
+    return distance_kernel_problem(6, pairs, np.linspace(0.5, 2.0, 7), np.arange(7) % 2 == 0, 0.25)

@@ -20,6 +20,7 @@ from psdopt_plugins.manifold_learning.unfolding_newton import UnfoldingNewton
 __all__ = ["SSTRESS", "MaximumVarianceUnfolding", "mvu_problem", "psdopt_components", "sstress_problem"]
 
 REFERENCE = "Hao, Yuan, Ghanem: BILGO, section 5.2"
+SSTRESS_REFERENCE = "Meyer, Bonnabel, Sepulchre: Regression on fixed-rank PSD matrices, section 8"
 
 
 @hookimpl
@@ -47,7 +48,7 @@ def psdopt_components() -> Iterable[Spec]:
         name="sstress",
         factory=SSTRESS,
         summary="multidimensional scaling on squared distances, some of which may be missing",
-        reference="Meyer, Bonnabel, Sepulchre: Regression on fixed-rank PSD matrices, section 8",
+        reference=SSTRESS_REFERENCE,
         parameters=(Parameter("n_components", int, 2, "columns of the embedding"),),
         example=SSTRESS,
         report=partial(embedding_report, describe=_stress),
@@ -61,6 +62,13 @@ def psdopt_components() -> Iterable[Spec]:
         reference=f"{REFERENCE}, eq. 11",
         parameters=(Parameter("nu", float, None, "weight of the variance"),),
         example=_example,
+    )
+    yield ProblemSpec(
+        name="sstress",
+        factory=sstress_problem,
+        summary="1/(2m) Σ (|g_i − g_j|² − delta_ij)², M = G Gᵀ",
+        reference=SSTRESS_REFERENCE,
+        example=_sstress_example,
     )
     yield MethodSpec(
         name="unfolding-newton",
@@ -91,3 +99,10 @@ def _stress(model: SSTRESS) -> list[tuple[str, str]]:
 def _example() -> TermSum:
     X = np.random.default_rng(0).standard_normal((12, 2))
     return mvu_problem(nearest_neighbour_edges(X, 5).matrix(), 0.1)
+
+
+def _sstress_example() -> TermSum:
+    X = np.random.default_rng(0).standard_normal((8, 2))
+    delta = np.sum((X[:, None] - X) ** 2, axis=2)
+    delta[0, 7] = delta[7, 0] = np.nan
+    return sstress_problem(delta)

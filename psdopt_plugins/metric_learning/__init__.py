@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from psdopt import ConjugateGradient, MarginProblem, QuadraticSDP
+from psdopt import ConjugateGradient, MarginProblem, QuadraticSDP, TermSum
 from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
 from psdopt.reports import metric_report
 from psdopt_plugins.metric_learning.distance_regression import DistanceRegression
@@ -35,6 +35,8 @@ __all__ = [
 ]
 
 REFERENCE = "Yuan, Zhang, Ghanem: Low-rank optimization for quadratic SDP, section 2.2"
+LMNN_REFERENCE = "Hao, Yuan, Ghanem: BILGO, eq. 8"
+REGRESSION_REFERENCE = "Meyer, Bonnabel, Sepulchre: Regression on fixed-rank PSD matrices"
 #: Both losses grow with the number and the scale of the samples, so the useful weights span many decades.
 LAMS = tuple(10.0**k for k in range(-5, 2))
 RANK = Parameter("rank", int, None, "largest rank of M; none: no limit")
@@ -80,7 +82,7 @@ def psdopt_components() -> Iterable[Spec]:
         name="metric-lmnn",
         factory=LMNN,
         summary="metric that keeps nearest neighbours of one class closer than impostors, by a margin",
-        reference="Hao, Yuan, Ghanem: BILGO, eq. 8; Weinberger and Saul (2009)",
+        reference=f"{LMNN_REFERENCE}; Weinberger and Saul (2009)",
         parameters=(
             RANK,
             Parameter("n_neighbors", int, 3, "target neighbours per sample"),
@@ -109,7 +111,7 @@ def psdopt_components() -> Iterable[Spec]:
         name="metric-distances",
         factory=DistanceRegression,
         summary="metric whose distances of similar pairs are small and of dissimilar pairs large",
-        reference="Meyer, Bonnabel, Sepulchre: Regression on fixed-rank PSD matrices, section 8",
+        reference=f"{REGRESSION_REFERENCE}, section 8",
         parameters=(
             RANK,
             Parameter("geometry", str, "flat", "flat or polar"),
@@ -147,6 +149,25 @@ def psdopt_components() -> Iterable[Spec]:
         ),
         example=_triplet_example,
     )
+    yield ProblemSpec(
+        name="metric-lmnn",
+        factory=lmnn_problem,
+        summary="Σ d_M(i, j) + lam Σ max(0, 1 + d_M(i, j) − d_M(i, k))²",
+        reference=LMNN_REFERENCE,
+        parameters=(Parameter("lam", float, 1.0, "weight of the margins"),),
+        example=_lmnn_example,
+    )
+    yield ProblemSpec(
+        name="metric-distances",
+        factory=pair_distance_problem,
+        summary="1/(2m) Σ max(0, d_M − upper)² over similar + max(0, lower − d_M)² over dissimilar pairs",
+        reference=f"{REGRESSION_REFERENCE}, section 10.3",
+        parameters=(
+            Parameter("upper", float, None, "for similar pairs; none: the 5th percentile of distances"),
+            Parameter("lower", float, None, "for dissimilar pairs; none: the 95th percentile"),
+        ),
+        example=_distance_example,
+    )
 
 
 def _kta_example() -> QuadraticSDP:
@@ -163,3 +184,13 @@ def _triplet_example() -> MarginProblem:
 def _linearity_example() -> QuadraticSDP:
     X = np.random.default_rng(0).standard_normal((12, 5))
     return linearity_problem(X, ([(0, 1), (2, 3), (4, 5)], [(0, 6), (2, 7)]), 0.1)
+
+
+def _lmnn_example() -> TermSum:
+    X = np.random.default_rng(0).standard_normal((9, 5))
+    return lmnn_problem(X, [(0, 1), (1, 2), (4, 5)], [(0, 1, 5), (1, 2, 6), (1, 2, 7), (4, 5, 8)], 1.0)
+
+
+def _distance_example() -> TermSum:
+    X = np.random.default_rng(0).standard_normal((12, 5))
+    return pair_distance_problem(X, ([(0, 1), (2, 3), (4, 5)], [(0, 6), (2, 7)]))

@@ -33,10 +33,12 @@ def test_scikit_learn_checks(estimator, check):
 def test_every_spec_is_valid():
     specs = list(metric_learning.psdopt_components())
     assert {(spec.kind, spec.name) for spec in specs} == {
-        *((kind, name) for kind in ("application", "problem") for name in ("metric-kta", "metric-linear")),
-        ("application", "metric-lmnn"),
+        *(
+            (kind, name)
+            for kind in ("application", "problem")
+            for name in ("metric-kta", "metric-linear", "metric-lmnn", "metric-distances")
+        ),
         ("application", "metric-psdboost"),
-        ("application", "metric-distances"),
         ("problem", "triplet-margin"),
     }
     for spec in specs:
