@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 
@@ -118,7 +119,7 @@ class Driver:
         run = self.run
         if run.judged == run.iteration:
             return False  # after a resume: the same point is not judged twice
-        if run.widened >= 0 and run.iteration < run.widened + SETTLING:
+        if run.iteration < run.widened + min(run.settling, SETTLING):
             return False
         again = run.judged >= 0 and run.iteration >= run.judged + max(10.0, LONGER * run.judged)
         return stationarity <= (max(run.inner_tol, self.tol) if again else run.inner_tol)
@@ -140,15 +141,15 @@ class Driver:
                 return Status.STATIONARY, f"{Status.STATIONARY.value}; F is not known to be convex"
             return self._tighten(certificate, stationarity, ended)
         infeasible = certificate.dual_infeasibility_relative
-        waits = run.iteration < run.settled and not ended and not self._rank_binds()
+        binds = cache(self._rank_binds)
+        waits = run.iteration < run.widened + run.settling and not ended and not binds()
         if self.rules.escape and infeasible > max(self.tol, certificate.stationarity_relative) and not waits:
             # columns to spare that are still on their way out, or in, need steps and no company
-            needed = ended or infeasible > CLEARLY_OFF * max(self.tol, stationarity) or self._rank_binds()
-            if needed and self._widen(certificate):
+            needed = ended or infeasible > CLEARLY_OFF * max(self.tol, stationarity) or binds()
+            if needed and self._widen(certificate, spare=not binds()):
                 return None
         far_off = infeasible > FAR_OFF * max(self.tol, stationarity)
-        binds = far_off and self._rank_binds()
-        if stationary and (ended or binds or run.inner_tol <= FINEST * self.tol) and not waits:
+        if stationary and (ended or (far_off and binds()) or run.inner_tol <= FINEST * self.tol) and not waits:
             return Status.STATIONARY, explained(certificate, self._columns(), self.problem.n)
         return self._tighten(certificate, stationarity, ended)
 
@@ -167,9 +168,8 @@ class Driver:
     def _columns(self) -> int:
         return int(self.run.state.evaluation.factor.shape[1])
 
-    def _widen(self, certificate: Certificate) -> bool:
+    def _widen(self, certificate: Certificate, spare: bool) -> bool:
         run = self.run
-        spare = not self._rank_binds()
         wider = widened(run.state.evaluation, self.rules.max_rank, certificate.smallest_eigenvalue)
         if wider is None:
             return False
@@ -180,7 +180,7 @@ class Driver:
         infeasible = certificate.dual_infeasibility_relative
         stuck = spare and infeasible > STUCK * run.missed
         run.settling = 2 * run.settling if stuck else SETTLING
-        run.missed, run.widened, run.settled = infeasible, run.iteration, run.iteration + run.settling
+        run.missed, run.widened = infeasible, run.iteration
         run.history.records[-1]["widened_to"] = float(wider.factor.shape[1])
         return True
 

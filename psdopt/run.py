@@ -22,8 +22,8 @@ from psdopt.stopping import Stopping
 class Run:
     """Everything a checkpoint holds.
 
-    After the widening at iteration `widened` the next one waits until `settled`, `settling` steps; `missed` is by how
-    much the certificate had failed.
+    After the widening at iteration `widened` the next one waits for `settling` steps; `missed` is by how much the
+    certificate had failed.
     """
 
     state: State
@@ -35,7 +35,6 @@ class Run:
     seconds: float = 0.0
     judged: int = -1
     widened: int = -1
-    settled: int = -1
     settling: int = 0
     missed: float = math.inf
     calm: int = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -121,6 +121,16 @@ def test_a_widened_run_settles_before_it_is_judged_again():
     ],
 )
 def test_widenings_to_no_avail_wait_twice_as_long_each_time(monkeypatch, columns, misses, times, end):
+    monkeypatch.setattr(psdopt.driver, "LONGER", 0.0)  # asked every ten steps
+    result = missed(monkeypatch, columns, Waiting(), misses)
+    assert result.optimal
+    assert widenings(result) == times
+    assert result.iterations == end
+    assert np.diff(asked(result)[0]).max() == 10  # it is the widening that waits, not the certificate
+
+
+def missed(monkeypatch, columns, method, misses, **options):
+    """A run from an optimum of rank 3 in `columns` columns, whose k-th certificate misses by misses[k] tolerances."""
     problem, _ = planted(np.random.default_rng(2))
     tol = 1e-5
     values, V = np.linalg.eigh(solve(problem, tol=1e-3 * tol).matrix.to_dense())
@@ -132,12 +142,46 @@ def test_widenings_to_no_avail_wait_twice_as_long_each_time(monkeypatch, columns
 
     monkeypatch.setattr(psdopt.driver, "certify", certify)
     monkeypatch.setattr(psdopt.driver, "widened", lambda evaluation, *args: evaluation)
-    monkeypatch.setattr(psdopt.driver, "LONGER", 0.0)  # asked every ten steps
-    result = solve(problem, FlatQuotient(12, columns), Waiting(), start=start, tol=tol, escape=True, max_iterations=500)
+    given = {"tol": tol, "escape": True, "max_iterations": 500, **options}
+    return solve(problem, FlatQuotient(12, columns), method, start=start, **given)
+
+
+def widenings(result):
+    return np.flatnonzero(np.isfinite(result.history["widened_to"])).tolist()
+
+
+def test_a_run_whose_widening_waits_is_not_called_stationary(monkeypatch):
+    monkeypatch.setattr(psdopt.driver, "FINEST", 1.0)  # nothing finer to aim at: asked in every step
+    result = missed(monkeypatch, 4, Waiting(), [100.0] * 100, max_iterations=90)
+    assert result.status is Status.ITERATION_LIMIT
+    assert widenings(result) == [0, 10, 30, 70]
+
+
+@dataclass(frozen=True)
+class Resting(Waiting):
+    """Stays where it starts, and says at iteration 15 that it can do no more."""
+
+    seen: list = field(default_factory=list)
+
+    def step(self, state):
+        self.seen.append(1)
+        return replace(state, outcome=Outcome.STALLED if len(self.seen) == 15 else Outcome.RUNNING)
+
+
+def test_a_method_that_has_ended_does_not_wait_for_a_widening(monkeypatch):
+    result = missed(monkeypatch, 4, Resting(), [100.0] * 3)
+    assert widenings(result) == [0, 10, 15]
     assert result.optimal
-    assert np.flatnonzero(np.isfinite(result.history["widened_to"])).tolist() == times
-    assert result.iterations == end
-    assert np.diff(asked(result)[0]).max() == 10  # it is the widening that waits, not the certificate
+
+
+def test_columns_that_have_come_into_use_do_not_wait_for_a_widening(monkeypatch):
+    in_use = []
+    monkeypatch.setattr(psdopt.driver, "rank_binds", lambda *args: bool(in_use))
+    result = missed(
+        monkeypatch, 4, Waiting(), [100.0] * 3, callback=lambda seen: in_use.extend([1] * (seen.iteration == 15))
+    )
+    assert widenings(result) == [0, 10, 20]
+    assert result.optimal
 
 
 def test_a_miss_by_far_asks_for_columns_though_one_is_to_spare():

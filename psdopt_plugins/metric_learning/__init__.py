@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from psdopt import ConjugateGradient, MarginProblem, QuadraticSDP, TermSum
+from psdopt.linalg.arrays import Array
 from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
 from psdopt.reports import metric_report
 from psdopt_plugins.metric_learning.distance_regression import DistanceRegression
@@ -182,8 +184,7 @@ def _triplet_example() -> MarginProblem:
 
 
 def _linearity_example() -> QuadraticSDP:
-    X = np.random.default_rng(0).standard_normal((12, 5))
-    return linearity_problem(X, ([(0, 1), (2, 3), (4, 5)], [(0, 6), (2, 7)]), 0.1)
+    return linearity_problem(*_samples_and_pairs(), 0.1)
 
 
 def _lmnn_example() -> TermSum:
@@ -192,5 +193,9 @@ def _lmnn_example() -> TermSum:
 
 
 def _distance_example() -> TermSum:
-    X = np.random.default_rng(0).standard_normal((12, 5))
-    return pair_distance_problem(X, ([(0, 1), (2, 3), (4, 5)], [(0, 6), (2, 7)]))
+    return pair_distance_problem(*_samples_and_pairs())
+
+
+def _samples_and_pairs() -> tuple[Array, tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    similar, dissimilar = np.array([(0, 1), (2, 3), (4, 5)]), np.array([(0, 6), (2, 7)])
+    return np.random.default_rng(0).standard_normal((12, 5)), (similar, dissimilar)

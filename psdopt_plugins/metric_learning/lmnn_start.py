@@ -69,7 +69,7 @@ def _whitening(X: Array, targets: Indices) -> Array | None:
     for rows in (slice(s, s + ROWS) for s in range(0, len(X), ROWS)):  # no second array of the size of X
         scatter += X[rows].T @ (laplacian[rows] @ X)
     ranges = np.ptp(X, axis=0)
-    inverse = np.divide(1.0, ranges, out=np.zeros_like(ranges), where=ranges > 0.0)
+    inverse = np.divide(1.0, ranges, out=np.zeros_like(ranges), where=ranges > np.finfo(float).tiny)
     scatter *= inverse[:, None] / len(targets)
     scatter *= inverse
     values, vectors = np.linalg.eigh(scatter)
