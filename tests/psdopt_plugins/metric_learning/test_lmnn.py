@@ -262,6 +262,14 @@ def test_coordinates_do_not_depend_on_units():
     np.testing.assert_allclose(np.sort(np.linalg.eigvalsh(whitened)), [0.0, 1.0, 1.0, 1.0, 1.0], atol=1e-12)
 
 
+def test_a_feature_of_subnormal_range_counts_as_constant():
+    data = np.random.default_rng(6).standard_normal((20, 3))
+    data[:, 1] *= 1e-310
+    basis = _whitening(data, target_neighbours(data, np.arange(20) % 2, 2))
+    assert np.all(np.isfinite(basis))
+    np.testing.assert_array_equal(basis[1], 0.0)
+
+
 def test_features_of_very_different_units_cost_no_steps():
     """Sizes from 1e-3 to 1e3: damping by one number for all took thousands of steps and did not converge."""
     data, labels = load_breast_cancer(return_X_y=True)
