@@ -20,6 +20,7 @@ class Ability(StrEnum):
     HESSIAN = "hessian"
     CONVEX = "convex"
     QUADRATIC = "quadratic"
+    QUADRATIC_FIT = "quadratic-fit"  # linear terms and one quadratic loss of measurements
     PRECONDITIONER = "preconditioner"
     CLOSED_FORM = "closed-form"
     RESTRICTION = "restriction"  # F on the matrices with range in a given span is a problem of that small order

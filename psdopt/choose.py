@@ -15,7 +15,7 @@ from psdopt.linalg.arrays import Array, orthonormal_columns
 from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
 from psdopt.method import Method
-from psdopt.methods import BlockConjugateGradient, ClosedForm, ColumnGeneration, ConjugateGradient
+from psdopt.methods import BlockConjugateGradient, ClosedForm, ColumnGeneration, ConjugateGradient, LagrangeNewton
 from psdopt.problem import Evaluation, Problem
 
 #: Beyond this order conjugate gradient has no complete decomposition of A to precondition with, and the method
@@ -30,8 +30,8 @@ def choose(
 
     With neither given: the closed form where the problem has one; column generation over the spectraplex for
     margins (without a fixed trace they can be scaled without end); else conjugate gradient on a factor whose rank
-    grows until the certificate holds, beyond order 2000 in its block form, for problems that can be restricted to
-    a span.
+    grows until the certificate holds, which ends in Newton steps for quadratic fits of few measurements, and is taken
+    beyond order 2000 in its block form, for problems that can be restricted to a span.
     """
     _typed("problem", problem, Problem)
     if geometry is not None:
@@ -61,6 +61,8 @@ def choose(
 def _iteration(problem: Problem, geometry: Geometry | None) -> Method:
     straight = geometry is None or {Ability.FACTOR, Ability.STRAIGHT} <= geometry.abilities
     large = problem.n > LARGE_ORDER and Ability.RESTRICTION in problem.abilities
+    if straight and LagrangeNewton.suits(problem, getattr(geometry, "r", first_rank(problem.n))):
+        return LagrangeNewton()
     return BlockConjugateGradient() if large and straight else ConjugateGradient()
 
 

@@ -8,6 +8,7 @@ from psdopt.methods.closed_form import ClosedForm
 from psdopt.methods.column_generation import ColumnGeneration
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.methods.frank_wolfe import FrankWolfe
+from psdopt.methods.lagrange_newton import LagrangeNewton
 from psdopt.methods.lbfgs import LBFGS
 from psdopt.methods.online_gradient import OnlineRiemannianGradient
 from psdopt.methods.projected_gradient import ProjectedGradient
@@ -23,6 +24,7 @@ __all__ = [
     "ColumnGeneration",
     "ConjugateGradient",
     "FrankWolfe",
+    "LagrangeNewton",
     "OnlineRiemannianGradient",
     "ProjectedGradient",
     "RiemannianGradient",
@@ -38,6 +40,7 @@ def shipped_methods() -> list[Method]:
         ConjugateGradient(),
         BlockConjugateGradient(),
         LBFGS(),
+        LagrangeNewton(),
         TrustRegions(),
         RiemannianGradient(),
         OnlineRiemannianGradient(),

@@ -14,6 +14,7 @@ from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, is_finite, norm
 from psdopt.method import Method, Outcome, State
 from psdopt.methods.conjugate_gradient import ConjugateGradient
+from psdopt.methods.lagrange_newton import LagrangeNewton
 from psdopt.problem import Evaluation, Problem
 from psdopt.splitting import BiconvexSplit, split_of
 
@@ -37,7 +38,7 @@ SPLIT_ITERATIONS = 100
 
 @dataclass
 class ADMMState(State):
-    """Blocks V and U, multiplier, image L U, penalty; in the polish phase the state of that method.
+    """Blocks V and U, multiplier, image L U, penalty; in the polish phase its method, `polisher`, and that one's state.
 
     `best` is the evaluation of least value, `restarts` how often rho was doubled because the blocks came
     apart, `apart` for how many iterations they have been, `size` the largest |Y| seen at a start.
@@ -54,6 +55,7 @@ class ADMMState(State):
     size: float = 0.0
     best: Evaluation | None = None
     polish: State | None = None
+    polisher: Method | None = None
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,8 @@ class ADMM(Method):
       rho when it means to lower it;
     - once the value of the mean changes by less than `switch` (F(0) − F) in an iteration, `polish` goes on
       from the mean: the tail of the splitting iteration is slow, that of an exact search is not. The history's
-      column `phase` is 0 for the splitting and 1 for the polish, which also goes on where columns were added.
+      column `phase` is 0 for the splitting, 1 for the polish, which also goes on where columns were added, and 2 for
+      the Newton steps of a :class:`~psdopt.methods.lagrange_newton.LagrangeNewton`.
 
     When V and U come apart (|V − U| > 1.5 |V + U|/2 ten times in a row, a millionfold growth, or not finite), rho
     is doubled and the run goes on from the best mean; without `adapt`, or after five times, the outcome is
@@ -84,7 +87,9 @@ class ADMM(Method):
     ----------
     rho : "auto", or a number above 0 to start from (to stay at, without `adapt`).
     adapt : whether rho may change.
-    polish : a method that finishes the run, for a problem and geometry that it fits; None for none.
+    polish : a method that finishes the run, for a problem and geometry that it fits; None for none. "auto" is
+        :class:`~psdopt.methods.lagrange_newton.LagrangeNewton` where Newton steps pay, else
+        :class:`~psdopt.methods.conjugate_gradient.ConjugateGradient`.
     switch : relative change of the value at which the polish takes over, in (0, 1).
 
     Cost per iteration: two products with L on (n, r) blocks, two block updates, one value and gradient.
@@ -92,7 +97,7 @@ class ADMM(Method):
 
     rho: float | str = "auto"
     adapt: bool = True
-    polish: Method | None = ConjugateGradient()
+    polish: Method | str | None = "auto"
     switch: float = 1e-2
 
     requires: ClassVar[Requires] = {
@@ -106,8 +111,8 @@ class ADMM(Method):
             raise InvalidInputError(f"rho must be 'auto' or a finite number above 0; found {self.rho!r}")
         if not 0.0 < self.switch < 1.0:
             raise InvalidInputError(f"switch must lie between 0 and 1; found {self.switch!r}")
-        if self.polish is not None and not isinstance(self.polish, Method):
-            raise InvalidInputError(f"polish must be a method or None; found {self.polish!r}")
+        if self.polish is not None and self.polish != "auto" and not isinstance(self.polish, Method):
+            raise InvalidInputError(f"polish must be 'auto', a method or None; found {self.polish!r}")
 
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> ADMMState:
         split = split_of(problem)
@@ -126,8 +131,8 @@ class ADMM(Method):
     def step(self, state: Any) -> ADMMState:
         assert isinstance(state, ADMMState)
         if state.polish is not None:
-            assert self.polish is not None
-            return _wrapped(state, self.polish.step(state.polish))
+            assert state.polisher is not None
+            return _wrapped(state, state.polisher.step(state.polish))
         if state.outcome is not Outcome.RUNNING:
             return replace(state)
         split = split_of(state.problem)
@@ -190,13 +195,18 @@ class ADMM(Method):
         return abs(old.evaluation.value - value) <= self.switch * decrease or new.split_iterations >= SPLIT_ITERATIONS
 
     def _polishing(self, state: ADMMState) -> ADMMState:
-        assert self.polish is not None
-        inner = self.polish.init(state.problem, state.geometry, state.point, state.evaluation)
+        polisher = self._polisher(state.problem, state.evaluation.factor.shape[1])
+        inner = polisher.init(state.problem, state.geometry, state.point, state.evaluation)
         # V, U and their images are of no more use: their memory goes
         return replace(
-            state, gradient_norm=inner.gradient_norm, polish=inner,
+            state, gradient_norm=inner.gradient_norm, polish=inner, polisher=polisher,
             V=None, U=None, multiplier=None, image=None, best=None,
         )  # fmt: skip
+
+    def _polisher(self, problem: Problem, columns: int) -> Method:
+        if isinstance(self.polish, Method):
+            return self.polish
+        return LagrangeNewton() if LagrangeNewton.suits(problem, columns) else ConjugateGradient()
 
     def _apart(self, state: ADMMState, split: BiconvexSplit) -> ADMMState:
         """From the best mean with twice the penalty, or an end that says so."""
@@ -224,11 +234,13 @@ class ADMM(Method):
     def _check_polish(self, problem: Problem, geometry: Geometry) -> None:
         if self.polish is None:
             return
-        needs = [*missing_needs(self.polish.requires, "problem", problem.abilities),
-                 *missing_needs(self.polish.requires, "geometry", geometry.abilities)]  # fmt: skip
+        # what "auto" may choose in its place asks for no more
+        polisher = self.polish if isinstance(self.polish, Method) else ConjugateGradient()
+        needs = [*missing_needs(polisher.requires, "problem", problem.abilities),
+                 *missing_needs(polisher.requires, "geometry", geometry.abilities)]  # fmt: skip
         if needs:
             raise IncompatibleError(
-                f"polish={name_of(self.polish)} lacks {', '.join(needs)} here; pass polish=None or another method"
+                f"polish={name_of(polisher)} lacks {', '.join(needs)} here; pass polish=None or another method"
             )
 
 
@@ -240,6 +252,7 @@ def _unit(split: BiconvexSplit) -> float:
 def _wrapped(state: ADMMState, inner: State) -> ADMMState:
     return ADMMState(
         state.problem, state.geometry, inner.point, inner.evaluation, inner.gradient_norm, inner.step, inner.outcome,
-        extras={**inner.extras, "phase": 1.0, "restarts": float(state.restarts)},
+        extras={**inner.extras, "phase": 1.0 + inner.extras.get("phase", 0.0), "restarts": float(state.restarts)},
         rho=state.rho, split_iterations=state.split_iterations, restarts=state.restarts, size=state.size, polish=inner,
+        polisher=state.polisher,
     )  # fmt: skip

@@ -18,6 +18,7 @@ from psdopt.methods import (
     ColumnGeneration,
     ConjugateGradient,
     FrankWolfe,
+    LagrangeNewton,
     OnlineRiemannianGradient,
     ProjectedGradient,
     RiemannianGradient,
@@ -92,6 +93,11 @@ def _methods() -> Iterator[Spec]:
     yield MethodSpec(
         "lbfgs", LBFGS, "limited-memory BFGS on the factor, exact line search", YUAN,
         (Parameter("memory", int, 20, "pairs kept"), _SEARCH, _PRECONDITIONER), LBFGS,
+    )  # fmt: skip
+    yield MethodSpec(
+        "lagrange-newton", LagrangeNewton, "Newton on factor and multipliers, for quadratic fits of few measurements",
+        "Schur complement: Helmberg, Rendl, Vanderbei, Wolkowicz (1996)",
+        (Parameter("steps", int, None, "conjugate gradient steps before the first Newton step"),), LagrangeNewton,
     )  # fmt: skip
     yield MethodSpec(
         "closed-form", ClosedForm, "the known minimiser, for problems that have one", YUAN, example=ClosedForm

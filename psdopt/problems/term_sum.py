@@ -13,6 +13,7 @@ from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array
 from psdopt.problem import Evaluation, GradientOperator, LineModel, Problem
+from psdopt.problems.quadratic_fit import QuadraticFit
 from psdopt.problems.term_models import TermLine, TermPlane, sum_of
 from psdopt.terms.base import Term, combine, distinct_maps
 
@@ -60,6 +61,9 @@ class TermSum(Problem):
             abilities.add(Ability.QUADRATIC)
         if preconditioner is not None:
             abilities.add(Ability.PRECONDITIONER)
+        self.quadratic_fit = QuadraticFit.of(self.terms)
+        if self.quadratic_fit is not None:
+            abilities.add(Ability.QUADRATIC_FIT)
         self.abilities: frozenset[str] = frozenset(abilities)
 
     def at(self, Y: Array) -> TermEvaluation:

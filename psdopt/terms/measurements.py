@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from psdopt.linalg.arrays import (
 )
 from psdopt.linalg.operators import LinearMap
 from psdopt.terms.base import Forces
+from psdopt.terms.entry_coupling import EntryCoupling
 
 Indices = NDArray[np.intp]
 
@@ -30,12 +32,14 @@ Indices = NDArray[np.intp]
 class Measurement(ABC):
     """M ↦ (⟨A_1, M⟩, ..., ⟨A_m, M⟩) for symmetric A_t (n, n), all at once.
 
-    Attributes: `n` order of M; `size` = m; `maps` the linear maps whose images are needed.
+    Attributes: `n` order of M; `size` = m; `maps` the linear maps whose images are needed; `couples`, whether
+    :meth:`coupling` is there.
     """
 
     n: int
     size: int
     maps: tuple[LinearMap, ...] = ()
+    couples: bool = False
 
     @abstractmethod
     def pair(self, U: Images, V: Images) -> Array:
@@ -49,8 +53,28 @@ class Measurement(ABC):
         """(a1, a2), (m,) each, with a + mu a1 + mu² a2 the measurements of (U + mu D)(U + mu D)ᵀ. O(m r)."""
         return 2.0 * self.pair(U, D), self.pair(D, D)
 
+    def coupling(self, P: Array, Q: Array, out: Array | None = None) -> Array:
+        """[tr(A_s P A_t Q)], s >= t, for symmetric P and Q (n, n): the lower triangle of an (m, m) array.
 
-class QuadraticForms(Measurement):
+        Where it `couples`. What is above the diagonal is not to be read; `out` is an array to use. O(m² + m n).
+        """
+        raise InvalidTypeError(f"{type(self).__name__} offers no coupling")
+
+
+class RankOne(Measurement):
+    """Measurements a_t = x_tᵀ M x_t, so that tr(A_s P A_t Q) = (x_sᵀ P x_t)(x_sᵀ Q x_t)."""
+
+    couples = True
+
+    @abstractmethod
+    def _rows(self, B: Array) -> Array:
+        """x_tᵀ B for all t, (m, k), B of shape (n, k)."""
+
+    def coupling(self, P: Array, Q: Array, out: Array | None = None) -> Array:
+        return np.multiply(self._rows(self._rows(P).T), self._rows(self._rows(Q).T), out=out)
+
+
+class QuadraticForms(RankOne):
     """a_t = x_tᵀ M x_t for the rows x_t of X (m, n); X is data or a shared :class:`LinearMap`."""
 
     def __init__(self, X: Any) -> None:
@@ -64,8 +88,11 @@ class QuadraticForms(Measurement):
     def adjoint(self, weights: Array, V: Images) -> Forces:
         return [(self.X, scale_rows(weights, V.of(self.X)))]
 
+    def _rows(self, B: Array) -> Array:
+        return self.X.apply(B)
 
-class PairDistances(Measurement):
+
+class PairDistances(RankOne):
     """a_t = (x_i − x_j)ᵀ M (x_i − x_j) for pairs (i_t, j_t) of rows of X, or M_ii + M_jj − 2 M_ij without X.
 
     Differences are taken before squares, so that a large common offset of the rows costs no accuracy.
@@ -100,6 +127,12 @@ class PairDistances(Measurement):
         force -= A @ Z
         return [(self.X, force)]
 
+    def _rows(self, B: Array) -> Array:
+        Z = B if self.X is None else self.X.apply(B)
+        rows = Z.take(self.i, axis=0)
+        rows -= Z.take(self.j, axis=0)
+        return rows
+
 
 class TripletDifferences(Measurement):
     """a_t = d(i_t, k_t) − d(i_t, j_t), d the pair distance under M: positive when k is farther than j.
@@ -113,6 +146,8 @@ class TripletDifferences(Measurement):
     Attributes: `pairs`, the distinct ones as :class:`PairDistances`; `near`, `far` (m,), the positions in them of
     (i_t, j_t) and (i_t, k_t).
     """
+
+    couples = True
 
     def __init__(self, i: Any, j: Any, k: Any, X: Any = None, n: int | None = None) -> None:
         shared, rows, self.n = _rows(X, n)
@@ -146,9 +181,16 @@ class TripletDifferences(Measurement):
         on_pairs -= np.bincount(self.near, weights, size)
         return self.pairs.adjoint(on_pairs, V)
 
+    def coupling(self, P: Array, Q: Array, out: Array | None = None) -> Array:
+        C = self.pairs.coupling(P, Q)
+        C = C[self.far] - C[self.near]
+        return np.subtract(C[:, self.far], C[:, self.near], out=out)
+
 
 class Entries(Measurement):
     """a_t = M_ij for index pairs (i_t, j_t) of an M of order n; i = j is the diagonal."""
+
+    couples = True
 
     def __init__(self, i: Any, j: Any, n: int) -> None:
         _, rows, self.n = _rows(None, n)
@@ -167,6 +209,13 @@ class Entries(Measurement):
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
         return [(None, sparse_product(self.pattern(0.5 * weights), V.factor))]
+
+    def coupling(self, P: Array, Q: Array, out: Array | None = None) -> Array:
+        return self._coupling(P, Q, out)
+
+    @cached_property
+    def _coupling(self) -> EntryCoupling:
+        return EntryCoupling(self.i, self.j, self.n)
 
 
 def _as_map(X: Any) -> LinearMap:

@@ -16,8 +16,12 @@ from psdopt.method import Method
 from psdopt.problem import Problem
 
 ORDER = 6
-#: Problems that many methods could run on, and that are shown to those that need the ability only.
-SPECIAL = {"entries": Ability.SPLIT, "margins": Ability.MARGINS, "stream": "stream"}
+#: Problems that many methods could run on, and that are shown to those only that need one of the abilities.
+SPECIAL: dict[str, tuple[str, ...]] = {
+    "entries": (Ability.SPLIT, Ability.QUADRATIC_FIT),
+    "margins": (Ability.MARGINS,),
+    "stream": (Ability.STREAM,),
+}
 
 
 @dataclass(frozen=True)
@@ -129,8 +133,8 @@ def instances_for(method: Method, extra: Iterable[tuple[Problem, Geometry]] = ()
             problem = problems(order, definite=not geometry.closed)[name]
             if fits(problem, geometry, method):
                 found.append(Instance(f"{name} over {geometry!r}", problem, geometry))
-    for name, ability in SPECIAL.items():
-        for geometry in geometries() if needs_ability(method, ability) else ():
+    for name, abilities in SPECIAL.items():
+        for geometry in geometries() if any(needs_ability(method, ability) for ability in abilities) else ():
             width = geometry.factor(geometry.random_point(np.random.default_rng(0))).shape[1]
             problem = special_problems(geometry.n, width, geometry.trace)[name]
             if fits(problem, geometry, method):

@@ -21,6 +21,7 @@ from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import EPS
+from psdopt.terms import entry_coupling
 from psdopt.terms.base import combine
 from psdopt.terms.forms import IdentityForm
 from psdopt.terms.losses import HalfSquaredOneSided, LeastSquares, Linear, SquaredHinge
@@ -107,6 +108,53 @@ def test_pairing_and_adjoint_equal_the_dense_sums(kind, n, m, r, log_scale, seed
     # the adjoint identity <w, pair(U, V)> = <sum w A U, V>
     left, right = w @ measurement.pair(here, there), np.vdot(combine(measurement.adjoint(w, here), U.shape), V)
     assert abs(left - right) <= 8 * allowed * np.abs(w).sum()
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda f: f.__name__)
+@settings(max_examples=25, deadline=None)
+@given(n=st.integers(3, 7), m=st.integers(1, 12), given_array=st.booleans(), seed=st.integers(0, 2**31))
+def test_coupling_equals_the_traces_of_dense_products(kind, n, m, given_array, seed):
+    rng = np.random.default_rng(seed)
+    measurement, matrices = kind(rng, n, m)
+    assert measurement.couples
+    P, Q = (A + A.T for A in rng.standard_normal((2, n, n)))
+    expected = np.array([[np.trace(A @ P @ B @ Q) for B in matrices] for A in matrices])
+    found = measurement.coupling(P, Q, np.full((m, m), np.nan) if given_array else None)
+    top = max(np.linalg.norm(A) for A in matrices)
+    allowed = 64 * (n + m) * EPS * top**2 * np.linalg.norm(P) * np.linalg.norm(Q)
+    assert np.max(np.abs(np.tril(found - expected))) <= allowed
+
+
+@pytest.mark.parametrize("block", [1, 40, entry_coupling.BLOCK])
+@pytest.mark.parametrize(
+    ("i", "j"),
+    [
+        ([0, 1, 2, 3, 4, 0, 3, 1], [0, 1, 2, 3, 4, 2, 1, 4]),  # the whole diagonal first, as in kernel learning
+        ([1, 0, 2, 3, 4, 0, 3], [1, 0, 2, 3, 4, 2, 1]),  # the same in another order
+        ([2, 4, 0, 3, 1], [2, 4, 2, 1, 4]),  # a part of it
+        ([0, 3, 2, 1], [2, 1, 2, 4]),  # in between
+        ([0, 3], [2, 1]),
+        ([3, 1], [3, 1]),
+    ],
+)
+def test_coupling_of_entries_in_blocks_and_wherever_the_diagonal_lies(i, j, block, monkeypatch):
+    monkeypatch.setattr(entry_coupling, "BLOCK", block)
+    rng, n = np.random.default_rng(len(i)), 5
+    P, Q = (A + A.T for A in rng.standard_normal((2, n, n)))
+    unit = np.eye(n)
+    matrices = [0.5 * (np.outer(unit[a], unit[b]) + np.outer(unit[b], unit[a])) for a, b in zip(i, j, strict=True)]
+    expected = [[np.trace(A @ P @ B @ Q) for B in matrices] for A in matrices]
+    found = Entries(i, j, n).coupling(P, Q)
+    np.testing.assert_allclose(np.tril(found), np.tril(expected), rtol=0, atol=1e3 * EPS)
+
+
+def test_a_measurement_without_a_coupling_says_so():
+    class Plain(Entries):
+        couples = False
+        coupling = Measurement.coupling
+
+    with pytest.raises(InvalidTypeError, match="Plain offers no coupling"):
+        Plain([0], [1], 3).coupling(np.eye(3), np.eye(3))
 
 
 @pytest.mark.parametrize("kind", [QuadraticForms, PairDistances, TripletDifferences, Entries])

@@ -1,0 +1,214 @@
+"""Damped Newton on Lagrange's conditions in the factor and the multipliers of few measurements."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from psdopt.capability import Ability, Requires
+from psdopt.errors import InvalidInputError
+from psdopt.geometry import Geometry
+from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.polynomials import minimize_smooth
+from psdopt.linalg.tolerances import EPS
+from psdopt.method import Method, Outcome, State
+from psdopt.methods.conjugate_gradient import ConjugateGradient
+from psdopt.problem import Evaluation, Problem
+from psdopt.problems.lagrange_system import LagrangeSystem
+from psdopt.problems.quadratic_fit import QuadraticFit
+from psdopt.problems.term_sum import TermEvaluation, TermSum
+
+#: Damping of S(w), as a multiple of |S Y| / |Y|: it vanishes with the residual, so that convergence is quadratic.
+DAMPING = 0.2
+#: A Newton step costs as much as 2 + (m³/3 + n³) / (`FLOPS` n r) steps of conjugate gradient, measured at n r of 2,500
+#: to 20,000 (the calls of small arrays are what costs on both sides). What begins takes `SHARE` of them.
+FLOPS, SHARE = 1000.0, 1.5
+#: A Newton step is slow where more than this share of the residual is left, and after this many in a row it is the turn
+#: of the first method again, for twice as many steps as before.
+SLOW, PATIENCE = 0.7, 3
+#: Newton steps are worth their price where that is no more than so many steps, and (m, m) arrays are no burden.
+DEAREST, MOST = 30.0, 2500
+
+
+@dataclass
+class LagrangeNewtonState(State):
+    """Multipliers w predicted by the last Newton step; while `left` > 0, the state of the method that approaches.
+
+    `turn` is the number of steps of that method's turn, `slow` the number of slow Newton steps in a row; `failed` says
+    that there was no Newton step at all from here.
+    """
+
+    multipliers: Array | None = None
+    approach: State | None = None
+    left: int = 0
+    turn: int = 0
+    slow: int = 0
+    failed: bool = False
+
+
+@dataclass(frozen=True)
+class LagrangeNewton(Method):
+    """Newton on S(w) Y = 0, w = phi'(a), for F(M) = tr(C M) + Σ_t phi_t(a_t), a_t = ⟨A_t, M⟩, phi quadratic.
+
+    With the multipliers w independent of Y the conditions linearise to
+
+        (S(w) + delta I) X + Σ_t v_t A_t Y = −S(w) Y,   v_t = phi_t'(a_t) − w_t + 2 h_t ⟨A_t, Y Xᵀ⟩,
+
+    a system of the order of the measurements once X is eliminated
+    (:class:`~psdopt.problems.lagrange_system.LagrangeSystem`). Taking S at the predicted w⁺ = w + v and not at phi'(a)
+    is what makes large h harmless: the errors of the measurements are stiff, their multipliers smooth. As
+    measurements resist the second-order stretch ⟨A_t, X Xᵀ⟩ of a long move, the step follows the arc
+    Y + mu X + mu² Z, Z from the same factors, to the first minimiser of a polynomial of degree eight. delta falls with
+    the residual: convergence is quadratic where S ⪰ 0 at the optimum, whose columns to spare do no harm.
+
+    Far away conjugate gradient is cheaper, so that it begins; where Newton steps are slow, as at a rank that is too
+    low for S ⪰ 0, it takes its turn again. The history's column `phase` is 0 for its steps and 1 for Newton's.
+
+    Parameters
+    ----------
+    approach : the method that begins.
+    steps : how many steps it takes first; None is about the price of one and a half Newton steps.
+
+    For a problem with the ability ``quadratic-fit`` on a factor without constraints. Cost of a Newton step:
+    n³ + m³/3 + O(m² + n² r) flops, memory n² + m² (:meth:`suits` says whether that is little).
+    """
+
+    approach: Method = ConjugateGradient()
+    steps: int | None = None
+
+    requires: ClassVar[Requires] = {
+        "problem": (Ability.GRADIENT, Ability.EXACT_LINE, Ability.QUADRATIC_FIT),
+        "geometry": (Ability.FACTOR, Ability.STRAIGHT),
+    }
+    descends: ClassVar[bool] = True
+    scale_invariant: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.steps, (int, np.integer)) and not isinstance(self.steps, bool)
+        if self.steps is not None and not (whole and self.steps >= 0):
+            raise InvalidInputError(f"steps must be None or an integer of at least 0; found {self.steps!r}")
+        if not isinstance(self.approach, Method) or not self.approach.descends:
+            raise InvalidInputError(f"approach must be a method that descends; found {self.approach!r}")
+
+    @staticmethod
+    def suits(problem: Problem, columns: int) -> bool:
+        """Whether `problem` is a quadratic fit of so few measurements that Newton steps for Y (n, `columns`) pay."""
+        fit = problem.quadratic_fit if isinstance(problem, TermSum) else None
+        return fit is not None and max(fit.n, fit.size) <= MOST and _price(fit, columns) <= DEAREST
+
+    def init(
+        self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
+    ) -> LagrangeNewtonState:
+        inner = self.approach.init(problem, geometry, start, evaluation)
+        columns = inner.evaluation.factor.shape[1]
+        turn = math.ceil(SHARE * _price(_fit(problem), columns)) if self.steps is None else int(self.steps)
+        return self._wrapped(inner, turn, turn)
+
+    def step(self, state: Any) -> LagrangeNewtonState:
+        assert isinstance(state, LagrangeNewtonState)
+        if state.left > 0:
+            assert state.approach is not None
+            inner = self.approach.step(state.approach)
+            if inner.outcome is Outcome.STALLED and not state.failed:
+                return self._wrapped(replace(inner, outcome=Outcome.RUNNING), 0, state.turn)
+            return self._wrapped(inner, state.left - 1, state.turn, failed=False)
+        if state.slow >= PATIENCE:
+            return self._handed_back(state)
+        return self._newton(state) or self._handed_back(state, failed=True)
+
+    def _handed_back(self, state: LagrangeNewtonState, failed: bool = False) -> LagrangeNewtonState:
+        """A step of the first method's next turn."""
+        turn = max(2 * state.turn, 1)
+        inner = self.approach.init(state.problem, state.geometry, state.point, state.evaluation)
+        return self.step(self._wrapped(inner, turn, turn, failed))
+
+    def _wrapped(self, inner: State, left: int, turn: int, failed: bool = False) -> LagrangeNewtonState:
+        return LagrangeNewtonState(
+            inner.problem, inner.geometry, inner.point, inner.evaluation, inner.gradient_norm, inner.step,
+            inner.outcome, {**inner.extras, "phase": 0.0},
+            approach=inner if left > 0 else None, left=left, turn=turn, failed=failed,
+        )  # fmt: skip
+
+    def _newton(self, state: LagrangeNewtonState) -> LagrangeNewtonState | None:
+        """The next state, or None where no step along either arc leads lower."""
+        here = state.evaluation
+        assert isinstance(here, TermEvaluation)
+        if not math.isfinite(state.gradient_norm):
+            raise FloatingPointError(f"the gradient's norm is {state.gradient_norm}")
+        fit = _fit(state.problem)
+        measured, size = here.feature(fit.position), here.size
+        if size == 0.0 or state.gradient_norm == 0.0:
+            return None
+        damping = DAMPING * 0.5 * state.gradient_norm / size
+        own = fit.multipliers(measured)
+        for w in (own,) if state.multipliers is None else (state.multipliers, own):
+            try:
+                system = LagrangeSystem(fit, here.images, w, damping)
+            except np.linalg.LinAlgError:
+                continue
+            X, predicted = system.newton(w, own)
+            move = fit.images(X)
+            Z, bent = system.bend(fit.measurement.pair(move, move))
+            rates = (predicted - own) / fit.curvatures, bent / fit.curvatures
+            slope = inner(here.factor_gradient(), X)
+            mu = _least(fit.along_arc(measured, rates, slope, here.images, move, fit.images(Z)))
+            if mu == math.inf:
+                return replace(state, step=mu, outcome=Outcome.UNBOUNDED)
+            if mu > 0.0:
+                there = state.problem.at(here.factor + mu * (X + mu * Z))
+                gradient_norm = norm(there.factor_gradient())
+                if not self._better(state, there, gradient_norm):
+                    continue
+                slow = state.slow + 1 if gradient_norm > SLOW * state.gradient_norm else 0
+                return LagrangeNewtonState(
+                    state.problem, state.geometry, there.factor, there, gradient_norm, mu,
+                    extras={"phase": 1.0, "damping": system.delta},
+                    multipliers=predicted + bent, turn=state.turn, slow=slow,
+                )  # fmt: skip
+        return None
+
+    def _better(self, state: LagrangeNewtonState, there: Evaluation, gradient_norm: float) -> bool:
+        """Lower, or level to rounding with half the gradient: values tie long before gradients do."""
+        value = state.evaluation.value
+        if there.value < value or not math.isfinite(there.value):
+            return True
+        tie = 4.0 * EPS * max(abs(value), abs(state.problem.value_at_zero() - value))
+        return there.value <= value + tie and gradient_norm < 0.5 * state.gradient_norm
+
+
+def _fit(problem: Problem) -> QuadraticFit:
+    assert isinstance(problem, TermSum)
+    fit = problem.quadratic_fit
+    assert fit is not None
+    return fit
+
+
+def _price(fit: QuadraticFit, columns: int) -> float:
+    """About how many steps of conjugate gradient a Newton step costs."""
+    n, m = float(fit.n), float(fit.size)
+    return 2.0 + (m**3 / 3.0 + n**3) / (FLOPS * n * columns)
+
+
+def _least(p: list[float]) -> float:
+    """The first minimiser beyond 0 of Σ p_k mu^k; 0 where it does not fall there, inf where it falls for ever."""
+    falling = p[::-1]
+
+    def derivatives(mu: float) -> tuple[float, float]:
+        first = second = 0.0
+        value = 0.0
+        for c in falling:
+            second = second * mu + 2.0 * first
+            first = first * mu + value
+            value = value * mu + c
+        return first, second
+
+    def value(mu: float) -> float:
+        total = 0.0
+        for c in falling:
+            total = total * mu + c
+        return total
+
+    return minimize_smooth(derivatives, first=1.0, value=value)

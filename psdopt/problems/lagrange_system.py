@@ -1,0 +1,95 @@
+"""Lagrange's conditions of a quadratic fit, linearised and damped: one system of the order of the measurements."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+
+from psdopt.images import Images
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.tolerances import EPS
+from psdopt.problems.quadratic_fit import QuadraticFit
+from psdopt.terms.base import combine
+
+#: Where S(w) + damping I is not definite, the damping is raised by this multiple of what is missing.
+MARGIN = 1.05
+
+
+class LagrangeSystem:
+    """The linear system in (X, v), X (n, r) a move of Y and v (m,) one of the multipliers w,
+
+        (S(w) + delta I) X + Σ_t v_t A_t Y = R,   v_t / h_t − 2 ⟨A_t, Y Xᵀ⟩ = q_t.
+
+    X is eliminated: with G = (S(w) + delta I)⁻¹ and B = Y Yᵀ what remains is positive definite of order m,
+
+        (diag(1/h)/2 + [tr(A_s B A_t G)]) v = q/2 + [⟨A_t, Y (G R)ᵀ⟩],
+
+    however many columns Y has. delta is `damping`, and where that leaves S(w) + delta I indefinite, what its smallest
+    eigenvalue lacks on top. Cost: n³ + m³/3 + 4 m² + 4 n² r; memory n² + m².
+
+    Raises numpy.linalg.LinAlgError where rounding leaves no definite matrix.
+    """
+
+    def __init__(self, fit: QuadraticFit, Y: Images, w: Array, damping: float) -> None:
+        self.fit, self.Y = fit, Y
+        S = fit.gradient(w)
+        self._pull = S @ Y.factor
+        self.delta, self._inverse = _damped_inverse(S, damping)
+        schur = fit.measurement.coupling(Y.factor @ Y.factor.T, self._inverse, fit.workspace)
+        diagonal = schur.reshape(-1)[:: len(schur) + 1]
+        diagonal += 0.5 / fit.curvatures
+        # of a matrix stored by rows LAPACK reads the transpose in place, and of that the upper triangle
+        self._schur, info = dpotrf(schur.T, lower=0, clean=0, overwrite_a=1)
+        if info != 0:
+            raise np.linalg.LinAlgError(f"the system of the multipliers is not positive definite (row {info})")
+
+    def newton(self, w: Array, own: Array) -> tuple[Array, Array]:
+        """(X, w + v) for R = −S(w) Y and q = (`own` − w)/h, `own` = phi'(a): S(w + v) (Y + X) = 0 to first order.
+
+        The measurements' rates of change are 2 ⟨A_t, Y Xᵀ⟩ = (w + v − own)_t / h_t.
+        """
+        held = self._inverse @ self._pull
+        np.negative(held, out=held)
+        q = (own - w) / self.fit.curvatures
+        q += 2.0 * self.fit.measurement.pair(self.Y, self.fit.images(held))
+        moved, v = self._moved(q)
+        return np.add(moved, held, out=moved), w + v
+
+    def bend(self, stretch: Array) -> tuple[Array, Array]:
+        """(Z, v) for R = 0 and q = `stretch`, ⟨A_t, X Xᵀ⟩ (m,): what Newton's move leaves out, to second order.
+
+        Along the arc Y + mu X + mu² Z the coefficients of mu² in the measurements are v_t / h_t.
+        """
+        return self._moved(stretch)
+
+    def _moved(self, q: Array) -> tuple[Array, Array]:
+        """(−G Σ_t v_t A_t Y, v), v from the system of order m."""
+        v = dpotrs(self._schur, 0.5 * q, lower=0)[0]
+        X = self._inverse @ combine(self.fit.measurement.adjoint(v, self.Y), self.Y.factor.shape)
+        return np.negative(X, out=X), v
+
+
+def _damped_inverse(S: Array, damping: float) -> tuple[float, Array]:
+    """(delta, (S + delta I)⁻¹)."""
+    delta = damping
+    half, info = _half_inverse(S, delta)
+    if info != 0:
+        values = np.linalg.eigvalsh(S)
+        size = float(np.abs(values).max())
+        delta = damping + MARGIN * max(-float(values[0]), 0.0) + len(S) * EPS * size
+        half, info = _half_inverse(S, delta)
+        if info != 0:
+            raise np.linalg.LinAlgError("the gradient cannot be shifted to a definite matrix")
+    return delta, half + half.T
+
+
+def _half_inverse(S: Array, delta: float) -> tuple[Array, int]:
+    """(N, 0) with N + Nᵀ = (S + delta I)⁻¹, or (rubbish, a positive number) where that is not definite."""
+    # the matrix is symmetric: LAPACK, which reads it by columns, may have its transpose
+    shifted = S.copy()
+    shifted.reshape(-1)[:: len(S) + 1] += delta
+    R, info = dpotrf(shifted.T, lower=0, clean=1, overwrite_a=1)
+    if info == 0:
+        R, info = dpotri(R, lower=0, overwrite_c=1)
+        R.reshape(-1, order="F")[:: len(S) + 1] *= 0.5
+    return R, int(info)

@@ -1,0 +1,56 @@
+"""How measured entries of M couple through two matrices: the Schur complement of their multipliers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psdopt.linalg.arrays import Array
+
+#: Products of a block of rows at a time: few enough for all of them to stay in the processor's cache.
+BLOCK = 16384
+
+
+class EntryCoupling:
+    """(P, Q) ↦ [tr(A_s P A_t Q)], s >= t, for A_t = (e_i e_jᵀ + e_j e_iᵀ)/2 and symmetric P, Q (n, n).
+
+    These are products of entries of P and Q over both orders of both index pairs; an entry of the diagonal has but one
+    order. Nothing is multiplied out: O(m²) products for m entries, blocks of rows at a time.
+    """
+
+    def __init__(self, i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> None:
+        self.size, self.n = len(i), n
+        own = i == j
+        order = np.argsort(~own, kind="stable")
+        first = int(own.sum())
+        self.diagonal, self.i, self.j = i[order[:first]], i[order[first:]], j[order[first:]]
+        # where the whole diagonal comes first and in order, as in kernel learning, there is nothing to be gathered
+        self.whole = first == n and np.array_equal(self.diagonal, np.arange(n))
+        self.places = None if np.array_equal(order, np.arange(self.size)) else np.argsort(order)
+
+    def __call__(self, P: Array, Q: Array, out: Array | None = None) -> Array:
+        """The lower triangle of an (m, m) array, `out` if given; what is above the diagonal is not to be read."""
+        k, i, j = len(self.diagonal), self.i, self.j
+        C = np.empty((self.size, self.size)) if out is None else out
+        np.multiply(self._own(self._own(P).T), self._own(self._own(Q).T), out=C[:k, :k])
+        block = max(1, BLOCK // max(len(i), self.n))
+        for start in range(0, len(i), block):
+            stop = min(start + block, len(i))
+            rows, left, right = slice(k + start, k + stop), i[:stop], j[:stop]
+            Pi, Pj, Qi, Qj = (A.take(ends[start:stop], axis=0) for A in (P, Q) for ends in (i, j))
+            crossed = Pi * Qj
+            crossed += Pj * Qi
+            np.multiply(crossed if self.whole else crossed.take(self.diagonal, axis=1), 0.5, out=C[rows, :k])
+            pairs = Pi.take(left, axis=1) * Qj.take(right, axis=1)
+            pairs += Pj.take(right, axis=1) * Qi.take(left, axis=1)
+            pairs += Pi.take(right, axis=1) * Qj.take(left, axis=1)
+            pairs += Pj.take(left, axis=1) * Qi.take(right, axis=1)
+            np.multiply(pairs, 0.25, out=C[rows, k : k + stop])
+        if self.places is None:
+            return C
+        C = np.tril(C)
+        C += np.tril(C, -1).T
+        return C[self.places[:, None], self.places]
+
+    def _own(self, A: Array) -> Array:
+        return A if self.whole else A.take(self.diagonal, axis=0)

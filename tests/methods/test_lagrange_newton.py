@@ -1,0 +1,271 @@
+"""Newton on factor and multipliers: quadratic convergence, whose turn it is, invariances, honest ends."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from psdopt import (
+    LBFGS,
+    Ability,
+    ConjugateGradient,
+    EntryFit,
+    FlatQuotient,
+    LagrangeNewton,
+    Polar,
+    PSDCone,
+    QuadraticSDP,
+    Status,
+    TermSum,
+    solve,
+)
+from psdopt.choose import choose
+from psdopt.errors import IncompatibleError, InvalidInputError
+from psdopt.linalg.tolerances import EPS
+from psdopt.method import Outcome
+from psdopt.methods import lagrange_newton
+from psdopt.methods.admm import ADMM
+from psdopt.problems import lagrange_system
+from psdopt.terms.forms import IdentityForm
+from psdopt.terms.losses import LeastSquares
+from psdopt.terms.measured import MeasuredTerm
+from psdopt.terms.measurements import PairDistances, QuadraticForms
+from psdopt.terms.quadratic import LinearTerm
+from tests.methods.test_admm import pair_problem
+
+N = 24
+
+
+def distances(seed=0, n=N):
+    """Noisy distances of points in the plane, and a price on the trace."""
+    rng = np.random.default_rng(seed)
+    i, j = np.triu_indices(n, 1)
+    chosen = rng.choice(len(i), 3 * n, replace=False)
+    i, j, points = i[chosen], j[chosen], rng.standard_normal((n, 2))
+    d = np.sum((points[i] - points[j]) ** 2, axis=1) * rng.uniform(0.8, 1.2, 3 * n)
+    return TermSum([MeasuredTerm(PairDistances(i, j, n=n), LeastSquares(d)), LinearTerm(IdentityForm(n, 0.5))])
+
+
+def cut(n=N, weight=100.0):
+    """⟨C, M⟩ with M_ii held to 1 by a stiff penalty: the relaxation of a largest cut, C indefinite."""
+    C = np.random.default_rng(4).standard_normal((n, n))
+    return EntryFit(C + C.T, np.arange(n), np.arange(n), 1.0, weight)
+
+
+def forms(n=8):
+    rng = np.random.default_rng(2)
+    X, W = rng.standard_normal((30, n)), rng.standard_normal((n, 3))
+    loss = LeastSquares(np.sum((X @ W) ** 2, axis=1))
+    return TermSum([MeasuredTerm(QuadraticForms(X), loss), LinearTerm(IdentityForm(n))])
+
+
+PROBLEMS = {"pairs": pair_problem(), "distances": distances(), "cut": cut(), "forms": forms()}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_same_proven_optimum_as_conjugate_gradient_in_fewer_steps(name):
+    problem = PROBLEMS[name]
+    geometry = FlatQuotient(problem.n, problem.n)
+    newton = solve(problem, geometry, LagrangeNewton(), tol=1e-9, rng=0)
+    plain = solve(problem, geometry, ConjugateGradient(), tol=1e-6, rng=0)
+    assert newton.status is Status.OPTIMAL
+    assert 2 * newton.iterations <= plain.iterations
+    assert newton.value <= plain.value + 64 * problem.n * EPS * abs(plain.value)
+    assert newton.value == pytest.approx(plain.value, rel=0, abs=1e-6 * abs(problem.value_at_zero() - plain.value))
+
+
+def late_orders(result):
+    """log r⁺ / log r of relative residuals r below 1e-2: 2 for a quadratic rate, to 1 for a linear one."""
+    r = result.history["stationarity"]
+    small = (r[:-1] < 1e-2) & (r[1:] > 1e-11)
+    return np.log(r[1:][small]) / np.log(r[:-1][small])
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_convergence_is_quadratic(name):
+    problem = PROBLEMS[name]
+    geometry = FlatQuotient(problem.n, problem.n)
+    newton, plain = (solve(problem, geometry, method, tol=1e-12, rng=0) for method in (LagrangeNewton(), LBFGS()))
+    assert newton.status is Status.OPTIMAL
+    assert np.max(late_orders(newton)) > 1.4
+    assert np.median(late_orders(plain)) < 1.1  # what a linear rate looks like
+    assert newton.certificate.stationarity_relative < 1e-12
+
+
+def test_a_step_factorises_once_and_its_damping_falls_with_the_residual(monkeypatch):
+    made = []
+    original = lagrange_system.LagrangeSystem.__init__
+
+    def counted(self, *given):
+        original(self, *given)
+        made.append(self.delta)
+
+    monkeypatch.setattr(lagrange_system.LagrangeSystem, "__init__", counted)
+    result = solve(PROBLEMS["pairs"], FlatQuotient(N, N), LagrangeNewton(), tol=1e-9, rng=0)
+    newton = result.history["phase"] == 1.0
+    assert len(made) == np.sum(newton)
+    np.testing.assert_array_equal(result.history["damping"][newton], made)
+    assert made[-1] < 1e-3 * made[0]
+
+
+def test_first_it_is_the_turn_of_the_method_that_approaches():
+    problem, geometry = PROBLEMS["pairs"], FlatQuotient(N, N)
+    newton = solve(problem, geometry, LagrangeNewton(LBFGS(), steps=5), rng=0)
+    plain = solve(problem, geometry, LBFGS(), max_iterations=5, rng=0)
+    assert newton.history["phase"][:7].tolist() == [0.0] * 6 + [1.0]
+    np.testing.assert_array_equal(newton.history["value"][:6], plain.history["value"])
+    at_once = solve(problem, geometry, LagrangeNewton(steps=0), rng=0)
+    assert at_once.history["phase"][:2].tolist() == [0.0, 1.0]
+    assert at_once.status is Status.OPTIMAL
+
+
+def test_the_turn_grows_with_the_price_of_a_newton_step():
+    def turn(n, m, r):
+        entries = EntryFit(None, *np.divmod(np.arange(m), n), 1.0, n=n)
+        return LagrangeNewton().init(entries, FlatQuotient(n, r), np.ones((n, r))).left
+
+    assert turn(60, 10, 20) < turn(60, 60, 5) < turn(60, 60, 1) < turn(120, 120, 1)
+    assert LagrangeNewton(steps=3).init(cut(), FlatQuotient(N, 2), np.ones((N, 2))).left == 3
+
+
+def test_at_a_rank_that_is_too_low_the_turns_alternate():
+    problem, geometry = cut(weight=1e4), FlatQuotient(N, 2)
+    newton = solve(problem, geometry, LagrangeNewton(), tol=1e-8, rng=0)
+    plain = solve(problem, geometry, ConjugateGradient(), tol=1e-8, rng=0)
+    assert newton.status is plain.status is Status.STATIONARY
+    assert newton.value <= plain.value + 1e-9 * abs(plain.value)
+    phases = newton.history["phase"]
+    ends = np.flatnonzero(np.diff(phases) != 0.0)
+    assert phases[0] == 0.0
+    steps, turns = np.diff(ends)[::2], np.diff(ends)[1::2]
+    assert len(turns) >= 3
+    assert np.all(steps >= lagrange_newton.PATIENCE)  # Newton's, before it gives way
+    assert np.all(turns == 2 * ends[0] * 2 ** np.arange(len(turns)))  # the other method's, twice as many each time
+
+
+def test_where_no_system_can_be_solved_the_other_method_goes_on(monkeypatch):
+    def broken(*given):
+        raise np.linalg.LinAlgError
+
+    monkeypatch.setattr(lagrange_newton, "LagrangeSystem", broken)
+    problem = PROBLEMS["pairs"]
+    result = solve(problem, FlatQuotient(N, 9), LagrangeNewton(), rng=0)
+    assert result.status is Status.OPTIMAL
+    assert not np.any(result.history["phase"])
+
+
+def test_values_never_rise_and_escape_adds_columns():
+    result = solve(PROBLEMS["cut"], FlatQuotient(N, 2), LagrangeNewton(), escape=True, tol=1e-8, rng=0)
+    assert result.status is Status.OPTIMAL
+    assert result.matrix.factor.shape[1] > 2
+    values = result.history["value"]
+    assert np.all(np.diff(values) <= 8 * EPS * np.abs(values[:-1]))
+
+
+def test_iterates_turn_with_the_columns_and_scale_with_the_objective():
+    problem = PROBLEMS["pairs"]
+    rng = np.random.default_rng(0)
+    Y, turn = rng.standard_normal((N, 6)), np.linalg.qr(rng.standard_normal((6, 6)))[0]
+    method, geometry = LagrangeNewton(steps=2), FlatQuotient(N, 6)
+    larger = 2.0**30
+    starts = [(problem, Y), (problem, Y @ turn), (pair_problem(scale=larger), Y)]
+    states = [method.init(p, geometry, start) for p, start in starts]
+    size, allowed = np.linalg.norm(problem.quadratic_fit.gradient(np.ones(2 * N)), 2), 64 * N * EPS
+    for _ in range(6):
+        states = [method.step(state) for state in states]
+        first, turned, scaled = states
+        # what rounding a system of this condition adds
+        allowed += 64 * N * EPS * size / first.extras.get("damping", size)
+        np.testing.assert_allclose(turned.point, first.point @ turn, rtol=0, atol=allowed * np.abs(Y).max())
+        np.testing.assert_allclose(scaled.point, first.point, rtol=0, atol=allowed * np.abs(Y).max())
+        assert scaled.evaluation.value == pytest.approx(larger * first.evaluation.value, rel=allowed)
+    assert first.extras["phase"] == 1.0
+    assert allowed < 1e-6
+
+
+def test_a_step_leaves_its_state_as_it_was_and_a_pickled_one_goes_on():
+    problem, geometry = PROBLEMS["pairs"], FlatQuotient(N, 9)
+    method = LagrangeNewton(steps=3)
+    state = method.init(problem, geometry, geometry.random_point(np.random.default_rng(0)))
+    for _ in range(7):
+        before = state.point.copy()
+        twin = pickle.loads(pickle.dumps(state))
+        after = method.step(state)
+        np.testing.assert_array_equal(state.point, before)
+        np.testing.assert_allclose(method.step(twin).point, after.point, rtol=0, atol=1e4 * EPS)
+        state = after
+    assert state.extras["phase"] == 1.0
+
+
+def test_at_the_optimum_it_comes_to_an_end():
+    problem = PROBLEMS["cut"]
+    result = solve(problem, FlatQuotient(N, N), LagrangeNewton(), tol=1e-300, max_iterations=500, rng=0)
+    assert result.status is Status.NO_PROGRESS
+    assert result.certificate.stationarity_relative < 1e-13
+
+
+def test_zero_columns_and_zero_points_are_no_trouble():
+    problem, geometry = PROBLEMS["pairs"], FlatQuotient(N, 5)
+    Y = np.random.default_rng(0).standard_normal((N, 5))
+    Y[:, 3:] = 0.0
+    state = LagrangeNewton(steps=0).init(problem, geometry, Y)
+    for _ in range(4):
+        state = LagrangeNewton(steps=0).step(state)
+    assert np.all(state.point[:, 3:] == 0.0)
+    zero = LagrangeNewton(steps=0).init(problem, geometry, np.zeros((N, 5)))
+    assert LagrangeNewton(steps=0).step(zero).outcome is Outcome.STALLED
+
+
+def test_an_objective_without_a_minimum_is_no_optimum():
+    L = np.diag([-1.0, *np.ones(N - 1)])
+    result = solve(EntryFit(L, [1, 2], [1, 2], 1.0), FlatQuotient(N, 3), LagrangeNewton(), rng=0, max_iterations=100)
+    assert not result.converged
+    assert result.value < -1e20
+
+
+def test_a_gradient_that_is_not_finite_ends_the_run():
+    problem = PROBLEMS["pairs"]
+    state = LagrangeNewton(steps=0).init(problem, FlatQuotient(N, 2), np.ones((N, 2)))
+    state.gradient_norm = np.inf
+    with pytest.raises(FloatingPointError):
+        LagrangeNewton(steps=0).step(state)
+
+
+def test_it_is_chosen_where_newton_steps_pay_and_nowhere_else(monkeypatch):
+    problem = PROBLEMS["pairs"]
+    for geometry in (None, FlatQuotient(N, 9)):
+        assert isinstance(choose(problem, geometry, None)[1], LagrangeNewton)
+    assert isinstance(choose(problem, Polar(N, 3), None)[1], ConjugateGradient)
+    assert isinstance(choose(QuadraticSDP(A=np.eye(N), C=-np.eye(N)), FlatQuotient(N, 3), None)[1], ConjugateGradient)
+    assert LagrangeNewton.suits(problem, 9)
+    assert not LagrangeNewton.suits(pair_problem(n=200), 1)
+    assert not LagrangeNewton.suits(QuadraticSDP(A=np.eye(N), C=-np.eye(N)), 9)
+    polished = solve(problem, FlatQuotient(N, 9), ADMM(), rng=0)
+    assert polished.history["phase"][-1] == 2.0
+    monkeypatch.setattr(lagrange_newton, "MOST", N)
+    assert isinstance(choose(problem, FlatQuotient(N, 9), None)[1], ConjugateGradient)
+    assert solve(problem, FlatQuotient(N, 9), ADMM(), rng=0).history["phase"][-1] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"steps": -1}, "steps must be None or an integer of at least 0; found -1"),
+        ({"steps": 1.5}, "found 1.5"),
+        ({"steps": True}, "found True"),
+        ({"approach": "cg"}, "approach must be a method that descends; found 'cg'"),
+        ({"approach": ADMM()}, "approach must be a method that descends"),
+    ],
+)
+def test_refusals(arguments, message):
+    with pytest.raises(InvalidInputError, match=message):
+        LagrangeNewton(**arguments)
+
+
+def test_what_it_does_not_fit_is_named():
+    with pytest.raises(IncompatibleError, match="quadratic-fit"):
+        solve(QuadraticSDP(A=np.eye(N), C=-np.eye(N)), FlatQuotient(N, 3), LagrangeNewton())
+    with pytest.raises(IncompatibleError, match=Ability.STRAIGHT):
+        solve(PROBLEMS["pairs"], PSDCone(N), LagrangeNewton(approach=ConjugateGradient()))
