@@ -77,6 +77,15 @@ def missing_needs(requires: Requires, role: str, offered: Iterable[str]) -> list
     return missing
 
 
+def require_inner(argument: str, method: Any, problem: Any, geometry: Any) -> None:
+    """Raise IncompatibleError, naming the `argument`, where a method that another one uses lacks something here."""
+    needs = [*missing_needs(method.requires, "problem", problem.abilities),
+             *missing_needs(method.requires, "geometry", geometry.abilities)]  # fmt: skip
+    if needs:
+        text = f"{argument}={name_of(method)} lacks {', '.join(needs)} here"
+        raise IncompatibleError(f"{text}; pass another method as {argument}")
+
+
 def _as_text(need: Need) -> str:
     return str(need) if isinstance(need, str) else " or ".join(map(str, need))
 

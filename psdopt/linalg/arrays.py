@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -185,6 +186,16 @@ class SymmetricPattern:
         if self._first is not None:
             data = np.add.reduceat(data, self._first)
         return with_data(self._pattern, data)
+
+    def add_to(self, S: Array, w: Array) -> None:
+        """S += the sum, S a dense (n, n) array stored by rows. O(p)."""
+        S.reshape(-1)[self._flat] += self.filled(w).data
+
+    @cached_property
+    def _flat(self) -> NDArray[np.intp]:
+        """Places of the entries in a dense array stored by rows."""
+        rows = np.repeat(np.arange(len(self._starts) - 1), np.diff(self._starts))
+        return rows * (len(self._starts) - 1) + self._indices
 
     def __call__(self, w: Array) -> sp.csr_array:
         filled = self.filled(w)

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.capability import Ability, Requires, missing_needs, name_of
-from psdopt.errors import IncompatibleError, InvalidInputError
+from psdopt.capability import Ability, Requires, require_inner
+from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, is_finite, norm
 from psdopt.method import Method, Outcome, State
@@ -232,16 +232,10 @@ class ADMM(Method):
         )  # fmt: skip
 
     def _check_polish(self, problem: Problem, geometry: Geometry) -> None:
-        if self.polish is None:
-            return
-        # what "auto" may choose in its place asks for no more
-        polisher = self.polish if isinstance(self.polish, Method) else ConjugateGradient()
-        needs = [*missing_needs(polisher.requires, "problem", problem.abilities),
-                 *missing_needs(polisher.requires, "geometry", geometry.abilities)]  # fmt: skip
-        if needs:
-            raise IncompatibleError(
-                f"polish={name_of(polisher)} lacks {', '.join(needs)} here; pass polish=None or another method"
-            )
+        if self.polish is not None:
+            # what "auto" may choose in place of conjugate gradient asks for no more than is there
+            polisher = self.polish if isinstance(self.polish, Method) else ConjugateGradient()
+            require_inner("polish", polisher, problem, geometry)
 
 
 def _unit(split: BiconvexSplit) -> float:

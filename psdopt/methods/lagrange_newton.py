@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.capability import Ability, Requires
+from psdopt.capability import Ability, Requires, require_inner
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
@@ -23,14 +23,17 @@ from psdopt.problems.term_sum import TermEvaluation, TermSum
 
 #: Damping of S(w), as a multiple of |S Y| / |Y|: it vanishes with the residual, so that convergence is quadratic.
 DAMPING = 0.2
-#: A Newton step costs as much as 2 + (m³/3 + n³) / (`FLOPS` n r) steps of conjugate gradient, measured at n r of 2,500
-#: to 20,000 (the calls of small arrays are what costs on both sides). What begins takes `SHARE` of them.
-FLOPS, SHARE = 1000.0, 1.5
+#: A Newton step costs as much as p = 2 + (m³/3 + n³) / (`FLOPS` n r) steps of conjugate gradient, measured at n r of
+#: 2,500 to 20,000 (for small arrays the calls are what costs, on both sides).
+FLOPS = 1000.0
+#: What begins takes (`SHARE` + p / `PATIENT`) p steps: the price of a Newton step or two, but the dearer they are the
+#: harder a problem has to be to need them.
+SHARE, PATIENT = 1.25, 60.0
 #: A Newton step is slow where more than this share of the residual is left, and after this many in a row it is the turn
 #: of the first method again, for twice as many steps as before.
 SLOW, PATIENCE = 0.7, 3
 #: Newton steps are worth their price where that is no more than so many steps, and (m, m) arrays are no burden.
-DEAREST, MOST = 30.0, 2500
+DEAREST, MOST = 100.0, 2500
 
 
 @dataclass
@@ -58,11 +61,12 @@ class LagrangeNewton(Method):
         (S(w) + delta I) X + Σ_t v_t A_t Y = −S(w) Y,   v_t = phi_t'(a_t) − w_t + 2 h_t ⟨A_t, Y Xᵀ⟩,
 
     a system of the order of the measurements once X is eliminated
-    (:class:`~psdopt.problems.lagrange_system.LagrangeSystem`). Taking S at the predicted w⁺ = w + v and not at phi'(a)
-    is what makes large h harmless: the errors of the measurements are stiff, their multipliers smooth. As
-    measurements resist the second-order stretch ⟨A_t, X Xᵀ⟩ of a long move, the step follows the arc
-    Y + mu X + mu² Z, Z from the same factors, to the first minimiser of a polynomial of degree eight. delta falls with
-    the residual: convergence is quadratic where S ⪰ 0 at the optimum, whose columns to spare do no harm.
+    (:class:`~psdopt.problems.lagrange_system.LagrangeSystem`). As measurements resist the second-order stretch
+    ⟨A_t, X Xᵀ⟩ of a long move, the step follows the arc Y + mu X + mu² Z, Z from the same factors, to the first
+    minimiser of a polynomial of degree eight. The next step takes S at the multipliers that this arc predicts and not
+    at phi'(a), which is what makes large h harmless: the errors of the measurements are stiff, their multipliers
+    smooth. delta falls with the residual: convergence is quadratic where S ⪰ 0 at the optimum, and columns to spare do
+    no harm.
 
     Far away conjugate gradient is cheaper, so that it begins; where Newton steps are slow, as at a rank that is too
     low for S ⪰ 0, it takes its turn again. The history's column `phase` is 0 for its steps and 1 for Newton's.
@@ -70,7 +74,7 @@ class LagrangeNewton(Method):
     Parameters
     ----------
     approach : the method that begins.
-    steps : how many steps it takes first; None is about the price of one and a half Newton steps.
+    steps : how many steps it takes first; None is the price of a Newton step or two, more where that is dear.
 
     For a problem with the ability ``quadratic-fit`` on a factor without constraints. Cost of a Newton step:
     n³ + m³/3 + O(m² + n² r) flops, memory n² + m² (:meth:`suits` says whether that is little).
@@ -102,9 +106,11 @@ class LagrangeNewton(Method):
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> LagrangeNewtonState:
+        require_inner("approach", self.approach, problem, geometry)
         inner = self.approach.init(problem, geometry, start, evaluation)
         columns = inner.evaluation.factor.shape[1]
-        turn = math.ceil(SHARE * _price(_fit(problem), columns)) if self.steps is None else int(self.steps)
+        price = _price(_fit(problem), columns)
+        turn = math.ceil((SHARE + price / PATIENT) * price) if self.steps is None else int(self.steps)
         return self._wrapped(inner, turn, turn)
 
     def step(self, state: Any) -> LagrangeNewtonState:
@@ -149,19 +155,20 @@ class LagrangeNewton(Method):
                 system = LagrangeSystem(fit, here.images, w, damping)
             except np.linalg.LinAlgError:
                 continue
-            X, predicted = system.newton(w, own)
-            move = fit.images(X)
-            Z, bent = system.bend(fit.measurement.pair(move, move))
+            with system:
+                X, predicted = system.newton(w, own)
+                move = fit.images(X)
+                Z, bent = system.bend(fit.measurement.pair(move, move))
             rates = (predicted - own) / fit.curvatures, bent / fit.curvatures
             slope = inner(here.factor_gradient(), X)
             mu = _least(fit.along_arc(measured, rates, slope, here.images, move, fit.images(Z)))
             if mu == math.inf:
                 return replace(state, step=mu, outcome=Outcome.UNBOUNDED)
-            if mu > 0.0:
-                there = state.problem.at(here.factor + mu * (X + mu * Z))
-                gradient_norm = norm(there.factor_gradient())
-                if not self._better(state, there, gradient_norm):
-                    continue
+            if not mu > 0.0:
+                continue
+            there = state.problem.at(here.factor + mu * (X + mu * Z))
+            gradient_norm = norm(there.factor_gradient())
+            if self._better(state, there, gradient_norm):
                 slow = state.slow + 1 if gradient_norm > SLOW * state.gradient_norm else 0
                 return LagrangeNewtonState(
                     state.problem, state.geometry, there.factor, there, gradient_norm, mu,

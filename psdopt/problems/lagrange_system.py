@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
@@ -27,6 +29,8 @@ class LagrangeSystem:
     however many columns Y has. delta is `damping`, and where that leaves S(w) + delta I indefinite, what its smallest
     eigenvalue lacks on top. Cost: n³ + m³/3 + 4 m² + 4 n² r; memory n² + m².
 
+    A context: its (m, m) array goes back to `fit` at the end of it.
+
     Raises numpy.linalg.LinAlgError where rounding leaves no definite matrix.
     """
 
@@ -35,13 +39,21 @@ class LagrangeSystem:
         S = fit.gradient(w)
         self._pull = S @ Y.factor
         self.delta, self._inverse = _damped_inverse(S, damping)
-        schur = fit.measurement.coupling(Y.factor @ Y.factor.T, self._inverse, fit.workspace)
+        self._lent = fit.lend()
+        schur = fit.measurement.coupling(Y.factor @ Y.factor.T, self._inverse, self._lent)
         diagonal = schur.reshape(-1)[:: len(schur) + 1]
         diagonal += 0.5 / fit.curvatures
         # of a matrix stored by rows LAPACK reads the transpose in place, and of that the upper triangle
         self._schur, info = dpotrf(schur.T, lower=0, clean=0, overwrite_a=1)
         if info != 0:
             raise np.linalg.LinAlgError(f"the system of the multipliers is not positive definite (row {info})")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        del self._schur
+        self.fit.take_back(self._lent)
 
     def newton(self, w: Array, own: Array) -> tuple[Array, Array]:
         """(X, w + v) for R = −S(w) Y and q = (`own` − w)/h, `own` = phi'(a): S(w + v) (Y + X) = 0 to first order.

@@ -10,7 +10,7 @@ import numpy as np
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap
-from psdopt.terms.base import Term, combine, distinct_maps
+from psdopt.terms.base import Term, distinct_maps
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.quadratic import LinearTerm
 
@@ -35,7 +35,7 @@ class QuadraticFit:
         self._linear = [term for term in terms if isinstance(term, LinearTerm)]
         self._maps: tuple[LinearMap, ...] = distinct_maps(terms)
         self._fixed: tuple[Array, Images] | None = None
-        self._workspace: Array | None = None
+        self._spare: list[Array] = []
 
     @staticmethod
     def of(terms: Sequence[Term]) -> QuadraticFit | None:
@@ -50,15 +50,19 @@ class QuadraticFit:
             return None
         return QuadraticFit(terms, measured[0])
 
-    @property
-    def workspace(self) -> Array:
-        """An (m, m) array that is overwritten with each system: fresh pages would cost as much as what fills them."""
-        if self._workspace is None:
-            self._workspace = np.empty((self.size, self.size))
-        return self._workspace
+    def lend(self) -> Array:
+        """An (m, m) array of anything, lent once at a time: fresh pages would cost as much as what fills them."""
+        try:
+            return self._spare.pop()  # in one go: another thread may want it as well
+        except IndexError:
+            return np.empty((self.size, self.size))
+
+    def take_back(self, lent: Array) -> None:
+        """The end of a loan."""
+        self._spare.append(lent)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_workspace": None, "_fixed": None}
+        return {**vars(self), "_spare": [], "_fixed": None}
 
     def multipliers(self, measured: Array) -> Array:
         """phi'(a), (m,), at the measurements a of some M."""
@@ -72,8 +76,8 @@ class QuadraticFit:
                 C += term.weight * term.C.to_dense()
             self._fixed = C, self.images(np.eye(self.n))
         C, identity = self._fixed
-        S = combine(self.measurement.adjoint(w, identity), C.shape)
-        S += C
+        S = C.copy()
+        self.measurement.add_to(S, w, identity)
         return S
 
     def images(self, B: Array) -> Images:

@@ -23,7 +23,7 @@ from psdopt.linalg.arrays import (
     sparse_product,
 )
 from psdopt.linalg.operators import LinearMap
-from psdopt.terms.base import Forces
+from psdopt.terms.base import Forces, combine
 from psdopt.terms.entry_coupling import EntryCoupling
 
 Indices = NDArray[np.intp]
@@ -48,6 +48,10 @@ class Measurement(ABC):
     @abstractmethod
     def adjoint(self, weights: Array, V: Images) -> Forces:
         """Σ_t weights_t A_t V as forces, weights (m,). O(m r)."""
+
+    def add_to(self, S: Array, weights: Array, identity: Images) -> None:
+        """S += Σ_t weights_t A_t for a dense S (n, n); `identity` holds the images of I."""
+        S += combine(self.adjoint(weights, identity), S.shape)
 
     def along(self, U: Images, D: Images) -> tuple[Array, Array]:
         """(a1, a2), (m,) each, with a + mu a1 + mu² a2 the measurements of (U + mu D)(U + mu D)ᵀ. O(m r)."""
@@ -209,6 +213,9 @@ class Entries(Measurement):
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
         return [(None, sparse_product(self.pattern(0.5 * weights), V.factor))]
+
+    def add_to(self, S: Array, weights: Array, identity: Images) -> None:
+        self.pattern.add_to(S, 0.5 * weights)
 
     def coupling(self, P: Array, Q: Array, out: Array | None = None) -> Array:
         return self._coupling(P, Q, out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from psdopt import (
     LBFGS,
     Ability,
+    ClosedForm,
     ConjugateGradient,
     EntryFit,
     FlatQuotient,
@@ -140,7 +142,7 @@ def test_at_a_rank_that_is_too_low_the_turns_alternate():
     ends = np.flatnonzero(np.diff(phases) != 0.0)
     assert phases[0] == 0.0
     steps, turns = np.diff(ends)[::2], np.diff(ends)[1::2]
-    assert len(turns) >= 3
+    assert len(turns) >= 2
     assert np.all(steps >= lagrange_newton.PATIENCE)  # Newton's, before it gives way
     assert np.all(turns == 2 * ends[0] * 2 ** np.arange(len(turns)))  # the other method's, twice as many each time
 
@@ -268,4 +270,20 @@ def test_what_it_does_not_fit_is_named():
     with pytest.raises(IncompatibleError, match="quadratic-fit"):
         solve(QuadraticSDP(A=np.eye(N), C=-np.eye(N)), FlatQuotient(N, 3), LagrangeNewton())
     with pytest.raises(IncompatibleError, match=Ability.STRAIGHT):
-        solve(PROBLEMS["pairs"], PSDCone(N), LagrangeNewton(approach=ConjugateGradient()))
+        solve(PROBLEMS["pairs"], PSDCone(N), LagrangeNewton())
+    with pytest.raises(IncompatibleError, match="approach=ClosedForm lacks closed-form here"):
+        solve(PROBLEMS["pairs"], FlatQuotient(N, N), LagrangeNewton(approach=ClosedForm()))
+
+
+def test_runs_on_one_problem_at_a_time_do_not_get_in_each_others_way():
+    problem, geometry = PROBLEMS["pairs"], FlatQuotient(N, 9)
+    alone = [solve(problem, geometry, LagrangeNewton(), rng=k, tol=1e-10).history["value"] for k in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        runs = pool.map(lambda k: solve(problem, geometry, LagrangeNewton(), rng=k, tol=1e-10), range(6))
+    for values, run in zip(alone, runs, strict=True):
+        np.testing.assert_allclose(run.history["value"], values, rtol=64 * N * EPS)
+    fit = problem.quadratic_fit
+    first = fit.lend()
+    assert fit.lend() is not first
+    fit.take_back(first)
+    assert fit.lend() is first
