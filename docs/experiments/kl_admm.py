@@ -84,12 +84,13 @@ def curve(axis, k, points, label):
 
 
 def label_ticks(axis, x):
-    """The sizes that were run on the x axis, 1, 2 and 5 times powers of ten on the other."""
+    """The sizes that were run on the x axis, 1, 2 and 5 times powers of ten on the other, more within one power."""
     axis.minorticks_off()
     axis.set_xticks(x, [f"{value:,}" for value in x])
     low, high = axis.get_ylim()
     decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
-    ticks = np.concatenate([decades, 2 * decades, 5 * decades])
+    steps = (1, 2, 5) if high > 10 * low else (1, 1.5, 2, 3, 5, 7)
+    ticks = np.concatenate([step * decades for step in steps])
     axis.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.set_ylim(low, high)
     axis.legend(fontsize=8)
