@@ -139,7 +139,7 @@ class LagrangeNewton(Method):
         )  # fmt: skip
 
     def _newton(self, state: LagrangeNewtonState) -> LagrangeNewtonState | None:
-        """The next state, or None where no step along either arc leads lower."""
+        """The next state, or None where no step along the arc leads lower."""
         here = state.evaluation
         assert isinstance(here, TermEvaluation)
         if not math.isfinite(state.gradient_norm):
@@ -150,32 +150,31 @@ class LagrangeNewton(Method):
             return None
         damping = DAMPING * 0.5 * state.gradient_norm / size
         own = fit.multipliers(measured)
-        for w in (own,) if state.multipliers is None else (state.multipliers, own):
-            try:
-                system = LagrangeSystem(fit, here.images, w, damping)
-            except np.linalg.LinAlgError:
-                continue
-            with system:
-                X, predicted = system.newton(w, own)
-                move = fit.images(X)
-                Z, bent = system.bend(fit.measurement.pair(move, move))
-            rates = (predicted - own) / fit.curvatures, bent / fit.curvatures
-            slope = inner(here.factor_gradient(), X)
-            mu = _least(fit.along_arc(measured, rates, slope, here.images, move, fit.images(Z)))
-            if mu == math.inf:
-                return replace(state, step=mu, outcome=Outcome.UNBOUNDED)
-            if not mu > 0.0:
-                continue
-            there = state.problem.at(here.factor + mu * (X + mu * Z))
-            gradient_norm = norm(there.factor_gradient())
-            if self._better(state, there, gradient_norm):
-                slow = state.slow + 1 if gradient_norm > SLOW * state.gradient_norm else 0
-                return LagrangeNewtonState(
-                    state.problem, state.geometry, there.factor, there, gradient_norm, mu,
-                    extras={"phase": 1.0, "damping": system.delta},
-                    multipliers=predicted + bent, turn=state.turn, slow=slow,
-                )  # fmt: skip
-        return None
+        w = own if state.multipliers is None else state.multipliers
+        try:
+            system = LagrangeSystem(fit, here.images, w, damping)
+        except np.linalg.LinAlgError:
+            return None
+        with system:
+            X, predicted = system.newton(w, own)
+            move = fit.images(X)
+            Z, bent = system.bend(fit.measurement.pair(move, move))
+        rates = (predicted - own) / fit.curvatures, bent / fit.curvatures
+        slope = inner(here.factor_gradient(), X)
+        mu = _least(fit.along_arc(measured, rates, slope, here.images, move, fit.images(Z)))
+        if mu == math.inf:
+            return replace(state, step=mu, outcome=Outcome.UNBOUNDED)
+        if not mu > 0.0:
+            return None
+        there = state.problem.at(here.factor + mu * (X + mu * Z))
+        gradient_norm = norm(there.factor_gradient())
+        if not self._better(state, there, gradient_norm):
+            return None
+        return LagrangeNewtonState(
+            state.problem, state.geometry, there.factor, there, gradient_norm, mu,
+            extras={"phase": 1.0, "damping": system.delta}, multipliers=predicted + bent,
+            turn=state.turn, slow=state.slow + 1 if gradient_norm > SLOW * state.gradient_norm else 0,
+        )  # fmt: skip
 
     def _better(self, state: LagrangeNewtonState, there: Evaluation, gradient_norm: float) -> bool:
         """Lower, or level to rounding with half the gradient: values tie long before gradients do."""

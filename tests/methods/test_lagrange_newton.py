@@ -94,6 +94,7 @@ def test_convergence_is_quadratic(name):
     assert np.max(late_orders(newton)) > 1.4
     assert np.median(late_orders(plain)) < 1.1  # what a linear rate looks like
     assert newton.certificate.stationarity_relative < 1e-12
+    assert np.all(np.diff(newton.history["phase"]) >= 0.0)  # to the last digit without help
 
 
 def test_a_step_factorises_once_and_its_damping_falls_with_the_residual(monkeypatch):
