@@ -25,7 +25,10 @@ from psdopt.reports import (
 from psdopt.reports.kernel import alignment, cluster_purity
 from psdopt.reports.metric import neighbour_error, split_and_standardise
 from psdopt.reports.spectral import symmetric_matrix
+from psdopt_plugins.kernel_learning.distance_kernel import DistanceKernel
+from psdopt_plugins.kernel_learning.pairwise_estimator import PairwiseKernel
 from psdopt_plugins.metric_learning import LMNN
+from psdopt_plugins.metric_learning.distance_regression import DistanceRegression
 from psdopt_plugins.regression import psd_regression_problem
 from tests.cli.fakes import Scatter, blobs
 
@@ -327,6 +330,24 @@ def test_options_for_the_solver() -> None:
     with pytest.raises(InvalidInputError) as caught:
         RunOptions(rank=7).solver_options(6)
     assert str(caught.value) == "rank must lie between 1 and the order n = 6; found 7"
+
+
+@pytest.mark.parametrize(
+    ("report", "make"),
+    [
+        (kernel_report, PairwiseKernel),
+        (kernel_report, lambda **given: DistanceKernel(rank=2, alpha=0.99, **given)),
+        (metric_report, DistanceRegression),
+    ],
+)
+def test_pairs_that_an_estimator_samples_are_drawn_by_the_seed(report, make) -> None:
+    def value(options: RunOptions, **given: Any) -> float:
+        return float(report(make(**given), blobs(), options).result.value)
+
+    first = value(RunOptions(seed=1))
+    assert value(RunOptions(seed=1)) == first
+    assert value(RunOptions(seed=2)) != first
+    assert value(RunOptions(seed=1), random_state=7) != first  # a seed of its own is not overruled
 
 
 def test_no_tolerance_leaves_the_estimators_own():

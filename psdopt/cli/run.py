@@ -46,7 +46,7 @@ def add_parser(commands: Any) -> None:
     add("--tol", type=float, help="relative tolerance of the certificate (default: the application's own, mostly 1e-6)")
     add("--max-iterations", type=int, metavar="N", help="stop after N iterations")
     add("--max-time", type=float, metavar="SECONDS", help="stop after so many seconds")
-    add("--seed", type=int, default=0, help="seed of the split and of the start (default: %(default)s)")
+    add("--seed", type=int, default=0, help="seed of split, sampled pairs and start (default: %(default)s)")
     add("--output", metavar="FILE", help="write the result: .npz (factor, history, numbers) or .json (numbers)")
     add("--plot", metavar="FILE", help="draw a figure: .png, .pdf or .svg")
     add("--quiet", action="store_true", help="no progress bar and no tables")

@@ -22,7 +22,8 @@ class RunOptions:
 
     method : as for solve(). geometry : callable n -> Geometry, since the order n of M is known only with the data.
     rank : of the factor; with no geometry named, FlatQuotient at that rank. max_iterations, max_time (seconds):
-    as for solve(). tol : likewise; None leaves it to the estimator. seed : of the split of the data and of the start.
+    as for solve(). tol : likewise; None leaves it to the estimator. seed : of the split of the data, of what the
+    estimator draws (its ``random_state``, where it has one that is None) and of the start.
     progress : show a bar on standard error.
     default_method : used when neither method nor geometry is named.
     grid : parameter -> values, for parameters that the user left open and a report may choose by cross-validation.
@@ -70,6 +71,13 @@ class RunOptions:
         return np.random.default_rng([self.seed, 1])
 
 
+def seeded(estimator: Any, options: RunOptions) -> Any:
+    """`estimator`, a ``random_state`` of None set to ``options.seed``: pairs that it samples are part of the run."""
+    if accepts(type(estimator), "random_state") and estimator.get_params()["random_state"] is None:
+        estimator.set_params(random_state=options.seed)
+    return estimator
+
+
 def fitted(estimator: Any, options: RunOptions, n: int, callback: Callable[[Any], Any] | None, *data: Any) -> Any:
     """`estimator`, its parameter ``solver_options`` set from `options`, after ``fit(*data)``. n: order of M.
 
@@ -82,7 +90,7 @@ def fitted(estimator: Any, options: RunOptions, n: int, callback: Callable[[Any]
         raise InvalidInputError(
             f"{type(estimator).__name__} takes no solver_options, through which a run sets method, tolerance and so on"
         )
-    estimator.set_params(solver_options=options.solver_options(n, callback))
+    seeded(estimator, options).set_params(solver_options=options.solver_options(n, callback))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return estimator.fit(*data)

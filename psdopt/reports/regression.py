@@ -11,7 +11,7 @@ from psdopt.datasets import Dataset
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.reports.general import run_report
-from psdopt.reports.options import RunOptions, fitted
+from psdopt.reports.options import RunOptions, fitted, seeded
 from psdopt.reports.record import Report
 from psdopt.reports.trace import CertificateTrace
 from psdopt.reports.tuning import FOLDS
@@ -80,7 +80,8 @@ def _tuned(estimator: Any, X: Array, y: Array, options: RunOptions) -> tuple[Any
     grid = {name: values for name, values in options.grid.items() if name in known}
     if not grid or options.rank is not None or options.geometry is not None or len(y) < 2 * FOLDS:
         return estimator, []
-    search = GridSearchCV(estimator.set_params(solver_options={"rng": options.seed}), grid, cv=FOLDS).fit(X, y)
+    candidate = seeded(estimator, options).set_params(solver_options={"rng": options.seed})
+    search = GridSearchCV(candidate, grid, cv=FOLDS).fit(X, y)
     rows = [
         (f"{name}, by {FOLDS}-fold cross-validation", f"{value} of {', '.join(map(str, grid[name]))}")
         for name, value in search.best_params_.items()

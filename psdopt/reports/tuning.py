@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.linalg.arrays import Array
-from psdopt.reports.options import RunOptions
+from psdopt.reports.options import RunOptions, seeded
 
 NEIGHBOURS = 3
 FOLDS = 5
@@ -36,6 +36,7 @@ def cross_validated(estimator: Any, X: Any, y: Array, options: RunOptions) -> tu
     folds = min(FOLDS, smallest)
     if not options.grid or folds < 2 or X.shape[0] * X.shape[1] > LARGEST:
         return estimator, []
+    estimator = seeded(estimator, options)
     parts = list(StratifiedKFold(folds, shuffle=True, random_state=options.seed).split(np.zeros(len(y)), y))
     rows = []
     for name, values in options.grid.items():
