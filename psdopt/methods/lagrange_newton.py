@@ -99,9 +99,15 @@ class LagrangeNewton(Method):
 
     @staticmethod
     def suits(problem: Problem, columns: int) -> bool:
-        """Whether `problem` is a quadratic fit of so few measurements that Newton steps for Y (n, `columns`) pay."""
-        fit = problem.quadratic_fit if isinstance(problem, TermSum) else None
-        return fit is not None and max(fit.n, fit.size) <= MOST and _price(fit, columns) <= DEAREST
+        """Whether `problem` is a quadratic fit of so few measurements that Newton steps for Y (n, `columns`) pay.
+
+        Where entries of a map are not at hand, forming C would take n products: not by itself.
+        """
+        if not isinstance(problem, TermSum) or problem.quadratic_fit is None:
+            return False
+        fit = problem.quadratic_fit
+        cheap = max(fit.n, fit.size) <= MOST and _price(fit, columns) <= DEAREST
+        return cheap and all(linear_map.is_matrix for linear_map in problem.maps)
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None

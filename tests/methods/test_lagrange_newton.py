@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from scipy.sparse.linalg import aslinearoperator
 
 from psdopt import (
     LBFGS,
@@ -245,6 +246,10 @@ def test_it_is_chosen_where_newton_steps_pay_and_nowhere_else(monkeypatch):
     assert LagrangeNewton.suits(problem, 9)
     assert not LagrangeNewton.suits(pair_problem(n=200), 1)
     assert not LagrangeNewton.suits(QuadraticSDP(A=np.eye(N), C=-np.eye(N)), 9)
+    free = pair_problem(as_data=aslinearoperator)
+    assert not LagrangeNewton.suits(free, 9)  # by itself; by name it is what it is elsewhere
+    value = solve(problem, FlatQuotient(N, 9), rng=0).value
+    assert solve(free, FlatQuotient(N, 9), LagrangeNewton(), rng=0).value == pytest.approx(value, rel=1e-9)
     polished = solve(problem, FlatQuotient(N, 9), ADMM(), rng=0)
     assert polished.history["phase"][-1] == 2.0
     monkeypatch.setattr(lagrange_newton, "MOST", N)
