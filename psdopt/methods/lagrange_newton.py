@@ -23,25 +23,25 @@ from psdopt.problems.term_sum import TermEvaluation, TermSum
 
 #: Damping of S(w), as a multiple of |S Y| / |Y|: it vanishes with the residual, so that convergence is quadratic.
 DAMPING = 0.2
-#: A Newton step costs as much as p = 2 + (m³/3 + n³) / (`FLOPS` n r) steps of conjugate gradient, measured at n r of
-#: 2,500 to 20,000 (for small arrays the calls are what costs, on both sides).
-FLOPS = 1000.0
-#: What begins takes (`SHARE` + p / `PATIENT`) p steps: the price of a Newton step or two, but the dearer they are the
-#: harder a problem has to be to need them.
-SHARE, PATIENT = 1.25, 60.0
-#: A Newton step is slow where more than this share of the residual is left, and after this many in a row it is the turn
-#: of the first method again, for twice as many steps as before.
+#: Microseconds of a Newton step, CALLS[0] + (m³/3 + n³) / FLOPS, and of one of conjugate gradient, CALLS[1] + n r /
+#: ENTRIES: a fit to n = 50 to 400, m = 2.2 n. For small arrays the calls are what costs, on both sides.
+CALLS, FLOPS, ENTRIES = (600.0, 200.0), 16_000.0, 17.0
+#: What begins takes (`SHARE` + p / `PATIENT`) p steps, p of them the price of a Newton step: but the dearer those are,
+#: the harder a problem has to be to need them.
+SHARE, PATIENT = 1.6, 60.0
+#: Newton steps have to bring the residual below this share of what it was at their best so far. After this many that do
+#: not it is the turn of the first method again, for twice as many steps as before.
 SLOW, PATIENCE = 0.7, 3
 #: Newton steps are worth their price where that is no more than so many steps, and (m, m) arrays are no burden.
-DEAREST, MOST = 100.0, 2500
+DEAREST, MOST = 60.0, 2500
 
 
 @dataclass
 class LagrangeNewtonState(State):
     """Multipliers w predicted by the last Newton step; while `left` > 0, the state of the method that approaches.
 
-    `turn` is the number of steps of that method's turn, `slow` the number of slow Newton steps in a row; `failed` says
-    that there was no Newton step at all from here.
+    `turn` is the number of steps of that method's turn, `slow` the number of Newton steps since the residual was `mark`;
+    `failed` says that there was no Newton step at all from here.
     """
 
     multipliers: Array | None = None
@@ -49,6 +49,7 @@ class LagrangeNewtonState(State):
     left: int = 0
     turn: int = 0
     slow: int = 0
+    mark: float = math.inf
     failed: bool = False
 
 
@@ -176,10 +177,12 @@ class LagrangeNewton(Method):
         gradient_norm = norm(there.factor_gradient())
         if not self._better(state, there, gradient_norm):
             return None
+        mark = min(state.mark, state.gradient_norm)
+        fast = gradient_norm <= SLOW * mark
         return LagrangeNewtonState(
             state.problem, state.geometry, there.factor, there, gradient_norm, mu,
-            extras={"phase": 1.0, "damping": system.delta}, multipliers=predicted + bent,
-            turn=state.turn, slow=state.slow + 1 if gradient_norm > SLOW * state.gradient_norm else 0,
+            extras={"phase": 1.0, "damping": system.delta}, multipliers=predicted + bent, turn=state.turn,
+            slow=0 if fast else state.slow + 1, mark=gradient_norm if fast else mark,
         )  # fmt: skip
 
     def _better(self, state: LagrangeNewtonState, there: Evaluation, gradient_norm: float) -> bool:
@@ -201,7 +204,8 @@ def _fit(problem: Problem) -> QuadraticFit:
 def _price(fit: QuadraticFit, columns: int) -> float:
     """About how many steps of conjugate gradient a Newton step costs."""
     n, m = float(fit.n), float(fit.size)
-    return 2.0 + (m**3 / 3.0 + n**3) / (FLOPS * n * columns)
+    newton, first = CALLS[0] + (m**3 / 3.0 + n**3) / FLOPS, CALLS[1] + n * columns / ENTRIES
+    return newton / first
 
 
 def _least(p: list[float]) -> float:

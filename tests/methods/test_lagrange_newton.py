@@ -57,9 +57,9 @@ def cut(n=N, weight=100.0):
     return EntryFit(C + C.T, np.arange(n), np.arange(n), 1.0, weight)
 
 
-def forms(n=8):
+def forms(n=8, m=30):
     rng = np.random.default_rng(2)
-    X, W = rng.standard_normal((30, n)), rng.standard_normal((n, 3))
+    X, W = rng.standard_normal((m, n)), rng.standard_normal((n, 3))
     loss = LeastSquares(np.sum((X @ W) ** 2, axis=1))
     return TermSum([MeasuredTerm(QuadraticForms(X), loss), LinearTerm(IdentityForm(n))])
 
@@ -130,7 +130,7 @@ def test_the_turn_grows_with_the_price_of_a_newton_step():
         entries = EntryFit(None, *np.divmod(np.arange(m), n), 1.0, n=n)
         return LagrangeNewton().init(entries, FlatQuotient(n, r), np.ones((n, r))).left
 
-    assert turn(60, 10, 20) < turn(60, 60, 5) < turn(60, 60, 1) < turn(120, 120, 1)
+    assert turn(60, 10, 20) < turn(60, 60, 2) < turn(200, 200, 5) < turn(200, 200, 1)
     assert LagrangeNewton(steps=3).init(cut(), FlatQuotient(N, 2), np.ones((N, 2))).left == 3
 
 
@@ -244,7 +244,8 @@ def test_it_is_chosen_where_newton_steps_pay_and_nowhere_else(monkeypatch):
     assert isinstance(choose(problem, Polar(N, 3), None)[1], ConjugateGradient)
     assert isinstance(choose(QuadraticSDP(A=np.eye(N), C=-np.eye(N)), FlatQuotient(N, 3), None)[1], ConjugateGradient)
     assert LagrangeNewton.suits(problem, 9)
-    assert not LagrangeNewton.suits(pair_problem(n=200), 1)
+    assert LagrangeNewton.suits(forms(m=300), 8)
+    assert not LagrangeNewton.suits(forms(m=1000), 8)
     assert not LagrangeNewton.suits(QuadraticSDP(A=np.eye(N), C=-np.eye(N)), 9)
     free = pair_problem(as_data=aslinearoperator)
     assert not LagrangeNewton.suits(free, 9)  # by itself; by name it is what it is elsewhere

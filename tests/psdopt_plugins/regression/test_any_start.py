@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
 
-from psdopt import FlatQuotient, LowRankPSD, solve
+from psdopt import ConjugateGradient, FlatQuotient, LagrangeNewton, LowRankPSD, Status, solve
 from psdopt.geometries.polar import Polar
 from psdopt_plugins.regression import PSDRegressor, psd_regression_problem
 from psdopt_plugins.regression import moments as module
@@ -73,10 +73,28 @@ def test_units_of_features_do_not_matter():
     Y = np.random.default_rng(1).standard_normal((n, r))
     scaled = psd_regression_problem(X * scales, y)
     plain, other = (
-        solve(p, FlatQuotient(n, r), start=LowRankPSD(Z), tol=1e-12, max_iterations=10).history["value"]
+        solve(p, FlatQuotient(n, r), ConjugateGradient(), start=LowRankPSD(Z), tol=1e-12, max_iterations=10).history[
+            "value"
+        ]
         for p, Z in ((problem, Y), (scaled, Y / scales[:, None]))
     )
     np.testing.assert_allclose(other, plain, rtol=1e-4)
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 2.0])
+def test_the_default_reaches_the_same_value_in_any_units(spread):
+    """Newton's damping has units: at a rank that binds, and there alone, that may cost it its turn."""
+    problem, n, r = problem_of("rank binds")
+    scales = np.logspace(-spread, spread, n)
+    scaled = psd_regression_problem(problem.maps[0].data * scales, problem.terms[0].loss.target)
+    start = LowRankPSD(np.random.default_rng(1).standard_normal((n, r)) / scales[:, None])
+    newton, plain = (
+        solve(scaled, FlatQuotient(n, r), method, start=start, max_iterations=500)
+        for method in (LagrangeNewton(), ConjugateGradient())
+    )
+    assert newton.status is plain.status is Status.STATIONARY
+    assert newton.value == pytest.approx(plain.value, rel=1e-8)
+    assert newton.iterations <= 2 * plain.iterations
 
 
 @pytest.mark.parametrize("form", ["rows", "sparse rows", "pairs", "sparse pairs", "kernel"])

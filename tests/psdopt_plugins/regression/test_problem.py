@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from psdopt import FlatQuotient, solve
+from psdopt import ConjugateGradient, FlatQuotient, solve
 from psdopt.linalg.tolerances import EPS
 from psdopt_plugins.regression import psd_regression_problem
 
@@ -70,7 +70,7 @@ def test_a_step_is_one_product_with_the_data_each_way(sparse, paired):
     pairs = np.column_stack([rng.integers(0, 100, 500), rng.integers(100, 200, 500)]) if paired else None
     y = np.abs(rng.standard_normal(500 if paired else 200))
     problem = psd_regression_problem(sp.csr_array(X) if sparse else X, y, pairs)
-    result = solve(problem, FlatQuotient(12, 3), max_iterations=10, tol=1e-14)
+    result = solve(problem, FlatQuotient(12, 3), ConjugateGradient(), max_iterations=10, tol=1e-14)
     applications, columns = result.history["operator_applications"], result.history["operator_columns"]
     assert np.all(np.diff(applications)[1:9] <= 2)  # the first step carries the driver's unit at zero
     assert np.all(np.diff(columns)[1:9] <= 6)
