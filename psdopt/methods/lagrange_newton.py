@@ -40,8 +40,8 @@ DEAREST, MOST = 60.0, 2500
 class LagrangeNewtonState(State):
     """Multipliers w predicted by the last Newton step; while `left` > 0, the state of the method that approaches.
 
-    `turn` is the number of steps of that method's turn, `slow` the number of Newton steps since the residual was `mark`;
-    `failed` says that there was no Newton step at all from here.
+    `turn` is the number of steps of that method's turn, `slow` the number of Newton steps since the residual was
+    `mark`; `failed` says that there was no Newton step at all from here.
     """
 
     multipliers: Array | None = None
