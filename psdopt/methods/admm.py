@@ -38,7 +38,7 @@ SPLIT_ITERATIONS = 100
 
 @dataclass
 class ADMMState(State):
-    """Blocks V and U, multiplier, image L U, penalty; in the polish phase its method, `polisher`, and that one's state.
+    """Blocks V and U, multiplier, image L U, penalty; in the polish phase the state of that method.
 
     `best` is the evaluation of least value, `restarts` how often rho was doubled because the blocks came
     apart, `apart` for how many iterations they have been, `size` the largest |Y| seen at a start.
@@ -55,7 +55,6 @@ class ADMMState(State):
     size: float = 0.0
     best: Evaluation | None = None
     polish: State | None = None
-    polisher: Method | None = None
 
 
 @dataclass(frozen=True)
@@ -131,8 +130,8 @@ class ADMM(Method):
     def step(self, state: Any) -> ADMMState:
         assert isinstance(state, ADMMState)
         if state.polish is not None:
-            assert state.polisher is not None
-            return _wrapped(state, state.polisher.step(state.polish))
+            polisher = self._polisher(state.problem, state.evaluation.factor.shape[1])
+            return _wrapped(state, polisher.step(state.polish))
         if state.outcome is not Outcome.RUNNING:
             return replace(state)
         split = split_of(state.problem)
@@ -199,7 +198,7 @@ class ADMM(Method):
         inner = polisher.init(state.problem, state.geometry, state.point, state.evaluation)
         # V, U and their images are of no more use: their memory goes
         return replace(
-            state, gradient_norm=inner.gradient_norm, polish=inner, polisher=polisher,
+            state, gradient_norm=inner.gradient_norm, polish=inner,
             V=None, U=None, multiplier=None, image=None, best=None,
         )  # fmt: skip
 
@@ -248,5 +247,4 @@ def _wrapped(state: ADMMState, inner: State) -> ADMMState:
         state.problem, state.geometry, inner.point, inner.evaluation, inner.gradient_norm, inner.step, inner.outcome,
         extras={**inner.extras, "phase": 1.0 + inner.extras.get("phase", 0.0), "restarts": float(state.restarts)},
         rho=state.rho, split_iterations=state.split_iterations, restarts=state.restarts, size=state.size, polish=inner,
-        polisher=state.polisher,
     )  # fmt: skip

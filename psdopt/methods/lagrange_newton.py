@@ -107,7 +107,8 @@ class LagrangeNewton(Method):
         if not isinstance(problem, TermSum) or problem.quadratic_fit is None:
             return False
         fit = problem.quadratic_fit
-        cheap = max(fit.n, fit.size) <= MOST and _price(fit, columns) <= DEAREST
+        rows = max((linear_map.shape[0] for linear_map in fit.measurement.maps), default=0)  # of arrays with n columns
+        cheap = max(fit.n, fit.size) <= MOST and rows * fit.n <= MOST**2 and _price(fit, columns) <= DEAREST
         return cheap and all(linear_map.is_matrix for linear_map in problem.maps)
 
     def init(

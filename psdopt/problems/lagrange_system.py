@@ -40,7 +40,7 @@ class LagrangeSystem:
         self._pull = S @ Y.factor
         self.delta, self._inverse = _damped_inverse(S, damping)
         self._lent = fit.lend()
-        schur = fit.measurement.coupling(Y.factor @ Y.factor.T, self._inverse, self._lent)
+        schur = fit.coupling(Y.factor @ Y.factor.T, self._inverse, self._lent)
         diagonal = schur.reshape(-1)[:: len(schur) + 1]
         diagonal += 0.5 / fit.curvatures
         # of a matrix stored by rows LAPACK reads the transpose in place, and of that the upper triangle

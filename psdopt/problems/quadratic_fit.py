@@ -27,11 +27,11 @@ class QuadraticFit:
     Attributes: `position` of the loss among the terms; `size` m; `curvatures` h (m,).
     """
 
-    def __init__(self, terms: Sequence[Term], position: int) -> None:
+    def __init__(self, terms: Sequence[Term], position: int, curvatures: Array) -> None:
         fit = terms[position]
         assert isinstance(fit, MeasuredTerm)
         self.position, self.measurement, self.n, self.size = position, fit.measurement, fit.n, fit.measurement.size
-        self._term, self.curvatures = fit, _curvatures(fit)
+        self._term, self.curvatures = fit, curvatures
         self._linear = [term for term in terms if isinstance(term, LinearTerm)]
         self._maps: tuple[LinearMap, ...] = distinct_maps(terms)
         self._fixed: tuple[Array, Images] | None = None
@@ -46,9 +46,10 @@ class QuadraticFit:
             return None
         fit = terms[measured[0]]
         assert isinstance(fit, MeasuredTerm)
-        if fit.degree != 2 or not fit.measurement.couples or not float(_curvatures(fit).min()) > 0.0:
+        if fit.degree != 2 or not fit.measurement.couples:
             return None
-        return QuadraticFit(terms, measured[0])
+        curvatures = np.asarray(fit.weight * fit.loss.second(np.zeros(fit.measurement.size)))
+        return QuadraticFit(terms, measured[0], curvatures) if float(curvatures.min()) > 0.0 else None
 
     def lend(self) -> Array:
         """An (m, m) array of anything, lent once at a time: fresh pages would cost as much as what fills them."""
@@ -69,16 +70,24 @@ class QuadraticFit:
         return self._term.weight * self._term.loss.derivative(measured)
 
     def gradient(self, w: Array) -> Array:
-        """S(w) (n, n). O(n²) and an application of the maps, which is kept, to n columns."""
+        """S(w) (n, n). O(n²), and what :meth:`coupling` needs as well: images of I under the maps, made once."""
+        C, identity = self._constants()
+        S = C.copy()
+        self.measurement.add_to(S, w, identity)
+        return S
+
+    def coupling(self, P: Array, Q: Array, out: Array) -> Array:
+        """[tr(A_s P A_t Q)], s >= t, in `out` or another array (m, m) whose upper triangle is not to be read."""
+        return self.measurement.coupling(P, Q, self._constants()[1], out)
+
+    def _constants(self) -> tuple[Array, Images]:
+        """C as an array, and I with its images."""
         if self._fixed is None:
             C = np.zeros((self.n, self.n))
             for term in self._linear:
                 C += term.weight * term.C.to_dense()
             self._fixed = C, self.images(np.eye(self.n))
-        C, identity = self._fixed
-        S = C.copy()
-        self.measurement.add_to(S, w, identity)
-        return S
+        return self._fixed
 
     def images(self, B: Array) -> Images:
         """B (n, r) and, once they are asked for, its images under the maps of all terms."""
@@ -103,7 +112,3 @@ class QuadraticFit:
                 p[power] += term.weight * times * term.C.trace(U, V)
         p[1] = slope
         return p
-
-
-def _curvatures(fit: MeasuredTerm) -> Array:
-    return np.asarray(fit.weight * fit.loss.second(np.zeros(fit.measurement.size)))

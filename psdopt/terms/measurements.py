@@ -57,10 +57,11 @@ class Measurement(ABC):
         """(a1, a2), (m,) each, with a + mu a1 + mu² a2 the measurements of (U + mu D)(U + mu D)ᵀ. O(m r)."""
         return 2.0 * self.pair(U, D), self.pair(D, D)
 
-    def coupling(self, P: Array, Q: Array, out: Array | None = None) -> Array:
+    def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
         """[tr(A_s P A_t Q)], s >= t, for symmetric P and Q (n, n): the lower triangle of an (m, m) array.
 
-        Where it `couples`. What is above the diagonal is not to be read; `out` is an array to use. O(m² + m n).
+        Where it `couples`. What is above the diagonal is not to be read; `identity` holds the images of I, `out` is an
+        array to use. No application; O(m² + m n), with data O(m² n + m n²).
         """
         raise InvalidTypeError(f"{type(self).__name__} offers no coupling")
 
@@ -71,11 +72,11 @@ class RankOne(Measurement):
     couples = True
 
     @abstractmethod
-    def _rows(self, B: Array) -> Array:
-        """x_tᵀ B for all t, (m, k), B of shape (n, k)."""
+    def _congruence(self, P: Array, identity: Images) -> Array:
+        """[x_sᵀ P x_t], (m, m)."""
 
-    def coupling(self, P: Array, Q: Array, out: Array | None = None) -> Array:
-        return np.multiply(self._rows(self._rows(P).T), self._rows(self._rows(Q).T), out=out)
+    def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
+        return np.multiply(self._congruence(P, identity), self._congruence(Q, identity), out=out)
 
 
 class QuadraticForms(RankOne):
@@ -92,8 +93,9 @@ class QuadraticForms(RankOne):
     def adjoint(self, weights: Array, V: Images) -> Forces:
         return [(self.X, scale_rows(weights, V.of(self.X)))]
 
-    def _rows(self, B: Array) -> Array:
-        return self.X.apply(B)
+    def _congruence(self, P: Array, identity: Images) -> Array:
+        X = identity.of(self.X)
+        return np.asarray(X @ P @ X.T)
 
 
 class PairDistances(RankOne):
@@ -131,8 +133,13 @@ class PairDistances(RankOne):
         force -= A @ Z
         return [(self.X, force)]
 
-    def _rows(self, B: Array) -> Array:
-        Z = B if self.X is None else self.X.apply(B)
+    def _congruence(self, P: Array, identity: Images) -> Array:
+        if self.X is None:
+            return self._differences(self._differences(P).T)
+        D = self._differences(identity.of(self.X))
+        return np.asarray(D @ P @ D.T)
+
+    def _differences(self, Z: Array) -> Array:
         rows = Z.take(self.i, axis=0)
         rows -= Z.take(self.j, axis=0)
         return rows
@@ -185,8 +192,8 @@ class TripletDifferences(Measurement):
         on_pairs -= np.bincount(self.near, weights, size)
         return self.pairs.adjoint(on_pairs, V)
 
-    def coupling(self, P: Array, Q: Array, out: Array | None = None) -> Array:
-        C = self.pairs.coupling(P, Q)
+    def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
+        C = self.pairs.coupling(P, Q, identity)
         C = C[self.far] - C[self.near]
         return np.subtract(C[:, self.far], C[:, self.near], out=out)
 
@@ -217,7 +224,7 @@ class Entries(Measurement):
     def add_to(self, S: Array, weights: Array, identity: Images) -> None:
         self.pattern.add_to(S, 0.5 * weights)
 
-    def coupling(self, P: Array, Q: Array, out: Array | None = None) -> Array:
+    def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
         return self._coupling(P, Q, out)
 
     @cached_property

@@ -114,6 +114,15 @@ def test_a_step_factorises_once_and_its_damping_falls_with_the_residual(monkeypa
     assert made[-1] < 1e-3 * made[0]
 
 
+def test_a_step_applies_the_data_to_seven_moves_and_for_its_matrix_once_to_n_columns():
+    """Never to m of them: the images of I, which make the system, are kept."""
+    problem = forms(n=8, m=30)
+    history = solve(problem, FlatQuotient(8, 3), LagrangeNewton(steps=0), tol=1e-12, rng=0, max_iterations=8).history
+    columns = np.diff(history["operator_columns"])[2:8]  # the first carries I and the driver's unit at zero
+    assert np.all(history["phase"][2:8] == 1.0)
+    assert np.all(columns == 7 * 3 + 8)
+
+
 def test_first_it_is_the_turn_of_the_method_that_approaches():
     problem, geometry = PROBLEMS["pairs"], FlatQuotient(N, N)
     newton = solve(problem, geometry, LagrangeNewton(LBFGS(), steps=5), rng=0)
@@ -246,6 +255,9 @@ def test_it_is_chosen_where_newton_steps_pay_and_nowhere_else(monkeypatch):
     assert LagrangeNewton.suits(problem, 9)
     assert LagrangeNewton.suits(forms(m=300), 8)
     assert not LagrangeNewton.suits(forms(m=1000), 8)
+    pairs = PairDistances([0, 1], [1, 2], X=np.zeros((10**6, 8)))
+    assert lagrange_newton.MOST**2 < 8 * 10**6  # rows of data that no measurement looks at count as well
+    assert not LagrangeNewton.suits(TermSum([MeasuredTerm(pairs, LeastSquares(1.0))]), 8)
     assert not LagrangeNewton.suits(QuadraticSDP(A=np.eye(N), C=-np.eye(N)), 9)
     free = pair_problem(as_data=aslinearoperator)
     assert not LagrangeNewton.suits(free, 9)  # by itself; by name it is what it is elsewhere

@@ -119,7 +119,8 @@ def test_coupling_equals_the_traces_of_dense_products(kind, n, m, given_array, s
     assert measurement.couples
     P, Q = (A + A.T for A in rng.standard_normal((2, n, n)))
     expected = np.array([[np.trace(A @ P @ B @ Q) for B in matrices] for A in matrices])
-    found = measurement.coupling(P, Q, np.full((m, m), np.nan) if given_array else None)
+    identity = Images(measurement.maps, np.eye(n))
+    found = measurement.coupling(P, Q, identity, np.full((m, m), np.nan) if given_array else None)
     top = max(np.linalg.norm(A) for A in matrices)
     allowed = 64 * (n + m) * EPS * top**2 * np.linalg.norm(P) * np.linalg.norm(Q)
     assert np.max(np.abs(np.tril(found - expected))) <= allowed
@@ -144,7 +145,7 @@ def test_coupling_of_entries_in_blocks_and_wherever_the_diagonal_lies(i, j, bloc
     unit = np.eye(n)
     matrices = [0.5 * (np.outer(unit[a], unit[b]) + np.outer(unit[b], unit[a])) for a, b in zip(i, j, strict=True)]
     expected = [[np.trace(A @ P @ B @ Q) for B in matrices] for A in matrices]
-    found = Entries(i, j, n).coupling(P, Q)
+    found = Entries(i, j, n).coupling(P, Q, Images((), np.eye(n)))
     np.testing.assert_allclose(np.tril(found), np.tril(expected), rtol=0, atol=1e3 * EPS)
 
 
@@ -154,7 +155,7 @@ def test_a_measurement_without_a_coupling_says_so():
         coupling = Measurement.coupling
 
     with pytest.raises(InvalidTypeError, match="Plain offers no coupling"):
-        Plain([0], [1], 3).coupling(np.eye(3), np.eye(3))
+        Plain([0], [1], 3).coupling(np.eye(3), np.eye(3), Images((), np.eye(3)))
 
 
 @pytest.mark.parametrize("kind", [QuadraticForms, PairDistances, TripletDifferences, Entries])
