@@ -176,16 +176,17 @@ def _units(problem: Problem, value: float, trace: float) -> tuple[float, float]:
     """(unit of eigenvalues of S, unit of values).
 
     F(0) − F(M) <= ⟨−∇F(0), M⟩ <= |∇F(0)| tr M, so the decrease per unit of trace never exceeds the
-    size of ∇F(0), which takes over where M = 0 or M is no better than zero.
+    size of ∇F(0), which takes over where M = 0 or M is no better than zero. Of values there is no unit at M = 0:
+    no decrease is small next to none, so that there a gap above 0 proves nothing.
     """
     own = problem.value_unit(value, trace)
     if own is not None:
-        return (own / trace if trace > 0.0 else own), own
+        return (own / trace if trace > 0.0 else _gradient_size_at_zero(problem)), own
     decrease = problem.value_at_zero() - value
     if math.isfinite(decrease) and decrease > 0.0 and trace > 0.0:
         return decrease / trace, decrease
     unit = _gradient_size_at_zero(problem)
-    return unit, unit * trace if trace > 0.0 else unit
+    return unit, unit * trace
 
 
 def _gradient_size_at_zero(problem: Problem) -> float:

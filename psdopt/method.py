@@ -72,6 +72,8 @@ class Method(ABC):
     sublinear_order: ClassVar[float | None] = None
     #: Whether the iterates on c F are those on F, for c > 0.
     scale_invariant: ClassVar[bool] = False
+    #: Whether the iterates on M ↦ F(M / s), from s times the start, are s times those on F, for s > 0.
+    unit_invariant: ClassVar[bool] = False
     #: Whether a run without a given start begins at M = 0 rather than at a random point.
     starts_at_zero: ClassVar[bool] = False
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import autograd.numpy as anp
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from psdopt import AutogradProblem, LowRankPSD, QuadraticSDP, certify
 from psdopt.escape import rank_binds, widened
 from psdopt.linalg.tolerances import EPS
+from psdopt_plugins.manifold_learning.mvu_problem import mvu_problem
 
 from .instances import INSTANCES, N, psd, symmetric
 
@@ -80,6 +82,31 @@ def test_zero_matrix():
     wrong = certify(QuadraticSDP(None, 1.0, np.diag([1.0, -1e-3, 1.0])), np.zeros((3, 1)))
     assert wrong.stationarity == 0.0
     assert not wrong.proves(1e-4)
+
+
+@pytest.mark.parametrize("s", [2.0**-40, 1.0, 2.0**40])
+def test_a_gap_at_the_zero_matrix_is_measured_in_no_unit_of_the_gradient(s):
+    """F(0) − F(M) is nothing there: a bound on the gap that is above 0 must not pass for small next to |∇F(0)|."""
+    problem = mvu_problem(sp.csr_array(s * (np.ones((5, 5)) - np.eye(5))), nu=0.1 * s)
+    wrong = certify(problem, np.zeros((5, 1)))
+    assert wrong.value_at_zero - problem.at(np.sqrt(s) * np.eye(5)).value > 0.0  # zero is not optimal
+    assert wrong.dual_value is not None
+    assert wrong.gap > 0.0
+    assert not wrong.proves(0.5)
+    base = certify(mvu_problem(sp.csr_array(np.ones((5, 5)) - np.eye(5)), nu=0.1), np.zeros((5, 1)))
+    assert wrong.relative == pytest.approx(base.relative, rel=1e-6)
+
+
+def test_a_unit_of_values_is_none_for_eigenvalues():
+    """With a value unit of its own a problem at M = 0 still has |∇F(0)| for S: here λ_min(S) is half of it below 0."""
+
+    class Valued(QuadraticSDP):
+        def value_unit(self, value, trace):
+            return 1e12
+
+    wrong = certify(Valued(None, 1.0, np.diag([2.0, -1.0, 2.0])), np.zeros((3, 1)))
+    assert wrong.dual_infeasibility_relative == pytest.approx(0.5, rel=0.3)
+    assert not wrong.proves(1e-2)
 
 
 def test_relative_residuals_do_not_depend_on_units():

@@ -93,6 +93,7 @@ class BILGO(Method):
     }
     descends: ClassVar[bool] = True
     scale_invariant: ClassVar[bool] = True
+    unit_invariant: ClassVar[bool] = True
     residual: ClassVar[Residual] = Residual.OPTIMALITY
 
     def __post_init__(self) -> None:

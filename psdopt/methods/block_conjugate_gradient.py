@@ -62,6 +62,8 @@ class BlockConjugateGradient(Method):
         "geometry": (Ability.FACTOR, Ability.STRAIGHT),
     }
     descends: ClassVar[bool] = True
+    scale_invariant: ClassVar[bool] = True
+    unit_invariant: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.preconditioner not in PRECONDITIONERS:

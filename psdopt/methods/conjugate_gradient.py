@@ -74,6 +74,7 @@ class ConjugateGradient(Method):
     }
     descends: ClassVar[bool] = True
     scale_invariant: ClassVar[bool] = True
+    unit_invariant: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _one_of("update", self.update, tuple(RULES))

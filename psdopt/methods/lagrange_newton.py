@@ -90,6 +90,7 @@ class LagrangeNewton(Method):
     }
     descends: ClassVar[bool] = True
     scale_invariant: ClassVar[bool] = True
+    unit_invariant: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         whole = isinstance(self.steps, (int, np.integer)) and not isinstance(self.steps, bool)
@@ -169,7 +170,9 @@ class LagrangeNewton(Method):
             Z, bent = system.bend(fit.measurement.pair(move, move))
         rates = (predicted - own) / fit.curvatures, bent / fit.curvatures
         slope = inner(here.factor_gradient(), X)
-        mu = _least(fit.along_arc(measured, rates, slope, here.images, move, fit.images(Z)))
+        # a fall that the value cannot show is made of rounding, and no guide to how long a step should be
+        shown = abs(slope) > self._tie(state)
+        mu = _least(fit.along_arc(measured, rates, slope, here.images, move, fit.images(Z))) if shown else 1.0
         if mu == math.inf:
             return replace(state, step=mu, outcome=Outcome.UNBOUNDED)
         if not mu > 0.0:
@@ -186,13 +189,17 @@ class LagrangeNewton(Method):
             slow=0 if fast else state.slow + 1, mark=gradient_norm if fast else mark,
         )  # fmt: skip
 
+    def _tie(self, state: LagrangeNewtonState) -> float:
+        """Values that differ by less are level."""
+        value = state.evaluation.value
+        return 4.0 * EPS * max(abs(value), abs(state.problem.value_at_zero() - value))
+
     def _better(self, state: LagrangeNewtonState, there: Evaluation, gradient_norm: float) -> bool:
         """Lower, or level to rounding with half the gradient: values tie long before gradients do."""
         value = state.evaluation.value
         if there.value < value or not math.isfinite(there.value):
             return True
-        tie = 4.0 * EPS * max(abs(value), abs(state.problem.value_at_zero() - value))
-        return there.value <= value + tie and gradient_norm < 0.5 * state.gradient_norm
+        return there.value <= value + self._tie(state) and gradient_norm < 0.5 * state.gradient_norm
 
 
 def _fit(problem: Problem) -> QuadraticFit:

@@ -49,6 +49,7 @@ class LBFGS(Method):
     }
     descends: ClassVar[bool] = True
     scale_invariant: ClassVar[bool] = True
+    unit_invariant: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.memory, (int, np.integer)) or self.memory < 1:

@@ -99,6 +99,7 @@ class ProjectedGradient(Method):
     requires: ClassVar[Requires] = {"problem": (Ability.GRADIENT,), "geometry": (Ability.PROJECTION,)}
     descends: ClassVar[bool] = True
     scale_invariant: ClassVar[bool] = True
+    unit_invariant: ClassVar[bool] = True
     residual: ClassVar[Residual] = Residual.OPTIMALITY
 
     def __post_init__(self) -> None:
@@ -148,10 +149,10 @@ def _residual(geometry: Geometry, m: Momentum) -> float:
 
 
 def _first_lipschitz(problem: Problem, evaluation: Evaluation, g: Array) -> float:
-    """|∇F(M + tD) − ∇F(M)| / |tD| along D = −g₋, a PSD direction; 1 if g has no negative part."""
-    values, vectors = np.linalg.eigh(g)
-    if not values[0] < 0.0:
-        return float(max(norm(g), 1.0))
-    v = vectors[:, :1] * max(norm(evaluation.factor), 1.0)
-    moved = evaluation.append(v)
-    return float(max(norm(dense_gradient(moved) - g) / norm(v) ** 2, EPS * norm(g)))
+    """|∇F(M + D) − ∇F(M)| / |D| for D = tr M · vvᵀ, v the eigenvector of ∇F(M) where F falls most; the unit of 1/step.
+
+    Where the gradient does not change, F may be linear: there |∇F(M)| / |D|, a step as long as M.
+    """
+    v = np.linalg.eigh(g)[1][:, :1] * (norm(evaluation.factor) or 1.0)
+    moved = dense_gradient(evaluation.append(v))
+    return float(max(norm(moved - g), EPS * norm(g)) / norm(v) ** 2) or float(norm(g) / norm(v) ** 2) or 1.0

@@ -11,7 +11,7 @@ import numpy as np
 from psdopt.capability import Ability, Requires
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import norm
+from psdopt.linalg.arrays import is_finite, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.method import Method, Outcome, State, factor_residual
 from psdopt.problem import Evaluation, Problem
@@ -52,6 +52,7 @@ class TrustRegions(Method):
     requires: ClassVar[Requires] = {"problem": (Ability.GRADIENT,), "geometry": (Ability.RIEMANNIAN,)}
     descends: ClassVar[bool] = True
     scale_invariant: ClassVar[bool] = True
+    unit_invariant: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0.0 < self.kappa < 1.0:
@@ -68,10 +69,9 @@ class TrustRegions(Method):
     ) -> TrustRegionsState:
         evaluation = evaluation or problem.at(geometry.factor(start))
         gradient = geometry.gradient(start, evaluation.gradient)
-        size = norm(evaluation.factor)
         return TrustRegionsState(
             problem, geometry, start, evaluation, factor_residual(geometry, evaluation),
-            gradient=gradient, radius=0.5 * size if size > 0.0 else 1.0,
+            gradient=gradient, radius=0.5 * _reach(geometry, start, evaluation, gradient) or 1.0,
         )  # fmt: skip
 
     def step(self, state: State) -> TrustRegionsState:
@@ -83,7 +83,10 @@ class TrustRegions(Method):
         move, image, cut_short = self._truncated_cg(state, slope)
         length = geometry.norm(state.point, move)
         point = geometry.retract(state.point, move)
-        there = state.problem.at(geometry.factor(point))
+        Y = geometry.factor(point)
+        if not is_finite(Y):  # exponential retractions overflow on moves that are far too long
+            return self._same(state, Outcome.RUNNING, 0.25 * min(state.radius, length), state.refused + 1)
+        there = state.problem.at(Y)
         if math.isnan(there.value):
             return self._at(state, point, there, length, state.radius)
         inner = geometry.inner
@@ -101,7 +104,7 @@ class TrustRegions(Method):
             # values tie long before gradients do: there the gradient says which point is better
             if there.value <= here.value or moved.gradient_norm < 0.5 * state.gradient_norm:
                 return moved
-        tiny = radius <= EPS * max(norm(here.factor), np.finfo(float).tiny)
+        tiny = radius <= EPS * max(_reach(geometry, state.point, here, state.gradient), np.finfo(float).tiny)
         calm = state.refused >= 3 and abs(predicted) <= rounding
         return self._same(state, Outcome.STALLED if tiny or calm else Outcome.RUNNING, radius, state.refused + 1)
 
@@ -136,6 +139,16 @@ class TrustRegions(Method):
             state.problem, state.geometry, state.point, state.evaluation, state.gradient_norm, 0.0, outcome,
             extras={"radius": radius}, gradient=state.gradient, radius=radius, refused=refused,
         )  # fmt: skip
+
+
+def _reach(geometry: Geometry, point: Any, evaluation: Evaluation, gradient: Any) -> float:
+    """Length, in the metric, of a move along the gradient by which the factor moves by its own size.
+
+    |Y| where vectors are moves of Y; but where metrics measure relative changes, lengths have no unit.
+    """
+    size, velocity = norm(evaluation.factor), getattr(geometry, "velocity", None)
+    speed = 0.0 if velocity is None else norm(velocity(point, gradient))
+    return size * geometry.norm(point, gradient) / speed if speed > 0.0 else size
 
 
 class _Scaled:

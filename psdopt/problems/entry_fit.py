@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -18,14 +19,17 @@ from psdopt.linalg.row_updates import RowUpdates
 from psdopt.problems.entry_split import EntrySplit
 from psdopt.problems.term_sum import TermEvaluation, TermSum
 from psdopt.terms.base import Term
-from psdopt.terms.forms import MatrixForm
+from psdopt.terms.forms import MatrixForm, squared_norm
 from psdopt.terms.losses import LeastSquares
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Entries
 from psdopt.terms.quadratic import LinearTerm
 
-#: Where L has no diagonal to speak of, the preconditioner's ridge is this fraction of the mean weight.
+#: The preconditioner's ridge is at least this share of a typical row of L.
 SMALLEST_RIDGE = 0.1
+#: Without L it is this share of the mean curvature of an entry, weight · |y_i|²: in units of it, as all else is, so
+#: that a run does not depend on those of the targets. A share of FAINTEST of it keeps the systems of rows regular.
+RIDGE, FAINTEST = 0.03, 1e-6
 
 
 class EntryFit(TermSum):
@@ -62,14 +66,13 @@ class EntryFit(TermSum):
         self.weights = _vector("weights", weights, entries.size)
         if not np.all(self.weights > 0.0):
             raise InvalidInputError(f"weights must be above 0; found {float(self.weights.min()):g}")
+        self._mean_weight = float(np.mean(self.weights))
         fit = MeasuredTerm(entries, LeastSquares(self.targets, self.weights))
         terms: list[Term] = [fit] if self.L is None else [LinearTerm(MatrixForm(self.L)), fit]
         super().__init__(terms, constant, self._precondition)
         self.abilities |= {Ability.SPLIT}
         self._split: EntrySplit | None = None
         self._rows: RowUpdates | None = None
-        self._ridge: Array | None = None
-        self._halved: Array | None = None
 
     def split(self) -> EntrySplit:
         """The split F(V, U), made at first use: one extreme eigenvalue of L."""
@@ -97,23 +100,30 @@ class EntryFit(TermSum):
         if self._rows is None:
             # the diagonal entry depends on row i twice, through either index
             self._rows = self._updates.reweighted(self._ordered(4.0)[0])
-            self._ridge = self._diagonal()
-            self._halved = 0.5 / self._ridge[:, None]
-        rows, ridge, halved, Y = self._rows, self._ridge, self._halved, evaluation.factor
-        assert ridge is not None
-        assert halved is not None
-        return lambda R: rows.solve(Y, R * halved, ridge)
+        rows, Y, curvature = self._rows, evaluation.factor, self._mean_weight * evaluation.size**2 / self.n
+        if self._diagonal is None:
+            ridge = np.full(self.n, RIDGE * curvature or 1.0)
+        elif FAINTEST * curvature <= self._smallest:
+            ridge = self._diagonal
+        else:
+            ridge = np.maximum(self._diagonal, FAINTEST * curvature)
+        return lambda R: rows.solve(Y, R * (0.5 / ridge)[:, None], ridge)
 
-    def _diagonal(self) -> Array:
-        smallest = SMALLEST_RIDGE * float(np.mean(self.weights))
+    @cached_property
+    def _diagonal(self) -> Array | None:
+        """|L_ii| (n,), raised where they are far below the rows that they belong to; None where L has no size."""
         if self.L is None:
-            return np.full(self.n, smallest)
-        if not self.L.is_matrix:
-            mean = MatrixForm(self.L).full_trace() / self.n
-            return np.full(self.n, mean if mean > 0.0 else smallest)
-        diagonal = np.asarray(self.L.data.diagonal(), dtype=np.float64)
-        mean = float(np.mean(diagonal))
-        return np.maximum(diagonal, SMALLEST_RIDGE * mean if mean > 0.0 else smallest)
+            return None
+        if self.L.is_matrix:
+            sizes = np.abs(np.asarray(self.L.data.diagonal(), dtype=np.float64))
+        else:
+            sizes = np.full(self.n, max(MatrixForm(self.L).full_trace() / self.n, 0.0))
+        least = SMALLEST_RIDGE * math.sqrt(squared_norm(self.L) / self.n)
+        return np.maximum(sizes, least) if least > 0.0 else None
+
+    @cached_property
+    def _smallest(self) -> float:
+        return 0.0 if self._diagonal is None else float(self._diagonal.min())
 
 
 def _check_distinct(i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> None:

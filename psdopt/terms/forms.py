@@ -164,7 +164,7 @@ class GramForm(Form):
 
     def full_trace(self) -> float:
         if self._trace is None:
-            squared = norm(self.X.adjoint(self.inner)) ** 2 if self.inner is not None else _squared_norm(self.X)
+            squared = norm(self.X.adjoint(self.inner)) ** 2 if self.inner is not None else squared_norm(self.X)
             self._trace = self.scale * squared
         return self._trace
 
@@ -238,7 +238,7 @@ def _trace(A: LinearMap) -> float:
     return float(np.vdot(signs, A.apply(signs))) / PROBES
 
 
-def _squared_norm(X: LinearMap) -> float:
+def squared_norm(X: LinearMap) -> float:
     """|X|_F²; for a matrix-free X estimated by E |X s|² over random signs s."""
     if X.is_matrix:
         return norm(X.data.data if X.is_sparse else X.data) ** 2

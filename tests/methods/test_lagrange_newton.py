@@ -212,6 +212,20 @@ def test_a_step_leaves_its_state_as_it_was_and_a_pickled_one_goes_on():
     assert state.extras["phase"] == 1.0
 
 
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_where_the_value_shows_no_fall_a_step_has_its_full_length(name):
+    """The last digits: a search would follow rounding there; the full step reaches the rounding of the gradient."""
+    problem = PROBLEMS[name]
+    method, geometry = LagrangeNewton(), FlatQuotient(problem.n, problem.n)
+    states = [method.init(problem, geometry, geometry.random_point(np.random.default_rng(0)))]
+    while states[-1].outcome is Outcome.RUNNING and len(states) < 60:
+        states.append(method.step(states[-1]))
+    last = [s for s in states if s.extras["phase"] == 1.0 and s.step == 1.0]
+    assert len(last) >= 1
+    unit = np.linalg.norm(problem.quadratic_fit.gradient(np.ones(problem.quadratic_fit.size)), 2)
+    assert min(s.gradient_norm for s in last) <= 64 * problem.n * EPS * unit * last[0].evaluation.size
+
+
 def test_at_the_optimum_it_comes_to_an_end():
     problem = PROBLEMS["cut"]
     result = solve(problem, FlatQuotient(N, N), LagrangeNewton(), tol=1e-300, max_iterations=500, rng=0)

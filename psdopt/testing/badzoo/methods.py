@@ -156,6 +156,7 @@ class ClaimsScaling(_Watched, ConjugateGradient):
 
     rejected_by = ("method.scaling_independent",)
     scale_invariant: ClassVar[bool] = True
+    unit_invariant: ClassVar[bool] = False
     preconditioner: str = "none"
 
     def conformance_instances(self) -> list[tuple[Problem, Geometry]]:
@@ -164,6 +165,15 @@ class ClaimsScaling(_Watched, ConjugateGradient):
     def _search(self, line: LineModel) -> float:
         best = super()._search(line)
         return min(best, 0.25) if math.isfinite(best) else best
+
+
+@dataclass(frozen=True)
+class ClaimsUnits(ClaimsScaling):
+    """The same step lengths, of which the units of M are said not to matter."""
+
+    rejected_by = ("method.units_independent",)
+    scale_invariant: ClassVar[bool] = False
+    unit_invariant: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -253,5 +263,5 @@ class Thawed(_Watched, Method):
 
 ALL: tuple[type[Any], ...] = (
     Overshoots, StalePoint, FalseGradientNorm, HiddenMemory, MovesTheOldState, NanThenConverged, OwnsALoop, OneColumn,
-    ClaimsScaling, GivesUp, OtherObjective, FalseGap, SlowerThanDeclared, ExcusesItself, Thawed,
+    ClaimsScaling, ClaimsUnits, GivesUp, OtherObjective, FalseGap, SlowerThanDeclared, ExcusesItself, Thawed,
 )  # fmt: skip

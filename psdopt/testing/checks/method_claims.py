@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from psdopt.linalg.arrays import norm
+from psdopt.capability import compatible
+from psdopt.geometry import Geometry
+from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.method import Residual, factor_residual
+from psdopt.problem import Problem
 from psdopt.result import Status
 from psdopt.solve import solve
 from psdopt.testing.checks.common import rounding_of, value_unit, worst
 from psdopt.testing.checks.method_answers import plain_run
 from psdopt.testing.checks.method_protocol import NEVER, PLAIN, _each, first_states, start_of, trajectory
-from psdopt.testing.gallery import Instance
+from psdopt.testing.gallery import ORDER, Instance, with_spectrum
 from psdopt.testing.record import Measurement, Trivial
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
@@ -93,26 +96,57 @@ def sublinear_order(subject: MethodSubject, case: Case) -> Measurement:
        reason="claims no independence of scaling (scale_invariant)")  # fmt: skip
 def scaling_independent(subject: MethodSubject, case: Case) -> Measurement:
     """On c F the iterates are those on F, for c = 1e8 and 1e-8."""
-    from psdopt.problems import QuadraticSDP
-    from psdopt.testing.gallery import ORDER, with_spectrum
+    return _agreement(subject, case, [(1e8, 1.0), (1e-8, 1.0)])
 
-    C = with_spectrum(np.linspace(-2.0, 1.0, ORDER), 2)
+
+@check("method", regimes=PLAIN, when=lambda s: s.method.unit_invariant,
+       reason="claims no independence of units (unit_invariant)")  # fmt: skip
+def units_independent(subject: MethodSubject, case: Case) -> Measurement:
+    """On M ↦ F(M / s), from s times the start, the iterates are s times those on F, for s = 2^40 and 2^-40."""
+    return _agreement(subject, case, [(1.0, 2.0**40), (1.0, 2.0**-40)])
+
+
+def _agreement(subject: MethodSubject, case: Case, variants: Sequence[tuple[float, float]]) -> Measurement:
+    """How far the values on c F(M / s) are from c times those on F, for each (c, s).
+
+    F is a quadratic, and a fit to entries without a linear term: nothing in them but their data says what is large.
+    """
     results = []
-    for instance in _each(subject):
-        if instance.problem.n != ORDER or not isinstance(instance.problem, QuadraticSDP):
+    for geometry in {repr(instance.geometry): instance.geometry for instance in _each(subject)}.values():
+        if geometry.n != ORDER or (geometry.trace is not None and any(s != 1.0 for _, s in variants)):
             continue
-        start = start_of(instance, case)
-
-        def values(c: float, instance: Instance = instance, start: Any = start) -> Any:
-            scaled = Instance(instance.name, QuadraticSDP(None, c, c * C), instance.geometry)
-            return np.array([state.evaluation.value / c for state in trajectory(subject, scaled, start)])
-
-        plain = values(1.0)
-        for c in (1e8, 1e-8):
-            other = values(c)
-            common = min(len(plain), len(other))
-            error = float(np.max(np.abs(plain[:common] - other[:common]))) / float(np.max(np.abs(plain)))
-            results.append(Measurement(error, math.sqrt(EPS), f"F times {c:g} gives other iterates on {instance.name}"))
+        Y = geometry.factor(geometry.random_point(np.random.default_rng(case.seed)))
+        for name, made in (("a quadratic", _quadratic), ("a fit to entries", _entries)):
+            if not compatible(made(1.0, 1.0), geometry, subject.method).ok:
+                continue
+            plain = _values(subject, made(1.0, 1.0), geometry, Y)
+            for c, s in variants:
+                other = _values(subject, made(c, s), geometry, math.sqrt(s) * Y) / c
+                common = min(len(plain), len(other))
+                error = float(np.max(np.abs(plain[:common] - other[:common]))) / float(np.max(np.abs(plain)))
+                words = f"{c:g} F(M / {s:g}) has another run than F on {geometry!r}, F {name}"
+                results.append(Measurement(error, math.sqrt(EPS), words))
     if not results:
-        raise Trivial("no quadratic instance fits")
+        raise Trivial("neither a quadratic nor a fit to entries is compatible")
     return worst(results)
+
+
+def _values(subject: MethodSubject, problem: Problem, geometry: Geometry, Y: Array) -> Array:
+    """F in the first states from Y."""
+    states = trajectory(subject, Instance("", problem, geometry), geometry.from_factor(Y))
+    return np.array([state.evaluation.value for state in states])
+
+
+def _quadratic(c: float, s: float) -> Problem:
+    from psdopt.problems import QuadraticSDP
+
+    return QuadraticSDP(None, c / s**2, (c / s) * with_spectrum(np.linspace(-2.0, 1.0, ORDER), 2))
+
+
+def _entries(c: float, s: float) -> Problem:
+    from psdopt.problems import EntryFit
+
+    target = with_spectrum(np.linspace(-0.5, 2.0, ORDER), 3)
+    i, j = np.triu_indices(ORDER)
+    known = np.arange(len(i)) % 3 > 0
+    return EntryFit(None, i[known], j[known], s * target[i, j][known], c / s**2, n=ORDER)
