@@ -107,6 +107,8 @@ class PairDistances(RankOne):
     ----------
     i, j : integer arrays (m,), i_t ≠ j_t. X : data (N, n), array or shared :class:`LinearMap`; None is
         the identity, and then `n` is needed.
+
+    Attributes: `adjacency`, w (m,) ↦ Σ_t w_t (e_i e_jᵀ + e_j e_iᵀ) as a sparse array over the rows of X.
     """
 
     def __init__(self, i: Any, j: Any, X: Any = None, n: int | None = None) -> None:
@@ -115,7 +117,7 @@ class PairDistances(RankOne):
         self.i, self.j = _indices({"i": i, "j": j}, rows)
         _distinct(self.i, self.j, "i", "j")
         self.size = len(self.i)
-        self._adjacency = SymmetricPattern(self.i, self.j, rows)
+        self.adjacency = SymmetricPattern(self.i, self.j, rows)
 
     def pair(self, U: Images, V: Images) -> Array:
         return pair_dots(self.i, self.j, U.of(self.X), V.of(self.X))
@@ -128,7 +130,7 @@ class PairDistances(RankOne):
         # of the rows, which is taken off first so that it costs no accuracy either
         Z = V.of(self.X)
         Z = Z - Z.mean(axis=0)
-        A = self._adjacency(weights)
+        A = self.adjacency(weights)
         force = scale_rows(np.asarray(A.sum(axis=1), dtype=np.float64).ravel(), Z)
         force -= A @ Z
         return [(self.X, force)]

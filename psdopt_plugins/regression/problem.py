@@ -16,6 +16,7 @@ from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Measurement, PairDistances, QuadraticForms
 from psdopt_plugins.regression.measurements import GeneralForms
 from psdopt_plugins.regression.moments import MomentPreconditioner
+from psdopt_plugins.regression.pair_rows import PairRowsPreconditioner
 
 
 def psd_regression_problem(
@@ -41,7 +42,8 @@ def psd_regression_problem(
     Returns
     -------
     A :class:`psdopt.TermSum`: convex; quadratic without directions; preconditioned by the second moment of the data,
-    :class:`~psdopt_plugins.regression.moments.MomentPreconditioner`, if X_i has rank one and X has entries.
+    :class:`~psdopt_plugins.regression.moments.MomentPreconditioner`, if X_i has rank one and X has entries; for pairs
+    without X and without directions by blocks, :class:`~psdopt_plugins.regression.pair_rows.PairRowsPreconditioner`.
 
     Raises
     ------
@@ -60,8 +62,16 @@ def psd_regression_problem(
     else:
         loss = HalfSquaredOneSided(targets, checked_directions(direction, m))
         weight = 1.0 / m
-    preconditioner = MomentPreconditioner(measurement) if MomentPreconditioner.applies(measurement) else None  # type: ignore[arg-type]
+    preconditioner = _preconditioner(measurement, one_sided=direction is not None)
     return TermSum([MeasuredTerm(measurement, loss, weight)], preconditioner=preconditioner)
+
+
+def _preconditioner(measurement: Measurement, one_sided: bool) -> Any:
+    # with bounds other pairs bend F from step to step: blocks of all of them, or of the active ones, take from a third
+    # to twice the steps that the moment takes, and on labelled data more
+    if isinstance(measurement, PairDistances) and measurement.X is None and not one_sided:
+        return PairRowsPreconditioner(measurement)
+    return MomentPreconditioner(measurement) if MomentPreconditioner.applies(measurement) else None  # type: ignore[arg-type]
 
 
 def _measurement(X: Any, pairs: Any, n: int | None) -> Measurement:
