@@ -25,7 +25,7 @@ from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Entries
 from psdopt.terms.quadratic import LinearTerm
 
-#: The preconditioner's ridge is at least this share of a typical row of L.
+#: The preconditioner's ridge is at least this share of the mean size of the entries on L's diagonal.
 SMALLEST_RIDGE = 0.1
 #: Without L it is this share of the mean curvature of an entry, weight · |y_i|²: in units of it, as all else is, so
 #: that a run does not depend on those of the targets. A share of FAINTEST of it keeps the systems of rows regular.
@@ -111,14 +111,19 @@ class EntryFit(TermSum):
 
     @cached_property
     def _diagonal(self) -> Array | None:
-        """|L_ii| (n,), raised where they are far below the rows that they belong to; None where L has no size."""
+        """|L_ii| (n,), or what is typical of the rest of a row where that is more; None where L has no size.
+
+        Within a graph Laplacian the diagonal is more. An indefinite L has eigenvalues of the size of its rows, and so
+        has S = L + Diag(w) + ... ⪰ 0 then.
+        """
         if self.L is None:
             return None
         if self.L.is_matrix:
             sizes = np.abs(np.asarray(self.L.data.diagonal(), dtype=np.float64))
         else:
-            sizes = np.full(self.n, max(MatrixForm(self.L).full_trace() / self.n, 0.0))
-        least = SMALLEST_RIDGE * math.sqrt(squared_norm(self.L) / self.n)
+            sizes = np.full(self.n, abs(MatrixForm(self.L).full_trace()) / self.n)
+        beside = math.sqrt(max(squared_norm(self.L) - float(sizes @ sizes), 0.0) / self.n)
+        least = max(SMALLEST_RIDGE * float(np.mean(sizes)), beside)
         return np.maximum(sizes, least) if least > 0.0 else None
 
     @cached_property
