@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -71,6 +72,14 @@ def named_geometry(name: str, n: int, rank: int, weight: float) -> Geometry:
 def generator(random_state: Any) -> np.random.Generator:
     """A generator from scikit-learn's `random_state` (None, an int or a RandomState, which it advances)."""
     return np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max, size=4))
+
+
+def centred(X: Any, about: Any = None) -> Any:
+    """X less the mean row of `about` (default X): distances taken as differences of squares lose nothing to an offset.
+
+    Sparse arrays stay as they are.
+    """
+    return X if issparse(X) else X - (X if about is None else about).mean(axis=0)
 
 
 def column_signs(V: Array) -> Array:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 from psdopt import LowRankPSD, Result
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
-from psdopt_plugins.estimators import generator, named_geometry, solved
+from psdopt_plugins.estimators import centred, generator, named_geometry, solved
 from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
 
 KERNELS = ("linear", "rbf", "precomputed")
@@ -103,9 +103,9 @@ class DistanceKernel(BaseEstimator):  # type: ignore[misc]
                 raise InvalidInputError(f"a precomputed kernel must be square; found shape {X.shape}")
             K = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
         elif self.kernel == "linear":
-            K = np.asarray(linear_kernel(X))
+            K = np.asarray(linear_kernel(centred(X)))
         elif self.kernel == "rbf":
-            K = rbf_kernel(X, gamma=self.gamma)
+            K = rbf_kernel(centred(X), gamma=self.gamma)
         else:
             raise InvalidInputError(f"kernel must be one of {', '.join(map(repr, KERNELS))}; found {self.kernel!r}")
         means = K.mean(axis=0)

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from psdopt import LowRankPSD, Result
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
-from psdopt_plugins.estimators import solved
+from psdopt_plugins.estimators import centred, solved
 from psdopt_plugins.kernel_learning.problem import quadratic_kernel_problem
 from psdopt_plugins.metric_learning.mahalanobis import sorted_components
 from psdopt_plugins.metric_learning.pairs import nearest_pairs, signed_laplacian, signed_pairs
@@ -99,7 +99,7 @@ class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         m = len(X)
         T = signed_laplacian(signed_pairs(pairs, m), m)
-        squared = euclidean_distances(X, squared=True)
+        squared = euclidean_distances(centred(X), squared=True)
         self.bandwidth_ = self._bandwidth(squared)
         N = np.exp(-squared / self.bandwidth_**2)
         N[np.diag_indices(m)] += _positive("jitter", self.jitter, zero=True)
@@ -118,7 +118,8 @@ class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Embedding (q, r) of samples X (q, d): inner products of its rows are values of the learned kernel."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        base = np.exp(-euclidean_distances(X, self.X_fit_, squared=True) / self.bandwidth_**2)
+        squared = euclidean_distances(centred(X, self.X_fit_), centred(self.X_fit_), squared=True)
+        base = np.exp(-squared / self.bandwidth_**2)
         return np.asarray(base @ self.dual_coef_)
 
     def _bandwidth(self, squared: Array) -> float:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 from psdopt import LowRankPSD, Result
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
-from psdopt_plugins.estimators import column_signs, solved
+from psdopt_plugins.estimators import centred, column_signs, solved
 from psdopt_plugins.manifold_learning.sstress_problem import known_entries, sstress_problem
 
 
@@ -62,7 +62,7 @@ class SSTRESS(BaseEstimator):  # type: ignore[misc]
         k = self.n_components
         if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
             raise InvalidInputError(f"n_components must be an integer of at least 1; found {k!r}")
-        pairs, distances = known_entries(X if missing else euclidean_distances(X))
+        pairs, distances = known_entries(X if missing else euclidean_distances(centred(X)))
         n = X.shape[0]
         k = min(int(k), n)
         problem = sstress_problem(distances**2, pairs, n=n)
