@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg.lapack import dpbsv
+from scipy.linalg.lapack import dpbtrf, dpbtrs
 
 from psdopt.linalg.arrays import Array, sparse_product
 from psdopt.problems.term_sum import TermEvaluation
@@ -41,6 +41,11 @@ class PairRowsPreconditioner:
         """How often i and j are a pair, (n, n)."""
         return self.measurement.adjacency(np.ones(self.measurement.size))
 
+    @cached_property
+    def _degrees(self) -> Array:
+        """The number of pairs of each sample, (n,)."""
+        return sparse_product(self._neighbours, np.ones((self.measurement.n, 1)))[:, 0]
+
     def __call__(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
         Y = evaluation.factor
         n, r = Y.shape
@@ -49,29 +54,34 @@ class PairRowsPreconditioner:
         # sums of δδᵀ are differences of sums of yyᵀ, which lose nothing to an offset once the mean is taken off
         Y = Y - Y.mean(axis=0)
         A = self._neighbours
-        degrees, sums = sparse_product(A, np.ones((n, 1))), sparse_product(A, Y)
-        column, below = np.nonzero(np.add.outer(np.arange(r), np.arange(r)) < r)
-        row = column + below
-        left, right = Y[:, row], Y[:, column]
-        products = left * right
+        sums = sparse_product(A, Y)
+        # columns of the blocks from the diagonal down, one after the other: this order is LAPACK's for a band
+        columns = [slice(a, r) for a in range(r)]
+        starts = np.cumsum([0, *(r - a for a in range(r))])
+        products = np.empty((n, starts[-1]))
+        for a, below in enumerate(columns):
+            np.multiply(Y[:, below], Y[:, a : a + 1], out=products[:, starts[a] : starts[a + 1]])
         entries = sparse_product(A, products)
-        entries += degrees * products
-        entries -= left * sums[:, column]
-        entries -= sums[:, row] * right
-        entries *= 4.0 / self.measurement.size
+        products *= self._degrees[:, None]
+        entries += products
         band = np.zeros((n, r, r))
-        band[:, column, below] = entries
+        for a, below in enumerate(columns):
+            column = band[:, a, : r - a]
+            np.multiply(Y[:, below], sums[:, a : a + 1], out=column)
+            column += sums[:, below] * Y[:, a : a + 1]
+            np.subtract(entries[:, starts[a] : starts[a + 1]], column, out=column)
+        band *= 4.0 / self.measurement.size
         diagonal = band[:, :, 0]
         mean = float(diagonal.mean())
         if not mean > 0.0:
             return self.coarse(evaluation)
         diagonal += RIDGE * mean
-        stored = band.reshape(n * r, r).T
+        factor, info = dpbtrf(band.reshape(n * r, r).T, lower=1, overwrite_ab=1)
+        if info != 0:  # differences far below the rounding of the rows
+            return self.coarse(evaluation)
 
         def solve(R: Array) -> Array:
-            _, solution, info = dpbsv(stored, R.reshape(-1), lower=1, overwrite_ab=0, overwrite_b=0)
-            if info != 0:  # differences far below the rounding of the rows
-                return self.coarse(evaluation)(R)
+            solution, _ = dpbtrs(factor, R.reshape(-1), lower=1)
             return np.asarray(solution.reshape(n, r))
 
         return solve
