@@ -10,11 +10,14 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
 from psdopt.problem import Evaluation, Problem
 
 #: A bound on λ_min(S) above this share of what `tol` allows below zero is not made any sharper at much cost.
 ENOUGH = 0.95
+#: F(M) above F(0) by more roundings than these is no tie.
+WORSE = 64.0
 
 
 @dataclass(frozen=True)
@@ -69,13 +72,21 @@ class Certificate:
         return -self.smallest_eigenvalue
 
     @property
+    def above_zero(self) -> bool:
+        """Whether M = 0 is feasible and better, beyond rounding."""
+        slack = WORSE * EPS * max(abs(self.value), abs(self.value_at_zero))
+        return self.fixed_trace is None and self.value > self.value_at_zero + slack
+
+    @property
     def relative(self) -> float:
-        """The largest relative residual; with a fixed trace, the relative duality gap.
+        """The largest relative residual; with a fixed trace, the relative duality gap; inf where M = 0 is better.
 
         Where the problem has a dual bound, either proves optimality, and the smaller counts.
         """
         if self.fixed_trace is not None and self.gap_relative is not None:
             return self.gap_relative
+        if self.above_zero:
+            return math.inf  # residuals are in units of tr M then, which may be as large as one likes where F is flat
         residual = max(self.stationarity_relative, self.dual_infeasibility_relative, self.complementarity_relative)
         return residual if self.dual_value is None or self.gap_relative is None else min(residual, self.gap_relative)
 

@@ -13,6 +13,7 @@ from psdopt import AutogradProblem, LowRankPSD, QuadraticSDP, certify
 from psdopt.escape import rank_binds, widened
 from psdopt.linalg.tolerances import EPS
 from psdopt_plugins.manifold_learning.mvu_problem import mvu_problem
+from psdopt_plugins.regression import psd_regression_problem
 
 from .instances import INSTANCES, N, psd, symmetric
 
@@ -95,6 +96,29 @@ def test_a_gap_at_the_zero_matrix_is_measured_in_no_unit_of_the_gradient(s):
     assert not wrong.proves(0.5)
     base = certify(mvu_problem(sp.csr_array(np.ones((5, 5)) - np.eye(5)), nu=0.1), np.zeros((5, 1)))
     assert wrong.relative == pytest.approx(base.relative, rel=1e-6)
+
+
+def test_what_is_worse_than_zero_is_never_optimal():
+    """F is flat along eeᵀ: with enough of it |S Y| and ⟨S, M⟩ are small next to |∇F(0)| tr M, and S ⪰ 0, at a point
+    where all distances are too long."""
+    n = 6
+    i, j = np.triu_indices(n, 1)
+    problem = psd_regression_problem(None, 1.0, np.column_stack([i, j]), n=n)
+    Y = np.hstack([3.0 * np.eye(n), 1e9 * np.ones((n, 1))])
+    wrong = certify(problem, Y)
+    assert wrong.dual_infeasibility_relative < 1e-8
+    assert wrong.stationarity_relative < 1e-6
+    assert wrong.complementarity_relative < 1e-6
+    assert wrong.value > 2.0 * wrong.value_at_zero
+    assert wrong.above_zero
+    assert wrong.relative == np.inf
+    assert not wrong.proves(0.5)
+    right = certify(problem, np.hstack([np.sqrt(0.5) * np.eye(n), 1e3 * np.ones((n, 1))]))
+    assert not right.above_zero
+    assert right.proves(1e-6)
+    tie = certify(QuadraticSDP(C=np.diag([1.0, 0.0])), np.array([[0.0], [1.0]]))  # F = 0 there as well as at 0
+    assert not tie.above_zero
+    assert tie.proves(1e-9)
 
 
 def test_a_unit_of_values_is_none_for_eigenvalues():
