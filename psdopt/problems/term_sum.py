@@ -19,6 +19,8 @@ from psdopt.terms.base import Term, combine, distinct_maps
 
 #: Images are recomputed when their accumulated rounding, relative to |Y|, passes this many eps.
 DRIFT_LIMIT_IN_EPS = 4096
+#: So are they where F has come down to this share of its size: rounding of what it was is what is left of it otherwise.
+FALLEN = 1e-6
 
 
 class TermSum(Problem):
@@ -93,6 +95,7 @@ class TermEvaluation(Evaluation):
         self.images = images
         self._features = features if features is not None else [None] * len(problem.terms)
         self._value = value
+        self._peak = 0.0
         self._product: Array | None = None
         self._factor_gradient: Array | None = None
         self._known: list[tuple[Images, Array | None]] = []
@@ -205,6 +208,8 @@ class TermEvaluation(Evaluation):
         return TermEvaluation(self.problem, self.images.refreshed())
 
     def moved(self, images: Images, features: list[Any], value: float) -> TermEvaluation:
-        """Evaluation at moved images; recomputed from Y once drift has grown too large."""
+        """Evaluation at moved images; recomputed from Y once drift has grown too large, or F has fallen too far."""
         new = TermEvaluation(self.problem, images, features, value)
-        return new.refresh() if images.drift > DRIFT_LIMIT_IN_EPS * 2.0**-52 else new
+        new._peak = max(self._peak, abs(self.value))
+        worn = images.drift > DRIFT_LIMIT_IN_EPS * 2.0**-52 or abs(value) < FALLEN * new._peak
+        return new.refresh() if worn else new
