@@ -39,7 +39,9 @@ class EntryFit(TermSum):
     ADMM) and a preconditioner. The latter is the row-diagonal part of the factor Hessian, inverted by the same
     batched row solves as ADMM's updates: row i of P⁻¹R is
 
-        (L_ii I + Σ_j w_ij (1 + [i = j]) y_j y_jᵀ)⁻¹ r_i / 2,   w_ij the weight of (M_ij − t_ij)² per order of (i, j).
+        (L_ii I + Σ_j w_ij (1 + [i = j]) y_j y_jᵀ)⁻¹ r_i / 2,   w_ij the weight of (M_ij − t_ij)² per order of (i, j),
+
+    with the size of a row of L, or without L that of the weights and of Y, where L has less than that on its diagonal.
 
     Parameters
     ----------

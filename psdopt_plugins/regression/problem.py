@@ -50,7 +50,7 @@ def psd_regression_problem(
     InvalidInputError, InvalidTypeError for NaN, wrong shapes or lengths, bad pairs, other directions.
 
     Cost of a pass (value, gradient and line search at a factor (n, r)): one product with X and one with Xᵀ,
-    O(m n r) or O(nnz r); with pairs O(m r) on top. Memory O(nnz(X) + (m + N + n) r).
+    O(m n r) or O(nnz r); with pairs O(m r) on top. Memory O(nnz(X) + (m + N + n) r), and O(n r²) for pairs without X.
     """
     measurement = _measurement(X, pairs, n)
     m = measurement.size
