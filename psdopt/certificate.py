@@ -103,6 +103,8 @@ class Certificate:
         ]
         if self.gap is not None:
             rows.append(("duality gap", self.gap, self.gap_relative))
+        if self.above_zero:
+            rows.append(("F(M) - F(0): M = 0 is better", self.value - self.value_at_zero, math.inf))
         return rows
 
     def as_dict(self) -> dict[str, Any]:

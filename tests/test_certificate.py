@@ -116,6 +116,8 @@ def test_what_is_worse_than_zero_is_never_optimal():
     right = certify(problem, np.hstack([np.sqrt(0.5) * np.eye(n), 1e3 * np.ones((n, 1))]))
     assert not right.above_zero
     assert right.proves(1e-6)
+    assert len(wrong.rows()) == len(right.rows()) + 1
+    assert wrong.rows()[-1] == ("F(M) - F(0): M = 0 is better", wrong.value - wrong.value_at_zero, np.inf)
     tie = certify(QuadraticSDP(C=np.diag([1.0, 0.0])), np.array([[0.0], [1.0]]))  # F = 0 there as well as at 0
     assert not tie.above_zero
     assert tie.proves(1e-9)
