@@ -13,7 +13,7 @@ from psdopt.capability import Ability, name_of
 from psdopt.certificate import Certificate, certify
 from psdopt.checkpoint import save_checkpoint
 from psdopt.escape import explained, rank_binds, widened
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import tie
 from psdopt.method import Method, Outcome, State
 from psdopt.problem import Problem
 from psdopt.result import Result, Status
@@ -208,7 +208,7 @@ class Driver:
         """
         run, state = self.run, self.run.state
         at_zero = self.problem.value_at_zero()
-        slack = 4 * EPS * max(abs(at_zero), abs(run.values[0] - at_zero))
+        slack = tie(at_zero, run.values[0])
         excluded = run.zero_tried or run.iteration == 0 or Ability.STRAIGHT not in run.geometry.abilities
         if excluded or run.geometry.trace is not None or state.evaluation.value < at_zero - slack:
             return False

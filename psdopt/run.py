@@ -10,7 +10,7 @@ from typing import Any
 
 from psdopt.certificate import Certificate, stationarity_scale
 from psdopt.geometry import Geometry
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import tie
 from psdopt.method import State
 from psdopt.problem import Problem
 from psdopt.progress import Bar
@@ -56,7 +56,7 @@ class Run:
         at_rest = 0.0 if state.gradient_norm == 0.0 else math.inf
         stationarity = 0.5 * state.gradient_norm / scale if scale > 0.0 else at_rest
         if self.values and descends:
-            small = self.values[-1] - value <= 4 * EPS * max(abs(value), abs(problem.value_at_zero() - value))
+            small = self.values[-1] - value <= tie(value, problem.value_at_zero())
             # the value has the resolution eps, stationarity only √eps: while that improves there is progress
             better = stationarity < 0.9 * self.best_stationarity
             self.calm = self.calm + 1 if small and not better else 0

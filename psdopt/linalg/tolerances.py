@@ -15,6 +15,14 @@ def rounding(scale: float, size: int, factor: float = 8.0) -> float:
     return factor * EPS * math.sqrt(max(size, 1)) * abs(scale)
 
 
+def tie(value: float, other: float) -> float:
+    """Values of F that differ from `value` by no more are level with it: rounding of it, or of its distance to `other`.
+
+    `other` is what decreases are measured from, so that a constant added to both changes nothing but its own rounding.
+    """
+    return 4.0 * EPS * max(abs(value), abs(other - value))
+
+
 def asymmetry_allowed(scale: float, size: int) -> float:
     """Largest |A − Aᵀ| entry that rounding can explain for entries of magnitude `scale`."""
     return 64.0 * EPS * max(size, 8) * abs(scale)

@@ -13,7 +13,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.polynomials import minimize_smooth
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import tie
 from psdopt.method import Method, Outcome, State
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.problem import Evaluation, Problem
@@ -171,7 +171,7 @@ class LagrangeNewton(Method):
         rates = (predicted - own) / fit.curvatures, bent / fit.curvatures
         slope = inner(here.factor_gradient(), X)
         # a fall that the value cannot show is made of rounding, and no guide to how long a step should be
-        shown = abs(slope) > self._tie(state)
+        shown = abs(slope) > tie(here.value, state.problem.value_at_zero())
         mu = _least(fit.along_arc(measured, rates, slope, here.images, move, fit.images(Z))) if shown else 1.0
         if mu == math.inf:
             return replace(state, step=mu, outcome=Outcome.UNBOUNDED)
@@ -189,17 +189,13 @@ class LagrangeNewton(Method):
             slow=0 if fast else state.slow + 1, mark=gradient_norm if fast else mark,
         )  # fmt: skip
 
-    def _tie(self, state: LagrangeNewtonState) -> float:
-        """Values that differ by less are level."""
-        value = state.evaluation.value
-        return 4.0 * EPS * max(abs(value), abs(state.problem.value_at_zero() - value))
-
     def _better(self, state: LagrangeNewtonState, there: Evaluation, gradient_norm: float) -> bool:
         """Lower, or level to rounding with half the gradient: values tie long before gradients do."""
         value = state.evaluation.value
         if there.value < value or not math.isfinite(there.value):
             return True
-        return there.value <= value + self._tie(state) and gradient_norm < 0.5 * state.gradient_norm
+        level = value + tie(value, state.problem.value_at_zero())
+        return there.value <= level and gradient_norm < 0.5 * state.gradient_norm
 
 
 def _fit(problem: Problem) -> QuadraticFit:

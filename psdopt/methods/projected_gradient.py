@@ -112,7 +112,7 @@ class ProjectedGradient(Method):
         evaluation = ensure_finite(evaluation or problem.at(geometry.factor(start)))
         x = evaluation.matrix.to_dense()
         g = dense_gradient(evaluation)
-        L = _first_lipschitz(problem, evaluation, g)
+        L = _first_lipschitz(evaluation, g)
         residual = L * norm(x - geometry.project(x - g / L).to_dense())
         momentum = Momentum(x, evaluation, x, 1.0, L, residual)
         return ProjectedGradientState(
@@ -148,7 +148,7 @@ def _residual(geometry: Geometry, m: Momentum) -> float:
     return max(2.0 * m.residual * norm(m.evaluation.factor), factor_residual(geometry, m.evaluation))
 
 
-def _first_lipschitz(problem: Problem, evaluation: Evaluation, g: Array) -> float:
+def _first_lipschitz(evaluation: Evaluation, g: Array) -> float:
     """|∇F(M + D) − ∇F(M)| / |D| for D = tr M · vvᵀ, v the eigenvector of ∇F(M) where F falls most; the unit of 1/step.
 
     Where the gradient does not change, F may be linear: there |∇F(M)| / |D|, a step as long as M.

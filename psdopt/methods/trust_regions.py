@@ -12,7 +12,7 @@ from psdopt.capability import Ability, Requires
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import is_finite, norm
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, tie
 from psdopt.method import Method, Outcome, State, factor_residual
 from psdopt.problem import Evaluation, Problem
 
@@ -91,15 +91,15 @@ class TrustRegions(Method):
             return self._at(state, point, there, length, state.radius)
         inner = geometry.inner
         predicted = -inner(state.point, state.gradient, move) - 0.5 * inner(state.point, move, image)
-        tie = 4.0 * EPS * max(abs(here.value), abs(state.problem.value_at_zero() - here.value))
-        rounding = 250.0 * tie
+        level = tie(here.value, state.problem.value_at_zero())
+        rounding = 250.0 * level
         ratio = (here.value - there.value + rounding) / (predicted + rounding) if predicted + rounding > 0.0 else -1.0
         radius = state.radius
         if not ratio >= 0.25:
             radius = 0.25 * min(radius, length)
         elif ratio > 0.75 and cut_short:
             radius = 2.0 * radius
-        if ratio > self.accept and there.value <= here.value + tie:
+        if ratio > self.accept and there.value <= here.value + level:
             moved = self._at(state, point, there, length, radius)
             # values tie long before gradients do: there the gradient says which point is better
             if there.value <= here.value or moved.gradient_norm < 0.5 * state.gradient_norm:

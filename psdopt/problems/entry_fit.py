@@ -105,8 +105,6 @@ class EntryFit(TermSum):
         rows, Y, curvature = self._rows, evaluation.factor, self._mean_weight * evaluation.size**2 / self.n
         if self._diagonal is None:
             ridge = np.full(self.n, RIDGE * curvature or 1.0)
-        elif FAINTEST * curvature <= self._smallest:
-            ridge = self._diagonal
         else:
             ridge = np.maximum(self._diagonal, FAINTEST * curvature)
         return lambda R: rows.solve(Y, R * (0.5 / ridge)[:, None], ridge)
@@ -127,10 +125,6 @@ class EntryFit(TermSum):
         beside = math.sqrt(max(squared_norm(self.L) - float(sizes @ sizes), 0.0) / self.n)
         least = max(SMALLEST_RIDGE * float(np.mean(sizes)), beside)
         return np.maximum(sizes, least) if least > 0.0 else None
-
-    @cached_property
-    def _smallest(self) -> float:
-        return 0.0 if self._diagonal is None else float(self._diagonal.min())
 
 
 def _check_distinct(i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> None:

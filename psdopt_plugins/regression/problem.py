@@ -67,8 +67,8 @@ def psd_regression_problem(
 
 
 def _preconditioner(measurement: Measurement, one_sided: bool) -> Any:
-    # with bounds other pairs bend F from step to step: blocks of all of them, or of the active ones, take from a third
-    # to twice the steps that the moment takes, and on labelled data more
+    # with bounds other pairs bend F from step to step: blocks of all of them take from a third to eight times the steps
+    # that the moment takes, most on labelled digits, and blocks of the active ones are between
     if isinstance(measurement, PairDistances) and measurement.X is None and not one_sided:
         return PairRowsPreconditioner(measurement)
     return MomentPreconditioner(measurement) if MomentPreconditioner.applies(measurement) else None  # type: ignore[arg-type]
