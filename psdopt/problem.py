@@ -157,12 +157,14 @@ class Problem(ABC):
     """min F(M) over symmetric positive semidefinite M (n, n).
 
     Attributes: `n`; `abilities`, a frozenset of :class:`~psdopt.capability.Ability` values;
-    `lower_curvature`, a known modulus sigma of strong convexity of F in M (0 if none is known).
+    `lower_curvature`, a known modulus sigma of strong convexity of F in M (0 if none is known); `rows`, how many the
+    largest array has that a step multiplies Y with, n at least (None if not known: BLAS is left its threads).
     """
 
     n: int
     abilities: frozenset[str] = frozenset()
     lower_curvature: float = 0.0
+    rows: int | None = None
 
     @abstractmethod
     def at(self, Y: Array) -> Evaluation:
@@ -239,17 +241,21 @@ class GradientOperator(LinearOperator):
     """S = ∇F(M) as an operator on blocks. Blocks whose product is already known cost nothing.
 
     `apply` maps a block (n, k) to S times it; `known` holds (block, product) pairs recognised by
-    identity, such as the factor of the evaluation itself.
+    identity, such as the factor of the evaluation itself. `entries` returns S as a new array (n, n), or None where
+    products are the better way to it.
     """
 
     def __new__(cls, *args: Any) -> GradientOperator:
         return object.__new__(cls)
 
-    def __init__(self, n: int, apply: Callable[[Array], Array], known: Callable[[Array], Array | None]) -> None:
+    def __init__(
+        self, n: int, apply: Callable[[Array], Array], known: Callable[[Array], Array | None],
+        entries: Callable[[], Array | None] = lambda: None,
+    ) -> None:  # fmt: skip
         # what LinearOperator.__init__ does, without its checks: one is made in every iteration
         self.dtype = FLOAT
         self.shape = (n, n)  # type: ignore[misc]
-        self._apply, self._known = apply, known
+        self._apply, self._known, self.entries = apply, known, entries
 
     def __matmul__(self, V: Any) -> Any:
         # blocks, the common case, go past SciPy's dispatch: it costs as much as a small product

@@ -55,12 +55,15 @@ class Run:
         scale = stationarity_scale(problem, value, state.evaluation.size)
         at_rest = 0.0 if state.gradient_norm == 0.0 else math.inf
         stationarity = 0.5 * state.gradient_norm / scale if scale > 0.0 else at_rest
+        calm = False
         if self.values and descends:
-            small = self.values[-1] - value <= tie(value, problem.value_at_zero())
-            # the value has the resolution eps, stationarity only √eps: while that improves there is progress
-            better = stationarity < 0.9 * self.best_stationarity
-            self.calm = self.calm + 1 if small and not better else 0
-        self.best_stationarity = min(self.best_stationarity, stationarity)
+            # the value has the resolution eps, stationarity only √eps: while that improves there is progress, and by
+            # little at a time as well, so that it is held against what it was at the last progress
+            calm = self.values[-1] - value <= tie(value, problem.value_at_zero())
+            calm = calm and not stationarity < 0.9 * self.best_stationarity
+        self.calm = self.calm + 1 if calm else 0
+        if not calm:
+            self.best_stationarity = min(self.best_stationarity, stationarity)
         self.values.append(value)
         self.history.records.append({
             "iteration": float(self.iteration),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from psdopt.driver import Driver
 from psdopt.errors import CheckpointError, InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
+from psdopt.linalg.threads import blas_threads
 from psdopt.method import Method, State
 from psdopt.problem import Problem
 from psdopt.progress import progress_bar
@@ -87,21 +89,27 @@ def solve(
     escape = escape and geometry.grows
     generator = np.random.default_rng(0 if rng is None else rng)
     before = dict(problem.counts())
-    if resume is not None:
-        run = load_checkpoint(resume, problem)
-        _same_pieces(run, geometry, method, resume)
-        clock -= run.seconds
-    else:
-        point = starting_point(geometry, problem, start, generator, method)
-        inner_tol = max(tol, COARSE) if escape else tol
-        run = Run(_first(method, problem, geometry, point), geometry, inner_tol, (repr(geometry), repr(method)))
-        run.first_trace = norm(run.state.evaluation.factor) ** 2
-    limits = _criteria(stopping, max_iterations, max_time)
-    with progress_bar(progress, name_of(method), run.iteration) as bar:
-        rules = Rules(tol, limits, escape, max_rank or problem.n, callback, checkpoint, checkpoint_seconds, bar)
-        driver = Driver(problem, method, run, rules, clock, before)
-        status, message = driver.loop(fresh=resume is None)
-    return driver.result(status, message, chosen)
+    with blas_threads(_multiplications(problem, geometry)):
+        if resume is not None:
+            run = load_checkpoint(resume, problem)
+            _same_pieces(run, geometry, method, resume)
+            clock -= run.seconds
+        else:
+            point = starting_point(geometry, problem, start, generator, method)
+            inner_tol = max(tol, COARSE) if escape else tol
+            run = Run(_first(method, problem, geometry, point), geometry, inner_tol, (repr(geometry), repr(method)))
+            run.first_trace = norm(run.state.evaluation.factor) ** 2
+        limits = _criteria(stopping, max_iterations, max_time)
+        with progress_bar(progress, name_of(method), run.iteration) as bar:
+            rules = Rules(tol, limits, escape, max_rank or problem.n, callback, checkpoint, checkpoint_seconds, bar)
+            driver = Driver(problem, method, run, rules, clock, before)
+            status, message = driver.loop(fresh=resume is None)
+        return driver.result(status, message, chosen)
+
+
+def _multiplications(problem: Problem, geometry: Geometry) -> float:
+    """Of the largest product of a step, with a factor of the rank aimed at; inf where it is not known."""
+    return math.inf if problem.rows is None else float(problem.rows) * problem.n * getattr(geometry, "r", problem.n)
 
 
 def _first(method: Method, problem: Problem, geometry: Geometry, point: Any) -> State:

@@ -194,3 +194,33 @@ def test_a_miss_by_far_asks_for_columns_though_one_is_to_spare():
     first = result.history.records[0]
     assert 0.05 < first["stationarity"] <= 0.2
     assert first["widened_to"] > 2
+
+
+@dataclass(frozen=True)
+class Fading(Method):
+    """Stays where it starts, and claims a gradient that falls by the `factor` each step."""
+
+    factor: float = 0.98
+    descends = True
+
+    def init(self, problem, geometry, start, evaluation=None):
+        evaluation = problem.at(start)
+        return State(problem, geometry, start, evaluation, norm(evaluation.factor_gradient()))
+
+    def step(self, state):
+        return replace(state, gradient_norm=self.factor * state.gradient_norm)
+
+
+@pytest.mark.parametrize(
+    ("factor", "ends"),
+    [
+        (0.98, False),  # a tenth in six steps: progress, though no step takes a tenth
+        (0.9999, True),  # two thousandths in the steps that are given
+        (1.0, True),
+    ],
+)
+def test_a_gradient_that_falls_slowly_is_progress_where_the_value_is_level(factor, ends):
+    problem, _ = planted(np.random.default_rng(4))
+    result = solve(problem, FlatQuotient(12, 4), Fading(factor), rng=0, max_iterations=200)
+    assert (result.status is Status.NO_PROGRESS) == ends
+    assert result.iterations == (psdopt.driver.CALM_STEPS if ends else 200)

@@ -41,16 +41,33 @@ class CheckedOperator:
         image = np.asarray(self.S @ X, dtype=float)
         if image.shape != X.shape:
             raise ValueError(f"S @ X must have the shape {X.shape} of X, got {image.shape}")
-        sizes = column_norms(image)
-        # norms that are finite prove it without another pass over the image
-        if not np.isfinite(sizes).all() and not np.isfinite(image).all():
-            raise FloatingPointError(f"S @ X is not finite (product of columns {self.products} and following)")
+        sizes = self._checked(image)
         self.products += X.shape[1]
         if self.C.shape[1]:
             image = self.project(image)
             sizes = column_norms(image)
         self.norm = max(self.norm, float(np.max(sizes / np.maximum(column_norms(X), 1e-300))))
         return image
+
+    def to_dense(self, width: int) -> Array:
+        """S (n, n): from its own `entries` where it has some, else by products with `width` columns of I at a time."""
+        own = getattr(self.S, "entries", None)
+        S = None if own is None else own()
+        if S is None:
+            eye = np.eye(self.n)
+            blocks = [self(eye[:, j : j + width]) for j in range(0, self.n, width)]
+            return np.hstack(blocks) if len(blocks) > 1 else blocks[0]
+        self.norm = max(self.norm, float(np.max(self._checked(S))))
+        self.products += self.n
+        return self.project(S)
+
+    def _checked(self, image: Array) -> Array:
+        """Norms of the columns of what S has made, or FloatingPointError where they are not finite."""
+        sizes = column_norms(image)
+        # norms that are finite prove it without another pass over the image
+        if not np.isfinite(sizes).all() and not np.isfinite(image).all():
+            raise FloatingPointError(f"S @ X is not finite (product of columns {self.products} and following)")
+        return sizes
 
     def of_unit(self, x: Array) -> Array:
         """S x for |x| = 1: the checks of a block would cost as much as a small product."""

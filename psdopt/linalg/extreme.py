@@ -149,10 +149,7 @@ def smallest_eigenpair(
 
 
 def _dense(op: CheckedOperator, count: int, threshold: float | None, guess: Array) -> ExtremePair:
-    eye = np.eye(op.n)
-    width = op.n if op.n <= 2 * DENSE_BLOCK else DENSE_BLOCK
-    blocks = [op(eye[:, j : j + width]) for j in range(0, op.n, width)]
-    matrix = _symmetric(np.hstack(blocks) if len(blocks) > 1 else blocks[0])
+    matrix = _symmetric(op.to_dense(op.n if op.n <= 2 * DENSE_BLOCK else DENSE_BLOCK))
     Z = scipy.linalg.null_space(op.C.T) if op.C.shape[1] else None
     inside = matrix if Z is None else Z.T @ matrix @ Z
     if threshold is not None and count == 1 and op.dim == op.n >= FACTORED:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from scipy.linalg.blas import dtrsv
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array
@@ -43,8 +44,8 @@ class LagrangeSystem:
         schur = fit.coupling(Y.factor @ Y.factor.T, self._inverse, self._lent)
         diagonal = schur.reshape(-1)[:: len(schur) + 1]
         diagonal += 0.5 / fit.curvatures
-        # of a matrix stored by rows LAPACK reads the transpose in place, and of that the upper triangle
-        self._schur, info = dpotrf(schur.T, lower=0, clean=0, overwrite_a=1)
+        # of a matrix stored by rows LAPACK reads the transpose in place, and of that the lower triangle
+        self._schur, info = dpotrf(schur.T, lower=1, clean=0, overwrite_a=1)
         if info != 0:
             raise np.linalg.LinAlgError(f"the system of the multipliers is not positive definite (row {info})")
 
@@ -76,7 +77,8 @@ class LagrangeSystem:
 
     def _moved(self, q: Array) -> tuple[Array, Array]:
         """(−G Σ_t v_t A_t Y, v), v from the system of order m."""
-        v = dpotrs(self._schur, 0.5 * q, lower=0)[0]
+        v = dtrsv(self._schur, 0.5 * q, lower=1, overwrite_x=1)
+        v = dtrsv(self._schur, v, lower=1, trans=1, overwrite_x=1)
         X = self._inverse @ combine(self.fit.measurement.adjoint(v, self.Y), self.Y.factor.shape)
         return np.negative(X, out=X), v
 

@@ -77,7 +77,7 @@ class QuadraticFit:
         return S
 
     def coupling(self, P: Array, Q: Array, out: Array) -> Array:
-        """[tr(A_s P A_t Q)], s >= t, in `out` or another array (m, m) whose upper triangle is not to be read."""
+        """[tr(A_s P A_t Q)], s <= t, in `out` or another array (m, m) whose lower triangle is not to be read."""
         return self.measurement.coupling(P, Q, self._constants()[1], out)
 
     def _constants(self) -> tuple[Array, Images]:
@@ -101,8 +101,7 @@ class QuadraticFit:
         `measured` at Y, the `known` coefficients of mu and mu² in the measurements along the arc, (m,) each, and the
         `slope` p_1 = ⟨2 S Y, X⟩, which would not survive as a sum over terms next to a stationary point.
         """
-        pair = self.measurement.pair
-        rates = np.stack([*known, 2.0 * pair(X, Z), pair(Z, Z)])
+        rates = np.stack([*known, *self.measurement.along(X, Z)])
         p = [0.0, *(rates @ self.multipliers(measured)).tolist(), 0.0, 0.0, 0.0, 0.0]
         for k, row in enumerate((0.5 * (rates * self.curvatures) @ rates.T).tolist(), 2):
             for power, bend in enumerate(row, k):

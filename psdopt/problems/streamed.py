@@ -28,7 +28,7 @@ class Streamed(Problem):
             raise InvalidInputError(f"held_out must be of order {stream.d} like the stream; found {held_out.n}")
         self.stream, self.held_out, self.gradient = stream, held_out, gradient
         self.n = held_out.n
-        self.maps = getattr(held_out, "maps", ())
+        self.maps, self.rows = getattr(held_out, "maps", ()), held_out.rows
         self.abilities = held_out.abilities | {Ability.STREAM}
         self.samples = 0
 

@@ -53,6 +53,8 @@ class TermSum(Problem):
         self.n = terms[0].n
         self.constant = float(constant)
         self.maps = distinct_maps(terms)
+        if all(linear_map.is_matrix for linear_map in self.maps):
+            self.rows = max([self.n, *(linear_map.shape[0] for linear_map in self.maps)])
         self._preconditioner = preconditioner
         abilities = {Ability.GRADIENT, Ability.EXACT_LINE, Ability.EXACT_PLANE}
         if all(term.convex for term in terms):
@@ -132,8 +134,18 @@ class TermEvaluation(Evaluation):
     @property
     def gradient(self) -> GradientOperator:
         return GradientOperator(
-            self.problem.n, lambda V: self._gradient_times(Images(self.problem.maps, V)), self._known_product
+            self.problem.n,
+            lambda V: self._gradient_times(Images(self.problem.maps, V)),
+            self._known_product,
+            self._gradient_entries,
         )
+
+    def _gradient_entries(self) -> Array | None:
+        """S as an array where its measurements are of entries of M: each is in but few places of S."""
+        fit = self.problem.quadratic_fit
+        if fit is None or fit.measurement.maps:
+            return None
+        return fit.gradient(fit.multipliers(self.feature(fit.position)))
 
     def _known_product(self, V: Array) -> Array | None:
         if V is self.factor:

@@ -12,7 +12,7 @@ BLOCK = 16384
 
 
 class EntryCoupling:
-    """(P, Q) ↦ [tr(A_s P A_t Q)], s >= t, for A_t = (e_i e_jᵀ + e_j e_iᵀ)/2 and symmetric P, Q (n, n).
+    """(P, Q) ↦ [tr(A_s P A_t Q)], s <= t, for A_t = (e_i e_jᵀ + e_j e_iᵀ)/2 and symmetric P, Q (n, n).
 
     These are products of entries of P and Q over both orders of both index pairs; an entry of the diagonal has but one
     order. Nothing is multiplied out: O(m²) products for m entries, blocks of rows at a time.
@@ -29,27 +29,27 @@ class EntryCoupling:
         self.places = None if np.array_equal(order, np.arange(self.size)) else np.argsort(order)
 
     def __call__(self, P: Array, Q: Array, out: Array | None = None) -> Array:
-        """The lower triangle of an (m, m) array, `out` if given; what is above the diagonal is not to be read."""
+        """The upper triangle of an (m, m) array, `out` if given; what is below the diagonal is not to be read."""
         k, i, j = len(self.diagonal), self.i, self.j
         C = np.empty((self.size, self.size)) if out is None else out
         np.multiply(self._own(self._own(P).T), self._own(self._own(Q).T), out=C[:k, :k])
         block = max(1, BLOCK // max(len(i), self.n))
         for start in range(0, len(i), block):
             stop = min(start + block, len(i))
-            rows, left, right = slice(k + start, k + stop), i[:stop], j[:stop]
+            rows, left, right = slice(k + start, k + stop), i[start:], j[start:]
             Pi, Pj, Qi, Qj = (A.take(ends[start:stop], axis=0) for A in (P, Q) for ends in (i, j))
             crossed = Pi * Qj
             crossed += Pj * Qi
-            np.multiply(crossed if self.whole else crossed.take(self.diagonal, axis=1), 0.5, out=C[rows, :k])
+            np.multiply((crossed if self.whole else crossed.take(self.diagonal, axis=1)).T, 0.5, out=C[:k, rows])
             pairs = Pi.take(left, axis=1) * Qj.take(right, axis=1)
             pairs += Pj.take(right, axis=1) * Qi.take(left, axis=1)
             pairs += Pi.take(right, axis=1) * Qj.take(left, axis=1)
             pairs += Pj.take(left, axis=1) * Qi.take(right, axis=1)
-            np.multiply(pairs, 0.25, out=C[rows, k : k + stop])
+            np.multiply(pairs, 0.25, out=C[rows, k + start :])
         if self.places is None:
             return C
-        C = np.tril(C)
-        C += np.tril(C, -1).T
+        C = np.triu(C)
+        C += np.triu(C, 1).T
         return C[self.places[:, None], self.places]
 
     def _own(self, A: Array) -> Array:

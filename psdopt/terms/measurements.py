@@ -58,9 +58,9 @@ class Measurement(ABC):
         return 2.0 * self.pair(U, D), self.pair(D, D)
 
     def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
-        """[tr(A_s P A_t Q)], s >= t, for symmetric P and Q (n, n): the lower triangle of an (m, m) array.
+        """[tr(A_s P A_t Q)], s <= t, for symmetric P and Q (n, n): the upper triangle of an (m, m) array.
 
-        Where it `couples`. What is above the diagonal is not to be read; `identity` holds the images of I, `out` is an
+        Where it `couples`. What is below the diagonal is not to be read; `identity` holds the images of I, `out` is an
         array to use. No application; O(m² + m n), with data O(m² n + m n²).
         """
         raise InvalidTypeError(f"{type(self).__name__} offers no coupling")

@@ -225,6 +225,50 @@ def test_every_kind_of_operator_gives_the_same_answer():
     assert np.array_equal(first.vectors, second.vectors)
 
 
+class Assembled(LinearOperator):
+    """An operator whose entries are at hand; its products are counted."""
+
+    def __init__(self, S, entries):
+        super().__init__(float, S.shape)
+        self.S, self.entries, self.calls = S, entries, 0
+
+    def _matmat(self, V):
+        self.calls += 1
+        return self.S @ V
+
+
+@pytest.mark.parametrize("threshold", [None, -3.0])
+@pytest.mark.parametrize("deflated", [False, True])
+def test_entries_take_the_place_of_products(threshold, deflated):
+    S = matrix(np.linspace(-1.0, 2.0, 150), 3)
+    constraints = np.ones((150, 1)) if deflated else None
+    operators = Assembled(S, lambda: S.copy()), Assembled(S, lambda: None), S
+    options = {"constraints": constraints, "threshold": threshold, "backend": "dense"}
+    own, product, plain = (smallest_eigenpair(operator, **options) for operator in operators)
+    assert operators[0].calls == 0
+    assert operators[1].calls > 0
+    assert own.products == product.products == plain.products == 150
+    slack = 64 * 150**0.5 * np.finfo(float).eps * 2.0
+    for other in (product, plain):
+        assert abs(own.value - other.value) <= slack
+        assert abs(own.lower_bound - other.lower_bound) <= slack
+        assert abs(own.vector @ other.vector) >= 1.0 - slack / 0.02  # distance of the eigenvalues
+    assert own.lower_bound <= np.linalg.eigvalsh(S if not deflated else project(S))[0] + slack
+
+
+def project(S):
+    P = np.eye(len(S)) - 1.0 / len(S)
+    return P @ S @ P + 4.0 * np.linalg.norm(S, 2) / len(S)
+
+
+def test_entries_that_are_not_finite_raise():
+    S = matrix(np.linspace(-1.0, 2.0, 80), 4)
+    spoilt = S.copy()
+    spoilt[3, 5] = spoilt[5, 3] = np.nan
+    with pytest.raises(FloatingPointError, match="not finite"):
+        smallest_eigenpair(Assembled(S, lambda: spoilt), backend="dense")
+
+
 def test_exhausted_budget_is_reported_with_a_weaker_bound():
     S = matrix(np.linspace(0.0, 1.0, 600))
     pairs = [smallest_eigenpair(S, max_products=budget) for budget in (1, 20, 80)]

@@ -14,6 +14,7 @@ from psdopt.problems.entry_fit import EntryFit
 from psdopt.problems.entry_split import EntrySplit
 from psdopt.problems.margin_problem import MarginProblem
 from psdopt.problems.streamed import Streamed
+from psdopt.problems.term_sum import TermEvaluation
 from psdopt.streams import ArrayStream, Batch
 from psdopt.terms.losses import LeastSquares
 from psdopt.terms.measured import MeasuredTerm
@@ -77,6 +78,18 @@ class UpdatesHalfway(_Entries):
 
     rejected_by = ("problem.split_update",)
     broken = _Halfway
+
+
+class ForgottenEntries(_Entries):
+    """The array of S lacks the linear term, which products with S have: a certificate would look at another matrix."""
+
+    rejected_by = ("problem.gradient_operator",)
+
+    def at(self, Y: Array) -> TermEvaluation:
+        evaluation = super().at(Y)
+        right, L = evaluation._gradient_entries, with_spectrum(np.linspace(0.1, 0.5, N), 5)
+        evaluation._gradient_entries = lambda: np.asarray(right()) - L  # type: ignore[method-assign]
+        return evaluation
 
 
 class _Margins(MarginProblem):
@@ -170,6 +183,6 @@ class BoundAtAnyPrice(QuadraticSDP):
 
 
 ALL: tuple[type[Any], ...] = (
-    SplitCountsTwice, ModestBound, UpdatesHalfway, MarginSign, BelievesTheDual, GreedyWeights, BatchSum,
-    ForgetsItsPlace, BoundAtAnyPrice,
+    SplitCountsTwice, ModestBound, UpdatesHalfway, ForgottenEntries, MarginSign, BelievesTheDual, GreedyWeights,
+    BatchSum, ForgetsItsPlace, BoundAtAnyPrice,
 )  # fmt: skip

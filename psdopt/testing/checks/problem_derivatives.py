@@ -57,7 +57,7 @@ def gradient_slope(problem: Problem, case: Case) -> Measurement:
 
 @check("problem")
 def gradient_operator(problem: Problem, case: Case) -> Measurement:
-    """S = ∇F(M) is a symmetric linear operator, the same on blocks and on columns, and factor_gradient is 2 S Y."""
+    """S = ∇F(M) is symmetric and linear, the same on blocks, on columns and as an array; factor_gradient is 2 S Y."""
     evaluation = point_of(problem, case)
     S, Y, n = evaluation.gradient, evaluation.factor, problem.n
     if S.shape != (n, n):
@@ -71,6 +71,9 @@ def gradient_operator(problem: Problem, case: Case) -> Measurement:
         compare("S applied to one column", S @ V[:, 0], SV[:, 0], unit, n),
         compare("factor_gradient", evaluation.factor_gradient(), 2.0 * (S @ Y.copy()), unit * norm(Y), n),
     ]
+    entries = getattr(S, "entries", lambda: None)()
+    if entries is not None:
+        results.append(compare("the array of S times a block", entries @ V, SV, unit, n))
     if not results[0].ok:
         results[0] = Measurement(
             results[0].error, results[0].tolerance, "S is not symmetric: adjoint and operator differ"

@@ -1,0 +1,95 @@
+"""BLAS threads: one while a small problem is solved, and afterwards as many as there were."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from psdopt import FlatQuotient, solve
+from psdopt.linalg import threads
+from psdopt.problems.autograd_problem import AutogradProblem
+from psdopt.problems.entry_fit import EntryFit
+
+BLAS = threads.libraries().select(user_api="blas")
+with BLAS.limit(limits=2):
+    TWO = [library["filepath"] for library in BLAS.info() if library["num_threads"] == 2]  # some know only one
+
+
+def counts():
+    return {library["num_threads"] for library in BLAS.info() if library["filepath"] in TWO}
+
+
+@pytest.fixture(autouse=True)
+def two_threads():
+    if not TWO:
+        pytest.skip("no BLAS that can have two threads")
+    with BLAS.limit(limits=2):
+        assert counts() == {2}
+        yield
+        assert counts() == {2}
+
+
+def test_a_small_stretch_has_one_thread_and_a_large_one_what_there_was():
+    with threads.blas_threads(threads.SMALL):
+        assert counts() == {1}
+    assert counts() == {2}
+    with threads.blas_threads(threads.SMALL + 1):
+        assert counts() == {2}
+
+
+def test_an_error_and_a_stretch_within_a_stretch_leave_nothing_behind():
+    with pytest.raises(KeyError), threads.blas_threads(1), threads.blas_threads(1):
+        raise KeyError
+    assert counts() == {2}
+    with threads.blas_threads(1):
+        with threads.blas_threads(1):
+            assert counts() == {1}
+        assert counts() == {1}
+
+
+@pytest.mark.parametrize("main_first", [True, False])
+def test_stretches_that_overlap_in_threads_of_python_leave_nothing_behind_either(main_first):
+    begun, end = threading.Event(), threading.Event()
+
+    def other():
+        with threads.blas_threads(1):
+            begun.set()
+            end.wait(60)
+
+    def begin():
+        thread.start()
+        assert begun.wait(60)
+
+    thread = threading.Thread(target=other)
+    if not main_first:
+        begin()
+    with threads.blas_threads(1):
+        if main_first:
+            begin()
+        assert counts() == {1}
+    end.set()
+    thread.join()
+    assert counts() == {2}
+
+
+def seen_in(problem, r):
+    seen = set()
+    solve(problem, FlatQuotient(problem.n, r), callback=lambda snapshot: seen.update(counts()), max_iterations=3)
+    return seen
+
+
+def test_solve_takes_one_thread_for_what_is_small_by_all_its_arrays():
+    n = 12
+    fit = EntryFit(None, np.arange(n), np.arange(n), np.arange(1.0, n + 1.0), 1.0, n=n)
+    assert fit.rows == n
+    assert seen_in(fit, 3) == {1}
+    fit.rows = threads.SMALL // (3 * n) + 1
+    assert seen_in(fit, 3) == {2}
+
+
+def test_solve_leaves_the_threads_to_problems_whose_arrays_it_cannot_see():
+    problem = AutogradProblem(lambda M: 0.5 * ((M - np.diag([4.0, 3.0, 2.0, 1.0])) ** 2).sum(), 4)
+    assert problem.rows is None
+    assert seen_in(problem, 2) == {2}
