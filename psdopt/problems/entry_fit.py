@@ -16,7 +16,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, is_finite
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.row_updates import RowUpdates
-from psdopt.problems.entry_split import EntrySplit
+from psdopt.problems.entry_split import EntrySplit, coupling_bound
 from psdopt.problems.term_sum import TermEvaluation, TermSum
 from psdopt.terms.base import Term
 from psdopt.terms.forms import MatrixForm, squared_norm
@@ -71,21 +71,26 @@ class EntryFit(TermSum):
         self._mean_weight = float(np.mean(self.weights))
         fit = MeasuredTerm(entries, LeastSquares(self.targets, self.weights))
         terms: list[Term] = [fit] if self.L is None else [LinearTerm(MatrixForm(self.L)), fit]
-        super().__init__(terms, constant, self._precondition)
+        super().__init__(terms, constant, _precondition)  # a method of this object would keep it from being freed
         self.abilities |= {Ability.SPLIT}
-        self._split: EntrySplit | None = None
-        self._rows: RowUpdates | None = None
 
     def split(self) -> EntrySplit:
-        """The split F(V, U), made at first use: one extreme eigenvalue of L."""
-        if self._split is None:
-            self._split = EntrySplit(self, self._updates)
-        return self._split
+        """The split F(V, U); at first use one extreme eigenvalue of L."""
+        return EntrySplit(self, self._updates, self._coupling_bound)
+
+    @cached_property
+    def _coupling_bound(self) -> float:
+        return coupling_bound(self.L)
 
     @cached_property
     def _updates(self) -> RowUpdates:
         """The row solves of the split; the preconditioner's differ in the weights of the diagonal."""
         return RowUpdates(*self._ordered(2.0))
+
+    @cached_property
+    def _rows(self) -> RowUpdates:
+        """Those of the preconditioner: the diagonal entry depends on row i twice, through either index."""
+        return self._updates.reweighted(self._ordered(4.0)[0])
 
     def _ordered(self, diagonal: float) -> tuple[sp.csr_array, sp.csr_array]:
         """Weights and targets as symmetric CSR arrays of one pattern, for ½ Σ over ordered pairs.
@@ -97,17 +102,6 @@ class EntryFit(TermSum):
         own = self.i == self.j
         weights = np.where(own, 0.5 * diagonal * self.weights, self.weights)
         return self._pattern.filled(weights), self._pattern.filled(np.where(own, 0.5 * self.targets, self.targets))
-
-    def _precondition(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
-        if self._rows is None:
-            # the diagonal entry depends on row i twice, through either index
-            self._rows = self._updates.reweighted(self._ordered(4.0)[0])
-        rows, Y, curvature = self._rows, evaluation.factor, self._mean_weight * evaluation.size**2 / self.n
-        if self._diagonal is None:
-            ridge = np.full(self.n, RIDGE * curvature or 1.0)
-        else:
-            ridge = np.maximum(self._diagonal, FAINTEST * curvature)
-        return lambda R: rows.solve(Y, R * (0.5 / ridge)[:, None], ridge)
 
     @cached_property
     def _diagonal(self) -> Array | None:
@@ -125,6 +119,17 @@ class EntryFit(TermSum):
         beside = math.sqrt(max(squared_norm(self.L) - float(sizes @ sizes), 0.0) / self.n)
         least = max(SMALLEST_RIDGE * float(np.mean(sizes)), beside)
         return np.maximum(sizes, least) if least > 0.0 else None
+
+
+def _precondition(evaluation: TermEvaluation) -> Callable[[Array], Array]:
+    fit = evaluation.problem
+    assert isinstance(fit, EntryFit)
+    curvature = fit._mean_weight * evaluation.size**2 / fit.n
+    if fit._diagonal is None:
+        ridge = np.full(fit.n, RIDGE * curvature or 1.0)
+    else:
+        ridge = np.maximum(fit._diagonal, FAINTEST * curvature)
+    return lambda R: fit._rows.solve(evaluation.factor, R * (0.5 / ridge)[:, None], ridge)
 
 
 def _check_distinct(i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> None:

@@ -29,15 +29,14 @@ class EntrySplit(BiconvexSplit):
     weight: only then is the U-update the V-update with the blocks exchanged.
     """
 
-    def __init__(self, problem: EntryFit, updates: RowUpdates) -> None:
-        self.problem, self.n, self.updates = problem, problem.n, updates
+    def __init__(self, problem: EntryFit, updates: RowUpdates, bound: float) -> None:
+        self.problem, self.n, self.updates, self.coupling_bound = problem, problem.n, updates, bound
         weights, targets = updates.weights, updates.targets
         assert targets is not None
         self._rows = np.repeat(np.arange(self.n), np.diff(weights.indptr))
         self._columns, self._weights, self._targets = weights.indices, weights.data, targets.data
         size = float(np.mean(np.abs(self._targets))) or 1.0
         self.scale = float(np.mean(self._weights)) * size
-        self.coupling_bound = self._largest_eigenvalue()
 
     def image(self, Y: Array) -> Array:
         return np.zeros_like(Y) if self.problem.L is None else self.problem.L.apply(Y)
@@ -54,15 +53,15 @@ class EntrySplit(BiconvexSplit):
         arrays = {} if L is None else {self.problem.maps.index(L): LY}
         return TermEvaluation(self.problem, Images(self.problem.maps, Y, arrays))
 
-    def _largest_eigenvalue(self) -> float:
-        """An upper bound on λ_max(L), a few percent high."""
-        L = self.problem.L
-        if L is None or (L.is_matrix and L.data.sum() == 0.0 and norm(L.data.data if L.is_sparse else L.data) == 0.0):
-            return 0.0
-        if L.is_matrix and self.n <= DENSE_LIMIT:
-            return max(bound_above(L.to_dense(), BOUND_ACCURACY), 0.0)
-        pair = smallest_eigenpair(_Negative(L), tol=BOUND_ACCURACY, scale="norm")
-        return max(-pair.lower_bound, 0.0)
+
+def coupling_bound(L: LinearMap | None) -> float:
+    """An upper bound on λ_max(L), a few percent high; 0 where that is negative, or where there is no L."""
+    if L is None or (L.is_matrix and L.data.sum() == 0.0 and norm(L.data.data if L.is_sparse else L.data) == 0.0):
+        return 0.0
+    if L.is_matrix and L.shape[0] <= DENSE_LIMIT:
+        return max(bound_above(L.to_dense(), BOUND_ACCURACY), 0.0)
+    pair = smallest_eigenpair(_Negative(L), tol=BOUND_ACCURACY, scale="norm")
+    return max(-pair.lower_bound, 0.0)
 
 
 class _Negative:

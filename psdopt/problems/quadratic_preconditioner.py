@@ -14,7 +14,6 @@ from psdopt.terms.base import combine
 from psdopt.terms.forms import Form, IdentityForm
 
 if TYPE_CHECKING:
-    from psdopt.problems.quadratic_sdp import QuadraticSDP
     from psdopt.problems.term_sum import TermEvaluation
 
 #: Up to this order an A that is at hand as an (n, n) array is decomposed completely.
@@ -35,8 +34,8 @@ class QuadraticPreconditioner:
     order up to 2000, else a randomised one of 60 pairs with two block products.
     """
 
-    def __init__(self, problem: QuadraticSDP) -> None:
-        self.problem = problem
+    def __init__(self, A: Form | None, B: Form | None, C: Form | None, n: int) -> None:
+        self.A, self.B, self.C, self.n = A, B, C, n
         self._basis: EigenBasis | None = None
         self._diagonal: EigenBasis | None = None
         self._trace_C: float | None = None
@@ -45,7 +44,7 @@ class QuadraticPreconditioner:
     def basis(self) -> EigenBasis:
         """Decomposition of A."""
         if self._basis is None:
-            self._basis = _decompose(self.problem.A)
+            self._basis = _decompose(self.A)
         return self._basis
 
     def adopt(self, basis: EigenBasis) -> None:
@@ -58,28 +57,27 @@ class QuadraticPreconditioner:
     def diagonal(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
         """The same with A replaced by its diagonal: no set-up beyond one pass over the data."""
         if self._diagonal is None:
-            A = self.problem.A
-            self._diagonal = EigenBasis(np.zeros(1) if A is None else A.diagonal(), None)
+            self._diagonal = EigenBasis(np.zeros(1) if self.A is None else self.A.diagonal(), None)
         return self._inverse(evaluation, self._diagonal)
 
     def _inverse(self, evaluation: TermEvaluation, basis: EigenBasis) -> Callable[[Array], Array]:
-        problem, U = self.problem, evaluation.images
+        U = evaluation.images
         n, r = U.factor.shape
-        P = np.zeros((r, r)) if problem.A is None else evaluation.feature(0)[0]
+        P = np.zeros((r, r)) if self.A is None else evaluation.feature(0)[0]
         # the term of B keeps YᵀY as its second feature
-        Q = U.factor.T @ U.factor if problem.B is None else evaluation.feature(int(problem.A is not None))[1]
-        b = 0.0 if problem.B is None else problem.B.full_trace() / n
+        Q = U.factor.T @ U.factor if self.B is None else evaluation.feature(int(self.A is not None))[1]
+        b = 0.0 if self.B is None else self.B.full_trace() / n
         T = U.factor.T @ evaluation.product_with_factor()
         return pencil_inverse(basis, b, P, Q, self._damping(basis, U.factor, P, Q, b), T)
 
     def _damping(self, basis: EigenBasis, Y: Array, P: Array, Q: Array, b: float) -> float:
         """max(0, tr S) / (2 n), from |A Y|² + b |Y|² + tr C, with |A Y|² <= λ_max(A) tr P looked at first."""
         if self._trace_C is None:
-            self._trace_C = 0.0 if self.problem.C is None else self.problem.C.full_trace()
+            self._trace_C = 0.0 if self.C is None else self.C.full_trace()
         half_trace = b * float(Q.trace()) + self._trace_C
-        if self.problem.A is not None and half_trace + basis.largest * float(P.trace()) > 0.0:
+        if self.A is not None and half_trace + basis.largest * float(P.trace()) > 0.0:
             half_trace += basis.squared_norm_of_product(Y)
-        return max(0.0, half_trace) / self.problem.n
+        return max(0.0, half_trace) / self.n
 
 
 def _decompose(A: Form | None) -> EigenBasis:

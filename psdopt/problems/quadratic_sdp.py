@@ -73,7 +73,7 @@ class QuadraticSDP(TermSum):
             terms.append(LinearTerm(self.C, 2.0))
         if not terms:
             raise InvalidInputError("A, B and C are all zero; give at least one that is not")
-        self.curvature = QuadraticPreconditioner(self)
+        self.curvature = QuadraticPreconditioner(self.A, self.B, self.C, n)
         super().__init__(terms, constant, self.curvature)
         self._minimizer: LowRankPSD | None = None
         self._minimizer_known = False

@@ -26,10 +26,7 @@ def poisoned(problem: Problem, level: float, gradient_only: bool = False) -> Any
     Its attribute `poison` holds level and count. Evaluations and splits that it hands out are copies of a subclass of
     their class, as is the problem itself.
     """
-    spoilt = _subclassed(problem, _Problem, Poison(level, gradient_only))
-    if hasattr(spoilt, "_split"):
-        spoilt._split = None  # one that was made before knows the healthy problem
-    return spoilt
+    return _subclassed(problem, _Problem, Poison(level, gradient_only))
 
 
 def _subclassed(obj: Any, mixin: type, poison: Poison) -> Any:

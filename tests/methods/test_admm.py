@@ -261,11 +261,12 @@ def test_split_alone_converges():
     assert np.all(result.history["phase"] == 0.0)
 
 
-def test_blocks_that_come_apart_double_rho_and_go_on():
+def test_blocks_that_come_apart_double_rho_and_go_on(monkeypatch):
     problem = pair_problem()
     split = problem.split()
     split.coupling_bound *= 0.2  # a bound that is none: the safeguard must notice
     split.scale = 0.0
+    monkeypatch.setattr(problem, "split", lambda: split)
     result = solve(problem, FlatQuotient(24, 9), ADMM())
     assert result.optimal
     assert result.history["restarts"][-1] > 0
@@ -430,8 +431,8 @@ def test_preconditioner_is_symmetric_positive_and_the_row_part_of_the_hessian(as
 
 def test_a_run_preconditions_once_per_step_and_not_at_its_end(monkeypatch):
     problem, calls = pair_problem(gamma=10.0), []
-    inside = EntryFit._precondition
-    monkeypatch.setattr(problem, "_preconditioner", lambda e: calls.append(1) or inside(problem, e))
+    inside = problem._preconditioner
+    monkeypatch.setattr(problem, "_preconditioner", lambda e: calls.append(1) or inside(e))
     result = solve(problem, FlatQuotient(24, 6), ConjugateGradient(), tol=1e-5)
     assert result.optimal
     assert len(calls) == result.iterations

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.linalg.arrays import Array, inner, row_dots
+from psdopt.linalg.row_updates import RowUpdates
 from psdopt.problem import Evaluation, GradientOperator
 from psdopt.problems import QuadraticSDP, TermSum
 from psdopt.problems.entry_fit import EntryFit
@@ -36,9 +37,7 @@ class _Entries(EntryFit):
         super().__init__(with_spectrum(np.linspace(0.1, 0.5, N), 5), i, j, T[i, j])
 
     def split(self) -> EntrySplit:
-        if self._split is None:
-            self._split = self.broken(self, self._updates)
-        return self._split
+        return self.broken(self, self._updates, self._coupling_bound)
 
 
 class _Twice(EntrySplit):
@@ -50,8 +49,8 @@ class _Twice(EntrySplit):
 
 
 class _Modest(EntrySplit):
-    def _largest_eigenvalue(self) -> float:
-        return 0.1 * super()._largest_eigenvalue()
+    def __init__(self, problem: EntryFit, updates: RowUpdates, bound: float) -> None:
+        super().__init__(problem, updates, 0.1 * bound)
 
 
 class _Halfway(EntrySplit):
