@@ -1,9 +1,8 @@
 """KL-ADMM: kernel learning from pairs against the paper's figures and small baselines.
 
-    psdopt bench kl_admm [--parts tables convergence scaling constraints loop conic adult] [--repetitions 5]
+    psdopt bench kl_admm [--parts tables convergence scaling constraints loop conic conic-sets adult] [--repetitions 5]
 
-`tables` and `adult` need the data folder in PSDOPT_DATA. Ratios are of one run on one machine; set
-OPENBLAS_NUM_THREADS=1 for small sets.
+`tables`, `conic-sets` and `adult` need the data folder in PSDOPT_DATA. Ratios are of one run on one machine.
 """
 
 from __future__ import annotations
@@ -11,8 +10,9 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
+from kl_admm_conic import against_conic, against_conic_on_sets
 from kl_admm_sets import PAPER, SMALL, instance, samples
-from kl_admm_speed import against_conic, constraints, loop, scaling
+from kl_admm_speed import constraints, loop, scaling
 from kl_admm_tables import adult, tables
 
 from psdopt import FlatQuotient, solve
@@ -52,6 +52,7 @@ def main(argv: list[str] | None = None) -> int:
         "constraints": lambda a: constraints(),
         "loop": lambda a: loop(),
         "conic": lambda a: against_conic(tuple(a.sizes), tuple(a.solvers)),
+        "conic-sets": lambda a: against_conic_on_sets(a.sets),
     }
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", nargs="*", choices=parts, default=list(parts))

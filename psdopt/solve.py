@@ -55,6 +55,8 @@ def solve(
 ) -> Result:
     """Minimise F(M) over the geometry's set of PSD matrices.
 
+    Until it returns BLAS takes one thread if the problem is small (:mod:`psdopt.linalg.threads`), callbacks included.
+
     Parameters
     ----------
     problem, geometry, method : what, where, how. Left out, geometry and method are chosen (see

@@ -86,8 +86,8 @@ def mixed_row_dots(ends: NDArray[np.intp], Y: Array, Z: Array) -> tuple[Array, A
     for s in range(0, m, size):
         part = slice(s, s + size)
         here = ends[:, part]
-        left, right = Y.take(here, axis=0), Z.take(here[::-1], axis=0)
-        np.einsum("kij,kij->i", left, right, out=mixed[part])
+        left, right = Y.take(here, axis=0), Z.take(here, axis=0)
+        np.einsum("kij,kij->i", left, right[::-1], out=mixed[part])
         np.einsum("ij,ij->i", right[0], right[1], out=own[part])
     return mixed, own
 
@@ -142,13 +142,14 @@ def sparse_product(A: sp.csr_array, X: Array, start: Array | None = None) -> Arr
 
     What the compiled routine would misread (other types and formats, blocks not stored row by row) goes the usual way.
     """
+    m, n = A.shape
     plain = X.ndim == 2 and X.flags.c_contiguous and X.dtype == A.data.dtype == np.float64 and A.format == "csr"
-    fits = plain and X.shape[0] == A.shape[1] and (start is None or start.shape == (A.shape[0], X.shape[1]))
+    fits = plain and X.shape[0] == n and (start is None or start.shape == (m, X.shape[1]))
     if csr_matvecs is None or not fits:
         product = np.asarray(A @ X, dtype=np.float64)
         return product if start is None else start + product
-    out = np.zeros((A.shape[0], X.shape[1])) if start is None else np.array(start, order="C", dtype=np.float64)
-    csr_matvecs(A.shape[0], A.shape[1], X.shape[1], A.indptr, A.indices, A.data, X.ravel(), out.ravel())
+    out = np.zeros((m, X.shape[1])) if start is None else np.array(start, order="C", dtype=np.float64)
+    csr_matvecs(m, n, X.shape[1], A.indptr, A.indices, A.data, X.ravel(), out.ravel())
     return out
 
 
@@ -165,7 +166,12 @@ class SymmetricPattern:
         for half, left, right in ((codes[:p], i, j), (codes[p:], j, i)):
             np.multiply(left, n, out=half, casting="unsafe")
             half += right
-        order = np.argsort(codes)
+        order, twice = np.argsort(codes), i == j
+        self._times: Array | None = None
+        if twice.any():
+            # on the diagonal both orders are one entry: twice a weight is less work than a sum of two
+            order = order[~np.concatenate([np.zeros(p, dtype=bool), twice])[order]]
+            self._times = np.where(twice, 2.0, 1.0)[order % p]
         codes = codes[order]
         order %= max(p, 1)
         self._source: NDArray[np.signedinteger[Any]] = order.astype(np.int32 if p < 2**31 else np.int64)
@@ -183,6 +189,8 @@ class SymmetricPattern:
     def filled(self, w: Array) -> sp.csr_array:
         """The sum with all its entries, those that are zero as well: its pattern is the same for every w."""
         data = w.take(self._source)
+        if self._times is not None:
+            data *= self._times
         if self._first is not None:
             data = np.add.reduceat(data, self._first)
         return with_data(self._pattern, data)
