@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -14,16 +16,19 @@ from threadpoolctl import ThreadpoolController
 SMALL = 2**24
 
 
-def blas_threads(multiplications: float) -> AbstractContextManager[Any]:
+@contextmanager
+def blas_threads(multiplications: float) -> Iterator[None]:
     """Within it, products of about so many `multiplications` each: if no more than `SMALL`, BLAS takes one thread.
 
-    Else nothing changes. The number holds for the whole process, and is restored at the end. Some 20 µs, and a few ms
-    the first time.
+    Else nothing changes, nor in any thread of Python but the main one: the number is one for the whole process, and of
+    two that set and restore it at the same time (scikit-learn does so too) each may take the other's for what there was
+    before. It is restored at the end. Some 20 µs, and a few ms the first time.
     """
-    if multiplications > SMALL:
-        return nullcontext()
-    limit: AbstractContextManager[Any] = libraries().limit(limits=1, user_api="blas")
-    return limit
+    if multiplications > SMALL or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with libraries().limit(limits=1, user_api="blas"):
+        yield
 
 
 @cache

@@ -13,22 +13,37 @@ from psdopt.problems.autograd_problem import AutogradProblem
 from psdopt.problems.entry_fit import EntryFit
 
 BLAS = threads.libraries().select(user_api="blas")
-with BLAS.limit(limits=2):
-    TWO = [library["filepath"] for library in BLAS.info() if library["num_threads"] == 2]  # some know only one
+
+
+def set_to(number):
+    for library in BLAS.lib_controllers:
+        library.set_num_threads(number)
+        if hasattr(library, "clear_controlling_thread"):  # else threads of Python other than this one could set nothing
+            library.clear_controlling_thread(force=True)
 
 
 def counts():
     return {library["num_threads"] for library in BLAS.info() if library["filepath"] in TWO}
 
 
+BEFORE = [library["num_threads"] for library in BLAS.info()]
+set_to(2)
+TWO = [library["filepath"] for library in BLAS.info() if library["num_threads"] == 2]  # some know only one
+for library, number in zip(BLAS.lib_controllers, BEFORE, strict=True):
+    library.set_num_threads(number)
+
+
 @pytest.fixture(autouse=True)
 def two_threads():
     if not TWO:
         pytest.skip("no BLAS that can have two threads")
-    with BLAS.limit(limits=2):
-        assert counts() == {2}
+    set_to(2)
+    try:
         yield
         assert counts() == {2}
+    finally:
+        for library, number in zip(BLAS.lib_controllers, BEFORE, strict=True):
+            library.set_num_threads(number)
 
 
 def test_a_small_stretch_has_one_thread_and_a_large_one_what_there_was():
@@ -50,11 +65,12 @@ def test_an_error_and_a_stretch_within_a_stretch_leave_nothing_behind():
 
 
 @pytest.mark.parametrize("main_first", [True, False])
-def test_stretches_that_overlap_in_threads_of_python_leave_nothing_behind_either(main_first):
-    begun, end = threading.Event(), threading.Event()
+def test_other_threads_of_python_neither_set_nor_restore(main_first):
+    begun, end, seen = threading.Event(), threading.Event(), []
 
     def other():
         with threads.blas_threads(1):
+            seen.append(counts())
             begun.set()
             end.wait(60)
 
@@ -69,8 +85,10 @@ def test_stretches_that_overlap_in_threads_of_python_leave_nothing_behind_either
         if main_first:
             begin()
         assert counts() == {1}
+    assert counts() == {2}
     end.set()
     thread.join()
+    assert seen == [{1}] if main_first else [{2}]
     assert counts() == {2}
 
 
