@@ -88,7 +88,7 @@ def test_other_threads_of_python_neither_set_nor_restore(main_first):
     assert counts() == {2}
     end.set()
     thread.join()
-    assert seen == [{1}] if main_first else [{2}]
+    assert seen == [{1} if main_first else {2}]
     assert counts() == {2}
 
 
