@@ -7,15 +7,15 @@ from numpy.typing import NDArray
 
 from psdopt.linalg.arrays import Array
 
-#: Products of a block of rows at a time: few enough for all of them to stay in the processor's cache.
-BLOCK = 16384
+#: Numbers of a block of columns at a time: few enough for all that is gathered to stay in the processor's cache.
+BLOCK = 32768
 
 
 class EntryCoupling:
     """(P, Q) ↦ [tr(A_s P A_t Q)], s <= t, for A_t = (e_i e_jᵀ + e_j e_iᵀ)/2 and symmetric P, Q (n, n).
 
     These are products of entries of P and Q over both orders of both index pairs; an entry of the diagonal has but one
-    order. Nothing is multiplied out: O(m²) products for m entries, blocks of rows at a time.
+    order. Nothing is multiplied out: O(m²) products for m entries, blocks of columns at a time.
     """
 
     def __init__(self, i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> None:
@@ -30,22 +30,27 @@ class EntryCoupling:
 
     def __call__(self, P: Array, Q: Array, out: Array | None = None) -> Array:
         """The upper triangle of an (m, m) array, `out` if given; what is below the diagonal is not to be read."""
-        k, i, j = len(self.diagonal), self.i, self.j
+        k, size = len(self.diagonal), len(self.i)
         C = np.empty((self.size, self.size)) if out is None else out
         np.multiply(self._own(self._own(P).T), self._own(self._own(Q).T), out=C[:k, :k])
-        block = max(1, BLOCK // max(len(i), self.n))
-        for start in range(0, len(i), block):
-            stop = min(start + block, len(i))
-            rows, left, right = slice(k + start, k + stop), i[start:], j[start:]
-            Pi, Pj, Qi, Qj = (A.take(ends[start:stop], axis=0) for A in (P, Q) for ends in (i, j))
+        block = max(1, BLOCK // self.n)
+        for start in range(0, size, block):
+            stop = min(start + block, size)
+            i, j, columns = self.i[:stop], self.j[:stop], slice(k + start, k + stop)
+            # columns as rows of the transpose, which is stored by rows: rows are what can be gathered fast
+            Pi, Pj, Qi, Qj = (
+                np.ascontiguousarray(A.take(ends[start:stop], axis=0).T) for A in (P, Q) for ends in (i, j)
+            )
             crossed = Pi * Qj
             crossed += Pj * Qi
-            np.multiply((crossed if self.whole else crossed.take(self.diagonal, axis=1)).T, 0.5, out=C[:k, rows])
-            pairs = Pi.take(left, axis=1) * Qj.take(right, axis=1)
-            pairs += Pj.take(right, axis=1) * Qi.take(left, axis=1)
-            pairs += Pi.take(right, axis=1) * Qj.take(left, axis=1)
-            pairs += Pj.take(left, axis=1) * Qi.take(right, axis=1)
-            np.multiply(pairs, 0.25, out=C[rows, k + start :])
+            np.multiply(self._own(crossed), 0.5, out=C[:k, columns])
+            pairs = Pi.take(i, axis=0)
+            pairs *= Qj.take(j, axis=0)
+            for A, of_left, B, of_right in ((Pj, j, Qi, i), (Pi, j, Qj, i), (Pj, i, Qi, j)):
+                other = A.take(of_left, axis=0)
+                other *= B.take(of_right, axis=0)
+                pairs += other
+            np.multiply(pairs, 0.25, out=C[k : k + stop, columns])
         if self.places is None:
             return C
         C = np.triu(C)
