@@ -41,9 +41,7 @@ class LagrangeSystem:
         self._pull = S @ Y.factor
         self.delta, self._inverse = _damped_inverse(S, damping)
         self._lent = fit.lend()
-        schur = fit.coupling(Y.factor @ Y.factor.T, self._inverse, self._lent)
-        diagonal = schur.reshape(-1)[:: len(schur) + 1]
-        diagonal += 0.5 / fit.curvatures
+        schur = fit.system(Y.factor @ Y.factor.T, self._inverse, self._lent)
         # of a matrix stored by rows LAPACK reads the transpose in place, and of that the lower triangle
         self._schur, info = dpotrf(schur.T, lower=1, clean=0, overwrite_a=1)
         if info != 0:
@@ -77,8 +75,9 @@ class LagrangeSystem:
 
     def _moved(self, q: Array) -> tuple[Array, Array]:
         """(−G Σ_t v_t A_t Y, v), v from the system of order m."""
-        v = dtrsv(self._schur, 0.5 * q, lower=1, overwrite_x=1)
-        v = dtrsv(self._schur, v, lower=1, trans=1, overwrite_x=1)
+        basis = self.fit.basis
+        v = dtrsv(self._schur, basis.values(0.5 * q), lower=1, overwrite_x=1)
+        v = basis.weights(dtrsv(self._schur, v, lower=1, trans=1, overwrite_x=1))
         X = self._inverse @ combine(self.fit.measurement.adjoint(v, self.Y), self.Y.factor.shape)
         return np.negative(X, out=X), v
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from psdopt.images import Images
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap
 from psdopt.terms.base import Term, distinct_maps
+from psdopt.terms.bases import Basis
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.quadratic import LinearTerm
 
@@ -63,22 +65,28 @@ class QuadraticFit:
         self._spare.append(lent)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_spare": [], "_fixed": None}
+        kept = {name: value for name, value in vars(self).items() if name != "basis"}
+        return {**kept, "_spare": [], "_fixed": None}
 
     def multipliers(self, measured: Array) -> Array:
         """phi'(a), (m,), at the measurements a of some M."""
         return self._term.weight * self._term.loss.derivative(measured)
 
     def gradient(self, w: Array) -> Array:
-        """S(w) (n, n). O(n²), and what :meth:`coupling` needs as well: images of I under the maps, made once."""
+        """S(w) (n, n). O(n²), and what :meth:`system` needs as well: images of I under the maps, made once."""
         C, identity = self._constants()
         S = C.copy()
         self.measurement.add_to(S, w, identity)
         return S
 
-    def coupling(self, P: Array, Q: Array, out: Array) -> Array:
-        """[tr(A_s P A_t Q)], s <= t, in `out` or another array (m, m) whose lower triangle is not to be read."""
-        return self.measurement.coupling(P, Q, self._constants()[1], out)
+    @cached_property
+    def basis(self) -> Basis:
+        """Where systems of the multipliers, [tr(A_s P A_t Q)] + Diag(1/h)/2, are made."""
+        return self.measurement.basis(0.5 / self.curvatures)
+
+    def system(self, P: Array, Q: Array, out: Array) -> Array:
+        """That of symmetric P and Q (n, n) in the `basis`: :meth:`Basis.system`. `out` (m, m) may be used for it."""
+        return self.basis.system(P, Q, self._constants()[1], out)
 
     def _constants(self) -> tuple[Array, Images]:
         """C as an array, and I with its images."""

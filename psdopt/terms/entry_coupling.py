@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from psdopt.linalg.arrays import Array
 
-#: Numbers of a block of columns at a time: few enough for all that is gathered to stay in the processor's cache.
-BLOCK = 32768
+#: Numbers of a block of columns at a time (96 KiB): what is gathered stays in the processor's cache, and the C library
+#: keeps the memory, which it gives back and asks for anew when arrays are larger than 128 KiB.
+BLOCK = 12288
 
 
 class EntryCoupling:
@@ -24,26 +25,22 @@ class EntryCoupling:
         order = np.argsort(~own, kind="stable")
         first = int(own.sum())
         self.diagonal, self.i, self.j = i[order[:first]], i[order[first:]], j[order[first:]]
-        # where the whole diagonal comes first and in order, as in kernel learning, there is nothing to be gathered
-        self.whole = first == n and np.array_equal(self.diagonal, np.arange(n))
         self.places = None if np.array_equal(order, np.arange(self.size)) else np.argsort(order)
 
     def __call__(self, P: Array, Q: Array, out: Array | None = None) -> Array:
         """The upper triangle of an (m, m) array, `out` if given; what is below the diagonal is not to be read."""
-        k, size = len(self.diagonal), len(self.i)
+        own, k, size = self.diagonal, len(self.diagonal), len(self.i)
         C = np.empty((self.size, self.size)) if out is None else out
-        np.multiply(self._own(self._own(P).T), self._own(self._own(Q).T), out=C[:k, :k])
+        Pd, Qd = (columns_of(A.take(own, axis=0)).take(own, axis=0) for A in (P, Q))
+        np.multiply(Pd, Qd, out=C[:k, :k])
         block = max(1, BLOCK // self.n)
         for start in range(0, size, block):
             stop = min(start + block, size)
             i, j, columns = self.i[:stop], self.j[:stop], slice(k + start, k + stop)
-            # columns as rows of the transpose, which is stored by rows: rows are what can be gathered fast
-            Pi, Pj, Qi, Qj = (
-                np.ascontiguousarray(A.take(ends[start:stop], axis=0).T) for A in (P, Q) for ends in (i, j)
-            )
+            Pi, Pj, Qi, Qj = (columns_of(A.take(ends[start:], axis=0)) for A in (P, Q) for ends in (i, j))
             crossed = Pi * Qj
             crossed += Pj * Qi
-            np.multiply(self._own(crossed), 0.5, out=C[:k, columns])
+            np.multiply(crossed.take(own, axis=0), 0.5, out=C[:k, columns])
             pairs = Pi.take(i, axis=0)
             pairs *= Qj.take(j, axis=0)
             for A, of_left, B, of_right in ((Pj, j, Qi, i), (Pi, j, Qj, i), (Pj, i, Qi, j)):
@@ -57,5 +54,7 @@ class EntryCoupling:
         C += np.triu(C, 1).T
         return C[self.places[:, None], self.places]
 
-    def _own(self, A: Array) -> Array:
-        return A if self.whole else A.take(self.diagonal, axis=0)
+
+def columns_of(rows: Array) -> Array:
+    """The transpose, stored by rows: rows are what can be gathered fast, from a symmetric array and then from this."""
+    return np.ascontiguousarray(rows.T)

@@ -24,6 +24,7 @@ from psdopt.linalg.arrays import (
 )
 from psdopt.linalg.operators import LinearMap
 from psdopt.terms.base import Forces, combine
+from psdopt.terms.bases import Basis, DistanceBasis
 from psdopt.terms.entry_coupling import EntryCoupling
 
 Indices = NDArray[np.intp]
@@ -64,6 +65,10 @@ class Measurement(ABC):
         array to use. No application; O(m² + m n), with data O(m² n + m n²).
         """
         raise InvalidTypeError(f"{type(self).__name__} offers no coupling")
+
+    def basis(self, ridge: Array) -> Basis:
+        """Matrices with the span of the A_t, in which systems coupling + Diag(`ridge`) are made the fastest way."""
+        return Basis(self, ridge)
 
 
 class RankOne(Measurement):
@@ -228,6 +233,9 @@ class Entries(Measurement):
 
     def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
         return self._coupling(P, Q, out)
+
+    def basis(self, ridge: Array) -> Basis:
+        return DistanceBasis.of(self, ridge) or Basis(self, ridge)
 
     @cached_property
     def _coupling(self) -> EntryCoupling:

@@ -1,0 +1,131 @@
+"""Bases of what is measured, in which the system of its multipliers is made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psdopt.images import Images
+from psdopt.linalg.arrays import Array
+from psdopt.terms.entry_coupling import BLOCK, columns_of
+
+if TYPE_CHECKING:
+    from psdopt.terms.measurements import Entries, Measurement
+
+#: A ridge of a diagonal entry that is so many times that of another entry drowns what that one adds to a distance.
+DROWNING = 100.0
+
+
+class Basis:
+    """B_s = Σ_t T_st A_t, s = 1..m, T regular: here T = I.
+
+    For K = [tr(A_s P A_t Q)] + Diag(ridge) the matrix T K Tᵀ may be cheaper than K, and K v = q is solved by
+    v = :meth:`weights` ((T K Tᵀ)⁻¹ :meth:`values` (q)).
+    """
+
+    def __init__(self, measurement: Measurement, ridge: Array) -> None:
+        self.measurement, self.size = measurement, measurement.size
+        self.places, self.ridge = np.arange(0, self.size**2, self.size + 1), ridge
+
+    def system(self, P: Array, Q: Array, identity: Images, out: Array) -> Array:
+        """T K Tᵀ in `out` or another array (m, m), for symmetric P, Q (n, n): what is below its diagonal is not it."""
+        K = self._coupling(P, Q, identity, out)
+        K.reshape(-1)[self.places] += self.ridge
+        return K
+
+    def _coupling(self, P: Array, Q: Array, identity: Images, out: Array) -> Array:
+        return self.measurement.coupling(P, Q, identity, out)
+
+    def values(self, a: Array) -> Array:
+        """T a: ⟨B_s, M⟩ (m,) from ⟨A_t, M⟩ (m,)."""
+        return a
+
+    def weights(self, v: Array) -> Array:
+        """Tᵀ v: Σ_s v_s B_s as weights (m,) of the A_t."""
+        return v
+
+
+class DistanceBasis(Basis):
+    """Diagonal entries e_k e_kᵀ, all of them, then (e_i − e_j)(e_i − e_j)ᵀ in the place of entries (i, j).
+
+    As M_ii + M_jj − 2 M_ij is the squared distance of i and j, these span what the entries do. Being of rank one they
+    couple by one product of numbers where entries take four: with X = [I; E], E the rows e_i − e_j,
+    [tr(B_s P B_t Q)] = (X P Xᵀ) ∘ (X Q Xᵀ).
+    """
+
+    def __init__(self, entries: Entries, ridge: Array) -> None:
+        n, m = entries.n, entries.size
+        own = entries.i == entries.j
+        self.size, self.n, self._order = m, n, None
+        i, j = entries.i, entries.j
+        if not np.array_equal(i[own[:n].nonzero()], np.arange(n)):
+            self._order = np.lexsort((np.where(own, i, 0), ~own))
+            i, j, ridge = i[self._order], j[self._order], ridge[self._order]
+        self.i, self.j = i[n:], j[n:]
+        self._ends, self._signs = np.concatenate([self.i, self.j]), np.where(np.arange(m) < n, 1.0, -2.0)
+        self.places, self.ridge = self._ridge(ridge)
+
+    @staticmethod
+    def of(entries: Entries, ridge: Array) -> DistanceBasis | None:
+        """This basis, or None where a diagonal entry is missing, no other is there, or the ridge would drown digits."""
+        own = entries.i == entries.j
+        once = np.bincount(entries.i[own], minlength=entries.n) == 1
+        if own.all() or not once.all() or float(ridge[own].max()) > DROWNING * float(ridge[~own].min()):
+            return None
+        return DistanceBasis(entries, ridge)
+
+    def _ridge(self, ridge: Array) -> tuple[NDArray[np.intp], Array]:
+        """T Diag(ridge) Tᵀ: places in a flat (m, m) array, below the diagonal not all of them, and numbers."""
+        n, p = self.n, len(self.i)
+        one, beside = ridge[:n], np.arange(n, n + p)
+        ends = np.zeros((n, p))
+        for at in (self.i, self.j):
+            ends[at, beside - n] = one[at]
+        shared = ends.take(self.i, axis=0)
+        shared += ends.take(self.j, axis=0)
+        shared.reshape(-1)[:: p + 1] += 4.0 * ridge[n:]
+        s, t = shared.nonzero()
+        rows = np.concatenate([np.arange(n), self._ends, n + s])
+        columns = np.concatenate([np.arange(n), beside, beside, n + t])
+        return rows * self.size + columns, np.concatenate([one, one[self._ends], shared[s, t]])
+
+    def _coupling(self, P: Array, Q: Array, identity: Images, out: Array) -> Array:
+        n, size = self.n, len(self.i)
+        np.multiply(P, Q, out=out[:n, :n])
+        block = max(1, BLOCK // n)
+        for start in range(0, size, block):
+            stop = min(start + block, size)
+            i, j, columns = self.i[:stop], self.j[:stop], slice(n + start, n + stop)
+            sides, pairs = zip(*(_congruence(A, i, j, start) for A in (P, Q)), strict=True)
+            np.multiply(sides[0], sides[1], out=out[:n, columns])
+            np.multiply(pairs[0], pairs[1], out=out[n : n + stop, columns])
+        return out
+
+    def values(self, a: Array) -> Array:
+        a = a if self._order is None else a.take(self._order)
+        b = a * self._signs
+        b[self.n :] += a.take(self.i)
+        b[self.n :] += a.take(self.j)
+        return b
+
+    def weights(self, v: Array) -> Array:
+        w = v * self._signs
+        between = v[self.n :]
+        w[: self.n] += np.bincount(self._ends, np.concatenate([between, between]), self.n)
+        if self._order is None:
+            return w
+        back = np.empty_like(w)
+        back[self._order] = w
+        return back
+
+
+def _congruence(A: Array, i: NDArray[np.intp], j: NDArray[np.intp], start: int) -> tuple[Array, Array]:
+    """A Eᵀ and E A Eᵀ for symmetric A, E the rows e_i − e_j: their columns from `start` on."""
+    rows = A.take(i[start:], axis=0)
+    rows -= A.take(j[start:], axis=0)
+    side = columns_of(rows)
+    pair = side.take(i, axis=0)
+    pair -= side.take(j, axis=0)
+    return side, pair
