@@ -94,7 +94,7 @@ class DistanceBasis(Basis):
     def _coupling(self, P: Array, Q: Array, identity: Images, out: Array) -> Array:
         n, size = self.n, len(self.i)
         np.multiply(P, Q, out=out[:n, :n])
-        block = max(1, BLOCK // n)
+        block = max(1, BLOCK // max(size, n))
         for start in range(0, size, block):
             stop = min(start + block, size)
             i, j, columns = self.i[:stop], self.j[:stop], slice(n + start, n + stop)

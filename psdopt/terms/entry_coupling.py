@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from psdopt.linalg.arrays import Array
 
-#: Numbers of a block of columns at a time (96 KiB): what is gathered stays in the processor's cache, and the C library
-#: keeps the memory, which it gives back and asks for anew when arrays are larger than 128 KiB.
-BLOCK = 12288
+#: Numbers of a block of columns at a time (128 KiB): what is gathered stays in the processor's cache, and the C library
+#: keeps the memory, while what larger arrays take it gives back and asks for anew.
+BLOCK = 16384
 
 
 class EntryCoupling:
@@ -33,7 +33,7 @@ class EntryCoupling:
         C = np.empty((self.size, self.size)) if out is None else out
         Pd, Qd = (columns_of(A.take(own, axis=0)).take(own, axis=0) for A in (P, Q))
         np.multiply(Pd, Qd, out=C[:k, :k])
-        block = max(1, BLOCK // self.n)
+        block = max(1, BLOCK // max(size, self.n))
         for start in range(0, size, block):
             stop = min(start + block, size)
             i, j, columns = self.i[:stop], self.j[:stop], slice(k + start, k + stop)
