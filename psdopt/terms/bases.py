@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array
-from psdopt.terms.entry_coupling import BLOCK, columns_of
+from psdopt.terms.entry_coupling import distance_blocks
 
 if TYPE_CHECKING:
     from psdopt.terms.measurements import Entries, Measurement
@@ -92,15 +92,12 @@ class DistanceBasis(Basis):
         return rows * self.size + columns, np.concatenate([one, one[self._ends], shared[s, t]])
 
     def _coupling(self, P: Array, Q: Array, identity: Images, out: Array) -> Array:
-        n, size = self.n, len(self.i)
+        n = self.n
         np.multiply(P, Q, out=out[:n, :n])
-        block = max(1, BLOCK // max(size, n))
-        for start in range(0, size, block):
-            stop = min(start + block, size)
-            i, j, columns = self.i[:stop], self.j[:stop], slice(n + start, n + stop)
-            sides, pairs = zip(*(_congruence(A, i, j, start) for A in (P, Q)), strict=True)
-            np.multiply(sides[0], sides[1], out=out[:n, columns])
-            np.multiply(pairs[0], pairs[1], out=out[n : n + stop, columns])
+        for here, sides, pairs in distance_blocks(P, Q, self.i, self.j):
+            columns = slice(n + here.start, n + here.stop)
+            np.multiply(*sides, out=out[:n, columns])
+            np.multiply(*pairs, out=out[n : n + here.stop, columns])
         return out
 
     def values(self, a: Array) -> Array:
@@ -119,13 +116,3 @@ class DistanceBasis(Basis):
         back = np.empty_like(w)
         back[self._order] = w
         return back
-
-
-def _congruence(A: Array, i: NDArray[np.intp], j: NDArray[np.intp], start: int) -> tuple[Array, Array]:
-    """A Eᵀ and E A Eᵀ for symmetric A, E the rows e_i − e_j: their columns from `start` on."""
-    rows = A.take(i[start:], axis=0)
-    rows -= A.take(j[start:], axis=0)
-    side = columns_of(rows)
-    pair = side.take(i, axis=0)
-    pair -= side.take(j, axis=0)
-    return side, pair

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -58,3 +60,27 @@ class EntryCoupling:
 def columns_of(rows: Array) -> Array:
     """The transpose, stored by rows: rows are what can be gathered fast, from a symmetric array and then from this."""
     return np.ascontiguousarray(rows.T)
+
+
+def distance_blocks(
+    P: Array, Q: Array, i: NDArray[np.intp], j: NDArray[np.intp]
+) -> Iterator[tuple[slice, tuple[Array, Array], tuple[Array, Array]]]:
+    """(s, (P Eᵀ, Q Eᵀ), (E P Eᵀ, E Q Eᵀ)) for symmetric P, Q (n, n) and the rows e_i − e_j of E (p, n), block by block.
+
+    Of all four the columns s; of the latter two (p, p) no row below the last of them.
+    """
+    size = len(i)
+    block = max(1, BLOCK // max(size, len(P)))
+    for start in range(0, size, block):
+        here = slice(start, min(start + block, size))
+        left, right = i[: here.stop], j[: here.stop]
+        sides, pairs = [], []
+        for A in (P, Q):
+            rows = A.take(left[start:], axis=0)
+            rows -= A.take(right[start:], axis=0)
+            side = columns_of(rows)
+            pair = side.take(left, axis=0)
+            pair -= side.take(right, axis=0)
+            sides.append(side)
+            pairs.append(pair)
+        yield here, (sides[0], sides[1]), (pairs[0], pairs[1])

@@ -25,7 +25,7 @@ from psdopt.linalg.arrays import (
 from psdopt.linalg.operators import LinearMap
 from psdopt.terms.base import Forces, combine
 from psdopt.terms.bases import Basis, DistanceBasis
-from psdopt.terms.entry_coupling import EntryCoupling
+from psdopt.terms.entry_coupling import EntryCoupling, distance_blocks
 
 Indices = NDArray[np.intp]
 
@@ -140,16 +140,19 @@ class PairDistances(RankOne):
         force -= A @ Z
         return [(self.X, force)]
 
-    def _congruence(self, P: Array, identity: Images) -> Array:
-        if self.X is None:
-            return self._differences(self._differences(P).T)
-        D = self._differences(identity.of(self.X))
-        return np.asarray(D @ P @ D.T)
+    def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
+        if self.X is not None:
+            return super().coupling(P, Q, identity, out)
+        C = np.empty((self.size, self.size)) if out is None else out
+        for columns, _, (left, right) in distance_blocks(P, Q, self.i, self.j):
+            np.multiply(left, right, out=C[: columns.stop, columns])
+        return C
 
-    def _differences(self, Z: Array) -> Array:
-        rows = Z.take(self.i, axis=0)
-        rows -= Z.take(self.j, axis=0)
-        return rows
+    def _congruence(self, P: Array, identity: Images) -> Array:
+        Z = identity.of(self.X)
+        D = Z.take(self.i, axis=0)
+        D -= Z.take(self.j, axis=0)
+        return np.asarray(D @ P @ D.T)
 
 
 class TripletDifferences(Measurement):
@@ -200,7 +203,8 @@ class TripletDifferences(Measurement):
         return self.pairs.adjoint(on_pairs, V)
 
     def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
-        C = self.pairs.coupling(P, Q, identity)
+        C = np.triu(self.pairs.coupling(P, Q, identity))
+        C += np.triu(C, 1).T
         C = C[self.far] - C[self.near]
         return np.subtract(C[:, self.far], C[:, self.near], out=out)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from psdopt.images import Images
 from psdopt.linalg.tolerances import EPS
-from psdopt.terms import bases
+from psdopt.terms import bases, entry_coupling
 from psdopt.terms.bases import Basis, DistanceBasis
 from psdopt.terms.measurements import Entries, PairDistances
 
@@ -46,10 +46,10 @@ def both_ways(measurement, ridge, rng):
     return basis, T, K, made
 
 
-@pytest.mark.parametrize("block", [1, 15, bases.BLOCK])
+@pytest.mark.parametrize("block", [1, 15, entry_coupling.BLOCK])
 @pytest.mark.parametrize("name", WHOLE)
 def test_distances_stand_in_for_entries_where_the_whole_diagonal_is_measured(name, block, monkeypatch):
-    monkeypatch.setattr(bases, "BLOCK", block)
+    monkeypatch.setattr(entry_coupling, "BLOCK", block)
     rng, measurement = np.random.default_rng(0), Entries(*WHOLE[name], N)
     ridge = rng.uniform(0.5, 2.0, measurement.size)
     basis, T, K, made = both_ways(measurement, ridge, rng)
