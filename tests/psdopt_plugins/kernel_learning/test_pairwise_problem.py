@@ -10,11 +10,10 @@ from scipy.sparse.linalg import aslinearoperator
 
 from psdopt import BILGO, LBFGS, Ability, AutogradProblem, ConjugateGradient, FlatQuotient, PSDCone, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.low_pass import DEGREE
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.admm import ADMM
 from psdopt_plugins.kernel_learning.graphs import graph_laplacian, heat_kernel_width, knn_laplacian
-from psdopt_plugins.kernel_learning.pairwise_problem import AVERAGINGS, DRAWN, pairwise_kernel_problem
+from psdopt_plugins.kernel_learning.pairwise_problem import DRAWN, PRODUCTS, ROUNDS, pairwise_kernel_problem
 from psdopt_plugins.kernel_learning.sampled_pairs import check_consistent, sampled_pairs
 
 
@@ -205,7 +204,7 @@ def test_proposed_start_is_smooth_over_the_graph_and_across_must_links():
     Y = np.linalg.qr(np.random.default_rng(0).standard_normal((60, 12)))[0]
     applied = problem.counts()["operator_applications"]
     Z = problem.proposed_start(Y)
-    assert problem.counts()["operator_applications"] == applied + DEGREE
+    assert problem.counts()["operator_applications"] == applied + ROUNDS * PRODUCTS
     np.testing.assert_allclose(np.linalg.norm(Z, axis=1), 1.0, rtol=4 * EPS)
     unit = Y / np.linalg.norm(Y, axis=1)[:, None]
     i, j = pairs[targets == 1.0].T
@@ -221,10 +220,9 @@ def test_proposed_start_without_a_bound_on_the_graph_follows_the_must_links_alon
     Y = np.random.default_rng(0).standard_normal((12, 3))
     _, T = pattern(pairs, targets, 12)
     expected = Y
-    for _ in range(AVERAGINGS):
-        unit = expected / np.linalg.norm(expected, axis=1)[:, None]
-        expected = unit + DRAWN * T @ unit
-    expected /= np.linalg.norm(expected, axis=1)[:, None]
+    for _ in range(ROUNDS):
+        expected = expected + DRAWN * T @ expected / np.abs(T).sum(axis=1)[:, None]
+        expected /= np.linalg.norm(expected, axis=1)[:, None]
     problem = pairwise_kernel_problem(convert(L), pairs, targets, gamma)
     before = dict(problem.counts())
     np.testing.assert_allclose(problem.proposed_start(Y), expected, atol=1e3 * EPS)
