@@ -32,7 +32,7 @@ class PairwiseKernelProblem(EntryFit):
         """Unit rows, K_ii = 1 as the diagonal asks, smooth over the graph and near each other across must-links.
 
         Four rounds bring the low modes of L out of Y, add 2 Σ_j T_ij y_j / Σ_j |T_ij| to each row y_i, and scale it to
-        unit length. Eight products with L and four with T, which save four to seven steps of thirteen to two digits, more
+        unit length. Eight products with L and four with T save four to seven steps of thirteen to two digits, most
         where L says more than the pairs do. An L whose entries are not at hand has no bound to be had this cheaply, and
         is left out.
         """
