@@ -139,7 +139,9 @@ def dense(measurement, w):
 
 @pytest.mark.parametrize("kind", FITS)
 @pytest.mark.parametrize("damping", [1e-3, 10.0])
-def test_the_system_solves_the_linearised_conditions(kind, damping):
+@pytest.mark.parametrize("spectrum", [0, N])
+def test_the_system_solves_the_linearised_conditions(kind, damping, spectrum, monkeypatch):
+    monkeypatch.setattr(lagrange_system, "SPECTRUM", spectrum)
     rng = np.random.default_rng(3)
     problem = kind(rng)
     fit = problem.quadratic_fit
@@ -172,6 +174,21 @@ def test_the_system_solves_the_linearised_conditions(kind, damping):
         bent / fit.curvatures, stretch + 2.0 * pair(Y, fit.images(Z)), rtol=0,
         atol=64 * N * EPS * condition * max(1.0, np.abs(stretch).max(), np.abs(bent).max()),
     )  # fmt: skip
+
+
+def test_a_shift_that_was_estimated_too_small_is_taken_from_the_spectrum(monkeypatch):
+    problem = entries(np.random.default_rng(0))
+    fit, here = problem.quadratic_fit, problem.at(np.ones((N, 1)))
+    w = np.zeros(fit.size)
+    lowest = np.linalg.eigvalsh(fit.gradient(w))[0]
+    assert lowest < -1.0
+    deltas = []
+    for share in (0.5, 1.0):
+        monkeypatch.setattr(lagrange_system, "SPECTRUM", 0)
+        monkeypatch.setattr(lagrange_system, "largest_ritz_value", lambda S, share=share: -share * lowest)
+        deltas.append(LagrangeSystem(fit, here.images, w, 1e-3).delta)
+    assert deltas[0] == pytest.approx(deltas[1], rel=64 * N * EPS)
+    assert deltas[0] >= -lowest
 
 
 @pytest.mark.parametrize("calls", [2, 3])
