@@ -76,7 +76,7 @@ def bound_above(S: Array, accuracy: float) -> float:
     A few steps of Lanczos's method say where it lies, a factorisation of (1 + accuracy) θ I − S proves it; where the
     Ritz value θ was too low for that, the spectrum is computed. Cost n³/3 flops and LANCZOS products, else 4 n³/3.
     """
-    proven = factor_above(-S, -(1.0 + accuracy) * largest_ritz_value(S))
+    proven = factor_above(-S, -(1.0 + accuracy) * extreme_ritz_values(S)[1])
     if proven is not None:
         _, bound = proven
         return -bound
@@ -84,8 +84,8 @@ def bound_above(S: Array, accuracy: float) -> float:
     return float(values[-1]) + 4.0 * math.sqrt(len(S)) * EPS * float(np.abs(values).max())
 
 
-def largest_ritz_value(S: Array) -> float:
-    """A lower bound on λ_max(S), from steps that are too few for orthogonality to be lost."""
+def extreme_ritz_values(S: Array) -> tuple[float, float]:
+    """(an upper bound on λ_min(S), a lower bound on λ_max(S)), from steps too few for orthogonality to be lost."""
     v = np.cos(np.arange(1.0, len(S) + 1.0) ** 2)
     v /= norm(v)
     last, length = np.zeros_like(v), 0.0
@@ -102,4 +102,5 @@ def largest_ritz_value(S: Array) -> float:
         beside.append(length)
         last, v = v, w / length
     off = [*beside[: len(diagonal) - 1], 0.0]  # one more than there are: LAPACK asks for one where there is none
-    return float(dsterf(diagonal, off[: max(len(diagonal) - 1, 1)])[0][-1])
+    values = dsterf(diagonal, off[: max(len(diagonal) - 1, 1)])[0]
+    return float(values[0]), float(values[-1])

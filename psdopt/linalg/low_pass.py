@@ -8,13 +8,9 @@ from psdopt.linalg.arrays import Array
 
 #: Modes above this share of the largest eigenvalue are held down.
 CUT = 0.1
-#: Degree, that is products: the lowest modes grow by T_6(11/9) = 25 over those above the cut, and no mode is lost.
-DEGREE = 6
 
 
-def low_pass(
-    apply: Callable[[Array], Array], Y: Array, largest: float, cut: float = CUT, degree: int = DEGREE
-) -> Array:
+def low_pass(apply: Callable[[Array], Array], Y: Array, largest: float, degree: int, cut: float = CUT) -> Array:
     """T_k((2 L − (1 + c) b I) / ((1 − c) b)) Y, T_k the Chebyshev polynomial of degree k, for L ⪰ 0 with λ_max(L) <= b.
 
     The component of Y along an eigenvector with eigenvalue in [c b, b] is multiplied by a number of at most 1 in size,

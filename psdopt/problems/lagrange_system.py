@@ -10,7 +10,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.definite import largest_ritz_value
+from psdopt.linalg.definite import extreme_ritz_values
 from psdopt.linalg.tolerances import EPS
 from psdopt.problems.quadratic_fit import QuadraticFit
 from psdopt.terms.base import combine
@@ -31,8 +31,9 @@ class LagrangeSystem:
 
         (diag(1/h)/2 + [tr(A_s B A_t G)]) v = q/2 + [⟨A_t, Y (G R)ᵀ⟩],
 
-    however many columns Y has. delta is `damping`, and where that leaves S(w) + delta I indefinite, what its smallest
-    eigenvalue lacks on top. Cost: n³ + m³/3 + 4 m² + 4 n² r; memory n² + m².
+    however many columns Y has; it is made in the `basis` of the fit. delta is `damping`, and where that leaves
+    S(w) + delta I indefinite, what its smallest eigenvalue lacks on top. Cost: n³ + m³/3 + 4 m² + 4 n² r; memory
+    n² + m².
 
     A context: its (m, m) array goes back to `fit` at the end of it.
 
@@ -101,7 +102,7 @@ def _damped_inverse(S: Array, damping: float) -> tuple[float, Array]:
 
 
 def _lowest_estimated(S: Array) -> float:
-    return -largest_ritz_value(-S)
+    return extreme_ritz_values(S)[0]
 
 
 def _lowest(S: Array) -> float:

@@ -79,16 +79,15 @@ class DistanceBasis(Basis):
     def _ridge(self, ridge: Array) -> tuple[NDArray[np.intp], Array]:
         """T Diag(ridge) Tᵀ: places in a flat (m, m) array, below the diagonal not all of them, and numbers."""
         n, p = self.n, len(self.i)
-        one, beside = ridge[:n], np.arange(n, n + p)
+        one, number = ridge[:n], np.arange(p)
         ends = np.zeros((n, p))
-        for at in (self.i, self.j):
-            ends[at, beside - n] = one[at]
+        ends[self.i, number], ends[self.j, number] = one[self.i], one[self.j]
         shared = ends.take(self.i, axis=0)
         shared += ends.take(self.j, axis=0)
         shared.reshape(-1)[:: p + 1] += 4.0 * ridge[n:]
         s, t = np.divmod(np.flatnonzero(shared != 0.0), p)  # four times as fast as looking for both at once
         rows = np.concatenate([np.arange(n), self._ends, n + s])
-        columns = np.concatenate([np.arange(n), beside, beside, n + t])
+        columns = np.concatenate([np.arange(n), n + number, n + number, n + t])
         return rows * self.size + columns, np.concatenate([one, one[self._ends], shared[s, t]])
 
     def _coupling(self, P: Array, Q: Array, identity: Images, out: Array) -> Array:

@@ -17,8 +17,9 @@ from psdopt.linalg.low_pass import low_pass
 from psdopt.problems.entry_fit import EntryFit
 
 Pairs = NDArray[np.intp]
-#: A start is made in so many rounds, of so many products with L each. More of them, as of what follows, would be a
-#: better start and one of hardly more than the rank of the optimum; and rank that is lost there never comes back.
+#: A start is made in so many rounds, of so many products with L each, which let the lowest modes grow twofold over
+#: those above the cut. More rounds save more steps, but leave little of any mode that is not low, and rank that is lost
+#: at a start never comes back.
 ROUNDS, PRODUCTS = 4, 2
 #: In each a row y_i gets so many times the mean of those that it is to equal, y_i among them: sums would make the rows
 #: of a large clique of must-links equal at once.
@@ -41,7 +42,7 @@ class PairwiseKernelProblem(EntryFit):
         rows = Y
         for _ in range(ROUNDS):
             if largest > 0.0:
-                rows = low_pass(self.L.apply, rows, largest, degree=PRODUCTS)
+                rows = low_pass(self.L.apply, rows, largest, PRODUCTS)
             rows = _unit_rows(sparse_product(self._drawing, rows, rows))
         return rows
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from psdopt.linalg.low_pass import CUT, DEGREE, low_pass
+from psdopt.linalg.low_pass import CUT, low_pass
 from psdopt.linalg.tolerances import EPS
+
+DEGREE = 6
 
 
 def spectrum(seed, n=40, largest=3.0):
@@ -22,7 +24,7 @@ def test_filter_is_the_chebyshev_polynomial_of_the_matrix(degree, cut):
     L = V * values @ V.T
     Y = np.random.default_rng(1).standard_normal((40, 3))
     applied = []
-    found = low_pass(lambda X: applied.append(X.shape) or L @ X, Y, values[-1], cut, degree)
+    found = low_pass(lambda X: applied.append(X.shape) or L @ X, Y, values[-1], degree, cut)
     x = (2.0 * values / values[-1] - (1.0 + cut)) / (1.0 - cut)
     expected = V @ (np.polynomial.Chebyshev.basis(degree)(x)[:, None] * (V.T @ Y))
     np.testing.assert_allclose(found, expected, atol=100 * EPS * np.abs(expected).max() * 4.0**degree)
@@ -31,7 +33,7 @@ def test_filter_is_the_chebyshev_polynomial_of_the_matrix(degree, cut):
 
 def test_modes_above_the_cut_do_not_grow_and_the_lowest_grows_most():
     values, V = spectrum(2)
-    factors = np.diag(V.T @ low_pass(lambda X: (V * values @ V.T) @ X, V, values[-1]))
+    factors = np.diag(V.T @ low_pass(lambda X: (V * values @ V.T) @ X, V, values[-1], DEGREE))
     held = values >= CUT * values[-1]
     assert np.abs(factors[held]).max() <= 1.0 + 1e4 * EPS
     order = np.argsort(values[~held])

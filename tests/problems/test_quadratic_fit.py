@@ -13,6 +13,7 @@ from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.tolerances import EPS
 from psdopt.problems import lagrange_system
 from psdopt.problems.lagrange_system import LagrangeSystem
+from psdopt.terms.bases import DistanceBasis
 from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm
 from psdopt.terms.losses import HalfSquaredOneSided, LeastSquares, Linear, SquaredHinge
 from psdopt.terms.measured import MeasuredTerm
@@ -34,6 +35,17 @@ def entries(rng):
     return EntryFit(L, i[chosen], j[chosen], rng.standard_normal(14), rng.uniform(0.5, 2.0, 14), constant=3.0)
 
 
+def with_diagonal(rng):
+    """The whole diagonal is among the entries: the system is made for distances."""
+    i, j = np.triu_indices(N, 1)
+    chosen = rng.choice(len(i), 11, replace=False)
+    order = rng.permutation(N + 11)
+    i, j = (np.concatenate([np.arange(N), ends[chosen]])[order] for ends in (i, j))
+    problem = EntryFit(symmetric(rng), i, j, rng.standard_normal(N + 11), rng.uniform(0.5, 2.0, N + 11))
+    assert isinstance(problem.quadratic_fit.basis, DistanceBasis)
+    return problem
+
+
 def forms(rng):
     X = LinearMap(rng.standard_normal((12, N)))
     loss = HalfSquaredOneSided(rng.standard_normal(12), 0.0, rng.uniform(0.5, 2.0, 12))
@@ -52,7 +64,7 @@ def triplets(rng):
     return TermSum([C, MeasuredTerm(measurement, LeastSquares(1.0, 0.7))])
 
 
-FITS = [entries, forms, distances, triplets]
+FITS = [entries, with_diagonal, forms, distances, triplets]
 
 
 @pytest.mark.parametrize("kind", FITS)
@@ -182,13 +194,20 @@ def test_a_shift_that_was_estimated_too_small_is_taken_from_the_spectrum(monkeyp
     w = np.zeros(fit.size)
     lowest = np.linalg.eigvalsh(fit.gradient(w))[0]
     assert lowest < -1.0
-    deltas = []
-    for share in (0.5, 1.0):
-        monkeypatch.setattr(lagrange_system, "SPECTRUM", 0)
-        monkeypatch.setattr(lagrange_system, "largest_ritz_value", lambda S, share=share: -share * lowest)
-        deltas.append(LagrangeSystem(fit, here.images, w, 1e-3).delta)
-    assert deltas[0] == pytest.approx(deltas[1], rel=64 * N * EPS)
-    assert deltas[0] >= -lowest
+    monkeypatch.setattr(lagrange_system, "SPECTRUM", 0)
+    spectra, original = [], np.linalg.eigvalsh
+
+    def counted(S):
+        spectra.append(len(S))
+        return original(S)
+
+    monkeypatch.setattr(np.linalg, "eigvalsh", counted)
+    for share, computed in ((0.5, 1), (1.0, 0)):
+        spectra.clear()
+        monkeypatch.setattr(lagrange_system, "extreme_ritz_values", lambda S, share=share: (share * lowest, 0.0))
+        delta = LagrangeSystem(fit, here.images, w, 1e-3).delta
+        assert len(spectra) == computed
+        assert delta == pytest.approx(1e-3 - lagrange_system.MARGIN * lowest, rel=64 * N * EPS)
 
 
 @pytest.mark.parametrize("calls", [2, 3])

@@ -149,6 +149,17 @@ def test_coupling_of_entries_in_blocks_and_wherever_the_diagonal_lies(i, j, bloc
     np.testing.assert_allclose(np.triu(found), np.triu(expected), rtol=0, atol=1e3 * EPS)
 
 
+@pytest.mark.parametrize("block", [1, 15, entry_coupling.BLOCK])
+def test_coupling_of_distances_in_blocks(block, monkeypatch):
+    monkeypatch.setattr(entry_coupling, "BLOCK", block)
+    rng, n = np.random.default_rng(0), 5
+    P, Q = (A + A.T for A in rng.standard_normal((2, n, n)))
+    i, j = np.triu_indices(n, 1)
+    E = np.eye(n)[i] - np.eye(n)[j]
+    found = PairDistances(i, j, n=n).coupling(P, Q, Images((), np.eye(n)))
+    np.testing.assert_allclose(np.triu(found), np.triu((E @ P @ E.T) * (E @ Q @ E.T)), rtol=0, atol=1e3 * EPS)
+
+
 def test_a_measurement_without_a_coupling_says_so():
     class Plain(Entries):
         couples = False
