@@ -175,7 +175,7 @@ class Driver:
             return False
         run.geometry = run.geometry.with_rank(wider.factor.shape[1])
         point = run.geometry.from_factor(wider.factor)
-        run.state = self.method.init(self.problem, run.geometry, point, wider)
+        run.state = self.method.widened(run.state, run.geometry, point, wider)
         run.calm, run.best_stationarity = 0, math.inf
         infeasible = certificate.dual_infeasibility_relative
         stuck = spare and infeasible > STUCK * run.missed

@@ -85,6 +85,14 @@ class Method(ABC):
     def step(self, state: State) -> Any:
         """The next state."""
 
+    def widened(self, state: State, geometry: Geometry, point: Any, evaluation: Evaluation) -> State:
+        """State at a `point` that is the point of `state` with columns added; F is known there.
+
+        The driver adds columns where a stationary point of too low a rank has been reached. By default the method
+        begins anew at `point`; a method whose earlier phases are over goes on with its last one.
+        """
+        return self.init(state.problem, geometry, point, evaluation)
+
     @property
     def name(self) -> str:
         return type(self).__name__
