@@ -27,8 +27,8 @@ class IncompatibleError(PsdoptError, TypeError):
     """Problem, geometry and method do not fit together; the text says what is missing."""
 
 
-class UnknownNameError(PsdoptError, LookupError):
-    """A name (application, method, parameter ...) is not known."""
+class UnknownNameError(InvalidInputError, LookupError):
+    """A name (application, method, parameter ...) is not known: the wrong value of an argument that takes names."""
 
 
 class PluginError(PsdoptError, RuntimeError):

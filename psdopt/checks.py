@@ -1,0 +1,216 @@
+"""Checks of arguments, one of each kind: the checked value comes back, or one error says what was found and allowed.
+
+Every function takes the value and the argument's name, which opens the message. None of them changes its argument.
+Plugins may use them, so that a third party's estimator speaks like the library's own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psdopt.errors import InvalidInputError, InvalidTypeError, unknown_name
+
+__all__ = [
+    "classes",
+    "finite",
+    "indices",
+    "integer",
+    "integer_or_none",
+    "number",
+    "number_or_none",
+    "one_of",
+    "positive",
+    "shown",
+    "vector",
+    "weight",
+]
+
+_Name = TypeVar("_Name")
+
+
+def shown(value: Any) -> str:
+    """`value` as a message shows it: NumPy scalars like Python's own, ``'a'`` and not ``np.str_('a')``."""
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def integer(value: Any, name: str, least: int = 1, most: int | None = None, most_name: str = "") -> int:
+    """`value` as an int with least <= value <= most; a bool is no integer here.
+
+    most_name : what `most` is called in the message: ``most_name="n"`` gives "between 1 and n = 5".
+
+    Raises InvalidInputError.
+    """
+    return _integer(value, name, "", least, most, most_name)
+
+
+def integer_or_none(value: Any, name: str, least: int = 1, most: int | None = None, most_name: str = "") -> int | None:
+    """None for None, anything else as :func:`integer`, whose message then says that None is allowed too."""
+    return None if value is None else _integer(value, name, "None or ", least, most, most_name)
+
+
+def number(
+    value: Any,
+    name: str,
+    *,
+    least: float | None = None,
+    above: float | None = None,
+    most: float | None = None,
+    below: float | None = None,
+) -> float:
+    """`value` as a finite float within the bounds; `least` and `most` belong to the range, `above` and `below` do not.
+
+    Raises InvalidInputError; a bool and a string are no numbers.
+    """
+    return _number(value, name, "", least, above, most, below)
+
+
+def number_or_none(
+    value: Any,
+    name: str,
+    *,
+    least: float | None = None,
+    above: float | None = None,
+    most: float | None = None,
+    below: float | None = None,
+) -> float | None:
+    """None for None, anything else as :func:`number`, whose message then says that None is allowed too."""
+    return None if value is None else _number(value, name, "None or ", least, above, most, below)
+
+
+def weight(value: Any, name: str = "weight") -> float:
+    """`value` as a finite float of at least 0. Raises InvalidInputError."""
+    return number(value, name, least=0.0)
+
+
+def positive(value: Any, name: str) -> float:
+    """`value` as a finite float above 0. Raises InvalidInputError."""
+    return number(value, name, above=0.0)
+
+
+def finite(values: Any, name: str) -> NDArray[np.float64]:
+    """`values` as a float64 array without NaN and infinity, not copied where it is one. One pass.
+
+    Raises InvalidInputError with the count of bad entries, InvalidTypeError for what holds no real numbers.
+    """
+    found = np.asarray(values)
+    if found.dtype.kind not in "biuf":
+        try:
+            found = np.asarray(values, dtype=np.float64) if found.dtype.kind == "O" else None
+        except (TypeError, ValueError):
+            found = None
+        if found is None:
+            raise InvalidTypeError(f"{name} must hold real numbers; found dtype {np.asarray(values).dtype}")
+    array = np.asarray(found, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = float(np.sum(array))  # finite unless an entry is not, or the sum overflows
+    if not math.isfinite(total) and (bad := int(np.sum(~np.isfinite(array)))):
+        raise InvalidInputError(f"{name} must be finite; found {bad} NaN or infinite entries")
+    return array
+
+
+def vector(values: Any, name: str, size: int, of: str = "") -> NDArray[np.float64]:
+    """`values` as a finite array (size,); a single number stands for `size` equal entries.
+
+    of : what the entries belong to, for the message: ``of="one per sample"``. Raises InvalidInputError.
+    """
+    array = finite(values, name)
+    if array.ndim == 0:
+        return np.full(size, float(array))
+    if array.shape != (size,):
+        raise InvalidInputError(
+            f"{name} must be a number or have shape ({size},){', ' + of if of else ''}; found shape {array.shape}"
+        )
+    return array
+
+
+def indices(
+    values: Any, name: str, below: int | None = None, columns: int | None = None, empty: bool = True
+) -> NDArray[np.intp]:
+    """`values` as an integer array (m,), or (m, columns), with entries from 0 to below − 1. One pass.
+
+    Whole numbers stored as floats are read as integers: a table with a column of weights or signs is stored so.
+
+    below : number of things that the indices point to; None leaves the range to the place that knows it.
+    empty : whether m = 0 is allowed.
+
+    Raises InvalidInputError for a wrong shape or an index out of range, InvalidTypeError for entries that are no
+    integers.
+    """
+    array = np.asarray(values)
+    shape = "(m,)" if columns is None else f"(m, {columns})"
+    if array.size == 0:
+        if not empty:
+            raise InvalidInputError(f"{name} must hold at least one row of shape {shape}; found none")
+        return np.empty((0,) if columns is None else (0, columns), dtype=np.intp)
+    if array.ndim != (1 if columns is None else 2) or (columns is not None and array.shape[1] != columns):
+        raise InvalidInputError(f"{name} must have shape {shape}; found {array.shape}")
+    whole = array.dtype.kind in "iu" or (array.dtype.kind == "f" and bool(np.all(array == np.floor(array))))
+    if not whole:
+        raise InvalidTypeError(f"{name} must hold integers; found dtype {array.dtype}")
+    if below is not None and (array.min() < 0 or array.max() >= below):
+        wrong = array.min() if array.min() < 0 else array.max()
+        raise InvalidInputError(f"{name} must hold indices between 0 and {below - 1}; found {int(wrong)}")
+    return array.astype(np.intp, copy=False)
+
+
+def one_of(value: _Name, name: str, allowed: Iterable[Any]) -> _Name:
+    """`value`, if it is among `allowed`; else UnknownNameError with the near matches, or with all that are allowed."""
+    known = list(allowed)
+    if isinstance(value, str) and value in known:
+        return value
+    raise unknown_name(name, value.item() if isinstance(value, np.generic) else value, map(str, known))
+
+
+def classes(labels: Any, name: str = "y", size: int | None = None) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """(the c >= 2 classes of the labels, sorted; each label's position among them, (m,)). O(m log m).
+
+    size : m, where it is known.
+
+    Raises InvalidInputError for labels that are no vector, not finite, not (m,), or all of one class.
+    """
+    array = np.asarray(labels)
+    if array.ndim != 1 or (size is not None and len(array) != size):
+        wanted = "m" if size is None else str(size)
+        raise InvalidInputError(f"{name} must hold one label per sample, shape ({wanted},); found shape {array.shape}")
+    if array.dtype.kind == "f":
+        finite(array, name)
+    found, codes = np.unique(array, return_inverse=True)
+    if len(found) < 2:
+        only = f"found only {shown(found[0])}" if len(found) else "found none"
+        raise InvalidInputError(f"{name} must hold at least 2 classes; {only}")
+    return found, codes.ravel()
+
+
+def _integer(value: Any, name: str, none: str, least: int, most: int | None, most_name: str) -> int:
+    whole = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+    if whole and int(value) >= least and (most is None or int(value) <= most):
+        return int(value)
+    upper = f"{most_name} = {most}" if most_name else str(most)
+    allowed = f"of at least {least}" if most is None else f"between {least} and {upper}"
+    raise InvalidInputError(f"{name} must be {none}an integer {allowed}; found {shown(value)}")
+
+
+def _number(
+    value: Any,
+    name: str,
+    none: str,
+    least: float | None,
+    above: float | None,
+    most: float | None,
+    below: float | None,
+) -> float:
+    if isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and math.isfinite(value):
+        inside = (least is None or value >= least) and (above is None or value > above)
+        if inside and (most is None or value <= most) and (below is None or value < below):
+            return float(value)
+    bounds = (("of at least", least), ("above", above), ("at most", most), ("below", below))
+    allowed = " and ".join(f"{word} {bound:g}" for word, bound in bounds if bound is not None)
+    raise InvalidInputError(
+        f"{name} must be {none}a finite number{' ' + allowed if allowed else ''}; found {shown(value)}"
+    )
