@@ -3,8 +3,9 @@
 A free composition Problem × Geometry × Method, with certificates of global optimality.
 """
 
-from psdopt.capability import Ability, Verdict, compatible
+from psdopt.capability import Ability, Verdict
 from psdopt.certificate import Certificate, certify
+from psdopt.compatibility import compatible
 from psdopt.errors import PsdoptError
 from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
 from psdopt.geometry import Atom, Defect, Geometry

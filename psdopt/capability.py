@@ -1,4 +1,4 @@
-"""What a method needs, what a problem and a geometry offer: data, compared before any work."""
+"""What a method needs, and what a problem and a geometry offer: data that is compared before any work."""
 
 from __future__ import annotations
 
@@ -36,6 +36,19 @@ class Ability(StrEnum):
     PROJECTION = "projection"
 
 
+#: Ability -> the members that an object which declares it must have: methods ask for the member, never for a class.
+#: Abilities that are not listed here are about members that every problem or geometry has.
+MEMBERS: Mapping[str, tuple[str, ...]] = {
+    Ability.QUADRATIC_FIT: ("quadratic_fit",),
+    Ability.CLOSED_FORM: ("solve_in_closed_form",),
+    Ability.MARGINS: ("margins",),
+    Ability.SPLIT: ("split",),
+    Ability.STREAM: ("stream", "batch_gradient"),
+    Ability.RIEMANNIAN: ("check_vector", "inner", "horizontal", "gradient", "retract", "transport"),
+    Ability.LINEAR_ORACLE: ("minimize_linear",),
+    Ability.PROJECTION: ("project",),
+}
+
 #: One need: an ability, or a group of which any one is enough.
 Need = str | tuple[str, ...]
 #: Needs of a method: {"problem": (need, ...), "geometry": (need, ...)}.
@@ -44,7 +57,7 @@ Requires = Mapping[str, tuple[Need, ...]]
 
 @dataclass(frozen=True)
 class Verdict:
-    """Answer of :func:`compatible`: `ok`, what is `missing` ("problem: exact-line", ...), a `hint`."""
+    """Answer of :func:`psdopt.compatible`: `ok`, what is `missing` ("problem: exact-line", ...), a `hint`."""
 
     ok: bool
     missing: tuple[str, ...] = ()
@@ -73,7 +86,7 @@ def missing_needs(requires: Requires, role: str, offered: Iterable[str]) -> list
     missing = []
     for need in requires.get(role, ()):
         if have.isdisjoint((need,) if isinstance(need, str) else need):
-            missing.append(_as_text(need))
+            missing.append(as_text(need))
     return missing
 
 
@@ -86,42 +99,8 @@ def require_inner(argument: str, method: Any, problem: Any, geometry: Any) -> No
         raise IncompatibleError(f"{text}; pass another method as {argument}")
 
 
-def _as_text(need: Need) -> str:
+def as_text(need: Need) -> str:
     return str(need) if isinstance(need, str) else " or ".join(map(str, need))
-
-
-def compatible(problem: Any, geometry: Any, method: Any) -> Verdict:
-    """Whether `method` can run on `problem` over `geometry`, before any work. O(1).
-
-    A negative verdict names the objects, what is missing, and which shipped methods would work.
-    """
-    subject = f"{name_of(problem)}, {name_of(geometry)} and {name_of(method)}"
-    missing = _missing(problem, geometry, method)
-    if not missing:
-        return Verdict(True, subject=subject)
-    return Verdict(False, tuple(missing), _hint(problem, geometry, method), subject)
-
-
-def _missing(problem: Any, geometry: Any, method: Any) -> list[str]:
-    missing = []
-    for role, piece in (("problem", problem), ("geometry", geometry)):
-        for need in missing_needs(method.requires, role, piece.abilities):
-            missing.append(f"the {role} {name_of(piece)} lacks {need}")
-    if problem.n != geometry.n:
-        missing.append(f"problem and geometry differ in order, {problem.n} and {geometry.n}")
-    return missing
-
-
-def _hint(problem: Any, geometry: Any, method: Any) -> str:
-    from psdopt.methods import shipped_methods  # methods know capabilities, so this comes late
-
-    if problem.n != geometry.n:
-        return f"Give the geometry order n={problem.n}"
-    works = [name_of(other) for other in shipped_methods() if not _missing(problem, geometry, other)]
-    if works:
-        return f"With this problem and geometry these work: {', '.join(works)}"
-    needed = ", ".join(_as_text(need) for need in method.requires.get("geometry", ()))
-    return f"{name_of(method)} needs a geometry with: {needed or 'nothing special'}"
 
 
 def name_of(piece: Any) -> str:

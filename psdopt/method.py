@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from psdopt.capability import Requires
 from psdopt.geometry import Geometry
@@ -41,7 +41,10 @@ class State:
 
     `point` and `evaluation` describe the current iterate; `gradient_norm` is there what the method's `residual`
     says, see :class:`Residual` (nan if the method does not know it): the driver asks for a certificate once it is
-    small; `step` the last step length; `extras` further history columns.
+    small; `step` the last step length; `extras` further history columns; `dual` what the method found of the dual
+    variables, for :meth:`psdopt.problem.Duality.subgradient` and :meth:`~psdopt.problem.Duality.dual_bound`, which
+    check it. The driver reads these fields and no others. Subclasses are ``@dataclass(kw_only=True)``, so that their
+    own fields need no default.
     """
 
     problem: Problem
@@ -52,13 +55,22 @@ class State:
     step: float = float("nan")
     outcome: Outcome = Outcome.RUNNING
     extras: dict[str, float] = field(default_factory=dict)
+    dual: Any = field(default=None, kw_only=True)
 
 
-class Method(ABC):
+if TYPE_CHECKING:  # a method that does not name its state has Any for it
+    from typing_extensions import TypeVar as _TypeVar
+
+    S = _TypeVar("S", bound=State, default=Any)
+else:
+    S = TypeVar("S", bound=State)
+
+
+class Method(ABC, Generic[S]):
     """A rule for the next move. Owns no loop, no clock, no print and no status.
 
-    Subclasses are frozen dataclasses of hyper-parameters. ``step`` returns a new state and leaves
-    the old one as it was, so that a caller may keep any state and go on from it.
+    Subclasses are frozen dataclasses of hyper-parameters, ``class MyMethod(Method[MyState])``. ``step`` returns a new
+    state and leaves the old one as it was, so that a caller may keep any state and go on from it.
     """
 
     #: Needs as data: {"problem": (need, ...), "geometry": (need, ...)}; a tuple inside means any of.
@@ -78,14 +90,14 @@ class Method(ABC):
     starts_at_zero: ClassVar[bool] = False
 
     @abstractmethod
-    def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> State:
-        """State at `start`; `evaluation` is given when F is already known there."""
+    def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> S:
+        """State at `start`; `evaluation` is F there where it is known already, and changes nothing but the cost."""
 
     @abstractmethod
-    def step(self, state: State) -> Any:
+    def step(self, state: S) -> S:
         """The next state."""
 
-    def widened(self, state: State, geometry: Geometry, point: Any, evaluation: Evaluation) -> State:
+    def widened(self, state: S, geometry: Geometry, point: Any, evaluation: Evaluation) -> S:
         """State at a `point` that is the point of `state` with columns added; F is known there.
 
         The driver adds columns where a stationary point of too low a rank has been reached. By default the method

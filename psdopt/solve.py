@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import compatible, name_of
+from psdopt.capability import name_of
 from psdopt.checkpoint import load_checkpoint
 from psdopt.choose import choose, starting_point
+from psdopt.compatibility import alternatives, compatible
 from psdopt.driver import Driver
-from psdopt.errors import CheckpointError, InvalidInputError
+from psdopt.errors import CheckpointError, IncompatibleError, InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.threads import blas_threads
@@ -105,7 +106,13 @@ def solve(
         with progress_bar(progress, name_of(method), run.iteration) as bar:
             rules = Rules(tol, limits, escape, max_rank or problem.n, callback, checkpoint, checkpoint_seconds, bar)
             driver = Driver(problem, method, run, rules, clock, before)
-            status, message = driver.loop(fresh=resume is None)
+            try:
+                status, message = driver.loop(fresh=resume is None)
+            except (
+                IncompatibleError
+            ) as error:  # found out by looking at the data, as of a closed form that is not there
+                other = alternatives(problem, geometry, method)
+                raise IncompatibleError(f"{error}. {other}" if other else str(error)) from error
         return driver.result(status, message, chosen)
 
 
@@ -117,7 +124,8 @@ def _multiplications(problem: Problem, geometry: Geometry) -> float:
 def _first(method: Method, problem: Problem, geometry: Geometry, point: Any) -> State:
     """The method's first state; where it refuses a point whose gradient is not finite, a plain one that says so."""
     try:
-        return method.init(problem, geometry, point)
+        state: State = method.init(problem, geometry, point)
+        return state
     except FloatingPointError:
         return NonFiniteStart(problem, geometry, point, problem.at(geometry.factor(point)))
 

@@ -259,7 +259,8 @@ class BILGO(Method):
 
 def _restarted(searcher: Method, problem: Problem, evaluation: Evaluation) -> State:
     Y = evaluation.factor
-    return searcher.init(problem, FlatQuotient(*Y.shape), Y, evaluation)
+    state: State = searcher.init(problem, FlatQuotient(*Y.shape), Y, evaluation)
+    return state
 
 
 __all__ = ["BILGO", "BILGOState"]

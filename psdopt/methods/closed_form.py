@@ -32,9 +32,7 @@ class ClosedForm(Method):
     def step(self, state: State) -> State:
         M = state.problem.solve_in_closed_form()
         if M is None:
-            raise IncompatibleError(
-                f"{type(state.problem).__name__} has no closed form for these data; use ConjugateGradient() instead"
-            )
+            raise IncompatibleError(f"{type(state.problem).__name__} has no closed form for these data")
         evaluation = state.problem.at(M.factor)
         point = state.geometry.from_matrix(M)
         gradient_norm = norm(evaluation.factor_gradient())

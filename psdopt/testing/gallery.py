@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import Ability, compatible
+from psdopt.capability import Ability
+from psdopt.compatibility import compatible
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, orthonormal_columns, row_dots
 from psdopt.method import Method

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from psdopt import certify, solve
-from psdopt.capability import compatible
+from psdopt.compatibility import compatible
 from psdopt.errors import IncompatibleError, InvalidInputError, UnknownNameError
 from psdopt.geometries import FlatQuotient
 from psdopt.geometries.spectraplex import Spectraplex

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from psdopt.capability import compatible
+from psdopt.compatibility import compatible
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
