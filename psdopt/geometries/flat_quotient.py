@@ -8,8 +8,9 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError
+from psdopt.geometries.square_root import random_factor
 from psdopt.geometry import Defect, Geometry
-from psdopt.linalg.arrays import Array, inner, is_finite, norm, orthonormal_columns
+from psdopt.linalg.arrays import Array, inner, is_finite, norm
 from psdopt.linalg.tolerances import EPS
 
 
@@ -62,8 +63,8 @@ class FlatQuotient(Geometry):
         return None
 
     def random_point(self, rng: np.random.Generator) -> Array:
-        """Orthonormal columns, uniformly distributed."""
-        return orthonormal_columns(rng, self.n, self.r)
+        """Uniformly random orthogonal columns of log-normal lengths: generic for every r <= n."""
+        return random_factor(rng, self.n, self.r)
 
     def random_vector(self, point: Array, rng: np.random.Generator) -> Array:
         ambient = rng.standard_normal((self.n, self.r))

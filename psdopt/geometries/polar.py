@@ -12,9 +12,9 @@ from psdopt.errors import InvalidInputError
 from psdopt.geometries import polar_geodesics
 from psdopt.geometries.polar_points import PolarPoint, PolarVector
 from psdopt.geometries.polar_span import PolarSpan
-from psdopt.geometries.square_root import exponential, parallel, polar_factor, shortest, symmetric_part
+from psdopt.geometries.square_root import exponential, parallel, polar_factor, random_factor, shortest, symmetric_part
 from psdopt.geometry import Defect, Geometry
-from psdopt.linalg.arrays import Array, inner, is_finite, norm, orthonormal_columns
+from psdopt.linalg.arrays import Array, inner, is_finite, norm
 from psdopt.linalg.tolerances import EPS
 
 #: Damping of :meth:`Polar.preconditioned` relative to the mean eigenvalue of B.
@@ -98,8 +98,8 @@ class Polar(Geometry):
         return PolarPoint(np.asarray(U, dtype=np.float64), np.asarray(R, dtype=np.float64))
 
     def random_point(self, rng: np.random.Generator) -> PolarPoint:
-        """A uniformly random subspace, B = I."""
-        return PolarPoint(orthonormal_columns(rng, self.n, self.r), np.eye(self.r))
+        """A uniformly random subspace, R diagonal with log-normal entries around one."""
+        return self.from_factor(random_factor(rng, self.n, self.r))
 
     def factor(self, point: PolarPoint) -> Array:
         return point.factor

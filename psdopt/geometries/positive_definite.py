@@ -11,9 +11,9 @@ import numpy as np
 from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError
 from psdopt.geometries import definite_geodesics
-from psdopt.geometries.square_root import parallel, shortest, symmetric_part
+from psdopt.geometries.square_root import parallel, random_factor, shortest, symmetric_part
 from psdopt.geometry import Defect, Geometry
-from psdopt.linalg.arrays import Array, inner, is_finite, norm, orthonormal_columns
+from psdopt.linalg.arrays import Array, inner, is_finite, norm
 from psdopt.linalg.tolerances import EPS
 
 METRICS = ("affine-invariant", "log-euclidean", "von-neumann")
@@ -87,7 +87,7 @@ class PositiveDefinite(Geometry):
 
     def random_point(self, rng: np.random.Generator) -> Root:
         """Eigenvalues around 1, log-normal, in a uniformly random basis."""
-        return Root(orthonormal_columns(rng, self.n, self.n) * np.exp(0.25 * rng.standard_normal(self.n)))
+        return Root(random_factor(rng, self.n, self.n))
 
     def random_vector(self, point: Root, rng: np.random.Generator) -> Array:
         K = symmetric_part(rng.standard_normal((self.n, self.n)))

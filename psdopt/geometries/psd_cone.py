@@ -8,8 +8,9 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError
+from psdopt.geometries.square_root import random_factor
 from psdopt.geometry import Atom, Defect, Geometry
-from psdopt.linalg.arrays import Array, is_finite, orthonormal_columns
+from psdopt.linalg.arrays import Array, is_finite
 from psdopt.matrix import LowRankPSD
 from psdopt.oracles import least_eigenpairs
 
@@ -56,7 +57,7 @@ class PSDCone(Geometry):
         return None
 
     def random_point(self, rng: np.random.Generator) -> Array:
-        return orthonormal_columns(rng, self.n, self.n)
+        return random_factor(rng, self.n, self.n)
 
     def factor(self, point: Array) -> Array:
         return point

@@ -1,4 +1,4 @@
-"""Small dense tools for geometries that keep a positive definite B as any square root R, B = R Rᵀ."""
+"""Small dense tools of the geometries: random factors, and any square root R of a positive definite B = R Rᵀ."""
 
 from __future__ import annotations
 
@@ -6,7 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, orthonormal_columns
+
+#: Standard deviation of the logarithms of the random singular values.
+SPREAD = 0.25
+
+
+def random_factor(rng: np.random.Generator, n: int, r: int) -> Array:
+    """Y (n, r) with uniformly random orthogonal columns of log-normal lengths around one.
+
+    Equal lengths would make Y Yᵀ = I for every seed at r = n, where all measurements orthogonal to I vanish.
+    """
+    return orthonormal_columns(rng, n, r) * np.exp(SPREAD * rng.standard_normal(r))
 
 
 def symmetric_part(A: Any) -> Array:

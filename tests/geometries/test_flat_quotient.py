@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psdopt import FlatQuotient, LowRankPSD, PSDCone
+from psdopt import FixedTrace, FlatQuotient, LowRankPSD, Polar, PositiveDefinite, PSDCone, Status, TermSum, solve
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.tolerances import EPS
+from psdopt.terms import Entries, LeastSquares, MeasuredTerm
 
 
 @st.composite
@@ -123,3 +124,31 @@ def test_projection_on_the_cone_is_the_closest_member():
     # optimality: M − P is negative semidefinite and orthogonal to P
     assert np.linalg.eigvalsh(M - P)[-1] <= 64 * EPS * np.linalg.norm(M)
     assert abs(np.vdot(M - P, P)) <= 64 * EPS * np.linalg.norm(M) ** 2
+
+
+@pytest.mark.parametrize(
+    "geometry",
+    [FlatQuotient(5, 5), FlatQuotient(5, 2), FixedTrace(5, 5), PSDCone(5), PositiveDefinite(5), Polar(5, 5)],
+    ids=str,
+)
+def test_random_points_are_generic_and_follow_the_generator(geometry):
+    """No two eigenvalues agree, no entry of M is rounding, and another seed is another matrix."""
+    seen = [geometry.to_matrix(geometry.random_point(np.random.default_rng(s))).to_dense() for s in (0, 0, 1)]
+    np.testing.assert_array_equal(seen[0], seen[1])
+    assert np.linalg.norm(seen[0] - seen[2]) > 0.1 * np.linalg.norm(seen[0])
+    assert np.abs(seen[0]).min() > 1e-6
+    r = geometry.factor(geometry.random_point(np.random.default_rng(0))).shape[1]
+    assert np.all(np.diff(np.linalg.eigvalsh(seen[0])[-r:]) > 1e-6)
+
+
+@pytest.mark.parametrize("n", [3, 10, 30])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_fit_to_entries_off_the_diagonal_is_solved_from_the_default_start(n, seed):
+    """All measurements are orthogonal to I: a start of M = I would see nothing but rounding."""
+    rng = np.random.default_rng(seed)
+    G, (i, j) = rng.standard_normal((n, 3)), np.triu_indices(n, 1)
+    target = G @ G.T
+    problem = TermSum([MeasuredTerm(Entries(i, j, n), LeastSquares(target[i, j]))])
+    result = solve(problem, rng=seed)
+    assert result.status is Status.OPTIMAL
+    assert result.matrix.trace() <= 10.0 * np.trace(target)
