@@ -7,7 +7,7 @@ import importlib
 import importlib.util
 from typing import Any
 
-from psdopt.errors import MissingDependencyError
+from psdopt.errors import InvalidInputError, MissingDependencyError
 from psdopt.plugins import PluginManager
 
 KIT = "psdopt.testing.cli"
@@ -17,7 +17,10 @@ def add_parser(commands: Any) -> None:
     """Add the command to the subparsers."""
     text = "run the conformance kit on a plugin, or on one of its pieces"
     parser: argparse.ArgumentParser = commands.add_parser("check", help=text, description=f"{text.capitalize()}.")
-    parser.add_argument("target", metavar="TARGET", help="name of a plugin or of one of its pieces (see `psdopt list`)")
+    parser.add_argument(
+        "target", nargs="?", metavar="TARGET", help="name of a plugin or of one of its pieces (see `psdopt list`)"
+    )
+    parser.add_argument("--list", action="store_true", help="print every check with the claim that it tests, and stop")
     parser.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default: %(default)s)")
     parser.add_argument("--profile", choices=("ci", "thorough"), default="ci", help="how many draws (default: ci)")
     parser.set_defaults(command=run, lists_problems=False)
@@ -28,4 +31,8 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
     if importlib.util.find_spec(KIT) is None:
         raise MissingDependencyError("psdopt check needs the conformance kit: pip install 'psdopt[testing]'")
     kit = importlib.import_module(KIT)
+    if arguments.list:
+        return int(kit.list_checks())
+    if arguments.target is None:
+        raise InvalidInputError("psdopt check needs a TARGET, the name of a plugin or of one of its pieces, or --list")
     return int(kit.run_check(arguments.target, profile=arguments.profile, manager=manager, seed=arguments.seed))

@@ -17,12 +17,14 @@ from rich.text import Text
 
 from psdopt.errors import InvalidTypeError, PsdoptError, UnknownNameError, unknown_name
 from psdopt.plugins import PluginManager, plugin_manager
+from psdopt.plugins.specs import Spec
 from psdopt.testing.record import Record, Verdict
+from psdopt.testing.registry import CHECKS, checks_of
 from psdopt.testing.runner import PROFILES, run_checks
 from psdopt.testing.subjects import kind_of
 
 KINDS = ("problem", "geometry", "method", "application")
-_STYLES = {Verdict.PASSED: "green", Verdict.FAILED: "bold red", Verdict.SKIPPED: "dim"}
+_STYLES = {Verdict.PASSED: "green", Verdict.FAILED: "bold red", Verdict.WAIVED: "yellow", Verdict.SKIPPED: "dim"}
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,8 @@ def run_check(
     if profile not in PROFILES:
         raise unknown_name("profile", profile, PROFILES)
     console = console or Console()
-    found = list(targets(target, manager or plugin_manager()))
+    manager = manager or plugin_manager()
+    found = list(targets(target, manager))
     if not found:
         raise UnknownNameError(
             f"{target!r} holds nothing to check: no spec with an example, and no Problem, Geometry, Method or estimator"
@@ -73,12 +76,30 @@ def run_check(
             counts[record.verdict] += 1
         failures += [str(record) for record in records if not record.ok]
         console.print(_table(one.name, records))
+        for record in records:
+            for reason in record.waived:
+                console.print(Text(f"  {record.name} is waived in {reason}", style="yellow"))
     for text in failures:
         console.print(Text(text, style="red"))
         console.print()
-    total = f"{counts[Verdict.PASSED]} passed, {len(failures)} failed, {counts[Verdict.SKIPPED]} do not apply"
+    waived = f"{counts[Verdict.WAIVED]} waived, " if counts[Verdict.WAIVED] else ""
+    total = f"{counts[Verdict.PASSED]} passed, {len(failures)} failed, {waived}{counts[Verdict.SKIPPED]} do not apply"
     console.print(total)
     return 1 if failures else 0
+
+
+def list_checks(console: Console | None = None) -> int:
+    """Print every check with the claim that it tests, by kind; 0."""
+    console = console or Console()
+    for kind in dict.fromkeys(check.kind for check in CHECKS.values()):
+        table = Table(title=kind, title_justify="left", box=box.SIMPLE)
+        table.add_column("check", no_wrap=True)
+        table.add_column("claim")
+        for check in checks_of(kind):
+            table.add_row(check.name, Text(check.statement))
+        console.print(table)
+    console.print(f"{len(CHECKS)} checks")
+    return 0
 
 
 def _table(name: str, records: list[Record]) -> Table:
@@ -101,10 +122,13 @@ class _quiet:
 
 
 def targets(target: str, manager: PluginManager) -> Iterator[Target]:
-    """What `target` names: a plugin's specs, one spec, or the contents of a module."""
+    """What `target` names: a plugin's specs, one spec, or the contents of a module; and what of it was not loaded."""
+    for problem in manager.problems:
+        if target == problem.plugin:
+            yield Target(f"plugin:{problem.plugin}", None, "", str(problem))
     specs = [spec for kind in KINDS for spec in manager.specs(kind)]
     chosen = [spec for spec in specs if target in (manager.plugin_of(spec), spec.name, f"{spec.kind}:{spec.name}")]
-    if chosen:
+    if chosen or target in {problem.plugin for problem in manager.problems}:
         for spec in chosen:
             made = f"plugin_manager().get({spec.kind!r}, {spec.name!r}).example()"
             yield from _of_spec(spec, f"from psdopt.plugins import plugin_manager\nobj = {made}")
@@ -146,9 +170,10 @@ def _of_module(target: str, known: list[str]) -> Iterator[Target]:
         raise PsdoptError(f"module {target} cannot be imported: {type(error).__name__}: {error}") from error
     components = getattr(module, "psdopt_components", None)
     if callable(components):
-        for spec in components():
+        yield from _refusals(module, target)
+        for spec in _yielded(components):
             picked = f"next(spec for spec in {target}.psdopt_components() if spec.name == {spec.name!r})"
-            if getattr(spec, "kind", "dataset") in KINDS:
+            if isinstance(spec, Spec) and spec.kind in KINDS:
                 yield from _of_spec(spec, f"import {target}\nobj = {picked}.example()")
         return
     for name, obj in vars(module).items():
@@ -157,3 +182,23 @@ def _of_module(target: str, known: list[str]) -> Iterator[Target]:
         except InvalidTypeError:
             continue
         yield Target(name, obj, f"from {target} import {name} as obj")
+
+
+def _refusals(module: Any, name: str) -> Iterator[Target]:
+    """What a plugin manager with nothing but the core's pieces says against the module: it would not be loaded."""
+    manager = PluginManager([])
+    manager.plugins()  # the core's pieces come first
+    try:
+        manager.register(module, name)
+    except PsdoptError as error:
+        yield Target(f"plugin:{name}", None, "", f"not loaded: {error}")
+
+
+def _yielded(components: Any) -> list[Any]:
+    """What the hook yields, up to where it raises: that is reported as a refusal."""
+    found: list[Any] = []
+    try:
+        found.extend(components())
+    except Exception:
+        return found
+    return found

@@ -19,7 +19,7 @@ def parametrize_with_checks(
     profile: str = "ci",
     **options: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate a test that takes `check`; it is run once for every check of every object.
+    """Decorate a test that takes `check`; it is run once for every check of every object to which it applies.
 
         @parametrize_with_checks([MyProblem(...), MyGeometry(...)], expected_failures={"geometry.transport": "todo"})
         def test_conformance(check):
@@ -27,7 +27,7 @@ def parametrize_with_checks(
 
     expected_failures : {check name: reason}, or a function object -> such a mapping. Strict: a check that
     is expected to fail and passes is a failure. Calling `check` raises AssertionError with the record's text
-    if it fails, and skips the test with the reason if it does not apply. Options as for :func:`yield_checks`.
+    if it fails, and skips the test with the reason if every sample is trivial. Options as for :func:`yield_checks`.
     """
     pytest = _pytest()
     parameters = []
@@ -37,6 +37,8 @@ def parametrize_with_checks(
             if name not in CHECKS:
                 raise unknown_name("check", name, CHECKS)
         for bound in yield_checks(obj, profile=profile, **options):
+            if bound.inapplicable:
+                continue
             marks = []
             if bound.name in expected:
                 marks.append(pytest.mark.xfail(strict=True, reason=expected[bound.name], raises=AssertionError))
@@ -51,7 +53,7 @@ def parametrize_with_checks(
 
 
 class AssertedCheck:
-    """A check that raises AssertionError when it fails and skips the test when it does not apply."""
+    """A check that raises AssertionError when it fails; a trivial or waived one skips the test with its reason."""
 
     def __init__(self, bound: BoundCheck) -> None:
         self.bound = bound
@@ -61,6 +63,8 @@ class AssertedCheck:
         record = self.bound()
         if record.verdict is Verdict.SKIPPED:
             _pytest().skip(record.diagnosis)
+        if record.verdict is Verdict.WAIVED:
+            _pytest().skip(f"waived in {'; '.join(record.waived)}")
         if record.verdict is Verdict.FAILED:
             raise AssertionError(str(record))
 

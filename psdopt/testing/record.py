@@ -13,16 +13,21 @@ class Verdict(StrEnum):
 
     PASSED = "passed"
     FAILED = "failed"
+    WAIVED = "waived"
     SKIPPED = "skipped"
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One sample of a check: `error` must not exceed `tolerance`; `diagnosis` says what an error looks like."""
+    """One sample of a check: `error` must not exceed `tolerance`; `diagnosis` says what an error looks like.
+
+    traceback : where the object raised, for a sample that ended in an exception.
+    """
 
     error: float
     tolerance: float
     diagnosis: str = ""
+    traceback: str = ""
 
     @property
     def ok(self) -> bool:
@@ -42,10 +47,12 @@ class Measurement:
 class Record:
     """Result of one check on one object.
 
-    name : "kind.check". subject : the object, in words. verdict : passed, failed or skipped.
+    name : "kind.check". subject : the object, in words. verdict : passed, failed, waived (every sample that counts is
+    covered by a waiver) or skipped.
     error, tolerance : of the failing sample, or of the sample that came closest to failing.
     statement : the theorem that was tested. diagnosis : what the error looks like, or why skipped.
     example : Python text that repeats the failing sample. samples : how many were tried.
+    traceback : where the object raised, if it did. waived : "regime: reason" for every waiver that was needed.
     """
 
     name: str
@@ -58,6 +65,8 @@ class Record:
     example: str = ""
     samples: int = 0
     seconds: float = 0.0
+    traceback: str = ""
+    waived: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -72,11 +81,16 @@ class Record:
         head = f"{self.name} on {self.subject}: {self.verdict}"
         if self.verdict is Verdict.SKIPPED:
             return f"{head} ({self.diagnosis})"
+        waived = "".join(f"\n  waived in {reason}" for reason in self.waived)
+        if self.verdict is Verdict.WAIVED:
+            return head + waived
         head += f", error {self.error:.3g}, tolerance {self.tolerance:.3g}"
         if self.verdict is Verdict.PASSED:
-            return head
-        claim = f"  claim: {self.statement}\n  looks like: {self.diagnosis}"
-        return f"{head}\n{claim}\n  to repeat:\n{_indented(self.example)}"
+            return head + waived
+        text = f"{head}\n  claim: {self.statement}\n  looks like: {self.diagnosis}{waived}"
+        if self.traceback:
+            text += f"\n  raised at:\n{_indented(self.traceback)}"
+        return f"{text}\n  to repeat:\n{_indented(self.example)}"
 
 
 class Trivial(Exception):

@@ -44,6 +44,23 @@ class Check:
 
 #: All checks by name, in the order of definition.
 CHECKS: dict[str, Check] = {}
+#: Checks that are run before the others of their kind: what they find explains what the others would find.
+FIRST = (
+    "problem.abilities_kept",
+    "problem.refuses_bad_factors",
+    "problem.gradient_slope",
+    "problem.gradient_operator",
+    "geometry.points_valid",
+    "geometry.vectors_valid",
+    "method.hyperparameters_frozen",
+    "method.state_is_true",
+)
+
+
+def checks_of(kind: str) -> list[Check]:
+    """The checks of one kind, in the order in which they are run: those named in `FIRST`, then by definition."""
+    chosen = [one for one in CHECKS.values() if one.kind == kind]
+    return sorted(chosen, key=lambda one: FIRST.index(one.name) if one.name in FIRST else len(FIRST))
 
 
 def check(

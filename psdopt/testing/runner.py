@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import time
+import traceback
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,14 @@ from psdopt.geometry import Geometry
 from psdopt.problem import Problem
 from psdopt.testing.record import Measurement, Record, Trivial, Verdict
 from psdopt.testing.regimes import REGIMES, Case
-from psdopt.testing.registry import CHECKS, Check
+from psdopt.testing.registry import CHECKS, Check, checks_of
 from psdopt.testing.subjects import kind_of, name_of_subject, source_of, subject_of
+from psdopt.testing.waivers import Waivers, waivers_of
 
 #: Seeds per regime.
 PROFILES: dict[str, int] = {"ci": 1, "thorough": 12}
+#: Frames of a traceback that a record keeps, counted from where the exception was raised.
+FRAMES = 8
 
 
 @dataclass(frozen=True)
@@ -33,10 +37,17 @@ class BoundCheck:
     subject: Any
     profile: str = "ci"
     source: str = ""
+    #: Regime -> reason why this check need not pass there.
+    waived: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         return self.check.name
+
+    @property
+    def inapplicable(self) -> str:
+        """Why the check does not apply to the object, known without running it; empty if it applies."""
+        return self.check.applies(self.subject)
 
     def __call__(self) -> Record:
         return _run(self)
@@ -52,20 +63,22 @@ def yield_checks(
     instances: Iterable[tuple[Problem, Geometry]] = (),
     data: Sequence[Any] | None = None,
     source: str = "",
+    waivers: Waivers | None = None,
 ) -> Iterator[BoundCheck]:
-    """The checks that apply to `obj`: by its kind (problem, geometry, method, estimator) and its abilities.
+    """The checks of the kind of `obj` (problem, term, loss, measurement, geometry, method, estimator, builder).
 
     profile : "ci" (one sample per regime) or "thorough" (twelve). instances : pairs (problem, geometry) to
     try a method on, beside the gallery's. data : (X, y) to try an estimator on. source : Python text that
-    makes the object under the name ``obj``, for the examples that failures print.
+    makes the object under the name ``obj``, for the examples that failures print. waivers : checks that need not
+    pass, {name: reason} or {name: {regime: reason}}, beside the object's own ``conformance_waivers``.
     """
     if profile not in PROFILES:
         raise unknown_name("profile", profile, PROFILES)
     kind = kind_of(obj)
     subject = subject_of(obj, instances, data)
-    for one in CHECKS.values():
-        if one.kind == kind:
-            yield BoundCheck(one, obj, subject, profile, source)
+    waived = waivers_of(obj, waivers)
+    for one in checks_of(kind):
+        yield BoundCheck(one, obj, subject, profile, source, waived.get(one.name, {}))
 
 
 def run_checks(
@@ -76,6 +89,7 @@ def run_checks(
     instances: Iterable[tuple[Problem, Geometry]] = (),
     data: Sequence[Any] | None = None,
     source: str = "",
+    waivers: Waivers | None = None,
 ) -> list[Record]:
     """Run every check of the object's kind; one :class:`Record` each, skipped ones with the reason.
 
@@ -85,7 +99,7 @@ def run_checks(
     for name in wanted or ():
         if name not in CHECKS:
             raise unknown_name("check", name, CHECKS)
-    bound = yield_checks(obj, profile=profile, instances=instances, data=data, source=source)
+    bound = yield_checks(obj, profile=profile, instances=instances, data=data, source=source, waivers=waivers)
     return [one() for one in bound if wanted is None or one.name in wanted]
 
 
@@ -108,11 +122,11 @@ def replay(name: str, obj: Any, regime: str = "full-rank", seed: int = 0, **opti
 
 def _run(bound: BoundCheck) -> Record:
     check, started = bound.check, time.perf_counter()
-    reason = check.applies(bound.subject)
-    if reason:
-        return _skipped(bound, reason)
+    if bound.inapplicable:
+        return _skipped(bound, bound.inapplicable)
     seeds = PROFILES[bound.profile] if check.repeats else 1
     closest: tuple[Measurement, Case] | None = None
+    needed: dict[str, bool] = {}
     samples, why = 0, "every sample is trivial"
     for seed in range(seeds):
         for regime in check.regimes:
@@ -122,13 +136,24 @@ def _run(bound: BoundCheck) -> Record:
                 why = answer
                 continue
             samples += 1
+            if regime in bound.waived:
+                needed[regime] = needed.get(regime, False) or not answer.ok
+                continue
             if not answer.ok:
                 return _record(bound, answer, case, samples, time.perf_counter() - started)
             if closest is None or answer.ratio > closest[0].ratio:
                 closest = answer, case
-    if closest is None:
-        return _skipped(bound, why)
-    return _record(bound, closest[0], closest[1], samples, time.perf_counter() - started)
+    for regime, used in needed.items():
+        if not used:
+            words = f"the check passes in the regime {regime}, for which it is waived: remove the waiver"
+            return _record(bound, Measurement(1.0, 0.0, words), Case(regime), samples, time.perf_counter() - started)
+    reasons = tuple(f"{regime}: {bound.waived[regime]}" for regime in needed)
+    if closest is not None:
+        record = _record(bound, closest[0], closest[1], samples, time.perf_counter() - started)
+        return replace(record, waived=reasons)
+    if reasons:
+        return replace(_skipped(bound, ""), verdict=Verdict.WAIVED, waived=reasons, samples=samples)
+    return _skipped(bound, why)
 
 
 def _sample(bound: BoundCheck, case: Case) -> Measurement | str:
@@ -140,7 +165,14 @@ def _sample(bound: BoundCheck, case: Case) -> Measurement | str:
     except Trivial as trivial:
         return str(trivial)
     except Exception as error:
-        return Measurement(math.inf, 0.0, f"raises {type(error).__name__}: {error}")
+        where = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
+        return Measurement(math.inf, 0.0, f"raises {type(error).__name__}: {error}{where}", _traceback(error))
+
+
+def _traceback(error: BaseException) -> str:
+    """The last frames of the traceback, those of the runner left out."""
+    inside = error.__traceback__.tb_next if error.__traceback__ is not None else None
+    return "".join(traceback.format_tb(inside, limit=-FRAMES)).rstrip()
 
 
 def _skipped(bound: BoundCheck, reason: str) -> Record:
@@ -158,4 +190,5 @@ def _record(bound: BoundCheck, answer: Measurement | str, case: Case, samples: i
     return Record(
         bound.name, name_of_subject(bound.obj), Verdict.PASSED if answer.ok else Verdict.FAILED, answer.error,
         answer.tolerance, bound.check.statement, "" if answer.ok else answer.diagnosis, example, samples, seconds,
+        answer.traceback,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from psdopt.problem import Problem
 from psdopt.result import Result, Status
 from psdopt.solve import solve
 from psdopt.testing.checks.common import failed, rounding_of, value_unit, worst
-from psdopt.testing.checks.method_protocol import NEVER, PLAIN, _each, first_states, start_of
+from psdopt.testing.checks.method_protocol import NEVER, PLAIN, _each, first_states, named, start_of
 from psdopt.testing.gallery import Instance
 from psdopt.testing.poisoned import poisoned
 from psdopt.testing.record import Measurement, Trivial
@@ -39,7 +39,8 @@ def tol_of(subject: MethodSubject) -> float:
 
 def _run(subject: MethodSubject, instance: Instance, case: Case, problem: Problem, **options: Any) -> Result:
     arguments = {"tol": tol_of(subject), "max_iterations": BUDGET, **options}
-    return solve(problem, instance.geometry, subject.method, start=start_of(instance, case), **arguments)
+    with named(f"on {instance.name}"):
+        return solve(problem, instance.geometry, subject.method, start=start_of(instance, case), **arguments)
 
 
 def plain_run(subject: MethodSubject, instance: Instance, case: Case) -> Result:
@@ -56,12 +57,20 @@ def descent(subject: MethodSubject, case: Case) -> Measurement:
     """The value never increases from step to step, beyond its own rounding."""
     results = []
     for instance in (*_each(subject), *subject.hostile):
-        states = first_states(subject, instance, case, 20)
+        broken: Exception | None = None
+        try:
+            states = first_states(subject, instance, case, 20)
+        except Exception as error:
+            broken, states = error, subject.paths.get((instance.name, case.seed), [])
         for k, (old, new) in enumerate(pairwise(states)):
             unit = value_unit(instance.problem, old.evaluation)
             rise = new.evaluation.value - old.evaluation.value
             words = f"step {k + 1} on {instance.name} raises the value by {rise:.3g}"
             results.append(Measurement(rise, rounding_of(unit, instance.problem.n), words))
+        if broken is not None and all(result.ok for result in results):
+            raise broken  # before it broke the value never rose: the break itself is what there is to report
+        if broken is not None:
+            break
     return worst(results)
 
 

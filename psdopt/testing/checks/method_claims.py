@@ -17,7 +17,7 @@ from psdopt.result import Status
 from psdopt.solve import solve
 from psdopt.testing.checks.common import rounding_of, value_unit, worst
 from psdopt.testing.checks.method_answers import plain_run
-from psdopt.testing.checks.method_protocol import NEVER, PLAIN, _each, first_states, start_of, trajectory
+from psdopt.testing.checks.method_protocol import NEVER, PLAIN, _each, first_states, named, start_of, trajectory
 from psdopt.testing.gallery import ORDER, Instance, with_spectrum
 from psdopt.testing.record import Measurement, Trivial
 from psdopt.testing.regimes import Case
@@ -121,7 +121,8 @@ def _agreement(subject: MethodSubject, case: Case, variants: Sequence[tuple[floa
                 continue
             plain = _values(subject, made(1.0, 1.0), geometry, Y)
             for c, s in variants:
-                other = _values(subject, made(c, s), geometry, math.sqrt(s) * Y) / c
+                with named(f"on {c:g} F(M / {s:g}) over {geometry!r}, F {name}, where F itself makes no trouble"):
+                    other = _values(subject, made(c, s), geometry, math.sqrt(s) * Y) / c
                 common = min(len(plain), len(other))
                 error = float(np.max(np.abs(plain[:common] - other[:common]))) / float(np.max(np.abs(plain)))
                 words = f"{c:g} F(M / {s:g}) has another run than F on {geometry!r}, F {name}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,22 +42,35 @@ def start_of(instance: Instance, case: Case) -> Any:
     return geometry.random_point(np.random.default_rng(case.seed))
 
 
+@contextmanager
+def named(where: str) -> Iterator[None]:
+    """Add `where` to an exception that is raised within: the report names the instance on which a method failed."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(where)
+        raise
+
+
 def trajectory(subject: MethodSubject, instance: Instance, start: Any, steps: int = STEPS) -> list[State]:
     """States from `start`, until the method says that it has ended."""
-    return _extended(subject, [subject.method.init(instance.problem, instance.geometry, start)], steps)
+    with named(f"in init on {instance.name}"):
+        first = subject.method.init(instance.problem, instance.geometry, start)
+    return _extended(subject, instance, [first], steps)
 
 
 def first_states(subject: MethodSubject, instance: Instance, case: Case, steps: int = STEPS) -> list[State]:
     """The trajectory from the case's own start, at which several checks look: computed once."""
     key = instance.name, case.seed
     if key not in subject.paths:
-        subject.paths[key] = trajectory(subject, instance, start_of(instance, case), steps)
-    return _extended(subject, subject.paths[key], steps)[: steps + 1]
+        subject.paths[key] = trajectory(subject, instance, start_of(instance, case), 0)
+    return _extended(subject, instance, subject.paths[key], steps)[: steps + 1]
 
 
-def _extended(subject: MethodSubject, states: list[State], steps: int) -> list[State]:
+def _extended(subject: MethodSubject, instance: Instance, states: list[State], steps: int) -> list[State]:
     while len(states) <= steps and states[-1].outcome is Outcome.RUNNING:
-        states.append(subject.method.step(states[-1]))
+        with named(f"in step {len(states)} on {instance.name}"):
+            states.append(subject.method.step(states[-1]))
     return states
 
 
@@ -102,7 +117,8 @@ def step_is_pure(subject: MethodSubject, case: Case) -> Measurement:
         states = trajectory(subject, instance, start_of(instance, case), 3)
         for k, state in enumerate(states[:-1]):
             before = instance.geometry.factor(state.point).copy(), state.evaluation.value
-            again = subject.method.step(state)
+            with named(f"in a second step from state {k} on {instance.name}"):
+                again = subject.method.step(state)
             after = instance.geometry.factor(state.point), state.evaluation.value
             if not (np.array_equal(before[0], after[0]) and before[1] == after[1]):
                 return failed(f"step changed state {k} that it was given, on {instance.name}")
@@ -122,9 +138,10 @@ def resume_repeats(subject: MethodSubject, case: Case) -> Measurement:
             common: dict[str, Any] = {"start": start_of(instance, case), "tol": NEVER}
             arguments = instance.problem, instance.geometry, subject.method
             # the uninterrupted run comes between: what a method keeps outside its state is gone by then
-            solve(*arguments, max_iterations=4, checkpoint=file, **common)
-            whole = solve(*arguments, max_iterations=8, **common)
-            resumed = solve(*arguments, max_iterations=8, resume=file, tol=NEVER)
+            with named(f"on {instance.name}"):
+                solve(*arguments, max_iterations=4, checkpoint=file, **common)
+                whole = solve(*arguments, max_iterations=8, **common)
+                resumed = solve(*arguments, max_iterations=8, resume=file, tol=NEVER)
             expected, found = whole.history["value"], resumed.history["value"]
             if whole.iterations < 5 and whole.status is not Status.ITERATION_LIMIT:
                 continue  # over before it was cut

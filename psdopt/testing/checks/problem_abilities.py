@@ -131,7 +131,9 @@ def subgradient_bound(problem: Problem, case: Case) -> Measurement:
         unit = (
             abs(here.value) + abs(there.value) + epsilon + norm(SN) * norm(there.factor) + norm(SM) * norm(here.factor)
         )
-        words = f"F lies below the bound by {excess:.3g}{'' if dual is None else ', for weights that were handed in'}"
+        handed = "" if dual is None else ", for weights that were handed in"
+        words = f"S with epsilon = {epsilon:.3g} is no subgradient: F lies below F(M) - epsilon + <S, N - M> by "
+        words += f"{excess:.3g}{handed}; where a gradient check fails as well, S is what is wrong"
         results.append(Measurement(excess, rounding_of(unit, problem.n, 8.0), words))
     return worst(results)
 
