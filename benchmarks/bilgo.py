@@ -204,13 +204,15 @@ def oracles(args: argparse.Namespace) -> None:
     for label, problem, Y, steps in _gradients():
         evaluation = problem.at(Y)
         S, n = evaluation.gradient, problem.n
-        tol = 1e-3 * abs(problem.smallest_eigenpair(evaluation, S, tol=1e-6).value)
+        tol = 1e-3 * abs(problem.duality.smallest_eigenpair(evaluation, S, tol=1e-6).value)
         size = abs(float(eigsh(S, 1, tol=0.1)[0][0]))  # ARPACK's tolerance is relative
         near = least_eigenpairs(S, tol=0.01 * tol).vector + 1e-4 * np.random.default_rng(0).standard_normal(n) / n**0.5
         runs: dict[str, Any] = {
             "ours, cold": lambda S=S, tol=tol: least_eigenpairs(S, tol=tol),
             "ours, warm": lambda S=S, tol=tol, near=near: least_eigenpairs(S, tol=tol, start=near),
-            "the problem's own": lambda p=problem, e=evaluation, S=S, tol=tol: p.smallest_eigenpair(e, S, tol=tol),
+            "the problem's own": lambda p=problem, e=evaluation, S=S, tol=tol: p.duality.smallest_eigenpair(
+                e, S, tol=tol
+            ),
             "eigsh, cold": lambda S=S, tol=tol / size: eigsh(S, 1, which="SA", tol=tol),
         }
         for name, run in runs.items():

@@ -29,6 +29,7 @@ from psdopt.methods import (
 from psdopt.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.problems import AutogradProblem, EntryFit, MarginProblem, QuadraticSDP, TermSum
 from psdopt.result import History, Result, Status
+from psdopt.roles import Duality, Preconditioner, Starts
 from psdopt.run import Snapshot
 from psdopt.smoothing import solve_smoothed
 from psdopt.solve import solve
@@ -49,6 +50,7 @@ __all__ = [
     "ColumnGeneration",
     "ConjugateGradient",
     "Defect",
+    "Duality",
     "EntryFit",
     "Evaluation",
     "FixedTrace",
@@ -67,6 +69,7 @@ __all__ = [
     "PlaneModel",
     "Polar",
     "PositiveDefinite",
+    "Preconditioner",
     "Problem",
     "ProjectedGradient",
     "PsdoptError",
@@ -75,6 +78,7 @@ __all__ = [
     "RiemannianGradient",
     "Snapshot",
     "Spectraplex",
+    "Starts",
     "State",
     "Status",
     "TermSum",

@@ -128,14 +128,15 @@ def certify(
 
     `tol` is the relative accuracy at which λ_min(S) must be decided; `trace` the fixed trace of the
     feasible set, if there is one; `start` a guess of the eigenvector. Deterministic for a `seed`.
-    `dual` : for nonsmooth F, the weights from which :meth:`Problem.subgradient` builds S; it checks them.
+    `dual` : for nonsmooth F, the weights from which :meth:`~psdopt.roles.Duality.subgradient` builds S; it checks them.
     Cost: one evaluation and one extreme eigenpair of S.
     """
     if isinstance(matrix, Evaluation):
         evaluation = matrix.refresh()
     else:
         evaluation = problem.at(matrix.factor if isinstance(matrix, LowRankPSD) else matrix)
-    Y, (S, epsilon) = evaluation.factor, problem.subgradient(evaluation, dual)
+    duality = problem.duality
+    Y, (S, epsilon) = evaluation.factor, duality.subgradient(evaluation, dual)
     SY = S @ Y
     size, value, at_zero = norm(Y), evaluation.value, problem.value_at_zero()
     tr, product = size**2, inner(SY, Y)
@@ -144,7 +145,7 @@ def certify(
     threshold = -ENOUGH * tol * unit
     if trace is not None:
         threshold = product / tr - 0.5 * tol * decrease / trace if tr > 0.0 else -math.inf
-    pair = problem.smallest_eigenpair(evaluation, S, tol=0.25 * tol * unit, threshold=threshold, start=start, seed=seed)
+    pair = duality.smallest_eigenpair(evaluation, S, tol=0.25 * tol * unit, threshold=threshold, start=start, seed=seed)
     if trace is not None:
         shift = pair.value
         SY = SY - shift * Y
@@ -152,7 +153,7 @@ def certify(
     complementarity = abs(product - shift * tr) + epsilon
     gap = _gap(problem, product, tr, dual_infeasibility, pair.lower_bound, trace)
     gap = None if gap is None else gap + epsilon
-    bound = problem.dual_bound(evaluation, dual) if trace is None else None
+    bound = duality.dual_bound(evaluation, dual) if trace is None else None
     if bound is not None:
         gap = max(value - bound, 0.0) if gap is None else min(gap, max(value - bound, 0.0))
     stationarity = norm(SY)
@@ -192,7 +193,7 @@ def _units(problem: Problem, value: float, trace: float) -> tuple[float, float]:
     size of ∇F(0), which takes over where M = 0 or M is no better than zero. Of values there is no unit at M = 0:
     no decrease is small next to none, so that there a gap above 0 proves nothing.
     """
-    own = problem.value_unit(value, trace)
+    own = problem.duality.value_unit(value, trace)
     if own is not None:
         return (own / trace if trace > 0.0 else _gradient_size_at_zero(problem)), own
     decrease = problem.value_at_zero() - value

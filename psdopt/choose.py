@@ -81,7 +81,7 @@ def starting_point(
     """`start` as a valid point: a point of the geometry, a LowRankPSD, or None for the default.
 
     The default is M = 0 for a method that says so (`starts_at_zero`), else a random point, improved by a problem that
-    knows how (:meth:`~psdopt.problem.Problem.proposed_start`), and scaled best.
+    knows how (:meth:`~psdopt.roles.Starts.proposed_start`), and scaled best.
     """
     if start is None and method is not None and method.starts_at_zero and geometry.trace is None:
         return geometry.from_factor(np.zeros((problem.n, 1)))
@@ -121,7 +121,7 @@ def _regular(geometry: FlatQuotient, problem: Problem, Y: Array, rng: np.random.
 
 def _improved(geometry: Geometry, problem: Problem, point: Any) -> Any:
     Y = geometry.factor(point)
-    proposed = problem.proposed_start(Y)
+    proposed = problem.starts.proposed_start(Y)
     return point if proposed is Y else geometry.from_factor(proposed)
 
 

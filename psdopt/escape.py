@@ -30,7 +30,7 @@ def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 
     if room <= 0:
         return None
     count = min(room, max(1, math.ceil(Y.shape[1] / 2)), Y.shape[0])
-    pair = evaluation.problem.smallest_eigenpair(
+    pair = evaluation.problem.duality.smallest_eigenpair(
         evaluation, evaluation.gradient, count=count, tol=0.1 * abs(smallest), seed=seed
     )
     # an eigenvalue that is zero but for rounding is no way down, and its own best weight would be noise

@@ -42,7 +42,7 @@ class State:
     `point` and `evaluation` describe the current iterate; `gradient_norm` is there what the method's `residual`
     says, see :class:`Residual` (nan if the method does not know it): the driver asks for a certificate once it is
     small; `step` the last step length; `extras` further history columns; `dual` what the method found of the dual
-    variables, for :meth:`psdopt.problem.Duality.subgradient` and :meth:`~psdopt.problem.Duality.dual_bound`, which
+    variables, for :meth:`psdopt.roles.Duality.subgradient` and :meth:`~psdopt.roles.Duality.dual_bound`, which
     check it. The driver reads these fields and no others. Subclasses are ``@dataclass(kw_only=True)``, so that their
     own fields need no default.
     """

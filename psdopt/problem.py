@@ -15,8 +15,14 @@ from scipy.sparse.linalg import LinearOperator
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, is_finite, norm
-from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
 from psdopt.matrix import LowRankPSD
+from psdopt.roles import Duality, Starts
+
+#: Hooks that were methods of a problem -> the role object that has them now.
+MOVED = {
+    "first_atoms": "Starts", "proposed_start": "Starts",
+    "subgradient": "Duality", "dual_bound": "Duality", "smallest_eigenpair": "Duality", "value_unit": "Duality",
+}  # fmt: skip
 
 
 class LineModel(ABC):
@@ -186,42 +192,24 @@ class Problem(ABC):
         """The global minimiser, for problems with the ability ``closed-form``; None if the data admit none."""
         raise InvalidTypeError(f"{type(self).__name__} has no closed form")
 
-    def first_atoms(self) -> Array | None:
-        """W (n, k), W Wᵀ up to a factor a better first step from M = 0 than along −∇F(0); None where none is known.
+    @property
+    def starts(self) -> Starts:
+        """Where runs may begin; a problem that knows better than a random point returns its own."""
+        return Starts()
 
-        For methods that build M up from zero. It is a proposal, and its scale means nothing.
-        """
-        return None
+    @property
+    def duality(self) -> Duality:
+        """Subgradients and lower bounds for certificates; a problem that knows more returns its own."""
+        return Duality()
 
-    def proposed_start(self, Y: Array) -> Array:
-        """A start made of the random factor Y (n, r), at the price of a few products; Y where none is known.
-
-        Turns with Y: proposed_start(Y O) = proposed_start(Y) O for orthogonal O. Its scale means nothing.
-        """
-        return Y
-
-    def subgradient(self, evaluation: Evaluation, dual: Any = None) -> tuple[Any, float]:
-        """(S, epsilon) with F(N) >= F(M) − epsilon + ⟨S, N − M⟩ for all N: what a certificate is built from.
-
-        For differentiable F: (∇F(M), 0). A nonsmooth problem may build S from the weights `dual` that a method
-        found; it checks them itself, so that no method has to be believed.
-        """
-        return evaluation.gradient, 0.0
-
-    def dual_bound(self, evaluation: Evaluation, dual: Any = None) -> float | None:
-        """A proven lower bound on min F over all M ⪰ 0, or None where a problem knows of none.
-
-        `dual` : dual variables that a method found; the problem checks them itself and may use better ones.
-        """
-        return None
-
-    def smallest_eigenpair(self, evaluation: Evaluation, S: Any, **options: Any) -> ExtremePair:
-        """:func:`psdopt.linalg.extreme.smallest_eigenpair` of S = ∇F(M); problems that can factorise S do better."""
-        return smallest_eigenpair(S, **options)
-
-    def value_unit(self, value: float, trace: float) -> float | None:
-        """What gaps are relative to at F(M) = `value`, tr M = `trace`; None for F(0) − F(M)."""
-        return None
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name, role in MOVED.items():
+            if name in vars(cls):
+                raise TypeError(
+                    f"{cls.__name__} defines {name}, which a problem is not asked for any more: define it in a class "
+                    f"derived from psdopt.roles.{role} and return that from the property {role.lower()!r}"
+                )
 
     def check_factor(self, Y: Any) -> Array:
         """Y as a float array (n, r), or one clear error."""

@@ -55,7 +55,7 @@ def solve_smoothed(
     point = geometry.random_point(generator) if start is None else start
     margins = problem.margins(problem.at(geometry.factor(point) if not hasattr(point, "factor") else point.factor))
     clock, best, iterations = time.perf_counter(), None, 0
-    mu = FIRST * float(np.std(margins)) or FIRST * problem.value_unit(0.0, geometry.trace)
+    mu = FIRST * float(np.std(margins)) or FIRST * problem.duality.value_unit(0.0, geometry.trace)
     for _ in range(STAGES):
         left = None if max_time is None else max(max_time - (time.perf_counter() - clock), 0.0)
         smooth = problem.smoothed(mu)

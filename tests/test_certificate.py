@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from psdopt import AutogradProblem, LowRankPSD, QuadraticSDP, certify
 from psdopt.escape import rank_binds, widened
 from psdopt.linalg.tolerances import EPS
+from psdopt.roles import Duality
 from psdopt_plugins.manifold_learning.mvu_problem import mvu_problem
 from psdopt_plugins.regression import psd_regression_problem
 
@@ -126,9 +127,12 @@ def test_what_is_worse_than_zero_is_never_optimal():
 def test_a_unit_of_values_is_none_for_eigenvalues():
     """With a value unit of its own a problem at M = 0 still has |∇F(0)| for S: here λ_min(S) is half of it below 0."""
 
-    class Valued(QuadraticSDP):
+    class Unit(Duality):
         def value_unit(self, value, trace):
             return 1e12
+
+    class Valued(QuadraticSDP):
+        duality = Unit()
 
     wrong = certify(Valued(None, 1.0, np.diag([2.0, -1.0, 2.0])), np.zeros((3, 1)))
     assert wrong.dual_infeasibility_relative == pytest.approx(0.5, rel=0.3)

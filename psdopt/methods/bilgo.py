@@ -58,7 +58,7 @@ class BILGO(Method):
     global: the certificate fails at a stationary point of too low a rank, and atoms lead out of it. Only directions
     that the span of M lacks become atoms after a search; for the others the same search goes on.
     From M = 0 the first step takes the block of atoms that the problem proposes, where it knows one
-    (:meth:`psdopt.problem.Problem.first_atoms`): growing a nearly full rank one block at a time costs more
+    (:meth:`psdopt.roles.Starts.first_atoms`): growing a nearly full rank one block at a time costs more
     than the whole of a search at that rank.
 
     Parameters
@@ -165,7 +165,7 @@ class BILGO(Method):
         wanted = self.rule == "bilgo" and self.searcher is not None and self.eigenvectors == 0
         if not wanted or np.any(state.evaluation.factor):
             return None
-        W = state.problem.first_atoms()
+        W = state.problem.starts.first_atoms()
         if W is None:
             return None
         proposed = state.problem.at(W)

@@ -17,6 +17,7 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.margins import MarginStructure
 from psdopt.problem import Evaluation, GradientOperator
 from psdopt.problems.term_sum import TermEvaluation, TermSum
+from psdopt.roles import Duality
 from psdopt.terms.base import combine
 from psdopt.terms.margin import CappedMargin, MarginTerm
 from psdopt.terms.measurements import Measurement
@@ -89,6 +90,17 @@ class MarginProblem(TermSum):
 
         return GradientOperator(self.n, apply, lambda V: None)
 
+    @property
+    def duality(self) -> MarginDuality:
+        return MarginDuality(self)
+
+
+class MarginDuality(Duality):
+    """Subgradients from dual weights, and a unit of values that a fixed trace leaves meaningful."""
+
+    def __init__(self, problem: MarginProblem) -> None:
+        self.problem = problem
+
     def subgradient(self, evaluation: Evaluation, dual: Any = None) -> tuple[GradientOperator, float]:
         """(S, epsilon), F(N) >= F(M) − epsilon + ⟨S, N − M⟩ for all N, from the weights `dual` (m,) or M's own.
 
@@ -96,14 +108,16 @@ class MarginProblem(TermSum):
         not be trusted.
         """
         if dual is None:
-            w = self.dual_weights(evaluation)
+            w = self.problem.dual_weights(evaluation)
         else:
             w = np.asarray(dual, dtype=np.float64)
-            if w.shape != (self.measurement.size,) or not is_finite(w):
-                raise InvalidInputError(f"dual must be finite of shape ({self.measurement.size},); found {w.shape}")
-            w = project_simplex(w, 1.0, self.loss.cap)
-        loss = inner(w, self.margins(evaluation)) + self.loss.penalty(w)
-        return self.combination(w), max(evaluation.value + loss, 0.0)
+            if w.shape != (self.problem.measurement.size,) or not is_finite(w):
+                raise InvalidInputError(
+                    f"dual must be finite of shape ({self.problem.measurement.size},); found {w.shape}"
+                )
+            w = project_simplex(w, 1.0, self.problem.loss.cap)
+        loss = inner(w, self.problem.margins(evaluation)) + self.problem.loss.penalty(w)
+        return self.problem.combination(w), max(evaluation.value + loss, 0.0)
 
     def value_unit(self, value: float, trace: float) -> float:
         """|F(M)|, or LEAST_UNIT times a typical margin if that is more: what relative gaps are relative to.
@@ -111,12 +125,12 @@ class MarginProblem(TermSum):
         Without it the unit would be F(0) − F(M), where M = 0 has no meaning at a fixed trace. The typical margin,
         the root mean square over random rank-one matrices of that trace, costs one product, once.
         """
-        cached: float | None = self.__dict__.get("_typical_margin")
+        cached: float | None = self.problem.__dict__.get("_typical_margin")
         if cached is None:
-            V = np.random.default_rng(0).standard_normal((self.n, PROBES))
+            V = np.random.default_rng(0).standard_normal((self.problem.n, PROBES))
             V /= np.linalg.norm(V, axis=0)
-            probes = [self.margins(self.at(V[:, j : j + 1])) for j in range(PROBES)]
-            cached = self.__dict__["_typical_margin"] = float(np.sqrt(np.mean(np.square(probes))))
+            probes = [self.problem.margins(self.problem.at(V[:, j : j + 1])) for j in range(PROBES)]
+            cached = self.problem.__dict__["_typical_margin"] = float(np.sqrt(np.mean(np.square(probes))))
         return max(abs(value), LEAST_UNIT * cached * trace)
 
 

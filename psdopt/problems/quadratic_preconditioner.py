@@ -10,6 +10,7 @@ import numpy as np
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.pencil import EigenBasis, pencil_inverse
+from psdopt.roles import Preconditioner
 from psdopt.terms.base import combine
 from psdopt.terms.forms import Form, IdentityForm
 
@@ -22,7 +23,7 @@ FULL_ORDER = 2000
 LEADING_PAIRS = 60
 
 
-class QuadraticPreconditioner:
+class QuadraticPreconditioner(Preconditioner):
     """(evaluation) ↦ (R ↦ P⁻¹R) with P: D ↦ A D (YᵀAY) + D (b YᵀY + eta I), b = tr B / n.
 
     The factor Hessian over four is P plus the transposed cross terms A Y (DᵀAY) + B Y (DᵀY) and S D / 2.
@@ -51,10 +52,10 @@ class QuadraticPreconditioner:
         """Use a complete decomposition of A that was made for another purpose."""
         self._basis = basis
 
-    def __call__(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
+    def at(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
         return self._inverse(evaluation, self.basis)
 
-    def diagonal(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
+    def diagonal_at(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
         """The same with A replaced by its diagonal: no set-up beyond one pass over the data."""
         if self._diagonal is None:
             self._diagonal = EigenBasis(np.zeros(1) if self.A is None else self.A.diagonal(), None)

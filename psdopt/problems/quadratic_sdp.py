@@ -19,6 +19,7 @@ from psdopt.matrix import LowRankPSD
 from psdopt.problems.quadratic_preconditioner import QuadraticPreconditioner
 from psdopt.problems.term_sum import TermSum
 from psdopt.problems.unconstrained import positive_part
+from psdopt.roles import Starts
 from psdopt.terms.base import Term
 from psdopt.terms.forms import Form, IdentityForm, MatrixForm, SumForm
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
@@ -106,9 +107,9 @@ class QuadraticSDP(TermSum):
 
         return QuadraticSDP(*map(compressed, (self.A, self.B, self.C)), constant=self.constant)
 
-    def first_atoms(self) -> Array | None:
-        """The positive part of the unconstrained minimiser, see :func:`psdopt.problems.unconstrained.positive_part`."""
-        return positive_part(self)
+    @property
+    def starts(self) -> QuadraticStarts:
+        return QuadraticStarts(self)
 
     def solve_in_closed_form(self, rank: int | None = None) -> LowRankPSD | None:
         """Global minimiser (of rank at most `rank`) from eigendecompositions, or None where there is none.
@@ -150,6 +151,17 @@ class QuadraticSDP(TermSum):
         if values[0] < -64 * len(a) * EPS * values[-1]:
             return None
         return LowRankPSD(V @ (vectors * np.sqrt(np.maximum(values, 0.0))))
+
+
+class QuadraticStarts(Starts):
+    """First atoms from the minimiser over all symmetric matrices."""
+
+    def __init__(self, problem: QuadraticSDP) -> None:
+        self.problem = problem
+
+    def first_atoms(self) -> Array | None:
+        """The positive part of the unconstrained minimiser, see :func:`psdopt.problems.unconstrained.positive_part`."""
+        return positive_part(self.problem)
 
 
 def _common_order(operands: dict[str, Operand], n: int | None) -> int:

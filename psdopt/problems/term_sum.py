@@ -15,6 +15,7 @@ from psdopt.linalg.arrays import Array
 from psdopt.problem import Evaluation, GradientOperator, LineModel, Problem
 from psdopt.problems.quadratic_fit import QuadraticFit
 from psdopt.problems.term_models import TermLine, TermPlane, sum_of
+from psdopt.roles import PlainPreconditioner, Preconditioner
 from psdopt.terms.base import Term, combine, distinct_maps
 
 #: Images are recomputed when their accumulated rounding, relative to |Y|, passes this many eps.
@@ -33,14 +34,14 @@ class TermSum(Problem):
     ----------
     terms : sequence of :class:`~psdopt.terms.base.Term` of one order n.
     constant : number added to F.
-    preconditioner : callable (evaluation) -> (R -> P⁻¹R), or None.
+    preconditioner : a :class:`~psdopt.roles.Preconditioner`, a callable evaluation ↦ (R ↦ P⁻¹R), or None.
     """
 
     def __init__(
         self,
         terms: Sequence[Term],
         constant: float = 0.0,
-        preconditioner: Callable[[TermEvaluation], Callable[[Array], Array]] | None = None,
+        preconditioner: Preconditioner | Callable[[TermEvaluation], Callable[[Array], Array]] | None = None,
     ) -> None:
         if not terms:
             raise InvalidInputError("terms must hold at least one term; found none")
@@ -55,7 +56,9 @@ class TermSum(Problem):
         self.maps = distinct_maps(terms)
         if all(linear_map.is_matrix for linear_map in self.maps):
             self.rows = max([self.n, *(linear_map.shape[0] for linear_map in self.maps)])
-        self._preconditioner = preconditioner
+        if preconditioner is not None and not isinstance(preconditioner, Preconditioner):
+            preconditioner = PlainPreconditioner(preconditioner)
+        self._preconditioner: Preconditioner | None = preconditioner
         abilities = {Ability.GRADIENT, Ability.EXACT_LINE, Ability.EXACT_PLANE}
         if all(term.convex for term in terms):
             abilities.add(Ability.CONVEX)
@@ -184,11 +187,12 @@ class TermEvaluation(Evaluation):
     def preconditioner(self) -> Callable[[Array], Array]:
         if self.problem._preconditioner is None:
             return super().preconditioner()
-        return self.problem._preconditioner(self)
+        return self.problem._preconditioner.at(self)
 
     def diagonal_preconditioner(self) -> Callable[[Array], Array]:
-        diagonal = getattr(self.problem._preconditioner, "diagonal", None)
-        return self.preconditioner() if diagonal is None else diagonal(self)
+        if self.problem._preconditioner is None:
+            return super().diagonal_preconditioner()
+        return self.problem._preconditioner.diagonal_at(self)
 
     def along(self, D: Array) -> TermLine:
         return TermLine(self, Images(self.problem.maps, D))

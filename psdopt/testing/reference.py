@@ -93,7 +93,7 @@ def dense_certificate(
     """
     Y = M.factor
     evaluation, weights = problem.at(Y), dual
-    operator, epsilon = problem.subgradient(evaluation, weights)
+    operator, epsilon = problem.duality.subgradient(evaluation, weights)
     S = np.asarray(operator @ np.eye(problem.n))
     S = 0.5 * (S + S.T)
     value, at_zero = float(evaluation.value), problem.value_at_zero()
@@ -105,13 +105,16 @@ def dense_certificate(
     dual = max(0.0, -float(values[0])) if trace is None else 0.0
     stationarity, complementarity = float(np.linalg.norm(S @ Y)), abs(float(np.vdot(S @ Y, Y))) + epsilon
     decrease = at_zero - value if at_zero > value else magnitude
-    own = problem.value_unit(value, tr)
+    own = problem.duality.value_unit(value, tr)
     decrease = decrease if own is None else own
     decrease = max(decrease, float(np.finfo(float).tiny))
     residuals = (stationarity * np.sqrt(tr), dual * tr, complementarity) if trace is None else (complementarity,)
     if tr == 0.0 and trace is None:
         residuals = (dual / max(float(np.max(np.abs(values))), float(np.finfo(float).tiny)) * decrease,)
-    relative, bound = max(residuals) / decrease, problem.dual_bound(evaluation, weights) if trace is None else None
+    relative, bound = (
+        max(residuals) / decrease,
+        problem.duality.dual_bound(evaluation, weights) if trace is None else None,
+    )
     if bound is not None:
         relative = min(relative, max(value - bound, 0.0) / decrease)
     return DenseCertificate(stationarity, dual, complementarity, relative, 1.0 + magnitude / decrease)

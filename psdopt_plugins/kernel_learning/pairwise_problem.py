@@ -15,6 +15,7 @@ from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, row_dots, sparse_product, with_data
 from psdopt.linalg.low_pass import low_pass
 from psdopt.problems.entry_fit import EntryFit
+from psdopt.roles import Starts
 
 Pairs = NDArray[np.intp]
 #: A start is made in so many rounds, of so many products with L each, which let the lowest modes grow twofold over
@@ -29,22 +30,9 @@ DRAWN = 2.0
 class PairwiseKernelProblem(EntryFit):
     """The :class:`~psdopt.problems.entry_fit.EntryFit` of :func:`pairwise_kernel_problem`, with a start of its own."""
 
-    def proposed_start(self, Y: Array) -> Array:
-        """Unit rows, K_ii = 1 as the diagonal asks, smooth over the graph and near each other across must-links.
-
-        Four rounds bring the low modes of L out of Y, add 2 Σ_j T_ij y_j / Σ_j |T_ij| to each row y_i, and scale it to
-        unit length. Eight products with L and four with T save four to seven steps of thirteen to two digits, most
-        where L says more than the pairs do. An L whose entries are not at hand has no bound to be had this cheaply, and
-        is left out.
-        """
-        assert self.L is not None
-        largest = self.L.largest_row_sum() if self.L.is_matrix else 0.0
-        rows = Y
-        for _ in range(ROUNDS):
-            if largest > 0.0:
-                rows = low_pass(self.L.apply, rows, largest, PRODUCTS)
-            rows = _unit_rows(sparse_product(self._drawing, rows, rows))
-        return rows
+    @property
+    def starts(self) -> PairwiseStarts:
+        return PairwiseStarts(self)
 
     @cached_property
     def _drawing(self) -> sp.csr_array:
@@ -53,6 +41,32 @@ class PairwiseKernelProblem(EntryFit):
         assert targets is not None
         sums = np.add.reduceat(np.abs(targets.data), targets.indptr[:-1])
         return with_data(targets, targets.data * np.repeat(DRAWN / sums, np.diff(targets.indptr)))
+
+
+class PairwiseStarts(Starts):
+    """Starts that are smooth over the graph and near each other across must-links."""
+
+    def __init__(self, problem: PairwiseKernelProblem) -> None:
+        self.problem = problem
+
+    def proposed_start(self, Y: Array) -> Array:
+        """Unit rows, K_ii = 1 as the diagonal asks, smooth over the graph and near each other across must-links.
+
+        Four rounds bring the low modes of L out of Y, add 2 Σ_j T_ij y_j / Σ_j |T_ij| to each row y_i, and scale it to
+        unit length. Eight products with L and four with T save four to seven steps of thirteen to two digits, most
+        where L says more than the pairs do. An L whose entries are not at hand has no bound to be had this cheaply, and
+        is left out.
+        """
+        problem = self.problem
+        L = problem.L
+        assert L is not None
+        largest = L.largest_row_sum() if L.is_matrix else 0.0
+        rows = Y
+        for _ in range(ROUNDS):
+            if largest > 0.0:
+                rows = low_pass(L.apply, rows, largest, PRODUCTS)
+            rows = _unit_rows(sparse_product(problem._drawing, rows, rows))
+        return rows
 
 
 def _unit_rows(Y: Array) -> Array:

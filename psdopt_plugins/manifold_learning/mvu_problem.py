@@ -17,6 +17,7 @@ from psdopt.linalg.extreme import ExtremePair
 from psdopt.linalg.operators import LinearMap
 from psdopt.problem import Evaluation
 from psdopt.problems.term_sum import TermEvaluation
+from psdopt.roles import Duality
 from psdopt.terms.forms import GramForm
 from psdopt.terms.losses import LeastSquares
 from psdopt.terms.measured import MeasuredTerm
@@ -99,7 +100,7 @@ class UnfoldingProblem(TermSum):
 
     @property
     def dual_size(self) -> int:
-        """Length of the weights that :meth:`dual_bound` takes: the number of edges."""
+        """Length of the weights that :meth:`UnfoldingDuality.dual_bound` takes: the number of edges."""
         return len(self.edges.i)
 
     @cached_property
@@ -112,22 +113,36 @@ class UnfoldingProblem(TermSum):
         lengths: Array = evaluation.feature(0)
         return 4.0 * (lengths - self.edges.squared)
 
+    def dual_value(self, weights: Array) -> float:
+        """−Σ (w_t²/8 + w_t D_t)."""
+        return -inner(weights, 0.125 * weights + self.edges.squared)
+
+    @property
+    def duality(self) -> UnfoldingDuality:
+        return UnfoldingDuality(self)
+
+
+class UnfoldingDuality(Duality):
+    """The dual bound of an unfolding problem, and eigenpairs of its sparse S."""
+
+    def __init__(self, problem: UnfoldingProblem) -> None:
+        self.problem = problem
+
     def dual_bound(self, evaluation: Evaluation, dual: Any = None) -> float | None:
         """The dual value of `dual` (default 4 (d − D)), with the least multiple of |dual| added that makes it feasible.
 
         Cost: one sparse factorisation of order n if `dual` is feasible, about ten if not.
         """
-        weights = self.tensions(evaluation) if dual is None else np.asarray(dual, dtype=np.float64)
+        problem = self.problem
+        weights = problem.tensions(evaluation) if dual is None else np.asarray(dual, dtype=np.float64)
         base = base_weights(weights)
-        return self.dual_value(weights + self.graph.feasible_multiple(weights, base, self.nu, 1e-3) * base)
-
-    def dual_value(self, weights: Array) -> float:
-        """−Σ (w_t²/8 + w_t D_t)."""
-        return -inner(weights, 0.125 * weights + self.edges.squared)
+        return self.problem.dual_value(
+            weights + self.problem.graph.feasible_multiple(weights, base, self.problem.nu, 1e-3) * base
+        )
 
     def smallest_eigenpair(self, evaluation: Evaluation, S: Any, **options: Any) -> ExtremePair:
         """Smallest eigenpairs of S by inverse iteration, the lower bound from the inertia of S + tau I."""
-        return least_of_graph(self.graph, self.tensions(evaluation), self.nu, S, **options)
+        return least_of_graph(self.problem.graph, self.problem.tensions(evaluation), self.problem.nu, S, **options)
 
 
 def scaled_mvu_problem(edges: Edges, nu: float, coordinates: LaplacianCoordinates, labels: Any = None) -> TermSum:

@@ -28,7 +28,7 @@ def test_solves_the_problem_where_the_unconstrained_minimiser_is_psd(seed):
     rng = np.random.default_rng(seed)
     A, M = psd(rng, 12), psd(rng, 12)
     problem = QuadraticSDP(A, 0.3, -(A @ M @ A + 0.3 * M))
-    W = problem.first_atoms()
+    W = problem.starts.first_atoms()
     np.testing.assert_allclose(W @ W.T, M, atol=1e-9 * np.linalg.norm(M))
     assert np.linalg.norm(problem.at(W).factor_gradient()) <= 1e-8 * np.linalg.norm(problem.C.to_dense())
 
@@ -40,7 +40,7 @@ def test_is_the_positive_part_else(kind):
     C, X = (Q * np.linspace(-2.0, 5.0, 20)) @ Q.T, rng.standard_normal((30, 20))
     dense = {"array": psd(rng, 20), "gram of sparse data": X.T @ X, "no A": np.zeros((20, 20))}[kind]
     A = {"array": dense, "gram of sparse data": GramForm(LinearMap(sp.csr_array(X))), "no A": None}[kind]
-    W = QuadraticSDP(A, 0.5, C).first_atoms()
+    W = QuadraticSDP(A, 0.5, C).starts.first_atoms()
     expected = positive_part(unconstrained(dense, 0.5, C))
     assert W.shape[1] == np.linalg.matrix_rank(expected) <= 10
     np.testing.assert_allclose(W @ W.T, expected, atol=1e-9 * np.linalg.norm(expected))
@@ -49,23 +49,23 @@ def test_is_the_positive_part_else(kind):
 def test_nearly_full_rank_gets_all_columns():
     rng = np.random.default_rng(2)
     T = np.diag(np.linspace(-0.1, 3.0, 15))
-    W = QuadraticSDP(None, 1.0, -T).first_atoms()
+    W = QuadraticSDP(None, 1.0, -T).starts.first_atoms()
     assert W.shape == (15, 15)
     np.testing.assert_allclose(W @ W.T, positive_part(T), atol=0.01)
     assert np.linalg.matrix_rank(W) == 15
     Q = np.linalg.qr(rng.standard_normal((15, 15)))[0]
-    turned = QuadraticSDP(None, 1.0, -Q @ T @ Q.T).first_atoms()
+    turned = QuadraticSDP(None, 1.0, -Q @ T @ Q.T).starts.first_atoms()
     np.testing.assert_allclose(turned @ turned.T, Q @ W @ W.T @ Q.T, atol=1e-12)
 
 
 @pytest.mark.parametrize("C", [np.eye(5), None])
 def test_nothing_where_no_direction_leads_down(C):
-    assert QuadraticSDP(np.eye(5), 1.0, C).first_atoms() is None
+    assert QuadraticSDP(np.eye(5), 1.0, C).starts.first_atoms() is None
 
 
 def test_singular_without_b_stays_finite():
     A = np.diag([1.0, 0.0, 0.0])
-    W = QuadraticSDP(A, None, np.diag([-1.0, 0.0, 1.0])).first_atoms()
+    W = QuadraticSDP(A, None, np.diag([-1.0, 0.0, 1.0])).starts.first_atoms()
     assert np.isfinite(W).all()
     assert abs(W[0, 0] ** 2 - 1.0) <= 1e-12
 
@@ -74,11 +74,11 @@ def test_at_most_two_columns_of_products_per_feature_and_none_where_forming_is_d
     rng = np.random.default_rng(3)
     X = sp.random_array((200, ORDER), density=0.02, rng=rng, format="csr")
     problem = QuadraticSDP(GramForm(LinearMap(X)), 1.0, -np.eye(ORDER))
-    problem.first_atoms()
+    problem.starts.first_atoms()
     assert problem.counts()["operator_columns"] <= 2 * ORDER
     wide = sp.random_array((50, ORDER + 1), density=0.02, rng=rng, format="csr")
     problem = QuadraticSDP(GramForm(LinearMap(wide)), 1.0, -sp.eye_array(ORDER + 1))
-    assert problem.first_atoms() is None
+    assert problem.starts.first_atoms() is None
     assert problem.counts()["operator_columns"] == 0
     n = ARRAY_ORDER + 1
-    assert QuadraticSDP(aslinearoperator(sp.eye_array(n)), 1.0, -sp.eye_array(n)).first_atoms() is None
+    assert QuadraticSDP(aslinearoperator(sp.eye_array(n)), 1.0, -sp.eye_array(n)).starts.first_atoms() is None

@@ -13,9 +13,10 @@ from psdopt.problem import Evaluation, GradientOperator
 from psdopt.problems import QuadraticSDP, TermSum
 from psdopt.problems.entry_fit import EntryFit
 from psdopt.problems.entry_split import EntrySplit
-from psdopt.problems.margin_problem import MarginProblem
+from psdopt.problems.margin_problem import MarginDuality, MarginProblem
 from psdopt.problems.streamed import Streamed
 from psdopt.problems.term_sum import TermEvaluation
+from psdopt.roles import Duality
 from psdopt.streams import ArrayStream, Batch
 from psdopt.terms.losses import LeastSquares
 from psdopt.terms.measured import MeasuredTerm
@@ -115,6 +116,12 @@ class BelievesTheDual(_Margins):
 
     rejected_by = ("problem.subgradient_bound",)
 
+    @property
+    def duality(self) -> MarginDuality:
+        return _Believing(self)
+
+
+class _Believing(MarginDuality):
     def subgradient(self, evaluation: Evaluation, dual: Any = None) -> tuple[GradientOperator, float]:
         return super().subgradient(evaluation, dual)[0], 0.0
 
@@ -177,6 +184,12 @@ class BoundAtAnyPrice(QuadraticSDP):
     def __init__(self) -> None:
         super().__init__(None, 1.0, with_spectrum(np.linspace(-2.0, 1.0, N), 2))
 
+    @property
+    def duality(self) -> Duality:
+        return _AtAnyPrice()
+
+
+class _AtAnyPrice(Duality):
     def dual_bound(self, evaluation: Evaluation, dual: Any = None) -> float | None:
         return float(evaluation.value) - 0.5 * inner(evaluation.factor_gradient(), evaluation.factor)
 

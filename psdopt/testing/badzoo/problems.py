@@ -14,6 +14,7 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap
 from psdopt.problem import Problem
 from psdopt.problems import AutogradProblem, TermSum
+from psdopt.roles import Starts
 from psdopt.terms.base import Forces, Term
 from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
@@ -199,6 +200,12 @@ class CrookedStart(Healthy):
 
     rejected_by = ("problem.proposed_start",)
 
+    @property
+    def starts(self) -> Starts:
+        return _Crooked()
+
+
+class _Crooked(Starts):
     def proposed_start(self, Y: Array) -> Array:
         return np.abs(Y)
 

@@ -13,6 +13,7 @@ from psdopt.linalg.arrays import Array
 from psdopt.matrix import LowRankPSD
 from psdopt.problem import Problem
 from psdopt.problems import QuadraticSDP
+from psdopt.roles import PlainPreconditioner
 from psdopt.terms.base import Term
 from psdopt.terms.forms import MatrixForm
 from psdopt.terms.models import PolynomialCurve, QuadraticSurface
@@ -110,7 +111,7 @@ class IndefinitePreconditioner(Healthy):
         super().__init__()
         self.abilities |= {Ability.PRECONDITIONER}
         signs = np.array([1.0, -10.0, 1.0, 1.0])[:, None]
-        self._preconditioner = lambda evaluation: lambda R: signs * R
+        self._preconditioner = PlainPreconditioner(lambda evaluation: lambda R: signs * R)
 
 
 class WrongClosedForm(QuadraticSDP):

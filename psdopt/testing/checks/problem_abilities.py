@@ -122,7 +122,7 @@ def subgradient_bound(problem: Problem, case: Case) -> Measurement:
         duals += [*_weights(problem, case), case.rng.standard_normal(problem.measurement.size)]  # type: ignore[attr-defined]
     results = []
     for dual in duals:
-        S, epsilon = problem.subgradient(here, dual)
+        S, epsilon = problem.duality.subgradient(here, dual)
         if not epsilon >= 0.0:
             return failed(f"epsilon is {epsilon}")
         SN, SM = np.asarray(S @ there.factor), np.asarray(S @ here.factor)

@@ -13,6 +13,7 @@ from psdopt.errors import PsdoptError
 from psdopt.geometries import FlatQuotient
 from psdopt.linalg.arrays import append_columns, inner, norm
 from psdopt.problem import Evaluation, Problem
+from psdopt.roles import Duality
 from psdopt.solve import solve
 from psdopt.testing.checks.common import PASSED, failed, point_of, rounding_of, value_unit, worst
 from psdopt.testing.record import Measurement, Trivial
@@ -114,7 +115,7 @@ def closed_form(problem: Problem, case: Case) -> Measurement:
 
 
 def _bounds(problem: Problem) -> bool:
-    return type(problem).dual_bound is not Problem.dual_bound
+    return type(problem.duality).dual_bound is not Duality.dual_bound
 
 
 @check("problem", regimes=FEW, when=_bounds, reason="knows of no dual bound (dual_bound)")
@@ -132,7 +133,7 @@ def dual_bound(problem: Problem, case: Case) -> Measurement:
     results = []
     for evaluation in (here, there, lowest):
         for dual in duals:
-            bound = problem.dual_bound(evaluation, dual)
+            bound = problem.duality.dual_bound(evaluation, dual)
             if bound is None:
                 continue
             unit = value_unit(problem, lowest) + abs(bound)

@@ -61,12 +61,12 @@ def proposed_start(problem: Problem, case: Case) -> Measurement:
     Y = case.factor(problem.n)
     Q = case.orthogonal(Y.shape[1]) if Y.shape[1] > 1 else -np.ones((1, 1))
     before = Y.copy()
-    Z = problem.proposed_start(Y)
+    Z = problem.starts.proposed_start(Y)
     if not np.array_equal(before, Y):
         return failed("proposed_start changed the factor that it was given")
     if np.shape(Z) != Y.shape or not np.all(np.isfinite(Z)):
         return failed(f"proposed_start made an array of shape {np.shape(Z)} of {Y.shape}, finite or not")
-    turned = problem.proposed_start(Y @ Q)
+    turned = problem.starts.proposed_start(Y @ Q)
     # rows or columns may have been brought to unit length, whatever was left of them: half the digits are enough
     return Measurement(norm(turned - Z @ Q), math.sqrt(EPS) * norm(Z), "proposed_start(YQ) is not proposed_start(Y) Q")
 

@@ -203,14 +203,14 @@ def test_proposed_start_is_smooth_over_the_graph_and_across_must_links():
     problem = pairwise_kernel_problem(L, pairs, targets, gamma)
     Y = np.linalg.qr(np.random.default_rng(0).standard_normal((60, 12)))[0]
     applied = problem.counts()["operator_applications"]
-    Z = problem.proposed_start(Y)
+    Z = problem.starts.proposed_start(Y)
     assert problem.counts()["operator_applications"] == applied + ROUNDS * PRODUCTS
     np.testing.assert_allclose(np.linalg.norm(Z, axis=1), 1.0, rtol=4 * EPS)
     unit = Y / np.linalg.norm(Y, axis=1)[:, None]
     i, j = pairs[targets == 1.0].T
     assert np.vdot(Z, L @ Z) < 0.5 * np.vdot(unit, L @ unit)
     assert np.mean(np.sum(Z[i] * Z[j], axis=1)) > 0.8 > 0.2 > np.mean(np.sum(unit[i] * unit[j], axis=1))
-    dense = pairwise_kernel_problem(L.toarray(), pairs, targets, gamma).proposed_start(Y)
+    dense = pairwise_kernel_problem(L.toarray(), pairs, targets, gamma).starts.proposed_start(Y)
     np.testing.assert_allclose(dense, Z, atol=1e4 * EPS)
 
 
@@ -225,7 +225,7 @@ def test_proposed_start_without_a_bound_on_the_graph_follows_the_must_links_alon
         expected /= np.linalg.norm(expected, axis=1)[:, None]
     problem = pairwise_kernel_problem(convert(L), pairs, targets, gamma)
     before = dict(problem.counts())
-    np.testing.assert_allclose(problem.proposed_start(Y), expected, atol=1e3 * EPS)
+    np.testing.assert_allclose(problem.starts.proposed_start(Y), expected, atol=1e3 * EPS)
     assert problem.counts() == before
 
 
@@ -236,7 +236,7 @@ def test_cliques_of_must_links_cost_no_rank():
     must = y[i] == y[j]
     problem = pairwise_kernel_problem(knn_laplacian(X, 4), np.column_stack([i, j])[must], np.ones(must.sum()), 0.3)
     Y = np.linalg.qr(np.random.default_rng(0).standard_normal((30, 8)))[0]
-    sizes = np.linalg.svd(problem.proposed_start(Y), compute_uv=False)
+    sizes = np.linalg.svd(problem.starts.proposed_start(Y), compute_uv=False)
     assert sizes[-1] > 1e-3 * sizes[0]
     assert all(solve(problem, FlatQuotient(30, 8), method).optimal for method in (ADMM(), ConjugateGradient()))
 
@@ -245,7 +245,7 @@ def test_a_row_of_zeros_without_must_links_stays_zero():
     problem = pairwise_kernel_problem(np.eye(4), [(0, 1), (2, 3)], [1.0, 0.0])
     Y = np.ones((4, 2))
     Y[3] = 0.0
-    Z = problem.proposed_start(Y)
+    Z = problem.starts.proposed_start(Y)
     assert not Z[3].any()
     np.testing.assert_allclose(np.linalg.norm(Z[:3], axis=1), 1.0)
 

@@ -69,9 +69,9 @@ def test_dual_bound_lies_below_every_value_and_is_met_at_the_optimum():
     assert best <= result.value <= best + 1e-7 * (problem.value_at_zero() - best)
     for size in (0.1, 1.0, 10.0):
         evaluation = problem.at(size * RNG.standard_normal((120, 3)))
-        assert problem.dual_bound(evaluation) <= result.value + 1e-9 * abs(result.value)
+        assert problem.duality.dual_bound(evaluation) <= result.value + 1e-9 * abs(result.value)
         wrong = RNG.standard_normal(M)  # weights that nobody has checked
-        assert problem.dual_bound(evaluation, wrong) <= result.value + 1e-9 * abs(result.value)
+        assert problem.duality.dual_bound(evaluation, wrong) <= result.value + 1e-9 * abs(result.value)
 
 
 def start(columns=8):
@@ -85,7 +85,7 @@ def test_smallest_eigenpairs_come_with_a_bound_that_holds():
         evaluation = problem.at(Y)
         S = np.asarray(evaluation.gradient @ np.eye(120))
         truth = np.linalg.eigvalsh(0.5 * (S + S.T))
-        found = problem.smallest_eigenpair(evaluation, evaluation.gradient, count=3, tol=1e-6)
+        found = problem.duality.smallest_eigenpair(evaluation, evaluation.gradient, count=3, tol=1e-6)
         assert found.value == pytest.approx(truth[0], rel=1e-3)
         np.testing.assert_allclose(found.values, truth[:3], rtol=0.2)
         assert found.lower_bound <= truth[0] + 1e-9 * np.abs(truth).max()

@@ -1,0 +1,80 @@
+"""Role objects: what a problem may know beyond F, grouped by who asks for it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
+
+if TYPE_CHECKING:
+    from psdopt.problem import Evaluation
+
+
+class Starts:
+    """Where runs may begin. What is returned is a proposal: nobody has to believe it, and its scale means nothing."""
+
+    def first_atoms(self) -> Array | None:
+        """W (n, k) for which W Wᵀ, scaled, is a better first step from M = 0 than along −∇F(0); None if none is known.
+
+        For methods that build M up from zero.
+        """
+        return None
+
+    def proposed_start(self, Y: Array) -> Array:
+        """A start made from the random factor Y (n, r), at the price of a few products; Y itself if none is known.
+
+        Turns with Y: proposed_start(Y O) = proposed_start(Y) O for orthogonal O. Y is not changed.
+        """
+        return Y
+
+
+class Duality:
+    """What a problem knows of lower bounds on F. The certificate asks, and checks or bounds every answer."""
+
+    def subgradient(self, evaluation: Evaluation, dual: Any = None) -> tuple[Any, float]:
+        """(S, epsilon) with F(N) >= F(M) − epsilon + ⟨S, N − M⟩ for all N: what a certificate is built from.
+
+        For differentiable F: (∇F(M), 0). A nonsmooth problem may build S from the weights `dual` that a method
+        found; it checks them itself, so that no method has to be believed.
+        """
+        return evaluation.gradient, 0.0
+
+    def dual_bound(self, evaluation: Evaluation, dual: Any = None) -> float | None:
+        """A proven lower bound on min F over all M ⪰ 0, or None if none is known.
+
+        `dual` : dual variables that a method found; the problem checks them itself and may use better ones.
+        """
+        return None
+
+    def smallest_eigenpair(self, evaluation: Evaluation, S: Any, **options: Any) -> ExtremePair:
+        """:func:`psdopt.linalg.extreme.smallest_eigenpair` of S = ∇F(M); a problem that can factorise S does better."""
+        return smallest_eigenpair(S, **options)
+
+    def value_unit(self, value: float, trace: float) -> float | None:
+        """What gaps are relative to at F(M) = `value`, tr M = `trace`; None for the certificate's own unit."""
+        return None
+
+
+class Preconditioner(ABC):
+    """An approximation P of the Hessian of Y ↦ F(Y Yᵀ), symmetric positive definite, as R ↦ P⁻¹ R."""
+
+    @abstractmethod
+    def at(self, evaluation: Any) -> Callable[[Array], Array]:
+        """R ↦ P⁻¹ R (n, r) at the evaluation's Y (n, r)."""
+
+    def diagonal_at(self, evaluation: Any) -> Callable[[Array], Array]:
+        """A coarser P that needs no set-up, where there is one; else that of :meth:`at`."""
+        return self.at(evaluation)
+
+
+class PlainPreconditioner(Preconditioner):
+    """The preconditioner that is one function, evaluation ↦ (R ↦ P⁻¹ R)."""
+
+    def __init__(self, function: Callable[[Any], Callable[[Array], Array]]) -> None:
+        self.function = function
+
+    def at(self, evaluation: Any) -> Callable[[Array], Array]:
+        return self.function(evaluation)
