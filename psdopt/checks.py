@@ -98,15 +98,13 @@ def finite(values: Any, name: str) -> NDArray[np.float64]:
 
     Raises InvalidInputError with the count of bad entries, InvalidTypeError for what holds no real numbers.
     """
-    found = np.asarray(values)
-    if found.dtype.kind not in "biuf":
-        try:
-            found = np.asarray(values, dtype=np.float64) if found.dtype.kind == "O" else None
-        except (TypeError, ValueError):
-            found = None
-        if found is None:
-            raise InvalidTypeError(f"{name} must hold real numbers; found dtype {np.asarray(values).dtype}")
-    array = np.asarray(found, dtype=np.float64)
+    array = np.asarray(values)
+    try:
+        if array.dtype.kind not in "biufO":
+            raise TypeError
+        array = np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidTypeError(f"{name} must hold real numbers; found dtype {array.dtype}") from error
     with np.errstate(over="ignore", invalid="ignore"):
         total = float(np.sum(array))  # finite unless an entry is not, or the sum overflows
     if not math.isfinite(total) and (bad := int(np.sum(~np.isfinite(array)))):
@@ -206,9 +204,10 @@ def _number(
     below: float | None,
 ) -> float:
     if isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and math.isfinite(value):
-        inside = (least is None or value >= least) and (above is None or value > above)
-        if inside and (most is None or value <= most) and (below is None or value < below):
-            return float(value)
+        x = float(value)
+        inside = (least is None or x >= least) and (above is None or x > above)
+        if inside and (most is None or x <= most) and (below is None or x < below):
+            return x
     bounds = (("of at least", least), ("above", above), ("at most", most), ("below", below))
     allowed = " and ".join(f"{word} {bound:g}" for word, bound in bounds if bound is not None)
     raise InvalidInputError(
