@@ -3,14 +3,17 @@
 A free composition Problem × Geometry × Method, with certificates of global optimality.
 """
 
-from psdopt.capability import Ability, Verdict
-from psdopt.certificate import Certificate, certify
+from psdopt.capability import Ability, Requires, Verdict
+from psdopt.certificate import Certificate, certify, stationarity_scale
+from psdopt.choose import starting_point
 from psdopt.compatibility import compatible
 from psdopt.errors import PsdoptError
+from psdopt.escape import widened
 from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
 from psdopt.geometry import Atom, Defect, Geometry
+from psdopt.images import Images
 from psdopt.matrix import LowRankPSD
-from psdopt.method import Method, Outcome, State
+from psdopt.method import Method, Outcome, Residual, State, ensure_finite, factor_residual
 from psdopt.methods import (
     ADMM,
     BILGO,
@@ -26,14 +29,19 @@ from psdopt.methods import (
     RiemannianGradient,
     TrustRegions,
 )
+from psdopt.methods.online_gradient import Pace
 from psdopt.problem import Evaluation, LineModel, PlaneModel, Problem
-from psdopt.problems import AutogradProblem, EntryFit, MarginProblem, QuadraticSDP, TermSum
+from psdopt.problems import AutogradProblem, EntryFit, MarginProblem, QuadraticSDP, TermEvaluation, TermSum
+from psdopt.problems.streamed import Streamed
 from psdopt.result import History, Result, Status
 from psdopt.roles import Duality, Preconditioner, Starts
 from psdopt.run import Snapshot
+from psdopt.searches.preconditioning import gram_scaled
 from psdopt.smoothing import solve_smoothed
 from psdopt.solve import solve
 from psdopt.splitting import BiconvexSplit
+from psdopt.stopping import MaxIterations, MaxTime, SmallDecrease, SmallStationarity, Stopping, ValueBelow
+from psdopt.streams import ArrayStream, Batch, BatchStream, IteratorStream
 from psdopt.version import __version__
 
 __all__ = [
@@ -41,8 +49,11 @@ __all__ = [
     "BILGO",
     "LBFGS",
     "Ability",
+    "ArrayStream",
     "Atom",
     "AutogradProblem",
+    "Batch",
+    "BatchStream",
     "BiconvexSplit",
     "BlockConjugateGradient",
     "Certificate",
@@ -58,14 +69,19 @@ __all__ = [
     "FrankWolfe",
     "Geometry",
     "History",
+    "Images",
+    "IteratorStream",
     "LagrangeNewton",
     "LineModel",
     "LowRankPSD",
     "MarginProblem",
+    "MaxIterations",
+    "MaxTime",
     "Method",
     "OnlineRiemannianGradient",
     "Outcome",
     "PSDCone",
+    "Pace",
     "PlaneModel",
     "Polar",
     "PositiveDefinite",
@@ -74,19 +90,33 @@ __all__ = [
     "ProjectedGradient",
     "PsdoptError",
     "QuadraticSDP",
+    "Requires",
+    "Residual",
     "Result",
     "RiemannianGradient",
+    "SmallDecrease",
+    "SmallStationarity",
     "Snapshot",
     "Spectraplex",
     "Starts",
     "State",
     "Status",
+    "Stopping",
+    "Streamed",
+    "TermEvaluation",
     "TermSum",
     "TrustRegions",
+    "ValueBelow",
     "Verdict",
     "__version__",
     "certify",
     "compatible",
+    "ensure_finite",
+    "factor_residual",
+    "gram_scaled",
     "solve",
     "solve_smoothed",
+    "starting_point",
+    "stationarity_scale",
+    "widened",
 ]

@@ -10,6 +10,19 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+__all__ = [
+    "CheckpointError",
+    "DataFileError",
+    "IncompatibleError",
+    "InvalidInputError",
+    "InvalidTypeError",
+    "MissingDependencyError",
+    "PluginError",
+    "PsdoptError",
+    "UnknownNameError",
+    "unknown_name",
+]
+
 
 class PsdoptError(Exception):
     """Base class of every error that psdopt raises on purpose."""

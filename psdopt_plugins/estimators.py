@@ -15,8 +15,7 @@ from sklearn.utils import check_random_state
 
 from psdopt import FlatQuotient, Geometry, LowRankPSD, Polar, Problem, Result, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError, unknown_name
-from psdopt.linalg.arrays import Array
-from psdopt.linalg.tolerances import rounding
+from psdopt.linalg import Array, rounding
 
 GEOMETRIES = ("flat", "polar")
 

@@ -3,3 +3,41 @@
 Arrays with n or m rows meet only ``@``, elementwise arithmetic, sums and the functions of this
 package, so that another array library could take their place here and nowhere else.
 """
+
+from psdopt.linalg.arrays import (
+    Array,
+    incidence,
+    inner,
+    is_finite,
+    norm,
+    pair_dots,
+    row_dots,
+    sparse_product,
+    with_data,
+)
+from psdopt.linalg.extreme import ExtremePair
+from psdopt.linalg.leading import top_eigenpairs
+from psdopt.linalg.low_pass import low_pass
+from psdopt.linalg.operators import LinearMap, symmetric_map
+from psdopt.linalg.polynomials import minimize_smooth
+from psdopt.linalg.tolerances import EPS, rounding
+
+__all__ = [
+    "EPS",
+    "Array",
+    "ExtremePair",
+    "LinearMap",
+    "incidence",
+    "inner",
+    "is_finite",
+    "low_pass",
+    "minimize_smooth",
+    "norm",
+    "pair_dots",
+    "rounding",
+    "row_dots",
+    "sparse_product",
+    "symmetric_map",
+    "top_eigenpairs",
+    "with_data",
+]

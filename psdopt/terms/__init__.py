@@ -1,14 +1,19 @@
 """Building blocks of objectives: F(M) = Σ_k f_k(M), each term computed from images of a factor."""
 
-from psdopt.terms.base import Term
+from psdopt.terms.base import Forces, Term
 from psdopt.terms.forms import Form, GramForm, IdentityForm, MatrixForm, SumForm
-from psdopt.terms.losses import HalfSquaredOneSided, LeastSquares, Linear, SquaredHinge
-from psdopt.terms.measured import MeasuredTerm
-from psdopt.terms.measurements import Entries, PairDistances, QuadraticForms, TripletDifferences
+from psdopt.terms.losses import HalfSquaredOneSided, LeastSquares, Linear, Loss, SquaredHinge
+from psdopt.terms.measured import LINE_BLOCK, MeasuredTerm
+from psdopt.terms.measurements import Entries, Measurement, PairDistances, QuadraticForms, TripletDifferences
+from psdopt.terms.models import Curve, PolynomialCurve, QuadraticSurface, Surface
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
+from psdopt.terms.weighted_gram import WeightedGramForm
 
 __all__ = [
+    "LINE_BLOCK",
+    "Curve",
     "Entries",
+    "Forces",
     "Form",
     "GramForm",
     "HalfSquaredOneSided",
@@ -16,13 +21,19 @@ __all__ = [
     "LeastSquares",
     "Linear",
     "LinearTerm",
+    "Loss",
     "MatrixForm",
     "MeasuredTerm",
+    "Measurement",
     "PairDistances",
+    "PolynomialCurve",
     "ProductTerm",
     "QuadraticForms",
+    "QuadraticSurface",
     "SquaredHinge",
     "SumForm",
+    "Surface",
     "Term",
     "TripletDifferences",
+    "WeightedGramForm",
 ]

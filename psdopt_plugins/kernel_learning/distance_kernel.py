@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from psdopt import LowRankPSD, Result
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array
+from psdopt.linalg import Array
 from psdopt_plugins.estimators import centred, generator, named_geometry, solved
 from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
 

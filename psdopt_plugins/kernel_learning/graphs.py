@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, is_finite
+from psdopt.linalg import Array, is_finite
 
 #: Neighbours whose mean distance sets the width of the similarity (Hu & Kwok, section 4).
 WIDTH_NEIGHBORS = 10

@@ -18,10 +18,9 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from psdopt import FlatQuotient, LowRankPSD, Method, Problem, Result, solve
+from psdopt import ADMM, FlatQuotient, LowRankPSD, Method, Problem, Result, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import Array
-from psdopt.methods.admm import ADMM
+from psdopt.linalg import Array
 from psdopt_plugins.estimators import finished, generator, options_for_solve
 from psdopt_plugins.kernel_learning.graphs import heat_kernel_width, knn_laplacian
 from psdopt_plugins.kernel_learning.pairwise_problem import Pairs, checked_pairs, pairwise_kernel_problem

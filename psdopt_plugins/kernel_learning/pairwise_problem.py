@@ -11,11 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from psdopt import EntryFit, Starts
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import Array, row_dots, sparse_product, with_data
-from psdopt.linalg.low_pass import low_pass
-from psdopt.problems.entry_fit import EntryFit
-from psdopt.roles import Starts
+from psdopt.linalg import Array, low_pass, row_dots, sparse_product, with_data
 
 Pairs = NDArray[np.intp]
 #: A start is made in so many rounds, of so many products with L each, which let the lowest modes grow twofold over

@@ -12,10 +12,8 @@ from scipy.sparse.linalg import LinearOperator
 
 from psdopt import Ability, LowRankPSD, QuadraticSDP
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import Array
-from psdopt.linalg.operators import LinearMap, symmetric_map
-from psdopt.terms.forms import Form, GramForm, IdentityForm, MatrixForm
-from psdopt.terms.weighted_gram import WeightedGramForm
+from psdopt.linalg import Array, LinearMap, symmetric_map
+from psdopt.terms import Form, GramForm, IdentityForm, MatrixForm, WeightedGramForm
 
 #: A closed form is offered up to this order.
 CLOSED_FORM_ORDER = 3000

@@ -11,8 +11,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt import ConjugateGradient, FlatQuotient, Result, solve
-from psdopt.linalg.arrays import Array, norm, row_dots
-from psdopt.linalg.leading import top_eigenpairs
+from psdopt.linalg import Array, norm, row_dots, top_eigenpairs
 from psdopt_plugins.manifold_learning.coordinates import LaplacianCoordinates
 from psdopt_plugins.manifold_learning.graph import Edges, edge_errors
 from psdopt_plugins.manifold_learning.mvu_problem import connected, scaled_mvu_problem

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, splu
 
-from psdopt.linalg.arrays import Array, incidence
+from psdopt.linalg import Array, incidence
 from psdopt_plugins.manifold_learning.graph import Edges
 
 #: SuperLU keeps a symmetric matrix symmetric: pivots on the diagonal.

@@ -12,8 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import Array, is_finite, row_dots
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg import EPS, Array, is_finite, row_dots
 
 Indices = NDArray[np.intp]
 

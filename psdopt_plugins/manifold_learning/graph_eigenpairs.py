@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.linalg.arrays import Array, is_finite, norm
-from psdopt.linalg.extreme import ExtremePair
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg import EPS, Array, ExtremePair, is_finite, norm
 from psdopt_plugins.manifold_learning.graph_matrices import BRACKET, GraphMatrices, natural
 
 #: Inverse iterations at most; the shift is within BRACKET of the eigenvalue, so that a few are enough.

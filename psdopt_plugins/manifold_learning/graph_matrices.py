@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from psdopt.linalg.arrays import Array, incidence
+from psdopt.linalg import Array, incidence
 from psdopt_plugins.manifold_learning.coordinates import SYMMETRIC
 from psdopt_plugins.manifold_learning.graph import Edges
 

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
-from psdopt.linalg.arrays import Array
+from psdopt.linalg import Array
 from psdopt_plugins.manifold_learning.graph import Edges
 
 #: Landmarks at most; their shortest paths cost O(LANDMARKS edges log n).

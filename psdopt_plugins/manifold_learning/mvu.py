@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from psdopt import LowRankPSD, Result
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg import Array, norm
 from psdopt_plugins.estimators import column_signs, finished
 from psdopt_plugins.manifold_learning.continuation import Unfolding
 from psdopt_plugins.manifold_learning.graph import Edges, nearest_neighbour_edges, smallest_connecting

@@ -10,19 +10,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from psdopt import TermSum
+from psdopt import Duality, Evaluation, TermEvaluation, TermSum
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, inner, is_finite
-from psdopt.linalg.extreme import ExtremePair
-from psdopt.linalg.operators import LinearMap
-from psdopt.problem import Evaluation
-from psdopt.problems.term_sum import TermEvaluation
-from psdopt.roles import Duality
-from psdopt.terms.forms import GramForm
-from psdopt.terms.losses import LeastSquares
-from psdopt.terms.measured import MeasuredTerm
-from psdopt.terms.measurements import PairDistances
-from psdopt.terms.quadratic import LinearTerm
+from psdopt.linalg import Array, ExtremePair, LinearMap, inner, is_finite
+from psdopt.terms import GramForm, LeastSquares, LinearTerm, MeasuredTerm, PairDistances
 from psdopt_plugins.manifold_learning.coordinates import LaplacianCoordinates
 from psdopt_plugins.manifold_learning.graph import Edges, read_edges
 from psdopt_plugins.manifold_learning.graph_eigenpairs import least_of_graph

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psdopt.linalg.arrays import Array, inner, row_dots
+from psdopt.linalg import Array, inner, row_dots
 from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices, base_weights, natural
 
 #: Multiplications r³ work per entry r fill of the r small factors beyond which conjugate gradient takes the place of

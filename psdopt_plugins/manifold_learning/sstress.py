@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from psdopt import LowRankPSD, Result
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array
+from psdopt.linalg import Array
 from psdopt_plugins.estimators import centred, column_signs, solved
 from psdopt_plugins.manifold_learning.sstress_problem import known_entries, sstress_problem
 

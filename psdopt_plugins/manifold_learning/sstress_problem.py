@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from psdopt import TermSum
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array
+from psdopt.linalg import Array
 from psdopt_plugins.regression.problem import psd_regression_problem
 
 

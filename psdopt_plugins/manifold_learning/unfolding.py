@@ -10,7 +10,7 @@ import numpy as np
 
 from psdopt import LowRankPSD, PSDCone, Result, solve
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, row_dots
+from psdopt.linalg import Array, row_dots
 from psdopt_plugins.manifold_learning.continuation import DEFAULT_TOL, Unfolding, by_continuation
 from psdopt_plugins.manifold_learning.graph import Edges, edge_errors
 from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices

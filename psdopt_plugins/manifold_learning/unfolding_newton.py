@@ -9,16 +9,23 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.polynomial import polynomial
 
-from psdopt.capability import Ability, Requires
-from psdopt.certificate import stationarity_scale
+from psdopt import (
+    Ability,
+    Evaluation,
+    Geometry,
+    Method,
+    Outcome,
+    Problem,
+    PSDCone,
+    Requires,
+    Residual,
+    State,
+    ensure_finite,
+    stationarity_scale,
+    widened,
+)
 from psdopt.errors import InvalidInputError
-from psdopt.escape import widened
-from psdopt.geometries import PSDCone
-from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import Array, inner, is_finite, norm, row_dots
-from psdopt.linalg.tolerances import EPS
-from psdopt.method import Method, Outcome, Residual, State, ensure_finite
-from psdopt.problem import Evaluation, Problem
+from psdopt.linalg import EPS, Array, inner, is_finite, norm, row_dots
 from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges
 from psdopt_plugins.manifold_learning.graph_matrices import base_weights
 from psdopt_plugins.manifold_learning.mvu_problem import GRAPH_HESSIAN, UnfoldingProblem

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psdopt import ConjugateGradient, MarginProblem, QuadraticSDP, TermSum
-from psdopt.linalg.arrays import Array
+from psdopt.linalg import Array
 from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
 from psdopt.reports import metric_report
 from psdopt_plugins.metric_learning.distance_regression import DistanceRegression

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, pair_dots, row_dots
+from psdopt.linalg import Array, pair_dots, row_dots
 
 Indices = NDArray[np.signedinteger[Any]]
 #: Distances held at a time while looking for impostors: few enough to stay in the processor's cache.

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from psdopt import QuadraticSDP
-from psdopt.linalg.operators import LinearMap
-from psdopt.terms.forms import Form, GramForm, MatrixForm
+from psdopt.linalg import LinearMap
+from psdopt.terms import Form, GramForm, MatrixForm
 from psdopt_plugins.metric_learning.objective import (
     checked_weight,
     forms_gram,

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from psdopt import QuadraticSDP
-from psdopt.linalg.operators import LinearMap
-from psdopt.terms.forms import Form, MatrixForm
-from psdopt.terms.weighted_gram import WeightedGramForm
+from psdopt.linalg import LinearMap
+from psdopt.terms import Form, MatrixForm, WeightedGramForm
 from psdopt_plugins.metric_learning.objective import (
     checked_weight,
     forms_gram,

@@ -14,11 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from psdopt import FlatQuotient, LowRankPSD, Result, solve
+from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, Result, solve
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, inner, norm, pair_dots
-from psdopt.linalg.operators import LinearMap
-from psdopt.methods.conjugate_gradient import ConjugateGradient
+from psdopt.linalg import Array, LinearMap, inner, norm, pair_dots
 from psdopt_plugins.estimators import options_for_solve
 from psdopt_plugins.metric_learning.impostors import Indices, merged, violated_triplets
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem

@@ -11,17 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt import TermSum
+from psdopt import TermEvaluation, TermSum, gram_scaled
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array
-from psdopt.linalg.operators import LinearMap
-from psdopt.problems.term_sum import TermEvaluation
-from psdopt.searches.preconditioning import gram_scaled
-from psdopt.terms.losses import SquaredHinge
-from psdopt.terms.measured import MeasuredTerm
-from psdopt.terms.measurements import TripletDifferences
-from psdopt.terms.quadratic import LinearTerm
-from psdopt.terms.weighted_gram import WeightedGramForm
+from psdopt.linalg import Array, LinearMap
+from psdopt.terms import LinearTerm, MeasuredTerm, SquaredHinge, TripletDifferences, WeightedGramForm
 from psdopt_plugins.metric_learning.objective import checked_weight
 
 Indices = NDArray[np.integer[Any]]

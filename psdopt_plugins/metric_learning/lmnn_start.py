@@ -11,11 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import svds
 from sklearn.neighbors import NearestNeighbors
 
-from psdopt.linalg.arrays import Array, inner, pair_dots
-from psdopt.linalg.operators import LinearMap
-from psdopt.linalg.polynomials import minimize_smooth
-from psdopt.terms.losses import SquaredHinge
-from psdopt.terms.measured import LINE_BLOCK
+from psdopt.linalg import Array, LinearMap, inner, minimize_smooth, pair_dots
+from psdopt.terms import LINE_BLOCK, SquaredHinge
 from psdopt_plugins.metric_learning.impostors import Indices, target_neighbours
 from psdopt_plugins.metric_learning.lmnn_problem import pair_laplacian
 

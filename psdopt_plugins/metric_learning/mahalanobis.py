@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from psdopt import LowRankPSD, Problem, Result
-from psdopt.linalg.arrays import Array
+from psdopt.linalg import Array
 from psdopt_plugins.estimators import column_signs, solved
 
 

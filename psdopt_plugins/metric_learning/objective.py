@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from psdopt import Ability, QuadraticSDP
 from psdopt.errors import InvalidInputError, unknown_name
-from psdopt.linalg.operators import LinearMap
-from psdopt.terms.forms import Form, IdentityForm
+from psdopt.linalg import LinearMap
+from psdopt.terms import Form, IdentityForm
 
 #: With gram="auto" the (d, d) matrix is formed up to this d, and only if X has at least twice as many rows.
 GRAM_ORDER = 1024

@@ -9,8 +9,7 @@ import scipy.sparse as sp
 
 from psdopt import LowRankPSD, TermSum
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, row_dots
-from psdopt.linalg.operators import LinearMap
+from psdopt.linalg import Array, LinearMap, row_dots
 from psdopt_plugins.metric_learning.pairs import signed_pairs
 from psdopt_plugins.regression.problem import psd_regression_problem
 

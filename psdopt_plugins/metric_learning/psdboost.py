@@ -11,10 +11,8 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from psdopt import solve
+from psdopt import ColumnGeneration, Spectraplex, solve
 from psdopt.errors import InvalidInputError
-from psdopt.geometries.spectraplex import Spectraplex
-from psdopt.methods.column_generation import ColumnGeneration
 from psdopt_plugins.estimators import finished, options_for_solve
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer, sorted_components
 from psdopt_plugins.metric_learning.triplet_problem import checked_triplets, nearest_triplets, triplet_margin_problem

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from psdopt import MarginProblem
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.problems.margin_problem import MarginProblem
-from psdopt.terms.measurements import TripletDifferences
+from psdopt.terms import TripletDifferences
 from psdopt_plugins.metric_learning.pairs import nearest_pairs
 
 Triplets = NDArray[np.intp]

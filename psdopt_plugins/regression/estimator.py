@@ -9,10 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from psdopt import Geometry, LowRankPSD, Result
-from psdopt.choose import starting_point
-from psdopt.linalg.arrays import Array
-from psdopt.methods.online_gradient import OnlineRiemannianGradient, Pace
+from psdopt import Geometry, LowRankPSD, OnlineRiemannianGradient, Pace, Result, starting_point
+from psdopt.linalg import Array
 from psdopt_plugins.estimators import generator, named_geometry, solved
 from psdopt_plugins.metric_learning.mahalanobis import sorted_components
 from psdopt_plugins.regression.online import psd_regression_stream

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from psdopt import Images
 from psdopt.errors import InvalidInputError
-from psdopt.images import Images
-from psdopt.linalg.arrays import Array, is_finite
-from psdopt.linalg.operators import LinearMap
-from psdopt.terms.base import Forces
-from psdopt.terms.measurements import Measurement
+from psdopt.linalg import Array, LinearMap, is_finite
+from psdopt.terms import Forces
+from psdopt.testing import Measurement
 
 
 class GeneralForms(Measurement):

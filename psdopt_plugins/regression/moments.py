@@ -9,10 +9,10 @@ from typing import Any, cast
 import numpy as np
 from scipy.sparse import issparse
 
-from psdopt.linalg.arrays import Array
-from psdopt.linalg.tolerances import EPS
-from psdopt.problems.term_sum import TermEvaluation
-from psdopt.terms.measurements import Measurement, PairDistances, QuadraticForms
+from psdopt import TermEvaluation
+from psdopt.linalg import EPS, Array
+from psdopt.terms import PairDistances, QuadraticForms
+from psdopt.testing import Measurement
 
 #: Up to this order the second moment is kept as an array (n, n); above, its diagonal alone.
 FULL_ORDER = 1000

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from psdopt import ArrayStream, Batch, BatchStream, IteratorStream, Streamed
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, row_dots
-from psdopt.problems.streamed import Streamed
-from psdopt.streams import ArrayStream, Batch, BatchStream, IteratorStream
+from psdopt.linalg import Array, row_dots
 from psdopt_plugins.regression.problem import checked_directions, checked_pairs, psd_regression_problem
 
 #: Batches of this many samples, so many of them, are set aside where no held-out data are given and X is not in memory.

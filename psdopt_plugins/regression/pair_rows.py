@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg.lapack import dpbtrf, dpbtrs
 
-from psdopt.linalg.arrays import Array, sparse_product
-from psdopt.problems.term_sum import TermEvaluation
-from psdopt.terms.measurements import PairDistances
+from psdopt import TermEvaluation
+from psdopt.linalg import Array, sparse_product
+from psdopt.terms import PairDistances
 from psdopt_plugins.regression.moments import MomentPreconditioner
 
 #: Ridge of the blocks, relative to their mean eigenvalue: a sample with few pairs, or far too small columns of Y, leave

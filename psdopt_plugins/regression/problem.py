@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from psdopt import TermSum
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import Array, is_finite
-from psdopt.terms.losses import HalfSquaredOneSided, LeastSquares, Loss
-from psdopt.terms.measured import MeasuredTerm
-from psdopt.terms.measurements import Measurement, PairDistances, QuadraticForms
+from psdopt.linalg import Array, is_finite
+from psdopt.terms import HalfSquaredOneSided, LeastSquares, Loss, MeasuredTerm, PairDistances, QuadraticForms
+from psdopt.testing import Measurement
 from psdopt_plugins.regression.measurements import GeneralForms
 from psdopt_plugins.regression.moments import MomentPreconditioner
 from psdopt_plugins.regression.pair_rows import PairRowsPreconditioner

@@ -16,10 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, Result, certify, solve
 from psdopt.errors import InvalidInputError, unknown_name
-from psdopt.linalg.arrays import Array
-from psdopt.linalg.leading import top_eigenpairs
-from psdopt.linalg.operators import LinearMap
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg import EPS, Array, LinearMap, top_eigenpairs
 from psdopt_plugins.estimators import column_signs
 from psdopt_plugins.spectral.problem import TopKProblem, topk_problem
 

@@ -9,8 +9,8 @@ from scipy.sparse.linalg import LinearOperator
 
 from psdopt import Ability, QuadraticSDP
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.operators import LinearMap, symmetric_map
-from psdopt.terms.forms import MatrixForm
+from psdopt.linalg import LinearMap, symmetric_map
+from psdopt.terms import MatrixForm
 
 
 class TopKProblem(QuadraticSDP):

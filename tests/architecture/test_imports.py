@@ -103,13 +103,6 @@ def test_files_are_small_and_randomness_is_explicit(path):
         assert ast.get_docstring(ast.parse(source)), f"{path} has no docstring"
 
 
-@pytest.mark.parametrize("path", PLUGINS, ids=module_of)
-def test_plugins_import_public_names_only(path):
-    for name in imports(ast.parse(path.read_text()), module_of(path)):
-        if name.split(".")[0] == "psdopt":
-            assert not any(part.startswith("_") for part in name.split(".")), f"{name} is private"
-
-
 def test_the_rules_reject_known_bad_sources():
     assert violations("from psdopt.solve import solve", "psdopt.terms.x")
     assert violations("from psdopt import methods", "psdopt.terms.x")

@@ -6,8 +6,7 @@ from sklearn.utils.validation import validate_data
 
 from nearest_correlation.geometry import UnitDiagonal
 from nearest_correlation.problem import nearest_correlation_problem
-from psdopt import solve
-from psdopt.methods.trust_regions import TrustRegions
+from psdopt import TrustRegions, solve
 
 
 class LowRankCorrelation(BaseEstimator):

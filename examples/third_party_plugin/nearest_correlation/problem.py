@@ -3,8 +3,7 @@
 import numpy as np
 
 from psdopt import AutogradProblem, TermSum
-from psdopt.terms.base import Term
-from psdopt.terms.models import PolynomialCurve, QuadraticSurface
+from psdopt.terms import PolynomialCurve, QuadraticSurface, Term
 
 
 class WeightedDistance(Term):
