@@ -87,3 +87,19 @@ def column_signs(V: Array) -> Array:
         return np.empty(0)
     largest = V[np.argmax(np.abs(V), axis=0), np.arange(V.shape[1])]
     return np.where(largest < 0.0, -1.0, 1.0)
+
+
+#: What M = 0 means to a metric, said where a fit ends there.
+NO_METRIC = "all distances are zero; change lam or the pairs"
+
+
+def sorted_components(M: LowRankPSD, meaning: str = NO_METRIC) -> Array:
+    """L (r, d) with M = LᵀL: orthogonal rows by decreasing norm, the largest entry of each positive.
+
+    r is the numerical rank of M. For M = 0 one row of zeros is returned, with a warning that ends in `meaning`.
+    """
+    values, vectors = M.eigh()
+    if len(values) == 0:
+        warnings.warn(f"the learned matrix is M = 0: {meaning}", stacklevel=3)
+        return np.zeros((1, M.n))
+    return np.asarray((vectors * (np.sqrt(values) * column_signs(vectors))).T)

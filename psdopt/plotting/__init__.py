@@ -1,6 +1,16 @@
-"""Pictures of a run: convergence, certificate, and samples before and after a learned metric, kernel or embedding."""
+"""Pictures of a run: convergence and certificate, and the pieces that an application's own picture is made of."""
 
-from psdopt.plotting.convergence import plot_convergence, plot_run
-from psdopt.plotting.samples import plot_embedding, plot_metric, plot_prediction
+from psdopt.plotting.convergence import draw_certificate, draw_gap, plot_convergence, plot_run
+from psdopt.plotting.style import BLUE, COLOURS, GREY, MARKERS, new_figure
 
-__all__ = ["plot_convergence", "plot_embedding", "plot_metric", "plot_prediction", "plot_run"]
+__all__ = [
+    "BLUE",
+    "COLOURS",
+    "GREY",
+    "MARKERS",
+    "draw_certificate",
+    "draw_gap",
+    "new_figure",
+    "plot_convergence",
+    "plot_run",
+]

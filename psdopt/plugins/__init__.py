@@ -1,5 +1,21 @@
-"""Plugins: typed specs, the hook that yields them, and the manager that loads and checks them."""
+"""Plugins: typed specs, the hook that yields them, and the manager that loads and checks them.
 
+Besides, what an application's report and picture are made of: a report is a function (estimator, dataset, options) that
+fits, measures and returns a :class:`Report`; :func:`run_report` makes one from rows, a picture and the run itself.
+"""
+
+from psdopt.datasets import Dataset
+from psdopt.plotting import (
+    BLUE,
+    COLOURS,
+    GREY,
+    MARKERS,
+    draw_certificate,
+    draw_gap,
+    new_figure,
+    plot_convergence,
+    plot_run,
+)
 from psdopt.plugins.hookspec import GROUP, hookimpl
 from psdopt.plugins.manager import PluginManager, PluginProblem, plugin_manager
 from psdopt.plugins.specs import (
@@ -12,10 +28,29 @@ from psdopt.plugins.specs import (
     Spec,
 )
 from psdopt.plugins.validation import validate
+from psdopt.reports import (
+    CertificateTrace,
+    Report,
+    RunOptions,
+    Table,
+    error_text,
+    fit_report,
+    fitted,
+    residual_table,
+    result_rows,
+    run_report,
+    seeded,
+)
 
 __all__ = [
+    "BLUE",
+    "COLOURS",
+    "GREY",
     "GROUP",
+    "MARKERS",
     "ApplicationSpec",
+    "CertificateTrace",
+    "Dataset",
     "DatasetSpec",
     "GeometrySpec",
     "MethodSpec",
@@ -23,8 +58,23 @@ __all__ = [
     "PluginManager",
     "PluginProblem",
     "ProblemSpec",
+    "Report",
+    "RunOptions",
     "Spec",
+    "Table",
+    "draw_certificate",
+    "draw_gap",
+    "error_text",
+    "fit_report",
+    "fitted",
     "hookimpl",
+    "new_figure",
+    "plot_convergence",
+    "plot_run",
     "plugin_manager",
+    "residual_table",
+    "result_rows",
+    "run_report",
+    "seeded",
     "validate",
 ]

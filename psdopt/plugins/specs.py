@@ -12,7 +12,7 @@ class Parameter:
     """One parameter of a factory: name, type (int, float, str, bool), default, one-line help.
 
     grid : values among which ``psdopt run`` chooses by cross-validation when the user names none, where the report
-        supports that (:func:`psdopt.reports.metric_report` does). Empty: the default is used.
+        supports that (those of the shipped metrics and of PSD regression do). Empty: the default is used.
     """
 
     name: str

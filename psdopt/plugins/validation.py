@@ -17,6 +17,7 @@ from psdopt.plugins.specs import (
     ProblemSpec,
     Spec,
 )
+from psdopt.signatures import accepts
 
 #: The kinds of spec, by the name that ``psdopt list KIND`` takes.
 KINDS: dict[str, type[Spec]] = {
@@ -124,16 +125,3 @@ def _fits(value: object, kind: type) -> bool:
     if kind is float:
         return isinstance(value, (int, float)) and not isinstance(value, bool)
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
-
-
-def accepts(factory: Callable[..., Any], keyword: str) -> bool:
-    """Whether `factory` can be called with `keyword`; True where Python cannot tell."""
-    try:
-        signature = inspect.signature(factory)
-    except (TypeError, ValueError):
-        return True
-    kinds = inspect.Parameter
-    if any(parameter.kind is kinds.VAR_KEYWORD for parameter in signature.parameters.values()):
-        return True
-    found = signature.parameters.get(keyword)
-    return found is not None and found.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)

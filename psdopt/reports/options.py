@@ -13,7 +13,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.geometries import FlatQuotient
 from psdopt.geometry import Geometry
 from psdopt.method import Method
-from psdopt.plugins.validation import accepts
+from psdopt.signatures import accepts
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import numpy as np
 
 from psdopt import ConjugateGradient, TermSum
 from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
-from psdopt.reports import kernel_report
 from psdopt_plugins.kernel_learning.distance_kernel import DistanceKernel
 from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
 from psdopt_plugins.kernel_learning.estimator import QuadraticKernel
@@ -16,6 +15,7 @@ from psdopt_plugins.kernel_learning.graphs import knn_laplacian
 from psdopt_plugins.kernel_learning.pairwise_estimator import PairwiseKernel
 from psdopt_plugins.kernel_learning.pairwise_problem import PairwiseKernelProblem, pairwise_kernel_problem
 from psdopt_plugins.kernel_learning.problem import QuadraticKernelProblem, quadratic_kernel_problem
+from psdopt_plugins.kernel_learning.report import kernel_report
 
 __all__ = [
     "DistanceKernel",

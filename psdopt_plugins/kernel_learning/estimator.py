@@ -18,9 +18,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from psdopt import LowRankPSD, Result
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array
-from psdopt_plugins.estimators import centred, solved
+from psdopt_plugins.estimators import centred, solved, sorted_components
 from psdopt_plugins.kernel_learning.problem import quadratic_kernel_problem
-from psdopt_plugins.metric_learning.mahalanobis import sorted_components
 from psdopt_plugins.metric_learning.pairs import nearest_pairs, signed_laplacian, signed_pairs
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from psdopt import TermSum
 from psdopt.plugins import ApplicationSpec, MethodSpec, Parameter, ProblemSpec, Spec, hookimpl
-from psdopt.reports import embedding_report
 from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges
 from psdopt_plugins.manifold_learning.mvu import MaximumVarianceUnfolding
 from psdopt_plugins.manifold_learning.mvu_problem import mvu_problem
+from psdopt_plugins.manifold_learning.report import embedding_report
 from psdopt_plugins.manifold_learning.sstress import SSTRESS
 from psdopt_plugins.manifold_learning.sstress_problem import sstress_problem
 from psdopt_plugins.manifold_learning.unfolding_newton import UnfoldingNewton

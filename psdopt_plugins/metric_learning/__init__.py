@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from psdopt import ConjugateGradient, MarginProblem, QuadraticSDP, TermSum
 from psdopt.linalg import Array
 from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
-from psdopt.reports import metric_report
 from psdopt_plugins.metric_learning.distance_regression import DistanceRegression
 from psdopt_plugins.metric_learning.kta import KTA
 from psdopt_plugins.metric_learning.kta_problem import kta_problem
@@ -20,6 +19,7 @@ from psdopt_plugins.metric_learning.lmnn import LMNN
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
 from psdopt_plugins.metric_learning.pair_distance_problem import pair_distance_problem
 from psdopt_plugins.metric_learning.psdboost import PSDBoost
+from psdopt_plugins.metric_learning.report import metric_report
 from psdopt_plugins.metric_learning.triplet_problem import triplet_margin_problem
 
 __all__ = [

@@ -17,7 +17,7 @@ from sklearn.utils.validation import validate_data
 from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, Result, solve
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, LinearMap, inner, norm, pair_dots
-from psdopt_plugins.estimators import options_for_solve
+from psdopt_plugins.estimators import options_for_solve, sorted_components
 from psdopt_plugins.metric_learning.impostors import Indices, merged, violated_triplets
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
 from psdopt_plugins.metric_learning.lmnn_start import (
@@ -27,7 +27,7 @@ from psdopt_plugins.metric_learning.lmnn_start import (
     scaled,
     targets_and_basis,
 )
-from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer, sorted_components
+from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 
 #: Triplets short of violation by less than this are kept ready, so that a step does not run into unseen ones.
 BUFFER = 0.15

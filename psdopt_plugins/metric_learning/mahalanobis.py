@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -10,21 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from psdopt import LowRankPSD, Problem, Result
+from psdopt import Problem, Result
 from psdopt.linalg import Array
-from psdopt_plugins.estimators import column_signs, solved
-
-
-def sorted_components(M: LowRankPSD) -> Array:
-    """L (r, d) with M = LᵀL: orthogonal rows by decreasing norm, the largest entry of each positive.
-
-    r is the numerical rank of M. For M = 0 one row of zeros is returned, with a warning.
-    """
-    values, vectors = M.eigh()
-    if len(values) == 0:
-        warnings.warn("the learned matrix is M = 0: all distances are zero; change lam or the pairs", stacklevel=3)
-        return np.zeros((1, M.n))
-    return np.asarray((vectors * (np.sqrt(values) * column_signs(vectors))).T)
+from psdopt_plugins.estimators import solved, sorted_components
 
 
 class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]

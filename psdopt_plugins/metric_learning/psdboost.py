@@ -13,8 +13,8 @@ from sklearn.utils.validation import validate_data
 
 from psdopt import ColumnGeneration, Spectraplex, solve
 from psdopt.errors import InvalidInputError
-from psdopt_plugins.estimators import finished, options_for_solve
-from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer, sorted_components
+from psdopt_plugins.estimators import finished, options_for_solve, sorted_components
+from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.metric_learning.triplet_problem import checked_triplets, nearest_triplets, triplet_margin_problem
 
 #: What `solve` gets unless `solver_options` say otherwise.

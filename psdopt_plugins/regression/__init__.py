@@ -8,10 +8,10 @@ import numpy as np
 
 from psdopt import TermSum
 from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
-from psdopt.reports import regression_report
 from psdopt_plugins.regression.estimator import PSDRegressor
 from psdopt_plugins.regression.online import psd_regression_stream
 from psdopt_plugins.regression.problem import psd_regression_problem
+from psdopt_plugins.regression.report import regression_report
 
 __all__ = ["PSDRegressor", "psd_regression_problem", "psd_regression_stream", "psdopt_components"]
 

@@ -11,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from psdopt import Geometry, LowRankPSD, OnlineRiemannianGradient, Pace, Result, starting_point
 from psdopt.linalg import Array
-from psdopt_plugins.estimators import generator, named_geometry, solved
-from psdopt_plugins.metric_learning.mahalanobis import sorted_components
+from psdopt_plugins.estimators import generator, named_geometry, solved, sorted_components
 from psdopt_plugins.regression.online import psd_regression_stream
 from psdopt_plugins.regression.problem import psd_regression_problem
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
-from psdopt.reports import spectral_report
 from psdopt_plugins.spectral.estimator import TopKEigen
 from psdopt_plugins.spectral.problem import TopKProblem, topk_problem
+from psdopt_plugins.spectral.report import spectral_report
 
 __all__ = ["TopKEigen", "TopKProblem", "psdopt_components", "topk_problem"]
 

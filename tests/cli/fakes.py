@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator
 
 from psdopt import ConjugateGradient, QuadraticSDP, Result, solve
 from psdopt.datasets import Dataset
-from psdopt.plugins import ApplicationSpec, DatasetSpec, Parameter, PluginManager, Spec, hookimpl
-from psdopt.reports import fit_report, metric_report
+from psdopt.plugins import ApplicationSpec, DatasetSpec, Parameter, PluginManager, Spec, fit_report, hookimpl
+from psdopt_plugins.metric_learning.report import metric_report
 
 
 class Scatter(BaseEstimator):  # type: ignore[misc]

@@ -8,12 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.datasets import Dataset
-from psdopt.linalg.arrays import Array
-from psdopt.reports.general import run_report
-from psdopt.reports.options import RunOptions, fitted
-from psdopt.reports.record import Report
-from psdopt.reports.trace import CertificateTrace
+from psdopt.linalg import Array
+from psdopt.plugins import CertificateTrace, Dataset, Report, RunOptions, fitted, run_report
+from psdopt_plugins.pictures import plot_embedding
 
 #: Neighbours of each sample whose survival is measured.
 NEIGHBOURS = 5
@@ -38,8 +35,6 @@ def embedding_report(
     from sklearn.decomposition import PCA
     from sklearn.manifold import trustworthiness
     from sklearn.preprocessing import StandardScaler
-
-    from psdopt.plotting import plot_embedding
 
     X: Any = dataset.X
     if not dataset.common_unit:

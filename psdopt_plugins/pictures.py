@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from psdopt.linalg.arrays import Array
-from psdopt.plotting.convergence import draw_certificate, draw_gap
-from psdopt.plotting.style import BLUE, COLOURS, GREY, MARKERS, new_figure
+from psdopt.linalg import Array
+from psdopt.plugins import BLUE, COLOURS, GREY, MARKERS, draw_certificate, draw_gap, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from psdopt.result import Result
+    from psdopt import Result
 
 #: More classes than this are drawn but not named.
 LEGEND_CLASSES = 20

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.linalg.arrays import Array
-from psdopt.reports.options import RunOptions, seeded
+from psdopt.linalg import Array
+from psdopt.plugins import RunOptions, seeded
 
 NEIGHBOURS = 3
 FOLDS = 5

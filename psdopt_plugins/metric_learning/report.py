@@ -8,15 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.datasets import Dataset
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array
-from psdopt.reports.general import run_report
-from psdopt.reports.options import RunOptions, fitted
-from psdopt.reports.record import Report
-from psdopt.reports.summary import error_text
-from psdopt.reports.trace import CertificateTrace
-from psdopt.reports.tuning import NEIGHBOURS, cross_validated, neighbour_error
+from psdopt.linalg import Array
+from psdopt.plugins import CertificateTrace, Dataset, Report, RunOptions, error_text, fitted, run_report
+from psdopt_plugins.metric_learning.tuning import NEIGHBOURS, cross_validated, neighbour_error
+from psdopt_plugins.pictures import plot_metric
 
 TEST_SHARE = 0.3
 
@@ -45,8 +41,6 @@ def metric_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
 
     Raises InvalidInputError for data without labels, of one class, or too small to split.
     """
-    from psdopt.plotting import plot_metric
-
     split = split_and_standardise(dataset, options.seed)
     estimator, tuned = cross_validated(estimator, split.X_train, split.y_train, options)
     trace = CertificateTrace()

@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.datasets import Dataset
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, norm
-from psdopt.reports.general import run_report
-from psdopt.reports.options import RunOptions, fitted
-from psdopt.reports.record import Report
-from psdopt.reports.trace import CertificateTrace
+from psdopt.linalg import Array, norm
+from psdopt.plugins import CertificateTrace, Dataset, Report, RunOptions, fitted, run_report
+from psdopt_plugins.pictures import plot_embedding
 
 KMEANS_STARTS = 5
 
@@ -29,8 +26,6 @@ def kernel_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
     perfect). Purity is the share of samples whose k-means cluster has their class as its majority.
     """
     from sklearn.preprocessing import StandardScaler
-
-    from psdopt.plotting import plot_embedding
 
     labels = dataset.classes()
     X: Any = StandardScaler(with_mean=not dataset.sparse).fit_transform(dataset.X)

@@ -7,16 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.datasets import Dataset
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array
-from psdopt.reports.general import run_report
-from psdopt.reports.options import RunOptions, fitted, seeded
-from psdopt.reports.record import Report
-from psdopt.reports.trace import CertificateTrace
-from psdopt.reports.tuning import FOLDS
+from psdopt.linalg import Array
+from psdopt.plugins import CertificateTrace, Dataset, Report, RunOptions, fitted, run_report, seeded
+from psdopt_plugins.pictures import plot_prediction
 
 TEST_SHARE = 0.3
+FOLDS = 5
 #: Least number of samples that leaves something to learn from and something to judge by.
 LEAST = 5
 
@@ -36,8 +33,6 @@ def regression_report(estimator: Any, dataset: Dataset, options: RunOptions) -> 
     from sklearn.metrics import r2_score, root_mean_squared_error
     from sklearn.model_selection import train_test_split
     from sklearn.preprocessing import StandardScaler
-
-    from psdopt.plotting import plot_prediction
 
     if dataset.y is None or dataset.y.dtype.kind not in "iuf":
         raise InvalidInputError(f"{dataset.name} has no numbers y to predict, which this application needs")

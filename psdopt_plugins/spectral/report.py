@@ -7,14 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.datasets import Dataset
-from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.tolerances import EPS
-from psdopt.reports.options import RunOptions, fitted
-from psdopt.reports.record import Report, Table
-from psdopt.reports.summary import result_rows
-from psdopt.reports.trace import CertificateTrace
-from psdopt.result import Status
+from psdopt import Status
+from psdopt.linalg import EPS, Array, norm
+from psdopt.plugins import CertificateTrace, Dataset, Report, RunOptions, Table, fitted, result_rows
 
 #: Eigenvalues are compared with LAPACK's up to this order: a few seconds, and (n, n) doubles.
 COMPARED_ORDER = 2000
@@ -31,7 +26,7 @@ def spectral_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Re
     estimator : has ``fit(K)``, a parameter ``solver_options`` and, after the fit, ``result_``, ``eigenvalues_`` (k,)
         and ``eigenvectors_`` (n, k).
     """
-    from psdopt.plotting import plot_run
+    from psdopt.plugins import plot_run
 
     K, what = symmetric_matrix(dataset)
     trace = CertificateTrace()

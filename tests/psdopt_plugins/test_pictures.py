@@ -1,0 +1,89 @@
+"""Pictures of samples before and after a learned map."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from psdopt import ConjugateGradient, QuadraticSDP, Result, solve
+from psdopt_plugins.pictures import plot_metric
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    rng = np.random.default_rng(0)
+    A, C = rng.standard_normal((14, 14)), rng.standard_normal((14, 14))
+    return solve(QuadraticSDP(A=A @ A.T, C=C + C.T), method=ConjugateGradient())
+
+
+def classes(k: int, m: int = 60, d: int = 3) -> tuple[Any, Any]:
+    rng = np.random.default_rng(k)
+    return rng.standard_normal((m, d)), np.arange(m) % k
+
+
+def png(figure: Any) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=40)
+    return buffer.getvalue()
+
+
+def test_metric_panels(result: Result) -> None:
+    X, y = classes(3)
+    parts, labels = (X[:40], X[40:]), (y[:40], y[40:])
+    figure = plot_metric(
+        result,
+        parts,
+        (X[:40, :2], X[40:, :2]),
+        labels,
+        errors=(0.25, 0.125),
+        title="T",
+        scaling="standardised features",
+        label_text=lambda c: f"class {c}",
+    )
+    before, after, *_ = figure.axes
+    assert len(figure.axes) == 4
+    assert before.get_title() == "Before: standardised features\n3-NN test error 25.0 %"
+    assert after.get_title() == "After: learned metric\n3-NN test error 12.5 %"
+    assert before.get_xlabel().startswith("principal axis 1 (")
+    legend = after.get_legend()
+    assert legend.get_title().get_text() == "class"
+    assert [text.get_text() for text in legend.get_texts()] == ["class 0", "class 1", "class 2", "training", "test"]
+    shown = sum(len(collection.get_offsets()) for collection in before.collections)
+    assert shown == 60
+    assert png(figure).startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("case", ["rank 1", "zero", "sparse", "30 classes", "text labels"])
+def test_odd_data_is_drawn_without_a_warning(result: Result, case: str) -> None:
+    X, y = classes(30 if case == "30 classes" else 2)
+    after: Any = X[:, :1] if case == "rank 1" else X
+    if case == "zero":
+        after = np.zeros((60, 1))
+    if case == "text labels":
+        y = np.array(["no", "yes"])[y]
+    before: Any = scipy.sparse.csr_array(X) if case == "sparse" else X
+    figure = plot_metric(result, (before[:40], before[40:]), (after[:40], after[40:]), (y[:40], y[40:]))
+    assert png(figure).startswith(b"\x89PNG")
+    names = [text.get_text() for text in figure.axes[1].get_legend().get_texts()]
+    assert names[-2:] == ["training", "test"]
+    assert len(names) == (2 if case == "30 classes" else 4)
+
+
+def test_a_far_sample_does_not_squeeze_the_others_and_is_counted(result: Result) -> None:
+    X, y = classes(2, m=600, d=2)
+    X = np.clip(X, -1.5, 1.5)
+    X[0] = 1e4
+    figure = plot_metric(result, (X[:400], X[400:]), (X[:400], X[400:]), (y[:400], y[400:]))
+    axes = figure.axes[0]
+    assert np.ptp(axes.get_xlim()) < 100.0
+    assert [text.get_text() for text in axes.texts] == ["1 sample outside"]
+
+
+def test_many_samples_are_thinned(result: Result) -> None:
+    X, y = classes(2, m=20_000, d=2)
+    figure = plot_metric(result, (X[:10_000], X[10_000:]), (X[:10_000], X[10_000:]), (y[:10_000], y[10_000:]))
+    assert sum(len(collection.get_offsets()) for collection in figure.axes[0].collections) <= 6100

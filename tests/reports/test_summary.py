@@ -1,0 +1,57 @@
+"""Rows that every report shares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from psdopt import ConjugateGradient, QuadraticSDP, solve
+from psdopt.reports import (
+    CertificateTrace,
+    RunOptions,
+)
+from psdopt_plugins.metric_learning import LMNN
+from psdopt_plugins.metric_learning.report import metric_report
+from tests.cli.fakes import Scatter, blobs
+
+
+def rows(report: Any) -> dict[str, str]:
+    return dict(report.rows)
+
+
+def random_problem(n: int = 12) -> QuadraticSDP:
+    rng = np.random.default_rng(1)
+    A, C = rng.standard_normal((n, n)), rng.standard_normal((n, n))
+    return QuadraticSDP(A=A @ A.T / n, C=C + C.T)
+
+
+def test_closed_form_rows_of_a_rank_limited_run_show_what_the_rank_costs() -> None:
+    estimator = Scatter()
+    report = metric_report(estimator, blobs(), RunOptions(rank=1))
+    found = rows(report)
+    free = float(found["closed form F(M*)"])
+    assert free < float(found["objective F(M)"])
+    assert float(found["F(M) − F(M*)"].split()[0]) == pytest.approx(estimator.result_.value - free, rel=1e-2)
+    assert report.result.rank == 1
+
+
+def test_operator_applications_do_not_count_the_certificates_of_the_curve() -> None:
+    problem, plain = random_problem(), random_problem()
+    trace = CertificateTrace()
+    traced = solve(problem, method=ConjugateGradient(), callback=trace)
+    untraced = solve(plain, method=ConjugateGradient())
+    assert trace.applications > 0
+    assert traced.counts["operator_applications"] - trace.applications == untraced.counts["operator_applications"]
+    assert traced.value == untraced.value
+    assert trace.problem is problem
+
+
+def test_report_tells_the_last_round_from_all_of_them():
+    """LMNN's result is that of its last round, which may have had nothing left to do."""
+    report = metric_report(LMNN(), blobs(), RunOptions())
+    (text,) = [value for label, value in report.rows if label == "iterations"]
+    last = report.result.iterations
+    assert text.startswith(f"{last} in the last round, ")
+    assert int(text.split()[-3]) > last
