@@ -11,7 +11,7 @@ from psdopt.certificate import certify
 from psdopt.linalg.arrays import Array
 from psdopt.problem import Problem
 from psdopt.result import Result
-from psdopt.solve import Snapshot
+from psdopt.run import Snapshot
 
 #: Iterations of successive certificates grow by this factor: about 15 in 300 iterations, 20 in 2000.
 SPACING = 1.45
