@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 from psdopt.plotting.style import BLUE, GREY, ORANGE, RED, new_axes, new_figure
-from psdopt.result import Status
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from psdopt.result import Result
+
+class Shown(Protocol):
+    """What a picture reads of a run; a :class:`psdopt.Result` has it, and so may a record of several runs in a row.
+
+    history : ``history["value"]`` and the other columns, one entry per iteration; iterating gives the records.
+    """
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def status(self) -> Any: ...
+    @property
+    def certificate(self) -> Any: ...
+    @property
+    def history(self) -> Any: ...
+
 
 #: Up to this many iterations each is marked by a dot.
 FEW = 40
 
 
-def plot_convergence(result: Result, axes: Axes | None = None) -> Axes:
+def plot_convergence(result: Shown, axes: Axes | None = None) -> Axes:
     """Value gap, stationarity and certificate of a run against iterations, log scale; returns the axes.
 
     The gap is F(M_t) minus the best F of the run, relative to F(0) − F of the best where that is positive, so that
@@ -41,7 +57,7 @@ def plot_convergence(result: Result, axes: Axes | None = None) -> Axes:
 
 
 def plot_run(
-    result: Result,
+    result: Shown,
     certificates: tuple[Array, Array] | None = None,
     best: float | None = None,
     tol: float | None = None,
@@ -57,9 +73,9 @@ def plot_run(
     return figure
 
 
-def draw_gap(axes: Axes, result: Result, best: float | None) -> None:
+def draw_gap(axes: Axes, result: Shown, best: float | None) -> None:
     """F(M_t) above `best`, or above the run's own best value."""
-    if result.status is Status.STATIONARY:  # a best value without a rank limit is not what this run runs to
+    if result.status.label == "stationary":  # a best value without a rank limit is not what this run runs to
         best = None
     iterations, gap = _gap(result, best)
     of = "the closed form's value" if best is not None and best <= result.value else "the run's best value"
@@ -73,7 +89,7 @@ def draw_gap(axes: Axes, result: Result, best: float | None) -> None:
     _finish(axes, "iteration", "F(M) minus the best value (units of F)", f"Objective, above {of}")
 
 
-def draw_certificate(axes: Axes, result: Result, certificates: tuple[Array, Array] | None, tol: float | None) -> None:
+def draw_certificate(axes: Axes, result: Shown, certificates: tuple[Array, Array] | None, tol: float | None) -> None:
     """Stationarity and certificates along the run, with the tolerance asked for."""
     at, relative = certificates if certificates is not None else _certificates(result)
     iterations, stationarity = result.history["iteration"], result.history["stationarity"]
@@ -92,26 +108,26 @@ def draw_certificate(axes: Axes, result: Result, certificates: tuple[Array, Arra
     axes.legend(framealpha=0.9, edgecolor="none")
 
 
-def _mark_widenings(axes: Axes, result: Result) -> None:
+def _mark_widenings(axes: Axes, result: Shown) -> None:
     """A dotted line wherever the run added columns to its factor."""
     marks = [record["iteration"] for record in result.history if "widened_to" in record]
     for k, iteration in enumerate(marks):
         axes.axvline(iteration, color="0.75", ls=":", lw=0.9, zorder=0, label="columns added" if k == 0 else None)
 
 
-def _gap(result: Result, best: float | None) -> tuple[Array, Array]:
+def _gap(result: Shown, best: float | None) -> tuple[Array, Array]:
     values = result.history["value"]
     candidates = [*values[np.isfinite(values)], result.value] + ([] if best is None else [best])
     return result.history["iteration"], values - min(candidates)
 
 
-def _decrease(result: Result) -> float:
+def _decrease(result: Shown) -> float:
     certificate = result.certificate
     decrease = certificate.value_at_zero - certificate.value if certificate is not None else 0.0
     return decrease if decrease > 0.0 else 1.0
 
 
-def _certificates(result: Result) -> tuple[Array, Array]:
+def _certificates(result: Shown) -> tuple[Array, Array]:
     """Certificates that the driver itself took."""
     relative = result.history["certificate"]
     there = np.isfinite(relative)
