@@ -30,8 +30,11 @@ class Dataset:
 
     `class_names[k]` is what label k means, for labels 0, 1, 2, ... `common_unit`: all features are in one unit (grey
     levels of pixels, word counts), so that their ratios mean something and reports scale samples, not features.
+    `notes` : what a reader of files found out by itself, such as which column is the label. `symmetric` : X is a
+    symmetric matrix K (n, n) and has no samples.
 
-    Raises InvalidInputError if X is empty, not 2-D or not finite, or if y does not fit or is not finite.
+    Raises InvalidInputError if X is empty, not 2-D or not finite, or if y does not fit, is not finite or
+    holds neither numbers nor text, or if `symmetric` and X is not square.
     """
 
     name: str
@@ -40,15 +43,20 @@ class Dataset:
     feature_names: Sequence[str] | None = None
     class_names: Sequence[str] | None = None
     common_unit: bool = False
+    notes: tuple[str, ...] = ()
+    symmetric: bool = False
 
     def __post_init__(self) -> None:
         X: Any = self.X if self.sparse else np.asarray(self.X)
         if X.ndim != 2 or 0 in X.shape:
             raise InvalidInputError(f"{self.name}: X must be an array (samples, features), not empty; found {X.shape}")
+        if self.symmetric and X.shape[0] != X.shape[1]:
+            raise InvalidInputError(f"{self.name}: K must be square; found shape {X.shape}")
         if X.dtype.kind not in "buif":
             raise InvalidInputError(f"{self.name}: X must hold numbers; found dtype {X.dtype}")
-        _finite(X.data if self.sparse else X, f"{self.name}: X")
-        object.__setattr__(self, "X", X.astype(np.float64))  # products of small integers would overflow
+        with np.errstate(over="ignore"):  # of numbers longer than float64: infinite, and found next
+            object.__setattr__(self, "X", X.astype(np.float64))  # products of small integers would overflow
+        _finite(self.X.data if self.sparse else self.X, f"{self.name}: X")
         if self.y is None:
             return
         y = np.asarray(self.y)
@@ -57,6 +65,8 @@ class Dataset:
             raise InvalidInputError(
                 f"{self.name}: y must hold one label per sample, shape ({X.shape[0]},); found {y.shape}"
             )
+        if y.dtype.kind not in "buifUS" and not _all_text(y):
+            raise InvalidInputError(f"{self.name}: y must hold numbers or text; found dtype {y.dtype}")
         if y.dtype.kind == "f":
             _finite(y, f"{self.name}: y")
 
@@ -79,7 +89,7 @@ class Dataset:
             raise InvalidInputError(f"{self.name}: y must hold class labels; found numbers such as {self.y[0]:g}")
         labels, counts = np.unique(self.y, return_counts=True)
         if len(labels) < 2:
-            raise InvalidInputError(f"{self.name}: y must hold at least 2 classes; found only {labels[0]!r}")
+            raise InvalidInputError(f"{self.name}: y must hold at least 2 classes; found only {str(labels[0])!r}")
         if counts.min() < at_least:
             rare = labels[counts.argmin()]
             raise InvalidInputError(
@@ -102,6 +112,10 @@ def bundled(name: str) -> Dataset:
     classes = [str(label) for label in bunch.get("target_names", ())] or None
     common_unit = name == "digits"
     return Dataset(name, np.asarray(bunch.data), np.asarray(bunch.target), names, classes, common_unit)
+
+
+def _all_text(y: Array) -> bool:
+    return y.dtype.kind == "O" and all(isinstance(label, str) for label in y)
 
 
 def _finite(values: Array, what: str) -> None:

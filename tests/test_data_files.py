@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+import io
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from psdopt.archives import Archive
 from psdopt.data_files import load_dataset, read_data_file
-from psdopt.errors import DataFileError, InvalidInputError, UnknownNameError
+from psdopt.errors import DataFileError, InvalidInputError, PsdoptError, UnknownNameError
 from psdopt.plugins import PluginManager
+from tests.fuzz import examples, mutants
 
 ROWS = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.5]]
+
+
+def archive(**arrays: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()
+
+
+#: (suffix, content) of files that can be read.
+SOUND = [
+    (".npz", archive(X=np.arange(12.0).reshape(4, 3), y=np.array(["a", "b", "a", "b"]))),
+    (".npz", archive(data=[1.0, 2.0], indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2], y=[0, 1])),
+    (".npz", archive(K=np.eye(3))),
+    (".csv", b",u,v,label\n0,1,2,a\n1,3,4,b\n"),
+    (".tsv", b"1,5\t2,5\tx\n3\t4\ty\n"),
+]
 
 
 def csv_file(folder: Path, text: str | bytes) -> Path:
@@ -85,9 +107,9 @@ def test_dense_and_sparse_npz(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"Z": ROWS}, "{} must hold X, or data, indices, indptr, shape of a CSR matrix; found Z"),
+        ({"Z": ROWS}, "{} must hold X, or data, indices, indptr, shape of a CSR matrix, or K; found Z"),
         ({"X": np.array([object()])},
-         "{} is no usable .npz archive: Object arrays cannot be loaded when allow_pickle=False"),
+         "{} is no usable .npz archive: X holds Python objects, which are not loaded from a file"),
         ({"X": ROWS, "y": [1]}, "{}: y must hold one label per sample, shape (3,); found (1,)"),
         ({"X": [[np.nan]]}, "{}: X must be finite; found 1 NaN or infinite entries; the first at (0, 0)"),
     ],
@@ -111,11 +133,6 @@ def test_a_broken_csr_matrix_and_a_broken_archive(tmp_path: Path) -> None:
         with pytest.raises(InvalidInputError) as caught:
             read_data_file(path)
         assert str(caught.value).startswith(f"{path} is no usable .npz archive: ")
-    with open(path, "wb") as handle:
-        np.save(handle, ROWS)
-    with pytest.raises(InvalidInputError) as caught:
-        read_data_file(path)
-    assert str(caught.value) == f"{path} is no usable .npz archive: a single array, not an archive of named ones"
 
 
 def test_files_that_are_not_there_or_of_another_kind(tmp_path: Path) -> None:
@@ -124,7 +141,7 @@ def test_files_that_are_not_there_or_of_another_kind(tmp_path: Path) -> None:
     assert str(caught.value) == f"cannot read {tmp_path / 'no.csv'}: No such file or directory"
     with pytest.raises(InvalidInputError) as other:
         read_data_file(tmp_path / "d.xlsx")
-    assert str(other.value) == f"{tmp_path / 'd.xlsx'}: a data file must end in .npz or .csv; found '.xlsx'"
+    assert str(other.value) == f"{tmp_path / 'd.xlsx'}: a data file must end in .npz, .npy, .csv or .tsv; found '.xlsx'"
 
 
 def test_names_come_before_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,4 +153,65 @@ def test_names_come_before_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert load_dataset("d.csv", manager).X.shape == (2, 2)
     with pytest.raises(UnknownNameError) as caught:
         load_dataset("wines", manager)
-    assert str(caught.value) == "unknown data set 'wines'; did you mean 'wine'?; a file must end in .npz or .csv"
+    assert (
+        str(caught.value)
+        == "unknown data set 'wines'; did you mean 'wine'?; a file must end in .npz, .npy, .csv or .tsv"
+    )
+
+
+def test_a_single_array_is_samples_without_labels(tmp_path: Path) -> None:
+    np.save(tmp_path / "d.npy", ROWS)
+    data = read_data_file(tmp_path / "d.npy")
+    assert np.array_equal(data.X, ROWS)
+    assert data.y is None
+    (tmp_path / "d.npy").write_bytes(b"PK")
+    with pytest.raises(InvalidInputError, match=r"d.npy is no usable .npy file"):
+        read_data_file(tmp_path / "d.npy")
+
+
+def test_a_symmetric_matrix(tmp_path: Path) -> None:
+    K = np.array([[2.0, 1.0], [1.0, 0.0]])
+    np.savez(tmp_path / "K.npz", K=K)
+    data = read_data_file(tmp_path / "K.npz")
+    assert data.symmetric
+    assert np.array_equal(data.X, K)
+    for arrays, message in (
+        ({"K": [[0.0, 1.0], [2.0, 0.0]]}, "K must be symmetric"),
+        ({"K": [[0.0, 1.0]]}, "K must be square"),
+        ({"K": K, "y": [0, 1]}, "K is a symmetric matrix, which has no labels y"),
+    ):
+        np.savez(tmp_path / "K.npz", **arrays)
+        with pytest.raises(InvalidInputError, match=message):
+            read_data_file(tmp_path / "K.npz")
+
+
+def test_labels_are_held_against_the_header_of_X_before_X_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.savez_compressed(tmp_path / "d.npz", X=np.zeros((1000, 30)), y=np.zeros(3))
+    read: list[str] = []
+    whole = Archive.read
+    monkeypatch.setattr(Archive, "read", lambda self, name: read.append(name) or whole(self, name))
+    with pytest.raises(InvalidInputError, match=r"shape \(1000,\); found \(3,\)"):
+        read_data_file(tmp_path / "d.npz")
+    assert read == []
+
+
+def test_labels_are_numbers_or_text(tmp_path: Path) -> None:
+    np.savez(tmp_path / "d.npz", X=ROWS, y=np.array([1j, 2, 3]))
+    with pytest.raises(InvalidInputError, match="y must hold numbers or text; found dtype complex128"):
+        read_data_file(tmp_path / "d.npz")
+
+
+@settings(max_examples=examples(60, 20_000), deadline=None)
+@given(data=st.data())
+def test_damaged_files_end_in_one_error_of_ours(data: st.DataObject) -> None:
+    """Bytes changed, cut, repeated or inserted anywhere."""
+    suffix, content = data.draw(st.sampled_from(SOUND))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"d{suffix}"
+        path.write_bytes(data.draw(mutants(content)))
+        try:
+            read_data_file(path)
+        except PsdoptError as error:
+            assert str(path) in str(error)  # noqa: PT017

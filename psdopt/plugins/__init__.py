@@ -20,6 +20,7 @@ from psdopt.plugins.hookspec import GROUP, hookimpl
 from psdopt.plugins.manager import PluginManager, PluginProblem, plugin_manager
 from psdopt.plugins.specs import (
     ApplicationSpec,
+    DataNeeds,
     DatasetSpec,
     GeometrySpec,
     MethodSpec,
@@ -50,6 +51,7 @@ __all__ = [
     "MARKERS",
     "ApplicationSpec",
     "CertificateTrace",
+    "DataNeeds",
     "Dataset",
     "DatasetSpec",
     "GeometrySpec",

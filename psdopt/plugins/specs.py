@@ -47,6 +47,22 @@ class Spec:
 
 
 @dataclass(frozen=True)
+class DataNeeds:
+    """What ``psdopt run`` asks of the data before an application sees them; the fields are least requirements.
+
+    samples : rows of X. sparse : whether a sparse X is taken. symmetric : whether a symmetric matrix K without samples
+    is taken in the place of X. labels : "none" (or taken if there), "classes" (at least 2, each with `per_class`
+    samples) or "numbers" (a finite number per sample).
+    """
+
+    samples: int = 1
+    sparse: bool = True
+    symmetric: bool = False
+    labels: str = "none"
+    per_class: int = 1
+
+
+@dataclass(frozen=True)
 class ApplicationSpec(Spec):
     """An estimator; `factory(**parameters)` makes it.
 
@@ -56,12 +72,14 @@ class ApplicationSpec(Spec):
     default_data : name of the data set that ``psdopt run`` uses when none is given.
     default_method : makes the method that ``psdopt run`` uses when neither method nor geometry is named; None leaves
         the choice to the estimator. Name one where the estimator's own (a closed form) has no course to show.
+    needs : what the data must be; ``psdopt run`` refuses other data before any work.
     """
 
     report: Callable[..., Any] | None = None
     problem: Callable[..., Any] | None = None
     default_data: str = "digits"
     default_method: Callable[[], Any] | None = None
+    needs: DataNeeds = DataNeeds()
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 from psdopt.errors import PluginError
 from psdopt.plugins.specs import (
     ApplicationSpec,
+    DataNeeds,
     DatasetSpec,
     GeometrySpec,
     MethodSpec,
@@ -27,6 +28,7 @@ KINDS: dict[str, type[Spec]] = {
     "method": MethodSpec,
     "dataset": DatasetSpec,
 }
+LABELS = ("none", "classes", "numbers")
 PARAMETER_TYPES = (int, float, str, bool)
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*\Z")
 #: Data sets keep the names that their sources gave them, such as breast_cancer.
@@ -59,6 +61,10 @@ def validate(spec: Any, plugin: str) -> Spec:
         check.require(
             isinstance(spec.default_data, str) and bool(spec.default_data),
             "default_data", spec.default_data, "name a data set, such as 'digits'",
+        )  # fmt: skip
+        check.require(
+            isinstance(spec.needs, DataNeeds) and spec.needs.labels in LABELS,
+            "needs", spec.needs, f"give a psdopt.plugins.DataNeeds with labels one of {', '.join(LABELS)}",
         )  # fmt: skip
     check.require(isinstance(spec.parameters, tuple), "parameters", spec.parameters, "give a tuple of Parameter")
     for index, parameter in enumerate(spec.parameters):

@@ -1,0 +1,168 @@
+"""Arrays out of .npy and .npz bytes that may be damaged or hostile: sizes are read from the headers first."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import warnings
+import zipfile
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import IO, Any
+
+import numpy as np
+
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.arrays import Array
+
+#: Arrays may fill this share of the machine's memory.
+SHARE = 0.5
+#: Where the machine does not say how much memory it has, in bytes.
+ASSUMED_MEMORY = 8 * 2**30
+#: Deflate packs zeros a thousandfold; an array that shrinks by more than this and is large is no sensible data.
+BOMB_RATIO, BOMB_SIZE = 200, 2**30
+#: No array of ours needs a longer description of its shape and type.
+HEADER_SIZE = 10_000
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+@dataclass(frozen=True)
+class Header:
+    """What the header of an array says: `shape` and `dtype`."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def entries(self) -> int:
+        """Number of entries, a Python integer, which cannot overflow."""
+        return math.prod(self.shape)
+
+
+class Archive:
+    """The arrays of a .npz archive by name; each is read when it is asked for.
+
+    Raises InvalidInputError, beginning with `what`, for bytes that are no archive, a member that is no array of
+    numbers or text (pickles are never read), compression other than deflate, encryption, a size that the member does
+    not have, or arrays that are too large together: 8 bytes per entry are counted, since numbers become float64.
+    """
+
+    def __init__(self, content: bytes, what: str, wanted: Collection[str] | None = None) -> None:
+        self.what = what
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(content))
+            names = [info.filename for info in self._zip.infolist()]
+        except Exception as error:  # zipfile raises whatever its parser trips over
+            raise self._unusable(error) from error
+        self._members = {name.removesuffix(".npy"): name for name in names}
+        if len(self._members) != len(names):
+            raise self._unusable("a name is used twice")
+        #: Name -> header of the `wanted` arrays (default: all).
+        self.headers = {name: self._header(name) for name in self._members if wanted is None or name in wanted}
+        self._check_sizes(len(content))
+
+    @property
+    def names(self) -> list[str]:
+        """Names of all arrays, in order."""
+        return list(self._members)
+
+    def read(self, name: str) -> Array:
+        """The array called `name`, one of `headers`."""
+        try:
+            with self._open(name) as handle:
+                return _read(handle)
+        except InvalidInputError:
+            raise
+        except Exception as error:  # as above: zlib, struct, tokenize, ...
+            raise self._unusable(f"{name}: {_text(error)}") from error
+
+    def _open(self, name: str) -> IO[bytes]:
+        info = self._zip.getinfo(self._members[name])
+        if info.flag_bits & 1:
+            raise self._unusable(f"{name} is encrypted")
+        if info.compress_type not in _METHODS:
+            raise self._unusable(f"{name} is compressed by method {info.compress_type}; only deflate is read")
+        return self._zip.open(info)
+
+    def _header(self, name: str) -> Header:
+        try:
+            with self._open(name) as handle:
+                header, at = read_header(handle)
+            size = self._zip.getinfo(self._members[name]).file_size
+        except InvalidInputError:
+            raise
+        except Exception as error:
+            raise self._unusable(f"{name}: {_text(error)}") from error
+        if header.dtype.hasobject:
+            raise self._unusable(f"{name} holds Python objects, which are not loaded from a file")
+        if header.entries * header.dtype.itemsize != size - at:
+            raise self._unusable(f"{name} has {size - at} bytes; its shape {header.shape} needs another number")
+        return header
+
+    def _check_sizes(self, packed: int) -> None:
+        sizes = {name: header.entries * max(8, header.dtype.itemsize) for name, header in self.headers.items()}
+        total, room = sum(sizes.values()), SHARE * memory()
+        if total > room:
+            largest = max(sizes, key=lambda name: sizes[name])
+            raise InvalidInputError(
+                f"{self.what}: {largest} and the others need {total / 2**30:.3g} GiB; "
+                f"found {room / 2**30:.3g} GiB to fill"
+            )
+        if total > BOMB_SIZE and total > BOMB_RATIO * packed:
+            raise InvalidInputError(
+                f"{self.what}: {packed} bytes unpack to {total / 2**30:.3g} GiB; store a matrix of mostly zeros as CSR"
+            )
+
+    def _unusable(self, why: object) -> InvalidInputError:
+        return InvalidInputError(f"{self.what} is no usable .npz archive: {_text(why)}")
+
+
+def read_npy(content: bytes, what: str) -> Array:
+    """The one array of a .npy file; InvalidInputError, beginning with `what`, as for :class:`Archive`."""
+    try:
+        header, at = read_header(io.BytesIO(content))
+        if header.dtype.hasobject:
+            raise ValueError("it holds Python objects, which are not loaded from a file")
+        if header.entries * header.dtype.itemsize != len(content) - at:
+            raise ValueError(f"{len(content) - at} bytes of entries; its shape {header.shape} needs another number")
+        return _read(io.BytesIO(content))
+    except Exception as error:
+        raise InvalidInputError(f"{what} is no usable .npy file: {_text(error)}") from error
+
+
+def read_header(handle: IO[bytes]) -> tuple[Header, int]:
+    """Header of the array that begins at the start of `handle`, and where its entries begin; no entry is read."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of headers written by Python 2
+        version = np.lib.format.read_magic(handle)
+        readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        if version not in readers:
+            raise ValueError(f"format version {version} of NumPy's arrays; versions 1 and 2 are read")
+        shape, _, dtype = readers[version](handle, max_header_size=HEADER_SIZE)
+    if any(size < 0 for size in shape):
+        raise ValueError(f"shape {shape}")
+    return Header(tuple(int(size) for size in shape), dtype), handle.tell()
+
+
+def memory() -> int:
+    """Bytes of physical memory of this machine."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return ASSUMED_MEMORY
+
+
+def _read(handle: IO[bytes]) -> Array:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        array: Array = np.lib.format.read_array(handle, allow_pickle=False, max_header_size=HEADER_SIZE)
+    handle.read(1)  # the end of a stream is where its checksum is compared
+    return array
+
+
+def _text(why: object) -> str:
+    text = " ".join(str(why).split())
+    if isinstance(why, MemoryError):
+        return text or "it does not fit into memory"
+    return text or type(why).__name__

@@ -1,0 +1,32 @@
+"""Whether data are what an application asks for: said in one sentence before any work."""
+
+from __future__ import annotations
+
+from psdopt.datasets import Dataset
+from psdopt.errors import InvalidInputError
+from psdopt.plugins import ApplicationSpec
+
+
+def check_needs(spec: ApplicationSpec, dataset: Dataset) -> None:
+    """InvalidInputError, naming the application, where `dataset` lacks what ``spec.needs`` asks for. O(m)."""
+    needs, name = spec.needs, dataset.name
+    m = dataset.X.shape[0]
+    if dataset.symmetric and not needs.symmetric:
+        raise InvalidInputError(
+            f"{name} holds a symmetric matrix K and no samples, but {spec.name} needs samples X; save them as X"
+        )
+    if dataset.sparse and not needs.sparse:
+        raise InvalidInputError(
+            f"{name} holds a sparse X, but {spec.name} needs a dense one (each sample is compared with each); "
+            "save X as an array"
+        )
+    if m < needs.samples:
+        raise InvalidInputError(f"{spec.name} needs at least {needs.samples} samples; {name} has {m}")
+    if needs.labels == "none":
+        return
+    if dataset.y is None:
+        raise InvalidInputError(f"{name} has no labels y, which {spec.name} needs")
+    if needs.labels == "classes":
+        dataset.classes(needs.per_class)
+    elif dataset.y.dtype.kind not in "buif":
+        raise InvalidInputError(f"{name}: y must hold a number per sample for {spec.name}; found {str(dataset.y[0])!r}")

@@ -1,0 +1,175 @@
+"""Tables of numbers as text, .csv and .tsv: separator, header, index, label and decimal comma are recognised."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.arrays import Array
+
+#: Headers that mark the column of labels, whatever their case, the first of these first.
+LABEL_NAMES = ("label", "target", "y")
+#: Headers of a column of row names, when it is the first: what pandas and R write for an index.
+INDEX_NAMES = ("", "unnamed: 0")
+SEPARATORS = ("\t", ";", ",")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Features X (m, d), labels y (m,), the names of the features where there is a header, and how both were found."""
+
+    X: Array
+    y: Array
+    feature_names: list[str] | None
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Which column is what: `label`, and `index` (None if there is none); `header` as in the file, or None."""
+
+    header: list[str] | None
+    width: int
+    label: int
+    index: int | None
+
+    def name(self, k: int) -> str:
+        return f"column {self.header[k]!r}" if self.header is not None else f"column {k + 1}"
+
+    @property
+    def features(self) -> list[int]:
+        return [k for k in range(self.width) if k not in (self.label, self.index)]
+
+    def notes(self, decimal_comma: bool) -> tuple[str, ...]:
+        by_name = self.header is not None and self.header[self.label].lower() in LABEL_NAMES
+        notes = [f"label: {self.name(self.label)}" + ("" if by_name else ", the last one")]
+        if self.index is not None:
+            notes.append("left out: the first column, which has no name, as names of rows")
+        if decimal_comma:
+            notes.append("decimal commas")
+        return tuple(notes)
+
+
+def read_table(path: Path, content: bytes) -> Table:
+    """The table in `content`; messages name `path` and, where possible, line and column.
+
+    Columns are separated by tabs, semicolons or commas; beside the first two, numbers may have decimal commas. A first
+    line with a name in it is a header. The label is the column called label, target or y, else the last one. A first
+    column without a name under a header holds names of rows, and is no feature.
+
+    Raises InvalidInputError for ragged rows, missing or non-finite numbers, missing labels, fewer than two columns.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise InvalidInputError(f"{path}, line {line}: not UTF-8 text; save the file as UTF-8") from error
+    if not text.strip():
+        raise InvalidInputError(f"{path} is empty; expected one sample per line or the arrays X and y")
+    separator = _separator(text)
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(map(str.strip, row))]
+    except csv.Error as error:
+        raise InvalidInputError(f"{path} is no usable table: {error}") from error
+    if not rows:
+        raise InvalidInputError(f"{path} is empty; expected one sample per line or the arrays X and y")
+    comma = separator != "," and _has_decimal_comma(row for _, row in rows)
+    header = rows[0][1] if _is_header(rows[0][1], comma) else None
+    body = rows[1:] if header is not None else rows
+    if not body:
+        raise InvalidInputError(f"{path} holds a header but no samples")
+    layout = _layout(header, len(header if header is not None else body[0][1]))
+    if not layout.features:
+        raise InvalidInputError(
+            f"{path}, line {body[0][0]}: expected features and a label; found {layout.width} "
+            f"column{'s, one of them an index' if layout.index is not None else ''}"
+        )
+    for line, row in body:
+        if len(row) != layout.width:
+            raise InvalidInputError(
+                f"{path}, line {line}: expected {layout.width} values, as above it; found {len(row)}"
+            )
+    X = np.array([_numbers(path, line, row, layout, comma) for line, row in body])
+    names = [header[k] for k in layout.features] if header is not None else None
+    y = _labels(path, [(line, row[layout.label]) for line, row in body], comma)
+    return Table(X, y, names, layout.notes(comma))
+
+
+def _separator(text: str) -> str:
+    """The first of tab, semicolon, comma that divides the first two lines alike; quoted text is not looked into."""
+    lines = [line for line in text.splitlines() if line.strip()][:2]
+    for mark in SEPARATORS:
+        try:
+            counts = {len(row) for row in csv.reader(lines, delimiter=mark)}
+        except csv.Error:
+            continue
+        if len(counts) == 1 and counts.pop() > 1:
+            return mark
+    return next((mark for mark in SEPARATORS if mark in lines[0]), ",")
+
+
+def _has_decimal_comma(rows: Iterable[Sequence[str]]) -> bool:
+    return any(
+        "," in cell and _number(cell) is None and _number(cell, True) is not None for row in rows for cell in row
+    )
+
+
+def _is_header(row: Sequence[str], comma: bool) -> bool:
+    """Whether the first row holds names: a label's name, or text where features are due."""
+    features = row[:-1] if len(row) > 1 else row
+    text = any(_number(cell, comma) is None for cell in features if cell)
+    return any(cell.lower() in LABEL_NAMES for cell in row) or text
+
+
+def _layout(header: list[str] | None, width: int) -> _Layout:
+    label = width - 1
+    if header is not None:
+        lower = [cell.lower() for cell in header]
+        label = next((lower.index(name) for name in LABEL_NAMES if name in lower), label)
+    index = 0 if header is not None and label != 0 and header[0].lower() in INDEX_NAMES else None
+    return _Layout(header, width, label, index)
+
+
+def _numbers(path: Path, line: int, row: Sequence[str], layout: _Layout, comma: bool) -> list[float]:
+    numbers = []
+    for k in layout.features:
+        number = _number(row[k], comma)
+        if number is None or not math.isfinite(number):
+            where = f"{path}, line {line}, {layout.name(k)}"
+            raise InvalidInputError(f"{where}: expected a finite number; found {row[k]!r}")
+        numbers.append(number)
+    return numbers
+
+
+def _labels(path: Path, cells: Sequence[tuple[int, str]], comma: bool) -> Array:
+    """Labels as numbers if all are numbers (integers if all are whole), else as text."""
+    for line, cell in cells:
+        if not cell:
+            raise InvalidInputError(f"{path}, line {line}: the label is missing")
+    numbers = [_number(cell, comma) for _, cell in cells]
+    if any(number is None for number in numbers):
+        return np.array([cell for _, cell in cells])
+    values = np.array(numbers, dtype=np.float64)
+    for (line, cell), value in zip(cells, values, strict=True):
+        if not math.isfinite(value):
+            raise InvalidInputError(f"{path}, line {line}: the label must be finite; found {cell!r}")
+    whole = np.all(values == np.floor(values)) and np.abs(values).max() < 2.0**53
+    return values.astype(np.int64) if whole else values
+
+
+def _number(cell: str, comma: bool = False) -> float | None:
+    """The number in `cell`, with a decimal comma if `comma` and no point; None if there is none."""
+    if comma and "." not in cell and cell.count(",") == 1:
+        cell = cell.replace(",", ".")
+    try:
+        return float(cell)
+    except ValueError:
+        return None
