@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from psdopt.datasets import Dataset
-from psdopt.errors import InvalidInputError
+from psdopt.errors import InvalidInputError, PsdoptError
 from psdopt.plugins import ApplicationSpec
 
 
@@ -30,3 +33,25 @@ def check_needs(spec: ApplicationSpec, dataset: Dataset) -> None:
         dataset.classes(needs.per_class)
     elif dataset.y.dtype.kind not in "buif":
         raise InvalidInputError(f"{name}: y must hold a number per sample for {spec.name}; found {str(dataset.y[0])!r}")
+
+
+@contextmanager
+def library_errors(name: str) -> Iterator[None]:
+    """A ValueError with which scikit-learn refuses the data `name`, and want of memory, as one error of ours."""
+    try:
+        yield
+    except PsdoptError:
+        raise
+    except ValueError as error:
+        if not _raised_in(error, "sklearn"):
+            raise
+        raise InvalidInputError(f"{name}: scikit-learn refuses the data: {error}") from error
+    except MemoryError as error:
+        raise InvalidInputError(f"{name} is too large for the memory of this machine: {error}") from error
+
+
+def _raised_in(error: BaseException, package: str) -> bool:
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return at is not None and str(at.tb_frame.f_globals.get("__name__", "")).partition(".")[0] == package

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from psdopt.cli.needs import check_needs, library_errors
 from psdopt.cli.outputs import check_output, check_plot, write_output, write_plot
 from psdopt.cli.parameters import Settings, parse_settings
 from psdopt.cli.tables import say, show_table
@@ -23,8 +24,15 @@ examples:
   psdopt run metric-kta --data digits --plot metric.png
   psdopt run metric-kta --data mine.csv --set lam=0.1 --method lbfgs --rank 5 --output metric.npz
 
-`psdopt list` names applications, methods, geometries and data sets. Exit code: 0 if the run converged, 1 if not,
-2 for wrong use or wrong data.
+data files:
+  .csv, .tsv  one sample per line; the label is the column called label, target or y, else the last one; a first
+              column without a name under a header is an index and is left out
+  .npz        arrays X (m, d) and y (m,), or data, indices, indptr, shape of a sparse X in CSR format, or a symmetric
+              matrix K (for topk); .npy: X alone
+
+`psdopt list` names applications, methods, geometries and data sets. Exit codes: 0 the run converged; 1 it did not;
+2 wrong use or wrong data; 3 an error that psdopt did not foresee, please report it with the output of `psdopt env`;
+130 interrupted.
 """
 
 
@@ -37,7 +45,7 @@ def add_parser(commands: Any) -> None:
     )  # fmt: skip
     add = parser.add_argument
     add("application", metavar="APPLICATION", help="name of an application, such as metric-kta")
-    add("--data", metavar="FILE|NAME", help="name of a data set, or a .npz or .csv file (default: the application's)")
+    add("--data", metavar="FILE|NAME", help="name of a data set, or a file (default: the application's)")
     add("--method", metavar="NAME", help="method (default: conjugate gradient)")
     add("--geometry", metavar="NAME", help="geometry (default: factors whose rank grows until optimality is proved)")
     add("--set", metavar="NAME=VALUE", action="append", default=[], dest="settings",
@@ -66,7 +74,10 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
     check_output(arguments.output)
     check_plot(arguments.plot)
     dataset = load_dataset(arguments.data or spec.default_data, manager)
-    report: Report = (spec.report or fit_report)(spec.factory(**parameters), dataset, options)
+    check_needs(spec, dataset)
+    with library_errors(dataset.name):
+        report: Report = (spec.report or fit_report)(spec.factory(**parameters), dataset, options)
+    report = replace(report, rows=[*(("file", note) for note in dataset.notes), *report.rows])
     if not arguments.quiet:
         show_report(report)
     if arguments.output is not None:

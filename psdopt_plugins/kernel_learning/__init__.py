@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from psdopt import ConjugateGradient, TermSum
-from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
+from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, ProblemSpec, Spec, hookimpl
 from psdopt_plugins.kernel_learning.distance_kernel import DistanceKernel
 from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
 from psdopt_plugins.kernel_learning.estimator import QuadraticKernel
@@ -53,6 +53,7 @@ def psdopt_components() -> Iterable[Spec]:
         problem=quadratic_kernel_problem,
         default_method=ConjugateGradient,
         default_data="iris",
+        needs=DataNeeds(samples=3, sparse=False, labels="classes"),
     )
     yield ApplicationSpec(
         name="kernel-pairwise",
@@ -68,6 +69,7 @@ def psdopt_components() -> Iterable[Spec]:
         report=kernel_report,
         problem=pairwise_kernel_problem,
         default_data="iris",
+        needs=DataNeeds(samples=3, labels="classes"),
     )
     yield ApplicationSpec(
         name="kernel-distances",
@@ -82,6 +84,7 @@ def psdopt_components() -> Iterable[Spec]:
         report=kernel_report,
         problem=distance_kernel_problem,
         default_data="iris",
+        needs=DataNeeds(samples=3, labels="classes"),
     )
     yield ProblemSpec(
         name="kernel-quadratic",

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from psdopt import TermSum
-from psdopt.plugins import ApplicationSpec, MethodSpec, Parameter, ProblemSpec, Spec, hookimpl
+from psdopt.plugins import ApplicationSpec, DataNeeds, MethodSpec, Parameter, ProblemSpec, Spec, hookimpl
 from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges
 from psdopt_plugins.manifold_learning.mvu import MaximumVarianceUnfolding
 from psdopt_plugins.manifold_learning.mvu_problem import mvu_problem
@@ -43,6 +43,7 @@ def psdopt_components() -> Iterable[Spec]:
         report=partial(embedding_report, describe=_edge_errors),
         problem=mvu_problem,
         default_data="swiss_roll",
+        needs=DataNeeds(samples=4),
     )
     yield ApplicationSpec(
         name="sstress",
@@ -54,6 +55,7 @@ def psdopt_components() -> Iterable[Spec]:
         report=partial(embedding_report, describe=_stress),
         problem=sstress_problem,
         default_data="iris",
+        needs=DataNeeds(samples=4, sparse=False),
     )
     yield ProblemSpec(
         name="mvu",

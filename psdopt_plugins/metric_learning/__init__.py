@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from psdopt import ConjugateGradient, MarginProblem, QuadraticSDP, TermSum
 from psdopt.linalg import Array
-from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
+from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, ProblemSpec, Spec, hookimpl
 from psdopt_plugins.metric_learning.distance_regression import DistanceRegression
 from psdopt_plugins.metric_learning.kta import KTA
 from psdopt_plugins.metric_learning.kta_problem import kta_problem
@@ -62,6 +62,7 @@ def psdopt_components() -> Iterable[Spec]:
         problem=kta_problem,
         default_method=ConjugateGradient,
         default_data="digits",
+        needs=DataNeeds(samples=6, labels="classes", per_class=2),
     )
     yield ApplicationSpec(
         name="metric-linear",
@@ -79,6 +80,7 @@ def psdopt_components() -> Iterable[Spec]:
         problem=linearity_problem,
         default_method=ConjugateGradient,
         default_data="wine",
+        needs=DataNeeds(samples=6, labels="classes", per_class=2),
     )
     yield ApplicationSpec(
         name="metric-lmnn",
@@ -94,6 +96,7 @@ def psdopt_components() -> Iterable[Spec]:
         report=metric_report,
         problem=lmnn_problem,
         default_data="digits",
+        needs=DataNeeds(samples=6, labels="classes", per_class=2),
     )
     yield ApplicationSpec(
         name="metric-psdboost",
@@ -108,6 +111,7 @@ def psdopt_components() -> Iterable[Spec]:
         report=metric_report,
         problem=triplet_margin_problem,
         default_data="iris",
+        needs=DataNeeds(samples=6, labels="classes", per_class=2),
     )
     yield ApplicationSpec(
         name="metric-distances",
@@ -123,6 +127,7 @@ def psdopt_components() -> Iterable[Spec]:
         report=metric_report,
         problem=pair_distance_problem,
         default_data="wine",
+        needs=DataNeeds(samples=6, labels="classes", per_class=2),
     )
     yield ProblemSpec(
         name="metric-kta",

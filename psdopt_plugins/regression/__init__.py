@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from psdopt import TermSum
-from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
+from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, ProblemSpec, Spec, hookimpl
 from psdopt_plugins.regression.estimator import PSDRegressor
 from psdopt_plugins.regression.online import psd_regression_stream
 from psdopt_plugins.regression.problem import psd_regression_problem
@@ -35,6 +35,7 @@ def psdopt_components() -> Iterable[Spec]:
         report=regression_report,
         problem=psd_regression_problem,
         default_data="diabetes",
+        needs=DataNeeds(samples=5, labels="numbers"),
     )
     yield ProblemSpec(
         name="psd-regression",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from psdopt.plugins import ApplicationSpec, Parameter, ProblemSpec, Spec, hookimpl
+from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, ProblemSpec, Spec, hookimpl
 from psdopt_plugins.spectral.estimator import TopKEigen
 from psdopt_plugins.spectral.problem import TopKProblem, topk_problem
 from psdopt_plugins.spectral.report import spectral_report
@@ -32,6 +32,7 @@ def psdopt_components() -> Iterable[Spec]:
         report=spectral_report,
         problem=topk_problem,
         default_data="digits",
+        needs=DataNeeds(symmetric=True),
     )
     yield ProblemSpec(
         name="topk",
