@@ -10,6 +10,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, is_finite, sparse_product, with_data
+from psdopt.linalg.row_sources import row_source
 from psdopt.linalg.tolerances import asymmetry_allowed
 
 
@@ -120,6 +121,8 @@ def _validated(data: Any, name: str) -> Any:
         if np.issubdtype(data.dtype, np.complexfloating):
             raise InvalidTypeError(f"{name} must be real; found dtype {data.dtype}")
         return data
+    if row_source(data, name) is not None:
+        raise InvalidTypeError(f"{name} is read in blocks of rows; use psdopt.linalg.linear_map, or pass an array")
     if isinstance(data, (sp.sparray, sp.spmatrix)):
         data = sp.csr_array(data)  # type: ignore[call-overload]
     else:

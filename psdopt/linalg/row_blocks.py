@@ -1,0 +1,136 @@
+"""A linear map whose rows are read block by block, for data that do not fit in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.arrays import Array, is_finite
+from psdopt.linalg.operators import LinearMap
+from psdopt.linalg.row_sources import RowSource, row_source
+
+#: Largest image (m, k) that is made of a block of columns beyond the factor's own, in bytes.
+IMAGE_BYTES = 2**27
+
+#: Called as observer(name, rows_read, rows) while a pass over the rows is under way.
+Observer = Callable[[str, int, int], None]
+_observer: ContextVar[Observer | None] = ContextVar("pass_observer", default=None)
+
+
+@contextmanager
+def watching(observer: Observer) -> Iterator[None]:
+    """Within the block `observer(name, rows_read, rows)` is called after every block of rows that is read."""
+    token = _observer.set(observer)
+    try:
+        yield
+    finally:
+        _observer.reset(token)
+
+
+class RowBlocks(LinearMap):
+    """X (m, d) for a :class:`~psdopt.linalg.row_sources.RowSource`: at most one block of rows is in memory.
+
+    A product X V makes the image (m, k), which is kept in memory; X itself is not. :meth:`moments` and
+    :meth:`normal_product` make no array with m rows. Every entry is checked for NaN and infinity during the first pass.
+    """
+
+    is_matrix = False
+    is_sparse = False
+
+    def __init__(self, source: RowSource, name: str = "X") -> None:
+        self.source, self.data, self.name, self.shape = source, source, name, source.shape
+        self.applications = 0
+        self.columns = 0
+        self.passes = 0
+        self._checked = 0
+
+    @property
+    def most_columns(self) -> int:
+        """Columns to which X is applied at a time where the image is used up at once (128 MB of image)."""
+        return max(1, IMAGE_BYTES // (8 * self.shape[0]))
+
+    def apply(self, V: Array) -> Array:
+        """X V (m, k) for V (d, k). One pass."""
+        self._count(V)
+        image = np.empty((self.shape[0], V.shape[1]))
+        for rows, block in self._pass():
+            np.matmul(block, V, out=image[rows])
+        return image
+
+    def adjoint(self, W: Array) -> Array:
+        """Xᵀ W (d, k) for W (m, k). One pass."""
+        self._count(W)
+        total = np.zeros((self.shape[1], W.shape[1]))
+        for rows, block in self._pass():
+            total += block.T @ W[rows]
+        return total
+
+    def normal_product(self, V: Array) -> Array:
+        """XᵀX V (d, k) for V (d, k), without the image (m, k). One pass."""
+        self._count(V)
+        total = np.zeros_like(V)
+        for _, block in self._pass():
+            total += block.T @ (block @ V)
+        return total
+
+    def moments(self, Y: Any = None) -> tuple[Array, Array | None]:
+        """(XᵀX (d, d), XᵀY (d, c) for Y (m, c) dense or sparse by rows, or None). One pass; no array with m rows."""
+        d = self.shape[1]
+        self._count(np.empty((d, d)))
+        gram, cross = np.zeros((d, d)), None if Y is None else np.zeros((d, Y.shape[1]))
+        for rows, block in self._pass():
+            gram += block.T @ block
+            if cross is not None:
+                cross += np.asarray((Y[rows].T @ block).T)
+        return 0.5 * (gram + gram.T), cross
+
+    def take(self, rows: Any) -> Array:
+        """The given rows (k, d) as an array, checked for NaN. Reads the blocks that hold them."""
+        found = self.source.take(rows)
+        self._require_finite(found)
+        return found
+
+    def largest_row_sum(self) -> float:
+        """max_i Σ_j |X_ij|. One pass."""
+        return max(float(np.abs(block).sum(axis=1).max()) for _, block in self._pass())
+
+    def to_dense(self) -> Array:
+        """X as one array (m, d) in memory: for small m only, nothing in the library calls it."""
+        return np.concatenate([block for _, block in self._pass()])
+
+    def _pass(self) -> Iterator[tuple[slice, Array]]:
+        observer = _observer.get()
+        self.passes += 1
+        for rows, block in self.source.blocks():
+            if rows.stop > self._checked:
+                self._require_finite(block)
+                self._checked = rows.stop
+            yield rows, block
+            if observer is not None:
+                observer(self.name, rows.stop, self.shape[0])
+
+    def _require_finite(self, block: Array) -> None:
+        if not is_finite(block):
+            bad = int(np.sum(~np.isfinite(block)))
+            raise InvalidInputError(
+                f"{self.name} must be finite; found {bad} NaN or infinite entries in one block of rows"
+            )
+
+    def __repr__(self) -> str:
+        return f"RowBlocks({self.name}: {self.shape[0]}x{self.shape[1]}, {type(self.source).__name__})"
+
+
+def linear_map(data: Any, name: str = "A") -> LinearMap:
+    """The :class:`LinearMap` for `data`: in memory, matrix-free, or read in blocks of rows (:class:`RowBlocks`).
+
+    Raises InvalidInputError or InvalidTypeError where `data` is no finite real matrix, or could only be loaded whole.
+    """
+    if isinstance(data, LinearMap):
+        return data
+    source = row_source(data, name)
+    return LinearMap(data, name) if source is None else RowBlocks(source, name)

@@ -1,0 +1,191 @@
+"""Rows that are read in blocks: memory maps, Zarr, HDF5 and Dask arrays, Arrow tables and Parquet files."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator
+
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg.arrays import Array
+
+#: Bytes of one block as float64. Blocks of this size are read at full speed and leave room for their products.
+BLOCK_BYTES = 2**24
+#: Memory maps up to this size (as float64) are arrays like any other: a copy of one is no surprise.
+SMALL_MAP = 2**26
+
+
+class RowSource(ABC):
+    """A real (m, d) array of which only blocks of consecutive rows are ever in memory, as float64.
+
+    Attributes: `shape` (m, d); `name`, what errors call the data.
+    """
+
+    shape: tuple[int, int]
+    name: str
+
+    @abstractmethod
+    def read(self, start: int, stop: int) -> Array:
+        """Rows start <= t < stop as a float64 array (stop − start, d). One read of the source."""
+
+    @property
+    def block(self) -> int:
+        """Rows per block, at least one: about 16 MB of float64."""
+        return max(1, min(self.shape[0], BLOCK_BYTES // (8 * self.shape[1])))
+
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """(rows, their block), from the first row to the last. One pass over the data."""
+        for start in range(0, self.shape[0], self.block):
+            stop = min(start + self.block, self.shape[0])
+            yield slice(start, stop), self.read(start, stop)
+
+    def take(self, rows: Any) -> Array:
+        """The given rows (k, d), in the order given. Cost: a read of every block that holds one of them."""
+        wanted = np.asarray(rows, dtype=np.intp)
+        order = np.argsort(wanted, kind="stable")
+        found = np.empty((len(wanted), self.shape[1]))
+        bounds = np.arange(0, self.shape[0] + self.block, self.block)
+        cuts = np.searchsorted(wanted[order], bounds)
+        for start, low, high in zip(bounds, cuts, cuts[1:], strict=False):
+            if high > low:
+                here = order[low:high]
+                block = self.read(int(start), min(int(start) + self.block, self.shape[0]))
+                found[here] = block[wanted[here] - start]
+        return found
+
+
+class SlicedRows(RowSource):
+    """Anything with `shape`, `dtype` and ``data[a:b]``: memory maps of any float type, Zarr, HDF5, Dask arrays."""
+
+    def __init__(self, data: Any, name: str) -> None:
+        shape = tuple(data.shape)
+        if len(shape) != 2:
+            raise InvalidInputError(f"{name} must be a 2-D array; found {len(shape)} dimension(s), shape {shape}")
+        if any(length != length for length in shape):  # Dask marks a length that it does not know by NaN
+            raise InvalidInputError(
+                f"{name} must have known numbers of rows and columns; found shape {shape}. "
+                "For a Dask array call compute_chunk_sizes() first"
+            )
+        if 0 in shape:
+            raise InvalidInputError(f"{name} must not be empty; found shape {shape}")
+        kind = np.dtype(data.dtype)
+        if kind.kind not in "fiub":
+            raise InvalidTypeError(f"{name} must hold real numbers; found dtype {kind}")
+        self.data, self.name, self.shape = data, name, (int(shape[0]), int(shape[1]))
+
+    def read(self, start: int, stop: int) -> Array:
+        return np.asarray(self.data[start:stop], dtype=np.float64)
+
+    @property
+    def block(self) -> int:
+        """Whole chunks of the source where it has chunks: a chunk is decoded once in a pass."""
+        rows, chunk = super().block, _chunk_rows(self.data)
+        return max(chunk, rows - rows % chunk) if chunk else rows
+
+
+class ArrowRows(RowSource):
+    """The columns of a ``pyarrow.Table`` or of a Parquet file, all of them numbers, as an array (m, d)."""
+
+    def __init__(self, data: Any, name: str) -> None:
+        self.name, self._table, self._file = name, None, None
+        if hasattr(data, "iter_batches"):
+            self._file, schema, rows = data, data.schema_arrow, data.metadata.num_rows
+            sizes = [data.metadata.row_group(k).num_rows for k in range(data.num_row_groups)]
+            self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.intp)])
+            self._group: tuple[int, Array | None] = (-1, None)
+        else:
+            self._table, schema, rows = data, data.schema, data.num_rows
+        for field in schema:
+            if not _is_number(field.type):
+                raise InvalidTypeError(
+                    f"{name} must hold real numbers; found column {field.name!r} of type {field.type}. "
+                    "Select the numeric columns first"
+                )
+        self.shape = (int(rows), len(schema))
+        if 0 in self.shape:
+            raise InvalidInputError(f"{name} must not be empty; found shape {self.shape}")
+
+    def read(self, start: int, stop: int) -> Array:
+        if self._table is not None:
+            return _columns(self._table.slice(start, stop - start))
+        parts = []
+        first = int(np.searchsorted(self._starts, start, side="right")) - 1
+        for k in range(first, len(self._starts) - 1):
+            low = int(self._starts[k])
+            if low >= stop:
+                break
+            parts.append(self._row_group(k)[max(start - low, 0) : stop - low])
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _row_group(self, k: int) -> Array:
+        """Row group k, the unit in which Parquet is read; the last one is kept."""
+        known, array = self._group
+        if known == k and array is not None:
+            return array
+        assert self._file is not None
+        array = _columns(self._file.read_row_group(k))
+        self._group = (k, array)
+        return array
+
+
+def row_source(data: Any, name: str = "X") -> RowSource | None:
+    """`data` as rows to be read in blocks; None where it is in memory already (arrays, frames, lists) or an operator.
+
+    A memory map of up to 64 MB as float64 counts as in memory.
+
+    Raises InvalidTypeError for an object that is neither in memory nor readable in blocks of rows: nothing is loaded
+    whole without being asked for.
+    """
+    if isinstance(data, RowSource):
+        return data
+    if isinstance(data, np.ndarray):
+        large = data.ndim == 2 and 8 * data.size > SMALL_MAP
+        return SlicedRows(data, name) if large and _is_mapped(data) else None
+    if isinstance(data, (sp.sparray, sp.spmatrix, LinearOperator, Sequence, np.generic, int, float)) or data is None:
+        return None
+    library = type(data).__module__.split(".")[0]
+    if library == "pyarrow" and (hasattr(data, "iter_batches") or (hasattr(data, "schema") and hasattr(data, "slice"))):
+        return ArrowRows(data, name)
+    if library in ("pandas", "polars"):
+        return None
+    if hasattr(data, "shape") and hasattr(data, "dtype") and hasattr(type(data), "__getitem__"):
+        return SlicedRows(data, name)
+    if library == "dask" or library == "pyarrow":
+        hint = "use its to_dask_array(lengths=True)" if library == "dask" else "use a Table or a ParquetFile"
+        raise InvalidTypeError(f"{name} is a {library} {type(data).__name__}, which has no blocks of rows; {hint}")
+    return None
+
+
+def _is_mapped(array: Any) -> bool:
+    """Whether the entries of an ndarray lie in a file: a memory map, or a view of one."""
+    while isinstance(array, np.ndarray):
+        if isinstance(array, np.memmap):
+            return True
+        array = array.base
+    return False
+
+
+def _chunk_rows(data: Any) -> int:
+    """Rows of a chunk of a chunked array; 0 where the data have no chunks."""
+    chunks = getattr(data, "chunks", None)
+    if not chunks:
+        return 0
+    rows = chunks[0]  # Dask lists the length of each chunk, Zarr and HDF5 give the one length
+    return int(max(rows)) if isinstance(rows, Sequence) else int(rows)
+
+
+def _is_number(kind: Any) -> bool:
+    text = str(kind)
+    return text.startswith(("int", "uint", "float", "double", "halffloat", "bool"))
+
+
+def _columns(table: Any) -> Array:
+    """A table of numeric columns as a float64 array; missing values become NaN."""
+    found = np.empty((table.num_rows, table.num_columns))
+    for k, column in enumerate(table.columns):
+        found[:, k] = column.to_numpy()
+    return found

@@ -1,0 +1,153 @@
+"""Lines and planes of a sum of parts: sums of the parts' models, asked for in as few rounds as possible."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from psdopt.linalg.arrays import Array, inner
+from psdopt.linalg.polynomials import minimize_quadratic_in_box, minimize_quartic
+from psdopt.parts.rounds import bracket, root_between
+from psdopt.problem import LineModel, PlaneModel
+from psdopt.searches.plane import minimize_plane
+
+if TYPE_CHECKING:
+    from psdopt.parts.summed import SummedEvaluation
+
+#: A step is taken once |F'| there is at most this share of |F'(0)|. A conjugate direction needs no more.
+FLAT_ENOUGH = 1e-3
+#: Steps tried within a bracket before the best of them is taken.
+CLOSEST = 30
+
+
+class Held:
+    """What the parts keep under `key`, and the question (method, arguments) that makes it again from Y."""
+
+    key: int
+    rebuild: tuple[str, Sequence[Any]]
+
+
+class SummedLine(LineModel, Held):
+    """mu ↦ Σ_k F_k((Y + mu D)(Y + mu D)ᵀ): a quartic where all parts have one, else trial steps in rounds."""
+
+    def __init__(self, evaluation: SummedEvaluation, D: Array) -> None:
+        self.evaluation, self.D, self.problem = evaluation, D, evaluation.problem
+        self.key = self.problem.new_key()
+        self.rebuild = ("along", (evaluation.key, self.key, D))
+        self.problem.hold(self)
+        found = self.problem.ask(*_flat(self.rebuild))
+        self.slope = inner(evaluation.factor_gradient(), D)
+        self._bend = math.fsum(bend for _, bend in found)
+        known = [coefficients for coefficients, _ in found]
+        if all(c is not None for c in known):
+            second, third, fourth = (math.fsum(c[k] for c in known) for k in (2, 3, 4))
+            self.coefficients = [evaluation.value, self.slope, second, third, fourth]
+        self._next: tuple[float, SummedEvaluation] | None = None
+
+    def __del__(self) -> None:
+        self.problem.drop(self.key)
+
+    def value(self, mu: float) -> float:
+        c = self.coefficients
+        if c is not None:
+            return c[0] + mu * (c[1] + mu * (c[2] + mu * (c[3] + mu * c[4])))
+        if mu == 0.0:
+            return self.evaluation.value
+        if self._next is not None and self._next[0] == mu:
+            return self._next[1].value
+        return math.fsum(float(values[0]) for values in self.problem.ask("line_values", self.key, np.array([mu])))
+
+    def derivatives(self, mu: float) -> tuple[float, float]:
+        c = self.coefficients
+        if c is not None:
+            return (
+                c[1] + mu * (2.0 * c[2] + mu * (3.0 * c[3] + mu * 4.0 * c[4])),
+                2.0 * c[2] + mu * (6.0 * c[3] + mu * 12.0 * c[4]),
+            )
+        first, second = self.derivatives_at(np.array([mu]))
+        return (self.slope if mu == 0.0 else float(first[0])), float(second[0])
+
+    def derivatives_at(self, mus: Array) -> tuple[Array, Array]:
+        """(F', F'') at all of `mus`: one round."""
+        total = np.sum(self.problem.ask("line_derivatives", self.key, mus), axis=0)
+        return total[:, 0], total[:, 1]
+
+    def minimize(self, upper: float = np.inf) -> float:
+        if self.coefficients is not None:
+            return minimize_quartic(self.coefficients, upper)
+        found = bracket(self.derivatives_at, self.slope, self._bend, upper)
+        if isinstance(found, float):
+            return found
+        left, right = found
+        for _ in range(CLOSEST):
+            mu = root_between(left, right)
+            new = self._stepped(mu)  # its gradient tells F'(mu), and the step is likely to be taken: no round is lost
+            at = inner(new.factor_gradient(), self.D)
+            self._next = mu, new
+            if abs(at) <= FLAT_ENOUGH * abs(self.slope) or not left[0] < mu < right[0]:
+                break
+            bend = (right[1] - left[1]) / (right[0] - left[0])
+            left, right = (np.array([mu, at, bend]), right) if at < 0.0 else (left, np.array([mu, at, bend]))
+        return mu
+
+    def step(self, mu: float) -> SummedEvaluation:
+        if self._next is not None and self._next[0] == mu:
+            return self._next[1]
+        return self._stepped(mu)
+
+    def _stepped(self, mu: float) -> SummedEvaluation:
+        Y = self.evaluation.factor + mu * self.D
+        return self.evaluation.moved(Y, lambda key: ("line_step", (self.key, mu, key)))
+
+
+class SummedPlane(PlaneModel, Held):
+    """(alpha, beta) ↦ Σ_k F_k(alpha M + beta v vᵀ)."""
+
+    def __init__(self, evaluation: SummedEvaluation, v: Array) -> None:
+        self.evaluation, self.v, self.problem = evaluation, v, evaluation.problem
+        self.key = self.problem.new_key()
+        self.rebuild = ("along_atom", (evaluation.key, self.key, v[:, 0]))
+        self.problem.hold(self)
+        found = self.problem.ask(*_flat(self.rebuild))
+        if all(part is not None for part in found):
+            self.quadratic = (
+                math.fsum(c for c, _, _ in found),
+                np.sum([g for _, g, _ in found], axis=0),
+                np.sum([H for _, _, H in found], axis=0),
+            )
+
+    def __del__(self) -> None:
+        self.problem.drop(self.key)
+
+    def value(self, alpha: float, beta: float) -> float:
+        if self.quadratic is not None:
+            c, g, H = self.quadratic
+            x = np.array([alpha, beta])
+            return float(c + g @ x + 0.5 * x @ H @ x)
+        return math.fsum(self.problem.ask("plane_value", self.key, alpha, beta))
+
+    def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
+        if self.quadratic is not None:
+            _, g, H = self.quadratic
+            return g + H @ np.array([alpha, beta]), H
+        found = self.problem.ask("plane_derivatives", self.key, alpha, beta)
+        return np.sum([g for g, _ in found], axis=0), np.sum([H for _, H in found], axis=0)
+
+    def minimize(
+        self, alpha: tuple[float, float] = (0.0, np.inf), beta: tuple[float, float] = (0.0, np.inf)
+    ) -> tuple[float, float]:
+        lower, upper = (alpha[0], beta[0]), (alpha[1], beta[1])
+        if self.quadratic is not None:
+            return minimize_quadratic_in_box(self.quadratic[1], self.quadratic[2], lower, upper)
+        return minimize_plane(self, lower, upper)
+
+    def step(self, alpha: float, beta: float) -> SummedEvaluation:
+        Y = np.hstack([math.sqrt(alpha) * self.evaluation.factor, math.sqrt(beta) * self.v])
+        return self.evaluation.moved(Y, lambda key: ("plane_step", (self.key, alpha, beta, key)))
+
+
+def _flat(question: tuple[str, Sequence[Any]]) -> list[Any]:
+    return [question[0], *question[1]]

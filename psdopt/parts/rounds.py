@@ -1,0 +1,75 @@
+"""A line search whose trial steps are asked for many at a time: each round of questions has a latency."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from psdopt.linalg.arrays import Array
+
+#: Trial steps of one round, as multiples of the Newton step: dense around 1, where they end near a solution, then by
+#: powers of two in both directions.
+TRIALS = np.array([
+    0.5**8, 0.5**6, 0.5**4, 0.5**3, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0,
+    1.02, 1.05, 1.1, 1.2, 1.4, 1.7, 2.0, 3.0, 4.0, 8.0, 16.0, 64.0,
+])  # fmt: skip
+#: Rounds that look farther and farther for a sign change of F'; the trial steps of each begin where the last ended.
+FARTHEST = 40
+
+Derivatives = Callable[[Array], tuple[Array, Array]]
+
+
+def bracket(
+    derivatives: Derivatives, slope: float, bend: float, upper: float = math.inf
+) -> tuple[Array, Array] | float:
+    """Two steps 0 <= left < right with F'(left) < 0 <= F'(right), as rows (mu, F', F'') of two arrays (3,).
+
+    `derivatives` gives F' and F'' at an array of steps, in one round; `slope` and `bend` are F' and F'' at 0. A number
+    where there is no such pair: 0.0 where F does not fall, `upper` where F falls up to it (inf: without end), the last
+    step of finite F' where F' ceases to be finite. Usually one round.
+    """
+    if slope > 0.0 or (slope == 0.0 and bend >= 0.0) or math.isnan(slope):
+        return 0.0 if not math.isnan(slope) else math.nan
+    left = np.array([0.0, slope, bend])
+    step = -slope / bend if bend > 0.0 and slope < 0.0 else 1.0
+    if slope == 0.0:
+        step *= 0.5**20  # a ridge: downhill begins beyond 0, however near
+    for _ in range(FARTHEST):
+        mus = np.unique(np.minimum(step * TRIALS, upper))
+        mus = mus[mus > left[0]]
+        first, second = derivatives(mus)
+        for mu, at, curvature in zip(mus, first, second, strict=True):
+            if not math.isfinite(at):
+                return float(left[0]) if left[0] > 0.0 else math.nan
+            point = np.array([mu, at, curvature])
+            if at >= 0.0 and left[1] < 0.0:
+                return left, point
+            if at < 0.0:
+                left = point
+        if mus[-1] >= upper:
+            return upper
+        step = float(mus[-1])
+    return math.inf
+
+
+def root_between(left: Array, right: Array) -> float:
+    """The root in [left, right] of the cubic that has F' and F'' at both ends; F' changes sign there.
+
+    The cubic's error is of fourth order in the width of the bracket. Its root is found by bisection.
+    """
+    (a, fa, ga), (b, fb, gb) = left, right
+    width = b - a
+    if fb == 0.0:
+        return float(b)
+
+    def cubic(t: float) -> float:
+        s = t * t * (3.0 - 2.0 * t)
+        return float(fa + (fb - fa) * s + width * t * (1.0 - t) * ((1.0 - t) * ga - t * gb))
+
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if cubic(middle) < 0.0 else (low, middle)
+    return float(a + 0.5 * (low + high) * width)

@@ -1,0 +1,208 @@
+"""F(M) = Σ_k F_k(M) for problems F_k that stay where their data are."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from psdopt.capability import Ability
+from psdopt.engines import Engine, Here
+from psdopt.engines.base import Part
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg.arrays import Array
+from psdopt.parts.models import Held, SummedLine, SummedPlane
+from psdopt.problem import Evaluation, GradientOperator, Problem
+
+#: Abilities that a sum has where all of its parts have them.
+INHERITED = frozenset(
+    {Ability.GRADIENT, Ability.EXACT_LINE, Ability.EXACT_PLANE, Ability.CONVEX, Ability.HESSIAN, Ability.QUADRATIC}
+)
+
+
+class Summed(Problem):
+    """F = Σ_k F_k, each F_k an unchanged problem of one order n that lives with its rows.
+
+    A step of conjugate gradient takes two rounds of questions to all parts where every F_k is quadratic (the line, then
+    the new point), three where some are not (one more with all trial steps at once). In a round travel one block
+    (n, r) to each part and one block and a few numbers back, whatever the number of rows.
+
+    A value that is no sum over rows is not split: tr((XᵀX M)²) over parts X_k of X is not Σ_k tr((X_kᵀX_k M)²). For
+    objectives of that kind (kernel target alignment) form XᵀX in one pass,
+    :meth:`psdopt.linalg.RowBlocks.moments`, and solve in memory.
+
+    Parameters
+    ----------
+    parts : sequence of parts; each a :class:`psdopt.Problem`, or a recipe (make, *arguments) with make(*arguments) a
+        problem, called where the part is to live, or None for a part without data.
+    engine : where the parts live, an object of :mod:`psdopt.engines`; None is this process.
+    local : a problem that is added here, such as a regulariser that must count once; or None.
+
+    Raises InvalidInputError for no parts, or parts of different orders; InvalidTypeError for what is no part.
+    """
+
+    def __init__(self, parts: Sequence[Part], engine: Engine | None = None, local: Problem | None = None) -> None:
+        parts = list(parts)
+        if not parts:
+            raise InvalidInputError("parts must hold at least one part; found none")
+        if engine is not None and not isinstance(engine, Engine):
+            raise InvalidTypeError(f"engine must be an Engine or None; found {engine!r}")
+        self.engine = Here() if engine is None else engine
+        self.rounds = 0
+        self._engines: list[tuple[Engine, int]] = [(self.engine, k) for k in range(len(parts))]
+        self.engine.place(parts)
+        if local is not None:
+            here = Here()
+            here.place([local])
+            self._engines.append((here, 0))
+        self._keys = itertools.count()
+        self._held: WeakValueDictionary[int, Held] = WeakValueDictionary()
+        self._dead: list[int] = []
+        self._counts: list[Mapping[str, int]] = [{} for _ in self._engines]
+        about = [known for known in self.ask("about") if known is not None]
+        orders = sorted({n for n, *_ in about})
+        if len(orders) != 1:
+            raise InvalidInputError(f"parts must share one order n; found {orders or 'no part with data'}")
+        self.n = orders[0]
+        self.abilities = frozenset.intersection(*(abilities for _, abilities, *_ in about)) & INHERITED
+        self.lower_curvature = math.fsum(curvature for _, _, curvature, _ in about)
+        rows = [count for *_, count in about]
+        self.rows = None if None in rows else max(rows)
+
+    def at(self, Y: Array) -> SummedEvaluation:
+        factor = self.check_factor(Y)
+        key = self.new_key()
+        return SummedEvaluation(self, factor, key, self.ask("at", key, factor))
+
+    def counts(self) -> Mapping[str, int]:
+        """`rounds` of questions to the parts, and the sums of the parts' own counts."""
+        total: dict[str, int] = {"rounds": self.rounds}
+        for counts in self._counts:
+            for name, number in counts.items():
+                total[name] = total.get(name, 0) + number
+        return total
+
+    def new_key(self) -> int:
+        """A key under which the parts keep an evaluation, a line or a plane."""
+        return next(self._keys)
+
+    def hold(self, held: Held) -> None:
+        """Remember how to rebuild what the parts keep under `held.key`, as long as `held` lives."""
+        self._held[held.key] = held
+
+    def drop(self, key: int) -> None:
+        """Let the parts forget `key`, with the next question."""
+        self._dead.append(key)
+
+    def ask(self, name: str, *arguments: Any) -> list[Any]:
+        """The method `name` of every part: one round. What a part has lost is rebuilt from Y and asked again."""
+        dropped, self._dead = self._dead, []
+        self.rounds += 1
+        return self._ask(list(range(len(self._engines))), name, arguments, dropped)
+
+    def _ask(self, parts: list[int], name: str, arguments: Sequence[Any], dropped: Sequence[int] = ()) -> list[Any]:
+        found: dict[int, Any] = {}
+        waiting = list(parts)
+        while waiting:
+            answers = self._round(waiting, name, arguments, dropped)
+            lost = []
+            for k, answer in zip(waiting, answers, strict=True):
+                self._counts[k] = answer.counts
+                if answer.forgotten is None:
+                    found[k] = answer.result
+                else:
+                    lost.append(k)
+                    self._rebuild(k, answer.forgotten)
+            waiting, dropped = lost, ()
+        return [found[k] for k in parts]
+
+    def _round(self, parts: list[int], name: str, arguments: Sequence[Any], dropped: Sequence[int]) -> list[Any]:
+        answers: dict[int, Any] = {}
+        for engine in dict.fromkeys(self._engines[k][0] for k in parts):
+            mine = [k for k in parts if self._engines[k][0] is engine]
+            questions = [(self._engines[k][1], name, arguments, dropped) for k in mine]
+            answers.update(zip(mine, engine.ask(questions), strict=True))
+        return [answers[k] for k in parts]
+
+    def _rebuild(self, part: int, key: int) -> None:
+        held = self._held[key]
+        self._ask([part], held.rebuild[0], held.rebuild[1])
+
+    def __getstate__(self) -> dict[str, Any]:
+        raise InvalidTypeError("Summed cannot be pickled: its parts live elsewhere; make it again from its recipes")
+
+
+class SummedEvaluation(Evaluation, Held):
+    """F and S Y at M = Y Yᵀ; what else is known stays with the parts, under `key`."""
+
+    problem: Summed
+
+    def __init__(self, problem: Summed, Y: Array, key: int, found: Sequence[tuple[float, Array] | None]) -> None:
+        self.problem, self.factor, self.key = problem, Y, key
+        self.rebuild = ("at", (key, Y))
+        problem.hold(self)
+        present = [part for part in found if part is not None]
+        self._value = math.fsum(value for value, _ in present) if _finite(present) else math.nan
+        self._product: Array = np.sum([product for _, product in present], axis=0)
+        self._factor_gradient: Array = 2.0 * self._product
+
+    def __del__(self) -> None:
+        self.problem.drop(self.key)
+
+    @property
+    def value(self) -> float:
+        return self._value
+
+    @property
+    def gradient(self) -> GradientOperator:
+        return GradientOperator(self.problem.n, self._times, self._known)
+
+    def _times(self, V: Array) -> Array:
+        return np.asarray(np.sum(self.problem.ask("product", self.key, V), axis=0))
+
+    def _known(self, V: Array) -> Array | None:
+        return self._product if V is self.factor else None
+
+    def factor_gradient(self) -> Array:
+        return self._factor_gradient
+
+    def along(self, D: Array) -> SummedLine:
+        return SummedLine(self, D)
+
+    def along_atom(self, v: Array) -> SummedPlane:
+        return SummedPlane(self, np.asarray(v, dtype=np.float64).reshape(-1, 1))
+
+    def mix(self, T: Array) -> SummedEvaluation:
+        return self.moved(self.factor @ T, lambda key: ("mix", (self.key, T, key)))
+
+    def append(self, v: Array) -> SummedEvaluation:
+        block = np.asarray(v, dtype=np.float64).reshape(self.problem.n, -1)
+        return self.moved(np.hstack([self.factor, block]), lambda key: ("append", (self.key, block, key)))
+
+    def moved(self, Y: Array, question: Callable[[int], tuple[str, Sequence[Any]]]) -> SummedEvaluation:
+        """The evaluation at Y that the parts make from what they keep: one round."""
+        key = self.problem.new_key()
+        name, arguments = question(key)
+        return SummedEvaluation(self.problem, Y, key, self.problem.ask(name, *arguments))
+
+    def refresh(self) -> SummedEvaluation:
+        return self.problem.at(self.factor)
+
+    def hessian_vector(self, D: Array) -> Array:
+        return np.asarray(np.sum(self.problem.ask("hessian", self.key, D), axis=0))
+
+    def __reduce__(self) -> Any:
+        # a checkpoint holds Y and names the problem; the parts evaluate F at Y again when it is loaded
+        return _evaluated, (self.problem, self.factor)
+
+
+def _evaluated(problem: Summed, Y: Array) -> SummedEvaluation:
+    return problem.at(Y)
+
+
+def _finite(found: Sequence[tuple[float, Array]]) -> bool:
+    return all(math.isfinite(value) for value, _ in found)

@@ -1,0 +1,31 @@
+import pytest
+
+from psdopt import ConjugateGradient, FlatQuotient, solve
+from psdopt.parts import Summed
+from tests.parts.instances import Pairs
+
+ray = pytest.importorskip("ray")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def connected():
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    yield
+    ray.shutdown()
+
+
+def test_parts_in_actors_give_the_answer_of_one_process():
+    from psdopt.engines import OnRay
+
+    pairs = Pairs(one_sided=True)
+    engine = OnRay(num_cpus=0.5)
+    far = solve(
+        Summed(pairs.recipes([40, 80]), engine, pairs.local), FlatQuotient(pairs.n, 3), ConjugateGradient(), rng=0
+    )
+    near = solve(
+        Summed(pairs.recipes([40, 80]), local=pairs.local), FlatQuotient(pairs.n, 3), ConjugateGradient(), rng=0
+    )
+    engine.close()
+    assert far.value == near.value
+    assert far.iterations == near.iterations
