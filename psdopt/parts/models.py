@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from psdopt.linalg.arrays import Array, inner
 from psdopt.linalg.polynomials import minimize_quadratic_in_box, minimize_quartic
 from psdopt.parts.rounds import bracket, root_between
-from psdopt.problem import LineModel, PlaneModel
+from psdopt.problem import Evaluation, LineModel, PlaneModel
 from psdopt.searches.plane import minimize_plane
-
-if TYPE_CHECKING:
-    from psdopt.parts.summed import SummedEvaluation
 
 #: A step is taken once |F'| there is at most this share of |F'(0)|. A conjugate direction needs no more.
 FLAT_ENOUGH = 1e-3
@@ -30,25 +28,50 @@ class Held:
     rebuild: tuple[str, Sequence[Any]]
 
 
+class Parts(Protocol):
+    """Those who are asked: every question goes to all parts at once, in one round."""
+
+    def new_key(self) -> int: ...
+
+    def hold(self, held: Held) -> None: ...
+
+    def drop(self, key: int) -> None: ...
+
+    def ask(self, name: str, *arguments: Any) -> list[Any]: ...
+
+
+class PartsEvaluation(Evaluation, Held):
+    """An evaluation that the parts keep under `key`."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> Parts:
+        """Those who keep it."""
+
+    @abstractmethod
+    def moved(self, Y: Array, question: Callable[[int], tuple[str, Sequence[Any]]]) -> Evaluation:
+        """The evaluation at Y that the parts make from what they keep, by the question for a new key: one round."""
+
+
 class SummedLine(LineModel, Held):
     """mu ↦ Σ_k F_k((Y + mu D)(Y + mu D)ᵀ): a quartic where all parts have one, else trial steps in rounds."""
 
-    def __init__(self, evaluation: SummedEvaluation, D: Array) -> None:
-        self.evaluation, self.D, self.problem = evaluation, D, evaluation.problem
-        self.key = self.problem.new_key()
+    def __init__(self, evaluation: PartsEvaluation, D: Array) -> None:
+        self.evaluation, self.D, self.parts = evaluation, D, evaluation.parts
+        self.key = self.parts.new_key()
         self.rebuild = ("along", (evaluation.key, self.key, D))
-        self.problem.hold(self)
-        found = self.problem.ask(*_flat(self.rebuild))
+        self.parts.hold(self)
+        found = self.parts.ask(*_flat(self.rebuild))
         self.slope = inner(evaluation.factor_gradient(), D)
         self._bend = math.fsum(bend for _, bend in found)
         known = [coefficients for coefficients, _ in found]
         if all(c is not None for c in known):
             second, third, fourth = (math.fsum(c[k] for c in known) for k in (2, 3, 4))
             self.coefficients = [evaluation.value, self.slope, second, third, fourth]
-        self._next: tuple[float, SummedEvaluation] | None = None
+        self._next: tuple[float, Evaluation] | None = None
 
     def __del__(self) -> None:
-        self.problem.drop(self.key)
+        self.parts.drop(self.key)
 
     def value(self, mu: float) -> float:
         c = self.coefficients
@@ -58,7 +81,7 @@ class SummedLine(LineModel, Held):
             return self.evaluation.value
         if self._next is not None and self._next[0] == mu:
             return self._next[1].value
-        return math.fsum(float(values[0]) for values in self.problem.ask("line_values", self.key, np.array([mu])))
+        return math.fsum(float(values[0]) for values in self.parts.ask("line_values", self.key, np.array([mu])))
 
     def derivatives(self, mu: float) -> tuple[float, float]:
         c = self.coefficients
@@ -72,7 +95,7 @@ class SummedLine(LineModel, Held):
 
     def derivatives_at(self, mus: Array) -> tuple[Array, Array]:
         """(F', F'') at all of `mus`: one round."""
-        total = np.sum(self.problem.ask("line_derivatives", self.key, mus), axis=0)
+        total = np.sum(self.parts.ask("line_derivatives", self.key, mus), axis=0)
         return total[:, 0], total[:, 1]
 
     def minimize(self, upper: float = np.inf) -> float:
@@ -93,12 +116,12 @@ class SummedLine(LineModel, Held):
             left, right = (np.array([mu, at, bend]), right) if at < 0.0 else (left, np.array([mu, at, bend]))
         return mu
 
-    def step(self, mu: float) -> SummedEvaluation:
+    def step(self, mu: float) -> Evaluation:
         if self._next is not None and self._next[0] == mu:
             return self._next[1]
         return self._stepped(mu)
 
-    def _stepped(self, mu: float) -> SummedEvaluation:
+    def _stepped(self, mu: float) -> Evaluation:
         Y = self.evaluation.factor + mu * self.D
         return self.evaluation.moved(Y, lambda key: ("line_step", (self.key, mu, key)))
 
@@ -106,12 +129,12 @@ class SummedLine(LineModel, Held):
 class SummedPlane(PlaneModel, Held):
     """(alpha, beta) ↦ Σ_k F_k(alpha M + beta v vᵀ)."""
 
-    def __init__(self, evaluation: SummedEvaluation, v: Array) -> None:
-        self.evaluation, self.v, self.problem = evaluation, v, evaluation.problem
-        self.key = self.problem.new_key()
+    def __init__(self, evaluation: PartsEvaluation, v: Array) -> None:
+        self.evaluation, self.v, self.parts = evaluation, v, evaluation.parts
+        self.key = self.parts.new_key()
         self.rebuild = ("along_atom", (evaluation.key, self.key, v[:, 0]))
-        self.problem.hold(self)
-        found = self.problem.ask(*_flat(self.rebuild))
+        self.parts.hold(self)
+        found = self.parts.ask(*_flat(self.rebuild))
         if all(part is not None for part in found):
             self.quadratic = (
                 math.fsum(c for c, _, _ in found),
@@ -120,20 +143,20 @@ class SummedPlane(PlaneModel, Held):
             )
 
     def __del__(self) -> None:
-        self.problem.drop(self.key)
+        self.parts.drop(self.key)
 
     def value(self, alpha: float, beta: float) -> float:
         if self.quadratic is not None:
             c, g, H = self.quadratic
             x = np.array([alpha, beta])
             return float(c + g @ x + 0.5 * x @ H @ x)
-        return math.fsum(self.problem.ask("plane_value", self.key, alpha, beta))
+        return math.fsum(self.parts.ask("plane_value", self.key, alpha, beta))
 
     def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
         if self.quadratic is not None:
             _, g, H = self.quadratic
             return g + H @ np.array([alpha, beta]), H
-        found = self.problem.ask("plane_derivatives", self.key, alpha, beta)
+        found = self.parts.ask("plane_derivatives", self.key, alpha, beta)
         return np.sum([g for g, _ in found], axis=0), np.sum([H for _, H in found], axis=0)
 
     def minimize(
@@ -144,7 +167,7 @@ class SummedPlane(PlaneModel, Held):
             return minimize_quadratic_in_box(self.quadratic[1], self.quadratic[2], lower, upper)
         return minimize_plane(self, lower, upper)
 
-    def step(self, alpha: float, beta: float) -> SummedEvaluation:
+    def step(self, alpha: float, beta: float) -> Evaluation:
         Y = np.hstack([math.sqrt(alpha) * self.evaluation.factor, math.sqrt(beta) * self.v])
         return self.evaluation.moved(Y, lambda key: ("plane_step", (self.key, alpha, beta, key)))
 

@@ -15,8 +15,8 @@ from psdopt.engines import Engine, Here
 from psdopt.engines.base import Part
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array
-from psdopt.parts.models import Held, SummedLine, SummedPlane
-from psdopt.problem import Evaluation, GradientOperator, Problem
+from psdopt.parts.models import Held, PartsEvaluation, SummedLine, SummedPlane
+from psdopt.problem import GradientOperator, Problem
 
 #: Abilities that a sum has where all of its parts have them.
 INHERITED = frozenset(
@@ -136,7 +136,7 @@ class Summed(Problem):
         raise InvalidTypeError("Summed cannot be pickled: its parts live elsewhere; make it again from its recipes")
 
 
-class SummedEvaluation(Evaluation, Held):
+class SummedEvaluation(PartsEvaluation):
     """F and S Y at M = Y Yᵀ; what else is known stays with the parts, under `key`."""
 
     problem: Summed
@@ -152,6 +152,10 @@ class SummedEvaluation(Evaluation, Held):
 
     def __del__(self) -> None:
         self.problem.drop(self.key)
+
+    @property
+    def parts(self) -> Summed:
+        return self.problem
 
     @property
     def value(self) -> float:
@@ -184,7 +188,6 @@ class SummedEvaluation(Evaluation, Held):
         return self.moved(np.hstack([self.factor, block]), lambda key: ("append", (self.key, block, key)))
 
     def moved(self, Y: Array, question: Callable[[int], tuple[str, Sequence[Any]]]) -> SummedEvaluation:
-        """The evaluation at Y that the parts make from what they keep: one round."""
         key = self.problem.new_key()
         name, arguments = question(key)
         return SummedEvaluation(self.problem, Y, key, self.problem.ask(name, *arguments))
