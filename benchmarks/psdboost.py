@@ -29,7 +29,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from benchmarks.data import load
 from psdopt import Result, solve
 from psdopt.geometries.spectraplex import Spectraplex
-from psdopt.methods.column_generation import ColumnGeneration
+from psdopt.margins.column_generation import ColumnGeneration
 from psdopt_plugins.metric_learning.triplet_problem import nearest_triplets, triplet_margin_problem
 
 #: C = 1/(NU m) throughout.

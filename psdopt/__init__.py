@@ -12,6 +12,8 @@ from psdopt.escape import widened
 from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
 from psdopt.geometry import Atom, Defect, Geometry
 from psdopt.images import Images
+from psdopt.margins import MarginProblem
+from psdopt.margins.smoothing import solve_smoothed
 from psdopt.matrix import LowRankPSD
 from psdopt.method import Method, Outcome, Residual, State, ensure_finite, factor_residual
 from psdopt.methods import (
@@ -31,13 +33,12 @@ from psdopt.methods import (
 )
 from psdopt.methods.online_gradient import Pace
 from psdopt.problem import Evaluation, LineModel, PlaneModel, Problem
-from psdopt.problems import AutogradProblem, EntryFit, MarginProblem, QuadraticSDP, TermEvaluation, TermSum
+from psdopt.problems import AutogradProblem, EntryFit, QuadraticSDP, TermEvaluation, TermSum
 from psdopt.problems.streamed import Streamed
 from psdopt.result import History, Result, Status
 from psdopt.roles import Duality, Preconditioner, Starts
 from psdopt.run import Snapshot
 from psdopt.searches.preconditioning import gram_scaled
-from psdopt.smoothing import solve_smoothed
 from psdopt.solve import solve
 from psdopt.splitting import BiconvexSplit
 from psdopt.stopping import MaxIterations, MaxTime, SmallDecrease, SmallStationarity, Stopping, ValueBelow

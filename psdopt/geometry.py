@@ -134,6 +134,14 @@ class Geometry(ABC):
         """Extreme point vvᵀ of least ⟨S, vvᵀ⟩, to within `tol`, with a bound on the error."""
         raise self._lacks("minimize_linear")
 
+    def minimize_linear_many(self, S: Any, tol: float, count: int, warm_start: Array | None = None) -> list[Atom]:
+        """Up to `count` orthogonal extreme points in order of ⟨S, vvᵀ⟩, the first as from :meth:`minimize_linear`.
+
+        `warm_start` (n,) or (n, k). By default the first one alone.
+        """
+        guess = None if warm_start is None else np.reshape(warm_start, (self.n, -1))[:, 0]
+        return [self.minimize_linear(S, tol, guess)]
+
     def project(self, M: Array) -> LowRankPSD:
         """Closest member of the set, in Frobenius norm, to a symmetric array M (n, n)."""
         raise self._lacks("project")

@@ -1,11 +1,11 @@
 """Shipped methods, one algorithm per file."""
 
+from psdopt.margins.column_generation import ColumnGeneration
 from psdopt.method import Method
 from psdopt.methods.admm import ADMM
 from psdopt.methods.bilgo import BILGO
 from psdopt.methods.block_conjugate_gradient import BlockConjugateGradient
 from psdopt.methods.closed_form import ClosedForm
-from psdopt.methods.column_generation import ColumnGeneration
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.methods.frank_wolfe import FrankWolfe
 from psdopt.methods.lagrange_newton import LagrangeNewton

@@ -1,9 +1,8 @@
-"""Problems: sums of terms, quadratic SDPs, soft margins, and the automatic-differentiation reference."""
+"""Problems: sums of terms, quadratic SDPs, and the automatic-differentiation reference."""
 
 from psdopt.problems.autograd_problem import AutogradProblem
 from psdopt.problems.entry_fit import EntryFit
-from psdopt.problems.margin_problem import MarginProblem
 from psdopt.problems.quadratic_sdp import QuadraticSDP
 from psdopt.problems.term_sum import TermEvaluation, TermSum
 
-__all__ = ["AutogradProblem", "EntryFit", "MarginProblem", "QuadraticSDP", "TermEvaluation", "TermSum"]
+__all__ = ["AutogradProblem", "EntryFit", "QuadraticSDP", "TermEvaluation", "TermSum"]

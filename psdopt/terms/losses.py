@@ -1,4 +1,4 @@
-"""Losses of measured values a (m,): sums of one-variable functions phi_t(a_t), with two derivatives.
+"""Losses of measured values: phi (m,) ↦ a number, with its gradient and curvature.
 
 A measurement says what is measured of M, a loss says how much it costs; a
 :class:`~psdopt.terms.measured.MeasuredTerm` joins the two.
@@ -8,48 +8,79 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from copy import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from psdopt.errors import InvalidInputError
+from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, inner, is_finite
 
 
 class Loss(ABC):
-    """a (m,) ↦ Σ_t phi_t(a_t).
+    """phi: a (m,) ↦ a number, differentiable. A separable loss is Σ_t phi_t(a_t).
 
-    Attributes: `degree` of phi as a polynomial in a (1 or 2), None if it is none; `convex`;
-    `size`, the number of measurements it is made for, or None for any number.
+    A separable loss offers :meth:`value`, :meth:`derivative` and :meth:`second`. Any other loss sets `separable` to
+    False and offers :meth:`curvature` in the place of :meth:`second`.
+
+    Attributes
+    ----------
+    degree : of phi as a polynomial in a (1 or 2); None if it is none. convex : whether phi is.
+    separable : whether phi is a sum over the measurements. size : m, or None if any m will do.
+    per_measurement : names of all attributes that are either scalars or arrays (m,) of one number per measurement.
+        A separable class that declares them allows long vectors to be processed in blocks that stay in the
+        processor's cache. The declaration covers the class itself, not its subclasses: these may hold more data.
+        None, the default: the loss is only ever evaluated on all measurements together.
     """
 
     degree: int | None = None
     convex: bool = True
+    separable: bool = True
     size: int | None = None
+    per_measurement: ClassVar[tuple[str, ...] | None] = None
 
     @abstractmethod
     def value(self, a: Array) -> float:
-        """Σ_t phi_t(a_t)."""
+        """phi(a)."""
 
     @abstractmethod
     def derivative(self, a: Array) -> Array:
-        """phi_t'(a_t), shape (m,)."""
+        """∇phi(a), shape (m,)."""
 
-    @abstractmethod
     def second(self, a: Array) -> Array:
-        """phi_t''(a_t), shape (m,); at a kink of phi' the value on its zero side."""
+        """The diagonal phi_t''(a_t) of the Hessian, shape (m,), of a separable loss.
+
+        At a kink of phi_t' it is the one-sided value from the side where phi_t' = 0. Raises InvalidTypeError if the
+        loss is not separable.
+        """
+        raise InvalidTypeError(f"{type(self).__name__} offers no second derivatives per measurement: use curvature")
+
+    def curvature(self, a: Array, direction: Array) -> Array:
+        """∇²phi(a) · direction, shape (m,), for a direction (m,)."""
+        return self.second(a) * direction
 
     def derivatives(self, a: Array) -> tuple[Array, Array]:
-        """(phi_t'(a_t), phi_t''(a_t)): for a loss whose two derivatives share work."""
+        """(:meth:`derivative`, :meth:`second`): to be overridden where the two share work."""
         return self.derivative(a), self.second(a)
 
-    def part(self, rows: slice) -> Self:
-        """The loss of the measurements `rows` alone; itself if it is the same for every measurement."""
-        if self.size is None:
-            return self
-        arrays = {name: value[rows] for name, value in vars(self).items() if np.shape(value) == (self.size,)}
+    def expansion(self, a: Array, *directions: Array) -> tuple[Array, list[Array]]:
+        """∇phi(a) and ∇²phi(a) · d for each of the directions d (m,): to be overridden where these share work."""
+        if not self.separable:
+            return self.derivative(a), [self.curvature(a, d) for d in directions]
+        first, second = self.derivatives(a)
+        return first, [second * d for d in directions]
+
+    def part(self, rows: slice) -> Self | None:
+        """The loss of the measurements `rows` alone, or None where it is not known how to split the loss."""
+        declared: tuple[str, ...] | None = vars(type(self)).get("per_measurement")
+        if declared is None or not self.separable:
+            return None
         alone = copy(self)
-        vars(alone).update(arrays, size=len(range(self.size)[rows]))
+        for name in declared:
+            value = getattr(self, name)
+            if np.ndim(value) == 1:
+                setattr(alone, name, value[rows])
+        if self.size is not None:
+            alone.size = len(range(self.size)[rows])
         return alone
 
 
@@ -62,6 +93,7 @@ class LeastSquares(Loss):
     """
 
     degree = 2
+    per_measurement = ("target", "weights", "_second")
 
     def __init__(self, target: Any, weights: Any = None) -> None:
         self.target = _numbers(target, "target")
@@ -90,6 +122,8 @@ class SquaredHinge(Loss):
     ----------
     margin : scalar or (m,). sign : +1 or −1, scalar or (m,). weights : non-negative; None is 1.
     """
+
+    per_measurement = ("margin", "sign", "weights")
 
     def __init__(self, margin: Any = 1.0, sign: Any = 1.0, weights: Any = None) -> None:
         self.margin = _numbers(margin, "margin")
@@ -129,6 +163,8 @@ class HalfSquaredOneSided(Loss):
     target : scalar or (m,). direction : −1, 0 or +1, scalar or (m,). weights : non-negative; None is 1.
     """
 
+    per_measurement = ("target", "direction", "weights")
+
     def __init__(self, target: Any, direction: Any = 0.0, weights: Any = None) -> None:
         self.target = _numbers(target, "target")
         self.direction = _numbers(direction, "direction")
@@ -159,6 +195,7 @@ class Linear(Loss):
     """Σ_t w_t a_t, weights of any sign."""
 
     degree = 1
+    per_measurement = ("weights",)
 
     def __init__(self, weights: Any = 1.0) -> None:
         self.weights = _numbers(weights, "weights")

@@ -1,4 +1,4 @@
-"""Terms weight · Σ_t phi_t(⟨A_t, M⟩): a measurement under a loss."""
+"""Terms weight · phi(⟨A_1, M⟩, ..., ⟨A_m, M⟩): a measurement under a loss."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from psdopt.terms.models import Curve, PolynomialCurve, QuadraticSurface, Surfac
 
 
 class MeasuredTerm(Term):
-    """f(M) = weight · Σ_t phi_t(a_t), a_t = ⟨A_t, M⟩.
+    """f(M) = weight · phi(a), a_t = ⟨A_t, M⟩, for any :class:`~psdopt.terms.losses.Loss` phi.
 
-    Features are the measured vector a (m,). Along Y + mu D it is a0 + mu a1 + mu² a2 and over
-    alpha M + beta vvᵀ it is alpha a + beta b, so searches touch vectors of length m and no map:
+    The features are the measured vector a (m,). Along Y + mu D it is a0 + mu a1 + mu² a2, and over
+    alpha M + beta vvᵀ it is alpha a + beta b. A search therefore works on vectors of length m and applies no map:
     O(m r) per line, O(m) per trial. For a loss of degree 2 the line is an exact quartic.
 
     Parameters
@@ -51,14 +51,13 @@ class MeasuredTerm(Term):
         if self.degree == 1:
             return []
         moved = 2.0 * self.measurement.pair(U, D)
-        return self.measurement.adjoint(self.weight * self.loss.second(features) * moved, V)
+        return self.measurement.adjoint(self.weight * self.loss.curvature(features, moved), V)
 
     def along(self, U: Images, features: Array, D: Images) -> Curve:
         a1, a2 = self.measurement.along(U, D)
         if self.degree is None:
             return MeasuredCurve(self.loss, self.weight, features, a1, a2)
-        g, second = self.loss.derivative(features), self.loss.second(features)
-        h1, h2 = second * a1, second * a2
+        g, (h1, h2) = self.loss.expansion(features, a1, a2)
         w = self.weight
         coefficients = (
             w * self.loss.value(features),
@@ -74,13 +73,12 @@ class MeasuredTerm(Term):
         if self.degree is None:
             return MeasuredSurface(self.loss, self.weight, features, atom)
         zero = np.zeros_like(features)
-        g, h = self.loss.derivative(zero), self.loss.second(zero)
-        hb = h * atom
+        g, (ha, hb) = self.loss.expansion(zero, features, atom)
         cross = inner(features, hb)
         return QuadraticSurface(
             self.weight * self.loss.value(zero),
             self.weight * np.array([inner(g, features), inner(g, atom)]),
-            self.weight * np.array([[inner(h * features, features), cross], [cross, inner(hb, atom)]]),
+            self.weight * np.array([[inner(ha, features), cross], [cross, inner(hb, atom)]]),
             lambda alpha, beta: alpha * features + beta * atom,
         )
 
@@ -90,12 +88,11 @@ LINE_BLOCK = 8192
 
 
 class MeasuredCurve(Curve):
-    """mu ↦ weight · loss(a0 + mu a1 + mu² a2), summed block by block."""
+    """mu ↦ weight · phi(a0 + mu a1 + mu² a2), block by block where the loss can be split."""
 
     def __init__(self, loss: Loss, weight: float, a0: Array, a1: Array, a2: Array) -> None:
         self.loss, self.weight, self.a0, self.a1, self.a2 = loss, weight, a0, a1, a2
-        rows = [slice(s, s + LINE_BLOCK) for s in range(0, len(a0), LINE_BLOCK)]
-        self._blocks = [(loss.part(part), a0[part], a1[part], a2[part]) for part in rows]
+        self._blocks = [(part, a0[rows], a1[rows], a2[rows]) for part, rows in _blocks(loss, len(a0))]
 
     def features_at(self, mu: float) -> Array:
         return self.a0 + mu * (self.a1 + mu * self.a2)
@@ -107,15 +104,15 @@ class MeasuredCurve(Curve):
         first = second = 0.0
         for loss, a0, a1, a2 in self._blocks:
             bend = mu * a2
-            a, velocity = a0 + mu * (a1 + bend), a1 + 2.0 * bend
-            g, h = loss.derivatives(a)
+            velocity = a1 + 2.0 * bend
+            g, (h,) = loss.expansion(a0 + mu * (a1 + bend), velocity)
             first += inner(g, velocity)
-            second += inner(h * velocity, velocity) + 2.0 * inner(g, a2)
+            second += inner(h, velocity) + 2.0 * inner(g, a2)
         return self.weight * first, self.weight * second
 
 
 class MeasuredSurface(Surface):
-    """(alpha, beta) ↦ weight · loss(alpha a + beta b)."""
+    """(alpha, beta) ↦ weight · phi(alpha a + beta b)."""
 
     def __init__(self, loss: Loss, weight: float, a: Array, b: Array) -> None:
         self.loss, self.weight, self.a, self.b = loss, weight, a, b
@@ -127,9 +124,23 @@ class MeasuredSurface(Surface):
         return self.weight * self.loss.value(self.features_at(alpha, beta))
 
     def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
-        at = self.features_at(alpha, beta)
-        g, h = self.loss.derivative(at), self.loss.second(at)
-        cross = inner(h * self.a, self.b)
+        g, (ha, hb) = self.loss.expansion(self.features_at(alpha, beta), self.a, self.b)
+        cross = inner(ha, self.b)
         gradient = np.array([inner(g, self.a), inner(g, self.b)])
-        hessian = np.array([[inner(h * self.a, self.a), cross], [cross, inner(h * self.b, self.b)]])
+        hessian = np.array([[inner(ha, self.a), cross], [cross, inner(hb, self.b)]])
         return self.weight * gradient, self.weight * hessian
+
+
+def _blocks(loss: Loss, size: int) -> list[tuple[Loss, slice]]:
+    """Losses of consecutive measurements whose values add up to the loss; the loss itself where it cannot be split."""
+    whole = [(loss, slice(0, size))]
+    if size <= LINE_BLOCK:
+        return whole
+    blocks = []
+    for start in range(0, size, LINE_BLOCK):
+        rows = slice(start, min(start + LINE_BLOCK, size))
+        part = loss.part(rows)
+        if part is None:
+            return whole
+        blocks.append((part, rows))
+    return blocks

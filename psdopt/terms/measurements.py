@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
@@ -66,6 +67,16 @@ class Measurement(ABC):
         """
         raise InvalidTypeError(f"{type(self).__name__} offers no coupling")
 
+    # optional: what column generation needs of the margins of a problem
+    @property
+    def signs(self) -> sp.csr_array | None:
+        """B (m, p) sparse with A_t = Σ_p B_tp d_p d_pᵀ for vectors d_p (n,); None where no such sum is known."""
+        return None
+
+    def directions(self, V: Images) -> Array:
+        """(p, k): the vectors d_p of :attr:`signs` on the columns of V (n, k), rows d_pᵀV."""
+        raise InvalidTypeError(f"{type(self).__name__} offers no signs and directions")
+
     def basis(self, ridge: Array) -> Basis:
         """Matrices with the span of the A_t, in which systems coupling + Diag(`ridge`) are made the fastest way."""
         return Basis(self, ridge)
@@ -75,6 +86,14 @@ class RankOne(Measurement):
     """Measurements a_t = x_tᵀ M x_t, so that tr(A_s P A_t Q) = (x_sᵀ P x_t)(x_sᵀ Q x_t)."""
 
     couples = True
+
+    @property
+    def signs(self) -> sp.csr_array:
+        return sp.csr_array(sp.eye_array(self.size))
+
+    @abstractmethod
+    def directions(self, V: Images) -> Array:
+        """x_tᵀV (m, k) for V (n, k)."""
 
     @abstractmethod
     def _congruence(self, P: Array, identity: Images) -> Array:
@@ -97,6 +116,9 @@ class QuadraticForms(RankOne):
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
         return [(self.X, scale_rows(weights, V.of(self.X)))]
+
+    def directions(self, V: Images) -> Array:
+        return V.of(self.X)
 
     def _congruence(self, P: Array, identity: Images) -> Array:
         X = identity.of(self.X)
@@ -148,10 +170,14 @@ class PairDistances(RankOne):
             np.multiply(left, right, out=C[: columns.stop, columns])
         return C
 
-    def _congruence(self, P: Array, identity: Images) -> Array:
-        Z = identity.of(self.X)
+    def directions(self, V: Images) -> Array:
+        Z = V.of(self.X)
         D = Z.take(self.i, axis=0)
         D -= Z.take(self.j, axis=0)
+        return D
+
+    def _congruence(self, P: Array, identity: Images) -> Array:
+        D = self.directions(identity)
         return np.asarray(D @ P @ D.T)
 
 
@@ -190,6 +216,15 @@ class TripletDifferences(Measurement):
     def along(self, U: Images, D: Images) -> tuple[Array, Array]:
         first, second = self.pairs.along(U, D)
         return self._differences(first), self._differences(second)
+
+    @property
+    def signs(self) -> sp.csr_array:
+        columns = np.column_stack([self.far, self.near]).ravel()
+        entries: Any = (np.tile([1.0, -1.0], self.size), columns, np.arange(0, 2 * self.size + 1, 2))
+        return sp.csr_array(entries, shape=(self.size, self.pairs.size))
+
+    def directions(self, V: Images) -> Array:
+        return self.pairs.directions(V)
 
     def _differences(self, d: Array) -> Array:
         difference = d[self.far]

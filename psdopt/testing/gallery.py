@@ -73,9 +73,9 @@ def special_problems(n: int = ORDER, rank: int = ORDER, trace: float | None = No
 
     `rank` and `trace` are those of the matrix that the stream measures, so that no noise is left at the solution.
     """
+    from psdopt.margins.problem import MarginProblem
     from psdopt.problems import TermSum
     from psdopt.problems.entry_fit import EntryFit
-    from psdopt.problems.margin_problem import MarginProblem
     from psdopt.problems.streamed import Streamed
     from psdopt.streams import ArrayStream
     from psdopt.terms.losses import LeastSquares

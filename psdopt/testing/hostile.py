@@ -83,7 +83,7 @@ def _as_entries(weight: float, C: Array) -> Problem:
 
 def _margins() -> list[tuple[str, Problem, Any]]:
     """Margins xᵀM x: the least of them is greatest where the worst directions are balanced."""
-    from psdopt.problems.margin_problem import MarginProblem
+    from psdopt.margins.problem import MarginProblem
     from psdopt.terms.measurements import QuadraticForms
 
     n, rng = ORDER, np.random.default_rng(12)

@@ -21,7 +21,7 @@ def triplet_margin_problem(
     """max ρ − C Σ ξ_r s.t. d_M(i, k) − d_M(i, j) >= ρ − ξ_r, ξ >= 0, for matrices of trace one (Shen et al., eq. 3).
 
     The library minimises, so F(M) is **minus** that objective: the margin reached is −result.value. Solve it over
-    ``Spectraplex(n)``, with :class:`~psdopt.methods.column_generation.ColumnGeneration`. Triplets that contradict
+    ``Spectraplex(n)``, with :class:`~psdopt.margins.column_generation.ColumnGeneration`. Triplets that contradict
     each other are legitimate data: they cost slack.
 
     Parameters

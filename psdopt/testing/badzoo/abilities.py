@@ -9,11 +9,12 @@ import numpy as np
 
 from psdopt.linalg.arrays import Array, inner, row_dots
 from psdopt.linalg.row_updates import RowUpdates
+from psdopt.margins import MarginProblem, MeasuredMargins
+from psdopt.margins.problem import MarginDuality
 from psdopt.problem import Evaluation, GradientOperator
 from psdopt.problems import QuadraticSDP, TermSum
 from psdopt.problems.entry_fit import EntryFit
 from psdopt.problems.entry_split import EntrySplit
-from psdopt.problems.margin_problem import MarginDuality, MarginProblem
 from psdopt.problems.streamed import Streamed
 from psdopt.problems.term_sum import TermEvaluation
 from psdopt.roles import Duality
@@ -102,13 +103,21 @@ class _Margins(MarginProblem):
         super().__init__(PairDistances(np.arange(8), np.arange(4, 12), X), C=0.3)
 
 
+class _Priced(MeasuredMargins):
+    """Margins whose operator of given weights has the wrong sign."""
+
+    def combination(self, w: Array) -> GradientOperator:
+        return super().combination(-w)
+
+
 class MarginSign(_Margins):
     """The operator of given weights has the wrong sign, so that columns are priced upside down."""
 
     rejected_by = ("problem.margins_dual", "problem.subgradient_bound")
 
-    def combination(self, w: Array) -> GradientOperator:
-        return super().combination(-w)
+    def __init__(self) -> None:
+        super().__init__()
+        self._margins = _Priced(self.measurement, self.loss.cap)
 
 
 class BelievesTheDual(_Margins):
@@ -129,10 +138,10 @@ class _Believing(MarginDuality):
 class GreedyWeights(_Margins):
     """All weight goes to the least margin, beyond the cap that C sets."""
 
-    rejected_by = ("problem.margins_dual", "problem.subgradient_bound")
+    rejected_by = ("problem.subgradient_bound",)
 
     def dual_weights(self, evaluation: Evaluation) -> Array:
-        a = self.margins(evaluation)
+        a = self.margins().values(evaluation)
         return np.asarray(np.arange(len(a)) == np.argmin(a), dtype=np.float64)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.linalg.arrays import inner, norm, row_dots
+from psdopt.margins import CappedMargin, HasMargins
 from psdopt.problem import Problem
 from psdopt.testing.checks.common import compare, failed, point_of, rounding_of, value_unit, worst
 from psdopt.testing.diagnose import describe
@@ -80,7 +81,8 @@ def split_update(problem: Problem, case: Case) -> Measurement:
 
 def _weights(problem: Any, case: Case) -> list[Any]:
     """Feasible duals: uniform weights, and weights on as few margins as the cap allows."""
-    m, cap = problem.measurement.size, problem.loss.cap
+    margins = problem.margins()
+    m, cap = margins.size, margins.cap
     few = np.zeros(m)
     count = min(m, math.ceil(1.0 / cap))
     few[case.rng.permutation(m)[:count]] = 1.0 / count
@@ -89,26 +91,24 @@ def _weights(problem: Any, case: Case) -> list[Any]:
 
 @check("problem", needs={Ability.MARGINS})
 def margins_dual(problem: Any, case: Case) -> Measurement:
-    """F(M) = −⟨w, a⟩ at M's own weights and >= −⟨w, a⟩ at all feasible ones; combination(w) is −Σ w_r A_r."""
+    """F(M) = −⟨w, a⟩ at the weights w that attain it, >= −⟨w, a⟩ at all others; combination(w) is −Σ w_r A_r."""
     evaluation: Any = point_of(problem, case)
-    Y, n = evaluation.factor, problem.n
-    a, w = problem.margins(evaluation), problem.dual_weights(evaluation)
+    Y, n, margins = evaluation.factor, problem.n, problem.margins()
+    a = margins.values(evaluation)
+    w = CappedMargin(margins.size, margins.cap).weights(a)
     unit = norm(a) + abs(evaluation.value)
     V = case.direction(Y)
-    both = problem.margins(problem.at(np.concatenate([Y, V], axis=1)))
-    b = problem.margins(problem.at(V))
+    both = margins.values(problem.at(np.concatenate([Y, V], axis=1)))
+    b = margins.values(problem.at(V))
     results = [
-        Measurement(abs(float(w.sum()) - 1.0), rounding_of(1.0, len(w)), "the dual weights do not add up to one"),
-        Measurement(-float(w.min()), rounding_of(1.0, n), "a dual weight is negative"),
-        Measurement(float(w.max()) - problem.loss.cap, rounding_of(1.0, n), "a dual weight exceeds its cap"),
         compare("−⟨w, a⟩", -inner(w, a), evaluation.value, unit, len(w)),
         compare("margins of M + VVᵀ", both, a + b, norm(a) + norm(b), n),
-        compare("margins on the span", problem.structure().at(evaluation.images).forms(np.eye(Y.shape[1])), a, unit, n),
+        compare("margins on the span", margins.squares(evaluation).forms(np.eye(Y.shape[1])), a, unit, n),
     ]
     for other in _weights(problem, case):
         below = -inner(other, a) - evaluation.value
         results.append(Measurement(below, rounding_of(unit, len(w)), "a feasible w has a greater bound than F(M)"))
-        form = float(np.sum(row_dots(V, np.asarray(problem.combination(other) @ V))))
+        form = float(np.sum(row_dots(V, np.asarray(margins.combination(other) @ V))))
         results.append(compare("⟨combination(w), VVᵀ⟩", form, -inner(other, b), norm(b), len(w)))
     return worst(results)
 
@@ -118,8 +118,8 @@ def subgradient_bound(problem: Problem, case: Case) -> Measurement:
     """(S, epsilon) = subgradient(M, dual): F(N) >= F(M) − epsilon + ⟨S, N − M⟩ for every N, whatever the dual."""
     here, there = point_of(problem, case), point_of(problem, case)
     duals: list[Any] = [None]
-    if Ability.MARGINS in problem.abilities:
-        duals += [*_weights(problem, case), case.rng.standard_normal(problem.measurement.size)]  # type: ignore[attr-defined]
+    if Ability.MARGINS in problem.abilities and isinstance(problem, HasMargins):
+        duals += [*_weights(problem, case), case.rng.standard_normal(problem.margins().size)]
     results = []
     for dual in duals:
         S, epsilon = problem.duality.subgradient(here, dual)

@@ -14,11 +14,11 @@ from psdopt.errors import InvalidInputError, UnknownNameError
 from psdopt.geometries import FlatQuotient
 from psdopt.geometries.fixed_trace import FixedTrace
 from psdopt.geometries.spectraplex import Spectraplex
+from psdopt.margins.column_generation import ColumnGeneration
+from psdopt.margins.loss import CappedMargin
+from psdopt.margins.smoothing import solve_smoothed
 from psdopt.methods import ConjugateGradient, TrustRegions
-from psdopt.methods.column_generation import ColumnGeneration
 from psdopt.methods.frank_wolfe import FrankWolfe
-from psdopt.smoothing import solve_smoothed
-from psdopt.terms.margin import CappedMargin
 from psdopt_plugins.metric_learning.psdboost import PSDBoost
 from psdopt_plugins.metric_learning.triplet_problem import nearest_triplets, triplet_margin_problem
 

@@ -9,7 +9,7 @@ import scipy.linalg
 
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
-from psdopt.margins import CHUNK, SignedSquares, matrix_of, vector_of
+from psdopt.margins.structure import CHUNK, SignedSquares, matrix_of, vector_of
 
 #: Rows whose influence adds up to at most this much are left to the conjugate gradients.
 IGNORED = 0.1

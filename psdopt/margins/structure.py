@@ -1,14 +1,14 @@
-"""The margin structure of a problem: ⟨A_r, M⟩ with every A_r a signed sum of a few squares d dᵀ.
+"""What the ability "margins" stands for: margins ⟨A_r, M⟩ whose matrices A_r are signed sums of squares d dᵀ.
 
-This is what a master problem of column generation needs of the data: on M = V T Vᵀ with V (n, k) all the
-margins, their adjoint and their Gram matrix are products with the (p, k) array of directions Vᵀd.
+On M = V T Vᵀ with V (n, k) the margins, their adjoint and their Gram matrix are products with the (p, k) array of the
+directions Vᵀd. A master problem of column generation needs nothing else of the data.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,9 +17,12 @@ from numpy.typing import NDArray
 from psdopt.errors import InvalidTypeError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, row_dots, scale_rows
-from psdopt.terms.measurements import Measurement, PairDistances, QuadraticForms, TripletDifferences
+from psdopt.linalg.operators import LinearMap
+from psdopt.problem import GradientOperator
+from psdopt.terms.base import combine
+from psdopt.terms.measurements import Measurement
 
-#: Rows of a Gram matrix that are made at a time: memory 2 CHUNK p beside the result.
+#: Rows of a Gram matrix made at a time: the memory needed beside the result is 2 CHUNK p numbers.
 CHUNK = 512
 
 
@@ -68,7 +71,7 @@ class SignedSquares:
     def transformed(self, T: Array) -> SignedSquares:
         """The same margins for V T."""
         moved = SignedSquares(self.directions @ T, self.signs)
-        moved.__dict__["_adjoint"] = self._adjoint
+        vars(moved)["_adjoint"] = self._adjoint  # shared: a cached property is an entry of the instance's dictionary
         return moved
 
     def rows(self, chosen: NDArray[np.intp]) -> SignedSquares:
@@ -120,34 +123,67 @@ def matrix_of(q: Array, k: int) -> Array:
     return T
 
 
-class MarginStructure:
-    """Directions and signs of a measurement: distances of pairs, differences over triplets, quadratic forms.
+class MarginStructure(Protocol):
+    """The margins of F(M) = max {−Σ w_r ⟨A_r, M⟩ : 0 <= w <= cap, Σ w = 1}, as column generation uses them.
 
-    Raises InvalidTypeError for a measurement whose A_r are not known as signed squares.
+    `size` is m, the number of margins; `cap` the upper bound of a weight, 1/m <= cap <= 1. An `evaluation` below is
+    what the problem's ``at(Y)`` returned.
     """
 
-    def __init__(self, measurement: Measurement) -> None:
-        self.measurement = measurement
-        self._base, self.signs = _structure(measurement)
+    size: int
+    cap: float
 
-    def at(self, images: Images) -> SignedSquares:
-        """The margins on the span of the columns of `images`."""
-        base = self._base
-        if isinstance(base, QuadraticForms):
-            return SignedSquares(images.of(base.X), self.signs)
-        XV = images.of(base.X)
-        return SignedSquares(XV[base.i] - XV[base.j], self.signs)
+    def values(self, evaluation: Any) -> Array:
+        """⟨A_r, M⟩ (m,)."""
+
+    def combination(self, w: Array) -> Any:
+        """−Σ_r w_r A_r (n, n) for weights w (m,), as an operator on blocks."""
+
+    def squares(self, evaluation: Any) -> SignedSquares:
+        """The margins of Y T Yᵀ as functions of T (k, k), Y (n, k) being the factor of the evaluation."""
 
 
-def _structure(measurement: Measurement) -> tuple[QuadraticForms | PairDistances, sp.csr_array]:
-    if isinstance(measurement, (QuadraticForms, PairDistances)):
-        return measurement, sp.csr_array(sp.eye_array(measurement.size))
-    if isinstance(measurement, TripletDifferences):
-        pairs, t = measurement.pairs, measurement
-        columns = np.column_stack([t.far, t.near]).ravel()
-        entries: Any = (np.tile([1.0, -1.0], t.size), columns, np.arange(0, 2 * t.size + 1, 2))
-        return pairs, sp.csr_array(entries, shape=(t.size, pairs.size))
-    raise InvalidTypeError(
-        "measurement must be QuadraticForms, PairDistances or TripletDifferences, whose matrices are signed squares; "
-        f"found {type(measurement).__name__}"
-    )
+@runtime_checkable
+class HasMargins(Protocol):
+    """A problem with the ability "margins": the member that the ability stands for."""
+
+    def margins(self) -> MarginStructure:
+        """The margins of F, made once. O(1)."""
+
+
+class MeasuredMargins:
+    """The margins of a :class:`~psdopt.problems.term_sum.TermSum` whose first term measures them.
+
+    Parameters
+    ----------
+    measurement : :meth:`squares` needs its matrices as signed squares, see
+        :attr:`Measurement.signs <psdopt.terms.measurements.Measurement.signs>`. cap : upper bound of a weight.
+    """
+
+    def __init__(self, measurement: Measurement, cap: float) -> None:
+        self.measurement, self.size, self.cap = measurement, measurement.size, cap
+        self._maps: tuple[LinearMap, ...] = measurement.maps
+
+    @cached_property
+    def signs(self) -> sp.csr_array | None:
+        """Those of the measurement, made once."""
+        return self.measurement.signs
+
+    def values(self, evaluation: Any) -> Array:
+        a: Array = evaluation.feature(0)
+        return a
+
+    def combination(self, w: Array) -> GradientOperator:
+        def apply(V: Array) -> Array:
+            return combine(self.measurement.adjoint(-w, Images(self._maps, V)), V.shape)
+
+        return GradientOperator(self.measurement.n, apply, lambda V: None)
+
+    def squares(self, evaluation: Any) -> SignedSquares:
+        """As :meth:`MarginStructure.squares`. Raises InvalidTypeError if the measurement offers no signs."""
+        if self.signs is None:
+            raise InvalidTypeError(
+                "measurement must offer signs and directions, as QuadraticForms, PairDistances and TripletDifferences "
+                f"do; found {type(self.measurement).__name__}"
+            )
+        return SignedSquares(self.measurement.directions(evaluation.images), self.signs)

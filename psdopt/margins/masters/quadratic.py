@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from psdopt.errors import MissingDependencyError
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
-from psdopt.methods.masters.base import Answer, Unsolved
-from psdopt.terms.margin import CappedMargin
+from psdopt.margins.loss import CappedMargin
+from psdopt.margins.masters.base import Answer, Unsolved
 
 #: Iterations of the active-set solver, in units of variables and rows.
 ITERATIONS = 20

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from psdopt.errors import MissingDependencyError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
-from psdopt.margins import SignedSquares
-from psdopt.methods.masters.base import Answer, Unsolved
-from psdopt.terms.margin import CappedMargin
+from psdopt.margins.loss import CappedMargin
+from psdopt.margins.masters.base import Answer, Unsolved
+from psdopt.margins.structure import SignedSquares
 
 Indices = NDArray[np.intp]
 
@@ -29,7 +29,7 @@ class ConicMaster:
     """min π over 0 <= w <= cap, Σ w = 1, π I − Σ w_r VᵀA_rV ⪰ 0; the multiplier of the last cone is T (k, k).
 
     The dual of the restricted problem: m + 1 variables and one matrix of order k, whatever n is. Same arguments and
-    same answer as :class:`~psdopt.methods.masters.block.BlockMaster`, which is several times as fast since it never
+    same answer as :class:`~psdopt.margins.masters.block.BlockMaster`, which is several times as fast since it never
     forms the m matrices VᵀA_rV of which this solver is given all m k(k + 1)/2 entries.
 
     Solver: Clarabel (Goulart, Chen 2024), interior point with homogeneous embedding. It starts cold: `start` is unused.

@@ -5,18 +5,16 @@ import sys
 import numpy as np
 import pytest
 
-from psdopt import Status, solve
+from psdopt import MarginProblem, Status, solve
 from psdopt.errors import MissingDependencyError
 from psdopt.geometries import Spectraplex
-from psdopt.images import Images
 from psdopt.linalg.simplex import project_simplex
+from psdopt.margins.loss import CappedMargin
+from psdopt.margins.masters import BlockMaster, Bundle, ConicMaster, LPMaster, QuadraticMaster, Stabilizer
+from psdopt.margins.masters.base import Unsolved
+from psdopt.margins.masters.growth import grown_block, grown_linear, squares_of
+from psdopt.margins.masters.selection import widest_block
 from psdopt.methods import ColumnGeneration
-from psdopt.methods.masters import BlockMaster, Bundle, ConicMaster, LPMaster, QuadraticMaster, Stabilizer
-from psdopt.methods.masters.base import Unsolved
-from psdopt.methods.masters.growth import grown_block, grown_linear, squares_of
-from psdopt.methods.masters.selection import widest_block
-from psdopt.problems import MarginProblem
-from psdopt.terms.margin import CappedMargin
 from psdopt.terms.measurements import TripletDifferences
 from psdopt_plugins.metric_learning.triplet_problem import nearest_triplets
 
@@ -42,7 +40,7 @@ def test_both_block_masters_solve_the_same_program(k, nu):
     pytest.importorskip("clarabel")
     problem = instance(d=7, m=50, nu=nu, seed=k)
     V = np.linalg.qr(np.random.default_rng(k).standard_normal((7, k)))[0]
-    squares = problem.structure().at(Images(problem.maps, V))
+    squares = problem.margins().squares(problem.at(V))
     scale = squares.sizes().max()
     for master in (ConicMaster(), BlockMaster()):
         answer = master.solve(squares, problem.loss, 1e-7 * scale)
@@ -57,10 +55,10 @@ def test_both_block_masters_solve_the_same_program(k, nu):
 def test_conic_master_of_coinciding_points_and_loose_goals():
     pytest.importorskip("clarabel")
     same = MarginProblem(TripletDifferences([0], [1], [2], np.ones((3, 2))))
-    squares = same.structure().at(Images(same.maps, np.eye(2)))
+    squares = same.margins().squares(same.at(np.eye(2)))
     assert np.allclose(ConicMaster().solve(squares, same.loss, 1e-6).weights, np.eye(2) / 2)
     problem = instance(d=7, m=50)
-    squares = problem.structure().at(Images(problem.maps, np.eye(7)))
+    squares = problem.margins().squares(problem.at(np.eye(7)))
     steps = [ConicMaster().solve(squares, problem.loss, gap).steps for gap in (1.0, 1e-9)]
     assert steps[0] < steps[1]
 
@@ -133,11 +131,11 @@ def test_a_quadratic_program_that_is_not_solved_costs_a_round_and_no_more(monkey
 def test_the_proximal_step_follows_what_the_oracle_says():
     loss, rng = CappedMargin(10, 0.5), np.random.default_rng(0)
     columns, w = [rng.standard_normal(10) for _ in range(3)], np.full(10, 0.1)
-    first = Stabilizer("proximal").told(w, 1.0)
+    first = Stabilizer("proximal").observe(w, 1.0)
     assert first.centre is w
     _, asked, before = first.ask(LPMaster(), QuadraticMaster(), columns, loss)
     gain = 1.0 - before.promised
-    good, null, bad = (before.told(asked, 1.0 - share * gain) for share in (0.9, 0.0, -0.9))
+    good, null, bad = (before.observe(asked, 1.0 - share * gain) for share in (0.9, 0.0, -0.9))
     assert good.centre is asked
     assert good.step > before.step
     assert (null.centre is w, null.step) == (True, before.step)
@@ -155,8 +153,8 @@ def test_aggregation_keeps_the_matrix_and_its_margins(aggregated):
         T = 0.7 * T + 0.3 * np.diag(rng.dirichlet(np.ones(bundle.order)))
     before = bundle.matrix(T, 1.0, -np.inf if aggregated else 0.0).factor
     M = before @ before.T
-    margins = problem.margins(problem.at(before))
-    squares = bundle.squares(problem)
+    margins = problem.margins().values(problem.at(before))
+    squares = bundle.squares(problem.margins())
     assert np.allclose(squares.forms(T), margins, atol=1e-5)
     small, T2, grown = grown_block(bundle, T, rng.standard_normal((8, 2)), 5)
     assert grown
@@ -166,7 +164,7 @@ def test_aggregation_keeps_the_matrix_and_its_margins(aggregated):
         np.linalg.cholesky(_expanded(small, T2) + 1e-14 * np.eye(small.evaluation.factor.shape[1]))
     )
     assert np.allclose(after.factor @ after.factor.T, M, atol=1e-5)
-    assert np.allclose(small.squares(problem).forms(T2), margins, atol=1e-5)
+    assert np.allclose(small.squares(problem.margins()).forms(T2), margins, atol=1e-5)
     assert np.allclose(small.columns.T @ small.columns, np.eye(small.width), atol=1e-10)
 
 
@@ -184,14 +182,14 @@ def test_a_full_linear_program_aggregates_what_weighs_least():
     V = rng.standard_normal((8, 6))
     V /= np.linalg.norm(V, axis=0)
     bundle, theta = Bundle(problem.at(V)), np.array([0.4, 0.0, 0.1, 0.2, 0.3, 0.0])
-    margins = squares_of(problem, bundle)
+    margins = squares_of(problem.margins(), bundle)
     new = np.eye(8)[:, :1]
-    small, T, kept = grown_linear(bundle, margins, np.diag(theta), new, 6, problem)
+    small, T, kept = grown_linear(bundle, margins, np.diag(theta), new, 6, problem, problem.margins())
     assert small.width == 4  # three of the old, one new
     assert np.allclose(np.diag(T), [0.1, 0.4, 0.2, 0.3, 0.0])
     assert len(kept) == small.order == 5
     assert np.allclose(np.diag(T) @ np.array(kept), theta @ np.array(margins))
-    assert all(np.allclose(a, b) for a, b in zip(kept, squares_of(problem, small), strict=True))
+    assert all(np.allclose(a, b) for a, b in zip(kept, squares_of(problem.margins(), small), strict=True))
 
 
 def test_blocks_stay_small_and_what_left_them_still_counts():
@@ -273,7 +271,7 @@ def test_missing_solvers_are_named(monkeypatch):
 def test_a_master_that_cannot_be_solved_is_named():
     pytest.importorskip("clarabel")
     problem = instance(d=3, m=20)
-    squares = problem.structure().at(Images(problem.maps, np.full((3, 1), np.nan)))
+    squares = problem.margins().squares(problem.at(np.full((3, 1), np.nan)))
     with pytest.raises(Unsolved, match="Clarabel did not solve"):
         ConicMaster().solve(squares, problem.loss, 1e-6)
 

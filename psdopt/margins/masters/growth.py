@@ -8,9 +8,9 @@ import numpy as np
 
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
-from psdopt.methods.masters.bundle import Bundle
-from psdopt.problems.margin_problem import MarginProblem
-from psdopt.problems.term_sum import TermEvaluation
+from psdopt.margins.masters.bundle import Bundle
+from psdopt.margins.structure import MarginStructure
+from psdopt.problem import Problem
 
 #: Directions of T below this fraction of its largest eigenvalue are dropped.
 NEGLIGIBLE = 1e-7
@@ -39,7 +39,13 @@ def grown_block(bundle: Bundle, T: Array, new: Array, limit: int) -> tuple[Bundl
 
 
 def grown_linear(
-    bundle: Bundle, margins: tuple[Array, ...], T: Array, new: Array, limit: int, problem: MarginProblem
+    bundle: Bundle,
+    squares: tuple[Array, ...],
+    T: Array,
+    new: Array,
+    limit: int,
+    problem: Problem,
+    margins: MarginStructure,
 ) -> tuple[Bundle, Array, tuple[Array, ...]]:
     """The next bundle, T (diagonal), and the margins (m,) of the aggregate, if there is one, and of the columns.
 
@@ -52,17 +58,15 @@ def grown_linear(
         kept = np.zeros(len(theta), dtype=bool)
         kept[order[: max(math.floor(SHARE * limit) - new.shape[1], 1)]] = True
         bundle, T = bundle.reduced(T, np.eye(len(theta)), theta, kept, aggregate=True)
-        left = tuple(a for a, keep in zip(margins[first:], kept, strict=True) if keep)
-        margins = (*squares_of(problem, bundle)[: bundle.order - bundle.width], *left)
-    added = problem.at(new)
-    assert isinstance(added, TermEvaluation)
-    margins = (*margins, *squares_of(problem, Bundle(added)))
-    return bundle.append(new), _padded(T, new.shape[1]), margins
+        left = tuple(a for a, keep in zip(squares[first:], kept, strict=True) if keep)
+        squares = (*squares_of(margins, bundle)[: bundle.order - bundle.width], *left)
+    squares = (*squares, *squares_of(margins, Bundle(problem.at(new))))
+    return bundle.append(new), _padded(T, new.shape[1]), squares
 
 
-def squares_of(problem: MarginProblem, bundle: Bundle) -> tuple[Array, ...]:
+def squares_of(margins: MarginStructure, bundle: Bundle) -> tuple[Array, ...]:
     """(⟨A_r, M̄⟩)_r of the aggregate, if there is one, then (v_iᵀA_rv_i)_r for every column v_i."""
-    return tuple(np.ascontiguousarray(a) for a in bundle.squares(problem).squares().T)
+    return tuple(np.ascontiguousarray(a) for a in bundle.squares(margins).squares().T)
 
 
 def _padded(T: Array, count: int) -> Array:

@@ -9,10 +9,10 @@ import scipy.linalg
 
 from psdopt.linalg.arrays import Array, inner
 from psdopt.linalg.tolerances import EPS
-from psdopt.margins import SignedSquares
-from psdopt.methods.masters.base import Answer
-from psdopt.methods.masters.newton_system import NewtonSystem
-from psdopt.terms.margin import CappedMargin
+from psdopt.margins.loss import CappedMargin
+from psdopt.margins.masters.base import Answer
+from psdopt.margins.masters.newton_system import NewtonSystem
+from psdopt.margins.structure import SignedSquares
 
 #: A warm start is moved this far towards the centre of both feasible sets, so that it is well inside them.
 MIXING = 0.05
@@ -30,7 +30,7 @@ class BlockMaster:
     gap of about the one still to be closed outside gives centred duals w, which is what stabilises column
     generation (Gondzio, González-Brevis, Munari 2013). Nesterov-Todd directions, Mehrotra's corrector.
 
-    Cost per step: see :class:`~psdopt.methods.masters.newton_system.NewtonSystem`, plus O(p k²) products.
+    Cost per step: see :class:`~psdopt.margins.masters.newton_system.NewtonSystem`, plus O(p k²) products.
     """
 
     def solve(

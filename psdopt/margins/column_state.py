@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from psdopt.linalg.arrays import Array
+from psdopt.margins.masters import Bundle, LPMaster, Stabilizer
 from psdopt.method import State
-from psdopt.methods.masters import Bundle, LPMaster, Stabilizer
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ColumnGenerationState(State):
     """The best matrix so far (`point`, `evaluation`), the best dual so far (`dual`, `bound`), and the master.
 
     `bundle` holds the columns V (n, k) and the aggregate with their images; `weights`, Diag(θ, T) if there is an
-    aggregate and T if not, and `answer_dual` w (m,) are the last master's solution. For the linear program `margins`
+    aggregate and T if not, and `answer_dual` w (m,) are the last master's solution. For the linear program `squares`
     holds (v_iᵀA_rv_i)_r per column. `gap` = F − bound; `rows` (m,) marks the margins in the block master, `settled`
     is the gap when some could last leave it. `gradient_norm` is 2 gap / |Y|: the gap in the units of the factor
     gradient.
     """
 
-    bundle: Bundle | None = None
-    weights: Array | None = None
-    answer_dual: Array | None = None
+    bundle: Bundle
+    weights: Array
+    answer_dual: Array
+    stabilizer: Stabilizer
     dual: Array | None = None
     bound: float = -math.inf
     gap: float = math.inf
-    margins: tuple[Array, ...] = ()
+    squares: tuple[Array, ...] = ()
     lp: LPMaster | None = None
-    stabilizer: Stabilizer = field(default_factory=lambda: Stabilizer("none"))
     guess: Array | None = None
     idle: int = 0
     rows: NDArray[np.bool_] | None = None
@@ -43,14 +43,11 @@ class ColumnGenerationState(State):
     @property
     def columns(self) -> Array:
         """The generated columns V (n, k), unit vectors."""
-        assert self.bundle is not None
         return self.bundle.columns
 
     @property
     def theta(self) -> Array:
         """Weights of the columns of the last master: θ (k,) of the linear program, T (k, k) of the block master."""
-        assert self.weights is not None
-        assert self.bundle is not None
         first = self.bundle.order - self.bundle.width
         T = self.weights[first:, first:]
         return np.diag(T) if self.lp is not None else T
@@ -58,7 +55,5 @@ class ColumnGenerationState(State):
     @property
     def aggregate(self) -> tuple[float, Array]:
         """θ and Ȳ (n, q), |Ȳ| = 1: M = V T Vᵀ + θ Ȳ Ȳᵀ, both times the trace. (0, (n, 0)) if nothing was aggregated."""
-        assert self.weights is not None
-        assert self.bundle is not None
         q = self.bundle.aggregated
         return float(self.weights[0, 0]) if q else 0.0, self.bundle.evaluation.factor[:, :q]

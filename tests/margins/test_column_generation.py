@@ -9,19 +9,19 @@ import pytest
 
 from psdopt import certify, solve
 from psdopt.compatibility import compatible
-from psdopt.errors import IncompatibleError, InvalidInputError, UnknownNameError
+from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError, UnknownNameError
 from psdopt.geometries import FlatQuotient
 from psdopt.geometries.spectraplex import Spectraplex
 from psdopt.images import Images
-from psdopt.margins import MarginStructure, SignedSquares
+from psdopt.margins import SignedSquares
+from psdopt.margins.column_generation import ColumnGeneration
+from psdopt.margins.loss import CappedMargin
+from psdopt.margins.masters import BlockMaster, LPMaster
+from psdopt.margins.masters.lp import _from_scratch
+from psdopt.margins.masters.newton_system import NewtonSystem
+from psdopt.margins.problem import MarginProblem
 from psdopt.methods import ConjugateGradient
-from psdopt.methods.column_generation import ColumnGeneration
-from psdopt.methods.masters import BlockMaster, LPMaster
-from psdopt.methods.masters.lp import _from_scratch
-from psdopt.methods.masters.newton_system import NewtonSystem
-from psdopt.problems.margin_problem import MarginProblem
 from psdopt.result import Status
-from psdopt.terms.margin import CappedMargin
 from psdopt.terms.measurements import Entries, PairDistances, QuadraticForms, TripletDifferences
 
 EPS = np.finfo(float).eps
@@ -210,7 +210,7 @@ def test_the_two_linear_programs_agree():
 
 def test_block_master_stops_at_the_gap_it_is_given():
     problem, _, _ = instance(d=7, m=50, seed=9)
-    squares = problem.structure().at(Images(problem.maps, np.eye(7)))
+    squares = problem.margins().squares(problem.at(np.eye(7)))
     best = None
     for gap in (1e-1, 1e-3, 1e-6):
         answer = BlockMaster().solve(squares, problem.loss, gap)
@@ -268,7 +268,8 @@ def test_structure_equals_the_dense_matrices(kind):
     T = rng.standard_normal((k, k))
     T = T + T.T
     small = np.einsum("ia,rij,jb->rab", V, A, V)
-    squares = MarginStructure(measurement).at(Images(measurement.maps, V))
+    problem = MarginProblem(measurement)
+    squares = problem.margins().squares(problem.at(V))
     slack = 64 * EPS * np.abs(small).max() * m * k
     assert np.abs(squares.forms(T) - np.einsum("rab,ab->r", small, T)).max() <= slack
     assert np.abs(squares.combination(w) - np.einsum("r,rab->ab", w, small)).max() <= slack
@@ -281,9 +282,13 @@ def test_structure_equals_the_dense_matrices(kind):
     assert np.all(squares.sizes() >= np.linalg.norm(small, 2, axis=(1, 2)) - slack)
 
 
-def test_other_measurements_have_no_structure():
-    with pytest.raises(TypeError, match="signed squares"):
-        MarginStructure(Entries([0], [1], 3))
+def test_a_measurement_that_offers_no_signs_is_refused_before_any_work():
+    entries = MarginProblem(Entries([0], [1], 3))
+    assert "lacks margins" in compatible(entries, Spectraplex(3), ColumnGeneration()).message
+    with pytest.raises(InvalidTypeError, match=r"offer signs and directions, as .*; found Entries"):
+        entries.margins().squares(entries.at(np.eye(3)))
+    with pytest.raises(InvalidTypeError, match="Entries offers no signs and directions"):
+        Entries([0], [1], 3).directions(Images((), np.eye(3)))
 
 
 @pytest.mark.parametrize(

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import math
+import warnings
+from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError
-from psdopt.images import Images
 from psdopt.linalg.arrays import Array, inner, is_finite
 from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.tolerances import EPS
-from psdopt.margins import MarginStructure
+from psdopt.margins.loss import CappedMargin
+from psdopt.margins.structure import MeasuredMargins
 from psdopt.problem import Evaluation, GradientOperator
-from psdopt.problems.term_sum import TermEvaluation, TermSum
+from psdopt.problems.term_sum import TermSum
 from psdopt.roles import Duality
-from psdopt.terms.base import combine
-from psdopt.terms.margin import CappedMargin, MarginTerm
+from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Measurement
 
 #: Values are measured in units of |F(M)|, but never below this fraction of a typical margin: an optimum may be 0.
@@ -33,7 +34,7 @@ class MarginProblem(TermSum):
 
     F(M) = max {−Σ w_r ⟨A_r, M⟩ : 0 <= w <= C, Σ w = 1} is convex, piecewise linear and positively homogeneous,
     so it is to be minimised at a fixed trace: any feasible w proves F(N) >= −trace · λ_max(Σ w_r A_r) for all
-    such N. With `smoothing` > 0 it is C¹, see :class:`~psdopt.terms.margin.CappedMargin`.
+    such N. With `smoothing` > 0 it is C¹, see :class:`~psdopt.margins.CappedMargin`.
 
     Parameters
     ----------
@@ -48,11 +49,13 @@ class MarginProblem(TermSum):
     def __init__(self, measurement: Measurement, C: float | None = None, smoothing: float = 0.0) -> None:
         self.measurement, self.C = measurement, _checked_cost(C, measurement.size)
         self.loss = CappedMargin(measurement.size, self.C, smoothing)
-        super().__init__([MarginTerm(measurement, self.loss)])
+        super().__init__([MeasuredTerm(measurement, self.loss)])
+        self._margins = MeasuredMargins(measurement, self.loss.cap)
         abilities = {Ability.CONVEX}
         if smoothing > 0.0:
             abilities |= {Ability.GRADIENT, Ability.EXACT_LINE, Ability.EXACT_PLANE, Ability.HESSIAN}
-        else:  # the gradient jumps: methods that take it for more than a subgradient must not start
+        elif self._margins.signs is not None:
+            # no ability "gradient": it jumps, so a method that takes it for more than a subgradient must not start
             abilities |= {Ability.MARGINS}
         self.abilities = frozenset(abilities)
 
@@ -65,30 +68,40 @@ class MarginProblem(TermSum):
         """The same problem, sharing data and counts, with F replaced by F_mu: F − excess <= F_mu <= F."""
         return MarginProblem(self.measurement, self.C, mu)
 
-    def structure(self) -> MarginStructure:
-        """Directions and signs of the A_r, for master problems. Made once."""
-        cached: MarginStructure | None = self.__dict__.get("_structure")
-        if cached is None:
-            cached = self.__dict__["_structure"] = MarginStructure(self.measurement)
-        return cached
+    @overload
+    def margins(self) -> MeasuredMargins: ...
+    @overload
+    def margins(self, evaluation: Evaluation) -> Array: ...
 
-    def margins(self, evaluation: Evaluation) -> Array:
-        """⟨A_r, M⟩ (m,)."""
-        assert isinstance(evaluation, TermEvaluation)
-        a: Array = evaluation.feature(0)
-        return a
+    def margins(self, evaluation: Evaluation | None = None) -> MeasuredMargins | Array:
+        """The :class:`~psdopt.margins.MarginStructure` of the problem, made once.
+
+        Deprecated: the values ⟨A_r, M⟩ (m,) at an `evaluation`; use ``margins().values(evaluation)``.
+        """
+        if evaluation is None:
+            return self._margins
+        warnings.warn(
+            "MarginProblem.margins(evaluation) is deprecated: use margins().values(evaluation)",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self._margins.values(evaluation)
 
     def dual_weights(self, evaluation: Evaluation) -> Array:
         """The feasible w (m,) that attains F (or F_mu) at M."""
-        return self.loss.weights(self.margins(evaluation))
+        return self.loss.weights(self._margins.values(evaluation))
 
     def combination(self, w: Array) -> GradientOperator:
         """−Σ_r w_r A_r (n, n) as an operator; no A_r is formed."""
+        return self._margins.combination(w)
 
-        def apply(V: Array) -> Array:
-            return combine(self.measurement.adjoint(-w, Images(self.maps, V)), V.shape)
-
-        return GradientOperator(self.n, apply, lambda V: None)
+    @cached_property
+    def typical_margin(self) -> float:
+        """The root mean square margin over random rank-one matrices of trace one. One product, once."""
+        V = np.random.default_rng(0).standard_normal((self.n, PROBES))
+        V /= np.linalg.norm(V, axis=0)
+        probes = [self._margins.values(self.at(V[:, j : j + 1])) for j in range(PROBES)]
+        return float(np.sqrt(np.mean(np.square(probes))))
 
     @property
     def duality(self) -> MarginDuality:
@@ -107,31 +120,23 @@ class MarginDuality(Duality):
         S = −Σ w_r A_r and epsilon = F(M) + ⟨w, a⟩ + (mu m / 2) |w − 1/m|². Any `dual` is made feasible first: it need
         not be trusted.
         """
+        problem = self.problem
         if dual is None:
-            w = self.problem.dual_weights(evaluation)
+            w = problem.dual_weights(evaluation)
         else:
             w = np.asarray(dual, dtype=np.float64)
-            if w.shape != (self.problem.measurement.size,) or not is_finite(w):
-                raise InvalidInputError(
-                    f"dual must be finite of shape ({self.problem.measurement.size},); found {w.shape}"
-                )
-            w = project_simplex(w, 1.0, self.problem.loss.cap)
-        loss = inner(w, self.problem.margins(evaluation)) + self.problem.loss.penalty(w)
-        return self.problem.combination(w), max(evaluation.value + loss, 0.0)
+            if w.shape != (problem.measurement.size,) or not is_finite(w):
+                raise InvalidInputError(f"dual must be finite of shape ({problem.measurement.size},); found {w.shape}")
+            w = project_simplex(w, 1.0, problem.loss.cap)
+        loss = inner(w, problem.margins().values(evaluation)) + problem.loss.penalty(w)
+        return problem.combination(w), max(evaluation.value + loss, 0.0)
 
     def value_unit(self, value: float, trace: float) -> float:
         """|F(M)|, or LEAST_UNIT times a typical margin if that is more: what relative gaps are relative to.
 
-        Without it the unit would be F(0) − F(M), where M = 0 has no meaning at a fixed trace. The typical margin,
-        the root mean square over random rank-one matrices of that trace, costs one product, once.
+        Without it the unit would be F(0) − F(M), where M = 0 has no meaning at a fixed trace.
         """
-        cached: float | None = self.problem.__dict__.get("_typical_margin")
-        if cached is None:
-            V = np.random.default_rng(0).standard_normal((self.problem.n, PROBES))
-            V /= np.linalg.norm(V, axis=0)
-            probes = [self.problem.margins(self.problem.at(V[:, j : j + 1])) for j in range(PROBES)]
-            cached = self.problem.__dict__["_typical_margin"] = float(np.sqrt(np.mean(np.square(probes))))
-        return max(abs(value), LEAST_UNIT * cached * trace)
+        return max(abs(value), LEAST_UNIT * self.problem.typical_margin * trace)
 
 
 def _checked_cost(C: Any, size: int) -> float:

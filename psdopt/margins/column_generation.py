@@ -10,20 +10,20 @@ import numpy as np
 import scipy.linalg
 
 from psdopt.capability import Ability, Requires
-from psdopt.errors import InvalidInputError, unknown_name
+from psdopt.errors import InvalidInputError, InvalidTypeError, unknown_name
 from psdopt.geometry import Atom, Geometry
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.tolerances import EPS
+from psdopt.margins.column_state import ColumnGenerationState
+from psdopt.margins.loss import CappedMargin
+from psdopt.margins.masters import BlockMaster, Bundle, ConicMaster, LPMaster, QuadraticMaster, Stabilizer
+from psdopt.margins.masters.base import Answer, Unsolved
+from psdopt.margins.masters.growth import grown_block, grown_linear, squares_of
+from psdopt.margins.masters.selection import solve_selected, widest_block, working_rows
+from psdopt.margins.structure import HasMargins, MarginStructure
 from psdopt.method import Method, Outcome, Residual
-from psdopt.methods.column_state import ColumnGenerationState
-from psdopt.methods.masters import BlockMaster, Bundle, ConicMaster, LPMaster, QuadraticMaster, Stabilizer
-from psdopt.methods.masters.base import Unsolved
-from psdopt.methods.masters.growth import grown_block, grown_linear, squares_of
-from psdopt.methods.masters.selection import solve_selected, widest_block, working_rows
 from psdopt.problem import Evaluation, Problem
-from psdopt.problems.margin_problem import MarginProblem
-from psdopt.problems.term_sum import TermEvaluation
 
 #: Per master: its stabilisations and its solvers, the default first.
 STABILIZATIONS = {"block": ("centre", "none"), "lp": ("smoothing", "level", "proximal", "none")}
@@ -50,7 +50,7 @@ SLOW_ROUNDS = 6
 
 
 @dataclass(frozen=True)
-class ColumnGeneration(Method):
+class ColumnGeneration(Method[ColumnGenerationState]):
     """M = V T Vᵀ + θ M̄ over columns V that the dual of a restricted master problem asks for (Shen et al., algorithm 1).
 
     A round: solve the master on V for T and the dual weights w; the lowest eigenvectors of S = −Σ w_r A_r become
@@ -65,7 +65,7 @@ class ColumnGeneration(Method):
         corrective, tens of rounds less; "lp", the paper's: T diagonal, a linear program (HiGHS), warm-started.
     stabilization : "auto" is "centre" for the block master (it stops while its duals are centred, at a fraction of
         the gap that is open) and "smoothing" for the linear program, which also has "level" and "proximal": see
-        :class:`~psdopt.methods.masters.stabilizer.Stabilizer`. "none": the master is solved to the end and asked as
+        :class:`~psdopt.margins.masters.stabilizer.Stabilizer`. "none": the master is solved to the end and asked as
         it is, as printed.
     columns : new columns per round; None is 1 for "lp", n/6 within 24 .. 64 for "block".
     max_columns : V is kept at most this wide; what exceeds it is aggregated into one fixed matrix M̄ with one weight
@@ -112,56 +112,45 @@ class ColumnGeneration(Method):
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> ColumnGenerationState:
         """Columns: those of the start, and the oracle's answer to uniform weights."""
-        _fits(problem, geometry)
-        assert isinstance(problem, MarginProblem)
-        assert geometry.trace is not None
+        margins, trace = margins_of(problem), _trace_of(geometry)
         evaluation = evaluation or problem.at(geometry.factor(start))
-        assert isinstance(evaluation, TermEvaluation)
         Y = evaluation.factor
         U, s, _ = np.linalg.svd(Y, full_matrices=False)
         used = s > max(Y.shape) * EPS * s[0]
         bundle, T = Bundle(problem.at(U[:, used])), np.diag(s[used] ** 2 / norm(s[used]) ** 2)
+        uniform = np.full(margins.size, 1.0 / margins.size)
         linear = self.master == "lp"
         state = ColumnGenerationState(
-            problem, geometry, start, evaluation,
-            bundle=bundle, weights=T, lp=LPMaster() if linear else None,
-            margins=squares_of(problem, bundle) if linear else (), stabilizer=Stabilizer(self._stabilization),
+            problem, geometry, start, evaluation, bundle=bundle, weights=T, answer_dual=uniform,
+            stabilizer=Stabilizer(self._stabilization), lp=LPMaster() if linear else None,
+            squares=squares_of(margins, bundle) if linear else (),
         )  # fmt: skip
-        uniform = np.full(problem.loss.size, 1.0 / problem.loss.size)
-        return self._asked(state, T, uniform, uniform, evaluation, 0)
+        return self._priced(state, T, Answer(T, uniform, 0), uniform, evaluation, trace)
 
-    def step(self, state: Any) -> ColumnGenerationState:
-        assert isinstance(state, ColumnGenerationState)
+    def step(self, state: ColumnGenerationState) -> ColumnGenerationState:
         try:
             return self._round(state)
         except Unsolved:  # the best matrix and the best bound so far stand
             return replace(state, outcome=Outcome.STALLED)
 
     def _round(self, state: ColumnGenerationState) -> ColumnGenerationState:
-        problem, geometry = state.problem, state.geometry
-        assert isinstance(problem, MarginProblem)
-        assert geometry.trace is not None
-        bundle = state.bundle
-        assert bundle is not None
+        margins, trace, bundle = margins_of(state.problem), _trace_of(state.geometry), state.bundle
+        loss = CappedMargin(margins.size, margins.cap)
         if state.lp is not None:
             qp = QuadraticMaster(self.solver)
-            answer, query, stabilizer = state.stabilizer.ask(state.lp, qp, list(state.margins), problem.loss)
+            answer, query, stabilizer = state.stabilizer.ask(state.lp, qp, list(state.squares), loss)
             state = replace(state, stabilizer=stabilizer)
         else:
-            assert state.weights is not None
-            assert state.answer_dual is not None
-            assert state.rows is not None
-            share = COMPLETE if bundle.width == problem.n else CENTRED
-            goal = share * state.gap / geometry.trace if self._stabilization == "centre" else 0.0
+            share = COMPLETE if bundle.width == state.problem.n else CENTRED
+            goal = share * state.gap / trace if self._stabilization == "centre" else 0.0
             master = ConicMaster() if self.solver == "clarabel" else BlockMaster()
-            start, squares = (state.weights, state.answer_dual), bundle.squares(problem)
-            answer = solve_selected(master, squares, problem.loss, goal, start, state.rows)
+            start = state.weights, state.answer_dual
+            answer = solve_selected(master, bundle.squares(margins), loss, goal, start, state.rows)
             query = answer.dual
         T = answer.weights
         if bundle.aggregated:  # its weight stands alone: what couples it to the others is rounding
             T = scipy.linalg.block_diag(T[:1, :1], T[1:, 1:])
-        evaluation = bundle.matrix(T, geometry.trace, state.bound)
-        return self._asked(state, T, answer.dual, query, evaluation, answer.steps)
+        return self._priced(state, T, answer, query, bundle.matrix(T, trace, state.bound), trace)
 
     @property
     def _stabilization(self) -> str:
@@ -172,55 +161,52 @@ class ColumnGeneration(Method):
             return min(self.columns, n)
         return 1 if self.master == "lp" else min(n, MOST, max(FEWEST, n // 6))
 
-    def _limit(self, problem: MarginProblem) -> int:
+    def _limit(self, n: int, loss: CappedMargin) -> int:
         """Width that V may have: room for one more than a round brings, whatever was asked."""
-        n = problem.n
         wide = QP_WIDTH if self._stabilization in ("level", "proximal") else LP_WIDTH
         default = max(wide * n if self.master == "lp" else BLOCK_WIDTH * self._per_round(n), FEWEST_KEPT)
         if self.master == "block":
-            default = min(default, widest_block(problem.loss))
+            default = min(default, widest_block(loss))
         return max(self.max_columns or default, self._per_round(n) + 1)
 
-    def _asked(
-        self, state: ColumnGenerationState, T: Array, dual: Array, query: Array, evaluation: TermEvaluation, steps: int
+    def _priced(
+        self, state: ColumnGenerationState, T: Array, answer: Answer, query: Array, evaluation: Evaluation, trace: float
     ) -> ColumnGenerationState:
-        """The state after asking the oracle about `query`: values, bounds, and the columns of the next master."""
-        problem, geometry = state.problem, state.geometry
-        assert isinstance(problem, MarginProblem)
-        assert state.bundle is not None
-        assert geometry.trace is not None
+        """The state after pricing at the weights `query`: values, bounds, and the columns of the next master."""
+        problem, geometry, margins = state.problem, state.geometry, margins_of(state.problem)
+        loss, dual = CappedMargin(margins.size, margins.cap), answer.dual
         if math.isnan(evaluation.value):
             raise FloatingPointError("the value is nan")
         better = evaluation.value < state.evaluation.value
         best = evaluation if better else state.evaluation
-        query = project_simplex(query, 1.0, problem.loss.cap)
-        atoms, bound = self._oracle(state, problem, query, best.value)
-        stabilizer = state.stabilizer.told(query, -bound / geometry.trace)
+        query = project_simplex(query, 1.0, loss.cap)
+        atoms, bound = self._query_oracle(state, margins, query, best.value)
+        stabilizer = state.stabilizer.observe(query, -bound / trace)
         improved = bound > state.bound
         new_dual = query if improved else state.dual
         bound = max(bound, state.bound)
-        if self._mispriced(state, problem, dual, query, atoms):
-            query = project_simplex(dual, 1.0, problem.loss.cap)
-            more, other = self._oracle(state, problem, query, best.value)
-            stabilizer = stabilizer.told(query, -other / geometry.trace)
+        if self._mispriced(state, margins, dual, query, atoms):
+            query = project_simplex(dual, 1.0, loss.cap)
+            more, other = self._query_oracle(state, margins, query, best.value)
+            stabilizer = stabilizer.observe(query, -other / trace)
             atoms = atoms + more
             improved, new_dual, bound = (True, query, other) if other > bound else (improved, new_dual, bound)
         gap = max(best.value - bound, 0.0)
-        # margins leave the master only while it makes progress: without, it must not forget
+        # margins may leave the master only while the gap falls: otherwise the master must not forget any
         fresh = not gap > PROGRESS * state.settled
         before = None if fresh else state.rows
         openness = gap / abs(best.value) if best.value != 0.0 else 1.0
         new = np.array([atom.vector / norm(atom.vector) for atom in atoms]).T
-        rows, margins, limit = None, state.margins, self._limit(problem)
+        rows, squares, limit = None, state.squares, self._limit(problem.n, loss)
         if state.lp is None:
-            rows = working_rows(problem.margins(evaluation), dual, problem.loss, openness, before)
+            rows = working_rows(margins.values(evaluation), dual, loss, openness, before)
             bundle, T, grown = grown_block(state.bundle, T, new, limit)
         else:
-            bundle, T, margins = grown_linear(state.bundle, margins, T, new, limit, problem)
+            bundle, T, squares = grown_linear(state.bundle, squares, T, new, limit, problem, margins)
             grown = True
         idle = 0 if better or improved or grown else state.idle + 1
         fell = gap < 0.9 * state.marked
-        # a bundle too narrow for the optimum converges slowly, by its aggregate: no sign of an end
+        # a bundle too narrow for the optimum converges slowly, through its aggregate: that is no sign of an end
         slow = 0 if fell or state.lp is not None or bundle.aggregated else state.slow + 1
         ended = idle >= IDLE_ROUNDS or slow >= SLOW_ROUNDS
         return ColumnGenerationState(
@@ -228,41 +214,49 @@ class ColumnGeneration(Method):
             geometry.from_factor(best.factor) if better else state.point, best,
             2.0 * gap / norm(best.factor), float("nan"), Outcome.STALLED if ended else Outcome.RUNNING,
             {
-                "gap": gap, "bound": bound, "master_value": evaluation.value,
-                "generated": float(bundle.width), "aggregated": float(bundle.aggregated), "master_steps": float(steps),
+                "gap": gap, "bound": bound, "master_value": evaluation.value, "generated": float(bundle.width),
+                "aggregated": float(bundle.aggregated), "master_steps": float(answer.steps),
             },
-            bundle=bundle, weights=T, answer_dual=dual, dual=new_dual, bound=bound, gap=gap, margins=margins,
+            bundle=bundle, weights=T, answer_dual=dual, dual=new_dual, bound=bound, gap=gap, squares=squares,
             lp=state.lp, stabilizer=stabilizer, guess=np.array([atom.vector for atom in atoms]).T, idle=idle,
             rows=rows, settled=gap if fresh else state.settled,
             marked=gap if fell else state.marked, slow=slow,
         )  # fmt: skip
 
-    def _oracle(
-        self, state: ColumnGenerationState, problem: MarginProblem, w: Array, value: float
+    def _query_oracle(
+        self, state: ColumnGenerationState, margins: MarginStructure, w: Array, value: float
     ) -> tuple[list[Atom], float]:
         """Lowest eigenvectors of −Σ w_r A_r, and the lower bound of F that they prove."""
-        geometry: Any = state.geometry
         open_gap = state.gap if math.isfinite(state.gap) else abs(value)
-        atoms = geometry.minimize_linear_many(
-            problem.combination(w), ORACLE_ACCURACY * open_gap, self._per_round(problem.n), state.guess
+        atoms = state.geometry.minimize_linear_many(
+            margins.combination(w), ORACLE_ACCURACY * open_gap, self._per_round(state.problem.n), state.guess
         )
         useful = [atom for atom in atoms if atom.value < value] or atoms[:1]
         return useful, atoms[0].value - atoms[0].gap_bound
 
     def _mispriced(
-        self, state: ColumnGenerationState, problem: MarginProblem, dual: Array, query: Array, atoms: list[Atom]
+        self, state: ColumnGenerationState, margins: MarginStructure, dual: Array, query: Array, atoms: list[Atom]
     ) -> bool:
         """Whether the column found for a smoothed query does not cut off the master's own dual."""
         if state.lp is None or self._stabilization != "smoothing" or dual is query:
             return False
-        pi = max(float(a @ dual) for a in state.margins)
+        pi = max(float(a @ dual) for a in state.squares)
         v = atoms[0].vector[:, None]
-        margins = problem.margins(problem.at(v / norm(v)))
-        return float(margins @ dual) <= pi + EPS * norm(margins)
+        a = margins.values(state.problem.at(v / norm(v)))
+        return float(a @ dual) <= pi + EPS * norm(a)
 
 
-def _fits(problem: Problem, geometry: Geometry) -> None:
-    if not isinstance(problem, MarginProblem):
-        raise InvalidInputError(f"ColumnGeneration needs a MarginProblem; found {type(problem).__name__}")
-    if geometry.trace is None or not hasattr(geometry, "minimize_linear_many"):
-        raise InvalidInputError(f"ColumnGeneration needs a set of fixed trace such as Spectraplex; found {geometry!r}")
+def margins_of(problem: Problem) -> MarginStructure:
+    """What the problem offers under the ability "margins"; InvalidTypeError if the member is missing."""
+    if not isinstance(problem, HasMargins):
+        raise InvalidTypeError(
+            f'a problem with the ability "margins" must offer margins() -> MarginStructure; '
+            f"found none in {type(problem).__name__}"
+        )
+    return problem.margins()
+
+
+def _trace_of(geometry: Geometry) -> float:
+    if geometry.trace is None:
+        raise InvalidInputError(f"ColumnGeneration needs a set of fixed trace, such as Spectraplex; found {geometry!r}")
+    return geometry.trace

@@ -9,8 +9,8 @@ import scipy.optimize
 import scipy.sparse as sp
 
 from psdopt.linalg.arrays import Array
-from psdopt.methods.masters.base import Answer, Unsolved
-from psdopt.terms.margin import CappedMargin
+from psdopt.margins.loss import CappedMargin
+from psdopt.margins.masters.base import Answer, Unsolved
 
 
 class LPMaster:

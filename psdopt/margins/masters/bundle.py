@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
-from psdopt.margins import SignedSquares
-from psdopt.problems.margin_problem import MarginProblem
-from psdopt.problems.term_sum import TermEvaluation
+from psdopt.margins.structure import MarginStructure, SignedSquares
+from psdopt.problem import Evaluation
 
 #: Eigenvalues of T below a level, relative to the largest, are trimmed if that costs this fraction of the gap.
 TRIM = 0.1
@@ -31,7 +30,7 @@ class Bundle:
     the next one, whatever its width.
     """
 
-    evaluation: TermEvaluation
+    evaluation: Evaluation
     aggregated: int = 0
 
     @property
@@ -49,9 +48,9 @@ class Bundle:
         """V (n, k)."""
         return self.evaluation.factor[:, self.aggregated :]
 
-    def squares(self, problem: MarginProblem) -> SignedSquares:
+    def squares(self, margins: MarginStructure) -> SignedSquares:
         """The margins as functions of the weights: one more direction, with ⟨A_r, M̄⟩ as its sign, is the aggregate."""
-        found = problem.structure().at(self.evaluation.images)
+        found = margins.squares(self.evaluation)
         q = self.aggregated
         if not q:
             return found
@@ -59,7 +58,7 @@ class Bundle:
         mean = SignedSquares(found.directions[:, :q], found.signs).squares().sum(axis=1)
         return SignedSquares(Z, sp.csr_array(sp.hstack([sp.csr_array(mean[:, None]), found.signs], format="csr")))
 
-    def matrix(self, T: Array, trace: float, bound: float) -> TermEvaluation:
+    def matrix(self, T: Array, trace: float, bound: float) -> Evaluation:
         """V T Vᵀ + θ M̄ of the right trace, less the eigenvalues of T that cost at most TRIM of the gap to `bound`.
 
         Interior-point weights are never exactly singular; O(m r) per trial, no application of a map.
@@ -67,7 +66,7 @@ class Bundle:
         first = self.order - self.width
         values, W = np.linalg.eigh(T[first:, first:])
 
-        def above(level: float) -> TermEvaluation:
+        def above(level: float) -> Evaluation:
             used = values > level * values[-1]
             mixing = self._mixing(T, W[:, used] * np.sqrt(values[used]))
             factor = self.evaluation.factor @ mixing

@@ -11,8 +11,8 @@ import numpy as np
 from psdopt.certificate import Certificate, certify
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
+from psdopt.margins.problem import MarginProblem
 from psdopt.method import Method
-from psdopt.problems.margin_problem import MarginProblem
 from psdopt.result import Result, Status
 from psdopt.solve import solve
 
@@ -53,7 +53,7 @@ def solve_smoothed(
         raise InvalidInputError(f"problem must not be smoothed already; found mu = {problem.smoothing:g}")
     generator = np.random.default_rng(0 if rng is None else rng)
     point = geometry.random_point(generator) if start is None else start
-    margins = problem.margins(problem.at(geometry.factor(point) if not hasattr(point, "factor") else point.factor))
+    margins = problem.margins().values(problem.at(geometry.factor(point)))
     clock, best, iterations = time.perf_counter(), None, 0
     mu = FIRST * float(np.std(margins)) or FIRST * problem.duality.value_unit(0.0, geometry.trace)
     for _ in range(STAGES):

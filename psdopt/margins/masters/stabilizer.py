@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from psdopt.linalg.arrays import Array
-from psdopt.methods.masters.base import Answer, Unsolved
-from psdopt.methods.masters.lp import LPMaster
-from psdopt.methods.masters.quadratic import QuadraticMaster
-from psdopt.terms.margin import CappedMargin
+from psdopt.margins.loss import CappedMargin
+from psdopt.margins.masters.base import Answer, Unsolved
+from psdopt.margins.masters.lp import LPMaster
+from psdopt.margins.masters.quadratic import QuadraticMaster
 
 #: Weight of the best dual in the one that the oracle is asked about ("smoothing").
 SMOOTHING = 0.8
@@ -40,7 +40,7 @@ class Stabilizer:
     def ask(
         self, lp: LPMaster, qp: QuadraticMaster, columns: list[Array], loss: CappedMargin
     ) -> tuple[Answer, Array, Stabilizer]:
-        """The master's answer, the w to ask about, and the stabilizer that :meth:`told` the outcome makes the next."""
+        """The master's answer, the w to ask about, and the stabilizer that :meth:`observe` makes the next."""
         if self.kind == "proximal" and self.centre is not None:
             try:
                 answer, model = qp.proximal(columns, loss, self.centre, self.step)
@@ -66,7 +66,7 @@ class Stabilizer:
         answer = lp.solve(columns, loss)
         return answer, answer.dual, replace(self, promised=float("-inf"), step=self.step * SHORTER)
 
-    def told(self, w: Array, value: float) -> Stabilizer:
+    def observe(self, w: Array, value: float) -> Stabilizer:
         """After the oracle's φ(w) = `value`."""
         if self.kind != "proximal" or self.promised == float("-inf"):
             return replace(self, centre=w, value=value) if value < self.value else self

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.simplex import project_simplex
-from psdopt.margins import SignedSquares
-from psdopt.methods.masters.base import Answer
-from psdopt.methods.masters.block import BlockMaster
-from psdopt.methods.masters.conic import ConicMaster
-from psdopt.methods.masters.newton_system import MOST_ROWS
-from psdopt.terms.margin import CappedMargin
+from psdopt.margins.loss import CappedMargin
+from psdopt.margins.masters.base import Answer
+from psdopt.margins.masters.block import BlockMaster
+from psdopt.margins.masters.conic import ConicMaster
+from psdopt.margins.masters.newton_system import MOST_ROWS
+from psdopt.margins.structure import SignedSquares
 
 #: Margins in a block master, in units of 1/cap (the least number that can carry the weight), and the least number
 #: for which a selection pays.
@@ -56,12 +56,12 @@ def solve_selected(
     loss: CappedMargin,
     gap: float,
     start: tuple[Array, Array],
-    rows: NDArray[np.bool_],
+    rows: NDArray[np.bool_] | None,
 ) -> Answer:
-    """The master's answer from the margins `rows` alone; w (m,) is zero on the others. `start` is (T, w) of all."""
-    chosen = np.flatnonzero(rows)
-    if len(chosen) == loss.size:
+    """The master's answer from the margins `rows` (all if None); w (m,) is zero on the others. `start` is (T, w)."""
+    if rows is None or np.all(rows):
         return master.solve(squares, loss, gap, start)
+    chosen = np.flatnonzero(rows)
     fewer = CappedMargin(len(chosen), loss.cap)
     answer = master.solve(
         squares.rows(chosen), fewer, gap, (start[0], project_simplex(start[1][chosen], 1.0, fewer.cap))
