@@ -48,7 +48,7 @@ class QuadraticFit:
             return None
         fit = terms[measured[0]]
         assert isinstance(fit, MeasuredTerm)
-        if fit.degree != 2 or not fit.measurement.couples:
+        if fit.degree != 2 or not fit.loss.separable or not fit.measurement.couples:
             return None
         curvatures = np.asarray(fit.weight * fit.loss.second(np.zeros(fit.measurement.size)))
         return QuadraticFit(terms, measured[0], curvatures) if float(curvatures.min()) > 0.0 else None

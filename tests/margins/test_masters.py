@@ -271,7 +271,7 @@ def test_missing_solvers_are_named(monkeypatch):
 def test_a_master_that_cannot_be_solved_is_named():
     pytest.importorskip("clarabel")
     problem = instance(d=3, m=20)
-    squares = problem.margins().squares(problem.at(np.full((3, 1), np.nan)))
+    squares = problem.margins().squares(problem.at(np.ones((3, 1)))).transformed(np.array([[np.nan]]))
     with pytest.raises(Unsolved, match="Clarabel did not solve"):
         ConicMaster().solve(squares, problem.loss, 1e-6)
 

@@ -76,7 +76,7 @@ def test_smoothing_stays_within_its_excess_and_has_the_stated_derivatives(cap, t
         step = 1e-7 * mu
         change = (loss.weights(a) - loss.weights(a + step * direction)) / step
         if not ties and np.count_nonzero((w > 1e-6) & (w < cap - 1e-6)) > 1:
-            assert np.allclose(loss.curvature(w, direction), change, rtol=1e-3, atol=1e-3 / mu)
+            assert np.allclose(loss.curvature(a, direction), change, rtol=1e-3, atol=1e-3 / mu)
 
 
 def test_smoothed_problem_against_automatic_differentiation():

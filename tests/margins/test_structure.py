@@ -1,0 +1,126 @@
+"""The ability "margins" is a member, not a class: a problem written by hand is solved by ColumnGeneration."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from psdopt import Ability, ColumnGeneration, Evaluation, Problem, Spectraplex, solve
+from psdopt.compatibility import compatible
+from psdopt.errors import InvalidTypeError
+from psdopt.margins import MarginProblem, SignedSquares
+from psdopt.margins.column_generation import margins_of
+from psdopt.terms import QuadraticForms
+
+
+class Margins:
+    """x_rᵀMx_r, r = 1..m, under the hard margin, with nothing taken from the library's own margins."""
+
+    def __init__(self, X):
+        self.X, self.size, self.cap = X, len(X), 1.0
+
+    def values(self, evaluation):
+        return np.sum((self.X @ evaluation.factor) ** 2, axis=1)
+
+    def combination(self, w):
+        return -(self.X.T * w) @ self.X
+
+    def squares(self, evaluation):
+        return SignedSquares(self.X @ evaluation.factor, sp.csr_array(sp.eye_array(self.size)))
+
+
+class Here(Evaluation):
+    def __init__(self, problem, Y):
+        self.problem, self.factor = problem, Y
+
+    @property
+    def value(self):
+        return -float(self.problem.margins().values(self).min())
+
+    @property
+    def gradient(self):
+        w = np.zeros(self.problem.margins().size)
+        w[np.argmin(self.problem.margins().values(self))] = 1.0
+        return self.problem.margins().combination(w)
+
+    def factor_gradient(self):
+        return 2.0 * self.gradient @ self.factor
+
+    def mix(self, T):
+        return self.problem.at(self.factor @ T)
+
+    def append(self, v):
+        return self.problem.at(np.column_stack([self.factor, v]))
+
+    def refresh(self):
+        return self.problem.at(self.factor)
+
+    def along(self, D):
+        raise NotImplementedError
+
+    def along_atom(self, v):
+        raise NotImplementedError
+
+
+class LeastForm(Problem):
+    """min over M of −min_r x_rᵀMx_r."""
+
+    abilities = frozenset({Ability.CONVEX, Ability.MARGINS})
+
+    def __init__(self, X):
+        self.n, self._margins = X.shape[1], Margins(X)
+
+    def margins(self):
+        return self._margins
+
+    def at(self, Y):
+        return Here(self, self.check_factor(Y))
+
+    def subgradient(self, evaluation, dual=None):
+        if dual is None:
+            return evaluation.gradient, 0.0
+        w = np.maximum(dual, 0.0) / np.maximum(dual, 0.0).sum()
+        return self._margins.combination(w), max(evaluation.value + float(w @ self._margins.values(evaluation)), 0.0)
+
+    def value_unit(self, value, trace):
+        return abs(value)
+
+
+@pytest.mark.parametrize("method", [ColumnGeneration(), ColumnGeneration(master="lp")], ids=["block", "lp"])
+def test_a_problem_that_offers_margins_by_itself_is_solved(method):
+    X = np.random.default_rng(0).standard_normal((40, 5))
+    own, shipped = LeastForm(X), MarginProblem(QuadraticForms(X))
+    assert compatible(own, Spectraplex(5), method)
+    result = solve(own, Spectraplex(5), method, tol=1e-3, max_iterations=300)
+    reference = solve(shipped, Spectraplex(5), ColumnGeneration(), tol=1e-8)
+    assert result.optimal
+    assert reference.optimal
+    assert reference.value - 1e-9 <= result.value <= reference.value + 1e-3 * abs(reference.value) + 1e-9
+
+
+def test_a_problem_without_the_member_is_named():
+    class Forgetful(LeastForm):
+        margins = None
+
+    problem = Forgetful(np.eye(3))
+    verdict = compatible(problem, Spectraplex(3), ColumnGeneration())
+    assert not verdict
+    assert "margins" in verdict.message
+
+    class Plain(Problem):
+        n = 3
+
+        def at(self, Y):
+            raise NotImplementedError
+
+    with pytest.raises(InvalidTypeError, match=r"must offer margins\(\) -> MarginStructure; found none in Plain"):
+        margins_of(Plain())
+
+
+def test_the_values_at_an_evaluation_are_found_in_the_structure():
+    X = np.random.default_rng(1).standard_normal((6, 3))
+    problem = MarginProblem(QuadraticForms(X))
+    here = problem.at(np.eye(3))
+    np.testing.assert_allclose(problem.margins().values(here), np.sum(X**2, axis=1))
+    with pytest.warns(DeprecationWarning, match=r"use margins\(\).values\(evaluation\)"):
+        old = problem.margins(here)
+    np.testing.assert_array_equal(old, problem.margins().values(here))

@@ -1,0 +1,175 @@
+"""Losses of one's own: any attributes at any number of measurements, and losses that are no sum over measurements."""
+
+import numpy as np
+import pytest
+
+from psdopt import Ability, ConjugateGradient, FlatQuotient, TermSum, solve
+from psdopt.errors import InvalidTypeError
+from psdopt.linalg.tolerances import EPS
+from psdopt.terms import HalfSquaredOneSided, LeastSquares, Linear, MeasuredTerm, QuadraticForms, SquaredHinge
+from psdopt.terms.losses import Loss
+from psdopt.terms.measured import LINE_BLOCK, MeasuredCurve
+
+MANY = LINE_BLOCK + 808
+
+
+class Table(Loss):
+    """Σ_t max(0, low_t − a_t, a_t − high_t)², its bounds in a table (m, 2) and read in an order of its own."""
+
+    def __init__(self, bounds, order):
+        self.bounds, self.order, self.size = bounds, order, len(order)
+
+    def _outside(self, a):
+        low, high = self.bounds[self.order].T
+        return np.minimum(a - low, 0.0) + np.maximum(a - high, 0.0)
+
+    def value(self, a):
+        return float(np.sum(self._outside(a) ** 2))
+
+    def derivative(self, a):
+        return 2.0 * self._outside(a)
+
+    def second(self, a):
+        return 2.0 * (self._outside(a) != 0.0)
+
+
+class Spread(Loss):
+    """log Σ_t exp(a_t): its Hessian is full."""
+
+    separable = False
+
+    def value(self, a):
+        top = a.max()
+        return float(top + np.log(np.sum(np.exp(a - top))))
+
+    def derivative(self, a):
+        p = np.exp(a - a.max())
+        return p / p.sum()
+
+    def curvature(self, a, direction):
+        p = self.derivative(a)
+        return p * direction - p * (p @ direction)
+
+
+class WithTable(LeastSquares):
+    """A subclass of a loss that can be split, with data of its own that cannot."""
+
+    def __init__(self, target, table):
+        super().__init__(target)
+        self.table = table
+
+    def value(self, a):
+        return super().value(a) + float(np.sum(self.table @ np.ones(2) * a))
+
+    def derivative(self, a):
+        return super().derivative(a) + self.table @ np.ones(2)
+
+
+def table_loss(rng, m):
+    return Table(np.sort(rng.standard_normal((m, 2)), axis=1), rng.permutation(m))
+
+
+OWN = {
+    "table": table_loss,
+    "spread": lambda rng, m: Spread(),
+    "subclass": lambda rng, m: WithTable(rng.standard_normal(m), rng.standard_normal((m, 2))),
+}
+SHIPPED = {
+    "squares": lambda rng, m: LeastSquares(rng.standard_normal(m), rng.uniform(0, 2, m)),
+    "hinge": lambda rng, m: SquaredHinge(rng.uniform(0, 2, m), rng.choice([-1.0, 1.0], m), rng.uniform(0, 2, m)),
+    "one-sided": lambda rng, m: HalfSquaredOneSided(rng.standard_normal(m), rng.choice([-1.0, 0.0, 1.0], m)),
+    "linear": lambda rng, m: Linear(rng.standard_normal(m)),
+}
+
+
+@pytest.mark.parametrize("m", [100, MANY, 100_000])
+@pytest.mark.parametrize("name", sorted(OWN | SHIPPED))
+def test_a_line_is_the_loss_whatever_the_number_of_measurements(name, m):
+    """Values and both derivatives along a line are those of the loss as a whole, at m below and above a block."""
+    rng = np.random.default_rng(0)
+    loss = (OWN | SHIPPED)[name](rng, m)
+    a0, a1, a2 = rng.standard_normal((3, m))
+    curve = MeasuredCurve(loss, 0.7, a0, a1, a2)
+    for mu in (0.0, 0.4):
+        a, velocity = a0 + mu * a1 + mu**2 * a2, a1 + 2.0 * mu * a2
+        g, h = loss.derivative(a), loss.curvature(a, velocity)
+        sizes = np.abs(g) @ np.abs(velocity) + np.abs(h) @ np.abs(velocity) + 2.0 * np.abs(g) @ np.abs(a2) + 1.0
+        found = curve.derivatives(mu)
+        assert abs(found[0] - 0.7 * g @ velocity) <= 64 * EPS * sizes
+        assert abs(found[1] - 0.7 * (h @ velocity + 2.0 * g @ a2)) <= 64 * EPS * sizes
+        assert abs(curve.value(mu) - 0.7 * loss.value(a)) <= 64 * EPS * (abs(loss.value(a)) + m)
+
+
+@pytest.mark.parametrize("name", sorted(SHIPPED))
+def test_shipped_losses_are_split_and_keep_every_number_per_measurement(name):
+    rng, m = np.random.default_rng(1), 9
+    loss, a = SHIPPED[name](rng, m), rng.standard_normal(m)
+    parts = [loss.part(slice(0, 4)), loss.part(slice(4, 9))]
+    assert [part.size for part in parts] == [4, 5]
+    assert sum(part.value(x) for part, x in zip(parts, (a[:4], a[4:]), strict=True)) == pytest.approx(loss.value(a))
+    np.testing.assert_array_equal(np.concatenate([parts[0].second(a[:4]), parts[1].second(a[4:])]), loss.second(a))
+    per_measurement = {key for key, value in vars(loss).items() if isinstance(value, np.ndarray)}
+    assert per_measurement == set(type(loss).per_measurement)  # a new array that is forgotten would not be cut
+
+
+@pytest.mark.parametrize("name", sorted(OWN))
+def test_a_loss_that_does_not_say_how_is_never_split(name):
+    assert OWN[name](np.random.default_rng(0), 5).part(slice(0, 2)) is None
+
+
+def test_a_loss_that_is_not_separable_is_minimised_with_exact_models():
+    """log Σ exp of quadratic forms plus a trace: line, plane and Hessian against differences, and the optimum."""
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((30, 4))
+    term = MeasuredTerm(QuadraticForms(X), Spread())
+    problem = TermSum([term, MeasuredTerm(QuadraticForms(np.eye(4)), LeastSquares(1.0))])
+    assert Ability.QUADRATIC_FIT not in problem.abilities
+    Y, D, h = rng.standard_normal((4, 2)), rng.standard_normal((4, 2)), 1e-5
+    here = problem.at(Y)
+    line = here.along(D)
+    assert line.value(0.3) == pytest.approx(problem.at(Y + 0.3 * D).value, rel=1e-13)
+    first, second = line.derivatives(0.3)
+    assert first == pytest.approx(np.vdot(problem.at(Y + 0.3 * D).factor_gradient(), D), rel=1e-12)
+    around = [np.vdot(problem.at(Y + (0.3 + s * h) * D).factor_gradient(), D) for s in (1, -1)]
+    assert second == pytest.approx((around[0] - around[1]) / (2 * h), rel=1e-7)
+    change = problem.at(Y + h * D).factor_gradient() - problem.at(Y - h * D).factor_gradient()
+    np.testing.assert_allclose(here.hessian_vector(D), change / (2 * h), rtol=1e-6, atol=1e-6)
+    plane = here.along_atom(D[:, 0])
+    gradient, hessian = plane.derivatives(0.6, 0.8)
+    for k, (alpha, beta) in enumerate([(h, 0.0), (0.0, h)]):
+        ahead, behind = plane.derivatives(0.6 + alpha, 0.8 + beta), plane.derivatives(0.6 - alpha, 0.8 - beta)
+        np.testing.assert_allclose(hessian[:, k], (ahead[0] - behind[0]) / (2 * h), rtol=1e-6, atol=1e-8)
+        slope = (plane.value(0.6 + alpha, 0.8 + beta) - plane.value(0.6 - alpha, 0.8 - beta)) / (2 * h)
+        assert gradient[k] == pytest.approx(slope, rel=1e-7)
+    result = solve(problem, FlatQuotient(4, 4), ConjugateGradient(), tol=1e-8)
+    assert result.optimal
+    w = term.loss.derivative(term.features(problem.at(result.matrix.factor).images))
+    S = (X.T * w) @ X + 2.0 * np.diag(np.diag(result.matrix.to_dense()) - 1.0)
+    assert np.linalg.norm(S @ result.matrix.to_dense()) <= 1e-5
+    assert np.linalg.eigvalsh(S)[0] >= -1e-5
+
+
+def test_second_derivatives_of_a_loss_that_is_not_separable_are_refused_by_name():
+    with pytest.raises(InvalidTypeError, match="Spread offers no second derivatives per measurement: use curvature"):
+        Spread().second(np.zeros(3))
+
+
+def test_a_quadratic_loss_that_is_not_separable_is_no_fit_with_a_multiplier_per_measurement():
+    class Mean(Loss):
+        """(mean of a − 1)²."""
+
+        degree, separable = 2, False
+
+        def value(self, a):
+            return float(a.mean() - 1.0) ** 2
+
+        def derivative(self, a):
+            return np.full(a.shape, 2.0 * (a.mean() - 1.0) / len(a))
+
+        def curvature(self, a, direction):
+            return np.full(a.shape, 2.0 * direction.mean() / len(a))
+
+    problem = TermSum([MeasuredTerm(QuadraticForms(np.random.default_rng(0).standard_normal((6, 3))), Mean())])
+    assert Ability.QUADRATIC_FIT not in problem.abilities
+    result = solve(problem, FlatQuotient(3, 3), ConjugateGradient(), tol=1e-10)
+    assert result.value <= 1e-12
