@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import Ability, ColumnGeneration, Evaluation, Problem, Spectraplex, solve
+from psdopt import Ability, ColumnGeneration, Duality, Evaluation, Problem, Spectraplex, solve
 from psdopt.compatibility import compatible
 from psdopt.errors import InvalidTypeError
 from psdopt.margins import MarginProblem, SignedSquares
@@ -75,11 +75,20 @@ class LeastForm(Problem):
     def at(self, Y):
         return Here(self, self.check_factor(Y))
 
+    @property
+    def duality(self):
+        return Bounds(self._margins)
+
+
+class Bounds(Duality):
+    def __init__(self, margins):
+        self.margins = margins
+
     def subgradient(self, evaluation, dual=None):
         if dual is None:
             return evaluation.gradient, 0.0
         w = np.maximum(dual, 0.0) / np.maximum(dual, 0.0).sum()
-        return self._margins.combination(w), max(evaluation.value + float(w @ self._margins.values(evaluation)), 0.0)
+        return self.margins.combination(w), max(evaluation.value + float(w @ self.margins.values(evaluation)), 0.0)
 
     def value_unit(self, value, trace):
         return abs(value)
