@@ -3,10 +3,12 @@
 A free composition Problem × Geometry × Method, with certificates of global optimality.
 """
 
+from psdopt import constraints
 from psdopt.capability import Ability, Requires, Verdict
 from psdopt.certificate import Certificate, certify, stationarity_scale
 from psdopt.choose import starting_point
 from psdopt.compatibility import compatible
+from psdopt.constraints import Constrained, Constraint
 from psdopt.errors import PsdoptError
 from psdopt.escape import widened
 from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
@@ -20,6 +22,7 @@ from psdopt.methods import (
     ADMM,
     BILGO,
     LBFGS,
+    AugmentedLagrangian,
     BlockConjugateGradient,
     ClosedForm,
     ColumnGeneration,
@@ -29,6 +32,7 @@ from psdopt.methods import (
     OnlineRiemannianGradient,
     ProjectedGradient,
     RiemannianGradient,
+    TruncatedNewton,
     TrustRegions,
 )
 from psdopt.methods.online_gradient import Pace
@@ -52,6 +56,7 @@ __all__ = [
     "Ability",
     "ArrayStream",
     "Atom",
+    "AugmentedLagrangian",
     "AutogradProblem",
     "Batch",
     "BatchStream",
@@ -61,6 +66,8 @@ __all__ = [
     "ClosedForm",
     "ColumnGeneration",
     "ConjugateGradient",
+    "Constrained",
+    "Constraint",
     "Defect",
     "Duality",
     "EntryFit",
@@ -106,12 +113,14 @@ __all__ = [
     "Streamed",
     "TermEvaluation",
     "TermSum",
+    "TruncatedNewton",
     "TrustRegions",
     "ValueBelow",
     "Verdict",
     "__version__",
     "certify",
     "compatible",
+    "constraints",
     "ensure_finite",
     "factor_residual",
     "gram_scaled",

@@ -26,6 +26,8 @@ class Ability(StrEnum):
     RESTRICTION = "restriction"  # F on the matrices with range in a given span is a problem of that small order
     MARGINS = "margins"  # linear measurements under a piecewise linear loss: a master LP exists
     SPLIT = "biconvex-split"
+    CONSTRAINTS = "constraints"  # lower <= A(M) <= upper beside M ⪰ 0
+    CONIC = "conic"  # constraints under a linear objective, everything known by its entries
     STREAM = "stream"  # batches of its data can be had one by one
     # of a geometry
     FACTOR = "factor"  # points have a factor Y, and a rank

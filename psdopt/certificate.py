@@ -72,6 +72,16 @@ class Certificate:
         return -self.smallest_eigenvalue
 
     @property
+    def infeasible(self) -> bool:
+        """Whether it is proven that no M meets the constraints; never without constraints."""
+        return False
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether a direction is known along which F falls without end inside the constraints."""
+        return False
+
+    @property
     def above_zero(self) -> bool:
         """Whether M = 0 is feasible and better, beyond rounding."""
         slack = WORSE * EPS * max(abs(self.value), abs(self.value_at_zero))
@@ -136,6 +146,9 @@ def certify(
     else:
         evaluation = problem.at(matrix.factor if isinstance(matrix, LowRankPSD) else matrix)
     duality = problem.duality
+    own: Certificate | None = duality.own_certificate(evaluation, tol=tol, start=start, seed=seed, dual=dual)
+    if own is not None:
+        return own
     Y, (S, epsilon) = evaluation.factor, duality.subgradient(evaluation, dual)
     SY = S @ Y
     size, value, at_zero = norm(Y), evaluation.value, problem.value_at_zero()

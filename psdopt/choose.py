@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.capability import Ability
+from psdopt.constraints import Constrained
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.geometries import FlatQuotient, PSDCone, Spectraplex
 from psdopt.geometry import Geometry
@@ -15,12 +16,21 @@ from psdopt.linalg.arrays import Array, orthonormal_columns
 from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
 from psdopt.method import Method
-from psdopt.methods import BlockConjugateGradient, ClosedForm, ColumnGeneration, ConjugateGradient, LagrangeNewton
+from psdopt.methods import (
+    AugmentedLagrangian,
+    BlockConjugateGradient,
+    ClosedForm,
+    ColumnGeneration,
+    ConjugateGradient,
+    LagrangeNewton,
+)
 from psdopt.problem import Evaluation, Problem
 
 #: Beyond this order conjugate gradient has no complete decomposition of A to precondition with, and the method
 #: that needs none and makes the most of each product is ahead (docs/experiments/lro.md).
 LARGE_ORDER = 2000
+#: Columns that a run under constraints begins with: at least, and at most. The rank grows where they do not suffice.
+FEWEST, MOST = 8, 30
 
 
 def choose(
@@ -47,6 +57,10 @@ def choose(
         given = (geometry, method)
         names = tuple(name for name, piece in zip(("geometry", "method"), given, strict=True) if piece is None)
         return geometry or Spectraplex(problem.n), method or ColumnGeneration(), names
+    if Ability.CONSTRAINTS in problem.abilities and (
+        method is None or Ability.CONSTRAINTS in method.requires.get("problem", ())
+    ):
+        return _constrained(problem, geometry, method)
     if method is None:
         chosen.append("method")
         closed = geometry is not None and Ability.FULL_CONE in geometry.abilities
@@ -56,6 +70,19 @@ def choose(
         full = Ability.FULL_CONE in method.requires.get("geometry", ())
         geometry = PSDCone(problem.n) if full else FlatQuotient(problem.n, first_rank(problem.n))
     return geometry, method, tuple(chosen)
+
+
+def _constrained(
+    problem: Problem, geometry: Geometry | None, method: Method | None
+) -> tuple[Geometry, Method, tuple[str, ...]]:
+    """An augmented Lagrangian on a factor of √(2 m) columns: with more than that no stationary point misleads."""
+    given = (geometry, method)
+    names = tuple(name for name, piece in zip(("geometry", "method"), given, strict=True) if piece is None)
+    if geometry is None:
+        m = problem.m if isinstance(problem, Constrained) else problem.n
+        enough = math.isqrt(2 * m) + 1
+        geometry = FlatQuotient(problem.n, min(problem.n, max(enough, FEWEST) if enough < MOST else MOST))
+    return geometry, method or AugmentedLagrangian(), names
 
 
 def _iteration(problem: Problem, geometry: Geometry | None) -> Method:

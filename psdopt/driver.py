@@ -131,6 +131,10 @@ class Driver:
         certificate = self._certify()
         if certificate.proves(self.tol):
             return Status.OPTIMAL, Status.OPTIMAL.value
+        if certificate.infeasible:
+            return Status.INFEASIBLE, Status.INFEASIBLE.value
+        if certificate.unbounded:
+            return Status.UNBOUNDED, Status.UNBOUNDED.value
         if run.geometry.keeps:
             stationary = stationarity <= self.tol
             message = f"{Status.STATIONARY.value}; {run.geometry!r} keeps {run.geometry.keeps}"
@@ -243,7 +247,7 @@ class Driver:
         return {k: self.earlier.get(k, 0) + now.get(k, 0) - self.before.get(k, 0) for k in keys}
 
     def _keep_best(self) -> None:
-        if self.method.descends:
+        if self.method.descends or not self.method.ranks_by_value:
             return
         run = self.run
         if run.best is None or run.state.evaluation.value < run.best.evaluation.value:

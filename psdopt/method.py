@@ -86,8 +86,14 @@ class Method(ABC, Generic[S]):
     scale_invariant: ClassVar[bool] = False
     #: Whether the iterates on M ↦ F(M / s), from s times the start, are s times those on F, for s > 0.
     unit_invariant: ClassVar[bool] = False
+    #: Whether the lowest value seen is the best point seen: not where points may leave constraints.
+    ranks_by_value: ClassVar[bool] = True
     #: Whether a run without a given start begins at M = 0 rather than at a random point.
     starts_at_zero: ClassVar[bool] = False
+
+    def with_escape(self, escape: bool, max_rank: int) -> Method:
+        """The method with the caller's word on rank growth, for methods that widen the factor by themselves."""
+        return self
 
     @abstractmethod
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> S:

@@ -31,6 +31,7 @@ class Status(Enum):
     NO_PROGRESS = "no progress: the value no longer decreases at working precision"
     STOPPED = "stopped by the caller's criterion or callback"
     UNBOUNDED = "unbounded: the objective decreases without bound"
+    INFEASIBLE = "infeasible: no positive semidefinite matrix meets the constraints; the certificate holds the proof"
     DIVERGED = "diverged: the method's iteration grew without bound; the best point so far is kept"
     NON_FINITE = "non-finite: the problem returned NaN or infinity; the last finite point is kept"
     INTERRUPTED = "interrupted by the user; the best point so far is kept"

@@ -53,6 +53,13 @@ class Duality:
         """:func:`psdopt.linalg.extreme.smallest_eigenpair` of S = ∇F(M); a problem that can factorise S does better."""
         return smallest_eigenpair(S, **options)
 
+    def own_certificate(self, evaluation: Evaluation, **options: Any) -> Any:
+        """The certificate where optimality takes more than S ⪰ 0 and S M = 0, as under constraints; else None.
+
+        `options` : tol, start, seed and dual of :func:`psdopt.certify`, which hands the work over.
+        """
+        return None
+
     def value_unit(self, value: float, trace: float) -> float | None:
         """What gaps are relative to at F(M) = `value`, tr M = `trace`; None for the certificate's own unit."""
         return None

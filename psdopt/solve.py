@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import name_of
+from psdopt.capability import Ability, name_of
 from psdopt.checkpoint import load_checkpoint
 from psdopt.choose import choose, starting_point
 from psdopt.compatibility import alternatives, compatible
@@ -90,6 +90,8 @@ def solve(
     geometry, method, chosen = choose(problem, geometry, method)
     compatible(problem, geometry, method).require()
     escape = escape and geometry.grows
+    method = method.with_escape(escape, max_rank or problem.n)
+    escape = escape and Ability.CONSTRAINTS not in problem.abilities  # there the method widens by itself
     generator = np.random.default_rng(0 if rng is None else rng)
     before = dict(problem.counts())
     with blas_threads(_multiplications(problem, geometry)):

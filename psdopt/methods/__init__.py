@@ -3,6 +3,7 @@
 from psdopt.margins.column_generation import ColumnGeneration
 from psdopt.method import Method
 from psdopt.methods.admm import ADMM
+from psdopt.methods.augmented_lagrangian import AugmentedLagrangian
 from psdopt.methods.bilgo import BILGO
 from psdopt.methods.block_conjugate_gradient import BlockConjugateGradient
 from psdopt.methods.closed_form import ClosedForm
@@ -13,12 +14,14 @@ from psdopt.methods.lbfgs import LBFGS
 from psdopt.methods.online_gradient import OnlineRiemannianGradient
 from psdopt.methods.projected_gradient import ProjectedGradient
 from psdopt.methods.riemannian_gradient import RiemannianGradient
+from psdopt.methods.truncated_newton import TruncatedNewton
 from psdopt.methods.trust_regions import TrustRegions
 
 __all__ = [
     "ADMM",
     "BILGO",
     "LBFGS",
+    "AugmentedLagrangian",
     "BlockConjugateGradient",
     "ClosedForm",
     "ColumnGeneration",
@@ -28,6 +31,7 @@ __all__ = [
     "OnlineRiemannianGradient",
     "ProjectedGradient",
     "RiemannianGradient",
+    "TruncatedNewton",
     "TrustRegions",
     "shipped_methods",
 ]
@@ -42,6 +46,7 @@ def shipped_methods() -> list[Method]:
         LBFGS(),
         LagrangeNewton(),
         TrustRegions(),
+        TruncatedNewton(),
         RiemannianGradient(),
         OnlineRiemannianGradient(),
         FrankWolfe(),
@@ -49,4 +54,5 @@ def shipped_methods() -> list[Method]:
         ProjectedGradient(),
         ColumnGeneration(),
         ADMM(),
+        AugmentedLagrangian(),
     ]

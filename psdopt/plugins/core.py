@@ -13,6 +13,7 @@ from psdopt.methods import (
     ADMM,
     BILGO,
     LBFGS,
+    AugmentedLagrangian,
     BlockConjugateGradient,
     ClosedForm,
     ColumnGeneration,
@@ -22,6 +23,7 @@ from psdopt.methods import (
     OnlineRiemannianGradient,
     ProjectedGradient,
     RiemannianGradient,
+    TruncatedNewton,
     TrustRegions,
 )
 from psdopt.plugins.hookspec import hookimpl
@@ -105,6 +107,15 @@ def _methods() -> Iterator[Spec]:
     yield MethodSpec(
         "trust-regions", TrustRegions, "pymanopt's Riemannian trust regions on the factor",
         "Absil, Baker, Gallivan (2007)", example=TrustRegions,
+    )  # fmt: skip
+    yield MethodSpec(
+        "truncated-newton", TruncatedNewton, "Newton's method on the factor, systems by conjugate gradient",
+        "Dembo, Steihaug (1983)", (Parameter("inner", int, 60, "most Hessian products per step"),), TruncatedNewton,
+    )  # fmt: skip
+    yield MethodSpec(
+        "augmented-lagrangian", AugmentedLagrangian, "linear constraints, by any method on the factor inside",
+        "Burer, Monteiro (2003)", (Parameter("inside_steps", int, 5, "steps of the method inside, per step"),),
+        AugmentedLagrangian,
     )  # fmt: skip
     yield MethodSpec(
         "riemannian-gradient", RiemannianGradient, "gradient descent along a retraction", MEYER,

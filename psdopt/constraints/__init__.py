@@ -1,0 +1,32 @@
+"""Linear constraints lower <= A(M) <= upper on a problem, their multipliers, and what both prove.
+
+    from psdopt import Constrained, QuadraticSDP, constraints
+    problem = Constrained(QuadraticSDP(C=C), constraints.diagonal(n, 1.0))
+
+The spellings of what people write: :func:`diagonal`, :func:`trace`, :func:`entries`, :func:`distances`,
+:func:`quadratic_forms`, :func:`sparse_forms`. Any :class:`~psdopt.terms.measurements.Measurement` will do as well:
+``Constraint(measurement, lower, upper)``.
+"""
+
+from psdopt.constraints.certificate import ConstrainedCertificate
+from psdopt.constraints.constraint import Constraint
+from psdopt.constraints.explicit import explicit_forms
+from psdopt.constraints.measurements import SparseForms, Stacked, Trace
+from psdopt.constraints.problem import Constrained
+from psdopt.constraints.spellings import diagonal, distances, entries, quadratic_forms, sparse_forms, trace
+
+__all__ = [
+    "Constrained",
+    "ConstrainedCertificate",
+    "Constraint",
+    "SparseForms",
+    "Stacked",
+    "Trace",
+    "diagonal",
+    "distances",
+    "entries",
+    "explicit_forms",
+    "quadratic_forms",
+    "sparse_forms",
+    "trace",
+]

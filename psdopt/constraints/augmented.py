@@ -1,0 +1,140 @@
+"""F plus the augmented Lagrangian of its constraints, as a problem for any factor method."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from psdopt.capability import Ability
+from psdopt.constraints.penalty import Penalty
+from psdopt.constraints.preconditioner import PenaltyPreconditioner
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.polynomials import minimize_quartic, minimize_smooth
+from psdopt.problem import Evaluation, GradientOperator, LineModel, PlaneModel, Problem
+from psdopt.problems.term_sum import TermSum
+from psdopt.searches.plane import minimize_plane
+from psdopt.terms.measured import MeasuredTerm
+
+if TYPE_CHECKING:
+    from psdopt.constraints.problem import Constrained
+
+
+def augmented(problem: Constrained, y: Array, w: Array) -> Problem:
+    """M ↦ F(M) + Σ_t (w_t/2) dist²(a_t + y_t/w_t, [lower_t, upper_t]): a sum of terms where F is one."""
+    term = MeasuredTerm(problem.measurement, Penalty(y, w, problem.lower, problem.upper))
+    inner = problem.problem
+    if isinstance(inner, TermSum):
+        forms = problem.forms
+        preconditioner = None if forms is None else PenaltyPreconditioner.of(problem, term)
+        return TermSum([*inner.terms, term], inner.constant, preconditioner)
+    return Augmented(inner, TermSum([term]))
+
+
+class Augmented(Problem):
+    """F + G for a problem F of any kind and a sum of terms G."""
+
+    def __init__(self, first: Problem, second: TermSum) -> None:
+        self.first, self.second, self.n, self.rows = first, second, first.n, first.rows
+        shared = {Ability.GRADIENT, Ability.EXACT_LINE, Ability.EXACT_PLANE, Ability.CONVEX, Ability.HESSIAN}
+        self.abilities = frozenset(shared & first.abilities & second.abilities)
+
+    def at(self, Y: Array) -> AugmentedEvaluation:
+        return AugmentedEvaluation(self, self.first.at(Y), self.second.at(Y))
+
+    def counts(self) -> Mapping[str, int]:
+        return self.first.counts()
+
+
+class AugmentedEvaluation(Evaluation):
+    """Both parts at one M."""
+
+    problem: Augmented
+
+    def __init__(self, problem: Augmented, first: Evaluation, second: Evaluation) -> None:
+        self.problem, self.first, self.second = problem, first, second
+
+    @property
+    def factor(self) -> Array:  # type: ignore[override]
+        return self.first.factor
+
+    @property
+    def value(self) -> float:
+        return self.first.value + self.second.value
+
+    @property
+    def gradient(self) -> GradientOperator:
+        S, T = self.first.gradient, self.second.gradient
+        return GradientOperator(self.problem.n, lambda V: np.asarray(S @ V + T @ V), lambda V: None)
+
+    def factor_gradient(self) -> Array:
+        return self.first.factor_gradient() + self.second.factor_gradient()
+
+    def hessian_vector(self, D: Array) -> Array:
+        return self.first.hessian_vector(D) + self.second.hessian_vector(D)
+
+    def along(self, D: Array) -> SumLine:
+        return SumLine(self, self.first.along(D), self.second.along(D))
+
+    def along_atom(self, v: Array) -> SumPlane:
+        return SumPlane(self, self.first.along_atom(v), self.second.along_atom(v))
+
+    def mix(self, T: Array) -> AugmentedEvaluation:
+        return AugmentedEvaluation(self.problem, self.first.mix(T), self.second.mix(T))
+
+    def append(self, v: Array) -> AugmentedEvaluation:
+        return AugmentedEvaluation(self.problem, self.first.append(v), self.second.append(v))
+
+    def refresh(self) -> AugmentedEvaluation:
+        return AugmentedEvaluation(self.problem, self.first.refresh(), self.second.refresh())
+
+
+class SumLine(LineModel):
+    """Both parts along Y + mu D."""
+
+    def __init__(self, evaluation: AugmentedEvaluation, first: LineModel, second: LineModel) -> None:
+        self.evaluation, self.first, self.second = evaluation, first, second
+        p, q = first.coefficients, second.coefficients
+        self.coefficients = None if p is None or q is None else [a + b for a, b in zip(p, q, strict=True)]
+
+    def value(self, mu: float) -> float:
+        return self.first.value(mu) + self.second.value(mu)
+
+    def derivatives(self, mu: float) -> tuple[float, float]:
+        (a, b), (c, d) = self.first.derivatives(mu), self.second.derivatives(mu)
+        return a + c, b + d
+
+    def minimize(self, upper: float = math.inf) -> float:
+        if self.coefficients is not None:
+            return minimize_quartic(self.coefficients, upper)
+        return minimize_smooth(self.derivatives, upper, value=self.value)
+
+    def step(self, mu: float) -> AugmentedEvaluation:
+        return AugmentedEvaluation(self.evaluation.problem, self.first.step(mu), self.second.step(mu))
+
+
+class SumPlane(PlaneModel):
+    """Both parts over alpha M + beta v vᵀ."""
+
+    def __init__(self, evaluation: AugmentedEvaluation, first: PlaneModel, second: PlaneModel) -> None:
+        self.evaluation, self.first, self.second = evaluation, first, second
+
+    def value(self, alpha: float, beta: float) -> float:
+        return self.first.value(alpha, beta) + self.second.value(alpha, beta)
+
+    def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
+        (g, H), (h, K) = self.first.derivatives(alpha, beta), self.second.derivatives(alpha, beta)
+        return g + h, H + K
+
+    def minimize(
+        self, alpha: tuple[float, float] = (0.0, np.inf), beta: tuple[float, float] = (0.0, np.inf)
+    ) -> tuple[float, float]:
+        return minimize_plane(self, (alpha[0], beta[0]), (alpha[1], beta[1]))
+
+    def step(self, alpha: float, beta: float) -> AugmentedEvaluation:
+        return AugmentedEvaluation(self.evaluation.problem, self.first.step(alpha, beta), self.second.step(alpha, beta))
+
+
+Preconditioner = Callable[[Evaluation], Callable[[Array], Array]]

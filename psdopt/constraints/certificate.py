@@ -1,0 +1,276 @@
+"""What multipliers prove of a constrained problem: dual bound, gap, infeasibility, unboundedness."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from psdopt.capability import Ability
+from psdopt.certificate import Certificate
+from psdopt.constraints.slack import slack_eigenpair, slack_operator
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.tolerances import EPS
+from psdopt.problem import Evaluation
+
+if TYPE_CHECKING:
+    from psdopt.constraints.problem import Constrained
+
+#: A bound on λ_min(S) that costs less than this share of the tolerance is sharp enough.
+SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class Multipliers:
+    """What a method hands over for a certificate to check. Nothing of it is believed.
+
+    `y` (m,) at the current point; `best` (m,), those of the best dual bound seen; `ray` (m,), a candidate for a proof
+    that no M is feasible; `direction` D (n, k), one for a proof that F is unbounded along D Dᵀ.
+    """
+
+    y: Array
+    best: Array | None = None
+    ray: Array | None = None
+    direction: Array | None = None
+
+
+@dataclass(frozen=True)
+class ConstrainedCertificate(Certificate):
+    """What (M, y) prove of min F(M), M ⪰ 0, lower <= A(M) <= upper.
+
+    S = ∇F(M) + A*(y). For every y with finite σ(y) = Σ_t max(y_t lower_t, y_t upper_t), and τ >= tr N for feasible N,
+
+        min F >= F(M) − ⟨∇F(M), M⟩ − σ(y) + min(0, λ_min(S)) τ,
+
+    with λ_min(S) in the place of the minimum where the trace is fixed. `optimal` takes a gap to this bound, relative to
+    max(|F(M) − F(0)|, |bound − F(0)|), and a primal infeasibility of at most tol each.
+
+    Attributes, beside those of :class:`Certificate`
+    ----------
+    multipliers : y (m,) of the best bound.
+    primal_infeasibility : |A(M) − Π(A(M))| with every A_t and its bounds divided by |A_t|, over the size of the bounds.
+    dimacs : the DIMACS errors: "primal" |A(M) − Π|/(1 + |b|), "dual" max(0, −λ_min(S))/(1 + |C|), "gap"
+        |F − bound|/(1 + |F| + |bound|), "complementarity" |⟨S, M⟩| likewise. Without a trace bound the gap is that to
+        the dual value at S ⪰ 0, an estimate.
+    trace_bound, trace_source : τ, and where it is from: "given" or "constraints"; None and "" without one.
+    infeasibility_proof : y with A*(y) ⪰ 0 and σ(y) < 0, by which no M is feasible; else None.
+    unboundedness_proof : D (n, k) with A(D Dᵀ) = 0, or in a direction without a bound, and F falling along D Dᵀ.
+    """
+
+    primal_infeasibility: float = math.inf
+    dimacs: dict[str, float] = field(default_factory=dict)
+    multipliers: Array = field(default_factory=lambda: np.zeros(0))
+    trace_bound: float | None = None
+    trace_source: str = ""
+    infeasibility_proof: Array | None = None
+    unboundedness_proof: Array | None = None
+
+    @property
+    def infeasible(self) -> bool:
+        return self.infeasibility_proof is not None
+
+    @property
+    def unbounded(self) -> bool:
+        return self.unboundedness_proof is not None
+
+    @property
+    def relative(self) -> float:
+        """The larger of relative gap and primal infeasibility; without a proven gap, the largest DIMACS error."""
+        if self.gap_relative is not None:
+            return max(self.gap_relative, self.primal_infeasibility)
+        return max(self.primal_infeasibility, *self.dimacs.values())
+
+    def proves(self, tol: float) -> bool:
+        """Whether M is feasible and optimal to relative `tol`: no residual stands in for a gap that is not proven."""
+        return self.convex and self.gap_relative is not None and self.relative <= tol
+
+    def rows(self) -> list[tuple[str, float, float | None]]:
+        rows: list[tuple[str, float, float | None]] = [
+            ("primal infeasibility", self.dimacs.get("primal", math.nan), self.primal_infeasibility),
+            ("dual infeasibility max(0, -lambda_min(S))", self.dual_infeasibility, self.dual_infeasibility_relative),
+            ("complementarity |<S, M>|", self.complementarity, self.complementarity_relative),
+        ]
+        if self.gap is not None:
+            rows.append(("duality gap", self.gap, self.gap_relative))
+        return rows + [(f"DIMACS {name}", error, error) for name, error in self.dimacs.items()]
+
+    def as_dict(self) -> dict[str, Any]:
+        plain = super().as_dict()
+        for name in ("multipliers", "infeasibility_proof", "unboundedness_proof"):
+            array = plain.pop(name)
+            plain[name] = None if array is None else np.asarray(array).tolist()
+        return plain
+
+
+def certify_constrained(
+    problem: Constrained, evaluation: Evaluation, *, tol: float = 1e-6, start: Array | None = None,
+    seed: int = 0, dual: Any = None,
+) -> ConstrainedCertificate:  # fmt: skip
+    """Certificate of M and the multipliers `dual`, a :class:`Multipliers` or an array y (m,); None is y = 0."""
+    given = as_multipliers(problem, dual)
+    evaluation = evaluation.refresh()
+    Y, value, at_zero = evaluation.factor, evaluation.value, problem.value_at_zero()
+    trace = norm(Y) ** 2
+    a = problem.measured(Y)
+    limit = problem.trace_limit
+    tau = None if limit is None else limit.value
+    unit = problem.duality.value_unit(value, trace) or 0.0
+    reach = max(trace, np.finfo(float).tiny) if tau is None else tau
+    accuracy = SHARE * tol * unit / reach
+    GY = evaluation.gradient @ Y
+    product = inner(GY, Y)
+    best: tuple[float, Array, Any, float | None] | None = None
+    for y in distinct([given.best, given.y]):
+        y = problem.admissible(y)
+        S = slack_operator(problem, evaluation, y)
+        pair = slack_eigenpair(S, accuracy, start, seed)
+        low = pair.lower_bound
+        offset = value - product if problem.conic is None else problem.conic.constant
+        base = offset - problem.support(y)
+        bound: float | None = base
+        if limit is not None:
+            bound = base + (low if limit.fixed else min(0.0, low)) * limit.value
+        elif low < 0.0:
+            bound = None
+        rank = -math.inf if bound is None else bound
+        if best is None or rank > best[0] or (bound is None and best[3] is None and y is given.y):
+            best = rank, y, (S, pair, base), bound
+    assert best is not None
+    _, y, (S, pair, base), bound = best
+    SY = np.asarray(S @ Y)
+    dual_infeasibility = max(0.0, -pair.lower_bound)
+    complementarity = abs(inner(SY, Y))
+    estimate = base if bound is None else bound
+    gap = None if bound is None else abs(value - bound)
+    values = 1.0 + abs(value) + abs(estimate)
+    norm_C = _gradient_size(problem, evaluation)
+    v = problem.violation(a)
+    nearest = np.clip(a, problem.lower, problem.upper)
+    dimacs = {
+        "primal": norm(v) / (1.0 + norm(nearest[problem.lower == problem.upper])),
+        "dual": dual_infeasibility / (1.0 + norm_C),
+        "gap": abs(value - estimate) / values,
+        "complementarity": complementarity / values,
+    }
+    decrease = max(abs(value - at_zero), abs(estimate - at_zero))
+    return ConstrainedCertificate(
+        value=value, value_at_zero=at_zero, trace=trace, stationarity=norm(SY),
+        smallest_eigenvalue=pair.value, lower_bound=pair.lower_bound, dual_infeasibility=dual_infeasibility,
+        complementarity=complementarity, gap=gap,
+        stationarity_relative=_ratio(norm(SY) * norm(Y), decrease),
+        dual_infeasibility_relative=_ratio(dual_infeasibility * trace, decrease),
+        complementarity_relative=_ratio(complementarity, decrease),
+        gap_relative=None if gap is None else _ratio(gap, decrease),
+        convex=Ability.CONVEX in problem.abilities, fixed_trace=None, eigenvector=pair.vector,
+        failure_probability=pair.failure_probability, products=pair.products, dual_value=bound,
+        primal_infeasibility=relative_violation(problem, a), dimacs=dimacs, multipliers=y,
+        trace_bound=tau, trace_source="" if limit is None else limit.source,
+        infeasibility_proof=proven_infeasible(problem, [given.ray, given.y]),
+        unboundedness_proof=proven_unbounded(problem, given.direction, tol),
+    )  # fmt: skip
+
+
+def as_multipliers(problem: Constrained, dual: Any) -> Multipliers:
+    """`dual` as multipliers, or one clear error."""
+    if dual is None:
+        return Multipliers(np.zeros(problem.m))
+    given = dual if isinstance(dual, Multipliers) else Multipliers(np.asarray(dual, dtype=np.float64))
+    for y in (given.y, given.best, given.ray):
+        if y is not None and (y.shape != (problem.m,) or not np.all(np.isfinite(y))):
+            raise InvalidInputError(f"dual must hold {problem.m} finite multipliers; found shape {y.shape}")
+    return given
+
+
+def distinct(arrays: list[Array | None]) -> list[Array]:
+    """Those that are there, each once."""
+    kept: list[Array] = []
+    for y in arrays:
+        if y is not None and not any(np.array_equal(y, other) for other in kept):
+            kept.append(y)
+    return kept
+
+
+def relative_violation(problem: Constrained, a: Array) -> float:
+    """|a − Π(a)| over the size of the bounds, every constraint in units of |A_t|: no scaling of one changes it.
+
+    Where all bounds concerned are zero, relative to the size of the values measured.
+    """
+    v = problem.violation(a)
+    concerned = (problem.lower == problem.upper) | (v != 0.0)
+    scale = 1.0 / np.where(problem.norms > 0.0, problem.norms, 1.0)
+    nearest = np.clip(a, problem.lower, problem.upper)
+    unit = norm((scale * nearest)[concerned])
+    return _ratio(norm(scale * v), unit if unit > 0.0 else norm(scale * a))
+
+
+def proven_infeasible(problem: Constrained, candidates: list[Array | None]) -> Array | None:
+    """A y among the candidates with A*(y) ⪰ 0 and σ(y) < 0, or σ(y) < λ_min(A*(y)) τ where tr M <= τ is known."""
+    for y in distinct(candidates):
+        y = problem.admissible(y)
+        size = norm(problem.norms * y)
+        if not (math.isfinite(size) and size > 0.0):
+            continue
+        y = y / size
+        support = problem.support(y)
+        used = y != 0.0
+        rounding = (
+            8.0 * EPS * math.sqrt(problem.m) * norm(y[used] * np.where(y > 0.0, problem.upper, problem.lower)[used])
+        )
+        if not support < -rounding:
+            continue
+        limit = problem.trace_limit
+        allowed = -support / limit.value if limit is not None else 0.0
+        S = adjoint_operator(problem, y)
+        low = slack_eigenpair(S, 0.5 * allowed).lower_bound
+        if low >= 0.0 or (limit is not None and support < low * limit.value - rounding):
+            return np.asarray(y)
+    return None
+
+
+def adjoint_operator(problem: Constrained, y: Array) -> Any:
+    """A*(y): a sparse array where entries are at hand, else an operator."""
+    if problem.forms is not None:
+        return problem.forms.matrix(y)
+    zero = problem.problem.at(np.zeros((problem.n, 1)))
+    plus, without = slack_operator(problem, zero, y), zero.gradient
+    from scipy.sparse.linalg import LinearOperator
+
+    def times(V: Array) -> Array:
+        V = np.asarray(V, dtype=np.float64).reshape(problem.n, -1)
+        return np.asarray(plus @ V - without @ V)
+
+    return LinearOperator(
+        (problem.n, problem.n), matvec=lambda v: times(v).reshape(-1), matmat=times, dtype=np.float64
+    )  # fmt: skip
+
+
+def proven_unbounded(problem: Constrained, D: Array | None, tol: float) -> Array | None:
+    """D where ⟨C, D Dᵀ⟩ < 0 and A(D Dᵀ) is, to tol, a direction in which the box has no end; linear F only."""
+    if D is None or problem.conic is None:
+        return None
+    size = norm(D)
+    if not (math.isfinite(size) and size > 0.0):
+        return None
+    D = D / size
+    falls = inner(problem.conic.C @ D, D)
+    a = problem.measured(D) / np.where(problem.norms > 0.0, problem.norms, 1.0)
+    off = np.where(np.isfinite(problem.upper), np.maximum(a, 0.0), 0.0)
+    off += np.where(np.isfinite(problem.lower), np.maximum(-a, 0.0), 0.0)
+    scale = norm(problem.conic.C.data)
+    return D if falls < 0.0 and norm(off) * scale <= tol * -falls else None
+
+
+def _gradient_size(problem: Constrained, evaluation: Evaluation) -> float:
+    if problem.conic is not None:
+        return norm(problem.conic.C.data) if problem.conic.C.nnz else 0.0
+    V = np.random.default_rng(0).standard_normal((problem.n, 4))
+    return norm(evaluation.gradient @ V) / 2.0
+
+
+def _ratio(amount: float, unit: float) -> float:
+    if amount == 0.0:
+        return 0.0
+    return amount / unit if unit > 0.0 else math.inf

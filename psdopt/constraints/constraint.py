@@ -1,0 +1,62 @@
+"""One group of linear constraints, lower <= A(M) <= upper."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg.arrays import Array
+from psdopt.terms.measurements import Measurement
+
+
+class Constraint:
+    """lower_t <= ⟨A_t, M⟩ <= upper_t for t < m. Equal bounds are an equation, −inf and inf no bound at all.
+
+    Parameters
+    ----------
+    measurement : M ↦ (⟨A_t, M⟩)_t. lower, upper : numbers or arrays (m,).
+    name : what error messages and tables call the group; default the measurement's class.
+
+    Raises
+    ------
+    InvalidTypeError for anything but a measurement; InvalidInputError for NaN, another length, lower > upper,
+    or equal infinite bounds.
+    """
+
+    def __init__(self, measurement: Measurement, lower: Any = -np.inf, upper: Any = np.inf, name: str = "") -> None:
+        if not isinstance(measurement, Measurement):
+            raise InvalidTypeError(f"measurement must be a Measurement; found {type(measurement).__name__}")
+        self.measurement, self.name = measurement, name or type(measurement).__name__
+        self.size, self.n = measurement.size, measurement.n
+        self.lower, self.upper = self._bound("lower", lower), self._bound("upper", upper)
+        wrong = np.flatnonzero(self.lower > self.upper)
+        if len(wrong):
+            t = wrong[0]
+            raise InvalidInputError(
+                f"lower must not exceed upper; found {self.lower[t]:g} > {self.upper[t]:g} "
+                f"at position {t} of {self.name}"
+            )
+        wrong = np.flatnonzero((self.lower == self.upper) & ~np.isfinite(self.lower))
+        if len(wrong):
+            raise InvalidInputError(
+                f"equal bounds must be finite; found {self.lower[wrong[0]]:g} at position {wrong[0]} of {self.name}"
+            )
+
+    def _bound(self, which: str, given: Any) -> Array:
+        try:
+            bound = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidTypeError(f"{which} must hold real numbers; found {type(given).__name__}") from error
+        if bound.ndim > 1 or (bound.ndim == 1 and len(bound) != self.size):
+            raise InvalidInputError(
+                f"{which} must be a number or an array of length {self.size}; found shape {bound.shape}"
+            )
+        if np.isnan(bound).any():
+            raise InvalidInputError(f"{which} must not be NaN; found {int(np.isnan(bound).sum())} in {self.name}")
+        return np.array(np.broadcast_to(bound, (self.size,)))
+
+    def __repr__(self) -> str:
+        equations = int(np.sum(self.lower == self.upper))
+        return f"Constraint({self.name}, m={self.size}, equations={equations})"

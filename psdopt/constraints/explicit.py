@@ -1,0 +1,135 @@
+"""Measurements and linear objectives by their entries, where they have few: what factorisations and proofs work on."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+import numpy as np
+import scipy.sparse as sp
+
+from psdopt.constraints.measurements import SparseForms, Stacked, Trace
+from psdopt.images import Images
+from psdopt.linalg.arrays import Array, row_dots
+from psdopt.problem import Problem
+from psdopt.problems.term_sum import TermSum
+from psdopt.terms.forms import Form, GramForm, IdentityForm, MatrixForm, SumForm
+from psdopt.terms.measurements import Entries, Measurement, PairDistances, QuadraticForms
+from psdopt.terms.quadratic import LinearTerm
+
+#: More entries than this of all A_t together are not written out.
+MOST_ENTRIES = 20_000_000
+#: Up to this order an objective is formed although its entries are not at hand.
+FORMED = 2000
+#: Random rank-one matrices from which norms |A_t| are estimated where entries are not at hand.
+PROBES = 64
+
+
+@singledispatch
+def explicit_forms(measurement: Measurement) -> SparseForms | None:
+    """The A_t by their entries, or None where those are not at hand or too many."""
+    return None
+
+
+@explicit_forms.register
+def _(measurement: SparseForms) -> SparseForms | None:
+    return measurement
+
+
+@explicit_forms.register
+def _(measurement: Trace) -> SparseForms | None:
+    i = np.arange(measurement.n)
+    return SparseForms(i, i, np.ones((1, measurement.n)), measurement.n)
+
+
+@explicit_forms.register
+def _(measurement: Entries) -> SparseForms | None:
+    return SparseForms(measurement.i, measurement.j, sp.eye_array(measurement.size, format="csr"), measurement.n)
+
+
+@explicit_forms.register
+def _(measurement: PairDistances) -> SparseForms | None:
+    if measurement.X is not None:
+        return None
+    i, j, m = measurement.i, measurement.j, measurement.size
+    t = np.arange(m)
+    B = sp.csr_array(
+        (np.repeat([1.0, 1.0, -2.0], m), (np.tile(t, 3), np.arange(3 * m))), shape=(m, 3 * m)
+    )  # fmt: skip
+    return SparseForms(np.concatenate([i, j, i]), np.concatenate([i, j, j]), B, measurement.n)
+
+
+@explicit_forms.register
+def _(measurement: QuadraticForms) -> SparseForms | None:
+    if not measurement.X.is_matrix:
+        return None
+    X = sp.csr_array(measurement.X.data)
+    counts = np.diff(X.indptr)
+    if float(np.sum(counts.astype(float) * (counts + 1) / 2)) > MOST_ENTRIES:
+        return None
+    rows, left, right, numbers = [], [], [], []
+    for t in range(X.shape[0]):
+        part = slice(X.indptr[t], X.indptr[t + 1])
+        a, b = np.triu_indices(counts[t])
+        at, x = X.indices[part], X.data[part]
+        rows.append(np.full(len(a), t))
+        left.append(at[a])
+        right.append(at[b])
+        numbers.append(np.where(a == b, 1.0, 2.0) * x[a] * x[b])
+    i, j = np.concatenate(left), np.concatenate(right)
+    B = sp.csr_array((np.concatenate(numbers), (np.concatenate(rows), np.arange(len(i)))), shape=(X.shape[0], len(i)))
+    return SparseForms(i, j, B, measurement.n)
+
+
+@explicit_forms.register
+def _(measurement: Stacked) -> SparseForms | None:
+    parts = [explicit_forms(part) for part in measurement.parts]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts) or sum(part.B.nnz for part in known) > MOST_ENTRIES:
+        return None
+    i, j = np.concatenate([part.i for part in known]), np.concatenate([part.j for part in known])
+    return SparseForms(i, j, sp.block_diag([part.B for part in known], format="csr"), measurement.n)
+
+
+def form_norms(measurement: Measurement) -> Array:
+    """|A_t|_F (m,); from random rank-one matrices, to about a tenth, where entries are not at hand."""
+    forms = explicit_forms(measurement)
+    if forms is not None:
+        return forms.norms
+    if isinstance(measurement, QuadraticForms):
+        Z = measurement.X.to_dense()
+        return row_dots(Z, Z)
+    rng = np.random.default_rng(0)
+    total = np.zeros(measurement.size)
+    for _ in range(PROBES):
+        # for Gaussian u, v the mean of ⟨A, (uvᵀ + vuᵀ)/2⟩² is |A|²
+        U, V = (Images(measurement.maps, rng.standard_normal((measurement.n, 1))) for _ in range(2))
+        total += measurement.pair(U, V) ** 2
+    return np.sqrt(total / PROBES)
+
+
+def linear_objective(problem: Problem) -> tuple[sp.csr_array, float] | None:
+    """(C, c) with F(M) = ⟨C, M⟩ + c, C sparse symmetric (n, n); None where F is something else or C too large."""
+    if not isinstance(problem, TermSum) or not all(isinstance(term, LinearTerm) for term in problem.terms):
+        return None
+    total = sp.csr_array((problem.n, problem.n))
+    for term in problem.terms:
+        C = _entries_of(term.C) if isinstance(term, LinearTerm) else None
+        if C is None:
+            return None
+        total = total + getattr(term, "weight", 1.0) * C
+    return sp.csr_array(total), problem.constant
+
+
+def _entries_of(form: Form) -> sp.csr_array | None:
+    if isinstance(form, IdentityForm):
+        return sp.csr_array(form.scale * sp.eye_array(form.n))
+    if isinstance(form, MatrixForm) and form.A.is_matrix:
+        A = sp.csr_array(form.A.data)
+        return sp.csr_array(0.5 * form.scale * (A + A.T))
+    if isinstance(form, SumForm):
+        parts = [_entries_of(part) for part in form.parts]
+        known = [part for part in parts if part is not None]
+        return sp.csr_array(sum(known[1:], known[0])) if len(known) == len(parts) else None
+    if isinstance(form, GramForm) and form.n <= FORMED and form.X.is_matrix:
+        return sp.csr_array(form.to_dense())
+    return None

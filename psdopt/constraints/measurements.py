@@ -1,0 +1,191 @@
+"""Measurements that constraints need beside those of terms: the trace, general sparse forms, and several in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.images import Images
+from psdopt.linalg.arrays import Array, inner, is_finite
+from psdopt.linalg.tolerances import asymmetry_allowed
+from psdopt.terms.base import Forces
+from psdopt.terms.measurements import Entries, Indices, Measurement
+
+
+class Trace(Measurement):
+    """a_1 = tr M: one measurement. O(n r)."""
+
+    couples = True
+
+    def __init__(self, n: int) -> None:
+        if not isinstance(n, (int, np.integer)) or n < 1:
+            raise InvalidInputError(f"n must be an integer of at least 1; found {n!r}")
+        self.n, self.size = int(n), 1
+
+    def pair(self, U: Images, V: Images) -> Array:
+        return np.array([inner(U.factor, V.factor)])
+
+    def adjoint(self, weights: Array, V: Images) -> Forces:
+        return [(None, float(weights[0]) * V.factor)]
+
+    def add_to(self, S: Array, weights: Array, identity: Images) -> None:
+        S.reshape(-1)[:: len(S) + 1] += weights[0]
+
+    def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
+        C = np.empty((1, 1)) if out is None else out
+        C[0, 0] = inner(P, Q)
+        return C
+
+
+class SparseForms(Measurement):
+    """a_t = ⟨A_t, M⟩ = Σ_k B_tk M_{i_k j_k}, for p places (i_k, j_k) and a sparse B (m, p): never m matrices.
+
+    Off the diagonal A_t has B_tk / 2 at (i_k, j_k) and at (j_k, i_k). Places that are given twice, in either order, are
+    joined. Cost of a measurement O(p r + entries of B).
+
+    Parameters
+    ----------
+    i, j : integer arrays (p,). B : sparse or dense (m, p), finite. n : order of M.
+
+    Attributes: `i`, `j` (p,), the distinct places with i <= j; `B` (m, p), a CSR array; `norms` (m,), |A_t|_F.
+
+    Raises
+    ------
+    InvalidInputError where indices lie outside, B does not have p columns, or holds NaN; InvalidTypeError where
+    indices are no integers.
+    """
+
+    couples = True
+
+    def __init__(self, i: Any, j: Any, B: Any, n: int) -> None:
+        entries = Entries(i, j, n)
+        matrix = sp.csr_array(B, dtype=np.float64)
+        if matrix.ndim != 2 or matrix.shape[1] != entries.size:
+            raise InvalidInputError(
+                f"B must be (m, {entries.size}), a column for each place; found shape {matrix.shape}"
+            )
+        if matrix.shape[0] == 0:
+            raise InvalidInputError("B must have at least one row; found none")
+        if not is_finite(matrix):
+            raise InvalidInputError("B must be finite; found NaN or infinite entries")
+        low, high = np.minimum(entries.i, entries.j), np.maximum(entries.i, entries.j)
+        codes, where = np.unique(low.astype(np.int64) * n + high, return_inverse=True)
+        join = sp.csr_array((np.ones(len(where)), (np.arange(len(where)), where)), shape=(len(where), len(codes)))
+        self.B: sp.csr_array = sp.csr_array(matrix @ join)
+        self.B.sum_duplicates()
+        self._back = sp.csr_array(self.B.T)
+        self.i, self.j = (codes // n).astype(np.intp), (codes % n).astype(np.intp)
+        self.entries = Entries(self.i, self.j, n)
+        self.n, self.size = int(n), int(self.B.shape[0])
+
+    @classmethod
+    def of(cls, matrices: Sequence[Any]) -> SparseForms:
+        """From symmetric matrices A_t (n, n), sparse or dense, one by one.
+
+        Raises InvalidInputError, with the position, for one of another order, not symmetric, or not finite.
+        """
+        if len(matrices) == 0:
+            raise InvalidInputError("matrices must hold at least one matrix; found none")
+        rows, codes, numbers, n = [], [], [], 0
+        for t, given in enumerate(matrices):
+            A = _symmetric(given, t, n)
+            n = A.shape[0]
+            upper = sp.triu(A, format="coo")
+            i, j = upper.coords
+            rows.append(np.full(len(i), t))
+            codes.append(i.astype(np.int64) * n + j)
+            numbers.append(np.where(i == j, 1.0, 2.0) * upper.data)
+        places, where = np.unique(np.concatenate(codes), return_inverse=True)
+        if len(places) == 0:
+            raise InvalidInputError("matrices must not all be zero")
+        B = sp.csr_array((np.concatenate(numbers), (np.concatenate(rows), where)), shape=(len(matrices), len(places)))
+        return cls(places // n, places % n, B, n)
+
+    @property
+    def norms(self) -> Array:
+        """|A_t|_F, (m,)."""
+        squares = self.B.multiply(self.B)
+        return np.sqrt(np.asarray(squares @ np.where(self.i == self.j, 1.0, 0.5), dtype=np.float64))
+
+    def pair(self, U: Images, V: Images) -> Array:
+        return np.asarray(self.B @ self.entries.pair(U, V))
+
+    def along(self, U: Images, D: Images) -> tuple[Array, Array]:
+        first, second = self.entries.along(U, D)
+        return np.asarray(self.B @ first), np.asarray(self.B @ second)
+
+    def on_places(self, weights: Array) -> Array:
+        """Bᵀ w (p,): what Σ_t w_t A_t has for each place, both orders of a pair together."""
+        return np.asarray(self._back @ weights)
+
+    def adjoint(self, weights: Array, V: Images) -> Forces:
+        return self.entries.adjoint(self.on_places(weights), V)
+
+    def add_to(self, S: Array, weights: Array, identity: Images) -> None:
+        self.entries.add_to(S, self.on_places(weights), identity)
+
+    def matrix(self, weights: Array) -> sp.csr_array:
+        """Σ_t w_t A_t as a sparse (n, n) array."""
+        return self.entries.pattern.filled(0.5 * self.on_places(weights))
+
+    def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
+        K = np.triu(self.entries.coupling(P, Q, identity))
+        K += np.triu(K, 1).T
+        C = np.asarray(self.B @ np.asarray(self.B @ K).T)
+        if out is None:
+            return C
+        out[:] = C
+        return out
+
+
+class Stacked(Measurement):
+    """Measurements of several groups, one after the other; `parts`, and `rows`, where each lies."""
+
+    def __init__(self, parts: Sequence[Measurement]) -> None:
+        self.parts = tuple(parts)
+        self.n = parts[0].n
+        ends = np.cumsum([0, *(part.size for part in parts)])
+        self.rows = [slice(int(a), int(b)) for a, b in pairwise(ends)]
+        self.size = int(ends[-1])
+        self.maps = tuple(dict.fromkeys(m for part in parts for m in part.maps))
+
+    def pair(self, U: Images, V: Images) -> Array:
+        return np.concatenate([part.pair(U, V) for part in self.parts])
+
+    def along(self, U: Images, D: Images) -> tuple[Array, Array]:
+        pairs = [part.along(U, D) for part in self.parts]
+        return np.concatenate([a for a, _ in pairs]), np.concatenate([b for _, b in pairs])
+
+    def adjoint(self, weights: Array, V: Images) -> Forces:
+        groups = zip(self.parts, self.rows, strict=True)
+        return [force for part, rows in groups for force in part.adjoint(weights[rows], V)]
+
+    def add_to(self, S: Array, weights: Array, identity: Images) -> None:
+        for part, rows in zip(self.parts, self.rows, strict=True):
+            part.add_to(S, weights[rows], identity)
+
+
+def _symmetric(given: Any, t: int, n: int) -> sp.csr_array:
+    name = f"matrix {t} of the forms"
+    try:
+        A = sp.csr_array(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidTypeError(f"{name} must be a real matrix; found {type(given).__name__}: {error}") from error
+    if A.ndim != 2 or A.shape[0] != A.shape[1] or (n and A.shape[0] != n):
+        allowed = f"of order {n}" if n else "square"
+        raise InvalidInputError(f"{name} must be {allowed}; found shape {A.shape}")
+    if not is_finite(A):
+        raise InvalidInputError(f"{name} must be finite; found NaN or infinite entries")
+    skew = abs(A - A.T)
+    largest = float(abs(A).max()) if A.nnz else 0.0
+    if skew.nnz and float(skew.max()) > asymmetry_allowed(largest, A.shape[0]):
+        raise InvalidInputError(f"{name} must be symmetric; found |A - A^T| up to {float(skew.max()):.3g}")
+    return A
+
+
+__all__ = ["Indices", "SparseForms", "Stacked", "Trace"]

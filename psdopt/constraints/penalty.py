@@ -1,0 +1,46 @@
+"""The augmented Lagrangian of linear constraints: a piecewise quadratic loss of what they measure."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psdopt.linalg.arrays import Array
+from psdopt.terms.losses import Loss
+
+
+class Penalty(Loss):
+    """Σ_t (w_t/2) dist²(a_t + y_t/w_t, [lower_t, upper_t]), w > 0: its derivative is the next multiplier.
+
+    At a with slack z = a + y/w the derivative is w (z − Π(z)), which is y where a sits on its bound, and its second
+    derivative is w outside the bounds and 0 between them.
+
+    Parameters
+    ----------
+    y, w, lower, upper : arrays (m,).
+    """
+
+    def __init__(self, y: Array, w: Array, lower: Array, upper: Array) -> None:
+        self.size = len(y)
+        self.y, self.w, self.lower, self.upper = y, w, lower, upper
+        self.degree = 2 if bool(np.all(lower == upper)) else None
+        self._shift = y / w
+
+    def _outside(self, a: Array) -> Array:
+        z = a + self._shift
+        return np.asarray(z - np.clip(z, self.lower, self.upper))
+
+    def value(self, a: Array) -> float:
+        off = self._outside(a)
+        return float(0.5 * (self.w * off) @ off)
+
+    def derivative(self, a: Array) -> Array:
+        return np.asarray(self.w * self._outside(a))
+
+    def second(self, a: Array) -> Array:
+        if self.degree == 2:
+            return self.w
+        return np.where(self._outside(a) != 0.0, self.w, 0.0)
+
+    def derivatives(self, a: Array) -> tuple[Array, Array]:
+        off = self._outside(a)
+        return self.w * off, self.w if self.degree == 2 else np.where(off != 0.0, self.w, 0.0)

@@ -1,0 +1,97 @@
+"""Preconditioner of an augmented Lagrangian on the factor: curvature of rows, and the penalty's Gauss-Newton part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from psdopt.constraints.measurements import SparseForms
+from psdopt.images import Images
+from psdopt.linalg.arrays import Array, row_dots, sparse_product
+
+if TYPE_CHECKING:
+    from psdopt.constraints.problem import Constrained
+    from psdopt.problems.term_sum import TermEvaluation
+    from psdopt.terms.measured import MeasuredTerm
+
+#: Up to this many constraints their system is factorised densely.
+DENSE_SYSTEM = 1500
+#: Least curvature of a row of Y, as a share of the mean one.
+LEAST = 0.05
+
+
+class PenaltyPreconditioner:
+    """P = 2 Diag(s) + Jᵀ Diag(w) J on Y (n, r), with s > 0 near the diagonal of S and J D = (2 ⟨A_t Y, D⟩)_t.
+
+    Its inverse takes the system J Diag(2 s)⁻¹ Jᵀ + Diag(1/w) of order m: diagonal where each A_t is an entry of the
+    diagonal, dense and factorised for m <= 1500 otherwise. Conjugate gradient then does not feel the penalty w.
+    """
+
+    def __init__(self, problem: Constrained, term: MeasuredTerm, forms: SparseForms) -> None:
+        self.problem, self.term, self.forms = problem, term, forms
+        self.diagonal = is_diagonal(forms)
+
+    @classmethod
+    def of(cls, problem: Constrained, term: MeasuredTerm) -> PenaltyPreconditioner | None:
+        """None where the system would be too large."""
+        forms = problem.forms
+        if forms is None or problem.conic is None:
+            return None
+        if not is_diagonal(forms) and (forms.size > DENSE_SYSTEM or len(forms.i) > 2 * DENSE_SYSTEM):
+            return None
+        return cls(problem, term, forms)
+
+    def __call__(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
+        Y, forms = evaluation.factor, self.forms
+        a = evaluation.feature(len(evaluation.problem.terms) - 1)
+        y, w = self.term.loss.derivatives(a)
+        assert self.problem.conic is not None
+        S = self.problem.conic.slack(y)
+        s = S.diagonal()
+        mean = float(np.mean(np.abs(s)))
+        s = 2.0 * np.maximum(s, LEAST * mean if mean > 0.0 else 1.0)
+        active = w > 0.0
+        if not active.any():
+            return lambda R: R / s[:, None]
+        if self.diagonal:
+            return self._rows(Y, s, w)
+        K = 4.0 * self._coupled(Y, s)
+        K[np.diag_indices_from(K)] += np.where(active, 1.0 / np.where(active, w, 1.0), 0.0)
+        K[~active] = 0.0
+        K[:, ~active] = 0.0
+        K[~active, ~active] = 1.0
+        factor = cho_factor(K, lower=True, overwrite_a=True, check_finite=False)
+        images = Images((), Y)
+
+        def inverse(R: Array) -> Array:
+            Z = R / s[:, None]
+            b = 2.0 * forms.pair(images, Images((), Z))
+            b[~active] = 0.0
+            x = cho_solve(factor, b, check_finite=False)
+            return np.asarray(Z - 2.0 * sparse_product(forms.matrix(x), Y) / s[:, None])
+
+        return inverse
+
+    def _rows(self, Y: Array, s: Array, w: Array) -> Callable[[Array], Array]:
+        """(s_i I + 4 c_i y_i y_iᵀ)⁻¹, row by row, c_i = Σ_t w_t B_ti²."""
+        forms = self.forms
+        c = np.zeros(len(Y))
+        np.add.at(c, forms.i, np.asarray(forms.B.multiply(forms.B).T @ w))
+        weight = 4.0 * c / (s * (s + 4.0 * c * row_dots(Y, Y)))
+
+        def inverse(R: Array) -> Array:
+            return np.asarray(R / s[:, None] - (weight * row_dots(Y, R))[:, None] * Y)
+
+        return inverse
+
+    def _coupled(self, Y: Array, s: Array) -> Array:
+        """[tr(A_s M A_t Diag(1/s))], (m, m)."""
+        return self.forms.coupling(Y @ Y.T, np.diag(1.0 / s), Images((), np.eye(0)))
+
+
+def is_diagonal(forms: SparseForms) -> bool:
+    """Whether every A_t has one entry, on the diagonal."""
+    return bool(np.all(forms.i == forms.j) and np.all(np.diff(forms.B.indptr) <= 1))

@@ -1,0 +1,68 @@
+"""Short spellings of the constraints that people write. Each takes `equals`, or `lower` and `upper`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from psdopt.constraints.constraint import Constraint
+from psdopt.constraints.measurements import SparseForms, Trace
+from psdopt.errors import InvalidInputError
+from psdopt.terms.measurements import Entries, PairDistances, QuadraticForms
+
+
+def diagonal(n: int, equals: Any = None, *, lower: Any = None, upper: Any = None) -> Constraint:
+    """M_ii = equals_i, or lower_i <= M_ii <= upper_i, for all i < n; numbers or arrays (n,)."""
+    i = np.arange(_order(n))
+    return Constraint(Entries(i, i, n), *_bounds("diagonal", equals, lower, upper), name="diagonal")
+
+
+def trace(n: int, equals: float | None = None, *, lower: float | None = None, upper: float | None = None) -> Constraint:
+    """tr M = equals, or lower <= tr M <= upper."""
+    return Constraint(Trace(n), *_bounds("trace", equals, lower, upper), name="trace")
+
+
+def entries(
+    i: Any, j: Any, n: int, equals: Any = None, *, lower: Any = None, upper: Any = None
+) -> Constraint:  # fmt: skip
+    """M_ij = equals_t, or lower_t <= M_ij <= upper_t, for the index pairs (i_t, j_t), arrays (m,)."""
+    return Constraint(Entries(i, j, n), *_bounds("entries", equals, lower, upper), name="entries")
+
+
+def distances(
+    i: Any, j: Any, equals: Any = None, *, X: Any = None, n: int | None = None, lower: Any = None, upper: Any = None
+) -> Constraint:
+    """Squared distances M_ii + M_jj − 2 M_ij = equals_t (or between bounds); with data X of the rows x_i and x_j."""
+    bounds = _bounds("distances", equals, lower, upper)
+    return Constraint(PairDistances(i, j, X, n), *bounds, name="distances")
+
+
+def quadratic_forms(X: Any, equals: Any = None, *, lower: Any = None, upper: Any = None) -> Constraint:
+    """x_tᵀ M x_t = equals_t (or between bounds) for the rows x_t of X (m, n)."""
+    return Constraint(QuadraticForms(X), *_bounds("quadratic_forms", equals, lower, upper), name="quadratic_forms")
+
+
+def sparse_forms(
+    matrices: Sequence[Any] | SparseForms, equals: Any = None, *, lower: Any = None, upper: Any = None
+) -> Constraint:
+    """⟨A_t, M⟩ = equals_t (or between bounds) for symmetric A_t: a list of matrices, or a :class:`SparseForms`."""
+    forms = matrices if isinstance(matrices, SparseForms) else SparseForms.of(matrices)
+    return Constraint(forms, *_bounds("sparse_forms", equals, lower, upper), name="sparse_forms")
+
+
+def _bounds(name: str, equals: Any, lower: Any, upper: Any) -> tuple[Any, Any]:
+    if equals is not None:
+        if lower is not None or upper is not None:
+            raise InvalidInputError(f"{name} takes either equals or lower and upper; found both")
+        return equals, equals
+    if lower is None and upper is None:
+        raise InvalidInputError(f"{name} needs equals, lower or upper; found none of them")
+    return (-np.inf if lower is None else lower), (np.inf if upper is None else upper)
+
+
+def _order(n: int) -> int:
+    if not isinstance(n, (int, np.integer)) or n < 1:
+        raise InvalidInputError(f"n must be an integer of at least 1; found {n!r}")
+    return int(n)

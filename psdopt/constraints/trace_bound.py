@@ -1,0 +1,71 @@
+"""Bounds on tr M that constraints imply: w with A*(w) ⪰ I gives tr M <= ⟨A*(w), M⟩ <= σ(w)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import lsqr
+
+from psdopt.constraints.measurements import SparseForms
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.extreme import smallest_eigenpair
+
+#: Rounds in which constraints whose bound has the wrong sign for w are left out.
+ROUNDS = 4
+#: A*(w) this near to I, entry by entry, is I: the rest is rounding, and is allowed for in the bound.
+EXACT = 1e-9
+
+
+@dataclass(frozen=True)
+class TraceBound:
+    """tr M <= `value` for every feasible M; `fixed` where tr M = `value`; `source` says who says so."""
+
+    value: float
+    fixed: bool
+    source: str
+
+
+def found_trace_bound(forms: SparseForms | None, lower: Array, upper: Array, norms: Array) -> TraceBound | None:
+    """From the w for which A*(w) is nearest to I, scaled until A*(w) ⪰ I; None where that is not definite.
+
+    Cost: a sparse least-squares problem and an extreme eigenvalue.
+    """
+    if forms is None:
+        return None
+    n = forms.n
+    scale = 1.0 / np.where(norms > 0.0, norms, 1.0)
+    weights = np.where(forms.i == forms.j, 1.0, np.sqrt(0.5))  # so that |A*(w)|_F is a plain norm
+    target = np.zeros(len(forms.i))
+    target[forms.i == forms.j] = 1.0
+    if np.count_nonzero(target) < n:
+        return None  # some diagonal entry is in no constraint
+    usable = np.isfinite(lower) | np.isfinite(upper)
+    w = np.zeros(forms.size)
+    for _ in range(ROUNDS):
+        if not usable.any():
+            return None
+        columns = sp.csr_array(sp.diags_array(weights) @ forms.B.T @ sp.diags_array(scale))[:, np.flatnonzero(usable)]
+        found = lsqr(columns, target * weights, atol=1e-14, btol=1e-14, iter_lim=20 * int(np.sqrt(n)) + 200)[0]
+        w = np.zeros(forms.size)
+        w[usable] = found
+        w *= scale
+        w[np.abs(w) * norms <= EXACT * float(np.max(np.abs(w) * norms))] = 0.0
+        wrong = ((w > 0.0) & np.isinf(upper)) | ((w < 0.0) & np.isinf(lower))
+        if not wrong.any():
+            break
+        usable &= ~wrong
+    else:
+        return None
+    A = forms.matrix(w)
+    off = abs(A - sp.eye_array(n))
+    error = float(off.sum(axis=1).max()) if off.nnz else 0.0
+    low = 1.0 - error if error <= 0.5 else smallest_eigenpair(A, tol=0.01, scale="norm").lower_bound
+    if not low > 0.0:
+        return None
+    bound = np.where(w > 0.0, upper, lower)
+    used = w != 0.0
+    value = float(np.sum(w[used] * bound[used])) / low
+    fixed = error <= EXACT * n and bool(np.all(lower[used] == upper[used]))
+    return TraceBound(value, fixed, "constraints")

@@ -1,0 +1,254 @@
+"""Augmented Lagrangian of linear constraints around any method on the factor."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from psdopt.capability import Ability, Requires, missing_needs, require_inner
+from psdopt.certificate import stationarity_scale
+from psdopt.constraints.augmented import augmented
+from psdopt.constraints.certificate import Multipliers, relative_violation
+from psdopt.constraints.problem import Constrained
+from psdopt.constraints.slack import slack_eigenpair, slack_operator
+from psdopt.constraints.start import first_multipliers
+from psdopt.errors import InvalidInputError
+from psdopt.geometry import Geometry
+from psdopt.linalg.arrays import Array, append_columns, inner, norm
+from psdopt.method import Method, Outcome, State
+from psdopt.methods.lbfgs import LBFGS
+from psdopt.methods.truncated_newton import TruncatedNewton
+from psdopt.problem import Evaluation, Problem
+
+#: The penalty grows where a round leaves more than this share of the last round's infeasibility,
+SLOW = 0.25
+#: by this factor.
+GROWTH = 4.0
+#: Rounds aim at this share of the relative stationarity of the round before.
+TIGHTER = 0.2
+#: No round aims lower: below it rounding of S Y is what is left.
+FINEST = 1e-12
+#: A dual bound is looked for once the infeasibility is this small, and whenever it has fallen by a third again.
+WORTH_A_BOUND = 1e-2
+#: Multipliers beyond this many times their first size, while infeasibility stays, are offered as a proof of it.
+RAY = 1e4
+#: Columns whose eigenvalue in M is below this share of the largest are dropped when a round ends.
+NEGLIGIBLE = 1e-14
+
+
+@dataclass
+class AugmentedLagrangianState(State):
+    """Multipliers y, penalty weights w = sigma / |A_t|², and the state of the method inside.
+
+    `dual` is what certificates are made from. `aim` is the relative stationarity this round ends at; `infeasibility`
+    that of the last round; `bounded` its value when a dual bound was last computed, `bound` the best one.
+    """
+
+    y: Array = field(default_factory=lambda: np.zeros(0))
+    sigma: float = 1.0
+    inside: State | None = None
+    dual: Multipliers | None = None
+    aim: float = 1e-2
+    infeasibility: float = math.inf
+    bounded: float = math.inf
+    bound: float = -math.inf
+    first_size: float = 0.0
+    rounds: int = 0
+    steps: int = 0
+
+
+@dataclass(frozen=True)
+class AugmentedLagrangian(Method):
+    """min F(M) + Σ_t (w_t/2) dist²(a_t + y_t/w_t, [lower_t, upper_t]) by a method inside, some steps of it at a time.
+
+    A round ends when |S Y| |Y|, S = ∇F + A*(y⁺), is small enough for the multipliers y⁺ = w (a + y/w − Π(a + y/w)) to
+    be taken over. The penalty grows where infeasibility falls too slowly, up to what rounding allows. When M is nearly
+    feasible a dual bound is computed; where λ_min(S) < 0 is what spoils it, its eigenvector becomes a column.
+
+    Parameters
+    ----------
+    inside : a method on the factor; default :class:`TruncatedNewton` where F has a Hessian, else :class:`LBFGS`.
+    inside_steps : steps of it in one step of this one, at least 1.
+    grow : whether the rank grows (solve() hands on its `escape`). max_rank : up to this, default n.
+
+    Cost per step: `inside_steps` steps of `inside`, at O(n r + entries of the A_t) each beyond what F costs; at the end
+    of a round now and then an extreme eigenvalue of S.
+    """
+
+    inside: Method | None = None
+    inside_steps: int = 5
+    grow: bool = True
+    max_rank: int | None = None
+
+    requires: ClassVar[Requires] = {
+        "problem": (Ability.CONSTRAINTS,),
+        "geometry": (Ability.FACTOR, Ability.STRAIGHT),
+    }
+    ranks_by_value: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.inside_steps < 1:
+            raise InvalidInputError(f"inside_steps must be at least 1; found {self.inside_steps!r}")
+        if self.max_rank is not None and self.max_rank < 1:
+            raise InvalidInputError(f"max_rank must be at least 1; found {self.max_rank!r}")
+
+    def with_escape(self, escape: bool, max_rank: int) -> AugmentedLagrangian:
+        return replace(self, grow=self.grow and escape, max_rank=min(max_rank, self.max_rank or max_rank))
+
+    def init(
+        self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
+    ) -> AugmentedLagrangianState:
+        assert isinstance(problem, Constrained)
+        evaluation = evaluation or problem.at(geometry.factor(start))
+        y = np.zeros(problem.m)
+        sigma, size = first_multipliers(problem, evaluation)
+        state = AugmentedLagrangianState(
+            problem, geometry, evaluation.factor, evaluation, math.inf, y=y, sigma=sigma, dual=Multipliers(y),
+            first_size=size,
+        )  # fmt: skip
+        state.inside = self._begin(state)
+        return state
+
+    def _begin(self, state: AugmentedLagrangianState) -> State:
+        """The method inside, at the current Y, with the current multipliers and penalty."""
+        problem = state.problem
+        assert isinstance(problem, Constrained)
+        inner_problem = augmented(problem, state.y, weights(problem, state.sigma))
+        method = self._method(inner_problem, state.geometry)
+        return method.init(inner_problem, state.geometry, state.geometry.from_factor(state.evaluation.factor))
+
+    def _method(self, problem: Problem, geometry: Geometry) -> Method:
+        if self.inside is not None:
+            require_inner("inside", self.inside, problem, geometry)
+            return self.inside
+        newton = TruncatedNewton()
+        return LBFGS() if missing_needs(newton.requires, "problem", problem.abilities) else newton
+
+    def step(self, state: Any) -> AugmentedLagrangianState:
+        assert isinstance(state, AugmentedLagrangianState)
+        problem = state.problem
+        assert isinstance(problem, Constrained)
+        assert state.inside is not None
+        inside, method = state.inside, self._method(state.inside.problem, state.geometry)
+        taken = 0
+        reached = self._reached(state, inside)
+        while taken < self.inside_steps and inside.outcome is Outcome.RUNNING and not reached:
+            inside = method.step(inside)
+            taken += 1
+            reached = self._reached(state, inside)
+        evaluation = problem.at(inside.evaluation.factor)
+        new = replace(
+            state, point=inside.evaluation.factor, evaluation=evaluation, inside=inside, steps=state.steps + taken,
+            outcome=Outcome.RUNNING,
+        )  # fmt: skip
+        if inside.outcome is Outcome.UNBOUNDED:
+            new.sigma, new.outcome = 10.0 * state.sigma, Outcome.RUNNING
+            if new.sigma > 1e12 * max(state.sigma, 1.0):
+                new.outcome = Outcome.UNBOUNDED
+            new.inside = self._begin(replace(new, evaluation=state.evaluation))
+        elif reached or inside.outcome is not Outcome.RUNNING:
+            self._end_round(new)
+        new.extras = {
+            "sigma": new.sigma, "infeasibility": new.infeasibility, "rounds": float(new.rounds),
+            "inside_steps": float(new.steps), "dual_bound": new.bound,
+        }  # fmt: skip
+        new.gradient_norm = self._residual(new)
+        return new
+
+    def _reached(self, state: AugmentedLagrangianState, inside: State) -> bool:
+        scale = _scale(state.problem, inside.evaluation)
+        return 0.5 * norm(inside.evaluation.factor_gradient()) <= state.aim * scale
+
+    def _residual(self, state: AugmentedLagrangianState) -> float:
+        """2 |S Y|-units times the larger of gap and infeasibility: small only where the certificate will hold."""
+        value, problem = state.evaluation.value, state.problem
+        at_zero = problem.value_at_zero()
+        gap = math.inf
+        if math.isfinite(state.bound):
+            unit = max(abs(value - at_zero), abs(state.bound - at_zero))
+            gap = abs(value - state.bound) / unit if unit > 0.0 else 0.0
+        relative = max(gap, state.infeasibility)
+        scale = stationarity_scale(problem, value, state.evaluation.size)
+        return 2.0 * relative * scale if scale > 0.0 else relative
+
+    def _end_round(self, state: AugmentedLagrangianState) -> None:
+        """Take over the multipliers, look for a bound, grow penalty or rank, and begin the next round."""
+        problem = state.problem
+        assert isinstance(problem, Constrained)
+        assert isinstance(state.evaluation.factor, np.ndarray)
+        w = weights(problem, state.sigma)
+        a = problem.measured(state.evaluation.factor)
+        z = a + state.y / w
+        y = w * (z - np.clip(z, problem.lower, problem.upper))
+        infeasibility = max(relative_violation(problem, a), _complementarity(problem, a, state.y, y, w))
+        last, state.infeasibility = state.infeasibility, infeasibility
+        state.y, state.rounds = y, state.rounds + 1
+        best = state.dual.best if state.dual is not None else None
+        size = norm(problem.norms * y)
+        ray = y / size if size > RAY * state.first_size and infeasibility > 1e-6 else None
+        state.dual = Multipliers(y, best, ray)
+        if infeasibility <= WORTH_A_BOUND and (infeasibility <= 0.33 * state.bounded or state.rounds % 5 == 0):
+            self._bound(state)
+        if infeasibility > SLOW * last:
+            state.sigma *= GROWTH
+        state.aim = max(min(state.aim * TIGHTER, 0.1 * infeasibility), FINEST)
+        state.inside = self._begin(state)
+
+    def _bound(self, state: AugmentedLagrangianState) -> None:
+        """A dual bound from y; the eigenvector of a λ_min(S) < 0 that spoils it becomes a column."""
+        problem, evaluation = state.problem, state.evaluation
+        assert isinstance(problem, Constrained)
+        state.bounded = state.infeasibility
+        y = problem.admissible(state.y)
+        S = slack_operator(problem, evaluation, y)
+        limit = problem.trace_limit
+        trace = limit.value if limit is not None else evaluation.size**2
+        unit = problem.duality.value_unit(evaluation.value, trace) or 1.0
+        slackness = 0.1 * max(state.infeasibility, 1e-8) * unit / max(trace, np.finfo(float).tiny)
+        pair = slack_eigenpair(S, slackness, seed=state.rounds)
+        offset = (
+            problem.conic.constant
+            if problem.conic is not None
+            else (evaluation.value - inner(evaluation.gradient @ evaluation.factor, evaluation.factor))
+        )
+        base = offset - problem.support(y)
+        low = pair.lower_bound
+        bound = base + (low if limit is not None and limit.fixed else min(0.0, low)) * trace
+        if bound > state.bound:
+            state.bound, state.dual = bound, replace(state.dual or Multipliers(y), best=y)
+        Y = evaluation.factor
+        room = self.max_rank or problem.n
+        if self.grow and state.geometry.grows and Y.shape[1] < room and -pair.value > 2.0 * slackness:
+            # as long as the least column that is in use, and no shorter than what a move by the gap needs
+            used = float(np.linalg.norm(Y, 2)) / math.sqrt(Y.shape[1])
+            wider = append_columns(Y, 1e-2 * used * pair.vector[:, None])
+            state.geometry = state.geometry.with_rank(wider.shape[1])
+            state.evaluation = problem.at(wider)
+            state.point = state.evaluation.factor
+
+
+def weights(problem: Constrained, sigma: float) -> Array:
+    """sigma / |A_t|²: the penalty of a violation does not depend on the scale of its constraint."""
+    return sigma / np.where(problem.norms > 0.0, problem.norms, 1.0) ** 2
+
+
+def _complementarity(problem: Constrained, a: Array, y: Array, new: Array, w: Array) -> float:
+    """|(y⁺ − y)/w| for inequalities, in the units of the relative violation: zero where multipliers have settled."""
+    loose = problem.lower < problem.upper
+    if not loose.any():
+        return 0.0
+    move = (new - y)[loose] / w[loose] / np.where(problem.norms[loose] > 0.0, problem.norms[loose], 1.0)
+    scale = 1.0 / np.where(problem.norms > 0.0, problem.norms, 1.0)
+    unit = norm(scale * np.clip(a, problem.lower, problem.upper))
+    return norm(move) / unit if unit > 0.0 else 0.0
+
+
+def _scale(problem: Problem, evaluation: Evaluation) -> float:
+    """The unit of |S Y|: relative stationarity is |S Y| |Y| / max(|F(M) − F(0)|, ...)."""
+    factor = evaluation.factor
+    assert isinstance(problem, Constrained)
+    value = problem.problem.at(factor).value
+    return stationarity_scale(problem, value, norm(factor)) or 1.0
