@@ -11,6 +11,7 @@ from scipy.linalg import cho_factor, cho_solve
 from psdopt.constraints.measurements import SparseForms
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, row_dots, sparse_product
+from psdopt.roles import Preconditioner
 
 if TYPE_CHECKING:
     from psdopt.constraints.problem import Constrained
@@ -23,7 +24,7 @@ DENSE_SYSTEM = 1500
 LEAST = 0.05
 
 
-class PenaltyPreconditioner:
+class PenaltyPreconditioner(Preconditioner):
     """P = 2 Diag(s) + Jᵀ Diag(w) J on Y (n, r), with s > 0 near the diagonal of S and J D = (2 ⟨A_t Y, D⟩)_t.
 
     Its inverse takes the system J Diag(2 s)⁻¹ Jᵀ + Diag(1/w) of order m: diagonal where each A_t is an entry of the
@@ -44,7 +45,7 @@ class PenaltyPreconditioner:
             return None
         return cls(problem, term, forms)
 
-    def __call__(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
+    def at(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
         Y, forms = evaluation.factor, self.forms
         a = evaluation.feature(len(evaluation.problem.terms) - 1)
         y, w = self.term.loss.derivatives(a)

@@ -11,7 +11,7 @@ import numpy as np
 from psdopt.capability import Ability, Requires, missing_needs, require_inner
 from psdopt.certificate import stationarity_scale
 from psdopt.constraints.augmented import augmented
-from psdopt.constraints.certificate import Multipliers, relative_violation
+from psdopt.constraints.certificate import Multipliers, proven_infeasible, relative_violation
 from psdopt.constraints.problem import Constrained
 from psdopt.constraints.slack import slack_eigenpair, slack_operator
 from psdopt.constraints.start import first_multipliers
@@ -118,7 +118,10 @@ class AugmentedLagrangian(Method):
         assert isinstance(problem, Constrained)
         inner_problem = augmented(problem, state.y, weights(problem, state.sigma))
         method = self._method(inner_problem, state.geometry)
-        return method.init(inner_problem, state.geometry, state.geometry.from_factor(state.evaluation.factor))
+        state_inside: State = method.init(
+            inner_problem, state.geometry, state.geometry.from_factor(state.evaluation.factor)
+        )
+        return state_inside
 
     def _method(self, problem: Problem, geometry: Geometry) -> Method:
         if self.inside is not None:
@@ -190,6 +193,9 @@ class AugmentedLagrangian(Method):
         size = norm(problem.norms * y)
         ray = y / size if size > RAY * state.first_size and infeasibility > 1e-6 else None
         state.dual = Multipliers(y, best, ray)
+        if ray is not None and proven_infeasible(problem, [ray]) is not None:
+            state.outcome = Outcome.FINISHED
+            return
         if infeasibility <= WORTH_A_BOUND and (infeasibility <= 0.33 * state.bounded or state.rounds % 5 == 0):
             self._bound(state)
         if infeasibility > SLOW * last:
