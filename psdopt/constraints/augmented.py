@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from psdopt.capability import Ability
+from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.penalty import Penalty
 from psdopt.constraints.preconditioner import PenaltyPreconditioner
 from psdopt.linalg.arrays import Array
@@ -18,11 +18,8 @@ from psdopt.problems.term_sum import TermSum
 from psdopt.searches.plane import minimize_plane
 from psdopt.terms.measured import MeasuredTerm
 
-if TYPE_CHECKING:
-    from psdopt.constraints.problem import Constrained
 
-
-def augmented(problem: Constrained, y: Array, w: Array) -> Problem:
+def augmented(problem: ConstrainedModel, y: Array, w: Array) -> Problem:
     """M ↦ F(M) + Σ_t (w_t/2) dist²(a_t + y_t/w_t, [lower_t, upper_t]): a sum of terms where F is one."""
     term = MeasuredTerm(problem.measurement, Penalty(y, w, problem.lower, problem.upper))
     inner = problem.problem

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.certificate import Certificate
+from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.slack import slack_eigenpair, slack_operator
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation
-
-if TYPE_CHECKING:
-    from psdopt.constraints.problem import Constrained
 
 #: A bound on λ_min(S) that costs less than this share of the tolerance is sharp enough.
 SHARE = 0.25
@@ -106,7 +104,7 @@ class ConstrainedCertificate(Certificate):
 
 
 def certify_constrained(
-    problem: Constrained, evaluation: Evaluation, *, tol: float = 1e-6, start: Array | None = None,
+    problem: ConstrainedModel, evaluation: Evaluation, *, tol: float = 1e-6, start: Array | None = None,
     seed: int = 0, dual: Any = None,
 ) -> ConstrainedCertificate:  # fmt: skip
     """Certificate of M and the multipliers `dual`, a :class:`Multipliers` or an array y (m,); None is y = 0."""
@@ -173,7 +171,7 @@ def certify_constrained(
     )  # fmt: skip
 
 
-def as_multipliers(problem: Constrained, dual: Any) -> Multipliers:
+def as_multipliers(problem: ConstrainedModel, dual: Any) -> Multipliers:
     """`dual` as multipliers, or one clear error."""
     if dual is None:
         return Multipliers(np.zeros(problem.m))
@@ -193,7 +191,7 @@ def distinct(arrays: list[Array | None]) -> list[Array]:
     return kept
 
 
-def relative_violation(problem: Constrained, a: Array) -> float:
+def relative_violation(problem: ConstrainedModel, a: Array) -> float:
     """|a − Π(a)| over the size of the bounds, every constraint in units of |A_t|: no scaling of one changes it.
 
     Where all bounds concerned are zero, relative to the size of the values measured.
@@ -206,7 +204,7 @@ def relative_violation(problem: Constrained, a: Array) -> float:
     return _ratio(norm(scale * v), unit if unit > 0.0 else norm(scale * a))
 
 
-def proven_infeasible(problem: Constrained, candidates: list[Array | None]) -> Array | None:
+def proven_infeasible(problem: ConstrainedModel, candidates: list[Array | None]) -> Array | None:
     """A y among the candidates with A*(y) ⪰ 0 and σ(y) < 0, or σ(y) < λ_min(A*(y)) τ where tr M <= τ is known."""
     for y in distinct(candidates):
         y = problem.admissible(y)
@@ -230,7 +228,7 @@ def proven_infeasible(problem: Constrained, candidates: list[Array | None]) -> A
     return None
 
 
-def adjoint_operator(problem: Constrained, y: Array) -> Any:
+def adjoint_operator(problem: ConstrainedModel, y: Array) -> Any:
     """A*(y): a sparse array where entries are at hand, else an operator."""
     if problem.forms is not None:
         return problem.forms.matrix(y)
@@ -247,7 +245,7 @@ def adjoint_operator(problem: Constrained, y: Array) -> Any:
     )  # fmt: skip
 
 
-def proven_unbounded(problem: Constrained, D: Array | None, tol: float) -> Array | None:
+def proven_unbounded(problem: ConstrainedModel, D: Array | None, tol: float) -> Array | None:
     """D where ⟨C, D Dᵀ⟩ < 0 and A(D Dᵀ) is, to tol, a direction in which the box has no end; linear F only."""
     if D is None or problem.conic is None:
         return None
@@ -263,7 +261,7 @@ def proven_unbounded(problem: Constrained, D: Array | None, tol: float) -> Array
     return D if falls < 0.0 and norm(off) * scale <= tol * -falls else None
 
 
-def _gradient_size(problem: Constrained, evaluation: Evaluation) -> float:
+def _gradient_size(problem: ConstrainedModel, evaluation: Evaluation) -> float:
     if problem.conic is not None:
         return norm(problem.conic.C.data) if problem.conic.C.nnz else 0.0
     V = np.random.default_rng(0).standard_normal((problem.n, 4))

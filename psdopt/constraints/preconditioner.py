@@ -14,7 +14,7 @@ from psdopt.linalg.arrays import Array, row_dots, sparse_product
 from psdopt.roles import Preconditioner
 
 if TYPE_CHECKING:
-    from psdopt.constraints.problem import Constrained
+    from psdopt.constraints.model import ConstrainedModel
     from psdopt.problems.term_sum import TermEvaluation
     from psdopt.terms.measured import MeasuredTerm
 
@@ -31,12 +31,12 @@ class PenaltyPreconditioner(Preconditioner):
     diagonal, dense and factorised for m <= 1500 otherwise. Conjugate gradient then does not feel the penalty w.
     """
 
-    def __init__(self, problem: Constrained, term: MeasuredTerm, forms: SparseForms) -> None:
+    def __init__(self, problem: ConstrainedModel, term: MeasuredTerm, forms: SparseForms) -> None:
         self.problem, self.term, self.forms = problem, term, forms
         self.diagonal = is_diagonal(forms)
 
     @classmethod
-    def of(cls, problem: Constrained, term: MeasuredTerm) -> PenaltyPreconditioner | None:
+    def of(cls, problem: ConstrainedModel, term: MeasuredTerm) -> PenaltyPreconditioner | None:
         """None where the system would be too large."""
         forms = problem.forms
         if forms is None or problem.conic is None:

@@ -3,32 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
-import numpy as np
-from scipy.sparse.linalg import LinearOperator
-
-from psdopt.capability import Ability
 from psdopt.constraints.certificate import ConstrainedCertificate, certify_constrained
-from psdopt.constraints.conic import Conic
-from psdopt.constraints.constraint import Constraint
-from psdopt.constraints.explicit import explicit_forms, form_norms, linear_objective
-from psdopt.constraints.measurements import SparseForms, Stacked
-from psdopt.constraints.trace_bound import TraceBound, found_trace_bound
-from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.images import Images
-from psdopt.linalg.arrays import Array
-from psdopt.problem import Evaluation, LineModel, PlaneModel, Problem
+from psdopt.constraints.model import ConstrainedModel
+from psdopt.problem import Evaluation
 from psdopt.roles import Duality
-from psdopt.terms.measurements import Measurement
-
-#: Entries of the A_t are measured at their places where those are at most this many times what the A_t take in factors.
-WRITTEN_OUT = 4.0
 
 
-class Constrained(Problem):
+class Constrained(ConstrainedModel):
     """min F(M) over M ⪰ 0 with lower_t <= ⟨A_t, M⟩ <= upper_t, t < m.
 
     F is that of `problem`; its abilities are those of F that survive constraints. Methods that do not know of
@@ -47,102 +30,15 @@ class Constrained(Problem):
     for anything but a problem and constraints.
     """
 
-    def __init__(
-        self, problem: Problem, constraints: Constraint | Sequence[Constraint], trace_bound: float | None = None
-    ) -> None:
-        if not isinstance(problem, Problem):
-            raise InvalidTypeError(f"problem must be a Problem; found {type(problem).__name__}")
-        if isinstance(problem, Constrained):
-            raise InvalidTypeError("problem must not be Constrained itself; give all constraints at once")
-        groups = (constraints,) if isinstance(constraints, Constraint) else tuple(constraints)
-        if not groups:
-            raise InvalidInputError("constraints must hold at least one Constraint; found none")
-        for group in groups:
-            if not isinstance(group, Constraint):
-                raise InvalidTypeError(f"constraints must hold Constraint objects; found {type(group).__name__}")
-            if group.n != problem.n:
-                raise InvalidInputError(f"{group.name} must measure matrices of order {problem.n}; found {group.n}")
-        if trace_bound is not None and not (math.isfinite(trace_bound) and trace_bound > 0.0):
-            raise InvalidInputError(f"trace_bound must be positive and finite; found {trace_bound!r}")
-        self.problem, self.constraints, self.n = problem, groups, problem.n
-        stacked = groups[0].measurement if len(groups) == 1 else Stacked([group.measurement for group in groups])
-        self.lower = np.concatenate([group.lower for group in groups])
-        self.upper = np.concatenate([group.upper for group in groups])
-        self.forms: SparseForms | None = explicit_forms(stacked)
-        self.measurement: Measurement = stacked if self.forms is None or len(groups) == 1 else self.forms
-        self.m, self.rows = stacked.size, problem.rows
-        self.norms = form_norms(stacked)
-        self.given_trace_bound = trace_bound
-        self._refuse_impossible()
-        kept = {Ability.CONVEX, Ability.HESSIAN} & problem.abilities
-        self.abilities = frozenset({*kept, Ability.CONSTRAINTS, *({Ability.CONIC} if self.conic is not None else ())})
-
-    def _refuse_impossible(self) -> None:
-        """A_t = 0 with bounds that exclude 0 is no constraint that any M could meet."""
-        empty = np.flatnonzero(self.norms == 0.0)
-        wrong = empty[(self.lower[empty] > 0.0) | (self.upper[empty] < 0.0)]
-        if len(wrong):
-            t = int(wrong[0])
-            raise InvalidInputError(
-                f"constraint {t} has a form that is zero, and bounds [{self.lower[t]:g}, {self.upper[t]:g}] without 0"
-            )
-
-    @cached_property
-    def conic(self) -> Conic | None:
-        """⟨C, M⟩ + c and the A_t by their entries, where F is linear and entries are at hand."""
-        objective = linear_objective(self.problem)
-        if objective is None or self.forms is None:
-            return None
-        return Conic(objective[0], objective[1], self.forms, self.lower, self.upper)
-
-    @cached_property
-    def trace_limit(self) -> TraceBound | None:
-        """The caller's bound on tr M, or one that the constraints imply, or None."""
-        if self.given_trace_bound is not None:
-            return TraceBound(self.given_trace_bound, False, "given")
-        return found_trace_bound(self.forms, self.lower, self.upper, self.norms)
-
-    def measured(self, Y: Array) -> Array:
-        """(⟨A_t, Y Yᵀ⟩)_t, (m,). O(p r)."""
-        images = Images(self.measurement.maps, Y)
-        return self.measurement.pair(images, images)
-
-    def violation(self, a: Array) -> Array:
-        """a − Π(a), (m,): by how much measured values leave their bounds, with a sign."""
-        return np.asarray(a - np.clip(a, self.lower, self.upper))
-
-    def admissible(self, y: Array) -> Array:
-        """y with those of its multipliers set to zero that would push against a bound that is infinite."""
-        wrong = ((y > 0.0) & np.isinf(self.upper)) | ((y < 0.0) & np.isinf(self.lower))
-        return np.where(wrong, 0.0, y)
-
-    def support(self, y: Array) -> float:
-        """σ(y) = Σ_t max(y_t lower_t, y_t upper_t), 0 where y_t = 0."""
-        bound = np.where(y > 0.0, self.upper, self.lower)
-        used = y != 0.0
-        return math.fsum(y[used] * bound[used])
-
-    def at(self, Y: Array) -> ConstrainedEvaluation:
-        return ConstrainedEvaluation(self, self.problem.at(self.check_factor(Y)))
-
-    def value_at_zero(self) -> float:
-        return self.problem.value_at_zero()
-
-    def counts(self) -> Mapping[str, int]:
-        return self.problem.counts()
-
     @property
     def duality(self) -> Duality:
         return ConstrainedDuality(self)
-
-    def __repr__(self) -> str:
-        return f"Constrained({type(self.problem).__name__}, n={self.n}, m={self.m})"
 
 
 class ConstrainedDuality(Duality):
     """Certificates by multipliers, in units of max(|F(M) − F(0)|, |F(0)|) as long as no bound is known."""
 
-    def __init__(self, problem: Constrained) -> None:
+    def __init__(self, problem: ConstrainedModel) -> None:
         self.problem = problem
 
     def value_unit(self, value: float, trace: float) -> float | None:
@@ -152,63 +48,3 @@ class ConstrainedDuality(Duality):
 
     def own_certificate(self, evaluation: Evaluation, **options: Any) -> ConstrainedCertificate:
         return certify_constrained(self.problem, evaluation, **options)
-
-
-class ConstrainedEvaluation(Evaluation):
-    """F at M = Y Yᵀ as its own problem sees it, beside what the constraints measure there."""
-
-    problem: Constrained
-
-    def __init__(self, problem: Constrained, inner: Evaluation) -> None:
-        self.problem, self.inner = problem, inner
-
-    @property
-    def factor(self) -> Array:  # type: ignore[override]
-        return self.inner.factor
-
-    @cached_property
-    def measured(self) -> Array:
-        """(⟨A_t, M⟩)_t, (m,)."""
-        return self.problem.measured(self.inner.factor)
-
-    @property
-    def value(self) -> float:
-        return self.inner.value
-
-    @property
-    def gradient(self) -> LinearOperator:
-        return self.inner.gradient
-
-    def factor_gradient(self) -> Array:
-        return self.inner.factor_gradient()
-
-    def along(self, D: Array) -> LineModel:
-        return self.inner.along(D)
-
-    def along_atom(self, v: Array) -> PlaneModel:
-        return self.inner.along_atom(v)
-
-    def best_multiple(self) -> float:
-        """alpha >= 0 for which A(alpha M) is nearest to what the bounds allow, in units of |A_t|; 1 where none is."""
-        a, p = self.measured, self.problem
-        scale = 1.0 / np.where(p.norms > 0.0, p.norms, 1.0)
-        alpha = 1.0
-        for _ in range(20):
-            target = np.clip(alpha * a, p.lower, p.upper)
-            new = float((scale * target) @ (scale * a)) / max(float((scale * a) @ (scale * a)), np.finfo(float).tiny)
-            if not 0.0 < new < math.inf or abs(new - alpha) <= 1e-3 * alpha:
-                break
-            alpha = new
-        return alpha
-
-    def mix(self, T: Array) -> ConstrainedEvaluation:
-        return ConstrainedEvaluation(self.problem, self.inner.mix(T))
-
-    def append(self, v: Array) -> ConstrainedEvaluation:
-        return ConstrainedEvaluation(self.problem, self.inner.append(v))
-
-    def refresh(self) -> ConstrainedEvaluation:
-        return ConstrainedEvaluation(self.problem, self.inner.refresh())
-
-    def hessian_vector(self, D: Array) -> Array:
-        return self.inner.hessian_vector(D)

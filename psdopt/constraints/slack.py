@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
+from psdopt.constraints.model import ConstrainedModel
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
 from psdopt.problem import Evaluation
 from psdopt.terms.base import combine
 
-if TYPE_CHECKING:
-    from psdopt.constraints.problem import Constrained
-
 #: Up to this order a proof by a dense Cholesky factor costs less than Lanczos's method takes to find a cluster's end.
 DENSE_ORDER = 3000
 
 
-def slack_operator(problem: Constrained, evaluation: Evaluation, y: Array) -> Any:
+def slack_operator(problem: ConstrainedModel, evaluation: Evaluation, y: Array) -> Any:
     """S = ∇F(M) + A*(y): a sparse array where F is linear and entries are at hand, else an operator on blocks."""
     if problem.conic is not None:
         return problem.conic.slack(y)

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsqr
 
+from psdopt.constraints.model import ConstrainedModel
 from psdopt.images import Images
 from psdopt.linalg.arrays import norm
 from psdopt.problem import Evaluation
 from psdopt.terms.base import combine
 
-if TYPE_CHECKING:
-    from psdopt.constraints.problem import Constrained
-
 #: Steps of LSQR: the size of the multipliers is wanted, not the multipliers.
 STEPS = 10
 
 
-def first_multipliers(problem: Constrained, evaluation: Evaluation) -> tuple[float, float]:
+def first_multipliers(problem: ConstrainedModel, evaluation: Evaluation) -> tuple[float, float]:
     """(sigma, size): size is |y| in units of 1/|A_t| for the y that makes |(∇F + A*(y)) Y| small, sigma size over |b|.
 
     Both scale as they should with F, with M and with each constraint. Cost: a few passes over the constraints.

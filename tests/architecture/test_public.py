@@ -15,6 +15,7 @@ from tests.architecture.test_imports import PLUGINS, ROOT
 PUBLIC = (
     "psdopt",
     "psdopt.checks",
+    "psdopt.constraints",
     "psdopt.errors",
     "psdopt.linalg",
     "psdopt.plugins",
