@@ -48,8 +48,11 @@ CHECKS: dict[str, Check] = {}
 FIRST = (
     "problem.abilities_kept",
     "problem.refuses_bad_factors",
+    "problem.terms",
     "problem.gradient_slope",
     "problem.gradient_operator",
+    "term.gradient_slope",
+    "loss.slope",
     "geometry.points_valid",
     "geometry.vectors_valid",
     "method.hyperparameters_frozen",

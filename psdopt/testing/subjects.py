@@ -13,9 +13,16 @@ from psdopt.errors import InvalidTypeError
 from psdopt.geometry import Geometry
 from psdopt.method import Method
 from psdopt.problem import Problem
+from psdopt.terms.base import Term
+from psdopt.terms.losses import Loss
+from psdopt.terms.measurements import Measurement
 from psdopt.testing.gallery import Instance, instances_for
 from psdopt.testing.hostile import hostile_for
 
+#: What has checks of its own, besides estimators.
+KINDS: dict[str, type[Any]] = {
+    "problem": Problem, "geometry": Geometry, "method": Method, "term": Term, "loss": Loss, "measurement": Measurement,
+}  # fmt: skip
 #: Pickles longer than this are not printed.
 LONGEST_PICKLE = 4000
 
@@ -43,14 +50,15 @@ class ApplicationSubject:
 
 
 def kind_of(obj: Any) -> str:
-    """problem, geometry, method or application. Raises InvalidTypeError for anything else."""
-    for kind, cls in (("problem", Problem), ("geometry", Geometry), ("method", Method)):
+    """problem, geometry, method, term, loss, measurement or application. Raises InvalidTypeError for anything else."""
+    for kind, cls in KINDS.items():
         if isinstance(obj, cls):
             return kind
     if hasattr(obj, "fit") and hasattr(obj, "get_params") and not isinstance(obj, type):
         return "application"
     hint = "; call it to make an instance" if isinstance(obj, type) else ""
-    raise InvalidTypeError(f"obj must be a Problem, Geometry, Method or estimator; found {obj!r}{hint}")
+    kinds = ", ".join(cls.__name__ for cls in KINDS.values())
+    raise InvalidTypeError(f"obj must be a {kinds} or an estimator; found {obj!r}{hint}")
 
 
 def subject_of(obj: Any, instances: Iterable[tuple[Problem, Geometry]] = (), data: Sequence[Any] | None = None) -> Any:

@@ -37,7 +37,7 @@ def test_a_crash_on_a_trap_names_the_trap():
             raise ValueError("no direction")
 
     (record,) = run_checks(Touchy(), only=["method.optimal_is_true_on_hostile"])
-    assert "on loose eigenvalue, started at the trap, over" in record.diagnosis
+    assert "raises ValueError: no direction, on clustered spectrum, over" in record.diagnosis
     (record,) = run_checks(Touchy(), only=["method.step_is_pure"])
     assert "in step 1 on quadratic over" in record.diagnosis
 

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from psdopt.testing.badzoo import abilities, applications, geometries, methods, oracles, problems, searches
+from psdopt.testing.badzoo import (
+    abilities,
+    applications,
+    geometries,
+    measured,
+    methods,
+    oracles,
+    problems,
+    searches,
+    terms,
+)
 
 #: Every broken class, by kind.
 ZOO: dict[str, tuple[type[Any], ...]] = {
@@ -16,6 +26,20 @@ ZOO: dict[str, tuple[type[Any], ...]] = {
     "geometry": geometries.ALL + oracles.ALL,
     "method": methods.ALL,
     "application": applications.ALL,
+    "term": terms.ALL,
+    "measurement": measured.MEASUREMENTS,
+    "loss": measured.LOSSES,
 }
 
-__all__ = ["ZOO", "abilities", "applications", "geometries", "methods", "oracles", "problems", "searches"]
+__all__ = [
+    "ZOO",
+    "abilities",
+    "applications",
+    "geometries",
+    "measured",
+    "methods",
+    "oracles",
+    "problems",
+    "searches",
+    "terms",
+]

@@ -58,7 +58,7 @@ class Healthy(TermSum):
 class GradientTwice(Healthy):
     """The gradient is twice too large."""
 
-    rejected_by = ("problem.gradient_slope", "problem.autograd_twin", "problem.convexity", "problem.strong_convexity",
+    rejected_by = ("problem.terms", "problem.gradient_slope", "problem.autograd_twin", "problem.convexity", "problem.strong_convexity",
                    "problem.line_model", "problem.polynomial_degree", "problem.step_by_images",
                    "problem.hessian_slope")  # fmt: skip
 
@@ -76,7 +76,7 @@ def _double(term: Any) -> None:
 class HessianSign(Healthy):
     """The Hessian of the quadratic term has the wrong sign."""
 
-    rejected_by = ("problem.hessian_slope", "problem.autograd_twin")
+    rejected_by = ("problem.terms", "problem.hessian_slope", "problem.autograd_twin")
 
     def product(self, form: MatrixForm) -> Term:
         class Negated(ProductTerm):
@@ -89,7 +89,7 @@ class HessianSign(Healthy):
 class SkewHessian(Healthy):
     """The Hessian is not symmetric."""
 
-    rejected_by = ("problem.hessian_slope", "problem.hessian_symmetric", "problem.autograd_twin")
+    rejected_by = ("problem.terms", "problem.hessian_slope", "problem.hessian_symmetric", "problem.autograd_twin")
 
     def product(self, form: MatrixForm) -> Term:
         class Skew(ProductTerm):
@@ -102,7 +102,7 @@ class SkewHessian(Healthy):
 class WrongAdjoint(Healthy):
     """The transpose of a matrix-free data operator lacks a factor."""
 
-    rejected_by = ("problem.adjoints", "problem.gradient_slope", "problem.autograd_twin", "problem.convexity",
+    rejected_by = ("problem.terms", "problem.adjoints", "problem.gradient_slope", "problem.autograd_twin", "problem.convexity",
                    "problem.strong_convexity", "problem.line_model", "problem.polynomial_degree",
                    "problem.step_by_images", "problem.storage_independence", "problem.subgradient_bound")  # fmt: skip
 
@@ -135,7 +135,7 @@ class LyingCounter(Healthy):
 class FalselyConvex(Healthy):
     """A concave quadratic term that says it is convex."""
 
-    rejected_by = ("problem.convexity", "problem.strong_convexity", "problem.subgradient_bound")
+    rejected_by = ("problem.terms", "problem.convexity", "problem.strong_convexity", "problem.subgradient_bound")
 
     def product(self, form: MatrixForm) -> Term:
         term = ProductTerm(form, form, -0.5)
@@ -183,7 +183,7 @@ class SparseDiffers(Healthy):
 class SeesTheFactor(Healthy):
     """Adds a term that sees the first column of Y instead of M."""
 
-    rejected_by = ("problem.representative_invariance", "problem.gradient_slope", "problem.autograd_twin",
+    rejected_by = ("problem.terms", "problem.representative_invariance", "problem.gradient_slope", "problem.autograd_twin",
                    "problem.line_model", "problem.polynomial_degree", "problem.step_by_images", "problem.convexity",
                    "problem.strong_convexity")  # fmt: skip
 
@@ -238,7 +238,7 @@ class ClaimsHessian(Healthy):
 class SkewGradient(Healthy):
     """S is not symmetric."""
 
-    rejected_by = ("problem.gradient_operator", "problem.gradient_slope", "problem.autograd_twin",
+    rejected_by = ("problem.terms", "problem.gradient_operator", "problem.gradient_slope", "problem.autograd_twin",
                    "problem.hessian_symmetric", "problem.line_model", "problem.polynomial_degree",
                    "problem.step_by_images")  # fmt: skip
 

@@ -24,7 +24,7 @@ from psdopt.testing.badzoo.problems import A, B, C, Healthy
 class WrongQuartic(Healthy):
     """The coefficient of mu³ along a line lacks its factor two."""
 
-    rejected_by = ("problem.line_model", "problem.polynomial_degree", "problem.step_by_images")
+    rejected_by = ("problem.terms", "problem.line_model", "problem.polynomial_degree", "problem.step_by_images")
 
     def product(self, form: MatrixForm) -> Term:
         class Wrong(ProductTerm):
@@ -40,7 +40,7 @@ class WrongQuartic(Healthy):
 class WrongPlane(Healthy):
     """The mixed second derivative of the plane model is half of what it should be."""
 
-    rejected_by = ("problem.plane_model", "problem.polynomial_degree", "problem.step_by_images")
+    rejected_by = ("problem.terms", "problem.plane_model", "problem.polynomial_degree", "problem.step_by_images")
 
     def product(self, form: MatrixForm) -> Term:
         class Wrong(ProductTerm):

@@ -7,6 +7,8 @@ from psdopt.testing.checks import (
     geometry_oracles,
     geometry_points,
     geometry_pymanopt,
+    loss,
+    measurement,
     method_answers,
     method_claims,
     method_protocol,
@@ -16,6 +18,7 @@ from psdopt.testing.checks import (
     problem_models,
     problem_moves,
     problem_restriction,
+    term,
 )
 
 __all__ = [
@@ -25,6 +28,8 @@ __all__ = [
     "geometry_oracles",
     "geometry_points",
     "geometry_pymanopt",
+    "loss",
+    "measurement",
     "method_answers",
     "method_claims",
     "method_protocol",
@@ -34,4 +39,5 @@ __all__ = [
     "problem_models",
     "problem_moves",
     "problem_restriction",
+    "term",
 ]

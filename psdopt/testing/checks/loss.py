@@ -1,0 +1,177 @@
+"""Checks of losses phi(a) of measured values: derivatives, convexity, degree, and many measurements at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from psdopt.linalg.arrays import Array, norm
+from psdopt.terms.measured import LINE_BLOCK
+from psdopt.testing.checks.common import PASSED, compare, failed, rounding_of, worst
+from psdopt.testing.diagnose import describe
+from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.regimes import REGIMES, Case
+from psdopt.testing.registry import check
+from psdopt.testing.slopes import derivative
+from psdopt.testing.untouched import changes, snapshot
+
+#: Regimes of measured values: of order one, large and small.
+SCALES = ("full-rank", "scale-up", "scale-down")
+#: Measurements tried on a loss that takes any number, and steps along a line.
+FEW_VALUES, STEPS = 7, (0.0, 0.5, -0.3, 1.3)
+
+
+def _size(loss: Any) -> int:
+    return FEW_VALUES if loss.size is None else int(loss.size)
+
+
+def _values(loss: Any, case: Case, size: int | None = None) -> Array:
+    """Measured values of both signs, in the scale of the regime."""
+    return REGIMES[case.regime].scale * case.rng.standard_normal(_size(loss) if size is None else size)
+
+
+def _unit(loss: Any, a: Array) -> float:
+    g = loss.derivative(a)
+    return abs(float(loss.value(a))) + abs(float(loss.value(np.zeros_like(a)))) + norm(g) * norm(a)
+
+
+@check("loss", regimes=SCALES)
+def slope(loss: Any, case: Case) -> Measurement:
+    """derivative(a) has shape (m,), and ⟨derivative(a), d⟩ is the slope of value along d."""
+    a, results = _values(loss, case), []
+    g = loss.derivative(a)
+    if np.shape(g) != a.shape:
+        return failed(f"derivative has shape {np.shape(g)}, expected {a.shape}")
+    found, expected, uncertainty = [], [], 0.0
+    for d in (_values(loss, case), _values(loss, case), *(a * np.eye(len(a))[:3])):
+        slope, error = derivative(lambda h, d=d: loss.value(a + h * d), 0.05)  # type: ignore[misc]
+        found.append(float(g @ d))
+        expected.append(float(slope))
+        uncertainty += error
+    error = float(np.linalg.norm(np.subtract(found, expected)))
+    tolerance = 64.0 * uncertainty + rounding_of(_unit(loss, a), len(a))
+    results.append(Measurement(error, tolerance, describe("derivative", found, expected)))
+    return worst(results)
+
+
+@check("loss", regimes=SCALES)
+def bend(loss: Any, case: Case) -> Measurement:
+    """curvature(a, d) is the derivative of derivative along d, and derivatives and expansion say the same."""
+    a, d = _values(loss, case), _values(loss, case)
+    found = np.asarray(loss.curvature(a, d))
+    expected, error = derivative(lambda h: loss.derivative(a + h * d), 0.05)
+    g = loss.derivative(a)
+    unit = norm(g) + norm(found)
+    first, (bent,) = loss.expansion(a, d)
+    results = [
+        Measurement(norm(found - expected), 64.0 * error + rounding_of(unit, len(a)),
+                    describe("curvature", found, expected)),
+        compare("the gradient of expansion", first, g, unit, len(a)),
+        compare("the curvature of expansion", bent, found, unit, len(a)),
+    ]  # fmt: skip
+    if loss.separable:
+        together = loss.derivatives(a)
+        results += [
+            compare("the first of derivatives", together[0], g, unit, len(a)),
+            compare("the second of derivatives, times d", together[1] * d, found, unit, len(a)),
+        ]
+    return worst(results)
+
+
+@check("loss", when=lambda loss: loss.convex, reason="says that it is not convex", regimes=SCALES)
+def convexity(loss: Any, case: Case) -> Measurement:
+    """phi(t a + (1−t) b) ≤ t phi(a) + (1−t) phi(b)."""
+    a, b = _values(loss, case), _values(loss, case)
+    unit = _unit(loss, a) + _unit(loss, b)
+    results = []
+    for t in (0.2, 0.5, 0.9):
+        excess = float(loss.value(t * a + (1.0 - t) * b)) - t * loss.value(a) - (1.0 - t) * loss.value(b)
+        results.append(Measurement(excess, rounding_of(unit, len(a)), f"phi lies above its chord by {excess:.3g}"))
+    return worst(results)
+
+
+@check("loss", when=lambda loss: loss.degree is not None, reason="says that it is no polynomial (degree)",
+       regimes=SCALES)  # fmt: skip
+def degree(loss: Any, case: Case) -> Measurement:
+    """The difference of order degree + 1 of phi along a line vanishes."""
+    a, d = _values(loss, case), _values(loss, case)
+    left = float(np.max(np.abs(np.diff([loss.value(a + t * d) for t in (-1.0, 0.0, 1.0, 2.0)], int(loss.degree) + 1))))
+    unit = sum(_unit(loss, a + t * d) for t in (-1.0, 0.0, 1.0, 2.0))
+    return Measurement(left, rounding_of(unit, len(a), 8.0), f"degree = {loss.degree} is declared; a difference of "
+                       f"order {int(loss.degree) + 1} is {left:.3g}")  # fmt: skip
+
+
+@check("loss", when=lambda loss: loss.separable, reason="says that it is not separable", regimes=("full-rank",))
+def separable(loss: Any, case: Case) -> Measurement:
+    """phi_t does not see the values of other measurements: derivative is the same, entry by entry, when they change."""
+    a, b = _values(loss, case), _values(loss, case)
+    if len(a) < 2:
+        raise Trivial("there is one measurement")
+    even = np.arange(len(a)) % 2 == 0
+    mixed = np.where(even, a, b)
+    g, other = loss.derivative(a), loss.derivative(mixed)
+    results = [compare("derivative of unchanged values", other[even], g[even], norm(g) + norm(other), len(a))]
+    second, changed = loss.second(a), loss.second(mixed)
+    results.append(compare("second of unchanged values", changed[even], second[even], norm(second), len(a)))
+    return worst(results)
+
+
+@check("loss", regimes=("full-rank",))
+def any_number(loss: Any, case: Case) -> Measurement:
+    """A loss with size None takes 1, 9 and more than LINE_BLOCK values; part of one with a size is the part's loss."""
+    if loss.size is None:
+        for m in (1, 9, LINE_BLOCK + 5):
+            a = _values(loss, case, m)
+            if np.shape(loss.derivative(a)) != (m,) or not np.isfinite(loss.value(a)):
+                return failed(f"size is None, but {m} values are not taken")
+        return PASSED
+    m, a = _size(loss), _values(loss, case)
+    cuts = [slice(0, m // 2), slice(m // 2, m)] if m > 1 else [slice(0, m)]
+    parts = [(loss.part(rows), a[rows]) for rows in cuts]
+    if any(part is None for part, _ in parts):
+        return PASSED  # never cut: long vectors are looked at as a whole
+    total = sum(float(part.value(values)) for part, values in parts)
+    gradient = np.concatenate([part.derivative(values) for part, values in parts])
+    bent = np.concatenate([part.second(values) for part, values in parts])
+    return worst([
+        compare("the sum of the parts", total, loss.value(a), _unit(loss, a), m),
+        compare("the derivatives of the parts", gradient, loss.derivative(a), norm(gradient), m),
+        compare("the second derivatives of the parts", bent, loss.second(a), norm(bent), m),
+    ])  # fmt: skip
+
+
+@check("loss", when=lambda loss: loss.size is None or loss.size > LINE_BLOCK,
+       reason="is made for few measurements", regimes=("full-rank",))  # fmt: skip
+def many_measurements(loss: Any, case: Case) -> Measurement:
+    """The line through more than LINE_BLOCK values is the line: value and derivatives as without blocks."""
+    from psdopt.terms.measured import MeasuredCurve
+
+    m = LINE_BLOCK + 300 if loss.size is None else int(loss.size)
+    a0, a1, a2 = (_values(loss, case, m) for _ in range(3))
+    curve = MeasuredCurve(loss, 0.7, a0, a1, a2)
+    results = []
+    for mu in STEPS:
+        a = a0 + mu * (a1 + mu * a2)
+        velocity = a1 + 2.0 * mu * a2
+        g, h = loss.derivative(a), loss.curvature(a, velocity)
+        unit = abs(float(loss.value(a))) + norm(g) * (norm(velocity) + norm(a2)) + norm(h) * norm(velocity)
+        first, second = 0.7 * float(g @ velocity), 0.7 * float(h @ velocity + 2.0 * g @ a2)
+        results += [
+            compare(f"value at mu = {mu}", curve.value(mu), 0.7 * float(loss.value(a)), unit, m),
+            compare(f"derivatives at mu = {mu}", curve.derivatives(mu), [first, second], unit, m),
+        ]
+    return worst(results)
+
+
+@check("loss", regimes=("full-rank",))
+def values_untouched(loss: Any, case: Case) -> Measurement:
+    """No call changes the measured values that it is given, or the data of the loss."""
+    a, d = _values(loss, case), _values(loss, case)
+    before = snapshot({"a": a, "d": d, "loss": loss})
+    loss.value(a)
+    loss.derivative(a)
+    loss.curvature(a, d)
+    loss.derivatives(a) if loss.separable else loss.expansion(a, d)
+    changed = changes(before, snapshot({"a": a, "d": d, "loss": loss}), caches=True)
+    return failed(f"changed in place: {', '.join(changed[:3])}") if changed else PASSED

@@ -1,0 +1,286 @@
+"""Checks of one term: its value, gradient, Hessian, line and plane against each other, away from any problem."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from psdopt.images import Images
+from psdopt.linalg.arrays import Array, append_columns, inner, norm
+from psdopt.linalg.operators import LinearMap
+from psdopt.terms.base import Term, combine
+from psdopt.terms.losses import Loss
+from psdopt.terms.measurements import Measurement as Linear
+from psdopt.testing.checks.common import PASSED, compare, failed, rounding_of, worst
+from psdopt.testing.diagnose import describe
+from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.regimes import Case
+from psdopt.testing.registry import check, checks_of
+from psdopt.testing.slopes import derivative
+from psdopt.testing.untouched import changes, snapshot
+
+#: Directions per sample, safety factor on the error estimate of differences, and steps along a line.
+DIRECTIONS, TRUST, STEPS = 4, 64.0, (0.0, 0.4, -0.7, 1.5)
+#: Points (alpha, beta) of a plane.
+WEIGHTS = ((1.0, 0.0), (0.6, 0.8), (0.0, 1.0), (1.7, 0.3))
+
+
+class Look:
+    """A term at M = Y Yᵀ: its features, value and the magnitude in which its rounding is measured."""
+
+    def __init__(self, term: Term, Y: Array) -> None:
+        self.term, self.Y = term, Y
+        self.images = Images(term.maps, Y)
+        self.features = term.features(self.images)
+        self.value = float(term.value(self.features))
+        if not math.isfinite(self.value):
+            raise Trivial("the term is not finite at the sampled points")
+
+    def of(self, Y: Array) -> Images:
+        return Images(self.term.maps, Y)
+
+    def gradient(self, V: Array) -> Array:
+        """∇f(M) V."""
+        return combine(self.term.gradient(self.images, self.features, self.of(V)), V.shape)
+
+    def unit(self) -> float:
+        """|f(M)|, |f(0)| and |∇f(M)||M| together."""
+        zero = Images(self.term.maps, np.zeros((self.term.n, 1)))
+        at_zero = float(self.term.value(self.term.features(zero)))
+        slope = 2.0 * norm(self.gradient(self.Y)) * norm(self.Y)
+        return abs(self.value) + (abs(at_zero) if math.isfinite(at_zero) else 0.0) + slope
+
+
+def look(term: Term, case: Case) -> Look:
+    """The term at a point of the case's regime."""
+    return Look(term, case.factor(term.n))
+
+
+def _value(term: Term, Y: Array) -> float:
+    return float(term.value(term.features(Images(term.maps, Y))))
+
+
+@check("term")
+def gradient_slope(term: Term, case: Case) -> Measurement:
+    """d/dh f((Y + hD)(Y + hD)ᵀ) at h = 0 equals 2 ⟨∇f(M) Y, D⟩ for every D."""
+    at = look(term, case)
+    G = 2.0 * at.gradient(at.Y)
+    found, expected, uncertainty = [], [], 0.0
+    for _ in range(DIRECTIONS):
+        D = case.direction(at.Y)
+        slope, error = derivative(lambda h, D=D: _value(term, at.Y + h * D), 0.1)  # type: ignore[misc]
+        found.append(inner(G, D))
+        expected.append(float(slope))
+        uncertainty += error
+    tolerance = TRUST * uncertainty + rounding_of(at.unit(), term.n)
+    error = float(np.linalg.norm(np.subtract(found, expected)))
+    return Measurement(error, tolerance, describe("gradient", found, expected) if not error <= tolerance else "")
+
+
+@check("term")
+def gradient_operator(term: Term, case: Case) -> Measurement:
+    """∇f(M) is symmetric and linear, and the same on a block as on its columns."""
+    at, n = look(term, case), term.n
+    V, W = case.rng.standard_normal((n, 3)), case.rng.standard_normal((n, 3))
+    SV, SW = at.gradient(V), at.gradient(W)
+    unit = norm(SV) + norm(SW)
+    symmetric = compare("∇f", V.T @ SW, (W.T @ SV).T, unit * norm(V), n)
+    if not symmetric.ok:
+        return Measurement(symmetric.error, symmetric.tolerance, "∇f(M) is not symmetric: ⟨V, ∇f W⟩ ≠ ⟨∇f V, W⟩")
+    return worst([
+        symmetric,
+        compare("∇f applied to a combination", at.gradient(2.0 * V - W), 2.0 * SV - SW, unit, n),
+        compare("∇f applied to one column", at.gradient(V[:, :1]), SV[:, :1], unit, n),
+    ])  # fmt: skip
+
+
+@check("term")
+def representative_invariance(term: Term, case: Case) -> Measurement:
+    """f and ∇f see M only: they are the same at YQ, Q orthogonal, and at [Y, 0]."""
+    at, n = look(term, case), term.n
+    r = at.Y.shape[1]
+    Q = case.orthogonal(r) if r > 1 else -np.ones((1, 1))
+    V = case.rng.standard_normal((n, 2))
+    SV, unit = at.gradient(V), at.unit()
+    results = []
+    for words, Y in (("YQ", at.Y @ Q), ("[Y, 0]", append_columns(at.Y, np.zeros((n, 1))))):
+        other = Look(term, Y)
+        results += [
+            compare(f"f at {words}", other.value, at.value, unit, n),
+            compare(f"∇f at {words}", other.gradient(V), SV, norm(SV) + unit / norm(at.Y) ** 2 * norm(V), n),
+        ]
+    return worst(results)
+
+
+@check("term")
+def line_model(term: Term, case: Case) -> Measurement:
+    """along(D) is mu ↦ f at Y + mu D: constant, slope, value, both derivatives, and features where they are offered."""
+    at, n = look(term, case), term.n
+    D = case.direction(at.Y)
+    curve = term.along(at.images, at.features, at.of(D))
+    unit = at.unit() + sum(abs(_value(term, at.Y + mu * D)) for mu in STEPS)
+    slope = 2.0 * inner(at.gradient(at.Y), D)
+    results = [
+        compare("the constant of the line, value(0)", curve.value(0.0), at.value, unit, n),
+        compare("the slope of the line at mu = 0", curve.derivatives(0.0)[0], slope, unit, n),
+    ]
+    for mu in STEPS:
+        results.append(compare(f"the line at mu = {mu}", curve.value(mu), _value(term, at.Y + mu * D), unit, n))
+        for order, (found, function) in enumerate(
+            zip(curve.derivatives(mu), (curve.value, lambda t: curve.derivatives(t)[0]), strict=True), start=1
+        ):
+            expected, error = derivative(lambda h, f=function, mu=mu: f(mu + h), 0.05)  # type: ignore[misc]
+            words = describe(f"derivative {order} of the line at mu = {mu}", found, expected)
+            results.append(Measurement(abs(found - float(expected)), TRUST * error + rounding_of(unit, n), words))
+        results += _features(term, curve.features_at(mu), at.Y + mu * D, f"on the line at mu = {mu}")
+    if curve.coefficients is not None:
+        c = curve.coefficients
+        results.append(compare("coefficients 0 and 1 of the line", c[:2], [at.value, slope], unit, n))
+    elif term.degree is not None:
+        results.append(failed(f"a term of degree {term.degree} has a line without coefficients"))
+    return worst(results)
+
+
+def _features(term: Term, found: Any, Y: Array, words: str) -> list[Measurement]:
+    """Features that a line or plane offers must be those that the images give."""
+    expected = term.features(Images(term.maps, Y))
+    if found is None or not isinstance(expected, (float, int, np.ndarray)):
+        return []
+    unit = norm(np.asarray(expected, dtype=float)) + norm(np.asarray(term.features(Images(term.maps, 2.0 * Y))))
+    return [compare(f"features {words}", found, expected, 4.0 * unit, term.n)]
+
+
+@check("term")
+def plane_model(term: Term, case: Case) -> Measurement:
+    """along_atom(v) is (alpha, beta) ↦ f(alpha M + beta v vᵀ): value, gradient, Hessian, features where offered."""
+    at, n = look(term, case), term.n
+    v = case.direction(at.Y)[:, :1]
+    surface = term.along_atom(at.images, at.features, at.of(v))
+    points = [append_columns(math.sqrt(a) * at.Y, math.sqrt(b) * v) for a, b in WEIGHTS]
+    direct = [_value(term, Y) for Y in points]
+    unit = at.unit() + float(np.sum(np.abs(direct)))
+    results = [compare("the plane", [surface.value(a, b) for a, b in WEIGHTS], direct, unit, n)]
+    for (a, b), Y in zip(WEIGHTS, points, strict=True):
+        results += _features(term, surface.features_at(a, b), Y, f"on the plane at ({a}, {b})")
+    centre = np.array([0.8, 0.6])
+    g, H = surface.derivatives(*centre)
+    for k, e in enumerate(np.eye(2)):
+        slope, error = derivative(lambda h, e=e: surface.value(*(centre + h * e)), 0.1)  # type: ignore[misc]
+        words = describe(f"entry {k} of the plane's gradient", g[k], slope)
+        results.append(Measurement(abs(g[k] - float(slope)), TRUST * error + rounding_of(unit, n), words))
+        slope, error = derivative(lambda h, e=e: surface.derivatives(*(centre + h * e))[0], 0.1)  # type: ignore[misc]
+        words = describe(f"row {k} of the plane's Hessian", H[k], slope)
+        results.append(Measurement(norm(H[k] - slope), TRUST * error + rounding_of(unit, n), words))
+    return worst(results)
+
+
+@check("term", when=lambda term: term.has_hessian, reason="says that it has no Hessian")
+def hessian_slope(term: Term, case: Case) -> Measurement:
+    """hessian(D, V) = d/dh ∇f((Y + hD)(Y + hD)ᵀ) V at h = 0, for blocks V other than Y."""
+    at = look(term, case)
+    D, V = case.direction(at.Y), case.rng.standard_normal((term.n, 2))
+    found = combine(term.hessian(at.images, at.features, at.of(D), at.of(V)), V.shape)
+    expected, error = derivative(lambda h: Look(term, at.Y + h * D).gradient(V), 0.1)
+    unit = norm(at.gradient(V)) + norm(found)
+    tolerance = TRUST * error + rounding_of(unit, term.n)
+    words = describe("Hessian", found, expected) if not norm(found - expected) <= tolerance else ""
+    return Measurement(norm(found - expected), tolerance, words)
+
+
+@check("term", when=lambda term: term.convex, reason="says that it is not convex")
+def convexity(term: Term, case: Case) -> Measurement:
+    """f(t M₁ + (1−t) M₀) ≤ t f(M₁) + (1−t) f(M₀)."""
+    first, second = look(term, case), look(term, case)
+    unit = first.unit() + second.unit()
+    results = []
+    for t in (0.1, 0.5, 0.8):
+        between = _value(term, append_columns(math.sqrt(1.0 - t) * first.Y, math.sqrt(t) * second.Y))
+        excess = between - (1.0 - t) * first.value - t * second.value
+        results.append(Measurement(excess, rounding_of(unit, term.n), f"f lies above its chord by {excess:.3g}"))
+    return worst(results)
+
+
+@check("term", when=lambda term: term.degree is not None, reason="says that it is no polynomial in M (degree)")
+def degree(term: Term, case: Case) -> Measurement:
+    """The difference of order degree + 1 of f along a segment of matrices vanishes."""
+    first, second = look(term, case), look(term, case)
+    weights = [(1.0, 0.0), (2.0 / 3.0, 1.0 / 3.0), (1.0 / 3.0, 2.0 / 3.0), (0.0, 1.0)]
+    values = [_value(term, append_columns(math.sqrt(a) * first.Y, math.sqrt(b) * second.Y)) for a, b in weights]
+    left = float(np.max(np.abs(np.diff(values, int(term.degree or 0) + 1))))
+    words = f"degree = {term.degree} is declared, but a difference of order {int(term.degree or 0) + 1} is {left:.3g}"
+    return Measurement(left, rounding_of(first.unit() + second.unit(), term.n, 8.0), words)
+
+
+@check("term", regimes=("full-rank",))
+def data_untouched(term: Term, case: Case) -> Measurement:
+    """No call changes the term's own arrays, the factor, or the features that it is given."""
+    at = look(term, case)
+    D, V = at.of(case.direction(at.Y)), at.of(case.rng.standard_normal((term.n, 1)))
+    data = [*(A.data for A in term.maps), {k: v for k, v in vars(term).items() if not k.startswith("_")}]
+    held = {"data": data, "Y": at.Y, "features": at.features, "D": D.factor, "v": V.factor}
+    before = snapshot(held, skip=(LinearMap,))
+    term.value(at.features)
+    combine(term.gradient(at.images, at.features, V), V.factor.shape)
+    term.along(at.images, at.features, D).derivatives(0.5)
+    term.along_atom(at.images, at.features, V).derivatives(0.5, 0.5)
+    if term.has_hessian:
+        combine(term.hessian(at.images, at.features, D, V), V.factor.shape)
+    changed = changes(before, snapshot(held, skip=(LinearMap,)))
+    return failed(f"changed in place: {', '.join(changed[:3])}") if changed else PASSED
+
+
+def _formula(term: Any) -> Any:
+    return getattr(term, "reference", None)
+
+
+@check("term", when=lambda term: callable(_formula(term)), reason="has no formula to compare with (reference)")
+def formula(term: Any, case: Case) -> Measurement:
+    """f(M) is what the formula reference()(M) says, M dense."""
+    at = look(term, case)
+    expected = float(_formula(term)()(at.Y @ at.Y.T))
+    return compare("f(M)", at.value, expected, at.unit() + abs(expected), term.n)
+
+
+def _measured(term: Any) -> bool:
+    return isinstance(getattr(term, "loss", None), Loss) and isinstance(getattr(term, "measurement", None), Linear)
+
+
+@check("term", when=_measured, reason="is no loss of a measurement", regimes=("full-rank", "scale-up"))
+def parts(term: Any, case: Case) -> Measurement:
+    """The measurement and the loss of a measured term pass the checks of their own."""
+    return _all_pass([("measurement", "its measurement", term.measurement), ("loss", "its loss", term.loss)], case)
+
+
+def _all_pass(pieces: list[tuple[str, str, Any]], case: Case) -> Measurement:
+    """The worst sample of the checks of every piece, (kind, words, object), that have this regime."""
+    results = []
+    for kind, words, piece in pieces:
+        for one in checks_of(kind):
+            if one.applies(piece) or case.regime not in one.regimes:
+                continue
+            try:
+                answer = one.function(piece, Case(case.regime, case.seed))
+            except Trivial:
+                continue
+            except Exception as error:
+                error.add_note(f"in {one.name} on {words}, {type(piece).__name__}")
+                raise
+            if not answer.ok:
+                diagnosis = f"{one.name} fails on {words}, {type(piece).__name__}: {answer.diagnosis}"
+                return Measurement(answer.error, answer.tolerance, diagnosis)
+            results.append(answer)
+    return worst(results) if results else PASSED
+
+
+def _terms(problem: Any) -> tuple[Term, ...]:
+    return tuple(term for term in getattr(problem, "terms", ()) if isinstance(term, Term))
+
+
+@check("problem", when=lambda problem: bool(_terms(problem)), reason="is no sum of terms",
+       regimes=("full-rank", "rank-one", "scale-up"))  # fmt: skip
+def terms(problem: Any, case: Case) -> Measurement:
+    """Every term of the sum passes the checks of terms, each by itself."""
+    named = [("term", f"term {k}", term) for k, term in enumerate(_terms(problem))]
+    return _all_pass(named, case)
