@@ -58,7 +58,8 @@ class Healthy(TermSum):
 class GradientTwice(Healthy):
     """The gradient is twice too large."""
 
-    rejected_by = ("problem.terms", "problem.gradient_slope", "problem.autograd_twin", "problem.convexity", "problem.strong_convexity",
+    rejected_by = ("problem.terms", "problem.gradient_slope", "problem.autograd_twin", "problem.convexity",
+                   "problem.strong_convexity",
                    "problem.line_model", "problem.polynomial_degree", "problem.step_by_images",
                    "problem.hessian_slope")  # fmt: skip
 
@@ -102,7 +103,8 @@ class SkewHessian(Healthy):
 class WrongAdjoint(Healthy):
     """The transpose of a matrix-free data operator lacks a factor."""
 
-    rejected_by = ("problem.terms", "problem.adjoints", "problem.gradient_slope", "problem.autograd_twin", "problem.convexity",
+    rejected_by = ("problem.terms", "problem.adjoints", "problem.gradient_slope", "problem.autograd_twin",
+                   "problem.convexity",
                    "problem.strong_convexity", "problem.line_model", "problem.polynomial_degree",
                    "problem.step_by_images", "problem.storage_independence", "problem.subgradient_bound")  # fmt: skip
 
@@ -183,7 +185,8 @@ class SparseDiffers(Healthy):
 class SeesTheFactor(Healthy):
     """Adds a term that sees the first column of Y instead of M."""
 
-    rejected_by = ("problem.terms", "problem.representative_invariance", "problem.gradient_slope", "problem.autograd_twin",
+    rejected_by = ("problem.terms", "problem.representative_invariance", "problem.gradient_slope",
+                   "problem.autograd_twin",
                    "problem.line_model", "problem.polynomial_degree", "problem.step_by_images", "problem.convexity",
                    "problem.strong_convexity")  # fmt: skip
 

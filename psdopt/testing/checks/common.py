@@ -50,6 +50,11 @@ def worst(measurements: list[Measurement]) -> Measurement:
     return max(measurements, key=lambda m: m.ratio)
 
 
+def simplest(measurements: list[Measurement]) -> Measurement:
+    """The first that fails, of a list that begins with what explains the rest; else the worst."""
+    return next((measurement for measurement in measurements if not measurement.ok), worst(measurements))
+
+
 def operator_scale(S: Array) -> float:
     """Spectral size of a dense symmetric S, at least the smallest normal number."""
     return max(float(np.linalg.norm(S, 2)), float(np.finfo(float).tiny))

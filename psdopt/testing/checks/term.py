@@ -13,7 +13,7 @@ from psdopt.linalg.operators import LinearMap
 from psdopt.terms.base import Term, combine
 from psdopt.terms.losses import Loss
 from psdopt.terms.measurements import Measurement as Linear
-from psdopt.testing.checks.common import PASSED, compare, failed, rounding_of, worst
+from psdopt.testing.checks.common import PASSED, compare, failed, rounding_of, simplest, worst
 from psdopt.testing.diagnose import describe
 from psdopt.testing.record import Measurement, Trivial
 from psdopt.testing.regimes import Case
@@ -140,7 +140,7 @@ def line_model(term: Term, case: Case) -> Measurement:
         results.append(compare("coefficients 0 and 1 of the line", c[:2], [at.value, slope], unit, n))
     elif term.degree is not None:
         results.append(failed(f"a term of degree {term.degree} has a line without coefficients"))
-    return worst(results)
+    return simplest(results)
 
 
 def _features(term: Term, found: Any, Y: Array, words: str) -> list[Measurement]:
