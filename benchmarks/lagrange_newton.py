@@ -74,7 +74,7 @@ def cases():
 
 def race(name, problem, r, repetitions, longest, tol):
     """Print a line per method."""
-    fit = problem.quadratic_fit
+    fit = problem.quadratic_fit()
     print(f"{name}: n = {problem.n}, {fit.size} measurements, r = {r}, tol = {tol:g}", flush=True)
     geometry, results, spent = FlatQuotient(problem.n, r), {}, dict.fromkeys(METHODS, np.inf)
     for _ in range(repetitions):

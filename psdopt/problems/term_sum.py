@@ -12,8 +12,9 @@ from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array
+from psdopt.multipliers.quadratic_fit import QuadraticFit
+from psdopt.multipliers.term_fit import TermFit, is_quadratic_fit
 from psdopt.problem import Evaluation, GradientOperator, LineModel, Problem
-from psdopt.problems.quadratic_fit import QuadraticFit
 from psdopt.problems.term_models import TermLine, TermPlane, sum_of
 from psdopt.roles import PlainPreconditioner, Preconditioner
 from psdopt.terms.base import Term, combine, distinct_maps
@@ -68,13 +69,21 @@ class TermSum(Problem):
             abilities.add(Ability.QUADRATIC)
         if preconditioner is not None:
             abilities.add(Ability.PRECONDITIONER)
-        self.quadratic_fit = QuadraticFit.of(self.terms)
-        if self.quadratic_fit is not None:
+        if is_quadratic_fit(self.terms):
             abilities.add(Ability.QUADRATIC_FIT)
+        self._quadratic_fit: QuadraticFit | None = None
         self.abilities: frozenset[str] = frozenset(abilities)
 
     def at(self, Y: Array) -> TermEvaluation:
         return TermEvaluation(self, Images(self.maps, self.check_factor(Y)))
+
+    def quadratic_fit(self) -> QuadraticFit:
+        """F in multiplier form, for sums with the ability ``quadratic-fit``; InvalidTypeError for others. Made once."""
+        if self._quadratic_fit is None:
+            if Ability.QUADRATIC_FIT not in self.abilities:
+                raise InvalidTypeError(f"{type(self).__name__} is no quadratic fit: it lacks the ability quadratic-fit")
+            self._quadratic_fit = TermFit(self.terms)
+        return self._quadratic_fit
 
     def restricted(self, basis: Images, T: Array) -> Problem:
         """N ↦ F(W N Wᵀ) for orthonormal W = basis · T; for the classes that declare the ability."""
@@ -145,10 +154,12 @@ class TermEvaluation(Evaluation):
 
     def _gradient_entries(self) -> Array | None:
         """S as an array where its measurements are of entries of M: each is in but few places of S."""
-        fit = self.problem.quadratic_fit
-        if fit is None or fit.measurement.maps:
+        if Ability.QUADRATIC_FIT not in self.problem.abilities:
             return None
-        return fit.gradient(fit.multipliers(self.feature(fit.position)))
+        fit = self.problem.quadratic_fit()
+        if not isinstance(fit, TermFit) or fit.measurement.maps:
+            return None
+        return fit.gradient(fit.multipliers(fit.at(self)[1]))
 
     def _known_product(self, V: Array) -> Array | None:
         if V is self.factor:

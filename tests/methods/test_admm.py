@@ -269,7 +269,7 @@ def test_blocks_that_come_apart_double_rho_and_go_on(monkeypatch):
     monkeypatch.setattr(problem, "split", lambda: split)
     result = solve(problem, FlatQuotient(24, 9), ADMM())
     assert result.optimal
-    assert result.history["restarts"][-1] > 0
+    assert np.nanmax(result.history["restarts"]) > 0
 
 
 def test_non_finite_blocks_end_the_split():
@@ -307,13 +307,13 @@ def test_too_low_a_rank_is_stationary_and_escape_mends_it():
 
 def test_steps_leave_the_old_state_and_states_pickle(tmp_path):
     problem = pair_problem()
-    method = ADMM()
+    method = ADMM(switch=1e-9)
     state = method.init(problem, FlatQuotient(24, 4), np.random.default_rng(0).standard_normal((24, 4)))
     for _ in range(3):
-        old = {name: getattr(state, name).copy() for name in ("V", "U", "multiplier", "image")}
+        old = {name: getattr(state.inner, name).copy() for name in ("V", "U", "multiplier", "image")}
         new = method.step(state)
         for name, array in old.items():
-            np.testing.assert_array_equal(getattr(state, name), array)
+            np.testing.assert_array_equal(getattr(state.inner, name), array)
         state = new
     again = pickle.loads(pickle.dumps(method))
     assert again == method
@@ -366,6 +366,25 @@ def test_any_problem_that_declares_a_split_will_do():
     assert result.optimal
     values = np.linalg.eigvalsh(K)
     assert result.value == pytest.approx(0.5 * np.sum(np.minimum(values, 0.0) ** 2), rel=1e-6)
+
+
+def test_a_known_evaluation_of_the_start_changes_nothing():
+    problem, geometry = pair_problem(), FlatQuotient(24, 4)
+    Y = np.random.default_rng(0).standard_normal((24, 4))
+    for method in (ADMM(), ADMM(polish=None)):
+        plain, cached = method.init(problem, geometry, Y), method.init(problem, geometry, Y, problem.at(Y))
+        for _ in range(3):
+            np.testing.assert_allclose(cached.point, plain.point, rtol=1e-12)
+            assert cached.extras["phase"] == plain.extras["phase"] == 0.0 if method.polish else True
+            plain, cached = method.step(plain), method.step(cached)
+
+
+def test_added_columns_are_polished_and_the_split_is_not_run_again():
+    problem = pair_problem(gamma=20.0)
+    result = solve(problem, FlatQuotient(24, 1), ADMM(), escape=True)
+    assert result.optimal
+    first = int(np.flatnonzero(np.isfinite(result.history["widened_to"]))[0])
+    assert np.all(result.history["phase"][first + 1 :] >= 1.0)
 
 
 def test_refusals():

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Callable
 
 import numpy as np
 from scipy.linalg.blas import dtrsv
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from psdopt.images import Images
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.definite import extreme_ritz_values
 from psdopt.linalg.tolerances import EPS
-from psdopt.problems.quadratic_fit import QuadraticFit
-from psdopt.terms.base import combine
+from psdopt.multipliers.quadratic_fit import Block, QuadraticFit
 
-#: Where S(w) + damping I is not definite, the damping is raised by this multiple of what is missing.
+#: Where S(w) + damping I is not definite, the damping grows by this multiple of what its smallest eigenvalue lacks.
 MARGIN = 1.05
-#: Beyond this order a few steps of Lanczos's method, which nearly always find what is missing, are faster than a
-#: spectrum: three times at n = 100.
+#: Beyond this order the smallest eigenvalue is first estimated by a few Lanczos steps: a spectrum costs n³.
 SPECTRUM = 64
 
 
@@ -31,33 +28,19 @@ class LagrangeSystem:
 
         (diag(1/h)/2 + [tr(A_s B A_t G)]) v = q/2 + [⟨A_t, Y (G R)ᵀ⟩],
 
-    however many columns Y has; it is made in the `basis` of the fit. delta is `damping`, and where that leaves
-    S(w) + delta I indefinite, what its smallest eigenvalue lacks on top. Cost: n³ + m³/3 + 4 m² + 4 n² r; memory
-    n² + m².
-
-    A context: its (m, m) array goes back to `fit` at the end of it.
+    however many columns Y has. delta is `damping`; where that leaves S(w) + delta I indefinite, delta is larger by
+    what the smallest eigenvalue lacks. Cost: n³ + m³/3 + 4 m² + 4 n² r; memory n² and `work` (m, m), which the system
+    uses as long as it lives.
 
     Raises numpy.linalg.LinAlgError where rounding leaves no definite matrix.
     """
 
-    def __init__(self, fit: QuadraticFit, Y: Images, w: Array, damping: float) -> None:
+    def __init__(self, fit: QuadraticFit, Y: Block, factor: Array, w: Array, damping: float, work: Array) -> None:
         self.fit, self.Y = fit, Y
         S = fit.gradient(w)
-        self._pull = S @ Y.factor
+        self._pull = S @ factor
         self.delta, self._inverse = _damped_inverse(S, damping)
-        self._lent = fit.lend()
-        schur = fit.system(Y.factor @ Y.factor.T, self._inverse, self._lent)
-        # of a matrix stored by rows LAPACK reads the transpose in place, and of that the lower triangle
-        self._schur, info = dpotrf(schur.T, lower=1, clean=0, overwrite_a=1)
-        if info != 0:
-            raise np.linalg.LinAlgError(f"the system of the multipliers is not positive definite (row {info})")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        del self._schur
-        self.fit.take_back(self._lent)
+        self._solve = fit.solver(factor @ factor.T, self._inverse, work)
 
     def newton(self, w: Array, own: Array) -> tuple[Array, Array]:
         """(X, w + v) for R = −S(w) Y and q = (`own` − w)/h, `own` = phi'(a): S(w + v) (Y + X) = 0 to first order.
@@ -67,7 +50,7 @@ class LagrangeSystem:
         held = self._inverse @ self._pull
         np.negative(held, out=held)
         q = (own - w) / self.fit.curvatures
-        q += 2.0 * self.fit.measurement.pair(self.Y, self.fit.images(held))
+        q += 2.0 * self.fit.pair(self.Y, self.fit.block(held))
         moved, v = self._moved(q)
         return np.add(moved, held, out=moved), w + v
 
@@ -80,11 +63,26 @@ class LagrangeSystem:
 
     def _moved(self, q: Array) -> tuple[Array, Array]:
         """(−G Σ_t v_t A_t Y, v), v from the system of order m."""
-        basis = self.fit.basis
-        v = dtrsv(self._schur, basis.values(0.5 * q), lower=1, overwrite_x=1)
-        v = basis.weights(dtrsv(self._schur, v, lower=1, trans=1, overwrite_x=1))
-        X = self._inverse @ combine(self.fit.measurement.adjoint(v, self.Y), self.Y.factor.shape)
+        v = self._solve(0.5 * q)
+        X = self._inverse @ self.fit.force(v, self.Y)
         return np.negative(X, out=X), v
+
+
+def solver_of(K: Array) -> Callable[[Array], Array]:
+    """q ↦ K⁻¹ q for a positive definite K (m, m), of which only the upper triangle is read. K is overwritten.
+
+    A Cholesky factor, m³/3; each use 2 m². Raises numpy.linalg.LinAlgError where K is not positive definite.
+    """
+    # of a matrix stored by rows LAPACK reads the transpose in place, and of that the lower triangle
+    L, info = dpotrf(K.T, lower=1, clean=0, overwrite_a=1)
+    if info != 0:
+        raise np.linalg.LinAlgError(f"the system of the multipliers is not positive definite (row {info})")
+
+    def solve(q: Array) -> Array:
+        v = dtrsv(L, q, lower=1)
+        return np.asarray(dtrsv(L, v, lower=1, trans=1, overwrite_x=1))
+
+    return solve
 
 
 def _damped_inverse(S: Array, damping: float) -> tuple[float, Array]:
@@ -110,7 +108,7 @@ def _lowest(S: Array) -> float:
 
 
 def _half_inverse(S: Array, delta: float) -> tuple[Array, int]:
-    """(N, 0) with N + Nᵀ = (S + delta I)⁻¹, or (rubbish, a positive number) where that is not definite."""
+    """(N, 0) with N + Nᵀ = (S + delta I)⁻¹; where that matrix is not definite, (undefined, info > 0)."""
     # the matrix is symmetric: LAPACK, which reads it by columns, may have its transpose
     shifted = S.copy()
     shifted.reshape(-1)[:: len(S) + 1] += delta

@@ -1,0 +1,38 @@
+"""Work arrays that are used again from step to step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from psdopt.linalg.arrays import Array
+
+
+class Workspace:
+    """Uninitialised arrays for one user at a time, kept for the next one.
+
+    Allocating a large array costs about as much as filling it, because the system hands out fresh pages. Threads may
+    share a workspace: while an array is in use another user gets an array of its own. A pickle or a copy is empty.
+    """
+
+    def __init__(self) -> None:
+        self._idle: dict[tuple[int, ...], list[Array]] = {}
+
+    @contextmanager
+    def array(self, *shape: int) -> Iterator[Array]:
+        """An array of this shape with arbitrary entries, until the end of the context."""
+        idle = self._idle.setdefault(shape, [])
+        try:
+            lent = idle.pop()  # in one call: another thread may want it as well
+        except IndexError:
+            lent = np.empty(shape)
+        try:
+            yield lent
+        finally:
+            idle.append(lent)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_idle": {}}

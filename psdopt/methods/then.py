@@ -1,0 +1,182 @@
+"""A method made of two methods that take turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from psdopt.capability import Requires, require_inner
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.geometry import Geometry
+from psdopt.method import Method, Outcome, State
+from psdopt.problem import Evaluation, Problem
+
+#: Outcomes after which a method has no next step, although the objective may still fall.
+ENDED = (Outcome.STALLED, Outcome.FINISHED)
+
+
+@dataclass(kw_only=True)
+class ThenState(State):
+    """The state `inner` of the method whose turn it is.
+
+    `before` is the evaluation before its last step (None at the start of a turn), `steps` counts the steps of this
+    turn, `turns` the turns that have ended: the first method has the even ones. `stuck` says that the turn before this
+    one ended at this very point because its method found no next step.
+    """
+
+    inner: State
+    before: Evaluation | None = None
+    steps: int = 0
+    turns: int = 0
+    stuck: bool = False
+
+    @property
+    def rounds(self) -> int:
+        """How often both methods have had their turn."""
+        return self.turns // 2
+
+
+#: Whether the turn is over. Asked after each step of a turn and at the start of the run.
+Rule = Callable[[ThenState], bool]
+
+
+@dataclass(frozen=True)
+class AfterSteps:
+    """The turn ends after `count` steps; the second turn of the same method has twice as many, and so on."""
+
+    count: int
+
+    def __call__(self, state: ThenState) -> bool:
+        count = self.count if state.rounds == 0 else max(self.count * 2**state.rounds, 2 ** (state.rounds - 1))
+        return state.steps >= count
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The turn ends once a step changes F by at most `share` of F(0) − F(M), or after `most` steps."""
+
+    share: float
+    most: int
+
+    def __call__(self, state: ThenState) -> bool:
+        if state.steps < 2 or state.before is None:
+            return False
+        value = state.evaluation.value
+        settled = abs(state.before.value - value) <= self.share * abs(state.problem.value_at_zero() - value)
+        return settled or state.steps >= self.most
+
+
+@dataclass(frozen=True)
+class Then(Method[ThenState]):
+    """`first` until `when` says so, then `second` from the point reached; with `back`, `first` again, and so on.
+
+    A turn begins with ``init`` of its method at the current point, whose evaluation is handed over. The turn also ends
+    where its method finds no next step; only where both methods find none from one and the same point does the run
+    end. A turn that ends without a move costs no step of the run. ``Outcome.UNBOUNDED`` and ``Outcome.DIVERGED`` of
+    either method end the run.
+
+    The history's column `phase` is 0 for `first` and 1 for `second`. Where `second` has phases of its own, they count
+    on from 1.
+
+    Parameters
+    ----------
+    first, second : methods.
+    when, back : functions of the :class:`ThenState` that say whether the turn of `first`, of `second`, is over.
+        Without `back` the turn of `second` lasts to the end of the run.
+
+    Raises InvalidTypeError for other objects, IncompatibleError in ``init`` where a method does not fit the problem or
+    the geometry. Cost of a step: that of the method whose turn it is.
+    """
+
+    first: Method
+    second: Method
+    when: Rule
+    back: Rule | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("first", "second"):
+            if not isinstance(getattr(self, name), Method):
+                raise InvalidTypeError(f"{name} must be a method; found {getattr(self, name)!r}")
+        for name in ("when", "back"):
+            value = getattr(self, name)
+            if not callable(value) and not (name == "back" and value is None):
+                raise InvalidInputError(f"{name} must be a function of a ThenState; found {value!r}")
+
+    @property
+    def requires(self) -> Requires:  # type: ignore[override]
+        """What both methods need."""
+        needs = (self.first.requires, self.second.requires)
+        return {role: tuple(n for r in needs for n in r.get(role, ())) for role in ("problem", "geometry")}
+
+    @property
+    def descends(self) -> bool:  # type: ignore[override]
+        """Whether both do."""
+        return self.first.descends and self.second.descends
+
+    def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> ThenState:
+        for name, method in (("first", self.first), ("second", self.second)):
+            require_inner(name, method, problem, geometry)
+        state = _around(self.first.init(problem, geometry, start, evaluation))
+        return self._handed_over(state) if self.when(state) else state
+
+    def step(self, state: ThenState) -> ThenState:
+        inner = self._method(state).step(state.inner)
+        moved = inner.evaluation is not state.evaluation
+        after = _around(
+            inner, state.evaluation, steps=state.steps + 1, turns=state.turns, stuck=state.stuck and not moved
+        )
+        rule = self._rule(state)
+        if inner.outcome in ENDED:
+            if rule is None or after.stuck:
+                return after
+            after = self._handed_over(after, stuck=True)
+            return after if moved else self.step(after)
+        over = inner.outcome is Outcome.RUNNING and rule is not None and rule(after)
+        return self._handed_over(after) if over else after
+
+    def widened(self, state: ThenState, geometry: Geometry, point: Any, evaluation: Evaluation) -> ThenState:
+        """A turn of the last method: of `second`, or with `back` of `first`, which begins anew.
+
+        Columns are added at stationary points. Without `back`, what `first` is for has been done there.
+        """
+        if self.back is not None:
+            return self.init(state.problem, geometry, point, evaluation)
+        if state.turns > 0:
+            return _around(self.second.widened(state.inner, geometry, point, evaluation), turns=1)
+        return _around(self.second.init(state.problem, geometry, point, evaluation), turns=1)
+
+    def _method(self, state: ThenState) -> Method:
+        return self.second if state.turns % 2 else self.first
+
+    def _rule(self, state: ThenState) -> Rule | None:
+        return self.back if state.turns % 2 else self.when
+
+    def _handed_over(self, state: ThenState, stuck: bool = False) -> ThenState:
+        """The first state of the next turn, at the same point."""
+        following = self.first if state.turns % 2 else self.second
+        inner = following.init(state.problem, state.geometry, state.point, state.evaluation)
+        after = _around(inner, turns=state.turns + 1, stuck=stuck)
+        # the step that led here belongs to the turn before
+        return replace(after, step=state.step, extras={**after.extras, **state.extras})
+
+
+def _around(
+    inner: State, before: Evaluation | None = None, *, steps: int = 0, turns: int = 0, stuck: bool = False
+) -> ThenState:
+    phase = 1.0 + inner.extras.get("phase", 0.0) if turns % 2 else 0.0
+    return ThenState(
+        inner.problem,
+        inner.geometry,
+        inner.point,
+        inner.evaluation,
+        inner.gradient_norm,
+        inner.step,
+        inner.outcome,
+        {**inner.extras, "phase": phase},
+        inner=inner,
+        before=before,
+        steps=steps,
+        turns=turns,
+        stuck=stuck,
+    )

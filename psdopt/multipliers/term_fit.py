@@ -1,0 +1,105 @@
+"""The quadratic fit of a sum of terms: linear terms and one quadratic loss of measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from psdopt.images import Images
+from psdopt.linalg.arrays import Array
+from psdopt.multipliers.system import solver_of
+from psdopt.problem import Evaluation
+from psdopt.terms.base import Term, combine, distinct_maps
+from psdopt.terms.bases import Basis
+from psdopt.terms.measured import MeasuredTerm
+from psdopt.terms.quadratic import LinearTerm
+
+
+def is_quadratic_fit(terms: Sequence[Term]) -> bool:
+    """Whether F, the sum of these terms, is a :class:`~psdopt.multipliers.QuadraticFit`. O(m)."""
+    losses = [term for term in terms if isinstance(term, MeasuredTerm)]
+    others = [term for term in terms if not isinstance(term, MeasuredTerm)]
+    if len(losses) != 1 or not all(isinstance(term, LinearTerm) for term in others):
+        return False
+    fit = losses[0]
+    plain = fit.degree == 2 and fit.loss.separable and fit.measurement.couples
+    return plain and float(_curvatures(fit).min()) > 0.0
+
+
+def _curvatures(fit: MeasuredTerm) -> Array:
+    return np.asarray(fit.weight * fit.loss.second(np.zeros(fit.measurement.size)))
+
+
+class TermFit:
+    """:class:`~psdopt.multipliers.QuadraticFit` of terms that :func:`is_quadratic_fit` accepts.
+
+    Blocks are :class:`~psdopt.images.Images`: each map is applied once to each block.
+    """
+
+    def __init__(self, terms: Sequence[Term]) -> None:
+        (self._position,) = (k for k, term in enumerate(terms) if isinstance(term, MeasuredTerm))
+        (self._fit,) = (term for term in terms if isinstance(term, MeasuredTerm))
+        self._linear = [term for term in terms if isinstance(term, LinearTerm)]
+        self._maps = distinct_maps(terms)
+        self.measurement = self._fit.measurement
+        self.n, self.size, self.curvatures = self._fit.n, self.measurement.size, _curvatures(self._fit)
+
+    def at(self, evaluation: Evaluation) -> tuple[Images, Array]:
+        """The images of Y and the features of the loss, which an evaluation of the same terms has already."""
+        images = getattr(evaluation, "images", None)
+        if isinstance(images, Images) and images.maps == self._maps:
+            return images, evaluation.feature(self._position)  # type: ignore[attr-defined]
+        images = self.block(evaluation.factor)
+        return images, self.measurement.pair(images, images)
+
+    def block(self, V: Array) -> Images:
+        return Images(self._maps, V)
+
+    def multipliers(self, measured: Array) -> Array:
+        return self._fit.weight * self._fit.loss.derivative(measured)
+
+    def gradient(self, w: Array) -> Array:
+        """S(w) (n, n). O(n²) and what `measurement.add_to` costs; C is formed once."""
+        S = self._constant.copy()
+        self.measurement.add_to(S, w, self._identity)
+        return S
+
+    def pair(self, U: Images, V: Images) -> Array:
+        return self.measurement.pair(U, V)
+
+    def force(self, w: Array, V: Images) -> Array:
+        return combine(self.measurement.adjoint(w, V), V.factor.shape)
+
+    def linear(self, U: Images, V: Images) -> float:
+        return sum(term.weight * term.C.trace(U, V) for term in self._linear)
+
+    def solver(self, P: Array, Q: Array, work: Array) -> Callable[[Array], Array]:
+        """K is made in a basis of span{A_t} in which it is cheapest to assemble: 4 m² + m³/3."""
+        basis = self._basis
+        solve = solver_of(basis.system(P, Q, self._identity, work))
+        return lambda q: basis.weights(solve(basis.values(q)))
+
+    @cached_property
+    def _basis(self) -> Basis:
+        return self.measurement.basis(0.5 / self.curvatures)
+
+    @cached_property
+    def _identity(self) -> Images:
+        """I and its images, from which S and K are made."""
+        return self.block(np.eye(self.n))
+
+    @cached_property
+    def _constant(self) -> Array:
+        """C (n, n)."""
+        C = np.zeros((self.n, self.n))
+        for term in self._linear:
+            C += term.weight * term.C.to_dense()
+        return C
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what can be made again: the images of I are as large as the data."""
+        made = ("_basis", "_identity", "_constant")
+        return {name: value for name, value in vars(self).items() if name not in made}
