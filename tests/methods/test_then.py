@@ -146,7 +146,7 @@ def test_added_columns_go_to_the_second_method_or_begin_anew():
 
 def test_it_is_a_method_like_any_other():
     method = turns(3, None, second=TrustRegions())
-    result = solve(problem(), FlatQuotient(N, N), method, tol=1e-8, rng=0)
+    result = solve(problem(), FlatQuotient(N, N), method, tol=1e-6, rng=0)
     assert result.status is Status.OPTIMAL
     assert method.descends
     assert not turns(first=Ends(1), second=_Rises()).descends
