@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,14 +22,34 @@ class Batch(NamedTuple):
     direction: Array | None = None
 
 
+class Stream(Protocol):
+    """What a method asks of ``problem.stream``, for problems with the ability ``stream``. No base class is needed.
+
+    Batches are objects with `targets`, whose length is the number of samples in the batch; all else is between the
+    stream and ``problem.batch_gradient``. Attributes: `size` samples per epoch, None if not known; `repeatable`,
+    whether :meth:`sample` costs no batch of the run.
+    """
+
+    size: int | None
+    repeatable: bool
+
+    def take(self, batch_size: int, start: int, count: int) -> Iterator[Any]:
+        """Batches number start, ..., start + count − 1, one at a time; fewer where the source ends."""
+
+    def sample(self, count: int, batch_size: int) -> Iterable[Any]:
+        """The first `count` batches, for pre-training; may be iterated again and again. Delivered again by `take`."""
+
+
 class BatchStream(ABC):
     """A repeatable or one-way source of mini-batches.
 
-    Attributes: `d` columns; `size` samples per epoch, None if not known.
+    Attributes: `d` columns; `size` samples per epoch, None if not known; `repeatable`, whether the source can be read
+    from the start again.
     """
 
     d: int
     size: int | None = None
+    repeatable: bool = True
 
     @abstractmethod
     def batches(self, batch_size: int, start: int = 0) -> Iterator[Batch]:
@@ -97,8 +117,7 @@ class ArrayStream(BatchStream):
         self.order, self.seed, self.size, self.d = order, int(seed), count, self.X.shape[1]
 
     def batches(self, batch_size: int, start: int = 0) -> Iterator[Batch]:
-        assert self.size is not None
-        per_epoch = -(-self.size // batch_size)
+        per_epoch = -(-len(self.y) // batch_size)
         epoch, first = divmod(start, per_epoch)
         while True:
             places = self._places(batch_size, per_epoch, epoch)
@@ -107,7 +126,7 @@ class ArrayStream(BatchStream):
             epoch, first = epoch + 1, 0
 
     def _places(self, batch_size: int, per_epoch: int, epoch: int) -> Any:
-        m, rng = int(self.size or 0), np.random.default_rng([self.seed, epoch])
+        m, rng = len(self.y), np.random.default_rng([self.seed, epoch])
         if self.order == "shuffled":
             permuted = rng.permutation(m)
             return lambda k: permuted[k * batch_size : (k + 1) * batch_size]
@@ -139,7 +158,7 @@ class IteratorStream(BatchStream):
         if not isinstance(source, Iterable):
             raise InvalidTypeError(f"source must be an iterable of batches; found {type(source).__name__}")
         self._iterator = iter(source)
-        self.d, self.size = int(d), size
+        self.d, self.size, self.repeatable = int(d), size, False
         self._kept: list[Batch] = []
 
     def batches(self, batch_size: int, start: int = 0) -> Iterator[Batch]:

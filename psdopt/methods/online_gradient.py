@@ -16,8 +16,8 @@ from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, is_finite
 from psdopt.method import Method, Outcome, State, factor_residual
 from psdopt.problem import Evaluation, Problem
-from psdopt.problems.streamed import Streamed
-from psdopt.streams import Batch, IteratorStream
+from psdopt.problems.streamed import OffersStream, streamed
+from psdopt.streams import Batch
 
 #: Values tried for s and t0: 2^-3, ..., 2^3 (Meyer et al., section 7.4.2).
 GRID = tuple(2.0**k for k in range(-3, 4))
@@ -65,7 +65,7 @@ class OnlineRiemannianGradient(Method):
     many samples follow: counted in epochs, what was chosen on few samples would be far too late on many.
 
     One step of this method is `report_every` batches, then F is evaluated on the held-out data of the
-    :class:`Streamed` problem. Everything that moves is in the state, so a run stops, is saved and goes on mid-stream
+    problem. Everything that moves is in the state, so a run stops, is saved and goes on mid-stream
     (``checkpoint=``, ``resume=`` of :func:`psdopt.solve`) with the same iterates as without the break.
 
     Parameters
@@ -112,17 +112,17 @@ class OnlineRiemannianGradient(Method):
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> OnlineState:
-        assert isinstance(problem, Streamed)
+        source = streamed(problem)
         evaluation = evaluation or problem.at(geometry.factor(start))
-        count = self._pretraining_batches(problem)
-        batches = problem.stream.sample(count, self.batch_size)
-        mean, seen = _mean_gradient_norm(problem, geometry, start, batches)
+        count = self._pretraining_batches(source)
+        batches = source.stream.sample(count, self.batch_size)
+        mean, seen = _mean_gradient_norm(source, geometry, start, batches)
         if seen == 0:
             raise InvalidInputError("the stream holds no batch")
-        s, t0, n = self.scale, self.annealing, problem.stream.size or UNKNOWN_EPOCH * self.batch_size
+        s, t0, n = self.scale, self.annealing, source.stream.size or UNKNOWN_EPOCH * self.batch_size
         if s is None or t0 is None:
             passes = -(-TRIAL_UPDATES // count)
-            s, t0 = self._pretrained(problem, geometry, start, count, passes, mean)
+            s, t0 = self._pretrained(source, geometry, start, count, passes, mean)
             n = passes * seen
         return OnlineState(
             problem, geometry, start, evaluation, factor_residual(geometry, evaluation),
@@ -130,13 +130,12 @@ class OnlineRiemannianGradient(Method):
             extras={"s": s, "t0": t0, "samples": 0.0},
         )  # fmt: skip
 
-    def step(self, state: State) -> OnlineState:
-        assert isinstance(state, OnlineState)
+    def step(self, state: OnlineState) -> OnlineState:
         problem, geometry = state.problem, state.geometry
-        assert isinstance(problem, Streamed)
-        batches = problem.stream.take(self.batch_size, state.position, self._batches_per_step(problem))
+        source = streamed(problem)
+        batches = source.stream.take(self.batch_size, state.position, self._batches_per_step(source))
         pace = Pace(state.scale, state.horizon, state.longest)
-        point, loss, samples, read = self.advance(problem, geometry, state.point, batches, pace, state.samples)
+        point, loss, samples, read = self.advance(source, geometry, state.point, batches, pace, state.samples)
         evaluation = problem.at(geometry.factor(point))
         seen = samples - state.samples
         extras = {**state.extras, "samples": float(samples), "training_loss": loss / seen if seen else math.nan}
@@ -148,7 +147,7 @@ class OnlineRiemannianGradient(Method):
         )  # fmt: skip
 
     def advance(
-        self, problem: Streamed, geometry: Geometry, point: Any, batches: Iterable[Batch], pace: Pace, samples: int
+        self, problem: OffersStream, geometry: Geometry, point: Any, batches: Iterable[Batch], pace: Pace, samples: int
     ) -> tuple[Any, float, int, int]:
         """One update per batch. Returns point, sum of the losses before each update, samples seen, batches read."""
         total, read = 0.0, 0
@@ -169,7 +168,7 @@ class OnlineRiemannianGradient(Method):
         return point, total, samples, read
 
     def _pretrained(
-        self, problem: Streamed, geometry: Geometry, start: Any, count: int, passes: int, mean: float
+        self, problem: OffersStream, geometry: Geometry, start: Any, count: int, passes: int, mean: float
     ) -> tuple[float, float]:
         """The (s, t0) that lowers the loss within the first `count` batches most; ties go to the shorter step."""
         pairs = list(product(GRID, GRID))
@@ -184,7 +183,7 @@ class OnlineRiemannianGradient(Method):
         return pairs[0]
 
     def _trial(
-        self, problem: Streamed, geometry: Geometry, start: Any, batches: Iterable[Batch], passes: int, pace: Pace,
+        self, problem: OffersStream, geometry: Geometry, start: Any, batches: Iterable[Batch], passes: int, pace: Pace,
         count: int,
     ) -> float:  # fmt: skip
         """Loss of the last half of `count` batches, each before it is learned from; inf if the trial runs away.
@@ -204,16 +203,16 @@ class OnlineRiemannianGradient(Method):
                 return math.inf
         return loss if math.isfinite(loss) else math.inf
 
-    def _pretraining_batches(self, problem: Streamed) -> int:
+    def _pretraining_batches(self, problem: OffersStream) -> int:
         if self.pretraining is not None:
             return int(self.pretraining)
         size = problem.stream.size
-        if size is None or isinstance(problem.stream, IteratorStream):
+        if size is None or not problem.stream.repeatable:
             return PRETRAINING_KEPT
         wanted = min(size, max(PRETRAINING_LEAST, PRETRAINING_SHARE * size))
         return -(-int(wanted) // self.batch_size)
 
-    def _batches_per_step(self, problem: Streamed) -> int:
+    def _batches_per_step(self, problem: OffersStream) -> int:
         if self.report_every is not None:
             return self.report_every
         size = problem.stream.size
@@ -235,7 +234,7 @@ class _KnownProduct:
 
 
 def _mean_gradient_norm(
-    problem: Streamed, geometry: Geometry, point: Any, batches: Iterable[Batch]
+    problem: OffersStream, geometry: Geometry, point: Any, batches: Iterable[Batch]
 ) -> tuple[float, int]:
     """μ over the batches, and the number of their samples."""
     Y = geometry.factor(point)

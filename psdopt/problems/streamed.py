@@ -3,15 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
-from psdopt.capability import Ability
-from psdopt.errors import InvalidInputError
+from psdopt.capability import MEMBERS, Ability
+from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.problem import Evaluation, Problem
-from psdopt.streams import Batch, BatchStream
+from psdopt.streams import Batch, BatchStream, Stream
 
 #: (batch, Y) ↦ (S_b Y, F_b): gradient of the batch's own objective F_b at Y Yᵀ, applied to Y, and its value.
 BatchGradient = Callable[[Batch, Array], tuple[Array, float]]
+
+
+class OffersStream(Protocol):
+    """A problem with the ability ``stream``: these members besides those of a :class:`~psdopt.problem.Problem`."""
+
+    @property
+    def stream(self) -> Stream:
+        """Where the batches come from."""
+
+    def batch_gradient(self, batch: Any, Y: Array) -> tuple[Array, float]:
+        """(S_b Y, F_b): the gradient of the batch's own objective F_b at Y Yᵀ, applied to Y (n, r), and its value."""
+
+    def at(self, Y: Array) -> Evaluation:
+        """F at Y Yᵀ, as reported: on held-out data, or whatever the problem takes for it."""
+
+
+def streamed(problem: Any) -> OffersStream:
+    """`problem` as one that offers a stream; IncompatibleError where a member is missing."""
+    missing = [name for name in ("stream", "batch_gradient") if getattr(problem, name, None) is None]
+    if missing:
+        raise IncompatibleError(
+            f"{type(problem).__name__} offers no stream; a problem with the ability 'stream' needs the members stream "
+            f"and batch_gradient of psdopt.problems.streamed.OffersStream, and {' and '.join(missing)} is not there"
+        )
+    found: OffersStream = problem
+    return found
 
 
 class Streamed(Problem):
@@ -29,7 +56,8 @@ class Streamed(Problem):
         self.stream, self.held_out, self.gradient = stream, held_out, gradient
         self.n = held_out.n
         self.maps, self.rows = getattr(held_out, "maps", ()), held_out.rows
-        self.abilities = held_out.abilities | {Ability.STREAM}
+        # what stands for members of the problem itself is the held-out problem's own
+        self.abilities = (held_out.abilities - set(MEMBERS)) | {Ability.STREAM}
         self.samples = 0
 
     def at(self, Y: Array) -> Evaluation:

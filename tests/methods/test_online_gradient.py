@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import FlatQuotient, solve
+from psdopt import FlatQuotient, LagrangeNewton, solve
 from psdopt.capability import Ability
+from psdopt.errors import IncompatibleError
 from psdopt.geometries.polar import Polar
 from psdopt.linalg.arrays import orthonormal_columns
 from psdopt.methods.online_gradient import GRID, OnlineRiemannianGradient, Pace
+from psdopt.problem import Problem
+from psdopt.problems.streamed import streamed
 from psdopt.streams import ArrayStream, IteratorStream
 from psdopt_plugins.regression import psd_regression_problem, psd_regression_stream
 
@@ -31,7 +35,8 @@ FIXED = {"batch_size": 32, "scale": 0.5, "annealing": 0.5, "pretraining": 3}
 @pytest.mark.parametrize("geometry", [FlatQuotient(D, R), Polar(D, R)])
 def test_learns(geometry):
     X, y = data()
-    result = solve(psd_regression_stream(X, y), geometry, OnlineRiemannianGradient(32), max_iterations=8)
+    start = geometry.from_factor(orthonormal_columns(np.random.default_rng(0), D, R))
+    result = solve(psd_regression_stream(X, y), geometry, OnlineRiemannianGradient(32), start=start, max_iterations=8)
     values = result.history["value"]
     assert result.value < 0.02 * values[0]
     assert result.counts["samples"] >= 8 * M
@@ -300,3 +305,62 @@ def test_bad_input():
     assert Ability.STREAM in psd_regression_stream(X, y).abilities
     with pytest.raises(TypeError, match="lacks stream"):
         solve(psd_regression_stream(X, y).held_out, Polar(D, R), OnlineRiemannianGradient())
+
+
+class Batches:
+    """A stream with no class of the library as its base: rows of an array, again and again."""
+
+    size, repeatable = M, True
+
+    def __init__(self, X, y):
+        self.X, self.y = X, y
+
+    def take(self, batch_size, start, count):
+        for number in range(start, start + count):
+            rows = np.arange(number * batch_size, (number + 1) * batch_size) % M
+            yield SimpleNamespace(rows=self.X[rows], targets=self.y[rows])
+
+    def sample(self, count, batch_size):
+        return list(self.take(batch_size, 0, count))
+
+
+class Offers(Problem):
+    """Streamed regression on forms, from the interface of a problem alone."""
+
+    def __init__(self, X, y):
+        self.n, self.stream, self.whole = D, Batches(X, y), psd_regression_problem(X, y)
+        self.abilities = frozenset({"gradient", "convex", "stream"})
+
+    def at(self, Y):
+        return self.whole.at(Y)
+
+    def batch_gradient(self, batch, Y):
+        image = batch.rows @ Y
+        residual = (image**2).sum(axis=1) - batch.targets
+        return batch.rows.T @ (residual[:, None] * image) / len(residual), 0.5 * float(np.mean(residual**2))
+
+
+def test_a_problem_that_offers_a_stream_by_itself_is_learned_from():
+    X, y = data()
+    theirs, ours = Offers(X, y), psd_regression_stream(X, y, order="given")
+    start = np.random.default_rng(0).standard_normal((D, R))
+    method = OnlineRiemannianGradient(**FIXED)
+    results = [solve(p, FlatQuotient(D, R), method, start=start, max_iterations=4) for p in (theirs, ours)]
+    np.testing.assert_allclose(results[0].matrix.factor, results[1].matrix.factor, rtol=1e-9, atol=1e-12)
+    assert results[0].value < 0.1 * results[0].history["value"][0]
+
+
+def test_a_missing_member_is_named():
+    theirs = Offers(*data())
+    theirs.stream = None
+    with pytest.raises(IncompatibleError, match="stream"):
+        solve(theirs, FlatQuotient(D, R), OnlineRiemannianGradient())
+    with pytest.raises(IncompatibleError, match="stream and batch_gradient is not there"):
+        streamed(object())
+
+
+def test_abilities_that_stand_for_members_stay_with_the_held_out_problem():
+    problem = psd_regression_stream(*data())
+    assert Ability.QUADRATIC_FIT in problem.held_out.abilities
+    with pytest.raises(IncompatibleError, match="lacks quadratic-fit"):
+        solve(problem, FlatQuotient(D, R), LagrangeNewton())
