@@ -2,93 +2,120 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
-import pickle
+import json
 from pathlib import Path
 from typing import Any
 
-from psdopt.errors import CheckpointError, DataFileError
+import numpy as np
+
+from psdopt.archives import Archive
+from psdopt.errors import CheckpointError, DataFileError, PsdoptError
 from psdopt.files import atomic_write
+from psdopt.object_graph import decode, encode
 from psdopt.problem import Problem
+from psdopt.version import __version__
 
-FORMAT = 1
-#: What unpickling a damaged file raises.
-UNREADABLE = (
-    pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, ValueError, KeyError, TypeError,
-)  # fmt: skip
-
-
-class _Pickler(pickle.Pickler):
-    """Leaves problem and data out: they are named, not stored."""
-
-    def __init__(self, file: Any, problem: Problem) -> None:
-        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
-        self._names = {id(piece): name for name, piece in _pieces(problem).items()}
-
-    def persistent_id(self, obj: Any) -> Any:
-        return self._names.get(id(obj))
-
-
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: Any, problem: Problem) -> None:
-        super().__init__(file)
-        self._known = _pieces(problem)
-
-    def persistent_load(self, pid: Any) -> Any:
-        if pid not in self._known:
-            raise CheckpointError(f"the checkpoint refers to {pid!r}, which the given problem does not have")
-        return self._known[pid]
-
-
-def _pieces(problem: Problem) -> dict[str, Any]:
-    maps = getattr(problem, "maps", ())
-    return {"problem": problem, **{f"map {k}": m for k, m in enumerate(maps)}}
+#: The first bytes of every checkpoint; then one line of JSON, the header, then the content, a .npz archive.
+MAGIC = b"psdopt checkpoint\n"
+FORMAT = 2
+#: Longest header.
+_LINE = 10_000
+#: Name of the array that holds the text of the object graph.
+_GRAPH = "graph"
 
 
 def save_checkpoint(path: str | Path, run: Any, problem: Problem) -> None:
-    """Write `run` to `path`, completely or not at all. Memory: the images, O((n + m) r)."""
-    buffer = io.BytesIO()
-    _Pickler(buffer, problem).dump(run)
-    header = {"format": FORMAT, "problem": type(problem).__name__, "n": problem.n, "run": buffer.getvalue()}
-    with atomic_write(Path(path)) as handle:
-        pickle.dump(header, handle, protocol=pickle.HIGHEST_PROTOCOL)
+    """Write `run` to `path`, completely or not at all. Memory: the images, O((n + m) r).
 
-
-def load_checkpoint(path: str | Path, problem: Problem) -> Any:
-    """The run stored in `path`, attached to `problem`.
-
-    Raises CheckpointError if the file is damaged or was written for another problem, DataFileError
-    if it cannot be read. As with any pickle, load only files that you trust.
+    The header holds format, version of psdopt, problem and the SHA-256 of the content; the content is JSON text and
+    arrays (:mod:`psdopt.object_graph`). Raises DataFileError if the file cannot be written, CheckpointError if the run
+    holds what cannot be.
     """
-    try:
-        with open(path, "rb") as handle:
-            header = pickle.load(handle)
-    except OSError as error:
-        raise DataFileError(f"cannot read checkpoint {path}: {error.strerror or error}") from error
-    except UNREADABLE as error:
-        raise CheckpointError(f"{path} is not a psdopt checkpoint, or is damaged: {error}") from error
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise CheckpointError(f"{path} is not a psdopt checkpoint of format {FORMAT}")
+    text, arrays = encode(run, _pieces(problem))
+    buffer = io.BytesIO()
+    np.savez(buffer, **{_GRAPH: np.frombuffer(text.encode(), dtype=np.uint8)}, **arrays)
+    content = buffer.getbuffer()
+    header = {
+        "format": FORMAT,
+        "psdopt": __version__,
+        "problem": type(problem).__name__,
+        "n": problem.n,
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }
+    with atomic_write(Path(path)) as handle:
+        handle.write(MAGIC + json.dumps(header).encode() + b"\n")
+        handle.write(content)
+
+
+def load_checkpoint(path: str | Path, problem: Problem, *pieces: Any) -> Any:
+    """The run stored in `path`, attached to `problem`; `pieces` are the geometry and the method that will go on.
+
+    No code comes out of the file: it holds numbers, text and names of classes, and only classes of psdopt and of the
+    packages of `problem` and `pieces` are made. The checksum tells damage, not intent: what someone else wrote on
+    purpose may still be wrong, so load only your own.
+
+    Raises CheckpointError if the file is damaged or foreign, or was written for another problem, DataFileError
+    if it cannot be read.
+    """
+    header, content = _read(path)
     expected = (type(problem).__name__, problem.n)
     if (header["problem"], header["n"]) != expected:
         raise CheckpointError(
             f"{path} was written for {header['problem']} of order {header['n']}; "
             f"found {expected[0]} of order {expected[1]}"
         )
+    packages = {kind.__module__.partition(".")[0] for piece in (problem, *pieces) for kind in type(piece).__mro__}
     try:
-        run = _Unpickler(io.BytesIO(header["run"]), problem).load()
-    except UNREADABLE as error:
+        archive = Archive(content, str(path))
+        text = archive.read(_GRAPH).tobytes().decode()
+        run = decode(text, archive.read, _pieces(problem), packages - {"builtins"})
+        written, fresh = run.state.evaluation.value, problem.at(run.state.evaluation.factor).value
+    except PsdoptError as error:
         raise CheckpointError(f"{path} is damaged, or was written by another version of psdopt: {error}") from error
-    _check_same_objective(path, run, problem)
+    except Exception as error:  # an intact file of classes that have changed since may go wrong anywhere
+        raise CheckpointError(
+            f"{path} was written by psdopt {header['psdopt']}, whose classes differ from those of {__version__}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    scale = max(abs(fresh), abs(written), abs(problem.value_at_zero()))
+    if abs(fresh - written) > 1e-8 * scale:
+        raise CheckpointError(
+            f"{path} was written for another objective: there F = {written:.10g}, with this problem {fresh:.10g}"
+        )
     return run
 
 
-def _check_same_objective(path: str | Path, run: Any, problem: Problem) -> None:
-    evaluation = run.state.evaluation
-    fresh = problem.at(evaluation.factor).value
-    scale = max(abs(fresh), abs(evaluation.value), abs(problem.value_at_zero()))
-    if abs(fresh - evaluation.value) > 1e-8 * scale:
-        raise CheckpointError(
-            f"{path} was written for another objective: "
-            f"there F = {evaluation.value:.10g}, with this problem {fresh:.10g}"
+def _read(path: str | Path) -> tuple[dict[str, Any], bytes]:
+    """Header and content of an intact checkpoint: magic, format and checksum are compared before anything is made."""
+    try:
+        whole = Path(path).read_bytes()
+    except OSError as error:
+        raise DataFileError(f"cannot read checkpoint {path}: {error.strerror or error}") from error
+    if not whole.startswith(MAGIC):
+        older = (
+            "; checkpoints of psdopt 0.1 were pickles, which are not loaded any more" if whole[:1] == b"\x80" else ""
         )
+        raise CheckpointError(f"{path} is not a psdopt checkpoint{older}")
+    end = whole.find(b"\n", len(MAGIC), len(MAGIC) + _LINE)
+    try:
+        header = json.loads(whole[len(MAGIC) : end])
+        known = {key: header[key] for key in ("format", "psdopt", "problem", "n", "sha256")}
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise CheckpointError(f"{path} is not a psdopt checkpoint, or its header is damaged") from error
+    if known["format"] != FORMAT:
+        raise CheckpointError(
+            f"{path} is not a psdopt checkpoint of format {FORMAT}; found format {known['format']!r}, "
+            f"written by psdopt {known['psdopt']}"
+        )
+    content = whole[end + 1 :]
+    if hashlib.sha256(content).hexdigest() != known["sha256"]:
+        raise CheckpointError(f"{path} is damaged: its checksum is not that of its content")
+    return known, content
+
+
+def _pieces(problem: Problem) -> dict[str, Any]:
+    """Problem and data: named in a checkpoint, not stored."""
+    maps = getattr(problem, "maps", ())
+    return {"problem": problem, **{f"map {k}": m for k, m in enumerate(maps)}}

@@ -3,35 +3,113 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from platform import node
 from typing import IO
 
 from psdopt.errors import DataFileError
 
+#: Ends the names of files that are being written.
+PARTIAL = ".partial"
+#: So much of the target's name is part of the temporary one.
+_NAME = 100
+
 
 @contextmanager
-def atomic_write(path: Path) -> Iterator[IO[bytes]]:
+def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
     """A binary file handle under a temporary name in the same folder, renamed to `path` at the end.
 
-    On any error the temporary file is removed and an existing `path` is left as it was. Raises
-    DataFileError if the folder cannot be written.
+    A symbolic link is followed: its target is written. An existing file gives its permissions to the new one. On any
+    error the temporary file is removed and an existing `path` is left as it was; what a killed process has left of an
+    earlier attempt is removed first. Raises DataFileError if `path` is a folder, a FIFO, a device or a socket, if the
+    folder cannot be written, or if the disk is full.
     """
-    path = Path(path)
+    target = check_writable(path)
+    _remove_strays(target)
     try:
-        handle = tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False)  # noqa: SIM115
+        handle = tempfile.NamedTemporaryFile(  # noqa: SIM115
+            dir=target.parent, prefix=f"{_prefix(target)}{os.getpid()}.", suffix=PARTIAL, delete=False
+        )
     except OSError as error:
-        raise DataFileError(f"cannot write {path}: {error.strerror or error}") from error
+        raise _cannot_write(path, error) from error
     try:
         with handle:
             yield handle
-        os.chmod(handle.name, 0o666 & ~_umask())  # temporary files are private, outputs follow the umask
-        os.replace(handle.name, path)
-    except BaseException:
+            handle.flush()
+            os.fsync(handle.fileno())
+        _take_permissions(handle.name, target)
+        os.replace(handle.name, target)
+    except BaseException as error:
         Path(handle.name).unlink(missing_ok=True)
+        if isinstance(error, OSError) and not isinstance(error, DataFileError):
+            raise _cannot_write(path, error) from error
         raise
+
+
+def check_writable(path: str | Path) -> Path:
+    """`path` with symbolic links followed; DataFileError unless it is, or may become, a regular file."""
+    try:
+        target = Path(os.path.realpath(path))
+        mode = target.stat().st_mode if os.path.lexists(target) else None
+        inside = target.parent.is_dir()
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the name
+        raise _cannot_write(path, error) from error
+    if mode is not None and stat.S_ISDIR(mode):
+        raise DataFileError(f"cannot write {path}: it is a folder; name a file")
+    if mode is not None and not stat.S_ISREG(mode):
+        raise DataFileError(f"cannot write {path}: it is a device, FIFO or socket; name a regular file")
+    if not inside:
+        raise DataFileError(f"cannot write {path}: the folder {target.parent} does not exist; make it first")
+    return target
+
+
+def _take_permissions(name: str, target: Path) -> None:
+    try:
+        before = target.stat()
+    except FileNotFoundError:
+        os.chmod(name, 0o666 & ~_umask())  # temporary files are private, outputs follow the umask
+        return
+    with suppress(OSError):  # only a privileged user may give a file away
+        os.chown(name, before.st_uid, before.st_gid)
+    os.chmod(name, stat.S_IMODE(before.st_mode))
+
+
+def _prefix(target: Path) -> str:
+    """Of temporary files for `target` written on this machine; a process number follows."""
+    return f".{target.name[:_NAME]}.{zlib.crc32(node().encode()):08x}-"
+
+
+def _remove_strays(target: Path) -> None:
+    """Temporary files for `target` whose process is gone."""
+    prefix = _prefix(target)
+    try:
+        names = [name for name in os.listdir(target.parent) if name.startswith(prefix) and name.endswith(PARTIAL)]
+    except OSError:
+        return
+    for name in names:
+        process = name.removeprefix(prefix).partition(".")[0]
+        if process.isdigit() and not _lives(int(process)):
+            with suppress(OSError):
+                (target.parent / name).unlink()
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
+def _cannot_write(path: str | Path, error: Exception) -> DataFileError:
+    return DataFileError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}")
 
 
 def _umask() -> int:
