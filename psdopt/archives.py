@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import math
 import os
 import warnings
 import zipfile
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -22,6 +23,8 @@ SHARE = 0.5
 ASSUMED_MEMORY = 8 * 2**30
 #: Deflate packs zeros a thousandfold; an array that shrinks by more than this and is large is no sensible data.
 BOMB_RATIO, BOMB_SIZE = 200, 2**30
+#: Member that holds the SHA-256 of all others.
+CHECKSUM = "checksum"
 #: No array of ours needs a longer description of its shape and type.
 HEADER_SIZE = 10_000
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -116,6 +119,30 @@ class Archive:
 
     def _unusable(self, why: object) -> InvalidInputError:
         return InvalidInputError(f"{self.what} is no usable .npz archive: {_text(why)}")
+
+
+def sealed(arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """`arrays` with their checksum beside them, for ``numpy.savez``; :func:`unsealed` compares it."""
+    known = {name: np.asarray(array) for name, array in arrays.items()}
+    return {**known, CHECKSUM: np.array(_checksum(known))}
+
+
+def unsealed(content: bytes, what: str) -> dict[str, Array]:
+    """All arrays of an archive, in which the checksum, where there is one, must agree; InvalidInputError otherwise."""
+    archive = Archive(content, what)
+    arrays = {name: archive.read(name) for name in archive.names}
+    checksum = arrays.pop(CHECKSUM, None)
+    if checksum is not None and str(checksum) != _checksum(arrays):
+        raise InvalidInputError(f"{what} is damaged: its checksum is not that of its content")
+    return arrays
+
+
+def _checksum(arrays: Mapping[str, Array]) -> str:
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape} ".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 def read_npy(content: bytes, what: str) -> Array:

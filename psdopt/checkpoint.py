@@ -35,7 +35,8 @@ def save_checkpoint(path: str | Path, run: Any, problem: Problem) -> None:
     """
     text, arrays = encode(run, _pieces(problem))
     buffer = io.BytesIO()
-    np.savez(buffer, **{_GRAPH: np.frombuffer(text.encode(), dtype=np.uint8)}, **arrays)
+    named: dict[str, Any] = {_GRAPH: np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
+    np.savez(buffer, **named)
     content = buffer.getbuffer()
     header = {
         "format": FORMAT,

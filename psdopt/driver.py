@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Mapping
 from functools import cache
 
@@ -12,6 +13,7 @@ import numpy as np
 from psdopt.capability import Ability, name_of
 from psdopt.certificate import Certificate, certify
 from psdopt.checkpoint import save_checkpoint
+from psdopt.errors import CheckpointError, DataFileError
 from psdopt.escape import explained, rank_binds, widened
 from psdopt.linalg.tolerances import tie
 from psdopt.method import Method, Outcome, State
@@ -58,6 +60,7 @@ class Driver:
         self.tol, self.clock, self.before = rules.tol, clock, dict(before)
         self.earlier = dict(run.counts)
         self.last_saved = time.perf_counter()
+        self.unsaved = ""
         self.certified: State | None = None
 
     def loop(self, fresh: bool) -> tuple[Status, str]:
@@ -272,8 +275,14 @@ class Driver:
     def _save(self) -> None:
         assert self.rules.checkpoint is not None
         self.run.counts = self._counts()
-        save_checkpoint(self.rules.checkpoint, self.run, self.problem)
         self.last_saved = time.perf_counter()
+        try:
+            save_checkpoint(self.rules.checkpoint, self.run, self.problem)
+        except (DataFileError, CheckpointError) as error:  # a full disk, say: the run is worth more than its checkpoint
+            self.unsaved = f"the checkpoint was not written: {error}"
+            warnings.warn(f"{self.unsaved}; the run goes on", RuntimeWarning, stacklevel=2)
+        else:
+            self.unsaved = ""
 
     def result(self, status: Status, message: str, chosen: tuple[str, ...]) -> Result:
         """The certificate is computed at the point that is returned, from recomputed images."""
@@ -298,7 +307,7 @@ class Driver:
             point=state.point,
             value=certificate.value if certificate is not None else state.evaluation.value,
             status=status,
-            message=message,
+            message=f"{message}; {self.unsaved}" if self.unsaved else message,
             certificate=certificate,
             iterations=run.iteration,
             seconds=time.perf_counter() - self.clock,

@@ -7,6 +7,7 @@ allowed, and fills in their attributes.
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import sys
 from collections import deque
@@ -95,7 +96,7 @@ class _Encoder:
         if isinstance(obj, np.random.Generator):
             source = obj.bit_generator
             return ["generator", type(source).__name__, self.value(dict(source.state))]
-        if isinstance(obj, type) or callable(getattr(obj, "__code__", None)):
+        if inspect.isclass(obj) or inspect.isroutine(obj) or inspect.ismodule(obj):
             raise _not_written(obj)
         if isinstance(obj, Enum):
             return ["enum", _class_name(kind), obj.name]
@@ -112,7 +113,7 @@ class _Encoder:
 
     def _object(self, obj: Any) -> list[Any]:
         kind = type(obj)
-        plain = kind.__reduce__ is object.__reduce__ and kind.__reduce_ex__ is object.__reduce_ex__
+        plain = not any("__reduce__" in vars(base) or "__reduce_ex__" in vars(base) for base in kind.__mro__[:-1])
         if not plain or isinstance(obj, (*_SEQUENCES.values(), dict, str, int, float, bytes)):
             raise _not_written(obj)
         return ["object", _class_name(kind), self.value(obj.__getstate__())]
@@ -175,7 +176,7 @@ class _Decoder:
             raise CheckpointError(f"{name!r} is no source of random numbers")
         source = getattr(np.random, name)(0)
         source.state = self.value(state)
-        return np.random.Generator(source)
+        return np.random.default_rng(source)
 
     def _object(self, k: int, name: str, state: Any) -> Any:
         kind = self._class(name, object)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from psdopt.archives import sealed, unsealed
 from psdopt.linalg.arrays import Array
 from psdopt.matrix import LowRankPSD
 
@@ -154,7 +154,7 @@ class Result:
             arrays["eigenvector"] = self.certificate.eigenvector
         summary = np.array(json.dumps(self.as_dict()))
         with atomic_write(Path(path)) as handle:
-            np.savez_compressed(handle, factor=self.matrix.factor, summary=summary, **arrays)
+            np.savez_compressed(handle, **sealed({"factor": self.matrix.factor, "summary": summary, **arrays}))
 
     @classmethod
     def load(cls, path: str | Path) -> Result:
@@ -162,24 +162,32 @@ class Result:
 
         Raises DataFileError if the file cannot be read or is no saved result.
         """
-        from psdopt.certificate import Certificate
         from psdopt.errors import DataFileError
 
         try:
-            with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as stored:
-                arrays = dict(stored)
-            plain = json.loads(str(arrays["summary"]))
-            matrix = LowRankPSD(arrays["factor"])
+            content = Path(path).read_bytes()
         except OSError as error:
             raise DataFileError(f"cannot read result {path}: {error.strerror or error}") from error
-        except (ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:
-            raise DataFileError(f"{path} is not a result saved by psdopt, or is damaged: {error}") from error
-        certificate = plain.pop("certificate")
+        try:
+            return cls._restored(unsealed(content, str(path)))
+        except Exception as error:  # an archive of something else may go wrong anywhere
+            text = f"{type(error).__name__}: {error}"
+            raise DataFileError(f"{path} is not a result saved by psdopt, or is damaged ({text})") from error
+
+    @classmethod
+    def _restored(cls, arrays: Mapping[str, Array]) -> Result:
+        from psdopt.certificate import Certificate
+
+        plain = json.loads(str(arrays["summary"]))
+        matrix = LowRankPSD(arrays["factor"])
+        certificate = plain["certificate"]
         if certificate is not None:
             known = {field.name for field in fields(Certificate)} - {"eigenvector"}
             numbers = {key: value for key, value in certificate.items() if key in known}
             certificate = Certificate(eigenvector=arrays["eigenvector"], **numbers)
         columns = {key.removeprefix("history_"): a for key, a in arrays.items() if key.startswith("history_")}
+        if len({a.shape for a in columns.values()}) > 1:
+            raise ValueError("columns of the history of different lengths")
         rows = len(next(iter(columns.values()))) if columns else 0
         records = [{key: float(a[k]) for key, a in columns.items() if not np.isnan(a[k])} for k in range(rows)]
         return cls(

@@ -16,6 +16,7 @@ from psdopt.choose import choose, starting_point
 from psdopt.compatibility import alternatives, compatible
 from psdopt.driver import Driver
 from psdopt.errors import CheckpointError, IncompatibleError, InvalidInputError
+from psdopt.files import check_writable
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.threads import blas_threads
@@ -72,7 +73,8 @@ def solve(
     progress : show a progress bar on standard error.
     escape : when a rank-r stationary point is no global optimum, add columns and go on, up to
         `max_rank` (default n). Default: yes if the geometry was left out, else no.
-    checkpoint : file that the run is written to every `checkpoint_seconds` and at its end.
+    checkpoint : file that the run is written to every `checkpoint_seconds` and at its end. Where writing fails later,
+        as on a full disk, the run goes on with a RuntimeWarning, and the result's message says so.
     resume : a checkpoint to go on from; `start` is then not used. Pieces must be those of that run.
 
     Returns
@@ -89,6 +91,8 @@ def solve(
     escape = (geometry is None) if escape is None else bool(escape)
     geometry, method, chosen = choose(problem, geometry, method)
     compatible(problem, geometry, method).require()
+    if checkpoint is not None:
+        check_writable(checkpoint)
     escape = escape and geometry.grows
     method = method.with_escape(escape, max_rank or problem.n)
     escape = escape and Ability.CONSTRAINTS not in problem.abilities  # there the method widens by itself
@@ -96,7 +100,7 @@ def solve(
     before = dict(problem.counts())
     with blas_threads(_multiplications(problem, geometry)):
         if resume is not None:
-            run = load_checkpoint(resume, problem)
+            run = load_checkpoint(resume, problem, geometry, method)
             _same_pieces(run, geometry, method, resume)
             clock -= run.seconds
         else:

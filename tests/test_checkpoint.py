@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import hashlib
+import io
+import json
 import pickle
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from psdopt import LBFGS, ConjugateGradient, FlatQuotient, QuadraticSDP, Status, solve
-from psdopt.errors import CheckpointError, DataFileError
+from psdopt.checkpoint import MAGIC, load_checkpoint
+from psdopt.errors import CheckpointError, DataFileError, PsdoptError
 
+from .fuzz import examples, mutants
 from .instances import INSTANCES, N
 from .test_solve import kta, planted
 
@@ -111,15 +122,120 @@ def test_unreadable_checkpoints(tmp_path):
     whole = path.read_bytes()
     with pytest.raises(DataFileError, match=r"cannot read checkpoint .*: No such file"):
         solve(problem, FlatQuotient(8, 4), resume=tmp_path / "absent")
-    for bad in (b"", b"hello", whole[: len(whole) // 2], pickle.dumps([1, 2]), pickle.dumps({"format": 99})):
+    for bad in (b"", b"hello", pickle.dumps([1, 2]), pickle.dumps({"format": 99}), MAGIC, MAGIC + b"[]\n"):
         path.write_bytes(bad)
         with pytest.raises(CheckpointError, match="is not a psdopt checkpoint"):
             solve(problem, FlatQuotient(8, 4), resume=path)
-    header = pickle.loads(whole)
-    header["run"] = header["run"][: len(header["run"]) // 2]
-    path.write_bytes(pickle.dumps(header))
-    with pytest.raises(CheckpointError, match=r"is damaged, or was written by another version"):
+    for bad in (whole[: len(whole) // 2], whole + b" ", whole[:-1]):
+        path.write_bytes(bad)
+        with pytest.raises(CheckpointError, match="is damaged: its checksum is not that of its content"):
+            solve(problem, FlatQuotient(8, 4), resume=path)
+    path.write_bytes(whole.replace(b'"format": 2', b'"format": 9', 1))
+    with pytest.raises(
+        CheckpointError, match=r"not a psdopt checkpoint of format 2; found format 9, written by psdopt"
+    ):
         solve(problem, FlatQuotient(8, 4), resume=path)
+
+
+def test_a_pickle_is_never_loaded(tmp_path):
+    """Neither one that claims to be an older checkpoint nor one within a sound header runs anything."""
+    problem, path = written(tmp_path)
+
+    class Touch:
+        def __reduce__(self):
+            return (open, (str(tmp_path / "touched"), "w"))
+
+    hostile = pickle.dumps(Touch())
+    path.write_bytes(hostile)
+    with pytest.raises(CheckpointError, match=r"checkpoints of psdopt 0.1 were pickles, which are not loaded any more"):
+        solve(problem, FlatQuotient(8, 4), resume=path)
+    path.write_bytes(resealed(hostile, problem))
+    with pytest.raises(CheckpointError, match="is damaged, or was written by another version"):
+        solve(problem, FlatQuotient(8, 4), resume=path)
+    assert not (tmp_path / "touched").exists()
+
+
+def resealed(content, problem):
+    """A header with the checksum of `content` before it."""
+    header = {"format": 2, "psdopt": "0", "problem": type(problem).__name__, "n": problem.n,
+              "sha256": hashlib.sha256(content).hexdigest()}  # fmt: skip
+    return MAGIC + json.dumps(header).encode() + b"\n" + content
+
+
+def test_a_foreign_text_with_a_right_checksum_is_refused(tmp_path):
+    problem, path = written(tmp_path)
+    for text in ("", "[]", "{}", '{"root": 1, "nodes": []}', '{"root": [0], "nodes": [["array", "a0"]]}',
+                 '{"root": [0], "nodes": [["object", "os:system", "true"]]}'):  # fmt: skip
+        buffer = io.BytesIO()
+        np.savez(buffer, graph=np.frombuffer(text.encode(), dtype=np.uint8))
+        path.write_bytes(resealed(buffer.getvalue(), problem))
+        with pytest.raises(CheckpointError):
+            solve(problem, FlatQuotient(8, 4), resume=path)
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    problem, path = written(tmp_path_factory.mktemp("sound"))
+    return problem, path.read_bytes()
+
+
+@settings(max_examples=examples(100, 20_000), deadline=None)
+@given(data=st.data())
+def test_damaged_checkpoints_are_refused_or_whole(sound, data):
+    """Bytes changed anywhere: one error, unless what was changed is a text of the header that nothing depends on."""
+    problem, whole = sound
+    mutant = data.draw(mutants(whole))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run"
+        path.write_bytes(mutant)
+        try:
+            run = load_checkpoint(path, problem, FlatQuotient(8, 4), ConjugateGradient())
+        except PsdoptError as error:
+            assert str(path) in str(error)  # noqa: PT017
+        else:
+            content = whole[whole.index(b"\n", len(MAGIC)) :]
+            assert mutant.endswith(content)
+            assert run.iteration == 3
+
+
+@settings(max_examples=examples(60, 10_000), deadline=None)
+@given(data=st.data())
+def test_damaged_content_with_a_right_checksum_is_refused_or_loads(sound, data):
+    problem, whole = sound
+    content = whole[whole.index(b"\n", len(MAGIC)) + 1 :]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run"
+        path.write_bytes(resealed(data.draw(mutants(content)), problem))
+        with contextlib.suppress(PsdoptError):
+            load_checkpoint(path, problem, FlatQuotient(8, 4), ConjugateGradient())
+
+
+def test_a_folder_or_device_is_refused_before_the_run(tmp_path):
+    problem, asked = kta(np.random.default_rng(0)), []
+    for path, text in ((tmp_path, "it is a folder"), ("/dev/null", "it is a device, FIFO or socket")):
+        with pytest.raises(DataFileError, match=text):
+            solve(problem, FlatQuotient(8, 4), checkpoint=path, callback=asked.append)
+    assert asked == []
+
+
+@pytest.mark.parametrize("seconds", [0.0, 60.0])
+def test_a_full_disk_does_not_lose_the_run(tmp_path, monkeypatch, seconds):
+    """ENOSPC at every save: a warning, the result with a message that says so, and the last good checkpoint."""
+    problem, path = written(tmp_path)
+    before = path.read_bytes()
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("psdopt.files.os.fsync", full)
+    with pytest.warns(RuntimeWarning, match=r"the checkpoint was not written: cannot write .*No space left on device"):
+        result = solve(
+            problem, FlatQuotient(8, 4), tol=1e-12, max_iterations=3, checkpoint=path, checkpoint_seconds=seconds
+        )
+    assert result.iterations == 3
+    assert "No space left on device" in result.message
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]
 
 
 def test_a_checkpoint_that_cannot_be_written_is_one_clear_error(tmp_path):
