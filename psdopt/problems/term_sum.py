@@ -153,13 +153,14 @@ class TermEvaluation(Evaluation):
         )
 
     def _gradient_entries(self) -> Array | None:
-        """S as an array where its measurements are of entries of M: each is in but few places of S."""
-        if Ability.QUADRATIC_FIT not in self.problem.abilities:
+        """S as an array, if every term can add its part entry by entry; None otherwise."""
+        terms = self.problem.terms
+        if not all(term.has_entries for term in terms):
             return None
-        fit = self.problem.quadratic_fit()
-        if not isinstance(fit, TermFit) or fit.measurement.maps:
-            return None
-        return fit.gradient(fit.multipliers(fit.at(self)[1]))
+        S = np.zeros((self.problem.n, self.problem.n))
+        for k, term in enumerate(terms):
+            term.add_gradient_to(S, self.images, self.feature(k))
+        return S
 
     def _known_product(self, V: Array) -> Array | None:
         if V is self.factor:

@@ -6,6 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
+from psdopt.errors import InvalidTypeError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap
@@ -23,8 +26,8 @@ class Term(ABC):
     UᵀAU): along U + mu D they are known quadratics in mu, so they are stepped like the images.
 
     Attributes: `n` order of M; `maps` the linear maps whose images are needed; `degree` of f as a
-    polynomial in M (1, 2) or None; `convex` whether f is convex on symmetric matrices;
-    `has_hessian` whether :meth:`hessian` is there.
+    polynomial in M (1, 2) or None; `convex` whether f is known to be convex on symmetric matrices;
+    `has_hessian` whether :meth:`hessian` is there; `has_entries` whether :meth:`add_gradient_to` is there.
     """
 
     n: int
@@ -32,6 +35,7 @@ class Term(ABC):
     degree: int | None = None
     convex: bool = True
     has_hessian: bool = True
+    has_entries: bool = False
 
     @abstractmethod
     def features(self, U: Images) -> Any:
@@ -55,7 +59,14 @@ class Term(ABC):
 
     def hessian(self, U: Images, features: Any, D: Images, V: Images) -> Forces:
         """∇²f(M)[U Dᵀ + D Uᵀ] V; only if `has_hessian`."""
-        raise TypeError(f"{type(self).__name__} has no Hessian")
+        raise InvalidTypeError(f"{type(self).__name__} offers no Hessian")
+
+    def add_gradient_to(self, S: Array, U: Images, features: Any) -> None:
+        """S += ∇f(M) for a dense S (n, n), entry by entry and without applying a map; only if `has_entries`.
+
+        For terms whose data are entries of M: O(n² + size of the data), which is less than n products with ∇f(M).
+        """
+        raise InvalidTypeError(f"{type(self).__name__} has no entries of its gradient at hand")
 
 
 def distinct_maps(terms: Iterable[Term]) -> tuple[LinearMap, ...]:
@@ -65,16 +76,14 @@ def distinct_maps(terms: Iterable[Term]) -> tuple[LinearMap, ...]:
 
 def combine(forces: Forces, shape: tuple[int, int]) -> Array:
     """Σ Aᵀ G: one adjoint per distinct map, whatever the number of terms that use it."""
-    sums: dict[LinearMap | None, Array] = {}
+    total: Array | None = None
+    sums: dict[LinearMap, Array] = {}
     for linear_map, G in forces:
-        sums[linear_map] = sums[linear_map] + G if linear_map in sums else G
-    total = sums.pop(None, None)
+        if linear_map is None:
+            total = G if total is None else total + G
+        else:
+            sums[linear_map] = sums[linear_map] + G if linear_map in sums else G
     for linear_map, G in sums.items():
-        assert linear_map is not None
         image = linear_map.adjoint(G)
         total = image if total is None else total + image
-    if total is None:
-        import numpy as np
-
-        return np.zeros(shape)
-    return total
+    return np.zeros(shape) if total is None else total

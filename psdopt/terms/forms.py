@@ -4,27 +4,59 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from psdopt.errors import InvalidInputError
+from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, inner, norm, row_dots
-from psdopt.linalg.operators import LinearMap
+from psdopt.linalg.operators import LinearMap, symmetric_map
+from psdopt.linalg.tolerances import EPS
 from psdopt.terms.base import Forces
+
+#: Up to this order A ⪰ 0 is checked by a factorisation, where the entries of A are at hand: O(n³) flops, once.
+CHECKED_ORDER = 1000
 
 
 class Form(ABC):
     """A symmetric A (n, n), used through UᵀAV and A V T only.
 
-    `maps` are the linear maps whose images it needs; `psd` is True when A ⪰ 0 is known by
-    construction, None when it is not known.
+    `maps` are the linear maps whose images it needs. `psd` is True if A ⪰ 0 is known by construction or by the
+    caller's word, False if A is known not to be PSD, and None otherwise. `has_entries` says whether :meth:`add_to` is
+    there; `dense_is_cheap` whether :meth:`to_dense` needs neither an application of a map nor much more memory than
+    the data.
     """
 
     n: int
     maps: tuple[LinearMap, ...] = ()
     psd: bool | None = None
+    has_entries: bool = False
+    dense_is_cheap: bool = False
+
+    @cached_property
+    def is_psd(self) -> bool:
+        """Whether A ⪰ 0 is proven: by `psd`, or up to rounding by a factorisation of A for n <= CHECKED_ORDER.
+
+        False means "not proven". The factorisation needs `dense_is_cheap`, and is done once.
+        """
+        if self.psd is not None:
+            return self.psd
+        if self.n > CHECKED_ORDER or not self.dense_is_cheap:
+            return False
+        A = np.array(self.to_dense())
+        rounding = 64.0 * self.n * EPS * float(np.abs(A).sum(axis=1).max(initial=0.0))
+        A[np.diag_indices(self.n)] += rounding
+        try:
+            np.linalg.cholesky(A)
+        except np.linalg.LinAlgError:
+            return rounding == 0.0  # A = 0
+        return True
+
+    def add_to(self, S: Array, weight: float) -> None:
+        """S += weight · A for a dense S (n, n), without applying a map; only if `has_entries`."""
+        raise InvalidTypeError(f"{type(self).__name__} has no entries at hand")
 
     @abstractmethod
     def gram(self, U: Images, V: Images) -> Array:
@@ -74,6 +106,8 @@ def scaled(scale: float, T: Any) -> Any:
 class IdentityForm(Form):
     """scale · I."""
 
+    has_entries = dense_is_cheap = True
+
     def __init__(self, n: int, scale: float = 1.0) -> None:
         self.n, self.scale, self.psd = n, float(scale), scale >= 0.0
 
@@ -89,14 +123,25 @@ class IdentityForm(Form):
     def to_dense(self) -> Array:
         return self.scale * np.eye(self.n)
 
+    def add_to(self, S: Array, weight: float) -> None:
+        S[np.diag_indices(self.n)] += weight * self.scale
+
     def full_trace(self) -> float:
         return self.scale * self.n
 
 
 class MatrixForm(Form):
-    """scale · A for a symmetric :class:`LinearMap` A: one application of A per block."""
+    """scale · A for a symmetric A (n, n): an array, a sparse array, a ``LinearOperator`` or a :class:`LinearMap`.
 
-    def __init__(self, A: LinearMap, scale: float = 1.0, psd: bool | None = None) -> None:
+    One application of A per block. `psd=True` is the caller's word that scale · A ⪰ 0: convexity, and with it the
+    status ``optimal``, then rests on it. None: see :attr:`Form.is_psd`.
+
+    Raises InvalidInputError if A is not symmetric of finite entries.
+    """
+
+    def __init__(self, A: Any, scale: float = 1.0, psd: bool | None = None) -> None:
+        A = A if isinstance(A, LinearMap) else symmetric_map(A, "A")
+        self.has_entries = self.dense_is_cheap = A.is_matrix
         self.A, self.n, self.maps, self.scale, self.psd = A, A.shape[0], (A,), float(scale), psd
         self._trace: float | None = None
 
@@ -112,6 +157,15 @@ class MatrixForm(Form):
     def to_dense(self) -> Array:
         dense = self.A.to_dense()
         return self.scale * 0.5 * (dense + dense.T)
+
+    def add_to(self, S: Array, weight: float) -> None:
+        if not self.A.is_matrix:
+            super().add_to(S, weight)
+        elif self.A.is_sparse:
+            entries = self.A.data.tocoo()
+            np.add.at(S, (entries.row, entries.col), weight * self.scale * entries.data)
+        else:
+            S += weight * self.scale * self.A.data
 
     def full_trace(self) -> float:
         if self._trace is None:
@@ -133,11 +187,12 @@ class GramForm(Form):
     for all of them together.
     """
 
-    def __init__(self, X: LinearMap, scale: float = 1.0, inner: Any = None) -> None:
+    def __init__(self, X: Any, scale: float = 1.0, inner: Any = None) -> None:
+        X = X if isinstance(X, LinearMap) else LinearMap(X, "X")
         if inner is not None and inner.shape[0] != X.shape[0]:
             raise InvalidInputError(f"inner must have {X.shape[0]} rows like {X.name}; found shape {inner.shape}")
         self.X, self.n, self.maps = X, X.shape[1], (X,)
-        self.scale, self.inner, self.psd = float(scale), inner, scale >= 0.0
+        self.scale, self.inner, self.psd, self.dense_is_cheap = float(scale), inner, scale >= 0.0, X.is_matrix
         self._trace: float | None = None
 
     def _half(self, U: Images) -> Array:
@@ -196,6 +251,8 @@ class SumForm(Form):
         self.n = parts[0].n
         self.maps = tuple(dict.fromkeys(m for part in parts for m in part.maps))
         self.psd = True if all(part.psd for part in parts) else None
+        self.has_entries = all(part.has_entries for part in parts)
+        self.dense_is_cheap = all(part.dense_is_cheap for part in parts)
 
     def gram(self, U: Images, V: Images) -> Array:
         total = self.parts[0].gram(U, V)
@@ -212,6 +269,10 @@ class SumForm(Form):
     def to_dense(self) -> Array:
         return np.asarray(np.sum([part.to_dense() for part in self.parts], axis=0))
 
+    def add_to(self, S: Array, weight: float) -> None:
+        for part in self.parts:
+            part.add_to(S, weight)
+
     def full_trace(self) -> float:
         return sum(part.full_trace() for part in self.parts)
 
@@ -225,6 +286,20 @@ class SumForm(Form):
     @property
     def rank_bound(self) -> int:
         return min(self.n, sum(part.rank_bound for part in self.parts))
+
+
+def as_form(A: Any, name: str) -> Form:
+    """A form as it is; a symmetric array, sparse array, ``LinearOperator`` or :class:`LinearMap` as a MatrixForm.
+
+    Raises InvalidTypeError or InvalidInputError, naming the argument, for anything else.
+    """
+    if isinstance(A, Form):
+        return A
+    if isinstance(A, LinearMap):
+        return MatrixForm(A)
+    if not hasattr(A, "shape") and not isinstance(A, (list, tuple)):
+        raise InvalidTypeError(f"{name} must be a form, a symmetric matrix or operator; found {type(A).__name__}")
+    return MatrixForm(symmetric_map(A, name))
 
 
 #: Probing vectors for the trace of an operator whose entries are not at hand.

@@ -36,6 +36,7 @@ class MeasuredTerm(Term):
             raise InvalidInputError(f"weight must be finite; found {weight}")
         self.measurement, self.loss, self.weight = measurement, loss, float(weight)
         self.n, self.maps, self.degree = measurement.n, measurement.maps, loss.degree
+        self.has_entries = not measurement.maps
         self.convex = loss.degree == 1 or (loss.convex and weight >= 0.0)
 
     def features(self, U: Images) -> Array:
@@ -46,6 +47,9 @@ class MeasuredTerm(Term):
 
     def gradient(self, U: Images, features: Array, V: Images) -> Forces:
         return self.measurement.adjoint(self.weight * self.loss.derivative(features), V)
+
+    def add_gradient_to(self, S: Array, U: Images, features: Array) -> None:
+        self.measurement.add_to(S, self.weight * self.loss.derivative(features))
 
     def hessian(self, U: Images, features: Array, D: Images, V: Images) -> Forces:
         if self.degree == 1:

@@ -51,8 +51,10 @@ class Measurement(ABC):
     def adjoint(self, weights: Array, V: Images) -> Forces:
         """Σ_t weights_t A_t V as forces, weights (m,). O(m r)."""
 
-    def add_to(self, S: Array, weights: Array, identity: Images) -> None:
-        """S += Σ_t weights_t A_t for a dense S (n, n); `identity` holds the images of I."""
+    def add_to(self, S: Array, weights: Array, identity: Images | None = None) -> None:
+        """S += Σ_t weights_t A_t for a dense S (n, n); `identity` holds the images of I, where they are at hand."""
+        if identity is None:
+            identity = Images(self.maps, np.eye(self.n))
         S += combine(self.adjoint(weights, identity), S.shape)
 
     def along(self, U: Images, D: Images) -> tuple[Array, Array]:
@@ -267,7 +269,7 @@ class Entries(Measurement):
     def adjoint(self, weights: Array, V: Images) -> Forces:
         return [(None, sparse_product(self.pattern(0.5 * weights), V.factor))]
 
-    def add_to(self, S: Array, weights: Array, identity: Images) -> None:
+    def add_to(self, S: Array, weights: Array, identity: Images | None = None) -> None:
         self.pattern.add_to(S, 0.5 * weights)
 
     def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:

@@ -2,29 +2,48 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 
+from psdopt.errors import InvalidInputError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, inner
 from psdopt.terms.base import Forces, Term
-from psdopt.terms.forms import Form
+from psdopt.terms.forms import Form, as_form
 from psdopt.terms.models import PolynomialCurve, QuadraticSurface
 
 
 class ProductTerm(Term):
-    """w · tr(A M B M) for symmetric forms A, B ⪰ 0; A = B gives tr((A M)²), B = I gives tr(A M²).
+    """w · tr(A M B M) for symmetric A, B (n, n); A = B gives tr((A M)²), B = I gives tr(A M²).
 
-    Gradient w (A M B + B M A). Features P = UᵀAU and Q = UᵀBU, both (r, r), value w ⟨P, Q⟩
+    The gradient is w (A M B + B M A). The features P = UᵀAU and Q = UᵀBU are both (r, r), and the value is w ⟨P, Q⟩
     (Yuan et al., eqs. 1 and 11; the quartic is the corrected one).
+
+    The term is called convex only if w >= 0 and both A ⪰ 0 and B ⪰ 0 are proven
+    (:attr:`Form.is_psd <psdopt.terms.forms.Form.is_psd>`): as Gram forms, as multiples w >= 0 of the identity, by a
+    factorisation of arrays of small order, or by the caller's word ``MatrixForm(A, psd=True)``.
+
+    Parameters
+    ----------
+    A, B : forms, or symmetric arrays, sparse arrays or ``LinearOperator``. weight : w, finite, of any sign.
+
+    Raises InvalidInputError for matrices that are not symmetric, of different orders, or for a weight that is not
+    finite.
     """
 
     degree = 2
 
-    def __init__(self, A: Form, B: Form, weight: float = 1.0) -> None:
-        self.A, self.B, self.n, self.weight = A, B, A.n, float(weight)
-        self.maps = tuple(dict.fromkeys((*A.maps, *B.maps)))
+    def __init__(self, A: Any, B: Any, weight: float = 1.0) -> None:
         self.same = A is B
-        self.convex = weight >= 0.0 and A.psd is not False and B.psd is not False
+        self.A = as_form(A, "A")
+        self.B = self.A if self.same else as_form(B, "B")
+        self.n, self.weight = self.A.n, _finite(weight)
+        if self.B.n != self.n:
+            raise InvalidInputError(f"A and B must share one order; found {self.n} and {self.B.n}")
+        self.maps = tuple(dict.fromkeys((*self.A.maps, *self.B.maps)))
+        self.convex = self.weight == 0.0 or (self.weight > 0.0 and self.A.is_psd and self.B.is_psd)
 
     def features(self, U: Images) -> tuple[Array, Array]:
         P = self.A.gram(U, U)
@@ -72,12 +91,20 @@ class ProductTerm(Term):
 
 
 class LinearTerm(Term):
-    """w · tr(C M) for a symmetric form C of any sign."""
+    """w · tr(C M) for a symmetric C (n, n) of any sign.
+
+    Parameters
+    ----------
+    C : a form, or a symmetric array, sparse array or ``LinearOperator``. weight : w, finite, of any sign.
+
+    Raises InvalidInputError for a matrix that is not symmetric or a weight that is not finite.
+    """
 
     degree = 1
 
-    def __init__(self, C: Form, weight: float = 1.0) -> None:
-        self.C, self.n, self.maps, self.weight = C, C.n, C.maps, float(weight)
+    def __init__(self, C: Any, weight: float = 1.0) -> None:
+        self.C, self.weight = as_form(C, "C"), _finite(weight)
+        self.n, self.maps, self.has_entries = self.C.n, self.C.maps, self.C.has_entries
 
     def features(self, U: Images) -> float:
         return self.C.trace(U, U)
@@ -87,6 +114,9 @@ class LinearTerm(Term):
 
     def gradient(self, U: Images, features: float, V: Images) -> Forces:
         return self.C.force(V, self.weight)
+
+    def add_gradient_to(self, S: Array, U: Images, features: float) -> None:
+        self.C.add_to(S, self.weight)
 
     def hessian(self, U: Images, features: float, D: Images, V: Images) -> Forces:
         return []
@@ -117,3 +147,9 @@ def _quadratic_in_mu(A: Form, P0: Array, U: Images, D: Images) -> Array:
     np.add(cross, cross.T, out=P[1])
     P[2] = A.gram(D, D)
     return P
+
+
+def _finite(weight: float) -> float:
+    if not math.isfinite(weight):
+        raise InvalidInputError(f"weight must be finite; found {weight}")
+    return float(weight)

@@ -26,12 +26,13 @@ class WeightedGramForm(Form):
     Raises InvalidInputError if T is not symmetric of order m.
     """
 
-    def __init__(self, X: LinearMap, T: Any, scale: float = 1.0) -> None:
+    def __init__(self, X: Any, T: Any, scale: float = 1.0) -> None:
+        X = X if isinstance(X, LinearMap) else LinearMap(X, "X")
         weights = symmetric_map(T, "T")
         if weights.shape[0] != X.shape[0]:
             raise InvalidInputError(f"T must be of order {X.shape[0]} like the rows of {X.name}; found {weights.shape}")
         self.X, self.T, self.n, self.maps = X, weights.data, X.shape[1], (X,)
-        self.scale, self.psd = float(scale), None
+        self.scale, self.psd, self.dense_is_cheap = float(scale), None, X.is_matrix
         self._trace: float | None = None
 
     def gram(self, U: Images, V: Images) -> Array:

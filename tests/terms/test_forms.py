@@ -1,0 +1,156 @@
+"""Forms against dense matrices: products, traces, diagonals, entries, and what is proven about their sign."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.sparse.linalg import aslinearoperator
+
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.images import Images
+from psdopt.linalg.operators import LinearMap, symmetric_map
+from psdopt.linalg.tolerances import EPS
+from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm, SumForm, as_form
+from psdopt.terms.weighted_gram import WeightedGramForm
+from tests.instances import psd, symmetric
+
+N, M = 6, 9
+
+
+def cases(rng):
+    A, P, X = symmetric(rng, N), psd(rng, N, 3), rng.standard_normal((M, N))
+    L, T = rng.standard_normal((M, 2)), symmetric(rng, M)
+    return {
+        "identity": (IdentityForm(N, -2.0), -2.0 * np.eye(N)),
+        "dense": (MatrixForm(A, 3.0), 3.0 * A),
+        "sparse": (MatrixForm(sp.csr_array(P)), P),
+        "operator": (MatrixForm(aslinearoperator(A), -0.5), -0.5 * A),
+        "gram": (GramForm(X, 0.5), 0.5 * X.T @ X),
+        "gram-inner": (GramForm(LinearMap(X), 2.0, L), 2.0 * X.T @ L @ L.T @ X),
+        "gram-sparse": (GramForm(sp.csr_array(X)), X.T @ X),
+        "weighted": (WeightedGramForm(X, T, 0.3), 0.3 * X.T @ T @ X),
+        "sum": (SumForm([MatrixForm(A), IdentityForm(N, 1.5)]), A + 1.5 * np.eye(N)),
+        "sum-gram": (SumForm([GramForm(X), MatrixForm(sp.csr_array(P), -1.0)]), X.T @ X - P),
+    }
+
+
+NAMES = sorted(cases(np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_form_is_its_dense_matrix(name):
+    rng = np.random.default_rng(3)
+    form, A = cases(rng)[name]
+    U, V, T = rng.standard_normal((N, 2)), rng.standard_normal((N, 2)), rng.standard_normal((2, 2))
+    left, right = Images(form.maps, U), Images(form.maps, V)
+    size = np.abs(A).max() * N * N
+    close = lambda x, y: np.testing.assert_allclose(x, y, rtol=0.0, atol=64 * EPS * size)  # noqa: E731
+    close(form.to_dense(), A)
+    close(form.gram(left, right), U.T @ A @ V)
+    close(form.trace(left, right), np.trace(U.T @ A @ V))
+    force = sum(G if linear_map is None else linear_map.adjoint(G) for linear_map, G in form.force(right, T))
+    close(force, A @ V @ T)
+    assert np.linalg.matrix_rank(A) <= form.rank_bound
+    if name != "operator":
+        close(form.full_trace(), np.trace(A))
+    if name not in ("operator", "weighted"):
+        close(form.diagonal(), np.diag(A))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_entries_are_added_where_they_are_at_hand(name):
+    rng = np.random.default_rng(4)
+    form, A = cases(rng)[name]
+    S = symmetric(rng, N)
+    expected, before = S + 0.7 * A, sum(linear_map.applications for linear_map in form.maps)
+    if not form.has_entries:
+        assert "gram" in name or name in ("operator", "weighted")
+        with pytest.raises(InvalidTypeError, match="has no entries at hand"):
+            form.add_to(S, 0.7)
+        return
+    form.add_to(S, 0.7)
+    np.testing.assert_allclose(S, expected, atol=64 * EPS * np.abs(expected).max())
+    assert sum(linear_map.applications for linear_map in form.maps) == before
+
+
+def test_probed_traces_are_exact_where_random_signs_are():
+    """sᵀAs = tr A for diagonal A, |X s|² = |X|² for orthogonal columns of X, whatever the signs s."""
+    d = np.array([3.0, -1.0, 4.0, 1.0, -5.0, 9.0])
+    assert MatrixForm(aslinearoperator(np.diag(d)), 2.0).full_trace() == pytest.approx(2.0 * d.sum(), rel=1e-14)
+    np.testing.assert_allclose(MatrixForm(aslinearoperator(np.diag(d))).diagonal(), np.full(N, d.mean()))
+    X = np.linalg.qr(np.random.default_rng(0).standard_normal((M, N)))[0] * d
+    assert GramForm(aslinearoperator(X), 0.5).full_trace() == pytest.approx(0.5 * np.sum(d**2), rel=1e-13)
+    diagonal = WeightedGramForm(aslinearoperator(np.vstack([np.diag(d), np.zeros((3, N))])), np.diag(np.arange(9.0)))
+    assert diagonal.full_trace() == pytest.approx(np.sum(np.arange(6.0) * d**2), rel=1e-13)
+
+
+def test_probed_traces_of_full_operators_are_within_their_statistical_error():
+    """The mean of 16 values sᵀAs has variance (2/16) Σ_{i≠j} A_ij²: six deviations are never passed by chance."""
+    A = symmetric(np.random.default_rng(5), 40)
+    deviation = np.sqrt(2.0 / 16.0 * (np.sum(A**2) - np.sum(np.diag(A) ** 2)))
+    assert abs(MatrixForm(aslinearoperator(A)).full_trace() - np.trace(A)) <= 6.0 * deviation
+
+
+def test_what_is_proven_to_be_psd():
+    rng = np.random.default_rng(6)
+    A, P = symmetric(rng, N), psd(rng, N, 3)  # P is singular
+    X, T = rng.standard_normal((M, N)), psd(rng, M, 4)
+
+    class Own(MatrixForm):
+        """A form of one's own that says nothing."""
+
+        def __init__(self):
+            super().__init__(P)
+            self.dense_is_cheap = False
+
+    proven = [
+        IdentityForm(N, 0.0), GramForm(X), MatrixForm(P), MatrixForm(sp.csr_array(P), 2.0), MatrixForm(A, psd=True),
+        MatrixForm(aslinearoperator(P), psd=True), MatrixForm(-A - 1.1 * np.eye(N), -1.0, psd=True),
+        SumForm([MatrixForm(A), IdentityForm(N, 2.1)]), WeightedGramForm(X, T), MatrixForm(np.zeros((N, N))),
+        SumForm([GramForm(X), MatrixForm(aslinearoperator(P), psd=True)]),
+    ]  # fmt: skip
+    unproven = [
+        IdentityForm(N, -1.0), GramForm(X, -1.0), MatrixForm(A), MatrixForm(-P), MatrixForm(P, psd=False),
+        MatrixForm(aslinearoperator(P)), SumForm([IdentityForm(N, -1.0)]), SumForm([MatrixForm(A), IdentityForm(N)]),
+        WeightedGramForm(X, -T), WeightedGramForm(aslinearoperator(X), T), Own(),
+        SumForm([GramForm(X), MatrixForm(aslinearoperator(P))]),
+    ]  # fmt: skip
+    assert [form.is_psd for form in proven] == [True] * len(proven)
+    assert [form.is_psd for form in unproven] == [False] * len(unproven)
+
+
+def test_rounding_does_not_decide_the_sign():
+    """A Gram matrix of rank one has 59 eigenvalues of rounding, of both signs; one of -1e-9 relative is no rounding."""
+    x = np.random.default_rng(0).standard_normal(60)
+    A = np.outer(x, x)
+    assert MatrixForm(A).is_psd
+    v = np.linalg.svd(A)[0][:, 1]
+    assert not MatrixForm(A - 1e-9 * (x @ x) * np.outer(v, v)).is_psd
+
+
+def test_arrays_stand_for_forms():
+    A = symmetric(np.random.default_rng(1), N)
+    form, shared = IdentityForm(N), symmetric_map(A, "A")
+    assert as_form(form, "C") is form
+    assert as_form(shared, "C").maps == (shared,)
+    for data in (A, A.tolist(), sp.csr_array(A), aslinearoperator(A)):
+        np.testing.assert_allclose(as_form(data, "C").to_dense(), A, atol=8 * EPS)
+    with pytest.raises(InvalidInputError, match="C must be square and symmetric"):
+        as_form(np.ones((2, 3)), "C")
+    with pytest.raises(InvalidInputError, match="A must be symmetric"):
+        MatrixForm(np.triu(np.ones((3, 3))))
+    with pytest.raises(InvalidTypeError, match="C must be a form, a symmetric matrix or operator; found float"):
+        as_form(2.0, "C")
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: SumForm([]), "at least one part"),
+        (lambda: SumForm([IdentityForm(2), IdentityForm(3)]), r"share one order n; found \[2, 3\]"),
+        (lambda: GramForm(np.ones((3, 2)), inner=np.ones((4, 1))), "inner must have 3 rows"),
+        (lambda: WeightedGramForm(np.ones((3, 2)), np.eye(4)), "T must be of order 3"),
+    ],
+)
+def test_bad_input(make, text):
+    with pytest.raises(InvalidInputError, match=text):
+        make()

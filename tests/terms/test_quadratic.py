@@ -1,0 +1,117 @@
+"""Terms that are polynomial in M: arrays for forms, the claim of convexity, their part of a dense S, bad input."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.sparse.linalg import aslinearoperator
+
+from psdopt import BILGO, Ability, PSDCone, TermSum, compatible, solve
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg.tolerances import EPS
+from psdopt.terms import (
+    Entries,
+    GramForm,
+    IdentityForm,
+    LeastSquares,
+    LinearTerm,
+    MatrixForm,
+    MeasuredTerm,
+    PairDistances,
+    ProductTerm,
+    QuadraticForms,
+    SquaredHinge,
+    SumForm,
+)
+from tests.instances import psd, symmetric
+
+N = 5
+
+
+@pytest.mark.parametrize(
+    ("term", "convex"),
+    [
+        (lambda A, P: ProductTerm(GramForm(P), IdentityForm(N)), True),
+        (lambda A, P: ProductTerm(P, P), True),
+        (lambda A, P: ProductTerm(P, sp.csr_array(P), 2.0), True),
+        (lambda A, P: ProductTerm(MatrixForm(aslinearoperator(P), psd=True), IdentityForm(N)), True),
+        (lambda A, P: ProductTerm(A, A, 0.0), True),
+        (lambda A, P: ProductTerm(P, P, -1.0), False),
+        (lambda A, P: ProductTerm(A, P), False),
+        (lambda A, P: ProductTerm(P, A), False),
+        (lambda A, P: ProductTerm(aslinearoperator(P), IdentityForm(N)), False),
+        (lambda A, P: ProductTerm(SumForm([IdentityForm(N, -1.0)]), IdentityForm(N)), False),
+        (lambda A, P: ProductTerm(-np.eye(N), IdentityForm(N)), False),
+        (lambda A, P: LinearTerm(A, -1.0), True),
+    ],
+)
+def test_convexity_is_claimed_only_where_it_is_proven(term, convex):
+    rng = np.random.default_rng(0)
+    made = term(symmetric(rng, N), psd(rng, N, 3))
+    assert made.convex is convex
+    assert (Ability.CONVEX in TermSum([made]).abilities) is convex
+
+
+@pytest.mark.parametrize("A", [SumForm([IdentityForm(3, -1.0)]), MatrixForm(-np.eye(3)), aslinearoperator(-np.eye(3))])
+def test_a_concave_product_is_never_solved_to_optimal(A):
+    """F = −tr M² + |max(0, M_ii − 1)|² has no proof of optimality at M = 0, which is stationary."""
+    hinge = MeasuredTerm(Entries(range(3), range(3), 3), SquaredHinge(-1.0, -1.0), 3.0)
+    problem = TermSum([ProductTerm(A, IdentityForm(3)), hinge])
+    for result in (solve(problem, tol=1e-6), *([solve(problem, PSDCone(3), BILGO(), tol=1e-6)]
+                   if compatible(problem, PSDCone(3), BILGO()) else [])):  # fmt: skip
+        assert not result.optimal
+
+
+def test_arrays_are_taken_for_forms():
+    rng = np.random.default_rng(1)
+    A, C, Y = psd(rng, N), symmetric(rng, N), rng.standard_normal((N, 2))
+    M = Y @ Y.T
+    assert TermSum([LinearTerm(C, 2.0)]).at(Y).value == pytest.approx(2.0 * np.trace(C @ M), rel=1e-12)
+    assert TermSum([ProductTerm(A, A)]).at(Y).value == pytest.approx(np.trace(A @ M @ A @ M), rel=1e-12)
+    assert ProductTerm(A, A).same
+    value = TermSum([ProductTerm(A, C, 0.5)]).at(Y).value
+    assert value == pytest.approx(0.5 * np.trace(A @ M @ C @ M), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rng: [LinearTerm(symmetric(rng, N), 0.3)],
+        lambda rng: [LinearTerm(sp.csr_array(symmetric(rng, N)), 0.3), LinearTerm(IdentityForm(N, -2.0))],
+        lambda rng: [MeasuredTerm(Entries([0, 1, 2], [0, 3, 2], N), LeastSquares(1.0), 0.7), LinearTerm(np.eye(N))],
+        lambda rng: [MeasuredTerm(PairDistances([0, 1], [2, 3], n=N), SquaredHinge(1.0, -1.0))],
+    ],
+)
+def test_terms_add_their_part_of_a_dense_gradient(make):
+    rng = np.random.default_rng(2)
+    problem = TermSum(make(rng))
+    here = problem.at(rng.standard_normal((N, 2)))
+    entries, products = here.gradient.entries(), here.gradient @ np.eye(N)
+    np.testing.assert_allclose(entries, products, atol=64 * EPS * np.abs(products).max())
+
+
+def test_terms_without_entries_say_so():
+    rng = np.random.default_rng(3)
+    for term in (
+        ProductTerm(IdentityForm(N), IdentityForm(N)),
+        LinearTerm(GramForm(np.ones((3, N)))),
+        MeasuredTerm(QuadraticForms(np.ones((3, N))), LeastSquares(1.0)),
+    ):
+        assert not term.has_entries
+        assert TermSum([term]).at(rng.standard_normal((N, 1))).gradient.entries() is None
+    with pytest.raises(InvalidTypeError, match="ProductTerm has no entries of its gradient at hand"):
+        ProductTerm(IdentityForm(N), IdentityForm(N)).add_gradient_to(np.zeros((N, N)), None, None)
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "text"),
+    [
+        (lambda: LinearTerm(np.triu(np.ones((3, 3)))), InvalidInputError, "C must be symmetric"),
+        (lambda: LinearTerm(1.0), InvalidTypeError, "C must be a form, a symmetric matrix or operator; found float"),
+        (lambda: LinearTerm(np.eye(3), np.inf), InvalidInputError, "weight must be finite; found inf"),
+        (lambda: ProductTerm(np.eye(3), np.eye(4)), InvalidInputError, "A and B must share one order; found 3 and 4"),
+        (lambda: ProductTerm(np.eye(3), "x"), InvalidTypeError, "B must be a form"),
+    ],
+)
+def test_bad_input(make, kind, text):
+    with pytest.raises(kind, match=text):
+        make()
