@@ -20,6 +20,8 @@ from psdopt.linalg.leading import top_eigenpairs
 from psdopt.linalg.low_pass import low_pass
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.polynomials import minimize_smooth
+from psdopt.linalg.row_blocks import RowBlocks, linear_map, watching
+from psdopt.linalg.row_sources import RowSource, row_source
 from psdopt.linalg.tolerances import EPS, rounding
 
 __all__ = [
@@ -27,17 +29,22 @@ __all__ = [
     "Array",
     "ExtremePair",
     "LinearMap",
+    "RowBlocks",
+    "RowSource",
     "incidence",
     "inner",
     "is_finite",
+    "linear_map",
     "low_pass",
     "minimize_smooth",
     "norm",
     "pair_dots",
     "rounding",
     "row_dots",
+    "row_source",
     "sparse_product",
     "symmetric_map",
     "top_eigenpairs",
+    "watching",
     "with_data",
 ]

@@ -20,7 +20,10 @@ class LinearMap:
     One code path serves dense, sparse and matrix-free data: :meth:`apply` and :meth:`adjoint`
     take blocks of columns. `applications` counts calls (blocks) in either direction,
     `columns` the columns in them; these are the only source of the counts in a ``Result``.
+    `most_columns` is how many columns of an image are made at a time beyond those of the factor; None is all.
     """
+
+    most_columns: int | None = None
 
     def __init__(self, data: Any, name: str = "A") -> None:
         self.data = _validated(data, name)

@@ -44,15 +44,11 @@ class RowBlocks(LinearMap):
 
     def __init__(self, source: RowSource, name: str = "X") -> None:
         self.source, self.data, self.name, self.shape = source, source, name, source.shape
+        self.most_columns = max(1, IMAGE_BYTES // (8 * self.shape[0]))
         self.applications = 0
         self.columns = 0
         self.passes = 0
         self._checked = 0
-
-    @property
-    def most_columns(self) -> int:
-        """Columns to which X is applied at a time where the image is used up at once (128 MB of image)."""
-        return max(1, IMAGE_BYTES // (8 * self.shape[0]))
 
     def apply(self, V: Array) -> Array:
         """X V (m, k) for V (d, k). One pass."""
@@ -74,8 +70,8 @@ class RowBlocks(LinearMap):
         """XᵀX V (d, k) for V (d, k), without the image (m, k). One pass."""
         self._count(V)
         total = np.zeros_like(V)
-        for _, block in self._pass():
-            total += block.T @ (block @ V)
+        for part in self._sums(_Normal(V)):
+            total += part
         return total
 
     def moments(self, Y: Any = None) -> tuple[Array, Array | None]:
@@ -83,16 +79,16 @@ class RowBlocks(LinearMap):
         d = self.shape[1]
         self._count(np.empty((d, d)))
         gram, cross = np.zeros((d, d)), None if Y is None else np.zeros((d, Y.shape[1]))
-        for rows, block in self._pass():
-            gram += block.T @ block
+        for part_of_gram, part_of_cross in self._sums(_Moments(Y)):
+            gram += part_of_gram
             if cross is not None:
-                cross += np.asarray((Y[rows].T @ block).T)
+                cross += part_of_cross
         return 0.5 * (gram + gram.T), cross
 
     def take(self, rows: Any) -> Array:
         """The given rows (k, d) as an array, checked for NaN. Reads the blocks that hold them."""
         found = self.source.take(rows)
-        self._require_finite(found)
+        _require_finite(found, self.name)
         return found
 
     def largest_row_sum(self) -> float:
@@ -108,21 +104,63 @@ class RowBlocks(LinearMap):
         self.passes += 1
         for rows, block in self.source.blocks():
             if rows.stop > self._checked:
-                self._require_finite(block)
+                _require_finite(block, self.name)
                 self._checked = rows.stop
             yield rows, block
             if observer is not None:
                 observer(self.name, rows.stop, self.shape[0])
 
-    def _require_finite(self, block: Array) -> None:
-        if not is_finite(block):
-            bad = int(np.sum(~np.isfinite(block)))
-            raise InvalidInputError(
-                f"{self.name} must be finite; found {bad} NaN or infinite entries in one block of rows"
-            )
+    def _sums(self, part: Callable[[slice, Array], Any]) -> Iterator[Any]:
+        """`part` of every block, made where the source makes its sums: one pass."""
+        observer, done = _observer.get(), 0
+        self.passes += 1
+        checked = _Checked(part, self.name) if self._checked < self.shape[0] else part
+        for rows, found in self.source.partial_sums(checked):
+            yield found
+            done += rows.stop - rows.start
+            if observer is not None:
+                observer(self.name, done, self.shape[0])
+        self._checked = self.shape[0]
 
     def __repr__(self) -> str:
         return f"RowBlocks({self.name}: {self.shape[0]}x{self.shape[1]}, {type(self.source).__name__})"
+
+
+class _Moments:
+    """(rows, X_k) ↦ (X_kᵀX_k, X_kᵀY_k or None); picklable, so that it can be made on a cluster."""
+
+    def __init__(self, Y: Any) -> None:
+        self.Y = Y
+
+    def __call__(self, rows: slice, block: Array) -> tuple[Array, Array | None]:
+        return block.T @ block, None if self.Y is None else np.asarray((self.Y[rows].T @ block).T)
+
+
+class _Normal:
+    """(rows, X_k) ↦ X_kᵀ(X_k V)."""
+
+    def __init__(self, V: Array) -> None:
+        self.V = V
+
+    def __call__(self, rows: slice, block: Array) -> Array:
+        return np.asarray(block.T @ (block @ self.V))
+
+
+class _Checked:
+    """`part`, after the block has been found free of NaN and infinity."""
+
+    def __init__(self, part: Callable[[slice, Array], Any], name: str) -> None:
+        self.part, self.name = part, name
+
+    def __call__(self, rows: slice, block: Array) -> Any:
+        _require_finite(block, self.name)
+        return self.part(rows, block)
+
+
+def _require_finite(block: Array, name: str) -> None:
+    if not is_finite(block):
+        bad = int(np.sum(~np.isfinite(block)))
+        raise InvalidInputError(f"{name} must be finite; found {bad} NaN or infinite entries in one block of rows")
 
 
 def linear_map(data: Any, name: str = "A") -> LinearMap:

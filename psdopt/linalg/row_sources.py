@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,11 @@ class RowSource(ABC):
         for start in range(0, self.shape[0], self.block):
             stop = min(start + self.block, self.shape[0])
             yield slice(start, stop), self.read(start, stop)
+
+    def partial_sums(self, part: Callable[[slice, Array], Any]) -> Iterator[tuple[slice, Any]]:
+        """(rows, part(rows, their block)) for every block, in any order: what is summed over the rows in one pass."""
+        for rows, block in self.blocks():
+            yield rows, part(rows, block)
 
     def take(self, rows: Any) -> Array:
         """The given rows (k, d), in the order given. Cost: a read of every block that holds one of them."""
@@ -85,6 +90,23 @@ class SlicedRows(RowSource):
         """Whole chunks of the source where it has chunks: a chunk is decoded once in a pass."""
         rows, chunk = super().block, _chunk_rows(self.data)
         return max(chunk, rows - rows % chunk) if chunk else rows
+
+
+class DaskRows(SlicedRows):
+    """A Dask array: its blocks are those of Dask, and sums over them are made where Dask computes."""
+
+    def partial_sums(self, part: Callable[[slice, Array], Any]) -> Iterator[tuple[slice, Any]]:
+        """Partial sums made beside the blocks: on the current ``dask.distributed`` client, else by Dask's threads."""
+        import dask
+
+        starts = range(0, self.shape[0], self.block)
+        blocks = [slice(start, min(start + self.block, self.shape[0])) for start in starts]
+        made = [dask.delayed(_part_of)(part, rows, self.data[rows]) for rows in blocks]
+        yield from zip(blocks, dask.compute(*made), strict=True)
+
+
+def _part_of(part: Callable[[slice, Array], Any], rows: slice, block: Any) -> Any:
+    return part(rows, np.asarray(block, dtype=np.float64))
 
 
 class ArrowRows(RowSource):
@@ -153,7 +175,7 @@ def row_source(data: Any, name: str = "X") -> RowSource | None:
     if library in ("pandas", "polars"):
         return None
     if hasattr(data, "shape") and hasattr(data, "dtype") and hasattr(type(data), "__getitem__"):
-        return SlicedRows(data, name)
+        return DaskRows(data, name) if library == "dask" else SlicedRows(data, name)
     if library == "dask" or library == "pyarrow":
         hint = "use its to_dask_array(lengths=True)" if library == "dask" else "use a Table or a ParquetFile"
         raise InvalidTypeError(f"{name} is a {library} {type(data).__name__}, which has no blocks of rows; {hint}")

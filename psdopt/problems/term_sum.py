@@ -147,10 +147,19 @@ class TermEvaluation(Evaluation):
     def gradient(self) -> GradientOperator:
         return GradientOperator(
             self.problem.n,
-            lambda V: self._gradient_times(Images(self.problem.maps, V)),
+            self._gradient_times_block,
             self._known_product,
             self._gradient_entries,
         )
+
+    def _gradient_times_block(self, V: Array) -> Array:
+        """S V, a group of columns at a time where an image of all of them would not fit in memory."""
+        widths = [m.most_columns for m in self.problem.maps if m.most_columns is not None]
+        most = min(widths, default=V.shape[1])
+        if V.shape[1] <= most:
+            return self._gradient_times(Images(self.problem.maps, V))
+        groups = [V[:, start : start + most] for start in range(0, V.shape[1], most)]
+        return np.hstack([self._gradient_times(Images(self.problem.maps, group)) for group in groups])
 
     def _gradient_entries(self) -> Array | None:
         """S as an array, if every term can add its part entry by entry; None otherwise."""

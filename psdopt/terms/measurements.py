@@ -24,6 +24,7 @@ from psdopt.linalg.arrays import (
     sparse_product,
 )
 from psdopt.linalg.operators import LinearMap
+from psdopt.linalg.row_blocks import linear_map
 from psdopt.terms.base import Forces, combine
 from psdopt.terms.bases import Basis, DistanceBasis
 from psdopt.terms.entry_coupling import EntryCoupling, distance_blocks
@@ -284,7 +285,7 @@ class Entries(Measurement):
 
 
 def _as_map(X: Any) -> LinearMap:
-    return X if isinstance(X, LinearMap) else LinearMap(X, "X")
+    return linear_map(X, "X")
 
 
 def _rows(X: Any, n: int | None) -> tuple[LinearMap | None, int, int]:
