@@ -97,12 +97,13 @@ class DaskRows(SlicedRows):
 
     def partial_sums(self, part: Callable[[slice, Array], Any]) -> Iterator[tuple[slice, Any]]:
         """Partial sums made beside the blocks: on the current ``dask.distributed`` client, else by Dask's threads."""
-        import dask
+        from dask.base import compute
+        from dask.delayed import delayed
 
         starts = range(0, self.shape[0], self.block)
         blocks = [slice(start, min(start + self.block, self.shape[0])) for start in starts]
-        made = [dask.delayed(_part_of)(part, rows, self.data[rows]) for rows in blocks]
-        yield from zip(blocks, dask.compute(*made), strict=True)
+        made = [delayed(_part_of)(part, rows, self.data[rows]) for rows in blocks]
+        yield from zip(blocks, compute(*made), strict=True)  # type: ignore[no-untyped-call]
 
 
 def _part_of(part: Callable[[slice, Array], Any], rows: slice, block: Any) -> Any:

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
-from sklearn.utils.validation import validate_data
 
 from psdopt import LowRankPSD, Result
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array
 from psdopt_plugins.estimators import centred, generator, named_geometry, solved
 from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
+from psdopt_plugins.rows import validated
 
 KERNELS = ("linear", "rbf", "precomputed")
 
@@ -71,7 +71,7 @@ class DistanceKernel(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from X (n, d), or the kernel (n, n), and labels y (n,); without y distances are equalities."""
-        X = validate_data(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2)
+        X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2)
         K = self._centred_kernel(X)
         n = len(K)
         if not isinstance(self.rank, (int, np.integer)) or isinstance(self.rank, bool) or self.rank < 1:

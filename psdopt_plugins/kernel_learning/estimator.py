@@ -13,7 +13,7 @@ from scipy.linalg import solve_triangular
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from psdopt import LowRankPSD, Result
 from psdopt.errors import InvalidInputError
@@ -21,6 +21,7 @@ from psdopt.linalg import Array
 from psdopt_plugins.estimators import centred, solved, sorted_components
 from psdopt_plugins.kernel_learning.problem import quadratic_kernel_problem
 from psdopt_plugins.metric_learning.pairs import nearest_pairs, signed_laplacian, signed_pairs
+from psdopt_plugins.rows import validated
 
 
 class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -89,13 +90,13 @@ class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Raises InvalidInputError (names the argument) and scikit-learn's ValueErrors.
         """
         if pairs is None:
-            X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+            X, y = validated(self, X, y, dtype=np.float64, ensure_min_samples=2)
             check_classification_targets(y)
             if len(np.unique(y)) < 2:
                 raise InvalidInputError(f"y must hold at least 2 classes; found only {y[0]!r}")
             pairs = nearest_pairs(X, y, self.n_neighbors)
         else:
-            X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+            X = validated(self, X, dtype=np.float64, ensure_min_samples=2)
         m = len(X)
         T = signed_laplacian(signed_pairs(pairs, m), m)
         squared = euclidean_distances(centred(X), squared=True)
@@ -116,7 +117,7 @@ class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def transform(self, X: Any) -> Array:
         """Embedding (q, r) of samples X (q, d): inner products of its rows are values of the learned kernel."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validated(self, X, dtype=np.float64, reset=False)
         squared = euclidean_distances(centred(X, self.X_fit_), centred(self.X_fit_), squared=True)
         base = np.exp(-squared / self.bandwidth_**2)
         return np.asarray(base @ self.dual_coef_)

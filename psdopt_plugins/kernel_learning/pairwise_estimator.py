@@ -16,7 +16,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from psdopt import ADMM, FlatQuotient, LowRankPSD, Method, Problem, Result, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError
@@ -25,6 +25,7 @@ from psdopt_plugins.estimators import finished, generator, options_for_solve
 from psdopt_plugins.kernel_learning.graphs import heat_kernel_width, knn_laplacian
 from psdopt_plugins.kernel_learning.pairwise_problem import Pairs, checked_pairs, pairwise_kernel_problem
 from psdopt_plugins.kernel_learning.sampled_pairs import check_consistent, sampled_pairs
+from psdopt_plugins.rows import validated
 
 #: First rank of an adaptive run beyond the number of clusters; it grows while the certificate fails.
 EXTRA_RANK = 4
@@ -106,7 +107,7 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         X (n, d) samples, or the Laplacian (n, n) with laplacian="precomputed". must_link, cannot_link: integer
         arrays (p, 2). y (n,): labels to sample pairs from, used only where neither list is given.
         """
-        X = validate_data(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2)
+        X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2)
         random = check_random_state(self.random_state)
         rng = generator(random)
         labels = None if y is None else _checked_labels(y, X.shape[0])
@@ -140,7 +141,7 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if self._X is None:
             raise InvalidInputError("embed needs samples; this kernel was learned from a precomputed Laplacian")
-        X = validate_data(self, X, accept_sparse=["csr"], dtype=np.float64, reset=False)
+        X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, reset=False)
         count = min(int(self.n_neighbors), self._X.shape[0])
         distances, index = NearestNeighbors(n_neighbors=count).fit(self._X).kneighbors(X)
         sigma = heat_kernel_width(self._X) if self.sigma == "auto" else float(self.sigma)

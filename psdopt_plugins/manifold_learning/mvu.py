@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import validate_data
 
 from psdopt import LowRankPSD, Result
 from psdopt.errors import InvalidInputError
@@ -17,6 +16,7 @@ from psdopt_plugins.estimators import column_signs, finished
 from psdopt_plugins.manifold_learning.continuation import Unfolding
 from psdopt_plugins.manifold_learning.graph import Edges, nearest_neighbour_edges, smallest_connecting
 from psdopt_plugins.manifold_learning.unfolding import as_kernel, unfold
+from psdopt_plugins.rows import validated
 
 DISCONNECTED = ("refuse", "separate")
 
@@ -84,7 +84,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
         Raises InvalidInputError for bad parameters and a disconnected neighbour graph, and scikit-learn's ValueErrors.
         """
-        X = validate_data(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=3)
+        X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=3)
         self._check_parameters(y)
         edges = nearest_neighbour_edges(X, self.n_neighbors)
         count, labels = edges.components()

@@ -8,13 +8,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.metrics import euclidean_distances
-from sklearn.utils.validation import validate_data
 
 from psdopt import LowRankPSD, Result
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array
 from psdopt_plugins.estimators import centred, column_signs, solved
 from psdopt_plugins.manifold_learning.sstress_problem import known_entries, sstress_problem
+from psdopt_plugins.rows import validated
 
 
 class SSTRESS(BaseEstimator):  # type: ignore[misc]
@@ -54,7 +54,7 @@ class SSTRESS(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> Self:
         """Place the objects. X (n, d) samples, or dissimilarities (n, n)."""
         missing = self.dissimilarity == "precomputed"
-        X = validate_data(
+        X = validated(
             self, X, dtype=np.float64, ensure_min_samples=2, ensure_all_finite="allow-nan" if missing else True
         )
         if self.dissimilarity not in ("euclidean", "precomputed"):

@@ -9,13 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from psdopt import LowRankPSD
 from psdopt.errors import InvalidInputError
+from psdopt.linalg import Array, RowBlocks
 from psdopt_plugins.estimators import generator, named_geometry
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.metric_learning.pair_distance_problem import pair_distance_problem
+from psdopt_plugins.rows import validated
 
 
 class DistanceRegression(MahalanobisTransformer):
@@ -75,11 +76,11 @@ class DistanceRegression(MahalanobisTransformer):
         """
         options: dict[str, Any] = {"accept_sparse": ["csr"], "dtype": np.float64, "ensure_min_samples": 2}
         if pairs is None:
-            X, y = validate_data(self, X, y, **options)
+            X, y = validated(self, X, y, blocks=True, **options)
             check_classification_targets(y)
             pairs = self._sampled(y)
         else:
-            X = validate_data(self, X, **options)
+            X = validated(self, X, blocks=True, **options)
         start = self._start(X)
         problem = pair_distance_problem(X, pairs, baseline=start, percentiles=self.percentiles)
         self.pairs_ = np.asarray(pairs) if np.ndim(pairs) == 2 and np.shape(pairs)[1] == 3 else _joined(pairs)
@@ -122,8 +123,12 @@ def labelled_pairs(codes: NDArray[np.intp], wanted: int, rng: np.random.Generato
 
 def principal_directions(X: Any, rank: int) -> Any:
     """(d, rank) leading principal directions of X (N, d), orthonormal; X is centred implicitly. O(N d²) or ARPACK."""
-    mean = np.asarray(X.mean(axis=0)).ravel()
     count, d = X.shape
+    if isinstance(X, RowBlocks):
+        gram, total = X.moments(np.ones((count, 1)))
+        mean = np.zeros(d) if total is None else total[:, 0] / count
+        return _leading_axes(gram - count * np.outer(mean, mean), rank)
+    mean = np.asarray(X.mean(axis=0)).ravel()
     sparse: bool = sp.issparse(X)
     if sparse and d > 500:
         operator = sp.linalg.LinearOperator(
@@ -132,7 +137,11 @@ def principal_directions(X: Any, rank: int) -> Any:
         _, vectors = sp.linalg.eigsh(operator, k=rank, v0=np.ones(d))
         return vectors
     gram = (X.T @ X).toarray() if sparse else X.T @ X
-    _, vectors = np.linalg.eigh(gram - count * np.outer(mean, mean))
+    return _leading_axes(gram - count * np.outer(mean, mean), rank)
+
+
+def _leading_axes(scatter: Array, rank: int) -> Array:
+    _, vectors = np.linalg.eigh(scatter)
     return np.ascontiguousarray(vectors[:, ::-1][:, :rank])
 
 

@@ -8,10 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from psdopt_plugins.metric_learning.kta_problem import kta_problem
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
+from psdopt_plugins.rows import validated
 
 #: Beyond this number of features a rank is taken even if none was asked for (Yuan et al., section 5.2: at most 60).
 LARGE_ORDER, LARGE_RANK = 3000, 60
@@ -66,7 +66,7 @@ class KTA(MahalanobisTransformer):
 
         Raises InvalidInputError, UnknownNameError (both name the argument) and scikit-learn's ValueErrors.
         """
-        X, y = validate_data(self, X, y, accept_sparse=["csr", "csc"], dtype=np.float64, ensure_min_samples=2)
+        X, y = validated(self, X, y, blocks=True, accept_sparse=["csr", "csc"], dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(y)
         rank = self.rank
         if rank is None and X.shape[1] > LARGE_ORDER:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from psdopt import QuadraticSDP
-from psdopt.linalg import LinearMap
+from psdopt.linalg import LinearMap, RowBlocks, linear_map
 from psdopt.terms import Form, GramForm, MatrixForm
 from psdopt_plugins.metric_learning.objective import (
     checked_weight,
@@ -29,7 +31,9 @@ def kta_problem(X: Any, y: Any, lam: float, regularizer: str = "identity", gram:
 
     Parameters
     ----------
-    X : (m, d) samples as rows, ndarray, SciPy sparse array or ``LinearOperator``.
+    X : (m, d) samples as rows, ndarray, SciPy sparse array or ``LinearOperator``, or rows that are read in blocks
+        (:func:`psdopt.linalg.row_source`): these are read once, for XᵀX and YᵀX, and not needed any more, unless
+        gram=False.
     y : (m,) labels of at least two classes.
     lam : weight of the alignment, >= 0. The loss grows with m² and with the fourth power of X's units.
     regularizer : "identity" |M − I|², "frobenius" |M|² or "trace" tr(M), which favours low rank.
@@ -43,7 +47,7 @@ def kta_problem(X: Any, y: Any, lam: float, regularizer: str = "identity", gram:
     Cost of one step along D (d, r): one product with X and one with Xᵀ, or one with XᵀX. No (m, m) array is
     ever formed, and for sparse X and operators no (d, d) array unless gram=True.
     """
-    data = LinearMap(X, "X")
+    data = linear_map(X, "X")
     m, d = data.shape
     lam = checked_weight("lam", lam)
     reg = regularizer_for(regularizer, d, REGULARIZERS)
@@ -51,6 +55,11 @@ def kta_problem(X: Any, y: Any, lam: float, regularizer: str = "identity", gram:
     constant = reg.constant + lam * float((Y.sum(axis=0) ** 2).sum())
     A: Form
     alignment: Form
+    if isinstance(data, RowBlocks) and gram is not False:
+        XX, XY = data.moments(Y)
+        A = MatrixForm(LinearMap(XX, "X'X"), math.sqrt(lam), psd=True)
+        alignment = GramForm(LinearMap(np.asarray(XY).T, "Y'X"), -lam)
+        return QuadraticSDP(A, reg.b, linear_part(alignment, reg), constant=constant)
     if forms_gram(data, gram):
         A = MatrixForm(LinearMap(_gram(data), "X'X"), math.sqrt(lam), psd=True)
         alignment = GramForm(LinearMap(data.adjoint(Y.toarray()).T, "Y'X"), -lam)

@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from psdopt.errors import InvalidInputError
 from psdopt_plugins.metric_learning.linearity_problem import linearity_problem
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.metric_learning.pairs import nearest_pairs
+from psdopt_plugins.rows import validated
 
 
 class Linearity(MahalanobisTransformer):
@@ -70,12 +70,12 @@ class Linearity(MahalanobisTransformer):
         """
         options: dict[str, Any] = {"accept_sparse": ["csr", "csc"], "dtype": np.float64, "ensure_min_samples": 2}
         if pairs is None:
-            X, y = validate_data(self, X, y, **options)
+            X, y = validated(self, X, y, **options)
             check_classification_targets(y)
             if len(np.unique(y)) < 2:
                 raise InvalidInputError(f"y must hold at least 2 classes; found only {y[0]!r}")
             pairs = nearest_pairs(X, y, self.n_neighbors)
         else:
-            X = validate_data(self, X, skip_check_array=False, **options)
+            X = validated(self, X, blocks=True, skip_check_array=False, **options)
         problem = linearity_problem(X, pairs, self.lam, self.regularizer, self.gram)
         return self._learn(problem, self.rank, self.solver_options)

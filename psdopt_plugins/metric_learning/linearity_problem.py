@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from psdopt import QuadraticSDP
-from psdopt.linalg import LinearMap
+from psdopt.linalg import LinearMap, RowBlocks, linear_map
 from psdopt.terms import Form, MatrixForm, WeightedGramForm
 from psdopt_plugins.metric_learning.objective import (
     checked_weight,
@@ -17,6 +17,7 @@ from psdopt_plugins.metric_learning.objective import (
     without_large_arrays,
 )
 from psdopt_plugins.metric_learning.pairs import signed_laplacian, signed_pairs
+from psdopt_plugins.rows import only_touched
 
 #: Names that `regularizer` may take. With tr(M) the objective would be linear: 0 or unbounded.
 REGULARIZERS = ("identity", "frobenius")
@@ -33,7 +34,8 @@ def linearity_problem(
 
     Parameters
     ----------
-    X : (m, d) samples as rows, ndarray, SciPy sparse array or ``LinearOperator``.
+    X : (m, d) samples as rows, ndarray, SciPy sparse array or ``LinearOperator``, or rows that are read in blocks
+        (:func:`psdopt.linalg.row_source`), of which those that the pairs touch are taken into memory.
     pairs : (similar, dissimilar), integer arrays (p, 2) and (q, 2), or one array (p, 3) of rows (i, j, ±1).
         A pair given twice, in either order, counts once.
     lam : weight of the pairs, >= 0.
@@ -51,7 +53,11 @@ def linearity_problem(
     Cost of one step along D (d, r): one product with X, one with Xᵀ and O(p r). For sparse X and operators
     no (d, d) array is formed unless gram=True.
     """
-    data = LinearMap(X, "X")
+    data = linear_map(X, "X")
+    if isinstance(data, RowBlocks):
+        signed = signed_pairs(pairs, data.shape[0])
+        data, positions = only_touched(data, signed[:, :2])
+        pairs = np.column_stack([positions, signed[:, 2]])
     m, d = data.shape
     lam = checked_weight("lam", lam)
     reg = regularizer_for(regularizer, d, REGULARIZERS)

@@ -12,7 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, Result, solve
 from psdopt.errors import InvalidInputError
@@ -28,6 +27,7 @@ from psdopt_plugins.metric_learning.lmnn_start import (
     targets_and_basis,
 )
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
+from psdopt_plugins.rows import validated
 
 #: Triplets short of violation by less than this are kept ready, so that a step does not run into unseen ones.
 BUFFER = 0.15
@@ -115,7 +115,7 @@ class LMNN(MahalanobisTransformer):
 
         Raises InvalidInputError (naming the argument) and scikit-learn's ValueErrors.
         """
-        X, y = validate_data(self, X, y, accept_sparse=["csr"], dtype=np.float64, copy=True, ensure_min_samples=2)
+        X, y = validated(self, X, y, accept_sparse=["csr"], dtype=np.float64, copy=True, ensure_min_samples=2)
         check_classification_targets(y)
         if len(np.unique(y)) < 2:
             raise InvalidInputError(f"y must hold at least 2 classes; found only one class, {y[0]!r}")

@@ -7,11 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from psdopt import Problem, Result
 from psdopt.linalg import Array
 from psdopt_plugins.estimators import solved, sorted_components
+from psdopt_plugins.rows import projected, validated
 
 
 class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -27,10 +28,10 @@ class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return self
 
     def transform(self, X: Any) -> Array:
-        """X Lᵀ (m, r): Euclidean distances between its rows are the learned distances. X (m, d)."""
+        """X Lᵀ (m, r): Euclidean distances between its rows are the learned ones. X (m, d), maybe in blocks of rows."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=np.float64, reset=False)
-        return np.asarray(X @ self.components_.T)
+        X = validated(self, X, blocks=True, accept_sparse=["csr", "csc"], dtype=np.float64, reset=False)
+        return projected(X, self.components_)
 
     def get_mahalanobis_matrix(self) -> Array:
         """M = LᵀL (d, d)."""

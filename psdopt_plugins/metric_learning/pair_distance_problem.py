@@ -9,9 +9,10 @@ import scipy.sparse as sp
 
 from psdopt import LowRankPSD, TermSum
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array, LinearMap, row_dots
+from psdopt.linalg import Array, linear_map, row_dots
 from psdopt_plugins.metric_learning.pairs import signed_pairs
 from psdopt_plugins.regression.problem import psd_regression_problem
+from psdopt_plugins.rows import only_touched
 
 #: Pairs drawn to estimate the percentiles of all distances.
 PERCENTILE_PAIRS = 20_000
@@ -31,7 +32,9 @@ def pair_distance_problem(
 
     Parameters
     ----------
-    X : (N, d) samples as rows, array or sparse array.
+    X : (N, d) samples as rows, array or sparse array, or rows that are read in blocks
+        (:func:`psdopt.linalg.row_source`): then those that the pairs touch are taken into memory, and percentiles are
+        of distances among them.
     pairs : (similar, dissimilar), integer arrays (p, 2) and (q, 2), or one array (p, 3) of rows (i, j, ±1).
     upper, lower : thresholds; None takes the 5th and the 95th percentile (`percentiles`) of the squared distances
         between samples under `baseline` (None: Euclidean), estimated on 20,000 random pairs (`seed`) or on all.
@@ -40,8 +43,9 @@ def pair_distance_problem(
 
     Cost of a pass: one product with X and one with Xᵀ, and O(m r).
     """
-    data = LinearMap(X, "X")
+    data = linear_map(X, "X")
     rows = signed_pairs(pairs, data.shape[0])
+    data, positions = only_touched(data, rows[:, :2])
     if upper is None or lower is None:
         low, high = distance_percentiles(data.data, baseline, percentiles, seed)
         upper = low if upper is None else upper
@@ -50,7 +54,7 @@ def pair_distance_problem(
         raise InvalidInputError(f"thresholds must satisfy 0 <= upper <= lower; found upper={upper}, lower={lower}")
     similar = rows[:, 2] == 1
     targets = np.where(similar, upper, lower)
-    return psd_regression_problem(data, targets, rows[:, :2], np.where(similar, 1.0, -1.0))
+    return psd_regression_problem(data, targets, positions, np.where(similar, 1.0, -1.0))
 
 
 def distance_percentiles(

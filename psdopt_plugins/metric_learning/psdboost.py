@@ -9,13 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from psdopt import ColumnGeneration, Spectraplex, solve
 from psdopt.errors import InvalidInputError
 from psdopt_plugins.estimators import finished, options_for_solve, sorted_components
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.metric_learning.triplet_problem import checked_triplets, nearest_triplets, triplet_margin_problem
+from psdopt_plugins.rows import validated
 
 #: What `solve` gets unless `solver_options` say otherwise.
 TOLERANCE = 1e-4
@@ -78,11 +78,11 @@ class PSDBoost(MahalanobisTransformer):
         """
         options: dict[str, Any] = {"accept_sparse": ["csr", "csc"], "dtype": np.float64, "ensure_min_samples": 2}
         if triplets is None:
-            X, y = validate_data(self, X, y, **options)
+            X, y = validated(self, X, y, **options)
             check_classification_targets(y)
             rows = nearest_triplets(X, y, self.n_neighbors)
         else:
-            X = validate_data(self, X, skip_check_array=False, **options)
+            X = validated(self, X, blocks=True, skip_check_array=False, **options)
             rows = checked_triplets(triplets)
         problem = triplet_margin_problem(X, rows, self._cost(len(rows)))
         defaults = {"geometry": Spectraplex(problem.n), "method": ColumnGeneration(), "tol": TOLERANCE}

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from psdopt import MarginProblem
 from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg import linear_map
 from psdopt.terms import TripletDifferences
 from psdopt_plugins.metric_learning.pairs import nearest_pairs
+from psdopt_plugins.rows import only_touched
 
 Triplets = NDArray[np.intp]
 
@@ -27,6 +29,7 @@ def triplet_margin_problem(
     Parameters
     ----------
     X : (N, d) samples as rows, ndarray, SciPy sparse array or ``LinearOperator``; d_M(i, j) = (x_i − x_j)ᵀM(x_i − x_j).
+        Of rows that are read in blocks (:func:`psdopt.linalg.row_source`) those that the triplets touch are taken.
         None: M is a kernel matrix of order `n` and d_M(i, j) = M_ii + M_jj − 2 M_ij.
     triplets : (m, 3) integer rows (i, j, k), three different indices each.
     C : cost of a violation, at least 1/m; C = 1/(ν m) lets about a fraction ν of the triplets stay below the margin.
@@ -41,6 +44,8 @@ def triplet_margin_problem(
     distances that triplets share are computed once.
     """
     rows = checked_triplets(triplets)
+    if X is not None:
+        X, rows = only_touched(linear_map(X, "X"), rows)
     return MarginProblem(TripletDifferences(rows[:, 0], rows[:, 1], rows[:, 2], X, n), C, smoothing)
 
 

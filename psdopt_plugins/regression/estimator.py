@@ -7,13 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from psdopt import Geometry, LowRankPSD, OnlineRiemannianGradient, Pace, Result, starting_point
-from psdopt.linalg import Array
+from psdopt.linalg import Array, RowBlocks, row_dots
 from psdopt_plugins.estimators import generator, named_geometry, solved, sorted_components
 from psdopt_plugins.regression.online import psd_regression_stream
 from psdopt_plugins.regression.problem import psd_regression_problem
+from psdopt_plugins.rows import projected, validated
 
 
 class PSDRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -72,7 +73,7 @@ class PSDRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, *, direction: Any = None) -> Self:
         """Learn from X (m, d), dense or sparse, and y (m,); `direction` as in :func:`psd_regression_problem`."""
-        X, y = validate_data(self, X, y, accept_sparse=["csr"], dtype=np.float64, y_numeric=True)
+        X, y = validated(self, X, y, blocks=True, accept_sparse=["csr"], dtype=np.float64, y_numeric=True)
         geometry = self._geometry(X.shape[1])
         chosen = {} if self.geometry == "flat" and self.rank is None else {"geometry": geometry}
         problem = psd_regression_problem(X, y, direction=direction)
@@ -87,7 +88,7 @@ class PSDRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         The first call chooses step and annealing on its own samples; after :meth:`fit` it goes on from W.
         """
         fresh = not hasattr(self, "components_")
-        X, y = validate_data(
+        X, y = validated(
             self, X, y, accept_sparse=["csr"], dtype=np.float64, y_numeric=True, reset=fresh,
         )  # fmt: skip
         method = OnlineRiemannianGradient(self.batch_size)
@@ -110,7 +111,10 @@ class PSDRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> Array:
         """xᵀWx for each row of X (m, d); shape (m,). O(m d r)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse=["csr"], dtype=np.float64, reset=False)
+        X = validated(self, X, blocks=True, accept_sparse=["csr"], dtype=np.float64, reset=False)
+        if isinstance(X, RowBlocks):
+            image = projected(X, self.components_)
+            return row_dots(image, image)
         return LowRankPSD(self.components_.T).quadratic_form(X)
 
     def _geometry(self, d: int) -> Geometry:

@@ -11,8 +11,7 @@ import scipy.sparse as sp
 from psdopt import Images
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, LinearMap, is_finite
-from psdopt.terms import Forces
-from psdopt.testing import Measurement
+from psdopt.terms import Forces, Measurement
 
 
 class GeneralForms(Measurement):

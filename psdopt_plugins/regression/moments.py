@@ -10,9 +10,8 @@ import numpy as np
 from scipy.sparse import issparse
 
 from psdopt import TermEvaluation
-from psdopt.linalg import EPS, Array
-from psdopt.terms import PairDistances, QuadraticForms
-from psdopt.testing import Measurement
+from psdopt.linalg import EPS, Array, RowBlocks
+from psdopt.terms import Measurement, PairDistances, QuadraticForms
 
 #: Up to this order the second moment is kept as an array (n, n); above, its diagonal alone.
 FULL_ORDER = 1000
@@ -46,7 +45,7 @@ class MomentPreconditioner:
     def applies(measurement: Measurement) -> bool:
         """Whether entries of the data are at hand."""
         if isinstance(measurement, QuadraticForms):
-            return measurement.X.is_matrix
+            return measurement.X.is_matrix or isinstance(measurement.X, RowBlocks)
         return isinstance(measurement, PairDistances) and (measurement.X is None or measurement.X.is_matrix)
 
     @cached_property
@@ -103,6 +102,8 @@ def _sampled(measurement: Any) -> Any:
     chosen: Any = slice(None)
     if measurement.size > SAMPLES:
         chosen = np.sort(np.random.default_rng(0).choice(measurement.size, SAMPLES, replace=False))
+    if isinstance(measurement.X, RowBlocks):
+        return measurement.X.take(np.arange(measurement.size)[chosen])
     data = measurement.X.data
     if isinstance(measurement, PairDistances):
         return data[measurement.i[chosen]] - data[measurement.j[chosen]]

@@ -10,9 +10,16 @@ from numpy.typing import NDArray
 
 from psdopt import TermSum
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg import Array, is_finite
-from psdopt.terms import HalfSquaredOneSided, LeastSquares, Loss, MeasuredTerm, PairDistances, QuadraticForms
-from psdopt.testing import Measurement
+from psdopt.linalg import Array, is_finite, row_source
+from psdopt.terms import (
+    HalfSquaredOneSided,
+    LeastSquares,
+    Loss,
+    MeasuredTerm,
+    Measurement,
+    PairDistances,
+    QuadraticForms,
+)
 from psdopt_plugins.regression.measurements import GeneralForms
 from psdopt_plugins.regression.moments import MomentPreconditioner
 from psdopt_plugins.regression.pair_rows import PairRowsPreconditioner
@@ -27,7 +34,8 @@ def psd_regression_problem(
     ----------
     X, pairs : what X_i is.
 
-        - X (m, n), array, sparse array or ``LinearOperator``: X_i = x_i x_iᵀ from its rows;
+        - X (m, n), array, sparse array, ``LinearOperator`` or rows that are read in blocks
+          (:func:`psdopt.linalg.row_source`): X_i = x_i x_iᵀ from its rows;
         - X (N, n) with pairs (m, 2): X_i = (x_a − x_b)(x_a − x_b)ᵀ, squared distances under W; no difference is
           kept, only the N images of the rows;
         - pairs (m, 2) and `n`, X left out: X_i = (e_a − e_b)(e_a − e_b)ᵀ, squared distances in a kernel matrix W;
@@ -81,6 +89,8 @@ def _measurement(X: Any, pairs: Any, n: int | None) -> Measurement:
         raise InvalidInputError("X must be given unless pairs and n are")
     if n is not None:
         raise InvalidInputError("n is for pairs without X; the order of W follows from X")
+    if row_source(X) is not None:
+        return QuadraticForms(X)
     listed = isinstance(X, Sequence) and len(X) > 0 and len(getattr(X[0], "shape", np.shape(X[0]))) == 2
     if listed or np.ndim(X) == 3:
         return GeneralForms(X)

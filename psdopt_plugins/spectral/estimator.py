@@ -12,12 +12,13 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, Result, certify, solve
 from psdopt.errors import InvalidInputError, unknown_name
 from psdopt.linalg import EPS, Array, LinearMap, top_eigenpairs
 from psdopt_plugins.estimators import column_signs
+from psdopt_plugins.rows import validated
 from psdopt_plugins.spectral.problem import TopKProblem, topk_problem
 
 ALGORITHMS = ("auto", "lanczos", "factor")
@@ -91,7 +92,7 @@ class TopKEigen(BaseEstimator):  # type: ignore[misc]
         """
         use_factor = self._uses_factor()
         if not isinstance(K, LinearOperator):
-            K = validate_data(self, K, accept_sparse=["csr", "csc"], dtype=np.float64)
+            K = validated(self, K, accept_sparse=["csr", "csc"], dtype=np.float64)
         problem = topk_problem(K, self.k)
         self.n_features_in_ = problem.n
         if not isinstance(self.guard, (int, np.integer)) or self.guard < 0:

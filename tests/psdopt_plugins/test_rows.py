@@ -1,0 +1,134 @@
+"""Estimators on rows that are read in blocks: the answer of the array, and nothing loaded whole."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import StandardScaler
+
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg import row_sources
+from psdopt_plugins.kernel_learning import DistanceKernel, PairwiseKernel, QuadraticKernel
+from psdopt_plugins.manifold_learning import SSTRESS, MaximumVarianceUnfolding
+from psdopt_plugins.metric_learning import KTA, LMNN, DistanceRegression, Linearity, PSDBoost
+from psdopt_plugins.regression import PSDRegressor
+from psdopt_plugins.rows import validated
+
+PAIRS = [[0, 1, 1], [60, 61, 1], [150, 151, 1], [0, 60, -1], [1, 150, -1], [61, 151, -1], [2, 90, -1]]
+TRIPLETS = [[0, 1, 60], [60, 61, 150], [150, 151, 0], [5, 9, 100]]
+
+
+@pytest.fixture
+def wine(monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    monkeypatch.setattr(row_sources, "BLOCK_BYTES", 8 * X.shape[1] * 50)
+    return X, y
+
+
+class OnDisk:
+    """Rows that can be sliced and not loaded."""
+
+    def __init__(self, array):
+        self._array, self.shape, self.dtype = array, array.shape, array.dtype
+
+    def __getitem__(self, rows):
+        return self._array[rows]
+
+    def __len__(self):
+        return len(self._array)
+
+    def __array__(self, *args, **kwargs):
+        raise AssertionError("loaded whole")
+
+
+@pytest.mark.parametrize(
+    ("make", "arguments"),
+    [
+        (lambda: KTA(lam=1e-4), {"y": True}),
+        (lambda: KTA(lam=1e-4, gram=False, rank=3), {"y": True}),
+        (lambda: Linearity(), {"pairs": PAIRS}),
+        (lambda: DistanceRegression(random_state=0), {"y": True}),
+        (lambda: DistanceRegression(rank=2), {"pairs": PAIRS}),
+        (lambda: PSDBoost(nu=0.5), {"triplets": TRIPLETS}),
+        (lambda: PSDRegressor(random_state=0), {"y": True}),
+    ],
+    ids=["kta", "kta-products", "linearity", "distances", "distances-pairs", "psdboost", "regression"],
+)
+def test_the_answer_is_that_of_the_array(make, arguments, wine):
+    X, y = wine
+    arguments = {name: y if name == "y" else value for name, value in arguments.items()}
+    blocks, array = make().fit(OnDisk(X), **arguments), make().fit(X, **arguments)
+    assert blocks.result_.status is array.result_.status
+    scale = np.linalg.norm(array.components_) ** 2
+    if "n_constraints" not in make().get_params() or "pairs" in arguments:
+        assert blocks.result_.value == pytest.approx(array.result_.value, rel=1e-4)
+    assert blocks.n_features_in_ == X.shape[1]
+    if hasattr(array, "transform"):
+        both = blocks.transform(OnDisk(X)), blocks.transform(X)
+        assert np.allclose(*both, atol=1e-9 * scale)
+    else:
+        assert np.allclose(blocks.predict(OnDisk(X)), blocks.predict(X), atol=1e-9 * scale)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [LMNN(), PSDBoost(), Linearity(), PairwiseKernel(), QuadraticKernel(), DistanceKernel(), SSTRESS(),
+     MaximumVarianceUnfolding()],
+    ids=lambda estimator: type(estimator).__name__,
+)  # fmt: skip
+def test_those_that_need_all_rows_say_so(estimator, wine):
+    X, y = wine
+    with pytest.raises(InvalidTypeError, match=r"X is a OnDisk that is read in blocks of rows, but \w+ needs all rows"):
+        estimator.fit(OnDisk(X), y)
+
+
+def test_labels_of_another_length_and_nan_in_a_late_block_are_named(wine):
+    X, y = wine
+    with pytest.raises(InvalidInputError, match=r"y must have shape \(178,\), one per row of X; found \(177,\)"):
+        KTA().fit(OnDisk(X), y[1:])
+    X[170, 3] = np.nan
+    with pytest.raises(InvalidInputError, match="X must be finite; found 1 NaN"):
+        KTA().fit(OnDisk(X), y)
+    with pytest.raises(InvalidInputError, match="y must be finite; found 1 NaN"):
+        PSDRegressor().fit(OnDisk(X), np.where(np.arange(178) == 100, np.nan, y))
+
+
+def test_other_numbers_of_features_are_refused(wine):
+    X, y = wine
+    model = KTA(rank=2).fit(OnDisk(X), y)
+    with pytest.raises(ValueError, match="12 features"):
+        model.transform(OnDisk(X[:, 1:]))
+
+
+def test_rows_in_memory_go_through_scikit_learn(wine):
+    X, y = wine
+    rows, labels = validated(KTA(), X.tolist(), y)
+    assert isinstance(rows, np.ndarray)
+    assert labels is not None
+
+
+def test_dask_arrays_are_summed_where_dask_computes(wine):
+    da = pytest.importorskip("dask.array")
+    X, y = wine
+    chunked = KTA(lam=1e-4).fit(da.from_array(X, chunks=(40, 13)), da.from_array(y, chunks=40))
+    assert chunked.result_.value == pytest.approx(KTA(lam=1e-4).fit(X, y).result_.value, rel=1e-6)
+
+
+def test_a_pass_over_a_large_file_stays_within_its_blocks(tmp_path):
+    rng = np.random.default_rng(0)
+    m, d = 200_000, 50  # 40 MB as float32, 80 MB as float64
+    path = tmp_path / "x.npy"
+    X = np.lib.format.open_memmap(path, "w+", np.float32, (m, d))
+    y = rng.integers(3, size=m)
+    for start in range(0, m, 20_000):
+        X[start : start + 20_000] = rng.standard_normal((20_000, d)) + y[start : start + 20_000, None]
+    X.flush()
+    data = np.load(path, mmap_mode="r")
+    tracemalloc.start()
+    model = KTA(lam=1e-12, rank=2).fit(data, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert model.components_.shape[1] == d
+    assert peak < 60e6  # two blocks of 16 MB and a few numbers per row, against 80 MB for the rows
