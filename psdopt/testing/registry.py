@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from psdopt.compatibility import missing_members
 from psdopt.testing.record import Measurement
 from psdopt.testing.regimes import REGIMES, Case
 
@@ -39,6 +40,9 @@ class Check:
         missing = sorted(self.needs - set(getattr(obj, "abilities", ())))
         if missing:
             return f"does not declare {', '.join(map(str, missing))}"
+        absent = missing_members(obj, self.needs) if self.needs else []
+        if absent:
+            return f"declares {absent[0]}, which is not there: abilities_kept says so"
         return "" if self.when(obj) else self.reason
 
 
@@ -53,6 +57,7 @@ FIRST = (
     "problem.gradient_operator",
     "term.gradient_slope",
     "loss.slope",
+    "geometry.abilities_kept",
     "geometry.points_valid",
     "geometry.vectors_valid",
     "method.hyperparameters_frozen",

@@ -11,8 +11,10 @@ from typing import Any
 from psdopt.testing.badzoo import (
     abilities,
     applications,
+    duality,
     geometries,
     measured,
+    members,
     methods,
     oracles,
     problems,
@@ -22,8 +24,8 @@ from psdopt.testing.badzoo import (
 
 #: Every broken class, by kind.
 ZOO: dict[str, tuple[type[Any], ...]] = {
-    "problem": problems.ALL + searches.ALL + abilities.ALL,
-    "geometry": geometries.ALL + oracles.ALL,
+    "problem": problems.ALL + searches.ALL + abilities.ALL + duality.ALL + members.PROBLEMS,
+    "geometry": geometries.ALL + oracles.ALL + members.GEOMETRIES,
     "method": methods.ALL,
     "application": applications.ALL,
     "term": terms.ALL,
@@ -35,8 +37,10 @@ __all__ = [
     "ZOO",
     "abilities",
     "applications",
+    "duality",
     "geometries",
     "measured",
+    "members",
     "methods",
     "oracles",
     "problems",

@@ -84,7 +84,10 @@ class UpdatesHalfway(_Entries):
 class ForgottenEntries(_Entries):
     """The array of S lacks the linear term, which products with S have: a certificate would look at another matrix."""
 
-    rejected_by = ("problem.gradient_operator",)
+    rejected_by = (
+        "problem.smallest_eigenpair",
+        "problem.gradient_operator",
+    )
 
     def at(self, Y: Array) -> TermEvaluation:
         evaluation = super().at(Y)

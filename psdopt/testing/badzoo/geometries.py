@@ -71,7 +71,7 @@ class GradientHalf(_Quotient):
 class NeedsAnArray(_Quotient):
     """The gradient turns S into an array, which an operator is not."""
 
-    rejected_by = ("geometry.gradient_takes_operators", "geometry.pymanopt_gradient",
+    rejected_by = ("geometry.methods_run_here", "geometry.gradient_takes_operators", "geometry.pymanopt_gradient",
                    "geometry.pymanopt_hessian")  # fmt: skip
 
     def gradient(self, point: Array, S: Any) -> Array:

@@ -225,7 +225,8 @@ class AcceptsAnything(Healthy):
 class ClaimsHessian(Healthy):
     """Declares a Hessian that is not there."""
 
-    rejected_by = ("problem.abilities_kept", "problem.hessian_slope", "problem.hessian_symmetric",
+    rejected_by = ("problem.methods_run", "problem.abilities_kept", "problem.hessian_slope",
+                   "problem.hessian_symmetric",
                    "problem.autograd_twin")  # fmt: skip
 
     def at(self, Y: Array) -> Any:

@@ -83,7 +83,10 @@ class TimidLine(Healthy):
 class TimidPlane(Healthy):
     """The plane minimiser leaves beta at half its best value."""
 
-    rejected_by = ("problem.plane_minimum",)
+    rejected_by = (
+        "problem.methods_run",
+        "problem.plane_minimum",
+    )
 
     def at(self, Y: Array) -> Any:
         return _with_minimum(super().at(Y), "along_atom", lambda answer: (answer[0], max(0.5 * answer[1], 0.1)))

@@ -2,6 +2,7 @@
 
 from psdopt.testing.checks import (
     application,
+    fits,
     geometry_metric,
     geometry_motion,
     geometry_oracles,
@@ -15,6 +16,7 @@ from psdopt.testing.checks import (
     problem_abilities,
     problem_claims,
     problem_derivatives,
+    problem_duality,
     problem_models,
     problem_moves,
     problem_restriction,
@@ -23,6 +25,7 @@ from psdopt.testing.checks import (
 
 __all__ = [
     "application",
+    "fits",
     "geometry_metric",
     "geometry_motion",
     "geometry_oracles",
@@ -36,6 +39,7 @@ __all__ = [
     "problem_abilities",
     "problem_claims",
     "problem_derivatives",
+    "problem_duality",
     "problem_models",
     "problem_moves",
     "problem_restriction",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.capability import Ability
+from psdopt.compatibility import missing_members
 from psdopt.errors import PsdoptError
 from psdopt.geometries import FlatQuotient
 from psdopt.linalg.arrays import append_columns, inner, norm
@@ -33,7 +34,10 @@ IMPLICATIONS: dict[str, tuple[str, ...]] = {
 
 @check("problem", regimes=("full-rank",), repeats=False)
 def abilities_kept(problem: Problem, case: Case) -> Measurement:
-    """Every declared ability is there when called, with everything that it implies."""
+    """Every declared ability has its members, is there when called, and comes with everything that it implies."""
+    absent = missing_members(problem, problem.abilities)
+    if absent:
+        return failed(f"declares {absent[0]}, which is not there")
     for ability, implied in IMPLICATIONS.items():
         missing = [str(other) for other in implied if other not in problem.abilities]
         if ability in problem.abilities and missing:
@@ -46,6 +50,7 @@ def abilities_kept(problem: Problem, case: Case) -> Measurement:
         Ability.EXACT_PLANE: lambda: evaluation.along_atom(D[:, 0]).minimize(),
         Ability.HESSIAN: lambda: evaluation.hessian_vector(D),
         Ability.PRECONDITIONER: lambda: evaluation.preconditioner()(D),
+        Ability.RESTRICTION: lambda: evaluation.restricted(np.eye(D.shape[1])[:, :1] / norm(evaluation.factor[:, 0])),
     }
     for ability, call in calls.items():
         if ability in problem.abilities:

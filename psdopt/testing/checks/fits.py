@@ -1,0 +1,91 @@
+"""Checks that a piece works with what it is said to be compatible with: members behind abilities, and first steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from psdopt.capability import Ability
+from psdopt.compatibility import compatible, missing_members
+from psdopt.errors import IncompatibleError
+from psdopt.geometry import Geometry
+from psdopt.methods import shipped_methods
+from psdopt.problem import Problem
+from psdopt.solve import solve
+from psdopt.testing.checks.common import PASSED, failed
+from psdopt.testing.gallery import geometries, with_spectrum
+from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.regimes import Case
+from psdopt.testing.registry import check
+
+PLAIN = ("full-rank",)
+#: Steps that each method makes.
+STEPS = 2
+
+
+@check("geometry", regimes=PLAIN, repeats=False)
+def abilities_kept(geometry: Geometry, case: Case) -> Measurement:
+    """Every declared ability has the members that it stands for."""
+    missing = missing_members(geometry, geometry.abilities)
+    return failed(f"declares {missing[0]}, which is not there") if missing else PASSED
+
+
+def _runs(problem: Problem, geometry: Geometry, method: Any) -> str:
+    """Empty if `method` makes its first steps, or says itself why these data are not for it; else what happens."""
+    words = "the default method" if method is None else repr(method)
+    try:
+        solve(problem, geometry, method, max_iterations=STEPS, rng=0)
+    except IncompatibleError as error:
+        if method is None:
+            return f"solve(problem, geometry) finds no method: {error}"
+    except Exception as error:
+        return f"{words} over {geometry!r} raises {type(error).__name__}: {error}"
+    return ""
+
+
+@check("problem", regimes=PLAIN, repeats=False)
+def methods_run(problem: Problem, case: Case) -> Measurement:
+    """Every shipped method that compatible() accepts makes its first steps, each over one geometry."""
+    tried = 0
+    for method in shipped_methods():
+        for geometry in geometries(problem.n):
+            if compatible(problem, geometry, method).ok:
+                tried += 1
+                if trouble := _runs(problem, geometry, method):
+                    return failed(trouble)
+                break
+    if not tried:
+        raise Trivial("no shipped method over a shipped geometry is compatible")
+    return PASSED
+
+
+@check("geometry", regimes=PLAIN, repeats=False)
+def methods_run_here(geometry: Geometry, case: Case) -> Measurement:
+    """Over this geometry solve() finds a method by itself, and every shipped one that compatible() accepts runs."""
+    from psdopt.problems import QuadraticSDP
+
+    n = geometry.n
+    problem = QuadraticSDP(None, 1.0, with_spectrum(np.linspace(-2.0, 1.0, n), 2))
+    fitting = [method for method in shipped_methods() if compatible(problem, geometry, method).ok]
+    if not fitting:
+        raise Trivial("no shipped method is compatible with a quadratic problem over this geometry")
+    for method in (None, *fitting) if Ability.FACTOR in geometry.abilities else fitting:
+        if trouble := _runs(problem, geometry, method):
+            return failed(trouble)
+    return PASSED
+
+
+@check("geometry", needs={Ability.FULL_CONE}, regimes=PLAIN)
+def full_cone(geometry: Geometry, case: Case) -> Measurement:
+    """A matrix of full rank, scaled to the fixed trace if there is one, is a member, and is kept as it is."""
+    Y = case.factor(geometry.n, geometry.n)
+    if geometry.trace is not None:
+        Y = Y * np.sqrt(geometry.trace) / np.linalg.norm(Y)
+    point = geometry.from_factor(Y)
+    defect = geometry.check_point(point)
+    if defect is not None:
+        return failed(f"a matrix of full rank is refused: {defect}")
+    apart = float(np.linalg.norm(geometry.to_matrix(point).to_dense() - Y @ Y.T))
+    size = float(np.linalg.norm(Y @ Y.T))
+    return Measurement(apart, 1e-8 * size, "no rank limit is declared, but a matrix of full rank is not kept")
