@@ -46,7 +46,7 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
     Ability.MARGINS: ("margins",),
     Ability.SPLIT: ("split",),
     Ability.STREAM: ("stream", "batch_gradient"),
-    Ability.RIEMANNIAN: ("check_vector", "inner", "horizontal", "gradient", "retract", "transport"),
+    Ability.RIEMANNIAN: ("check_vector", "inner", "horizontal", "gradient", "retract"),
     Ability.LINEAR_ORACLE: ("minimize_linear",),
     Ability.PROJECTION: ("project",),
 }

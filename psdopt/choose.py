@@ -11,6 +11,7 @@ from psdopt.capability import Ability
 from psdopt.constraints import Constrained
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.geometries import FlatQuotient, PSDCone, Spectraplex
+from psdopt.geometries.factor_quotient import FactorQuotient
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, orthonormal_columns
 from psdopt.linalg.tolerances import EPS
@@ -88,7 +89,7 @@ def _constrained(
 def _iteration(problem: Problem, geometry: Geometry | None) -> Method:
     straight = geometry is None or {Ability.FACTOR, Ability.STRAIGHT} <= geometry.abilities
     large = problem.n > LARGE_ORDER and Ability.RESTRICTION in problem.abilities
-    if straight and LagrangeNewton.suits(problem, getattr(geometry, "r", first_rank(problem.n))):
+    if straight and LagrangeNewton.suits(problem, (geometry and geometry.rank) or first_rank(problem.n)):
         return LagrangeNewton()
     return BlockConjugateGradient() if large and straight else ConjugateGradient()
 
@@ -123,10 +124,10 @@ def starting_point(
         start = np.array(start, dtype=np.float64)
     point = geometry.validated(start)
     free = method is None or not method.starts_at_zero
-    return _regular(geometry, problem, point, rng) if free and isinstance(geometry, FlatQuotient) else point
+    return _regular(geometry, problem, point, rng) if free and isinstance(geometry, FactorQuotient) else point
 
 
-def _regular(geometry: FlatQuotient, problem: Problem, Y: Array, rng: np.random.Generator) -> Array:
+def _regular(geometry: FactorQuotient, problem: Problem, Y: Array, rng: np.random.Generator) -> Array:
     """Y, or for less than full column rank a factor of full rank whose Y Yᵀ differs by its rounding.
 
     The gradient 2 S Y never leaves the span of the rows of Y: columns of zeros stay zero, and a run from there ends in

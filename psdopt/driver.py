@@ -138,19 +138,23 @@ class Driver:
             return Status.INFEASIBLE, Status.INFEASIBLE.value
         if certificate.unbounded:
             return Status.UNBOUNDED, Status.UNBOUNDED.value
-        if run.geometry.keeps:
-            stationary = stationarity <= self.tol
-            message = f"{Status.STATIONARY.value}; {run.geometry!r} keeps {run.geometry.keeps}"
-            return (Status.STATIONARY, message) if stationary else self._tighten(certificate, stationarity, ended)
-        stationary = max(stationarity, certificate.stationarity_relative) <= self.tol
+        geometry, own = run.geometry, stationarity <= self.tol
+        if geometry.restricted and certificate.stationarity_relative > 2.0 * max(self.tol, stationarity):
+            # what is left of S Y lies where the geometry cannot move
+            kept = f"keeps {geometry.invariant}" if geometry.invariant else "allows no move that decreases F"
+            message = f"{Status.STATIONARY.value}; {geometry!r} {kept}"
+            return (Status.STATIONARY, message) if own else self._tighten(certificate, stationarity, ended)
+        # with a fixed trace S Y = s Y at a stationary point, with s above the smallest eigenvalue where the rank binds
+        free = geometry.trace is None
+        stationary = own and (not free or certificate.stationarity_relative <= self.tol)
         if not certificate.convex:
             if stationary:
                 return Status.STATIONARY, f"{Status.STATIONARY.value}; F is not known to be convex"
             return self._tighten(certificate, stationarity, ended)
-        infeasible = certificate.dual_infeasibility_relative
+        infeasible = certificate.dual_infeasibility_relative if free else certificate.relative
         binds = cache(self._rank_binds)
         waits = run.iteration < run.widened + run.settling and not ended and not binds()
-        if self.rules.escape and infeasible > max(self.tol, certificate.stationarity_relative) and not waits:
+        if self.rules.escape and free and infeasible > max(self.tol, certificate.stationarity_relative) and not waits:
             # columns to spare that are still on their way out, or in, need steps and no company
             needed = ended or infeasible > CLEARLY_OFF * max(self.tol, stationarity) or binds()
             if needed and self._widen(certificate, spare=not binds()):

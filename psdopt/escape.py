@@ -71,10 +71,12 @@ def rank_binds(evaluation: Evaluation, tol: float) -> bool:
 
 def explained(certificate: Certificate, columns: int, n: int) -> str:
     """What to say of a stationary point of rank `columns` that the certificate does not prove optimal."""
-    found = f"{certificate.dual_infeasibility_relative:.2g}"
+    what, found = "dual infeasibility", f"{certificate.dual_infeasibility_relative:.2g}"
+    if certificate.fixed_trace is not None:
+        what, found = "duality gap", f"{certificate.relative:.2g}"
     if columns == n:
-        return f"{Status.STATIONARY.value}: at full rank {n} the relative dual infeasibility stays at {found}"
+        return f"{Status.STATIONARY.value}: at full rank {n} the relative {what} stays at {found}"
     return (
-        f"{Status.STATIONARY.value}: at rank {columns} of {n} the relative dual infeasibility is {found}. "
+        f"{Status.STATIONARY.value}: at rank {columns} of {n} the relative {what} is {found}. "
         "If the rank is not a limit you want, pass escape=True or a larger rank"
     )

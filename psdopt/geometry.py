@@ -1,16 +1,28 @@
-"""The geometry interface: where M lives and how to move there. A geometry knows nothing of F."""
+"""The geometry interface: where M lives and how to move there. A geometry knows nothing of F.
+
+Every geometry offers the first group of :class:`Geometry`. The abilities "riemannian", "linear-oracle" and
+"projection" stand for the groups below it. What a geometry may offer beyond that is in
+:mod:`psdopt.geometry_groups`, one protocol for each group.
+"""
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from psdopt.capability import Ability
+from psdopt.curve import Curve
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
+
+#: Old names of members, and what replaces them.
+RENAMED = {"keeps": "invariant", "movable": "tangent_part", "grows": "can_grow"}
 
 
 @dataclass(frozen=True)
@@ -41,28 +53,51 @@ class Atom:
 class Geometry(ABC):
     """A set of PSD matrices of order `n` with the tools that methods need.
 
-    `abilities` says which groups of methods of this class are there (see
-    :class:`~psdopt.capability.Ability`). Points may be any object; :meth:`factor` turns one into Y.
-    `trace` is the fixed trace of all members, or None. `closed` is False where limits of members need not be
-    members (definite matrices; matrices of rank exactly r): a minimum there may be approached without end.
-    `keeps` names what all moves leave as it is, besides rank and trace ("" for nothing): a run then ends where
-    :meth:`movable` has nothing left, whatever the certificate of the whole problem says.
+    Points and vectors may be any objects; :meth:`factor` turns a point into Y with M = Y Yᵀ. Vectors need ``+``, ``-``
+    and multiplication by numbers.
+
+    Attributes
+    ----------
+    abilities : the groups that this geometry offers (see :class:`~psdopt.capability.Ability`).
+    rank : largest rank of the members, the number of columns of all factors; None where there is no limit.
+    dimension : dimension of the set as a manifold, or None where it is not known.
+    trace : fixed trace of all members, or None.
+    closed : False where a limit of members need not be a member (definite matrices; matrices of rank exactly r): a
+        minimum there may be approached without end.
+    invariant : what all moves leave as it is besides rank and trace, in words, for messages ("" for nothing).
+    retraction_order : 2 where :meth:`retract` agrees with geodesics to second order.
+    horizontal_is_orthogonal : False where the horizontal space is some other complement of the fibre.
+    retraction_depends_on_representative : True where R(Y O, D O) is R(Y, D) O up to second order only.
     """
 
     n: int
     abilities: frozenset[str] = frozenset()
+    rank: int | None = None
+    dimension: int | None = None
     trace: float | None = None
     closed: bool = True
-    keeps: str = ""
+    invariant: str = ""
+    retraction_order: int = 1
+    horizontal_is_orthogonal: bool = True
+    retraction_depends_on_representative: bool = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for old, new in RENAMED.items():
+            if old in cls.__dict__:
+                hint = "; tangent_part has a default now" if old == "movable" else ""
+                text = f"{cls.__name__}.{old} is no longer read; its new name is {new}{hint}"
+                warnings.warn(text, DeprecationWarning, stacklevel=2)
 
     # every geometry
+
     @abstractmethod
     def check_point(self, point: Any) -> Defect | None:
         """None for a valid point, else a :class:`Defect`."""
 
     @abstractmethod
     def random_point(self, rng: np.random.Generator) -> Any:
-        """A generic point."""
+        """A generic point, which depends on `rng` alone."""
 
     @abstractmethod
     def factor(self, point: Any) -> Array:
@@ -80,20 +115,24 @@ class Geometry(ABC):
         """The point of a matrix (closest one if the set demands it)."""
         return self.from_factor(M.factor)
 
+    def validated(self, point: Any, name: str = "start") -> Any:
+        """`point` if valid, else InvalidInputError."""
+        defect = self.check_point(point)
+        if defect is not None:
+            raise InvalidInputError(f"{name} is not a point of {self!r}: {defect}")
+        return point
+
     def with_rank(self, r: int) -> Geometry:
         """The same kind of set with factors of `r` columns, for runs whose rank grows."""
         raise self._lacks("with_rank")
 
     @property
-    def grows(self) -> bool:
+    def can_grow(self) -> bool:
         """Whether the geometry offers `with_rank`."""
         return type(self).with_rank is not Geometry.with_rank
 
-    def movable(self, Y: Array, G: Array) -> Array:
-        """The part of the factor gradient G (n, r) at Y along which the geometry can move: all of it unless `keeps`."""
-        return G
+    # ability "riemannian": check_vector, inner, horizontal, random_vector, gradient and retract; the rest has defaults
 
-    # ability "riemannian"
     def check_vector(self, point: Any, vector: Any) -> Defect | None:
         """None for a valid (horizontal) tangent vector, else a :class:`Defect`."""
         raise self._lacks("check_vector")
@@ -123,13 +162,68 @@ class Geometry(ABC):
         raise self._lacks("retract")
 
     def transport(self, point: Any, target: Any, vector: Any) -> Any:
-        """Carry a tangent vector at `point` to `target`."""
-        raise self._lacks("transport")
+        """Carry a tangent vector at `point` to `target`. Default: the horizontal part, there, of the same array."""
+        return self.horizontal(target, vector)
 
-    # A Riemannian geometry may also offer geodesics, exp(point, vector) and log(point, target), and
-    # riemannian_hessian(point, S, factor_hessian, vector): pymanopt's checks, and its optimizers, make use of them.
+    def velocity(self, point: Any, vector: Any) -> Array:
+        """Ẏ (n, r): how the factor begins to move along `vector`, up to directions YΩ (Ω skew) of the fibre.
+
+        Default: central differences of factors along the retraction, turned to be closest to Y. Relative accuracy
+        about eps^⅔; four to eight retractions and O(n r²).
+        """
+        Y, size = self.factor(point), self.norm(point, vector)
+        if size == 0.0:
+            return np.zeros_like(Y)
+        reach = float(np.cbrt(EPS)) * (norm(Y) or 1.0)
+        h = reach / size
+        for _ in range(6):  # lengths of the metric need not be lengths of the factor
+            moved = norm(self._turned(point, h * vector) - Y)
+            if not 0.0 < moved < np.inf or 0.1 < moved / reach < 10.0:
+                break
+            h *= reach / moved
+        return np.asarray((self._turned(point, h * vector) - self._turned(point, -h * vector)) / (2.0 * h))
+
+    def curve(self, point: Any, vector: Any, straight: bool = False) -> Curve | None:
+        """The curve s ↦ R(point, s vector) as combinations of known arrays; None (the default): only point by point.
+
+        With `straight` the geometry may return instead the retraction of the straight line Y + s Ẏ, if it has one.
+        """
+        return None
+
+    def frame(self, point: Any) -> tuple[Array, Array] | None:
+        """(U, R) with Y = U R, where the curves from `point` combine U (n, r) and not Y itself; None (the default)."""
+        return None
+
+    def with_factor(self, point: Any, Y: Array) -> Any:
+        """`point`, whose factor is from now on the very array Y: products S Y that are known are known by identity."""
+        return point
+
+    def refreshed(self, point: Any) -> Any:
+        """`point` without the rounding that many combinations have left in it."""
+        return point
+
+    @property
+    def restricted(self) -> bool:
+        """Whether moves cannot reach every change of M that keeps rank and trace.
+
+        Then S Y need not vanish at an optimum of the set, and :meth:`tangent_part` decides when a run is over. Assumed
+        of every Riemannian geometry without straight lines that does not say otherwise.
+        """
+        return Ability.RIEMANNIAN in self.abilities and Ability.STRAIGHT not in self.abilities
+
+    def tangent_part(self, point: Any, S: Any) -> Array:
+        """The part of 2 S Y (n, r) along which a `restricted` geometry can move; zero where it cannot decrease F.
+
+        Default: Ẏ for the Riemannian gradient, at the length ⟨2 S Y, Ẏ⟩ / |Ẏ|, the slope of F along it. Of a metric
+        tr(D₁ᵀD₂) on factors that is the orthogonal projection. The cost is that of `gradient` and `velocity`.
+        """
+        gradient = self.gradient(point, S)
+        moved = self.velocity(point, gradient)
+        size = norm(moved)
+        return moved * (self.inner(point, gradient, gradient) / size**2) if size > 0.0 else moved
 
     # abilities "linear-oracle" and "projection"
+
     def minimize_linear(self, S: Any, tol: float, warm_start: Array | None = None) -> Atom:
         """Extreme point vvᵀ of least ⟨S, vvᵀ⟩, to within `tol`, with a bound on the error."""
         raise self._lacks("minimize_linear")
@@ -146,12 +240,11 @@ class Geometry(ABC):
         """Closest member of the set, in Frobenius norm, to a symmetric array M (n, n)."""
         raise self._lacks("project")
 
-    def validated(self, point: Any, name: str = "start") -> Any:
-        """`point` if valid, else one clear error."""
-        defect = self.check_point(point)
-        if defect is not None:
-            raise InvalidInputError(f"{name} is not a point of {self!r}: {defect}")
-        return point
+    def _turned(self, point: Any, vector: Any) -> Array:
+        """The factor of R(point, vector), of all that are equivalent the closest to the factor of `point`."""
+        Y, Z = self.factor(point), self.factor(self.retract(point, vector))
+        U, _, Vt = np.linalg.svd(Z.T @ Y)
+        return np.asarray(Z @ (U @ Vt))
 
     def _lacks(self, what: str) -> TypeError:
         return TypeError(f"{type(self).__name__} does not offer {what}; its abilities: {sorted(self.abilities)}")

@@ -116,14 +116,17 @@ class Method(ABC, Generic[S]):
         return type(self).__name__
 
 
-def factor_residual(geometry: Geometry, evaluation: Evaluation) -> float:
-    """|2 S̃ Y|_F, S̃ = S if the set leaves the trace free, else S − s I with s = ⟨S, M⟩ / tr M.
+def factor_residual(geometry: Geometry, evaluation: Evaluation, point: Any = None) -> float:
+    """|2 S̃ Y|_F, S̃ = S if the set leaves the trace free, else S − s I with s = ⟨S, M⟩ / tr M. O(n r).
 
-    s is the multiplier of a fixed trace: without it S Y does not vanish at a solution, where S Y = s Y. O(n r).
-    A geometry that keeps part of M counts only what it can move (:meth:`~psdopt.Geometry.movable`).
+    s is the multiplier of a fixed trace: without it S Y does not vanish at a solution, where S Y = s Y.
+    Of a `restricted` geometry only the part along which it can move counts (:meth:`psdopt.Geometry.tangent_part`).
+    `point` : the point of `evaluation`, if it is at hand.
     """
     Y = evaluation.factor
-    G = geometry.movable(Y, evaluation.factor_gradient())
+    if geometry.restricted:
+        return norm(geometry.tangent_part(geometry.from_factor(Y) if point is None else point, evaluation.gradient))
+    G = evaluation.factor_gradient()
     if geometry.trace is None:
         return norm(G)
     trace = norm(Y) ** 2

@@ -93,7 +93,7 @@ def solve(
     compatible(problem, geometry, method).require()
     if checkpoint is not None:
         check_writable(checkpoint)
-    escape = escape and geometry.grows
+    escape = escape and geometry.can_grow
     method = method.with_escape(escape, max_rank or problem.n)
     escape = escape and Ability.CONSTRAINTS not in problem.abilities  # there the method widens by itself
     generator = np.random.default_rng(0 if rng is None else rng)
@@ -124,7 +124,7 @@ def solve(
 
 def _multiplications(problem: Problem, geometry: Geometry) -> float:
     """Of the largest product of a step, with a factor of the rank aimed at; inf where it is not known."""
-    return math.inf if problem.rows is None else float(problem.rows) * problem.n * getattr(geometry, "r", problem.n)
+    return math.inf if problem.rows is None else float(problem.rows) * problem.n * (geometry.rank or problem.n)
 
 
 def _first(method: Method, problem: Problem, geometry: Geometry, point: Any) -> State:

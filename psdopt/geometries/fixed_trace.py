@@ -9,13 +9,13 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError
-from psdopt.geometries.flat_quotient import FlatQuotient
+from psdopt.geometries.factor_quotient import FactorQuotient
 from psdopt.geometry import Defect
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
 
 
-class FixedTrace(FlatQuotient):
+class FixedTrace(FactorQuotient):
     """{Y Yᵀ : Y ∈ R^{n×r}, |Y|_F² = trace}, Y ~ Y O, metric tr(D₁ᵀD₂): the factored face of the spectraplex.
 
     Vectors are D (n, r) with ⟨Y, D⟩ = 0 and YᵀD symmetric. The two conditions are independent, since ⟨Y, YΩ⟩ = 0
@@ -63,7 +63,7 @@ class FixedTrace(FlatQuotient):
         return Y * (math.sqrt(self.trace) / size)
 
     def horizontal(self, point: Array, ambient: Array) -> Array:
-        """Without its radial part, then as in :class:`FlatQuotient`. O(n r² + r³)."""
+        """Without its radial part, then without that along the fibre. O(n r² + r³)."""
         return super().horizontal(point, self._tangent(point, ambient))
 
     def gradient(self, point: Array, S: Any) -> Array:
@@ -91,10 +91,6 @@ class FixedTrace(FlatQuotient):
     def euclidean_to_riemannian_hessian(self, point: Array, gradient: Array, hessian: Array, vector: Array) -> Array:
         """The horizontal part of H[D] − (⟨Y, G⟩ / trace) D, for gradient G and Hessian H of Y ↦ F(Y Yᵀ)."""
         return self.horizontal(point, hessian - vector * (inner(point, gradient) / self.trace))
-
-    def velocity(self, point: Array, vector: Array) -> Array:
-        """dY/ds at s = 0 along the retraction: the vector itself."""
-        return vector
 
     def _tangent(self, point: Array, ambient: Array) -> Array:
         return np.asarray(ambient - point * (inner(point, ambient) / norm(point) ** 2))

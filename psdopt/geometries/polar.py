@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.capability import Ability
+from psdopt.checks import integer
 from psdopt.errors import InvalidInputError
 from psdopt.geometries import polar_geodesics
 from psdopt.geometries.polar_points import PolarPoint, PolarVector
@@ -17,7 +18,7 @@ from psdopt.geometry import Defect, Geometry
 from psdopt.linalg.arrays import Array, inner, is_finite, norm
 from psdopt.linalg.tolerances import EPS
 
-#: Damping of :meth:`Polar.preconditioned` relative to the mean eigenvalue of B.
+#: Damping of :meth:`Polar.gram_preconditioned` relative to the mean eigenvalue of B.
 GRAM_DAMPING = 3e-3
 
 
@@ -39,14 +40,12 @@ class Polar(Geometry):
     """
 
     def __init__(self, n: int, r: int, weight: float = 0.5) -> None:
-        if not isinstance(n, (int, np.integer)) or n < 1:
-            raise InvalidInputError(f"n must be an integer of at least 1; found {n!r}")
-        if not isinstance(r, (int, np.integer)) or not 1 <= r <= n:
-            raise InvalidInputError(f"r (rank) must be an integer between 1 and n = {n}; found {r!r}")
+        self.n = integer(n, "n")
+        self.r = self.rank = integer(r, "r (rank)", 1, self.n, "n")
         if not 0.0 <= weight <= 1.0:
             raise InvalidInputError(f"weight must lie between 0 and 1; found {weight!r}")
-        self.n, self.r, self.weight = int(n), int(r), float(weight)
-        self.keeps = {0.0: "the range of M", 1.0: "the matrix within the range of M"}.get(self.weight, "")
+        self.weight = float(weight)
+        self.invariant = {0.0: "the range of M", 1.0: "the matrix within the range of M"}.get(self.weight, "")
         self.abilities = frozenset({Ability.FACTOR, Ability.RIEMANNIAN})
         subspaces, within = self.r * (self.n - self.r), self.r * (self.r + 1) // 2
         self.dimension = (subspaces if weight > 0.0 else 0) + (within if weight < 1.0 else 0)
@@ -205,15 +204,20 @@ class Polar(Geometry):
         D, K = polar_geodesics.bend(point.R, (g.U, g.K), (vector.U, vector.K), self.weight)
         return along + self._allowed(self._across(point.U, D), K)
 
-    def movable(self, Y: Array, G: Array) -> Array:
-        """G (n, r) within the range of Y for weight 0, across it for weight 1, else all of it. O(n r²)."""
-        if not self.keeps:
-            return G
-        U = np.linalg.qr(Y)[0]
-        within: Array = U @ (U.T @ G)
-        return within if self.weight == 0.0 else G - within
+    @property
+    def restricted(self) -> bool:  # type: ignore[override]
+        """Whether the weight, 0 or 1, keeps a part of M."""
+        return self.weight in (0.0, 1.0)
 
-    def preconditioned(self, point: PolarPoint, gradient: PolarVector, curvature: float | None = None) -> PolarVector:
+    def tangent_part(self, point: PolarPoint, S: Any) -> Array:
+        """Of 2 S Y (n, r) what lies within the range of Y for weight 0, across it for weight 1. O(n r²)."""
+        G: Array = 2.0 * (S @ point.factor)
+        across = self._across(point.U, G)
+        return across if self.weight == 1.0 else G - across if self.weight == 0.0 else G
+
+    def gram_preconditioned(
+        self, point: PolarPoint, gradient: PolarVector, curvature: float | None = None
+    ) -> PolarVector:
         """The gradient, rescaled to what (YᵀY + eta I)⁻¹ makes of it in the flat geometry. O(n r² + r³).
 
         The metric makes both parts proportional to eigenvalues b of B, so steps along small ones take
@@ -233,15 +237,6 @@ class Polar(Geometry):
         one_way = 1.0 / (b[:, None] * (b[None, :] + eta))
         D = (gradient.U @ (P / (b * (b + eta)))) @ P.T
         return PolarVector(D, symmetric_part(Qt.T @ (K * (one_way + one_way.T)) @ Qt))
-
-    def preconditioned_by(self, point: PolarPoint, G: Array, inverse: Callable[[Array], Array]) -> PolarVector:
-        """What P⁻¹, given on factors, makes of the gradient with factor gradient G = 2 S Y (n, r). O(n r²) and P⁻¹.
-
-        The vector that moves M as Ẏ = P⁻¹G does. The map from Ẏ to vectors has the map from gradients to G for its
-        adjoint, so the whole is symmetric positive semidefinite in the metric; with weight 0 or 1 both are
-        restricted to what may move.
-        """
-        return self.from_velocity(point, inverse(self.movable(point.U, G)))
 
     def velocity(self, point: PolarPoint, vector: PolarVector) -> Array:
         """The shortest Ẏ (n, r) that moves M as the vector does: U̇ R + Y X, X + Xᵀ = K, YᵀẎ symmetric. O(n r²)."""
@@ -274,15 +269,18 @@ class Polar(Geometry):
 
     # curves inside a known span: trial points of a search need no application of a map
 
-    def frame(self, point: PolarPoint) -> Array:
-        """U, of which the images are kept."""
-        return point.U
+    def frame(self, point: PolarPoint) -> tuple[Array, Array]:
+        """(U, R): curves combine U and one more block."""
+        return point.U, point.R
 
-    def span(self, point: PolarPoint, vector: PolarVector, straight: bool = False) -> PolarSpan:
+    def with_factor(self, point: PolarPoint, Y: Array) -> PolarPoint:
+        return point.with_factor(Y)
+
+    def curve(self, point: PolarPoint, vector: PolarVector, straight: bool = False) -> PolarSpan:
         """The retraction curve s ↦ R(point, s vector), or the one of straight lines, inside a known span."""
         return PolarSpan(point, vector, straight and self.weight < 1.0)
 
-    def orthonormalized(self, point: PolarPoint) -> PolarPoint:
+    def refreshed(self, point: PolarPoint) -> PolarPoint:
         """The same point without the loss of orthonormality, of a few roundings, that U has gathered."""
         return PolarPoint(1.5 * point.U - 0.5 * point.U @ (point.U.T @ point.U), point.R)
 

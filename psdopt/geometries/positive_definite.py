@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from psdopt.capability import Ability
+from psdopt.checks import integer
+from psdopt.curve import Curve, Mixture
 from psdopt.errors import InvalidInputError
 from psdopt.geometries import definite_geodesics
-from psdopt.geometries.square_root import parallel, random_factor, shortest, symmetric_part
+from psdopt.geometries.square_root import longest_growth, parallel, random_factor, shortest, symmetric_part
 from psdopt.geometry import Defect, Geometry
 from psdopt.linalg.arrays import Array, inner, is_finite, norm
 from psdopt.linalg.tolerances import EPS
@@ -47,10 +49,10 @@ class PositiveDefinite(Geometry):
     """
 
     closed = False
+    restricted = False
 
     def __init__(self, n: int, metric: str = "affine-invariant", retraction: str = "exponential") -> None:
-        if not isinstance(n, (int, np.integer)) or n < 1:
-            raise InvalidInputError(f"n must be an integer of at least 1; found {n!r}")
+        self.n = integer(n, "n")
         if metric not in METRICS:
             raise InvalidInputError(f"metric must be one of {', '.join(map(repr, METRICS))}; found {metric!r}")
         if retraction not in RETRACTIONS:
@@ -58,7 +60,7 @@ class PositiveDefinite(Geometry):
             raise InvalidInputError(f"retraction must be one of {known}; found {retraction!r}")
         if retraction == "first-order" and metric != "affine-invariant":
             raise InvalidInputError(f"retraction 'first-order' goes with metric 'affine-invariant'; found {metric!r}")
-        self.n, self.metric, self.retraction = int(n), metric, retraction
+        self.metric, self.retraction = metric, retraction
         self.abilities = frozenset({Ability.FACTOR, Ability.RIEMANNIAN})
         self.dimension = self.n * (self.n + 1) // 2
 
@@ -184,12 +186,12 @@ class PositiveDefinite(Geometry):
             return _exp_derivative(logs, P, second) + bent
         return second + 0.5 * _exp_inverse(_log(G), bent)
 
-    def point_of(self, factor: Array) -> Root:
-        """The point that a combination of images has led to."""
-        return Root(factor)
+    def curve(self, point: Root, vector: Array, straight: bool = False) -> Congruence | None:
+        """The affine-invariant retraction, of which all points are combinations G T of the columns of G."""
+        return Congruence(self, point, vector) if self.metric == "affine-invariant" else None
 
     def mixing(self, vector: Array, s: float) -> Array:
-        """T (n, n) with R(G, s K) = G T: trial points combine images (affine-invariant metric only)."""
+        """T (n, n) with R(G, s K) = G T (affine-invariant metric only)."""
         values, turn = np.linalg.eigh(symmetric_part(vector))
         if self.retraction == "exponential":
             return np.asarray((turn * np.exp(0.5 * s * values)) @ turn.T)
@@ -202,9 +204,11 @@ class PositiveDefinite(Geometry):
         return np.asarray((turn * np.sqrt(grown)) @ turn.T)
 
     def longest_step(self, vector: Array) -> float:
-        """Steps below this stay inside the cone (first-order retraction); inf where all do."""
+        """Steps up to this one stay inside the cone (first-order retraction), or keep eigenvalues representable."""
+        if self.retraction == "exponential":
+            return longest_growth(vector)
         least = float(np.linalg.eigvalsh(symmetric_part(vector))[0])
-        return -0.999 / least if self.retraction == "first-order" and least < 0.0 else np.inf
+        return -0.999 / least if least < 0.0 else np.inf
 
     def transport(self, point: Root, target: Root, vector: Array) -> Array:
         """Affine-invariant: parallel along the geodesic, K ↦ Q K Qᵀ, Q aligning G with G₊. Else L itself."""
@@ -216,6 +220,25 @@ class PositiveDefinite(Geometry):
     def __repr__(self) -> str:
         extra = "" if self.retraction == "exponential" else f", retraction={self.retraction!r}"
         return f"PositiveDefinite(n={self.n}, metric={self.metric!r}{extra})"
+
+
+class Congruence(Curve):
+    """s ↦ G T(s): trial points combine what is known of G, no application at all."""
+
+    def __init__(self, geometry: PositiveDefinite, point: Root, vector: Array) -> None:
+        self.geometry, self.vector, self.start = geometry, vector, np.eye(geometry.n)
+        self.longest = geometry.longest_step(vector)
+        self._velocity = shortest(point.G, vector)
+
+    @property
+    def velocity(self) -> Array:
+        return self._velocity
+
+    def mixture(self, s: float) -> Mixture:
+        return Mixture(self.geometry.mixing(self.vector, s), None)
+
+    def point(self, frame: Array, mixture: Mixture, factor: Array) -> Root:
+        return Root(factor)
 
 
 def _log_eigen(G: Array) -> tuple[Array, Array]:

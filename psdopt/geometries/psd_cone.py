@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from psdopt.capability import Ability
-from psdopt.errors import InvalidInputError
+from psdopt.checks import integer
+from psdopt.geometries.positive_definite import PositiveDefinite
 from psdopt.geometries.square_root import random_factor
 from psdopt.geometry import Atom, Defect, Geometry
 from psdopt.linalg.arrays import Array, is_finite
@@ -21,9 +23,6 @@ CONIC_ORACLE = "conic-oracle"
 class PSDCone(Geometry):
     """{M (n, n) symmetric, M ⪰ 0}. Points are factors Y (n, r) of any width r.
 
-    With `metric` "affine-invariant", "log-euclidean" or "von-neumann" the result is the interior of the cone with
-    that metric, a :class:`~psdopt.geometries.positive_definite.PositiveDefinite`.
-
     Offers the Euclidean projection (positive part of the spectrum, one O(n³) eigensolve) and the best
     extreme ray for a linear function (leading eigenvector of −S). A linear function has no minimiser over
     the whole cone, so the ability is called "conic-oracle" and not "linear-oracle", which promises one.
@@ -31,22 +30,19 @@ class PSDCone(Geometry):
     Raises InvalidInputError unless n >= 1.
     """
 
-    def __new__(cls, n: int, metric: str | None = None) -> Any:
+    def __new__(cls, n: int = 1, metric: str | None = None) -> Any:
         if metric is None:
             return super().__new__(cls)
-        from psdopt.geometries.positive_definite import PositiveDefinite
-
+        warnings.warn(
+            f"PSDCone(n, metric=...) is now called PositiveDefinite(n, metric={metric!r})",
+            DeprecationWarning,
+            stacklevel=2,
+        )
         return PositiveDefinite(n, metric)
 
-    def __init__(self, n: int, metric: str | None = None) -> None:
-        if not isinstance(n, (int, np.integer)) or n < 1:
-            raise InvalidInputError(f"n must be an integer of at least 1; found {n!r}")
-        self.n = int(n)
+    def __init__(self, n: int, metric: None = None) -> None:
+        self.n = integer(n, "n")
         self.abilities = frozenset({Ability.FULL_CONE, Ability.PROJECTION, CONIC_ORACLE})
-
-    def __getnewargs__(self) -> tuple[int]:
-        """What ``__new__`` needs when a pickle is read."""
-        return (self.n,)
 
     def check_point(self, point: Any) -> Defect | None:
         Y = np.asarray(point)

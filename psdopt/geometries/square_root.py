@@ -8,6 +8,8 @@ import numpy as np
 
 from psdopt.linalg.arrays import Array, orthonormal_columns
 
+#: Growth of log B that a step along a curve may bring.
+LARGEST_GROWTH = 60.0
 #: Standard deviation of the logarithms of the random singular values.
 SPREAD = 0.25
 
@@ -29,6 +31,12 @@ def exponential(K: Array) -> Array:
     """exp(K) of a symmetric K, symmetric positive definite. One O(r³) eigensolve."""
     values, vectors = np.linalg.eigh(K)
     return np.asarray((vectors * np.exp(values)) @ vectors.T)
+
+
+def longest_growth(K: Array) -> float:
+    """The s at which exp(s K) has grown or shrunk some eigenvalue by exp(LARGEST_GROWTH): beyond, it overflows."""
+    rate = float(np.max(np.abs(np.linalg.eigvalsh(K)), initial=0.0))
+    return LARGEST_GROWTH / rate if rate > 0.0 else np.inf
 
 
 def square_root(A: Array) -> Array:

@@ -10,6 +10,7 @@ from pymanopt.manifolds.manifold import Manifold
 from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
+from psdopt.geometry_groups import Geodesics, GradientConversion, HessianConversion
 from psdopt.linalg.arrays import Array
 
 
@@ -64,13 +65,13 @@ class PsdoptManifold(Manifold):  # type: ignore[misc]
 
     def exp(self, point: Any, tangent_vector: Any) -> Any:
         """The geometry's geodesics, where it has them."""
-        if not hasattr(self.geometry, "exp"):
+        if not isinstance(self.geometry, Geodesics):
             raise self._lacks("exp")
         return self.geometry.exp(point, tangent_vector)
 
     def log(self, point_a: Any, point_b: Any) -> Any:
         """The velocity of the geometry's geodesic from `point_a` to `point_b`."""
-        if not hasattr(self.geometry, "log"):
+        if not isinstance(self.geometry, Geodesics):
             raise self._lacks("log")
         return self.geometry.log(point_a, point_b)
 
@@ -81,18 +82,17 @@ class PsdoptManifold(Manifold):  # type: ignore[misc]
         return self.geometry.transport(point_a, point_b, tangent_vector_a)
 
     def euclidean_to_riemannian_gradient(self, point: Any, euclidean_gradient: Any) -> Any:
-        own = getattr(self.geometry, "euclidean_to_riemannian_gradient", None)
-        if own is not None:
-            return own(point, euclidean_gradient)
+        if isinstance(self.geometry, GradientConversion):
+            return self.geometry.euclidean_to_riemannian_gradient(point, euclidean_gradient)
         self._needs_straight("euclidean_to_riemannian_gradient")
         return self.geometry.horizontal(point, euclidean_gradient)
 
     def euclidean_to_riemannian_hessian(
         self, point: Any, euclidean_gradient: Any, euclidean_hessian: Any, tangent_vector: Any
     ) -> Any:
-        own = getattr(self.geometry, "euclidean_to_riemannian_hessian", None)
-        if own is not None:
-            return own(point, euclidean_gradient, euclidean_hessian, tangent_vector)
+        if isinstance(self.geometry, HessianConversion):
+            convert = self.geometry.euclidean_to_riemannian_hessian
+            return convert(point, euclidean_gradient, euclidean_hessian, tangent_vector)
         self._needs_straight("euclidean_to_riemannian_hessian")
         return self.geometry.horizontal(point, euclidean_hessian)
 
@@ -107,9 +107,8 @@ class PsdoptManifold(Manifold):  # type: ignore[misc]
 
 def _dimension(geometry: Geometry, point: Any) -> int:
     """The geometry's own `dimension`, else the rank of horizontal on the ambient space (small orders only)."""
-    own = getattr(geometry, "dimension", None)
-    if own is not None:
-        return int(own)
+    if geometry.dimension is not None:
+        return geometry.dimension
     n, r = geometry.factor(point).shape
     if Ability.STRAIGHT in geometry.abilities:
         return int(n * r - r * (r - 1) // 2)

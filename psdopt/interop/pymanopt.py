@@ -17,6 +17,7 @@ import numpy as np
 from psdopt.capability import Ability, Requires
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
+from psdopt.geometry_groups import HessianConversion, RetractionHessian, RiemannianHessian
 from psdopt.interop._geometry import PymanoptGeometry
 from psdopt.interop._manifold import PsdoptManifold
 from psdopt.linalg.arrays import Array, norm
@@ -65,12 +66,13 @@ def riemannian_hessian(geometry: Geometry, point: Any, evaluation: Evaluation, v
     exact = Ability.HESSIAN in evaluation.problem.abilities and Ability.FACTOR in geometry.abilities
     if exact and Ability.STRAIGHT in geometry.abilities:
         return geometry.horizontal(point, evaluation.hessian_vector(vector))
-    own = getattr(geometry, "riemannian_hessian", None) or getattr(geometry, "hessian", None)
-    if exact and own is not None:
-        return own(point, evaluation.gradient, evaluation.hessian_vector, vector)
-    convert = getattr(geometry, "euclidean_to_riemannian_hessian", None)
-    if exact and convert is not None:
-        return convert(point, evaluation.factor_gradient(), evaluation.hessian_vector(vector), vector)
+    if exact and isinstance(geometry, RiemannianHessian):
+        return geometry.riemannian_hessian(point, evaluation.gradient, evaluation.hessian_vector, vector)
+    if exact and isinstance(geometry, RetractionHessian):
+        return geometry.hessian(point, evaluation.gradient, evaluation.hessian_vector, vector)
+    if exact and isinstance(geometry, HessianConversion):
+        moved = evaluation.hessian_vector(vector)
+        return geometry.euclidean_to_riemannian_hessian(point, evaluation.factor_gradient(), moved, vector)
     size = geometry.norm(point, vector)
     if size == 0.0:
         return 0.0 * vector
@@ -147,7 +149,7 @@ class PymanoptOptimizer(Method):
 
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> State:
         evaluation = evaluation or problem.at(geometry.factor(start))
-        return State(problem, geometry, start, evaluation, factor_residual(geometry, evaluation))
+        return State(problem, geometry, start, evaluation, factor_residual(geometry, evaluation, start))
 
     def step(self, state: State) -> State:
         optimizer = copy.deepcopy(self.optimizer)
@@ -162,4 +164,4 @@ class PymanoptOptimizer(Method):
         evaluation = problem.at(geometry.factor(point))
         moved = norm(geometry.factor(point) - state.evaluation.factor)
         outcome = Outcome.STALLED if moved == 0.0 else Outcome.RUNNING
-        return State(problem, geometry, point, evaluation, factor_residual(geometry, evaluation), moved, outcome)
+        return State(problem, geometry, point, evaluation, factor_residual(geometry, evaluation, point), moved, outcome)

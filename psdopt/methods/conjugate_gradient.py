@@ -1,23 +1,20 @@
-"""Nonlinear conjugate gradient on the factor, with exact quartic line search."""
+"""Nonlinear conjugate gradient on any geometry: along straight lines, known curves or retractions."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-import numpy as np
-
 from psdopt.capability import Ability, Requires
-from psdopt.errors import InvalidInputError
+from psdopt.checks import one_of
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.method import Method, Outcome, State
-from psdopt.methods.curved_conjugate_gradient import CurvedState, curved_init, curved_step
-from psdopt.problem import Evaluation, LineModel, Problem
-from psdopt.searches.armijo import armijo_step
-from psdopt.searches.preconditioning import PRECONDITIONERS, preconditioned
+from psdopt.linalg.arrays import norm
+from psdopt.method import Method, Outcome, State, factor_residual
+from psdopt.problem import Evaluation, Problem
+from psdopt.searches.preconditioning import PRECONDITIONERS, preconditioned, preconditioned_on, resolved
+from psdopt.searches.riemannian import SEARCHES, Carried, Located, Path, locate, path_along, searched
 
 #: beta from (⟨g⁺,z⁺⟩, ⟨g,z⁺⟩, ⟨g,z⟩, ⟨y,d⟩), with z = P⁻¹g and y = g⁺ − g (numerators of the field's rules).
 Rule = Callable[[float, float, float, float], float]
@@ -27,41 +24,49 @@ RULES: dict[str, Rule] = {
     "HS": lambda new, mixed, old, curvature: (new - mixed) / curvature if curvature != 0.0 else 0.0,
     "DY": lambda new, mixed, old, curvature: new / curvature if curvature != 0.0 else 0.0,
 }
-SEARCHES = ("exact", "armijo")
+#: Where a search met a NaN, a relative decrease of F below this is no way around it.
+STUCK = 1e-12
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ConjugateGradientState(State):
-    """Gradient G here; of the step that led here the gradient at its start, its direction D and ⟨G, P⁻¹G⟩ there.
+    """Riemannian gradient here, and what the step that led here left: `last`, its decrement ⟨g, P⁻¹g⟩, curvatures seen.
 
-    P⁻¹G is computed by the step that needs it: the last point of a run does without.
+    P⁻¹g is computed by the step that needs it: the last point of a run does without.
     """
 
-    gradient: Array | None = None
-    last_gradient: Array | None = None
-    direction: Array | None = None
+    here: Located
+    kind: str
+    gradient: Any
+    last: Carried | None = None
     decrement: float = 0.0
+    curvature: float | None = None
 
 
 @dataclass(frozen=True)
-class ConjugateGradient(Method):
-    """D⁺ = −P⁻¹G⁺ + beta D on the factor Y, with the best mu along each line (Yuan et al., algorithm 1).
+class ConjugateGradient(Method[ConjugateGradientState]):
+    """d⁺ = −P⁻¹g⁺ + beta T(d), x⁺ = R(x, s d⁺), with s the best step along the curve (Yuan et al., algorithm 1).
 
-    Departures from the printed algorithm, each of which it needs: beta divides by the *old* ⟨G, Z⟩;
-    every positive stationary point of the quartic is a candidate, not only those in (0, 1); a
-    direction that is no descent direction is replaced by −P⁻¹G.
+    On geometries with straight lines R(x, s d) is Y + s D and T the identity. Elsewhere R is the retraction, or the
+    geometry's own cheaper curve, and T the vector transport.
+
+    Departures from the printed algorithm, each of which it needs: beta divides by the *old* ⟨g, P⁻¹g⟩; every positive
+    stationary point of the quartic along a line is a candidate, not only those in (0, 1); a direction that is no
+    descent direction is replaced by −P⁻¹g.
 
     Parameters
     ----------
     update : "PR+" (Polak-Ribière, restarting), "FR" (Fletcher-Reeves), "HS" (Hestenes-Stiefel) or
         "DY" (Dai-Yuan).
-    search : "exact" (global minimiser of the line model) or "armijo" (backtracking on the line model).
+    search : "exact", the global minimiser of F along a straight line, and along other curves a step from the minimiser
+        of the tangent line, corrected once; or "armijo", doubling or halving until F decreases enough.
     preconditioner : "auto" takes the problem's own approximation of the factor Hessian if it has one,
         else "gram"; "gram" scales by (YᵀY + eta I)⁻¹; "problem"; "diagonal", the problem's own in a form
-        that needs no set-up; "none".
+        that needs no set-up; "none". A curved geometry must be able to lift what is asked for: InvalidInputError
+        otherwise, but for "auto".
 
-    Cost per iteration: one application of the problem's maps to one (n, r) block in each direction,
-    O(n r²) for the preconditioner, a few combinations of (n, r) arrays.
+    Cost per iteration: one application of the problem's maps to one (n, r) block in each direction, O(n r²) for the
+    preconditioner, a few combinations of (n, r) arrays. On geometries without known curves one evaluation per trial.
     """
 
     update: str = "PR+"
@@ -77,72 +82,83 @@ class ConjugateGradient(Method):
     unit_invariant: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _one_of("update", self.update, tuple(RULES))
-        _one_of("search", self.search, SEARCHES)
-        _one_of("preconditioner", self.preconditioner, PRECONDITIONERS)
+        one_of(self.update, "update", tuple(RULES))
+        one_of(self.search, "search", SEARCHES)
+        one_of(self.preconditioner, "preconditioner", PRECONDITIONERS)
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
-    ) -> ConjugateGradientState | CurvedState:
-        if Ability.STRAIGHT not in geometry.abilities:
-            return curved_init(self, problem, geometry, start, evaluation)
-        evaluation = evaluation or problem.at(geometry.factor(start))
-        G = geometry.gradient(evaluation.factor, evaluation.gradient)
-        return ConjugateGradientState(problem, geometry, evaluation.factor, evaluation, norm(G), gradient=G)
+    ) -> ConjugateGradientState:
+        kind = resolved(self.preconditioner, problem, geometry)
+        return self._state(problem, geometry, locate(problem, geometry, start, evaluation), kind=kind)
 
-    def step(self, state: Any) -> ConjugateGradientState | CurvedState:
-        if isinstance(state, CurvedState):
-            return curved_step(self, state, RULES[self.update])
-        G = state.gradient
-        assert G is not None
-        Z = preconditioned(self.preconditioner, state.evaluation, G)
-        decrement = inner(G, Z)
-        beta = self._beta(state, Z, decrement)
-        D = beta * state.direction - Z if beta != 0.0 else -Z
-        line = state.evaluation.along(D)
-        mu = self._search(line)
-        if mu == 0.0 and beta != 0.0:
-            D, beta = -Z, 0.0
-            line = state.evaluation.along(D)
-            mu = self._search(line)
-        if math.isnan(mu):
-            return _ended(state, Outcome.STALLED, beyond=line.step(mu))
-        if not 0.0 < mu < math.inf:
-            return _ended(state, Outcome.UNBOUNDED if mu == math.inf else Outcome.STALLED)
-        evaluation = line.step(mu)
-        G_new = state.geometry.gradient(evaluation.factor, evaluation.gradient)
-        return ConjugateGradientState(
-            state.problem, state.geometry, evaluation.factor, evaluation, norm(G_new), mu,
+    def step(self, state: ConjugateGradientState) -> ConjugateGradientState:
+        here, geometry = state.here, state.geometry
+        z = self._preconditioned(state)
+        decrement = geometry.inner(here.point, state.gradient, z)
+        beta, along = self._beta(state, z, decrement)
+        d, slope = -z, -decrement
+        if beta != 0.0 and state.last is not None:
+            d, slope = beta * state.last.direction - z, beta * along - decrement
+        path, s = self._search(state, d, slope)
+        if s == 0.0 and beta != 0.0:
+            d, slope, beta = -z, -decrement, 0.0
+            path, s = self._search(state, d, slope)
+        if not 0.0 < s < math.inf:
+            outcome = Outcome.UNBOUNDED if s == math.inf else Outcome.STALLED
+            return replace(state, evaluation=path.lost or state.evaluation, step=0.0, outcome=outcome, extras={})
+        moved = path.at(s)
+        if path.lost is not None and not _decreases(here, moved):
+            return replace(state, evaluation=path.lost, step=s)
+        return self._state(
+            state.problem,
+            geometry,
+            moved,
+            step=s,
             extras={"beta": beta},
-            gradient=G_new, last_gradient=G, direction=D, decrement=decrement,
-        )  # fmt: skip
+            kind=state.kind,
+            last=path.carried(s, d, state.gradient, slope),
+            decrement=decrement,
+            curvature=_mean_curvature(state, path, s),
+        )
 
-    def _beta(self, state: ConjugateGradientState, Z: Array, new: float) -> float:
-        """The share of the last direction in the next one; 0 where that would not lead downhill."""
-        G, D, last = state.gradient, state.direction, state.last_gradient
-        if D is None or not state.decrement > 0.0:
-            return 0.0
-        assert G is not None
-        assert last is not None
-        along = inner(G, D)
-        beta = RULES[self.update](new, inner(last, Z), state.decrement, along - inner(last, D))
-        return beta if math.isfinite(beta) and beta * along < new else 0.0  # ⟨G, D⁺⟩ < 0
+    def _state(self, problem: Problem, geometry: Geometry, here: Located, **fields: Any) -> ConjugateGradientState:
+        gradient = geometry.gradient(here.point, here.evaluation.gradient)
+        straight = Ability.STRAIGHT in geometry.abilities  # there the gradient is 2 S Y itself
+        residual = norm(gradient) if straight else factor_residual(geometry, here.evaluation, here.point)
+        return ConjugateGradientState(
+            problem, geometry, here.point, here.evaluation, residual, here=here, gradient=gradient, **fields
+        )
 
-    def _search(self, line: LineModel) -> float:
-        return line.minimize() if self.search == "exact" else armijo_step(line)
+    def _preconditioned(self, state: ConjugateGradientState) -> Any:
+        if Ability.STRAIGHT in state.geometry.abilities:
+            return preconditioned(state.kind, state.evaluation, state.gradient)
+        point, evaluation = state.here.point, state.here.evaluation
+        return preconditioned_on(state.geometry, state.kind, point, evaluation, state.gradient, state.curvature)
+
+    def _beta(self, state: ConjugateGradientState, z: Any, new: float) -> tuple[float, float]:
+        """(beta, ⟨g, last direction⟩); beta is 0 where the last direction would not lead downhill."""
+        last, geometry, point = state.last, state.geometry, state.here.point
+        if last is None or not state.decrement > 0.0:
+            return 0.0, 0.0
+        along = geometry.inner(point, state.gradient, last.direction)
+        beta = RULES[self.update](new, last.pair(geometry, point, z), state.decrement, along - last.slope)
+        return (beta if math.isfinite(beta) and beta * along < new else 0.0), along
+
+    def _search(self, state: ConjugateGradientState, d: Any, slope: float) -> tuple[Path, float]:
+        path = path_along(state.problem, state.geometry, state.here, d, straight=True)
+        return path, self._step_length(path, state.evaluation.value, slope)
+
+    def _step_length(self, path: Path, value: float, slope: float) -> float:
+        return searched(self.search, path, value, slope)
 
 
-def _ended(state: ConjugateGradientState, outcome: Outcome, beyond: Evaluation | None = None) -> ConjugateGradientState:
-    """No move; but a non-finite evaluation `beyond` is passed on, for the driver to see and name."""
-    lost = beyond is not None and not np.isfinite(beyond.value)
-    evaluation = beyond if beyond is not None and lost else state.evaluation
-    return ConjugateGradientState(
-        state.problem, state.geometry, state.point, evaluation, state.gradient_norm, 0.0, outcome,
-        gradient=state.gradient, last_gradient=state.last_gradient, direction=state.direction,
-        decrement=state.decrement,
-    )  # fmt: skip
+def _decreases(here: Located, moved: Located) -> bool:
+    value = here.evaluation.value
+    return value - moved.evaluation.value > STUCK * abs(value)
 
 
-def _one_of(argument: str, found: object, allowed: tuple[str, ...]) -> None:
-    if found not in allowed:
-        raise InvalidInputError(f"{argument} must be one of {', '.join(map(repr, allowed))}; found {found!r}")
+def _mean_curvature(state: ConjugateGradientState, path: Path, s: float) -> float | None:
+    """The geometric mean of the curvature along `path` and of those before, for the geometry's Gram preconditioner."""
+    seen = path.curvature(s) if state.kind == "gram" else None
+    return seen if state.curvature is None or seen is None else math.sqrt(max(seen, 0.0) * state.curvature)

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-import numpy as np
-
 from psdopt.capability import Ability, Requires
-from psdopt.errors import InvalidInputError
+from psdopt.checks import integer, one_of
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.method import Method, Outcome, State
-from psdopt.methods.conjugate_gradient import SEARCHES, _one_of
 from psdopt.problem import Evaluation, Problem
-from psdopt.searches.armijo import armijo_step
-from psdopt.searches.preconditioning import PRECONDITIONERS, preconditioned
+from psdopt.searches.preconditioning import PRECONDITIONERS, preconditioned, resolved
+from psdopt.searches.riemannian import SEARCHES, LinePath, Located, Path, searched
 
 
-@dataclass
+@dataclass(kw_only=True)
 class LBFGSState(State):
     """Gradient G and the last pairs (s, y) of moves and gradient changes, oldest first."""
 
-    gradient: Array | None = None
+    gradient: Array
     pairs: list[tuple[Array, Array]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class LBFGS(Method):
+class LBFGS(Method[LBFGSState]):
     """Two-loop L-BFGS on Y, initial matrix gamma P⁻¹, exact search (Yuan et al., section 5.4).
 
     Parameters
@@ -52,49 +50,51 @@ class LBFGS(Method):
     unit_invariant: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not isinstance(self.memory, (int, np.integer)) or self.memory < 1:
-            raise InvalidInputError(f"memory must be an integer of at least 1; found {self.memory!r}")
-        _one_of("search", self.search, SEARCHES)
-        _one_of("preconditioner", self.preconditioner, PRECONDITIONERS)
+        integer(self.memory, "memory")
+        one_of(self.search, "search", SEARCHES)
+        one_of(self.preconditioner, "preconditioner", PRECONDITIONERS)
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> LBFGSState:
+        resolved(self.preconditioner, problem, geometry)
         evaluation = evaluation or problem.at(geometry.factor(start))
         G = geometry.gradient(evaluation.factor, evaluation.gradient)
         return LBFGSState(problem, geometry, evaluation.factor, evaluation, norm(G), gradient=G)
 
-    def step(self, state: Any) -> LBFGSState:
+    def step(self, state: LBFGSState) -> LBFGSState:
         G, pairs = state.gradient, state.pairs
-        assert G is not None
         D = -self._apply_inverse(state.evaluation, G, pairs)
-        if pairs and not inner(G, D) < 0.0:
+        path, mu = self._search(state, D) if inner(G, D) < 0.0 or not pairs else (None, 0.0)
+        if path is None or (mu == 0.0 and pairs):
             pairs = []
             D = -preconditioned(self.preconditioner, state.evaluation, G)
-        line = state.evaluation.along(D)
-        mu = line.minimize() if self.search == "exact" else armijo_step(line)
-        if mu == 0.0 and pairs:
-            pairs = []
-            D = -preconditioned(self.preconditioner, state.evaluation, G)
-            line = state.evaluation.along(D)
-            mu = line.minimize() if self.search == "exact" else armijo_step(line)
-        if not 0.0 < mu < np.inf:
-            outcome = Outcome.UNBOUNDED if mu == np.inf else Outcome.STALLED
-            beyond = line.step(mu) if np.isnan(mu) else state.evaluation
-            evaluation = state.evaluation if np.isfinite(beyond.value) else beyond  # for the driver to see and name
-            return LBFGSState(
-                state.problem, state.geometry, state.point, evaluation, state.gradient_norm, 0.0, outcome,
-                gradient=G, pairs=pairs,
-            )  # fmt: skip
-        evaluation = line.step(mu)
+            path, mu = self._search(state, D)
+        if not 0.0 < mu < math.inf:
+            outcome = Outcome.UNBOUNDED if mu == math.inf else Outcome.STALLED
+            evaluation = path.lost or state.evaluation
+            return replace(state, evaluation=evaluation, step=0.0, outcome=outcome, extras={}, pairs=pairs)
+        evaluation = path.at(mu).evaluation
         G_new = state.geometry.gradient(evaluation.factor, evaluation.gradient)
         s, y = mu * D, G_new - G
         if inner(s, y) > 0.0:
-            pairs = [*pairs[-(self.memory - 1) :], (s, y)] if self.memory > 1 else [(s, y)]
+            pairs = [*pairs, (s, y)][-self.memory :]
+        extras = {"pairs": float(len(pairs))}
         return LBFGSState(
-            state.problem, state.geometry, evaluation.factor, evaluation, norm(G_new), mu,
-            extras={"pairs": float(len(pairs))}, gradient=G_new, pairs=pairs,
-        )  # fmt: skip
+            state.problem,
+            state.geometry,
+            evaluation.factor,
+            evaluation,
+            norm(G_new),
+            mu,
+            extras=extras,
+            gradient=G_new,
+            pairs=pairs,
+        )
+
+    def _search(self, state: LBFGSState, D: Array) -> tuple[Path, float]:
+        path = LinePath(state.geometry, Located(state.point, state.evaluation), D)
+        return path, searched(self.search, path, state.evaluation.value, inner(state.gradient, D))
 
     def _apply_inverse(self, evaluation: Evaluation, G: Array, pairs: list[tuple[Array, Array]]) -> Array:
         """Two-loop recursion; H0 = gamma P⁻¹ with gamma from the newest pair in the metric of P."""

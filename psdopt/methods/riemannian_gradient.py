@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from psdopt.capability import Ability, Requires
+from psdopt.checks import one_of
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
@@ -17,16 +18,16 @@ from psdopt.searches.riemannian import Located, halved, locate, modelled, path_a
 SEARCHES = ("armijo", "modelled")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class RiemannianGradientState(State):
     """The Riemannian gradient, and the evaluated frame of the geometry if it has one."""
 
-    gradient: Any = None
-    here: Located | None = None
+    gradient: Any
+    here: Located
 
 
 @dataclass(frozen=True)
-class RiemannianGradient(Method):
+class RiemannianGradient(Method[RiemannianGradientState]):
     """x⁺ = R(x, −s grad F(x)), s by Armijo's rule (Meyer et al., section 7.4.1).
 
     F(x⁺) <= F(x) − sufficient · s · |grad F|², s the first of first/|grad F| · 1, 1/2, 1/4, ... (the printed
@@ -56,8 +57,7 @@ class RiemannianGradient(Method):
     scale_invariant: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.search not in SEARCHES:
-            raise InvalidInputError(f"search must be one of {', '.join(map(repr, SEARCHES))}; found {self.search!r}")
+        one_of(self.search, "search", SEARCHES)
         if not 0.0 < self.sufficient < 1.0:
             raise InvalidInputError(f"sufficient must lie between 0 and 1; found {self.sufficient!r}")
         if not 0.0 < self.first < math.inf:
@@ -70,10 +70,8 @@ class RiemannianGradient(Method):
     ) -> RiemannianGradientState:
         return self._at(problem, geometry, locate(problem, geometry, start, evaluation), math.nan, Outcome.RUNNING)
 
-    def step(self, state: State) -> RiemannianGradientState:
-        assert isinstance(state, RiemannianGradientState)
+    def step(self, state: RiemannianGradientState) -> RiemannianGradientState:
         here, geometry = state.here, state.geometry
-        assert here is not None
         value, size = here.evaluation.value, geometry.norm(here.point, state.gradient)
         if size == 0.0:
             return self._at(state.problem, geometry, here, 0.0, Outcome.STALLED)
@@ -94,7 +92,7 @@ class RiemannianGradient(Method):
         self, problem: Problem, geometry: Geometry, here: Located, s: float, outcome: Outcome
     ) -> RiemannianGradientState:
         gradient = geometry.gradient(here.point, here.evaluation.gradient)
-        size = factor_residual(geometry, here.evaluation)
+        size = factor_residual(geometry, here.evaluation, here.point)
         return RiemannianGradientState(
             problem, geometry, here.point, here.evaluation, size, s, outcome, gradient=gradient, here=here
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,17 +17,17 @@ from psdopt.method import Method, Outcome, State, factor_residual
 from psdopt.problem import Evaluation, Problem
 
 
-@dataclass
+@dataclass(kw_only=True)
 class TrustRegionsState(State):
     """Riemannian gradient, trust radius, and consecutive refusals."""
 
-    gradient: Any = None
-    radius: float = 0.0
+    gradient: Any
+    radius: float
     refused: int = 0
 
 
 @dataclass(frozen=True)
-class TrustRegions(Method):
+class TrustRegions(Method[TrustRegionsState]):
     """Second-order steps: the quadratic model of F is minimised within a radius by pymanopt's truncated CG.
 
     The radius is a quarter after a poor prediction, doubled after a good one that was cut short (Absil,
@@ -69,13 +69,11 @@ class TrustRegions(Method):
     ) -> TrustRegionsState:
         evaluation = evaluation or problem.at(geometry.factor(start))
         gradient = geometry.gradient(start, evaluation.gradient)
-        return TrustRegionsState(
-            problem, geometry, start, evaluation, factor_residual(geometry, evaluation),
-            gradient=gradient, radius=0.5 * _reach(geometry, start, evaluation, gradient) or 1.0,
-        )  # fmt: skip
+        residual = factor_residual(geometry, evaluation, start)
+        radius = 0.5 * _reach(geometry, start, evaluation, gradient) or 1.0
+        return TrustRegionsState(problem, geometry, start, evaluation, residual, gradient=gradient, radius=radius)
 
-    def step(self, state: State) -> TrustRegionsState:
-        assert isinstance(state, TrustRegionsState)
+    def step(self, state: TrustRegionsState) -> TrustRegionsState:
         geometry, here = state.geometry, state.evaluation
         slope = geometry.norm(state.point, state.gradient)
         if slope == 0.0 or not math.isfinite(slope):
@@ -129,16 +127,22 @@ class TrustRegions(Method):
         self, state: TrustRegionsState, point: Any, there: Evaluation, length: float, radius: float
     ) -> TrustRegionsState:
         gradient = state.geometry.gradient(point, there.gradient)
+        residual, extras = factor_residual(state.geometry, there, point), {"radius": radius}
         return TrustRegionsState(
-            state.problem, state.geometry, point, there, factor_residual(state.geometry, there), length,
-            extras={"radius": radius}, gradient=gradient, radius=radius,
-        )  # fmt: skip
+            state.problem,
+            state.geometry,
+            point,
+            there,
+            residual,
+            length,
+            extras=extras,
+            gradient=gradient,
+            radius=radius,
+        )
 
     def _same(self, state: TrustRegionsState, outcome: Outcome, radius: float, refused: int) -> TrustRegionsState:
-        return TrustRegionsState(
-            state.problem, state.geometry, state.point, state.evaluation, state.gradient_norm, 0.0, outcome,
-            extras={"radius": radius}, gradient=state.gradient, radius=radius, refused=refused,
-        )  # fmt: skip
+        extras = {"radius": radius}
+        return replace(state, step=0.0, outcome=outcome, extras=extras, radius=radius, refused=refused)
 
 
 def _reach(geometry: Geometry, point: Any, evaluation: Evaluation, gradient: Any) -> float:
@@ -146,8 +150,7 @@ def _reach(geometry: Geometry, point: Any, evaluation: Evaluation, gradient: Any
 
     |Y| where vectors are moves of Y; but where metrics measure relative changes, lengths have no unit.
     """
-    size, velocity = norm(evaluation.factor), getattr(geometry, "velocity", None)
-    speed = 0.0 if velocity is None else norm(velocity(point, gradient))
+    size, speed = norm(evaluation.factor), norm(geometry.velocity(point, gradient))
     return size * geometry.norm(point, gradient) / speed if speed > 0.0 else size
 
 

@@ -1,32 +1,44 @@
-"""Backtracking to sufficient decrease, on a line model: no application of a map per trial."""
+"""Step lengths by Armijo's rule, with doubling: along line models, no application of a map per trial."""
 
 from __future__ import annotations
 
-from psdopt.problem import LineModel
+import math
+from collections.abc import Callable
 
 
-def armijo_step(line: LineModel, first: float = 1.0, shrink: float = 0.5, sufficient: float = 1e-4) -> float:
-    """A mu with F(mu) <= F(0) + sufficient · mu · F'(0), by doubling then halving; 0.0 if there is none.
+def armijo_step(
+    value: Callable[[float], float],
+    start: float,
+    slope: float,
+    first: float = 1.0,
+    shrink: float = 0.5,
+    sufficient: float = 1e-4,
+    longest: float = math.inf,
+) -> float:
+    """A mu <= `longest` with F(mu) <= F(0) + sufficient · mu · F'(0), by doubling then halving; 0.0 if there is none.
 
-    Doubling comes first so that the result does not depend on the scale of the direction; inf is
-    returned when the decrease goes on over 2^100.
+    `value` is F along the curve, `start` = F(0), `slope` = F'(0). Doubling comes first so that the result does not
+    depend on the scale of the direction; inf is returned when the decrease goes on over 2^100.
     """
-    value, (slope, _) = line.value(0.0), line.derivatives(0.0)
     if not slope < 0.0:
         return 0.0
 
-    def good(mu: float) -> bool:
-        return line.value(mu) <= value + sufficient * mu * slope
+    def meets(mu: float, trial: float) -> bool:
+        return trial <= start + sufficient * mu * slope
 
-    mu = first
-    if good(mu):
+    mu = min(first, longest)
+    trial = value(mu)
+    if meets(mu, trial):
         for _ in range(100):
-            if not (good(2.0 * mu) and line.value(2.0 * mu) < line.value(mu)):
+            if not 2.0 * mu <= longest:
                 return mu
-            mu *= 2.0
-        return float("inf")
+            further = value(2.0 * mu)
+            if not (meets(2.0 * mu, further) and further < trial):
+                return mu
+            mu, trial = 2.0 * mu, further
+        return math.inf
     for _ in range(200):
         mu *= shrink
-        if good(mu):
+        if meets(mu, value(mu)):
             return mu
     return 0.0

@@ -1,38 +1,90 @@
-"""Preconditioned gradients Z = P⁻¹G for methods on the factor."""
+"""Preconditioned gradients P⁻¹g, on factors and on any geometry that can lift P."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from psdopt.capability import Ability
+from psdopt.errors import InvalidInputError
+from psdopt.geometry import Geometry
+from psdopt.geometry_groups import GramPreconditioner, Lift
 from psdopt.linalg.arrays import Array, inner, is_finite
-from psdopt.linalg.tolerances import EPS
-from psdopt.problem import Evaluation
+from psdopt.problem import Evaluation, Problem
 
 PRECONDITIONERS = ("auto", "problem", "diagonal", "gram", "none")
 #: Damping of the Gram preconditioner, relative to the mean eigenvalue of YᵀY.
 GRAM_DAMPING = 1e-3
 
 
-def preconditioned(kind: str, evaluation: Evaluation, G: Array) -> Array:
-    """P⁻¹ G for `kind` "problem" (the problem's own P), "gram" (P = YᵀY + eta I), "none", or "auto".
+def resolved(kind: str, problem: Problem, geometry: Geometry) -> str:
+    """`kind` without "auto", and what "diagonal" falls back to; InvalidInputError where the pieces cannot honour it.
 
-    "auto" is "problem" where the problem has one, else "gram"; "diagonal" likewise, in the form without set-up.
+    "auto" is "problem" where the problem has a preconditioner, else "gram"; "diagonal" is the problem's own without
+    set-up, else "gram". On curved geometries "auto" is that too where they have a Gram preconditioner of their own,
+    and "none" elsewhere: with a fixed trace P⁻¹ knows nothing of the multiplier, and most runs are longer with it.
+    """
+    own = Ability.PRECONDITIONER in problem.abilities
+    straight = Ability.STRAIGHT in geometry.abilities
+    lifts = straight or isinstance(geometry, Lift)
+    gram = lifts or isinstance(geometry, GramPreconditioner)
+    if kind == "auto":
+        if not (straight or isinstance(geometry, GramPreconditioner)):
+            return "none"
+        return "problem" if own and lifts else "gram"
+    if kind == "problem" and not own:
+        raise InvalidInputError(
+            f"preconditioner 'problem' needs a problem that has one; {type(problem).__name__} has none: "
+            "choose 'auto', 'gram' or 'none'"
+        )
+    if kind == "diagonal" and not own:
+        kind = "gram"
+    if kind == "none" or lifts or (kind == "gram" and gram):
+        return kind
+    raise InvalidInputError(
+        f"preconditioner {kind!r} acts on factors, and {geometry!r} has no from_velocity to lift it: "
+        "choose 'auto' or 'none'"
+    )
+
+
+def preconditioned(kind: str, evaluation: Evaluation, G: Array) -> Array:
+    """P⁻¹ G on factors, for `kind` as :func:`resolved` explains it.
+
+    G with entries that are not finite is returned as it is, so that the driver reports it.
     """
     if not math.isfinite(inner(G, G)) and not is_finite(G):
-        return G  # for the driver to see and name; decompositions of NaN would only raise first
-    if kind == "auto":
-        kind = "problem" if Ability.PRECONDITIONER in evaluation.problem.abilities else "gram"
-    if kind == "diagonal":
+        return G
+    if kind == "auto" or kind == "diagonal":
         own = Ability.PRECONDITIONER in evaluation.problem.abilities
-        return evaluation.diagonal_preconditioner()(G) if own else gram_scaled(evaluation.factor, G)
+        kind = ("problem" if kind == "auto" else kind) if own else "gram"
+    return G if kind == "none" else _inverse(kind, evaluation)(G)
+
+
+def preconditioned_on(
+    geometry: Geometry, kind: str, point: Any, evaluation: Evaluation, gradient: Any, curvature: float | None = None
+) -> Any:
+    """P⁻¹ `gradient` on a curved geometry, for a `kind` from :func:`resolved`. O(n r²) and P⁻¹.
+
+    With L the map from velocities Ẏ of the factor to tangent vectors, the result is L P⁻¹ Lᵀ g, and Lᵀ g is the factor
+    gradient: symmetric positive semidefinite in the metric. `curvature`: about that of F in M.
+    """
+    if kind == "gram" and isinstance(geometry, GramPreconditioner):
+        return geometry.gram_preconditioned(point, gradient, curvature)
+    if kind == "none" or not isinstance(geometry, Lift):
+        return gradient
+    part = geometry.restricted or geometry.trace is not None
+    G = geometry.tangent_part(point, evaluation.gradient) if part else evaluation.factor_gradient()
+    return geometry.from_velocity(point, _inverse(kind, evaluation)(G)) if is_finite(G) else gradient
+
+
+def _inverse(kind: str, evaluation: Evaluation) -> Callable[[Array], Array]:
     if kind == "problem":
-        return evaluation.preconditioner()(G)
-    if kind == "gram":
-        return gram_scaled(evaluation.factor, G)
-    return G
+        return evaluation.preconditioner()
+    return evaluation.diagonal_preconditioner() if kind == "diagonal" else partial(gram_scaled, evaluation.factor)
 
 
 def gram_scaled(Y: Array, G: Array, damping: float = GRAM_DAMPING) -> Array:
@@ -46,5 +98,5 @@ def gram_scaled(Y: Array, G: Array, damping: float = GRAM_DAMPING) -> Array:
     eta = damping * float(np.trace(gram)) / r
     if eta <= 0.0:
         return G
-    gram[np.diag_indices(r)] += max(eta, EPS * eta)
+    gram[np.diag_indices(r)] += eta
     return np.asarray(np.linalg.solve(gram, G.T).T)

@@ -1,68 +1,68 @@
-"""Curves along retractions with F on them, and step lengths of Armijo along such curves."""
+"""F along curves of a geometry, what such a path carries to its end, and step lengths along it."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
 from psdopt.capability import Ability
+from psdopt.curve import Curve, Mixture
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import Array, norm
+from psdopt.geometry_groups import Lift
+from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation, LineModel, Problem
+from psdopt.searches.armijo import armijo_step
 
-#: A frame is evaluated anew after this many combinations of its images.
+#: What a `search` parameter may be: see :func:`searched`.
+SEARCHES = ("exact", "armijo")
+#: Images are computed anew after this many combinations.
 REFRESH_STEPS = 50
-#: Growth of log B that a trial step may bring.
-LARGEST_GROWTH = 60.0
-
-
-@runtime_checkable
-class Span(Protocol):
-    """A curve inside the span of a frame (n, r) and one more block: see ``PolarSpan``."""
-
-    block: Array | None
-    growth_rate: float
-    straight: bool
-
-    @property
-    def velocity(self) -> Array:
-        """T with Ẏ = [frame, block] T."""
-
-    def mixing(self, s: float) -> tuple[Array, Array, Array]:
-        """(T, R, Q): the frame at s is [frame, block] T, its factor that times R; the curve is at factor · Qᵀ."""
-
-    def point_at(self, frame: Array, R: Array, Y: Array) -> Any:
-        """The point of that frame, R and factor Y."""
 
 
 @dataclass
 class Located:
-    """A point, F there, and the evaluation of its frame if the geometry has one; `age` counts combinations.
-
-    `turn` (r, r) is orthogonal: a curve that began at the factor Y of its start is at (factor here) · turnᵀ now.
-    """
+    """A point, F there, and the evaluation of its frame if the geometry has one; `age` counts combinations."""
 
     point: Any
     evaluation: Evaluation
     frame: Evaluation | None = None
     age: int = 0
-    turn: Array | None = None
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What a step leaves for the next one: its direction and the gradient at its start, both seen from its end.
+
+    `slope` = ⟨gradient, direction⟩ at the start. `gradient` is a tangent vector, or with `on_factors` an array (n, r)
+    that pairs with velocities of the factor: a covector must not be rescaled by the metrics of two points.
+    """
+
+    direction: Any
+    gradient: Any
+    slope: float
+    on_factors: bool = False
+
+    def pair(self, geometry: Geometry, point: Any, vector: Any) -> float:
+        """⟨old gradient, vector⟩ at `point`, the end of the step."""
+        if self.on_factors:
+            return inner(self.gradient, geometry.velocity(point, vector))
+        return geometry.inner(point, self.gradient, vector)
 
 
 def locate(problem: Problem, geometry: Geometry, point: Any, evaluation: Evaluation | None = None) -> Located:
     """F at `point`. One application of the maps, none if `evaluation` is given and no frame is needed."""
-    frame_of = getattr(geometry, "frame", None)
-    if frame_of is None:
+    parts = geometry.frame(point)
+    if parts is None:
         return Located(point, evaluation or problem.at(geometry.factor(point)))
-    frame = problem.at(frame_of(point))
+    frame = problem.at(parts[0])
     _ = frame.value  # images of the frame are computed here, and handed on from step to step
-    at = frame.mix(point.R)
-    return Located(point.with_factor(at.factor), at, frame)
+    at = frame.mix(parts[1])
+    return Located(geometry.with_factor(point, at.factor), at, frame)
 
 
 class Path(ABC):
@@ -71,8 +71,11 @@ class Path(ABC):
     longest: float = math.inf
     #: Whether F on the curve is F on its tangent line, so that its minimiser is the best step.
     exact: bool = False
-    #: The last evaluation whose value was NaN: what a search that found no step reports for the driver to name.
+    #: The last evaluation whose value was NaN: a search that finds no step passes it on, and the driver reports it.
     lost: Evaluation | None = None
+
+    def __init__(self, geometry: Geometry, here: Located) -> None:
+        self.geometry, self.here = geometry, here
 
     def finite(self, value: float, s: float) -> float:
         """`value`, or inf where it is not finite; a NaN (not an overflow) is remembered."""
@@ -94,9 +97,15 @@ class Path(ABC):
             value = self.at(s).evaluation.value
         return self.finite(value, s)
 
+    @abstractmethod
     def tangent(self) -> LineModel:
         """F along the straight line Y + s Ẏ that the curve begins with."""
-        raise TypeError(f"{type(self).__name__} knows no tangent line")
+
+    def carried(self, s: float, direction: Any, gradient: Any, slope: float) -> Carried:
+        """`direction` and `gradient`, tangent at the start, as the point at s sees them. Default: by transport."""
+        start, end = self.here.point, self.at(s).point
+        moved = [self.geometry.transport(start, end, vector) for vector in (direction, gradient)]
+        return Carried(moved[0], moved[1], slope)
 
 
 class LinePath(Path):
@@ -104,7 +113,8 @@ class LinePath(Path):
 
     exact = True
 
-    def __init__(self, here: Located, vector: Array) -> None:
+    def __init__(self, geometry: Geometry, here: Located, vector: Array) -> None:
+        super().__init__(geometry, here)
         self.line = here.evaluation.along(vector)
 
     def at(self, s: float) -> Located:
@@ -117,72 +127,71 @@ class LinePath(Path):
     def tangent(self) -> LineModel:
         return self.line
 
+    def carried(self, s: float, direction: Any, gradient: Any, slope: float) -> Carried:
+        return Carried(direction, gradient, slope)
 
-class SpanPath(Path):
-    """Curves inside a known span: one application (to the new block) for the whole search, none per trial."""
 
-    def __init__(self, here: Located, span: Span) -> None:
-        assert here.frame is not None
-        self.here, self.span = here, span
-        self.wide = here.frame if span.block is None else here.frame.append(span.block)
-        self.longest = LARGEST_GROWTH / span.growth_rate if span.growth_rate > 0.0 else math.inf
-        self.line = here.evaluation.along_evaluation(self.wide.mix(span.velocity)) if span.straight else None
-        self.exact = span.straight
-        self._last: tuple[float, Located] | None = None
+class CurvePath(Path):
+    """A :class:`~psdopt.curve.Curve`: one application (to its block) for the whole search, none per trial."""
+
+    def __init__(self, geometry: Geometry, here: Located, curve: Curve) -> None:
+        super().__init__(geometry, here)
+        self.curve = curve
+        self.frame = here.frame or here.evaluation
+        self.wide = self.frame if curve.block is None else self.frame.append(curve.block)
+        self.longest, self.exact = curve.longest, curve.straight
+        self.line = self._line() if curve.straight else None
+        self._last: tuple[float, Located, Mixture] | None = None
+
+    def _at(self, s: float) -> tuple[float, Located, Mixture]:
+        if self._last is None or self._last[0] != s:
+            mixture = self.curve.mixture(s)
+            frame = self.frame if mixture.frame is None else self.wide.mix(mixture.frame)
+            at = frame if mixture.factor is None else frame.mix(mixture.factor)
+            point = self.curve.point(frame.factor, mixture, at.factor)
+            kept = frame if self.here.frame is not None else None
+            self._last = (s, Located(point, at, kept, self.here.age + 1), mixture)
+        return self._last
 
     def at(self, s: float) -> Located:
-        if self._last is None or self._last[0] != s:
-            T, R, turn = self.span.mixing(s)
-            still = self.span.block is None
-            frame = self.here.frame if still else self.wide.mix(T)
-            assert frame is not None
-            at = frame.mix(R)
-            point = self.span.point_at(frame.factor, R, at.factor)
-            self._last = (s, Located(point, at, frame, self.here.age + 1, turn))
-        return self._last[1]
+        return self._at(s)[1]
 
     def value(self, s: float) -> float:
-        if self.line is None:
-            return super().value(s)
-        return self.finite(self.line.value(s), s)
+        return super().value(s) if self.line is None else self.finite(self.line.value(s), s)
 
     def curvature(self, s: float) -> float | None:
-        line, T = self.tangent(), self.span.velocity
+        line, T, start = self.tangent(), self.curve.velocity, self.curve.start
         if line.coefficients is not None:
             size = norm(T.T @ T)
             return 2.0 * float(line.coefficients[4]) / size**2 if size > 0.0 else None
         Y = s * T
-        Y[: len(self.here.point.R)] += self.here.point.R
+        Y[: len(start)] += start
         along = Y.T @ T
         moved = 2.0 * float(np.sum((T.T @ T) * (Y.T @ Y)) + np.sum(along * along.T))
         return line.derivatives(s)[1] / moved if moved > 0.0 else None
 
     def tangent(self) -> LineModel:
-        if self.line is not None:
-            return self.line
-        return self.here.evaluation.along_evaluation(self.wide.mix(self.span.velocity))
+        return self._line() if self.line is None else self.line
 
+    def _line(self) -> LineModel:
+        return self.here.evaluation.along_evaluation(self.wide.mix(self.curve.velocity))
 
-class MixingPath(Path):
-    """Curves Y T(s) for a small T: trial points combine images, no application at all."""
-
-    def __init__(self, geometry: Any, here: Located, vector: Any) -> None:
-        self.geometry, self.here, self.vector = geometry, here, vector
-        self.longest = geometry.longest_step(vector)
-
-    def at(self, s: float) -> Located:
-        moved = self.here.evaluation.mix(self.geometry.mixing(self.vector, s))
-        return Located(self.geometry.point_of(moved.factor), moved, age=self.here.age + 1)
-
-    def tangent(self) -> LineModel:
-        return self.here.evaluation.along(self.geometry.velocity(self.here.point, self.vector))
+    def carried(self, s: float, direction: Any, gradient: Any, slope: float) -> Carried:
+        """Where the factor's own motion is known, Ẏ itself is kept, as on straight lines; else by transport."""
+        _, moved, mixture = self._at(s)
+        if mixture.turn is None or not isinstance(self.geometry, Lift):
+            return super().carried(s, direction, gradient, slope)
+        velocity = self.geometry.velocity(self.here.point, direction) @ mixture.turn
+        covector = self.here.evaluation.factor_gradient() @ mixture.turn
+        return Carried(self.geometry.from_velocity(moved.point, velocity), covector, slope, on_factors=True)
 
 
 class RetractionPath(Path):
     """Any retraction: one evaluation per trial."""
 
     def __init__(self, problem: Problem, geometry: Geometry, here: Located, vector: Any) -> None:
-        self.problem, self.geometry, self.here, self.vector = problem, geometry, here, vector
+        super().__init__(geometry, here)
+        self.problem, self.vector = problem, vector
         self._last: tuple[float, Located] | None = None
 
     def at(self, s: float) -> Located:
@@ -192,24 +201,27 @@ class RetractionPath(Path):
         return self._last[1]
 
     def tangent(self) -> LineModel:
-        return self.here.evaluation.along(self.geometry.velocity(self.here.point, self.vector))  # type: ignore[attr-defined]
+        return self.here.evaluation.along(self.geometry.velocity(self.here.point, self.vector))
 
 
 def path_along(problem: Problem, geometry: Geometry, here: Located, vector: Any, straight: bool = False) -> Path:
-    """The cheapest curve s ↦ R(point, s vector) that the geometry allows.
+    """F along the cheapest curve s ↦ R(point, s vector) that the geometry offers.
 
     `straight`: where the geometry offers, besides its retraction, that of straight lines of the factor, take it.
     """
     if Ability.STRAIGHT in geometry.abilities:
-        return LinePath(here, vector)
-    if here.frame is not None:
-        if here.age >= REFRESH_STEPS:
-            here = locate(problem, geometry, geometry.orthonormalized(here.point))  # type: ignore[attr-defined]
-        return SpanPath(here, geometry.span(here.point, vector, straight))  # type: ignore[attr-defined]
-    if getattr(geometry, "metric", None) == "affine-invariant":
-        fresh = here if here.age < REFRESH_STEPS else locate(problem, geometry, here.point)
-        return MixingPath(geometry, fresh, vector)
-    return RetractionPath(problem, geometry, here, vector)
+        return LinePath(geometry, here, vector)
+    if here.age >= REFRESH_STEPS:
+        here = locate(problem, geometry, geometry.refreshed(here.point))
+    curve = geometry.curve(here.point, vector, straight)
+    return RetractionPath(problem, geometry, here, vector) if curve is None else CurvePath(geometry, here, curve)
+
+
+def searched(search: str, path: Path, value: float, slope: float) -> float:
+    """The step along `path` by :func:`modelled` ("exact") or :func:`~psdopt.searches.armijo.armijo_step` ("armijo")."""
+    if search == "exact":
+        return modelled(path, value, slope)
+    return armijo_step(path.value, value, slope, longest=path.longest)
 
 
 def halved(path: Path, value: float, slope: float, first: float, sufficient: float, shrink: float = 0.5) -> float:
@@ -237,11 +249,14 @@ def modelled(path: Path, value: float, slope: float, sufficient: float = 1e-4) -
     is refined once by the parabola through F(0), F'(0) and F(s), if that moves it by more than a tenth, and halved
     until F decreases by `sufficient` of what the slope promises.
     """
+    if path.exact:
+        s = path.tangent().minimize()
+        if math.isnan(s):
+            path.value(s)  # remembered as lost
+        return s
     if not slope < 0.0:
         return 0.0
     s = path.tangent().minimize()
-    if path.exact:
-        return s
     if not 0.0 < s < math.inf:
         s = path.longest if math.isfinite(path.longest) else 1.0
     s = min(s, path.longest)

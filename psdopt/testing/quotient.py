@@ -114,9 +114,8 @@ def vertical(geometry: Geometry, point: Any, case: Case) -> Any:
 
 def velocity(geometry: Geometry, point: Any, vector: Any) -> Array:
     """d/dt M along `vector`, (n, n)."""
-    own = getattr(geometry, "velocity", None)
-    if own is not None:
-        half = np.asarray(own(point, vector)) @ geometry.factor(point).T
+    if type(geometry).velocity is not Geometry.velocity:
+        half = np.asarray(geometry.velocity(point, vector)) @ geometry.factor(point).T
         return half + half.T
     if type(point) is not type(vector) or not vectors.same_layout(point, vector):
         raise Trivial("vectors look unlike points, and the geometry has no velocity()")

@@ -92,9 +92,9 @@ def test_log_euclidean_gradient_is_the_integral(seed):
 
 def test_cone_with_a_metric_is_its_interior():
     assert isinstance(PSDCone(3), PSDCone)
-    assert repr(PSDCone(3, metric="log-euclidean")) == "PositiveDefinite(n=3, metric='log-euclidean')"
+    assert repr(PositiveDefinite(3, metric="log-euclidean")) == "PositiveDefinite(n=3, metric='log-euclidean')"
     with pytest.raises(ValueError, match="metric must be one of"):
-        PSDCone(3, metric="flat")
+        PositiveDefinite(3, metric="flat")
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -102,6 +102,8 @@ def test_gradient_descent_finds_the_optimum(metric):
     rng = np.random.default_rng(0)
     X, W = rng.standard_normal((60, 3)), np.diag([1.0, 2.0, 3.0])
     problem = psd_regression_problem(X, np.einsum("ij,jk,ik->i", X, W, X))
-    result = solve(problem, PSDCone(3, metric=metric), RiemannianGradient(), start=np.eye(3), max_iterations=400)
+    result = solve(
+        problem, PositiveDefinite(3, metric=metric), RiemannianGradient(), start=np.eye(3), max_iterations=400
+    )
     assert result.optimal
     np.testing.assert_allclose(result.matrix.to_dense(), W, atol=1e-3)

@@ -6,7 +6,7 @@ from pymanopt.manifolds import Elliptope, PSDFixedRank, SymmetricPositiveDefinit
 from pymanopt.optimizers import ConjugateGradient, SteepestDescent, TrustRegions
 
 import psdopt
-from psdopt import FlatQuotient, Polar, PositiveDefinite, PSDCone, QuadraticSDP, certify, solve
+from psdopt import FlatQuotient, Polar, PositiveDefinite, QuadraticSDP, certify, solve
 from psdopt.errors import InvalidInputError
 from psdopt.geometries.fixed_trace import FixedTrace
 from psdopt.interop.pymanopt import PymanoptOptimizer, from_pymanopt, pymanopt_problem, to_pymanopt
@@ -21,7 +21,7 @@ PROBLEM = QuadraticSDP(A, 0.5, C)
 NAMES = ["geometry.pymanopt_gradient", "geometry.pymanopt_hessian", "geometry.pymanopt_retraction"]
 GEOMETRIES = [
     FlatQuotient(6, 3), FlatQuotient(6, 1), Polar(6, 3), Polar(5, 2, 0.8), FixedTrace(5, 2),
-    PositiveDefinite(4), PSDCone(3, metric="log-euclidean"), PSDCone(2, metric="von-neumann"),
+    PositiveDefinite(4), PositiveDefinite(3, metric="log-euclidean"), PositiveDefinite(2, metric="von-neumann"),
 ]  # fmt: skip
 
 

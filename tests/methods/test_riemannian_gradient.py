@@ -123,7 +123,7 @@ def test_stops_on_small_changes_without_claiming_an_optimum():
 
 
 def test_bad_parameters():
-    with pytest.raises(ValueError, match="search must be one of"):
+    with pytest.raises(ValueError, match="unknown search 'wolfe'; known: armijo, modelled"):
         RiemannianGradient(search="wolfe")
     with pytest.raises(ValueError, match="sufficient must lie between 0 and 1"):
         RiemannianGradient(sufficient=1.0)

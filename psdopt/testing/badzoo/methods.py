@@ -15,8 +15,9 @@ from psdopt.linalg.arrays import norm
 from psdopt.method import Method, Outcome, State
 from psdopt.methods import ConjugateGradient, FrankWolfe
 from psdopt.methods.frank_wolfe import _principal
-from psdopt.problem import Evaluation, LineModel, Problem
+from psdopt.problem import Evaluation, Problem
 from psdopt.problems import QuadraticSDP
+from psdopt.searches.riemannian import Path
 from psdopt.testing.gallery import with_spectrum
 
 N = 4
@@ -43,8 +44,8 @@ class Overshoots(_Watched, ConjugateGradient):
 
     rejected_by = ("method.descent", "method.solves_instances", "method.representative_independent")
 
-    def _search(self, line: LineModel) -> float:
-        return 3.0 * super()._search(line)
+    def _step_length(self, path: Path, value: float, slope: float) -> float:
+        return 3.0 * super()._step_length(path, value, slope)
 
 
 @dataclass(frozen=True)
@@ -162,8 +163,8 @@ class ClaimsScaling(_Watched, ConjugateGradient):
     def conformance_instances(self) -> list[tuple[Problem, Geometry]]:
         return [(QuadraticSDP(None, 1.0, with_spectrum(np.linspace(-2.0, 1.0, 6), 2)), FlatQuotient(6, 6))]
 
-    def _search(self, line: LineModel) -> float:
-        best = super()._search(line)
+    def _step_length(self, path: Path, value: float, slope: float) -> float:
+        best = super()._step_length(path, value, slope)
         return min(best, 0.25) if math.isfinite(best) else best
 
 

@@ -1,4 +1,4 @@
-"""Armijo backtracking and the plane search for piecewise quadratic objectives."""
+"""The plane search for piecewise quadratic objectives."""
 
 from __future__ import annotations
 
@@ -9,30 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psdopt.searches.armijo import armijo_step
 from psdopt.searches.plane import minimize_plane
-
-
-class Line:
-    def __init__(self, f, df):
-        self.value, self.derivatives = f, lambda mu: (df(mu), 0.0)
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.floats(-12, 12), st.floats(-12, 12))
-def test_armijo_decreases_enough_at_any_scale(log_size, log_place):
-    size, place = 10.0**log_size, 10.0**log_place
-    line = Line(lambda t: size * (t / place - 1.0) ** 2, lambda t: 2 * size / place * (t / place - 1.0))
-    mu = armijo_step(line)
-    assert 0.0 < mu < 2.0 * place
-    assert line.value(mu) <= line.value(0.0) + 1e-4 * mu * line.derivatives(0.0)[0]
-    assert mu > 0.1 * place  # doubling keeps it from being needlessly short
-
-
-def test_armijo_at_the_edges():
-    assert armijo_step(Line(lambda t: t, lambda t: 1.0)) == 0.0
-    assert armijo_step(Line(lambda t: -t, lambda t: -1.0)) == math.inf
-    assert armijo_step(Line(lambda t: math.nan if t else 0.0, lambda t: -1.0)) == 0.0
 
 
 class Hinges:

@@ -1,0 +1,53 @@
+"""Curves of a geometry whose factors combine a few arrays, so that F along them costs one application."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from psdopt.linalg.arrays import Array
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Where a curve is at s: the frame there is [frame, block] `frame`, the factor that times `factor`.
+
+    `frame` None: the frame has not moved. `factor` None: the factor is the frame. `turn` (r, r), orthogonal: the curve
+    began at the factor Y of its start and is at (factor here) · turnᵀ now; None where that is not known.
+    """
+
+    frame: Array | None
+    factor: Array | None
+    turn: Array | None = None
+
+
+class Curve(ABC):
+    """s ↦ R(point, s vector) with factors in the span of [frame, block], frame (n, r) and block (n, k).
+
+    The frame is the one that :meth:`psdopt.Geometry.frame` returns for the point, or else its factor. F at any s
+    follows from the images of frame and block under the linear maps of a problem, which are computed once.
+
+    Attributes: `block`, or None where no new columns are needed; `velocity` T with Ẏ = [frame, block] T; `start`, the
+    factor of the point in the frame (the identity where the frame is the factor); `longest`, the largest s allowed;
+    `straight`, whether F on the curve is F on the line Y + s Ẏ.
+    """
+
+    block: Array | None = None
+    longest: float = math.inf
+    straight: bool = False
+    start: Array
+
+    @property
+    @abstractmethod
+    def velocity(self) -> Array:
+        """T with Ẏ = [frame, block] T."""
+
+    @abstractmethod
+    def mixture(self, s: float) -> Mixture:
+        """Where the curve is at s. Free of n."""
+
+    @abstractmethod
+    def point(self, frame: Array, mixture: Mixture, factor: Array) -> Any:
+        """The point with that frame and factor, both computed already."""

@@ -1,0 +1,95 @@
+"""Factors Y (n, r) modulo rotations with the metric tr(D₁ᵀD₂): what all geometries on them share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from psdopt.checks import integer
+from psdopt.geometries.square_root import random_factor
+from psdopt.geometry import Defect, Geometry
+from psdopt.linalg.arrays import Array, inner, is_finite, norm
+from psdopt.linalg.tolerances import EPS
+
+
+class FactorQuotient(Geometry):
+    """Points are factors Y (n, r), Y ~ Y O for orthogonal O (r, r); vectors are D (n, r) with YᵀD symmetric.
+
+    Raises InvalidInputError unless 1 <= r <= n.
+    """
+
+    restricted = False
+
+    def __init__(self, n: int, r: int) -> None:
+        self.n = integer(n, "n")
+        self.r = self.rank = integer(r, "r (rank)", 1, self.n, "n")
+
+    def check_point(self, point: Any) -> Defect | None:
+        Y = np.asarray(point)
+        if Y.shape != (self.n, self.r):
+            return Defect(f"a factor must have shape ({self.n}, {self.r}); found {Y.shape}", float(Y.size), 0.0)
+        if not is_finite(Y):
+            return Defect("non-finite entries", float(np.sum(~np.isfinite(Y))), 0.0)
+        return None
+
+    def check_vector(self, point: Array, vector: Any) -> Defect | None:
+        D = np.asarray(vector)
+        if D.shape != (self.n, self.r):
+            return Defect(f"a vector must have shape ({self.n}, {self.r}); found {D.shape}", float(D.size), 0.0)
+        if not is_finite(D):
+            return Defect("non-finite entries", float(np.sum(~np.isfinite(D))), 0.0)
+        skew = point.T @ D
+        skew = skew - skew.T
+        allowed = 64 * EPS * np.sqrt(self.n) * norm(point) * norm(D)
+        if norm(skew) > allowed:
+            return Defect("not horizontal, |YᵀD - DᵀY|", norm(skew), allowed)
+        return None
+
+    def random_point(self, rng: np.random.Generator) -> Array:
+        """Uniformly random orthogonal columns of log-normal lengths: generic for every r <= n."""
+        return random_factor(rng, self.n, self.r)
+
+    def random_vector(self, point: Array, rng: np.random.Generator) -> Array:
+        ambient = rng.standard_normal((self.n, self.r))
+        D = self.horizontal(point, self.horizontal(point, ambient))  # twice, for near-singular Y
+        size = norm(D)
+        return D / size if size > 0.0 else D
+
+    def factor(self, point: Array) -> Array:
+        return point
+
+    def from_factor(self, Y: Array) -> Array:
+        """Y itself, padded with zero columns, or its best rank-r approximation. O(n r²)."""
+        Y = np.asarray(Y, dtype=np.float64)
+        if Y.shape[1] == self.r:
+            return Y
+        if Y.shape[1] < self.r:
+            return np.concatenate([Y, np.zeros((self.n, self.r - Y.shape[1]))], axis=1)
+        U, s, _ = np.linalg.svd(Y, full_matrices=False)
+        return np.asarray(U[:, : self.r] * s[: self.r])
+
+    def inner(self, point: Array, left: Array, right: Array) -> float:
+        return inner(left, right)
+
+    def horizontal(self, point: Array, ambient: Array) -> Array:
+        """Z − YΩ, Ω skew with (YᵀY)Ω + Ω(YᵀY) = YᵀZ − ZᵀY. O(n r² + r³).
+
+        In the eigenbasis of YᵀY = Q diag(s) Qᵀ: Ω_ij = (YᵀZ − ZᵀY)_ij / (s_i + s_j). Where
+        s_i + s_j = 0 the fibre direction vanishes and Ω_ij = 0 is taken.
+        """
+        _, singular, Qt = np.linalg.svd(point, full_matrices=False)
+        s = singular**2
+        rotated = (point @ Qt.T).T @ (ambient @ Qt.T)
+        sums = s[:, None] + s[None, :]
+        usable = sums > (EPS * max(self.n, self.r)) ** 2 * max(float(s[0]), np.finfo(float).tiny)
+        omega = np.where(usable, (rotated - rotated.T) / np.where(usable, sums, 1.0), 0.0)
+        return np.asarray(ambient - point @ (Qt.T @ omega @ Qt))
+
+    def velocity(self, point: Array, vector: Array) -> Array:
+        """dY/ds at s = 0 along the retraction: the vector itself."""
+        return vector
+
+    def from_velocity(self, point: Array, D: Array) -> Array:
+        """The horizontal part of D."""
+        return self.horizontal(point, D)

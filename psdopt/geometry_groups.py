@@ -1,0 +1,101 @@
+"""What a geometry may offer beyond :class:`~psdopt.Geometry`, one protocol for each group of members.
+
+A geometry has a group when it has its members; no class of ours need be its base. Callers ask with ``isinstance``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+from psdopt.geometry import Atom
+from psdopt.linalg.arrays import Array
+
+#: D ↦ 2 (S D + ∇²F[Y Dᵀ + D Yᵀ] Y), the Hessian of Y ↦ F(Y Yᵀ).
+FactorHessian = Callable[[Array], Array]
+
+
+@runtime_checkable
+class Geodesics(Protocol):
+    """Geodesics: pymanopt's exp, log and dist are made of them, and the kit measures retractions against them."""
+
+    def exp(self, point: Any, vector: Any) -> Any:
+        """The end of the geodesic that leaves `point` with velocity `vector`."""
+
+    def log(self, point: Any, target: Any) -> Any:
+        """The velocity of the geodesic from `point` to a `target` near enough."""
+
+
+@runtime_checkable
+class RiemannianHessian(Protocol):
+    """The Hessian along geodesics, for second-order methods; differences of gradients stand in for it elsewhere."""
+
+    def riemannian_hessian(self, point: Any, S: Any, factor_hessian: FactorHessian, vector: Any) -> Any:
+        """H[vector] with ⟨H v, v⟩ = d²/ds² F at s = 0 along the geodesic with velocity v."""
+
+
+@runtime_checkable
+class RetractionHessian(Protocol):
+    """The Hessian along the retraction, which is the Riemannian one at stationary points."""
+
+    def hessian(self, point: Any, S: Any, factor_hessian: FactorHessian, vector: Any) -> Any:
+        """H[vector] with ⟨H v, v⟩ = d²/ds² F(R(point, s v)) at s = 0."""
+
+
+@runtime_checkable
+class HessianConversion(Protocol):
+    """For points that are factors: the Riemannian Hessian from that of Y ↦ F(Y Yᵀ)."""
+
+    def euclidean_to_riemannian_hessian(self, point: Any, gradient: Array, hessian: Array, vector: Any) -> Any:
+        """H[vector] from the factor gradient (n, r) and the factor Hessian's image (n, r) of `vector`."""
+
+
+@runtime_checkable
+class GradientConversion(Protocol):
+    """For points that are factors: the Riemannian gradient from that of Y ↦ F(Y Yᵀ)."""
+
+    def euclidean_to_riemannian_gradient(self, point: Any, gradient: Array) -> Any:
+        """The Riemannian gradient, from the factor gradient (n, r)."""
+
+
+@runtime_checkable
+class Lift(Protocol):
+    """The inverse of ``velocity``: preconditioners that act on factors become preconditioners of the geometry."""
+
+    def from_velocity(self, point: Any, D: Array) -> Any:
+        """The tangent vector that moves M as Y + s D does (n, r), less what the geometry cannot do."""
+
+
+@runtime_checkable
+class GramPreconditioner(Protocol):
+    """A geometry's own form of the preconditioner (YᵀY + eta I)⁻¹."""
+
+    def gram_preconditioned(self, point: Any, gradient: Any, curvature: float | None = None) -> Any:
+        """P⁻¹ `gradient`, P symmetric positive definite in the metric; `curvature` is about that of F in M."""
+
+
+@runtime_checkable
+class SeveralAtoms(Protocol):
+    """A linear oracle that finds further extreme points with the best one."""
+
+    def minimize_linear_many(self, S: Any, tol: float, count: int, warm_start: Array | None = None) -> list[Atom]:
+        """The `count` lowest extreme points, the best first."""
+
+
+@runtime_checkable
+class FibreAction(Protocol):
+    """The rotations Y → Y Q, where points are not factors: what the kit checks invariance with."""
+
+    def move_along_fibre(self, tree: Any, Q: Array) -> Any:
+        """The representative with factor Y Q of a point, or the same tangent vector seen from there; Q orthogonal."""
+
+    def vertical(self, point: Any, W: Array) -> Any:
+        """The ambient direction of the curve Y exp(s W), W (r, r) skew, along which M does not change."""
+
+
+@runtime_checkable
+class VectorArithmetic(Protocol):
+    """Sums of vectors, for the kit, where vectors are neither arrays nor tuples of arrays."""
+
+    def combine(self, point: Any, a: float, u: Any, b: float, v: Any) -> Any:
+        """a u + b v."""
