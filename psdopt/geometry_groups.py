@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
-from psdopt.geometry import Atom
 from psdopt.linalg.arrays import Array
 
 #: D ↦ 2 (S D + ∇²F[Y Dᵀ + D Yᵀ] Y), the Hessian of Y ↦ F(Y Yᵀ).
@@ -72,14 +71,6 @@ class GramPreconditioner(Protocol):
 
     def gram_preconditioned(self, point: Any, gradient: Any, curvature: float | None = None) -> Any:
         """P⁻¹ `gradient`, P symmetric positive definite in the metric; `curvature` is about that of F in M."""
-
-
-@runtime_checkable
-class SeveralAtoms(Protocol):
-    """A linear oracle that finds further extreme points with the best one."""
-
-    def minimize_linear_many(self, S: Any, tol: float, count: int, warm_start: Array | None = None) -> list[Atom]:
-        """The `count` lowest extreme points, the best first."""
 
 
 @runtime_checkable

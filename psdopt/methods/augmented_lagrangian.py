@@ -227,7 +227,7 @@ class AugmentedLagrangian(Method):
             state.bound, state.dual = bound, replace(state.dual or Multipliers(y), best=y)
         Y = evaluation.factor
         room = self.max_rank or problem.n
-        if self.grow and state.geometry.grows and Y.shape[1] < room and -pair.value > 2.0 * slackness:
+        if self.grow and state.geometry.can_grow and Y.shape[1] < room and -pair.value > 2.0 * slackness:
             # as long as the least column that is in use, and no shorter than what a move by the gap needs
             used = float(np.linalg.norm(Y, 2)) / math.sqrt(Y.shape[1])
             wider = append_columns(Y, 1e-2 * used * pair.vector[:, None])

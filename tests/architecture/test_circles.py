@@ -15,7 +15,6 @@ from tests.architecture.test_imports import CORE, PLUGINS, module_of
 SOURCES = {module_of(path): path.read_text() for path in CORE + PLUGINS}
 #: Circles that are known, to be opened one by one.
 KNOWN = (
-    {"psdopt.methods.conjugate_gradient", "psdopt.methods.curved_conjugate_gradient"},
     {"psdopt.problem", "psdopt.roles"},
     {"psdopt.problems.entry_fit", "psdopt.problems.entry_split"},
     {"psdopt.problems.quadratic_sdp", "psdopt.problems.unconstrained"},
