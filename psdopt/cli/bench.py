@@ -6,6 +6,7 @@ import argparse
 import ast
 import importlib
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -43,16 +44,27 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
 
 
 def benchmark_folder() -> Path:
-    """benchmarks/ of the checkout that psdopt runs from, else of the current folder; DataFileError without one."""
+    """benchmarks/ of the checkout that psdopt runs from; DataFileError if it does not run from one.
+
+    The current folder does not count: what lies there is not run.
+    """
     import psdopt
 
-    for root in (Path(psdopt.__file__).parents[1], Path.cwd()):
-        if (root / "benchmarks").is_dir():
-            return root / "benchmarks"
+    root = Path(psdopt.__file__).resolve().parents[1]
+    if _is_checkout(root):
+        return root / "benchmarks"
     raise DataFileError(
-        "no folder benchmarks/ here: benchmarks are not installed with psdopt; "
-        "clone the repository and run `psdopt bench` in it"
+        "benchmarks are not installed with psdopt: clone the repository, "
+        "install it there with `pip install -e .`, and run `psdopt bench` again"
     )
+
+
+def _is_checkout(root: Path) -> bool:
+    try:
+        project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["name"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return project == "psdopt" and (root / "benchmarks").is_dir()
 
 
 def benchmarks(folder: Path) -> dict[str, str]:

@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 from typing import Any
 
+from psdopt.cli.tables import say
 from psdopt.errors import InvalidInputError, MissingDependencyError
 from psdopt.plugins import PluginManager
 
@@ -27,7 +28,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
-    """Hands over to ``psdopt.testing.cli.run_check``; 0 if every check passed."""
+    """Hands over to ``psdopt.testing.cli.run_check``; 0 if every check passed and the target could be loaded."""
     if importlib.util.find_spec(KIT) is None:
         raise MissingDependencyError("psdopt check needs the conformance kit: pip install 'psdopt[testing]'")
     kit = importlib.import_module(KIT)
@@ -35,4 +36,8 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
         return int(kit.list_checks())
     if arguments.target is None:
         raise InvalidInputError("psdopt check needs a TARGET, the name of a plugin or of one of its pieces, or --list")
-    return int(kit.run_check(arguments.target, profile=arguments.profile, manager=manager, seed=arguments.seed))
+    refused = [problem for problem in manager.problems if arguments.target in (problem.plugin, problem.module)]
+    code = int(kit.run_check(arguments.target, profile=arguments.profile, manager=manager, seed=arguments.seed))
+    for problem in refused:
+        say(f"! {problem}")
+    return max(code, 1 if refused else 0)

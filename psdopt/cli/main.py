@@ -63,6 +63,10 @@ def main(argv: Sequence[str] | None = None, manager: PluginManager | None = None
         return _complain(str(error), WRONG_USE)
     except KeyboardInterrupt:
         return _complain("interrupted", INTERRUPTED)
+    except SystemExit as stop:  # of a plugin or benchmark; the parser's own are over by now
+        if arguments.debug:
+            raise
+        return _stopped(stop)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return SUCCESS
@@ -71,6 +75,12 @@ def main(argv: Sequence[str] | None = None, manager: PluginManager | None = None
             raise
         text = f"{type(error).__name__}: {error}; psdopt did not foresee this, add --debug to see where it arose"
         return _complain(text, UNFORESEEN)
+
+
+def _stopped(stop: SystemExit) -> int:
+    if stop.code is None or isinstance(stop.code, int):
+        return stop.code or SUCCESS
+    return _complain(str(stop.code), FAILED)
 
 
 def _complain(message: str, code: int) -> int:

@@ -24,10 +24,11 @@ logger = logging.getLogger("psdopt.plugins")
 
 @dataclass(frozen=True)
 class PluginProblem:
-    """A plugin that was left out: its name, and why."""
+    """A plugin that was left out: its name, why, and its module where it came from an entry point."""
 
     plugin: str
     message: str
+    module: str = ""
 
     def __str__(self) -> str:
         return f"not loaded: {self.message}"
@@ -130,12 +131,15 @@ class PluginManager:
         try:
             self.register(entry.load(), entry.name)
         except PluginError as error:
-            self._report(entry.name, str(error))
-        except Exception as error:
-            self._report(entry.name, f"plugin {entry.name!r}: cannot import {entry.value}: {_one_line(error)}")
+            self._report(entry.name, str(error), entry.value)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # SystemExit too: a plugin does not end the program that lists it
+            message = f"plugin {entry.name!r}: cannot import {entry.value}: {_one_line(error)}"
+            self._report(entry.name, message, entry.value)
 
-    def _report(self, plugin: str, message: str) -> None:
-        problem = PluginProblem(plugin, message)
+    def _report(self, plugin: str, message: str, module: str = "") -> None:
+        problem = PluginProblem(plugin, message, module)
         self._problems.append(problem)
         logger.warning("%s", problem)
 
@@ -144,10 +148,15 @@ class PluginManager:
         others = [other for other in self._pluggy.get_plugins() if other is not plugin]
         call = self._pluggy.subset_hook_caller(HOOK, remove_plugins=others)
         try:
-            yielded = [spec for part in call() for spec in part]
-        except Exception as error:
+            parts = call()
+            yielded = [spec for part in parts for spec in part]
+            specs = tuple(validate(spec, name) for spec in yielded)
+        except (PluginError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # SystemExit too
             raise PluginError(f"plugin {name!r}: {HOOK} failed: {_one_line(error)}") from error
-        specs = tuple(validate(spec, name) for spec in yielded)
+        if not parts:  # pluggy leaves out what is None
+            raise PluginError(f"plugin {name!r}: {HOOK} returned None; let it yield specs, or return a list of them")
         seen: set[tuple[str, str]] = set()
         for spec in specs:
             key = spec.kind, spec.name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 
 import psdopt
 from psdopt.cli import bench, check
+from psdopt.cli.main import main
+from psdopt.plugins import PluginManager
 
 GOOD = '"""Times nothing.\n\nAt length."""\n\ndef main(argv):\n    print("ran", argv)\n    return len(argv)\n'
 
@@ -21,6 +24,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkout whose benchmarks/ is importable under a name of its own."""
     folder = tmp_path / "benchmarks"
     folder.mkdir()
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "psdopt"\n')
     (folder / "speed_test.py").write_text(GOOD)
     (folder / "helper.py").write_text('"""No main here."""\n')
     (folder / "broken.py").write_text("def main(:\n")
@@ -56,17 +60,18 @@ def test_unknown_benchmarks_and_no_checkout(
 ) -> None:
     code, _, err = psdopt_command("bench", "sped-test")
     assert (code, err) == (2, "psdopt: error: unknown benchmark 'sped-test'; did you mean 'speed_test'?\n")
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    monkeypatch.setattr(psdopt, "__file__", str(tmp_path / "elsewhere" / "psdopt" / "__init__.py"))
-    code, _, err = psdopt_command("bench")
-    assert (code, err) == (
-        2,
-        "psdopt: error: no folder benchmarks/ here: benchmarks are not installed with psdopt; "
-        "clone the repository and run `psdopt bench` in it\n",
+    refusal = (
+        "psdopt: error: benchmarks are not installed with psdopt: clone the repository, "
+        "install it there with `pip install -e .`, and run `psdopt bench` again\n"
     )
-    monkeypatch.chdir(checkout.parent)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(checkout.parent)  # a folder with benchmarks/, but not where psdopt runs from
+    monkeypatch.setattr(psdopt, "__file__", str(tmp_path / "elsewhere" / "psdopt" / "__init__.py"))
+    assert psdopt_command("bench", "speed-test") == (2, "", refusal)
+    monkeypatch.setattr(psdopt, "__file__", str(tmp_path / "psdopt" / "__init__.py"))
     assert bench.benchmark_folder() == checkout
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "another"\n')
+    assert psdopt_command("bench") == (2, "", refusal)
 
 
 def test_check_hands_over_to_the_kit(psdopt_command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,6 +82,22 @@ def test_check_hands_over_to_the_kit(psdopt_command: Any, monkeypatch: pytest.Mo
     monkeypatch.setattr(check, "KIT", "fake_kit")
     assert psdopt_command("check", "fake", "--seed", "3")[0] == 1
     assert calls == [("fake", ["manager", "profile", "seed"])]
+
+
+def test_check_fails_where_the_plugin_was_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the plugin's name and by its module, though every piece that can be made passes."""
+    kit = ModuleType("fake_kit")
+    kit.run_check = lambda target, **rest: 0  # type: ignore[attr-defined]
+    kit.__spec__ = object()  # type: ignore[assignment]
+    monkeypatch.setitem(sys.modules, "fake_kit", kit)
+    monkeypatch.setattr(check, "KIT", "fake_kit")
+    broken = PluginManager([EntryPoint("absent", "no_such_module_of_psdopt", "psdopt")])
+    for target, code in (("absent", 1), ("no_such_module_of_psdopt", 1), ("other", 0)):
+        assert main(["check", target], broken) == code
+        out = capsys.readouterr().out
+        assert ("! not loaded: plugin 'absent'" in out) == (code == 1)
 
 
 def test_check_without_the_kit(psdopt_command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +112,7 @@ def test_check_without_the_kit(psdopt_command: Any, monkeypatch: pytest.MonkeyPa
 def test_every_benchmark_takes_its_arguments_from_the_command(path: Path) -> None:
     """``psdopt bench NAME ...`` calls main(argv) and exits with what it returns."""
     functions = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
-    for main in (node for node in functions if node.name == "main"):
-        assert [argument.arg for argument in main.args.args] == ["argv"]
-        assert main.returns is not None
-        assert ast.unparse(main.returns) == "int"
+    for entry in (node for node in functions if node.name == "main"):
+        assert [argument.arg for argument in entry.args.args] == ["argv"]
+        assert entry.returns is not None
+        assert ast.unparse(entry.returns) == "int"

@@ -102,7 +102,7 @@ ERRORS = [
     (("run", "scater"), "unknown application 'scater'; did you mean 'scatter'?"),
     (("run", "scatter", "--data", "blob"),
      "unknown data set 'blob'; did you mean 'blobs'?; a file must end in .npz, .npy, .csv or .tsv"),
-    (("run", "scatter", "--method", "cg"), "unknown method 'cg'; known: admm, bilgo, block-conjugate-gradient,"),
+    (("run", "scatter", "--method", "cg"), "unknown method 'cg'; known: admm, augmented-lagrangian, bilgo,"),
     (("run", "scatter", "--geometry", "flat-quot"), "unknown geometry 'flat-quot'; did you mean 'flat-quotient'?"),
     (("run", "scatter", "--set", "lamb=1"), "unknown parameter of application scatter 'lamb'; did you mean 'lam'?"),
     (("run", "scatter", "--set", "lam"), "--set takes NAME=VALUE, such as --set lam=0.1; found 'lam'"),

@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterable
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -94,6 +95,68 @@ def test_a_broken_plugin_is_reported_once_and_the_rest_load(install: Install, ca
         "ApplicationSpec, ProblemSpec, GeometrySpec, MethodSpec, DatasetSpec",
     ]
     assert [record.getMessage() for record in caplog.records] == messages(manager)
+
+
+def test_a_plugin_that_ends_the_program_is_reported_and_the_rest_load(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SystemExit and other BaseExceptions, at import and in the hook."""
+
+    class Odd(BaseException):
+        pass
+
+    def stops() -> Iterable[Spec]:
+        sys.exit(3)
+
+    def odd() -> Iterable[Spec]:
+        yield spec("half")
+        raise Odd("no Exception")
+
+    (tmp_path / "psdopt_test_quits.py").write_text("import sys\nsys.exit(3)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    entries = [
+        EntryPoint("at_import", "psdopt_test_quits", "psdopt"),
+        install("good", spec("fine")),
+        install("in_hook", body=stops),
+        install("odd", body=odd),
+        install("returns_none", body=lambda: None),  # type: ignore[arg-type,return-value]
+        install("returns_number", body=lambda: 3),  # type: ignore[arg-type,return-value]
+    ]
+    manager = PluginManager(entries, core=False)
+    assert manager.names("method") == ("fine",)
+    assert messages(manager) == [
+        "not loaded: plugin 'at_import': cannot import psdopt_test_quits: SystemExit: 3",
+        "not loaded: plugin 'in_hook': psdopt_components failed: SystemExit: 3",
+        "not loaded: plugin 'odd': psdopt_components failed: Odd: no Exception",
+        "not loaded: plugin 'returns_none': psdopt_components returned None; "
+        "let it yield specs, or return a list of them",
+        "not loaded: plugin 'returns_number': psdopt_components failed: TypeError: 'int' object is not iterable",
+    ]
+    assert manager.problems[0].module == "psdopt_test_quits"
+
+
+def test_an_interruption_during_an_import_is_the_users(install: Install) -> None:
+    def interrupted() -> Iterable[Spec]:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        PluginManager([install("slow", body=interrupted)], core=False).names("method")
+
+
+def test_specs_whose_fields_fail_when_they_are_looked_at_are_reported(install: Install) -> None:
+    class Trap:
+        def __call__(self) -> None: ...
+
+        def __repr__(self) -> str:
+            raise RuntimeError("no repr")
+
+        def __eq__(self, other: object) -> bool:
+            raise RuntimeError("no comparison")
+
+    bad = spec("bad", summary=Trap())
+    manager = PluginManager([install("bad", bad), install("worse", Trap()), install("good", spec("fine"))], core=False)
+    assert manager.names("method") == ("fine",)
+    assert [problem.plugin for problem in manager.problems] == ["bad", "worse"]
 
 
 def test_a_name_used_twice_names_both_plugins_and_the_later_one_is_skipped(install: Install) -> None:
