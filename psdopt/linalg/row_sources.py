@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -92,6 +93,20 @@ class SlicedRows(RowSource):
         return max(chunk, rows - rows % chunk) if chunk else rows
 
 
+class MappedRows(SlicedRows):
+    """A NumPy memory map of any float type, or a view of one. Pages that were read are given back after each block."""
+
+    def __init__(self, data: Any, base: mmap.mmap, name: str) -> None:
+        super().__init__(data, name)
+        self._map = base
+
+    def read(self, start: int, stop: int) -> Array:
+        block = np.array(self.data[start:stop], dtype=np.float64)
+        if hasattr(mmap, "MADV_DONTNEED"):  # else all pages of the file would count as memory of this process
+            self._map.madvise(mmap.MADV_DONTNEED)
+        return block
+
+
 class DaskRows(SlicedRows):
     """A Dask array: its blocks are those of Dask, and sums over them are made where Dask computes."""
 
@@ -166,8 +181,8 @@ def row_source(data: Any, name: str = "X") -> RowSource | None:
     if isinstance(data, RowSource):
         return data
     if isinstance(data, np.ndarray):
-        large = data.ndim == 2 and 8 * data.size > SMALL_MAP
-        return SlicedRows(data, name) if large and _is_mapped(data) else None
+        base = _memory_map(data) if data.ndim == 2 and 8 * data.size > SMALL_MAP else None
+        return None if base is None else MappedRows(data, base, name)
     if isinstance(data, (sp.sparray, sp.spmatrix, LinearOperator, Sequence, np.generic, int, float)) or data is None:
         return None
     library = type(data).__module__.split(".")[0]
@@ -183,13 +198,11 @@ def row_source(data: Any, name: str = "X") -> RowSource | None:
     return None
 
 
-def _is_mapped(array: Any) -> bool:
-    """Whether the entries of an ndarray lie in a file: a memory map, or a view of one."""
+def _memory_map(array: Any) -> mmap.mmap | None:
+    """The map of the file in which the entries of an ndarray lie; None where they lie in memory."""
     while isinstance(array, np.ndarray):
-        if isinstance(array, np.memmap):
-            return True
         array = array.base
-    return False
+    return array if isinstance(array, mmap.mmap) else None
 
 
 def _chunk_rows(data: Any) -> int:
