@@ -30,7 +30,8 @@ from benchmarks.data import load
 from psdopt import Result, solve
 from psdopt.geometries.spectraplex import Spectraplex
 from psdopt.margins.column_generation import ColumnGeneration
-from psdopt_plugins.metric_learning.triplet_problem import nearest_triplets, triplet_margin_problem
+from psdopt_plugins.metric_learning.triplet_problem import triplet_margin_problem
+from psdopt_plugins.pair_sampling import nearest_triplets
 
 #: C = 1/(NU m) throughout.
 NU = 0.1

@@ -128,14 +128,17 @@ def vector(values: Any, name: str, size: int, of: str = "") -> NDArray[np.float6
 
 
 def indices(
-    values: Any, name: str, below: int | None = None, columns: int | None = None, empty: bool = True
+    values: Any,
+    name: str,
+    below: int | None = None,
+    columns: int | None = None,
+    empty: bool = True,
+    floats: bool = False,
 ) -> NDArray[np.intp]:
     """`values` as an integer array (m,), or (m, columns), with entries from 0 to below − 1. One pass.
 
-    Whole numbers stored as floats are read as integers: a table with a column of weights or signs is stored so.
-
     below : number of things that the indices point to; None leaves the range to the place that knows it.
-    empty : whether m = 0 is allowed.
+    empty : whether m = 0 is allowed. floats : whether whole numbers stored as floats are taken for integers.
 
     Raises InvalidInputError for a wrong shape or an index out of range, InvalidTypeError for entries that are no
     integers.
@@ -144,11 +147,12 @@ def indices(
     shape = "(m,)" if columns is None else f"(m, {columns})"
     if array.size == 0:
         if not empty:
-            raise InvalidInputError(f"{name} must hold at least one row of shape {shape}; found none")
+            one = "index" if columns is None else f"row of {columns} indices"
+            raise InvalidInputError(f"{name} must hold at least one {one}; found none")
         return np.empty((0,) if columns is None else (0, columns), dtype=np.intp)
     if array.ndim != (1 if columns is None else 2) or (columns is not None and array.shape[1] != columns):
         raise InvalidInputError(f"{name} must have shape {shape}; found {array.shape}")
-    whole = array.dtype.kind in "iu" or (array.dtype.kind == "f" and bool(np.all(array == np.floor(array))))
+    whole = array.dtype.kind in "iu" or (floats and array.dtype.kind == "f" and bool(np.all(array == np.floor(array))))
     if not whole:
         raise InvalidTypeError(f"{name} must hold integers; found dtype {array.dtype}")
     if below is not None and (array.min() < 0 or array.max() >= below):

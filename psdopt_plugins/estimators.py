@@ -14,7 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from psdopt import FlatQuotient, Geometry, LowRankPSD, Polar, Problem, Result, solve
-from psdopt.errors import InvalidInputError, InvalidTypeError, unknown_name
+from psdopt.checks import one_of
+from psdopt.errors import InvalidTypeError
 from psdopt.linalg import Array, rounding
 
 GEOMETRIES = ("flat", "polar")
@@ -29,8 +30,7 @@ def options_for_solve(options: Mapping[str, Any] | None, **defaults: Any) -> dic
         raise InvalidTypeError(f"solver_options must be a dict or None; found {options!r}")
     known = set(inspect.signature(solve).parameters) - {"problem"}
     for name in options or {}:
-        if name not in known:
-            raise unknown_name("solver option", name, known)
+        one_of(name, "solver option", known)
     return {**defaults, **{name: value for name, value in (options or {}).items() if value is not None}}
 
 
@@ -62,9 +62,8 @@ def _or_zero(problem: Problem, result: Result, options: Mapping[str, Any]) -> Re
 
 
 def named_geometry(name: str, n: int, rank: int, weight: float) -> Geometry:
-    """FlatQuotient(n, rank) for "flat", Polar(n, rank, weight) for "polar"; InvalidInputError for another name."""
-    if name not in GEOMETRIES:
-        raise InvalidInputError(f"geometry must be one of {', '.join(map(repr, GEOMETRIES))}; found {name!r}")
+    """FlatQuotient(n, rank) for "flat", Polar(n, rank, weight) for "polar"; UnknownNameError for another name."""
+    one_of(name, "geometry", GEOMETRIES)
     return Polar(n, rank, weight) if name == "polar" else FlatQuotient(n, rank)
 
 

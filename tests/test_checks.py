@@ -89,7 +89,7 @@ def test_a_vector_may_be_one_number():
 def test_indices_come_back_as_intp():
     given = np.array([0, 2], dtype=np.intp)
     assert checks.indices(given, "i", 3) is given
-    assert checks.indices([[0.0, 1.0]], "pairs", 2, columns=2).dtype == np.intp
+    assert checks.indices([[0.0, 1.0]], "pairs", 2, columns=2, floats=True).dtype == np.intp
     assert checks.indices([], "i").shape == (0,)
     assert checks.indices((), "pairs", columns=2).shape == (0, 2)
     assert checks.indices([-1, 99], "i").tolist() == [-1, 99]
@@ -101,10 +101,12 @@ def test_wrong_indices_are_named():
     refused("i must have shape (m,); found (1, 2)", InvalidInputError, checks.indices, [[0, 1]], "i", 3)
     text = "pairs must have shape (m, 2); found (1, 3)"
     refused(text, InvalidInputError, checks.indices, [[0, 1, 2]], "pairs", 3, columns=2)
-    refused("i must hold integers; found dtype float64", InvalidTypeError, checks.indices, [0.5], "i")
-    refused("i must hold integers; found dtype float64", InvalidTypeError, checks.indices, [np.nan], "i")
     refused("i must hold integers; found dtype bool", InvalidTypeError, checks.indices, [True], "i")
-    text = "pairs must hold at least one row of shape (m, 2); found none"
+    for value, options in ((0.5, {"floats": True}), (np.nan, {"floats": True}), (1.0, {})):
+        text = "i must hold integers; found dtype float64"
+        refused(text, InvalidTypeError, checks.indices, [value], "i", **options)
+    refused("i must hold at least one index; found none", InvalidInputError, checks.indices, [], "i", empty=False)
+    text = "pairs must hold at least one row of 2 indices; found none"
     refused(text, InvalidInputError, checks.indices, [], "pairs", columns=2, empty=False)
 
 

@@ -11,10 +11,12 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 
 from psdopt import LowRankPSD, Result
+from psdopt.checks import integer, integer_or_none, one_of
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array
 from psdopt_plugins.estimators import centred, generator, named_geometry, solved
 from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
+from psdopt_plugins.pair_sampling import random_pairs
 from psdopt_plugins.rows import validated
 
 KERNELS = ("linear", "rbf", "precomputed")
@@ -74,11 +76,9 @@ class DistanceKernel(BaseEstimator):  # type: ignore[misc]
         X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2)
         K = self._centred_kernel(X)
         n = len(K)
-        if not isinstance(self.rank, (int, np.integer)) or isinstance(self.rank, bool) or self.rank < 1:
-            raise InvalidInputError(f"rank must be an integer of at least 1; found {self.rank!r}")
-        rank = min(int(self.rank), n)
-        wanted = 10 * n if self.n_constraints is None else self.n_constraints
-        self.pairs_ = random_pairs(n, wanted, generator(self.random_state))
+        rank = min(integer(self.rank, "rank"), n)
+        wanted = integer_or_none(self.n_constraints, "n_constraints")
+        self.pairs_ = random_pairs(n, 10 * n if wanted is None else wanted, generator(self.random_state))
         i, j = self.pairs_.T
         distances = np.maximum(K[i, i] + K[j, j] - 2.0 * K[i, j], 0.0)
         labels = None if y is None else np.asarray(y).ravel()
@@ -98,16 +98,14 @@ class DistanceKernel(BaseEstimator):  # type: ignore[misc]
         return self.fit(X, y).embedding_
 
     def _centred_kernel(self, X: Any) -> Array:
-        if self.kernel == "precomputed":
+        if one_of(self.kernel, "kernel", KERNELS) == "precomputed":
             if X.shape[0] != X.shape[1]:
                 raise InvalidInputError(f"a precomputed kernel must be square; found shape {X.shape}")
             K = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
         elif self.kernel == "linear":
             K = np.asarray(linear_kernel(centred(X)))
-        elif self.kernel == "rbf":
-            K = rbf_kernel(centred(X), gamma=self.gamma)
         else:
-            raise InvalidInputError(f"kernel must be one of {', '.join(map(repr, KERNELS))}; found {self.kernel!r}")
+            K = rbf_kernel(centred(X), gamma=self.gamma)
         means = K.mean(axis=0)
         return np.asarray(K - means[:, None] - means[None, :] + means.mean())
 
@@ -121,22 +119,3 @@ class DistanceKernel(BaseEstimator):  # type: ignore[misc]
 def kernel_pca(K: Array, rank: int) -> LowRankPSD:
     """The leading `rank` eigenpairs of a centred kernel K (n, n). O(n³)."""
     return LowRankPSD.from_dense(K, rank)
-
-
-def random_pairs(n: int, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Up to `count` distinct pairs i < j of n samples, uniformly; (m, 2)."""
-    if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or count < 1:
-        raise InvalidInputError(f"n_constraints must be an integer of at least 1; found {count!r}")
-    possible = n * (n - 1) // 2
-    count = min(int(count), possible)
-    if 3 * count >= possible:
-        i, j = np.triu_indices(n, 1)
-        chosen = rng.permutation(possible)[:count]
-        return np.column_stack([i[chosen], j[chosen]]).astype(np.intp)
-    found = np.empty(0, dtype=np.intp)
-    while len(found) < count:
-        i, j = rng.integers(n, size=(2, 2 * count + 16))
-        codes = np.minimum(i, j) * n + np.maximum(i, j)
-        found = np.unique(np.concatenate([found, codes[i != j]]))
-    chosen = rng.permutation(found)[:count]
-    return np.column_stack([chosen // n, chosen % n]).astype(np.intp)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from psdopt import TermSum
+from psdopt.checks import number
 from psdopt.errors import InvalidInputError
 from psdopt_plugins.regression.problem import psd_regression_problem
 
@@ -24,8 +24,7 @@ def distance_kernel_problem(n: int, pairs: Any, distances: Any, same: Any = None
 
     K is determined up to K + a eᵀ + e aᵀ. Cost of a pass O(m r). Raises InvalidInputError for bad arguments.
     """
-    if not (math.isfinite(alpha) and 0.0 <= alpha < 1.0):
-        raise InvalidInputError(f"alpha must lie in [0, 1); found {alpha!r}")
+    alpha = number(alpha, "alpha", least=0.0, below=1.0)
     targets = np.asarray(distances, dtype=np.float64)
     if targets.ndim == 1 and targets.size and targets.min() < 0.0:
         raise InvalidInputError(f"distances must be at least 0; found {targets.min():g}")

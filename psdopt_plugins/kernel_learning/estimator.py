@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -16,11 +15,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import LowRankPSD, Result
-from psdopt.errors import InvalidInputError
+from psdopt.checks import classes, positive, weight
 from psdopt.linalg import Array
 from psdopt_plugins.estimators import centred, solved, sorted_components
 from psdopt_plugins.kernel_learning.problem import quadratic_kernel_problem
-from psdopt_plugins.metric_learning.pairs import nearest_pairs, signed_laplacian, signed_pairs
+from psdopt_plugins.pair_sampling import nearest_pairs
+from psdopt_plugins.pairs import signed_laplacian, signed_pairs
 from psdopt_plugins.rows import validated
 
 
@@ -92,8 +92,7 @@ class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if pairs is None:
             X, y = validated(self, X, y, dtype=np.float64, ensure_min_samples=2)
             check_classification_targets(y)
-            if len(np.unique(y)) < 2:
-                raise InvalidInputError(f"y must hold at least 2 classes; found only {y[0]!r}")
+            classes(y)
             pairs = nearest_pairs(X, y, self.n_neighbors)
         else:
             X = validated(self, X, dtype=np.float64, ensure_min_samples=2)
@@ -102,7 +101,7 @@ class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         squared = euclidean_distances(centred(X), squared=True)
         self.bandwidth_ = self._bandwidth(squared)
         N = np.exp(-squared / self.bandwidth_**2)
-        N[np.diag_indices(m)] += _positive("jitter", self.jitter, zero=True)
+        N[np.diag_indices(m)] += weight(self.jitter, "jitter")
         problem = quadratic_kernel_problem(N, T, self.tau, self.lam)
         result = solved(problem.whitened(), self.rank, self.solver_options)
         self.result_ = replace(result, matrix=problem.unwhitened(result.matrix))
@@ -124,7 +123,7 @@ class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _bandwidth(self, squared: Array) -> float:
         if self.bandwidth is not None:
-            return _positive("bandwidth", self.bandwidth)
+            return positive(self.bandwidth, "bandwidth")
         median = math.sqrt(float(np.median(squared[np.triu_indices(len(squared), 1)])))
         if median > 0.0:
             return median
@@ -139,12 +138,3 @@ class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def _positive(name: str, value: Any, zero: bool = False) -> float:
-    allowed = "a finite number of at least 0" if zero else "a finite number above 0"
-    if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value) or value < 0.0:
-        raise InvalidInputError(f"{name} must be {allowed}; found {value!r}")
-    if value == 0.0 and not zero:
-        raise InvalidInputError(f"{name} must be {allowed}; found {value!r}")
-    return float(value)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 
+from psdopt.checks import integer, positive
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, is_finite
 
@@ -45,7 +44,7 @@ def knn_laplacian(
     Raises InvalidInputError for bad arguments. Cost: one nearest-neighbour search, O(m k) memory.
     """
     given = _checked_width(sigma)
-    wanted = max(_checked_count(n_neighbors), WIDTH_NEIGHBORS if given is None else 1)
+    wanted = max(integer(n_neighbors, "n_neighbors"), WIDTH_NEIGHBORS if given is None else 1)
     distances, neighbors = _neighbors(X, wanted)
     width = _half_mean(distances[:, :WIDTH_NEIGHBORS]) if given is None else given
     near, index = distances[:, :n_neighbors], neighbors[:, :n_neighbors]
@@ -87,7 +86,7 @@ def graph_laplacian(W: Any, *, normalized: bool = True) -> sp.csr_array:
 
 def _neighbors(X: Any, n_neighbors: int) -> tuple[Array, Any]:
     """Distances and indices (m, k) of the k nearest other samples, k at most m − 1."""
-    count = _checked_count(n_neighbors)
+    count = integer(n_neighbors, "n_neighbors")
     if not sp.issparse(X):
         X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or X.shape[0] < 2:
@@ -106,16 +105,6 @@ def _half_mean(distances: Array) -> float:
     return width
 
 
-def _checked_count(n_neighbors: Any) -> int:
-    if not isinstance(n_neighbors, Integral) or isinstance(n_neighbors, bool) or n_neighbors < 1:
-        raise InvalidInputError(f"n_neighbors must be an integer of at least 1; found {n_neighbors!r}")
-    return int(n_neighbors)
-
-
 def _checked_width(sigma: Any) -> float | None:
     """σ as a number, None for "auto"."""
-    if isinstance(sigma, str) and sigma == "auto":
-        return None
-    if not isinstance(sigma, Real) or isinstance(sigma, bool) or not math.isfinite(sigma) or sigma <= 0.0:
-        raise InvalidInputError(f"sigma must be 'auto' or a finite number above 0; found {sigma!r}")
-    return float(sigma)
+    return None if isinstance(sigma, str) and sigma == "auto" else positive(sigma, "sigma (if not 'auto')")

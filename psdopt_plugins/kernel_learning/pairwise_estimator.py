@@ -19,12 +19,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import ADMM, FlatQuotient, LowRankPSD, Method, Problem, Result, solve
+from psdopt.checks import finite, integer, one_of
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import Array
 from psdopt_plugins.estimators import finished, generator, options_for_solve
 from psdopt_plugins.kernel_learning.graphs import heat_kernel_width, knn_laplacian
-from psdopt_plugins.kernel_learning.pairwise_problem import Pairs, checked_pairs, pairwise_kernel_problem
+from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
 from psdopt_plugins.kernel_learning.sampled_pairs import check_consistent, sampled_pairs
+from psdopt_plugins.pairs import Pairs, checked_pairs
 from psdopt_plugins.rows import validated
 
 #: First rank of an adaptive run beyond the number of clusters; it grows while the certificate fails.
@@ -157,12 +159,10 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return labels
 
     def _problem(self, X: Any) -> Problem:
-        if self.laplacian == "precomputed":
+        if one_of(self.laplacian, "laplacian", ("graph", "precomputed")) == "precomputed":
             L = X
-        elif self.laplacian == "graph":
-            L = knn_laplacian(X, self.n_neighbors, sigma=self.sigma, normalized=self.normalized)
         else:
-            raise InvalidInputError(f"laplacian must be 'graph' or 'precomputed'; found {self.laplacian!r}")
+            L = knn_laplacian(X, self.n_neighbors, sigma=self.sigma, normalized=self.normalized)
         pairs = np.concatenate([self.must_link_, self.cannot_link_])
         targets = np.concatenate([np.ones(len(self.must_link_)), np.zeros(len(self.cannot_link_))])
         return pairwise_kernel_problem(L, pairs, targets, self.gamma)
@@ -178,10 +178,7 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _clusters(self, y: Any, n: int) -> int:
         if self.n_clusters is None:
             return 2 if y is None else max(1, len(np.unique(y)))
-        number = isinstance(self.n_clusters, Integral) and not isinstance(self.n_clusters, bool)
-        if not number or not 1 <= self.n_clusters <= n:
-            raise InvalidInputError(f"n_clusters must be an integer between 1 and {n}; found {self.n_clusters!r}")
-        return int(self.n_clusters)
+        return integer(self.n_clusters, "n_clusters", 1, n)
 
     def _solved(self, problem: Problem, clusters: int, rng: np.random.Generator) -> Result:
         constraints = problem.n + 2 * (len(self.must_link_) + len(self.cannot_link_))
@@ -210,6 +207,6 @@ def _checked_labels(y: Any, n: int) -> NDArray[Any]:
     labels = np.asarray(y).ravel() if sp.issparse(y) is False else y
     if labels.shape != (n,):
         raise InvalidInputError(f"y must hold one label per sample, shape ({n},); found {labels.shape}")
-    if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
-        raise InvalidInputError("y must be finite; found NaN or infinite labels")
+    if labels.dtype.kind == "f":
+        finite(labels, "y")
     return labels

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from psdopt import EntryFit, Starts
-from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.checks import positive
+from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, low_pass, row_dots, sparse_product, with_data
+from psdopt_plugins.pairs import distinct_pairs
 
-Pairs = NDArray[np.intp]
 #: A start is made in so many rounds, of so many products with L each, which let the lowest modes grow twofold over
 #: those above the cut. More rounds save more steps, but leave little of any mode that is not low, and rank that is lost
 #: at a start never comes back.
@@ -99,8 +97,7 @@ def pairwise_kernel_problem(L: Any, pairs: Any, targets: Any, gamma: float = 10.
 
     Cost per gradient: nnz(L) r + O((n + p) r) for a factor (n, r); memory O(n r + nnz(L)).
     """
-    if not isinstance(gamma, Real) or isinstance(gamma, bool) or not math.isfinite(gamma) or gamma <= 0.0:
-        raise InvalidInputError(f"gamma must be a finite number above 0; found {gamma!r}")
+    gamma = positive(gamma, "gamma")
     n = _order(L)
     ends, wanted = distinct_pairs(pairs, targets, n)
     diagonal = np.arange(n, dtype=np.intp)
@@ -109,7 +106,7 @@ def pairwise_kernel_problem(L: Any, pairs: Any, targets: Any, gamma: float = 10.
         np.concatenate([diagonal, ends[:, 0]]),
         np.concatenate([diagonal, ends[:, 1]]),
         np.concatenate([np.ones(n), wanted]),
-        np.concatenate([np.full(n, 0.5 * gamma), np.full(len(wanted), float(gamma))]),
+        np.concatenate([np.full(n, 0.5 * gamma), np.full(len(wanted), gamma)]),
     )
     assert problem.L is not None
     if problem.L.is_matrix and problem.L.data.diagonal().min() < 0.0:
@@ -117,47 +114,6 @@ def pairwise_kernel_problem(L: Any, pairs: Any, targets: Any, gamma: float = 10.
             f"L must be positive semidefinite; found the diagonal entry {problem.L.data.diagonal().min():.3g}"
         )
     return problem
-
-
-def distinct_pairs(pairs: Any, targets: Any, n: int) -> tuple[Pairs, Array]:
-    """Pairs (p, 2) with i < j, each once, and their targets (p,); a pair with two targets is an error. O(p log p)."""
-    ends = checked_pairs(pairs, n, "pairs")
-    wanted = np.asarray(targets, dtype=np.float64)
-    if wanted.shape != (len(ends),):
-        raise InvalidInputError(f"targets must have shape ({len(ends)},) like pairs; found {wanted.shape}")
-    if not np.all(np.isfinite(wanted)):
-        raise InvalidInputError("targets must be finite; found NaN or infinite entries")
-    if len(ends) == 0:
-        return ends, wanted
-    codes = ends.min(axis=1) * n + ends.max(axis=1)
-    order = np.argsort(codes, kind="stable")
-    codes, wanted = codes[order], wanted[order]
-    again = codes[1:] == codes[:-1]
-    clash = codes[1:][again & (wanted[1:] != wanted[:-1])]
-    if len(clash):
-        named = ", ".join(f"({code // n}, {code % n})" for code in np.unique(clash)[:5])
-        raise InvalidInputError(f"pairs must have one target each; found contradictory targets for {named}")
-    first = np.concatenate([[True], ~again])
-    return np.column_stack(np.divmod(codes[first], n)), wanted[first]
-
-
-def checked_pairs(pairs: Any, n: int, name: str) -> Pairs:
-    """`pairs` as an integer array (p, 2) of different indices below n, or one clear error. An empty list is (0, 2)."""
-    array = np.asarray(pairs)
-    if array.size == 0:
-        return np.empty((0, 2), dtype=np.intp)
-    if array.ndim != 2 or array.shape[1] != 2:
-        raise InvalidInputError(f"{name} must have shape (p, 2); found {array.shape}")
-    if not np.issubdtype(array.dtype, np.integer):
-        raise InvalidTypeError(f"{name} must hold integers; found dtype {array.dtype}")
-    if array.min() < 0 or array.max() >= n:
-        wrong = array.min() if array.min() < 0 else array.max()
-        raise InvalidInputError(f"{name} must hold indices between 0 and {n - 1}; found {wrong}")
-    same = array[:, 0] == array[:, 1]
-    if np.any(same):
-        index = int(array[same][0, 0])
-        raise InvalidInputError(f"{name} must join two different indices; found ({index}, {index})")
-    return array.astype(np.intp)
 
 
 def _order(L: Any) -> int:

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt import Ability, LowRankPSD, QuadraticSDP
+from psdopt.checks import weight
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import Array, LinearMap, symmetric_map
 from psdopt.terms import Form, GramForm, IdentityForm, MatrixForm, WeightedGramForm
@@ -109,13 +110,7 @@ def quadratic_kernel_problem(N: Any, T: Any, tau: float, lam: float) -> Quadrati
     an ill-conditioned N use ``problem.whitened()``.
     """
     weights = symmetric_map(T, "T")
-    return QuadraticKernelProblem(_root(N, weights.shape[0]), weights, _weight("tau", tau), _weight("lam", lam))
-
-
-def _weight(name: str, value: Any) -> float:
-    if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value) or value < 0.0:
-        raise InvalidInputError(f"{name} must be a finite number of at least 0; found {value!r}")
-    return float(value)
+    return QuadraticKernelProblem(_root(N, weights.shape[0]), weights, weight(tau, "tau"), weight(lam, "lam"))
 
 
 def _root(N: Any, n: int) -> Array | float:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 
+from psdopt.checks import integer
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import EPS, Array, is_finite, row_dots
 
@@ -51,12 +52,9 @@ def nearest_neighbour_edges(X: Any, n_neighbors: int) -> Edges:
     Raises InvalidInputError unless 1 <= n_neighbors < n.
     """
     n = int(X.shape[0])
-    if not isinstance(n_neighbors, (int, np.integer)) or not 1 <= n_neighbors < n:
-        raise InvalidInputError(
-            f"n_neighbors must be an integer between 1 and n_samples - 1 = {n - 1}; found {n_neighbors!r}"
-        )
-    distances, indices = NearestNeighbors(n_neighbors=int(n_neighbors)).fit(X).kneighbors()
-    rows = np.repeat(np.arange(n), n_neighbors)
+    count = integer(n_neighbors, "n_neighbors", 1, n - 1, "n_samples - 1")
+    distances, indices = NearestNeighbors(n_neighbors=count).fit(X).kneighbors()
+    rows = np.repeat(np.arange(n), count)
     columns = indices.ravel().astype(np.intp)
     codes, first = np.unique(np.minimum(rows, columns) * n + np.maximum(rows, columns), return_index=True)
     return Edges(codes // n, codes % n, distances.ravel()[first] ** 2, n)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from psdopt import LowRankPSD, Result
+from psdopt.checks import integer, number_or_none, one_of, positive
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, norm
 from psdopt_plugins.estimators import column_signs, finished
@@ -143,14 +143,10 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.n_iter_ = sum(part.iterations for _, part in parts)
 
     def _check_parameters(self, y: Any) -> None:
-        if not isinstance(self.n_components, (int, np.integer)) or self.n_components < 1:
-            raise InvalidInputError(f"n_components must be an integer of at least 1; found {self.n_components!r}")
-        if self.nu is not None and not (isinstance(self.nu, Real) and 0.0 < self.nu < np.inf):
-            raise InvalidInputError(f"nu must be a positive finite number or None; found {self.nu!r}")
-        if not (isinstance(self.edge_error, Real) and 0.0 < self.edge_error < np.inf):
-            raise InvalidInputError(f"edge_error must be a positive finite number; found {self.edge_error!r}")
-        if self.disconnected not in DISCONNECTED:
-            raise InvalidInputError(f"disconnected must be one of {DISCONNECTED}; found {self.disconnected!r}")
+        integer(self.n_components, "n_components")
+        number_or_none(self.nu, "nu", above=0.0)
+        positive(self.edge_error, "edge_error")
+        one_of(self.disconnected, "disconnected", DISCONNECTED)
         if self.coloured and y is None:
             raise InvalidInputError("y must be given when coloured=True: labels or side information")
 

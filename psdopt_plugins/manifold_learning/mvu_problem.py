@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt import Duality, Evaluation, TermEvaluation, TermSum
+from psdopt.checks import classes, finite, positive
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array, ExtremePair, LinearMap, inner, is_finite
+from psdopt.linalg import Array, ExtremePair, LinearMap, inner
 from psdopt.terms import GramForm, LeastSquares, LinearTerm, MeasuredTerm, PairDistances
 from psdopt_plugins.manifold_learning.coordinates import LaplacianCoordinates
 from psdopt_plugins.manifold_learning.graph import Edges, read_edges
@@ -50,7 +49,7 @@ def mvu_problem(distances: Any, nu: float, labels: Any = None) -> TermSum:
     edges = connected(read_edges(distances))
     n, preconditioner = edges.n, _InverseLaplacian(edges)
     if labels is None:
-        return UnfoldingProblem(edges, _tension(nu), preconditioner)
+        return UnfoldingProblem(edges, positive(nu, "nu"), preconditioner)
     fit = MeasuredTerm(PairDistances(edges.i, edges.j, n=n), LeastSquares(edges.squared, 2.0))
     return TermSum([fit, _variance(centring(n), nu, labels)], preconditioner=preconditioner)
 
@@ -162,13 +161,7 @@ def connected(edges: Edges) -> Edges:
 def _variance(X: LinearMap, nu: float, labels: Any) -> LinearTerm:
     """−nu tr(W X N Xᵀ) with the rows of X centred already."""
     side = None if labels is None else side_information(labels, X.shape[0])
-    return LinearTerm(GramForm(X, -1.0, side), _tension(nu))
-
-
-def _tension(nu: Any) -> float:
-    if not isinstance(nu, Real) or isinstance(nu, bool) or not math.isfinite(nu) or nu <= 0.0:
-        raise InvalidInputError(f"nu must be a positive finite number; found {nu!r}")
-    return float(nu)
+    return LinearTerm(GramForm(X, -1.0, side), positive(nu, "nu"))
 
 
 def side_information(labels: Any, n: int) -> Array:
@@ -176,15 +169,10 @@ def side_information(labels: Any, n: int) -> Array:
     values = np.asarray(labels)
     if values.ndim not in (1, 2) or len(values) != n:
         raise InvalidInputError(f"labels must have shape ({n},) or ({n}, q), a row per sample; found {values.shape}")
-    if values.dtype.kind == "f" and not is_finite(values):
-        bad = int(np.sum(~np.isfinite(values)))
-        raise InvalidInputError(f"labels must be finite; found {bad} NaN or infinite entries")
     if values.ndim == 2:
-        return np.asarray(values, dtype=np.float64)
-    classes, codes = np.unique(values, return_inverse=True)
-    if len(classes) < 2:
-        raise InvalidInputError(f"labels must hold at least 2 classes; found only {classes[0]!r}")
-    return np.eye(len(classes))[codes]
+        return finite(values, "labels")
+    found, codes = classes(values, "labels")
+    return np.eye(len(found))[codes]
 
 
 def centring(n: int) -> LinearMap:

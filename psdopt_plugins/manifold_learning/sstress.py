@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import euclidean_distances
 
 from psdopt import LowRankPSD, Result
-from psdopt.errors import InvalidInputError
+from psdopt.checks import integer, one_of
 from psdopt.linalg import Array
 from psdopt_plugins.estimators import centred, column_signs, solved
 from psdopt_plugins.manifold_learning.sstress_problem import known_entries, sstress_problem
@@ -57,14 +57,11 @@ class SSTRESS(BaseEstimator):  # type: ignore[misc]
         X = validated(
             self, X, dtype=np.float64, ensure_min_samples=2, ensure_all_finite="allow-nan" if missing else True
         )
-        if self.dissimilarity not in ("euclidean", "precomputed"):
-            raise InvalidInputError(f"dissimilarity must be 'euclidean' or 'precomputed'; found {self.dissimilarity!r}")
-        k = self.n_components
-        if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
-            raise InvalidInputError(f"n_components must be an integer of at least 1; found {k!r}")
+        one_of(self.dissimilarity, "dissimilarity", ("euclidean", "precomputed"))
+        wanted = integer(self.n_components, "n_components")
         pairs, distances = known_entries(X if missing else euclidean_distances(centred(X)))
         n = X.shape[0]
-        k = min(int(k), n)
+        k = min(wanted, n)
         problem = sstress_problem(distances**2, pairs, n=n)
         before = getattr(self, "embedding_", None) if self.warm_start else None
         again = before if before is not None and before.shape == (n, k) else None

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from psdopt import LowRankPSD
-from psdopt.errors import InvalidInputError
+from psdopt.checks import classes, integer_or_none
 from psdopt.linalg import Array, RowBlocks
 from psdopt_plugins.estimators import generator, named_geometry
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.metric_learning.pair_distance_problem import pair_distance_problem
+from psdopt_plugins.pair_sampling import random_pairs
+from psdopt_plugins.pairs import joined_pairs, listed_pairs
 from psdopt_plugins.rows import validated
 
 
@@ -83,7 +85,7 @@ class DistanceRegression(MahalanobisTransformer):
             X = validated(self, X, blocks=True, **options)
         start = self._start(X)
         problem = pair_distance_problem(X, pairs, baseline=start, percentiles=self.percentiles)
-        self.pairs_ = np.asarray(pairs) if np.ndim(pairs) == 2 and np.shape(pairs)[1] == 3 else _joined(pairs)
+        self.pairs_ = listed_pairs(pairs)
         d = X.shape[1]
         geometry = named_geometry(self.geometry, d, d if self.rank is None else self.rank, self.weight)
         return self._learn(problem, None, self.solver_options, geometry=geometry, start=start)
@@ -95,30 +97,12 @@ class DistanceRegression(MahalanobisTransformer):
         return LowRankPSD(principal_directions(X, int(self.rank)))
 
     def _sampled(self, y: NDArray[Any]) -> NDArray[np.intp]:
-        classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise InvalidInputError(f"y must hold at least 2 classes; found only {classes[0]!r}")
-        wanted = 40 * len(classes) * (len(classes) - 1) if self.n_constraints is None else self.n_constraints
-        if not isinstance(wanted, (int, np.integer)) or isinstance(wanted, bool) or wanted < 1:
-            raise InvalidInputError(f"n_constraints must be an integer of at least 1; found {self.n_constraints!r}")
-        return labelled_pairs(codes, int(wanted), generator(self.random_state))
-
-
-def labelled_pairs(codes: NDArray[np.intp], wanted: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """About `wanted` distinct pairs (m, 3), rows (i, j, ±1), half of one class and half of two. codes (N,)."""
-    parts = []
-    for same, count in ((True, wanted // 2), (False, wanted - wanted // 2)):
-        found = np.empty(0, dtype=np.intp)
-        n = len(codes)
-        for _ in range(20):
-            i, j = rng.integers(n, size=(2, 4 * count + 64))
-            good = (i < j) & ((codes[i] == codes[j]) == same)
-            found = np.unique(np.concatenate([found, i[good] * n + j[good]]))
-            if len(found) >= count:
-                break
-        chosen = np.sort(rng.permutation(found)[:count])
-        parts.append(np.column_stack([chosen // n, chosen % n, np.full(len(chosen), 1 if same else -1)]))
-    return np.concatenate(parts).astype(np.intp)
+        found, codes = classes(y)
+        given = integer_or_none(self.n_constraints, "n_constraints")
+        wanted = 40 * len(found) * (len(found) - 1) if given is None else given
+        rng = generator(self.random_state)
+        similar = random_pairs(len(codes), wanted // 2, rng, codes, same=True)
+        return joined_pairs(similar, random_pairs(len(codes), wanted - wanted // 2, rng, codes, same=False))
 
 
 def principal_directions(X: Any, rank: int) -> Any:
@@ -143,9 +127,3 @@ def principal_directions(X: Any, rank: int) -> Any:
 def _leading_axes(scatter: Array, rank: int) -> Array:
     _, vectors = np.linalg.eigh(scatter)
     return np.ascontiguousarray(vectors[:, ::-1][:, :rank])
-
-
-def _joined(pairs: Any) -> NDArray[np.intp]:
-    similar, dissimilar = (np.asarray(part, dtype=np.intp).reshape(-1, 2) for part in pairs)
-    signs = np.concatenate([np.ones(len(similar)), -np.ones(len(dissimilar))]).astype(np.intp)
-    return np.column_stack([np.concatenate([similar, dissimilar]), signs])

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from psdopt import QuadraticSDP
+from psdopt.checks import weight
 from psdopt.linalg import LinearMap, RowBlocks, linear_map
 from psdopt.terms import Form, GramForm, MatrixForm
 from psdopt_plugins.metric_learning.objective import (
-    checked_weight,
     forms_gram,
     linear_part,
     one_hot,
@@ -49,7 +49,7 @@ def kta_problem(X: Any, y: Any, lam: float, regularizer: str = "identity", gram:
     """
     data = linear_map(X, "X")
     m, d = data.shape
-    lam = checked_weight("lam", lam)
+    lam = weight(lam, "lam")
     reg = regularizer_for(regularizer, d, REGULARIZERS)
     Y = one_hot(y, m)
     constant = reg.constant + lam * float((Y.sum(axis=0) ** 2).sum())

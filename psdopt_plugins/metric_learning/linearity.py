@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from psdopt.errors import InvalidInputError
+from psdopt.checks import classes
 from psdopt_plugins.metric_learning.linearity_problem import linearity_problem
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
-from psdopt_plugins.metric_learning.pairs import nearest_pairs
+from psdopt_plugins.pair_sampling import nearest_pairs
 from psdopt_plugins.rows import validated
 
 
@@ -72,8 +72,7 @@ class Linearity(MahalanobisTransformer):
         if pairs is None:
             X, y = validated(self, X, y, **options)
             check_classification_targets(y)
-            if len(np.unique(y)) < 2:
-                raise InvalidInputError(f"y must hold at least 2 classes; found only {y[0]!r}")
+            classes(y)
             pairs = nearest_pairs(X, y, self.n_neighbors)
         else:
             X = validated(self, X, blocks=True, skip_check_array=False, **options)

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from psdopt import QuadraticSDP
+from psdopt.checks import weight
 from psdopt.linalg import LinearMap, RowBlocks, linear_map
 from psdopt.terms import Form, MatrixForm, WeightedGramForm
 from psdopt_plugins.metric_learning.objective import (
-    checked_weight,
     forms_gram,
     linear_part,
     regularizer_for,
     without_large_arrays,
 )
-from psdopt_plugins.metric_learning.pairs import signed_laplacian, signed_pairs
+from psdopt_plugins.pairs import signed_laplacian, signed_pairs
 from psdopt_plugins.rows import only_touched
 
 #: Names that `regularizer` may take. With tr(M) the objective would be linear: 0 or unbounded.
@@ -47,7 +47,7 @@ def linearity_problem(
     Raises
     ------
     InvalidInputError for NaN, wrong shapes, bad pairs (see
-    :func:`~psdopt_plugins.metric_learning.pairs.signed_pairs`), a negative lam; UnknownNameError for the
+    :func:`~psdopt_plugins.pairs.signed_pairs`), a negative lam; UnknownNameError for the
     regulariser.
 
     Cost of one step along D (d, r): one product with X, one with Xᵀ and O(p r). For sparse X and operators
@@ -59,7 +59,7 @@ def linearity_problem(
         data, positions = only_touched(data, signed[:, :2])
         pairs = np.column_stack([positions, signed[:, 2]])
     m, d = data.shape
-    lam = checked_weight("lam", lam)
+    lam = weight(lam, "lam")
     reg = regularizer_for(regularizer, d, REGULARIZERS)
     T = signed_laplacian(signed_pairs(pairs, m), m)
     loss: Form = WeightedGramForm(data, T, 0.5 * lam)

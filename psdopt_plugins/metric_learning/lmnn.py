@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 
 from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, Result, solve
+from psdopt.checks import classes, integer, integer_or_none, one_of, positive
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, LinearMap, inner, norm, pair_dots
 from psdopt_plugins.estimators import options_for_solve, sorted_components
@@ -117,8 +117,7 @@ class LMNN(MahalanobisTransformer):
         """
         X, y = validated(self, X, y, accept_sparse=["csr"], dtype=np.float64, copy=True, ensure_min_samples=2)
         check_classification_targets(y)
-        if len(np.unique(y)) < 2:
-            raise InvalidInputError(f"y must hold at least 2 classes; found only one class, {y[0]!r}")
+        classes(y)
         self._check_parameters(X)
         if not sp.issparse(X):
             X -= X.mean(axis=0)  # no distance depends on it, and digits would
@@ -196,24 +195,15 @@ class LMNN(MahalanobisTransformer):
         return state.evaluation.factor, state.evaluation.value / before if before > 0.0 else 1.0
 
     def _check_parameters(self, X: Any) -> None:
-        least = {"n_neighbors": 1, "max_rounds": 1, "max_triplets": 1}
-        for name, bound in least.items():
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or value < bound:
-                raise InvalidInputError(f"{name} must be an integer of at least {bound}; found {value!r}")
-        if self.rank is not None and (not isinstance(self.rank, (int, np.integer)) or self.rank < 1):
-            raise InvalidInputError(f"rank must be an integer of at least 1, or None; found {self.rank!r}")
-        if not isinstance(self.lam, Real) or isinstance(self.lam, bool) or not 0.0 < self.lam < np.inf:
-            raise InvalidInputError(f"lam must be a positive finite number; found {self.lam!r}")
-        if self.target_metric not in TARGET_METRICS:
-            allowed = ", ".join(map(repr, TARGET_METRICS))
-            raise InvalidInputError(f"target_metric must be one of {allowed}; found {self.target_metric!r}")
+        for name in ("n_neighbors", "max_rounds", "max_triplets"):
+            integer(getattr(self, name), name)
+        integer_or_none(self.rank, "rank", 1, self.n_features_in_, "the number of features")
+        positive(self.lam, "lam")
+        one_of(self.target_metric, "target_metric", TARGET_METRICS)
         if self.target_metric == "whitened" and not can_be_whitened(X):
             kind = "sparse" if sp.issparse(X) else "dense"
             needed = f"a dense X of at most {WHITENED_FEATURES} features"
             raise InvalidInputError(f"target_metric 'whitened' needs {needed}; found a {kind} X of shape {X.shape}")
-        if self.rank is not None and self.rank > self.n_features_in_:
-            raise InvalidInputError(f"rank must be <= {self.n_features_in_}, the features of X; found {self.rank!r}")
 
 
 def _value(image: Array, targets: Indices, shortfall: Array, lam: float) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt import TermEvaluation, TermSum, gram_scaled
-from psdopt.errors import InvalidInputError
+from psdopt.checks import weight
 from psdopt.linalg import Array, LinearMap
 from psdopt.terms import LinearTerm, MeasuredTerm, SquaredHinge, TripletDifferences, WeightedGramForm
-from psdopt_plugins.metric_learning.objective import checked_weight
+from psdopt_plugins.pairs import checked_pairs, checked_triplets
 
 Indices = NDArray[np.integer[Any]]
 
@@ -41,12 +40,10 @@ def lmnn_problem(X: Any, targets: Any, triplets: Any, lam: float) -> TermSum:
     """
     data = X if isinstance(X, LinearMap) else LinearMap(X, "X")
     m = data.shape[0]
-    lam = checked_weight("lam", lam)
-    pairs = _rows(targets, 2, "targets", m)
-    if len(pairs) == 0:
-        raise InvalidInputError("targets must hold at least one pair (i, j); found none")
+    lam = weight(lam, "lam")
+    pairs = checked_pairs(targets, m, "targets", empty=False)
     pull = LinearTerm(WeightedGramForm(data, pair_laplacian(pairs, m)))
-    rows = _rows(triplets, 3, "triplets", m)
+    rows = checked_triplets(triplets, m, empty=True)
     if len(rows) == 0 or lam == 0.0:
         return TermSum([pull])
     push = MeasuredTerm(TripletDifferences(rows[:, 0], rows[:, 1], rows[:, 2], data), SquaredHinge(1.0), lam)
@@ -68,20 +65,3 @@ def pair_laplacian(pairs: Indices, m: int) -> sp.csr_array:
     rows, columns = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
     entries = np.repeat([1.0, 1.0, -1.0, -1.0], len(i))
     return sp.csr_array(sp.coo_array((entries, (rows, columns)), shape=(m, m)))
-
-
-def _rows(value: Any, width: int, name: str, m: int) -> Indices:
-    array = np.asarray(value)
-    if array.size == 0:
-        return np.empty((0, width), dtype=np.intp)
-    if array.ndim != 2 or array.shape[1] != width:
-        raise InvalidInputError(f"{name} must have shape (any, {width}); found {array.shape}")
-    if array.dtype.kind not in "iu":
-        raise InvalidInputError(f"{name} must hold integers; found dtype {array.dtype}")
-    if array.min() < 0 or array.max() >= m:
-        wrong = int(array.min() if array.min() < 0 else array.max())
-        raise InvalidInputError(f"{name} must hold indices between 0 and {m - 1}; found {wrong}")
-    same = np.logical_or.reduce([array[:, a] == array[:, b] for a, b in combinations(range(width), 2)])
-    if np.any(same):
-        raise InvalidInputError(f"{name} must join different samples; found {tuple(map(int, array[same][0]))}")
-    return array

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from psdopt import Ability, QuadraticSDP
-from psdopt.errors import InvalidInputError, unknown_name
+from psdopt.checks import classes, one_of
+from psdopt.errors import InvalidInputError
 from psdopt.linalg import LinearMap
 from psdopt.terms import Form, IdentityForm
 
@@ -32,8 +30,7 @@ def regularizer_for(name: str, d: int, known: tuple[str, ...]) -> Regularizer:
 
     Raises UnknownNameError, with near matches, for a name outside `known`.
     """
-    if name not in known:
-        raise unknown_name("regularizer", name, known)
+    one_of(name, "regularizer", known)
     table = {
         "identity": Regularizer(1.0, -1.0, float(d)),
         "frobenius": Regularizer(1.0, 0.0, 0.0),
@@ -47,28 +44,13 @@ def linear_part(loss: Form, regularizer: Regularizer) -> list[Form]:
     return [loss, IdentityForm(loss.n, regularizer.c)] if regularizer.c != 0.0 else [loss]
 
 
-def checked_weight(name: str, value: Any) -> float:
-    """`value` as a float; InvalidInputError unless it is a finite number >= 0."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value) or value < 0.0:
-        raise InvalidInputError(f"{name} must be a finite number of at least 0; found {value!r}")
-    return float(value)
-
-
 def one_hot(y: Any, m: int) -> sp.csr_array:
     """Indicator (m, c), sparse, of the c >= 2 classes in the labels y (m,).
 
     Raises InvalidInputError for a wrong shape, missing labels (NaN), or a single class.
     """
-    labels = np.asarray(y)
-    if labels.shape != (m,):
-        raise InvalidInputError(f"y must hold one label per row of X, shape ({m},); found shape {labels.shape}")
-    if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
-        raise InvalidInputError(f"y must be finite; found {int(np.sum(~np.isfinite(labels)))} NaN or infinite labels")
-    codes: NDArray[np.intp]
-    classes, codes = np.unique(labels, return_inverse=True)
-    if len(classes) < 2:
-        raise InvalidInputError(f"y must hold at least 2 classes; found only {classes[0]!r}")
-    return sp.csr_array((np.ones(m), codes, np.arange(m + 1)), shape=(m, len(classes)))
+    found, codes = classes(y, "y", m)
+    return sp.csr_array((np.ones(m), codes, np.arange(m + 1)), shape=(m, len(found)))
 
 
 def forms_gram(X: LinearMap, gram: bool | str) -> bool:

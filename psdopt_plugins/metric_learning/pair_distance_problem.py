@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from psdopt import LowRankPSD, TermSum
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, linear_map, row_dots
-from psdopt_plugins.metric_learning.pairs import signed_pairs
+from psdopt_plugins.pairs import signed_pairs
 from psdopt_plugins.regression.problem import psd_regression_problem
 from psdopt_plugins.rows import only_touched
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from psdopt import ColumnGeneration, Spectraplex, solve
-from psdopt.errors import InvalidInputError
+from psdopt.checks import number
 from psdopt_plugins.estimators import finished, options_for_solve, sorted_components
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
-from psdopt_plugins.metric_learning.triplet_problem import checked_triplets, nearest_triplets, triplet_margin_problem
+from psdopt_plugins.metric_learning.triplet_problem import triplet_margin_problem
+from psdopt_plugins.pair_sampling import nearest_triplets
+from psdopt_plugins.pairs import checked_triplets
 from psdopt_plugins.rows import validated
 
 #: What `solve` gets unless `solver_options` say otherwise.
@@ -83,7 +83,7 @@ class PSDBoost(MahalanobisTransformer):
             rows = nearest_triplets(X, y, self.n_neighbors)
         else:
             X = validated(self, X, blocks=True, skip_check_array=False, **options)
-            rows = checked_triplets(triplets)
+            rows = checked_triplets(triplets, X.shape[0])
         problem = triplet_margin_problem(X, rows, self._cost(len(rows)))
         defaults = {"geometry": Spectraplex(problem.n), "method": ColumnGeneration(), "tol": TOLERANCE}
         self.result_ = finished(solve(problem, **options_for_solve(self.solver_options, **defaults)))
@@ -94,7 +94,5 @@ class PSDBoost(MahalanobisTransformer):
     def _cost(self, m: int) -> float | None:
         if self.C is not None:
             return self.C
-        nu = self.nu
-        if not isinstance(nu, Real) or isinstance(nu, bool) or not (math.isfinite(nu) and 0.0 < nu <= 1.0):
-            raise InvalidInputError(f"nu must be a number in (0, 1]; found {nu!r}")
-        return None if nu * m < 1.0 else 1.0 / (float(nu) * m)
+        nu = number(self.nu, "nu", above=0.0, most=1.0)
+        return None if nu * m < 1.0 else 1.0 / (nu * m)

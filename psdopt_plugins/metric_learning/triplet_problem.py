@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from psdopt import MarginProblem
-from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import linear_map
 from psdopt.terms import TripletDifferences
-from psdopt_plugins.metric_learning.pairs import nearest_pairs
+from psdopt_plugins.pairs import checked_triplets
 from psdopt_plugins.rows import only_touched
-
-Triplets = NDArray[np.intp]
 
 
 def triplet_margin_problem(
@@ -47,39 +41,3 @@ def triplet_margin_problem(
     if X is not None:
         X, rows = only_touched(linear_map(X, "X"), rows)
     return MarginProblem(TripletDifferences(rows[:, 0], rows[:, 1], rows[:, 2], X, n), C, smoothing)
-
-
-def checked_triplets(triplets: Any) -> Triplets:
-    """`triplets` as an integer array (m, 3), m >= 1, or one clear error. Indices are checked where they are used."""
-    rows = np.asarray(triplets)
-    if rows.size == 0:
-        raise InvalidInputError("triplets must hold at least one triplet (i, j, k); found none")
-    if rows.ndim != 2 or rows.shape[1] != 3:
-        raise InvalidInputError(f"triplets must have shape (m, 3), rows (i, j, k); found {rows.shape}")
-    if rows.dtype.kind not in "iu":
-        raise InvalidTypeError(f"triplets must hold integers; found dtype {rows.dtype}")
-    return rows.astype(np.intp)
-
-
-def nearest_triplets(X: Any, y: NDArray[Any], n_neighbors: int = 1) -> Triplets:
-    """(i, j, k) for every sample i, j among its `n_neighbors` nearest of its class, k among those of other classes.
-
-    Shen et al. (section 6) take one of each. Samples without another of their class give none. O(N n_neighbors²)
-    triplets; exact Euclidean neighbours of X (N, d), dense or sparse.
-
-    Raises InvalidInputError unless n_neighbors >= 1, or if no triplet arises: one class only, or every class of
-    one sample.
-    """
-    similar, dissimilar = nearest_pairs(X, y, n_neighbors)
-    if len(similar) == 0 or len(dissimilar) == 0:
-        found = f"{len(np.unique(y))} class(es) among {len(y)} samples"
-        raise InvalidInputError(f"y must hold at least 2 classes, one of them with 2 samples; found {found}")
-    dissimilar = dissimilar[np.argsort(dissimilar[:, 0], kind="stable")]
-    counts = np.bincount(dissimilar[:, 0], minlength=len(y))
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    repeats = counts[similar[:, 0]]
-    base = np.repeat(similar, repeats, axis=0)
-    offset = np.arange(len(base)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-    others = dissimilar[starts[base[:, 0]] + offset, 1]
-    triplets: Triplets = np.column_stack([base, others])
-    return triplets

@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from psdopt import ArrayStream, Batch, BatchStream, IteratorStream, Streamed
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, row_dots
-from psdopt_plugins.regression.problem import checked_directions, checked_pairs, psd_regression_problem
+from psdopt_plugins.pairs import checked_pairs
+from psdopt_plugins.regression.problem import checked_directions, psd_regression_problem
 
 #: Batches of this many samples, so many of them, are set aside where no held-out data are given and X is not in memory.
 HELD_OUT_BATCH, HELD_OUT_BATCHES = 32, 32
@@ -47,7 +48,7 @@ def psd_regression_stream(
     if isinstance(X, BatchStream):
         stream: BatchStream = X
     elif isinstance(X, np.ndarray) or sp.issparse(X):
-        ends = None if pairs is None else checked_pairs(pairs)
+        ends = None if pairs is None else checked_pairs(pairs, empty=False)
         count: int = X.shape[0] if ends is None else len(ends)  # type: ignore[union-attr]
         signs = None if direction is None else checked_directions(direction, count)
         stream = ArrayStream(X, y, order=order, seed=seed, pairs=ends, direction=signs)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from psdopt import TermSum
-from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg import Array, is_finite, row_source
+from psdopt.checks import vector
+from psdopt.errors import InvalidInputError
+from psdopt.linalg import Array, row_source
 from psdopt.terms import (
     HalfSquaredOneSided,
     LeastSquares,
@@ -20,6 +20,7 @@ from psdopt.terms import (
     PairDistances,
     QuadraticForms,
 )
+from psdopt_plugins.pairs import checked_pairs
 from psdopt_plugins.regression.measurements import GeneralForms
 from psdopt_plugins.regression.moments import MomentPreconditioner
 from psdopt_plugins.regression.pair_rows import PairRowsPreconditioner
@@ -83,7 +84,7 @@ def _preconditioner(measurement: Measurement, one_sided: bool) -> Any:
 
 def _measurement(X: Any, pairs: Any, n: int | None) -> Measurement:
     if pairs is not None:
-        ends = checked_pairs(pairs)
+        ends = checked_pairs(pairs, empty=False)
         return PairDistances(ends[:, 0], ends[:, 1], X, n)
     if X is None:
         raise InvalidInputError("X must be given unless pairs and n are")
@@ -97,33 +98,16 @@ def _measurement(X: Any, pairs: Any, n: int | None) -> Measurement:
     return QuadraticForms(X)
 
 
-def checked_pairs(pairs: Any) -> NDArray[np.intp]:
-    """`pairs` as an integer array (m, 2), or one clear error; ranges are checked where they are known."""
-    ends = np.asarray(pairs)
-    if ends.ndim != 2 or ends.shape[1] != 2 or len(ends) == 0:
-        raise InvalidInputError(f"pairs must have shape (m, 2), m >= 1; found {ends.shape}")
-    if not np.issubdtype(ends.dtype, np.integer):
-        raise InvalidTypeError(f"pairs must hold integers; found dtype {ends.dtype}")
-    return ends.astype(np.intp)
-
-
 def _targets(y: Any, m: int) -> Array:
     if y is None:
         raise InvalidInputError("y, the targets, must be given")
-    targets = np.asarray(y, dtype=np.float64)
-    if targets.shape not in ((), (m,)):
-        raise InvalidInputError(f"y must be a number or have shape ({m},), one per sample; found {targets.shape}")
-    if not is_finite(targets):
-        raise InvalidInputError(f"y must be finite; found {int(np.sum(~np.isfinite(targets)))} NaN or infinite targets")
-    return np.broadcast_to(targets, (m,))
+    return vector(y, "y", m, "one per sample")
 
 
 def checked_directions(direction: Any, m: int) -> Array:
     """`direction` as a float array (m,) of −1, 0 and +1, or one clear error."""
-    signs = np.asarray(direction, dtype=np.float64)
-    if signs.shape not in ((), (m,)):
-        raise InvalidInputError(f"direction must have shape ({m},), one per sample; found {signs.shape}")
+    signs = vector(direction, "direction", m, "one per sample")
     wrong = signs[~np.isin(signs, (-1.0, 0.0, 1.0))]
     if wrong.size:
-        raise InvalidInputError(f"direction must be -1, 0 or +1; found {wrong.flat[0]!r}")
-    return np.broadcast_to(signs, (m,))
+        raise InvalidInputError(f"direction must be -1, 0 or +1; found {wrong[0]:g}")
+    return signs

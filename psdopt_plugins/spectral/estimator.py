@@ -15,7 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, Result, certify, solve
-from psdopt.errors import InvalidInputError, unknown_name
+from psdopt.checks import finite, integer, number, one_of, positive
+from psdopt.errors import InvalidInputError
 from psdopt.linalg import EPS, Array, LinearMap, top_eigenpairs
 from psdopt_plugins.estimators import column_signs
 from psdopt_plugins.rows import validated
@@ -95,10 +96,9 @@ class TopKEigen(BaseEstimator):  # type: ignore[misc]
             K = validated(self, K, accept_sparse=["csr", "csc"], dtype=np.float64)
         problem = topk_problem(K, self.k)
         self.n_features_in_ = problem.n
-        if not isinstance(self.guard, (int, np.integer)) or self.guard < 0:
-            raise InvalidInputError(f"guard must be an integer of at least 0; found {self.guard!r}")
+        guard = integer(self.guard, "guard", 0)
         if use_factor:
-            result = leading_factor(problem, min(problem.n, problem.k + int(self.guard)), self.solver_options)
+            result = leading_factor(problem, min(problem.n, problem.k + guard), self.solver_options)
             self.result_ = replace(result, state=None)
             self.eigenvalues_, self.eigenvectors_, self.residuals_ = rayleigh_ritz(problem.K, result.matrix, problem.k)
         else:
@@ -115,10 +115,8 @@ class TopKEigen(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _uses_factor(self) -> bool:
-        if self.algorithm not in ALGORITHMS:
-            raise unknown_name("algorithm", self.algorithm, ALGORITHMS)
-        if not (isinstance(self.tol, (int, float, np.number)) and 0.0 < self.tol < 1.0):
-            raise InvalidInputError(f"tol must lie between 0 and 1; found {self.tol!r}")
+        one_of(self.algorithm, "algorithm", ALGORITHMS)
+        number(self.tol, "tol", above=0.0, below=1.0)
         if self.algorithm == "lanczos" and self.solver_options is not None:
             raise InvalidInputError("solver_options have no meaning for algorithm='lanczos'; use algorithm='factor'")
         return self.algorithm == "factor" or (self.algorithm == "auto" and self.solver_options is not None)
@@ -130,15 +128,11 @@ class TopKEigen(BaseEstimator):  # type: ignore[misc]
         Raises InvalidInputError for a lam that is not positive, or a b of wrong shape or not finite.
         """
         check_is_fitted(self)
-        if not (isinstance(lam, (int, float, np.number)) and math.isfinite(lam) and lam > 0.0):
-            raise InvalidInputError(f"lam must be a finite number above 0; found {lam!r}")
-        right = np.asarray(b, dtype=np.float64)
+        lam = positive(lam, "lam")
+        right = finite(b, "b")
         n = len(self.eigenvectors_)
         if right.ndim not in (1, 2) or right.shape[0] != n:
             raise InvalidInputError(f"b must have shape ({n},) or ({n}, q); found {right.shape}")
-        if not np.all(np.isfinite(right)):
-            bad = int(np.sum(~np.isfinite(right)))
-            raise InvalidInputError(f"b must be finite; found {bad} NaN or infinite entries")
         U, shrink = self.eigenvectors_, self.eigenvalues_ / (self.eigenvalues_ + lam)
         inside = (U.T @ right).T * shrink
         return np.asarray((right - U @ inside.T) / lam)

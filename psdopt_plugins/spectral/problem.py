@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt import Ability, QuadraticSDP
-from psdopt.errors import InvalidInputError
+from psdopt.checks import integer
 from psdopt.linalg import LinearMap, symmetric_map
 from psdopt.terms import MatrixForm
 
@@ -43,11 +42,4 @@ def topk_problem(K: Any, k: int) -> TopKProblem:
     InvalidInputError for NaN, a K that is not square and symmetric, and k out of range.
     """
     data = symmetric_map(K, "K")
-    return TopKProblem(data, checked_k(k, data.shape[0]))
-
-
-def checked_k(k: Any, n: int) -> int:
-    """`k` as an int; InvalidInputError unless it is an integer with 1 <= k <= n."""
-    if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or not 1 <= k <= n:
-        raise InvalidInputError(f"k must be an integer between 1 and n = {n}; found {k!r}")
-    return int(k)
+    return TopKProblem(data, integer(k, "k", 1, data.shape[0], "n"))

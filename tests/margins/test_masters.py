@@ -16,7 +16,7 @@ from psdopt.margins.masters.growth import grown_block, grown_linear, squares_of
 from psdopt.margins.masters.selection import widest_block
 from psdopt.methods import ColumnGeneration
 from psdopt.terms.measurements import TripletDifferences
-from psdopt_plugins.metric_learning.triplet_problem import nearest_triplets
+from psdopt_plugins.pair_sampling import nearest_triplets
 
 EPS = np.finfo(float).eps
 

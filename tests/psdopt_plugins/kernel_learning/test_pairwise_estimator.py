@@ -128,7 +128,7 @@ def test_bad_input():
         PairwiseKernel().fit(X, must_link=[[0, 1]], cannot_link=[[1, 0]])
     with pytest.raises(InvalidInputError, match="cannot_link must hold indices between 0 and 19; found 20"):
         PairwiseKernel().fit(X, cannot_link=[[0, 20]])
-    with pytest.raises(InvalidInputError, match="laplacian must be"):
+    with pytest.raises(InvalidInputError, match="unknown laplacian"):
         PairwiseKernel(laplacian="cosine").fit(X)
     with pytest.raises(InvalidTypeError, match="rank must be"):
         PairwiseKernel(rank="best").fit(X)

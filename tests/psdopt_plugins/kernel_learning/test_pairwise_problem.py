@@ -93,10 +93,10 @@ def test_no_pairs_leave_graph_and_diagonal():
     [
         ({"gamma": 0.0}, InvalidInputError, "gamma must be a finite number above 0; found 0.0"),
         ({"gamma": np.nan}, InvalidInputError, "gamma must be"),
-        ({"pairs": [[0, 1, 2]]}, InvalidInputError, r"pairs must have shape \(p, 2\)"),
+        ({"pairs": [[0, 1, 2]]}, InvalidInputError, r"pairs must have shape \(m, 2\)"),
         ({"pairs": [[0, 9]]}, InvalidInputError, "pairs must hold indices between 0 and 3; found 9"),
         ({"pairs": [[-1, 2]]}, InvalidInputError, "between 0 and 3; found -1"),
-        ({"pairs": [[2, 2]]}, InvalidInputError, r"two different indices; found \(2, 2\)"),
+        ({"pairs": [[2, 2]]}, InvalidInputError, r"two different samples; found \(2, 2\)"),
         ({"pairs": [[0.5, 1.0]]}, InvalidTypeError, "pairs must hold integers"),
         ({"pairs": [[0, 1], [1, 0]], "targets": [1, 0]}, InvalidInputError, r"contradictory targets for \(0, 1\)"),
         ({"targets": [1, 0]}, InvalidInputError, r"targets must have shape \(1,\)"),

@@ -17,7 +17,7 @@ from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.plugins import validate
 from psdopt_plugins import kernel_learning
 from psdopt_plugins.kernel_learning import QuadraticKernel, quadratic_kernel_problem
-from psdopt_plugins.metric_learning.pairs import signed_laplacian, signed_pairs
+from psdopt_plugins.pairs import signed_laplacian, signed_pairs
 
 m = 10
 RNG = np.random.default_rng(0)

@@ -212,9 +212,9 @@ BAD_X[2, 1] = np.nan
     [
         ((BAD_X, Y, 1.0), "X must be finite; found 1 NaN or infinite entries"),
         ((X[:, 0], Y, 1.0), "X must be a 2-D array; found 1 dimension"),
-        ((X, Y[:-1], 1.0), r"y must hold one label per row of X, shape \(30,\); found shape \(29,\)"),
-        ((X, np.full(M, 7), 1.0), "y must hold at least 2 classes; found only np.int64\\(7\\)"),
-        ((X, np.where(Y == 1, np.nan, Y), 1.0), "y must be finite; found 10 NaN or infinite labels"),
+        ((X, Y[:-1], 1.0), r"y must hold one label per sample, shape \(30,\); found shape \(29,\)"),
+        ((X, np.full(M, 7), 1.0), "y must hold at least 2 classes; found only 7"),
+        ((X, np.where(Y == 1, np.nan, Y), 1.0), "y must be finite; found 10 NaN or infinite entries"),
         ((X, Y, -1.0), "lam must be a finite number of at least 0; found -1.0"),
         ((X, Y, np.inf), "lam must be a finite number of at least 0; found inf"),
         ((X, Y, 1.0, "trace", "yes"), "gram must be 'auto', True or False; found 'yes'"),

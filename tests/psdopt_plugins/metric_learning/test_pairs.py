@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt.errors import InvalidInputError
-from psdopt_plugins.metric_learning.pairs import nearest_pairs, signed_laplacian, signed_pairs
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt_plugins.pair_sampling import nearest_pairs
+from psdopt_plugins.pairs import signed_laplacian, signed_pairs
 
 
 def test_both_ways_of_writing_pairs_agree():
@@ -56,13 +57,13 @@ def test_small_classes_give_fewer_pairs():
         (([(2, 2)], []), r"pairs must join two different samples; found \(2, 2\)"),
         (([(0, 1)], [(1, 0)]), r"pairs must not be both similar and dissimilar; found \(0, 1\) in both"),
         ([(0, 1, 2), (1, 2, 1), (3, 4, 1)], r"must be \+1 \(similar\) or -1 \(dissimilar\); found 2"),
-        (([(0, 1, 2)], [(0, 1)]), r"similar pairs must have shape \(p, 2\); found \(1, 3\)"),
+        (([(0, 1, 2)], [(0, 1)]), r"similar pairs must have shape \(m, 2\); found \(1, 3\)"),
         (np.zeros((3, 4)), r"pairs must be \(similar, dissimilar\) with shapes .* found shape \(3, 4\)"),
         (([(0, 1.5)], []), "similar pairs must hold integers; found dtype float64"),
     ],
 )
 def test_bad_pairs(pairs, text):
-    with pytest.raises(InvalidInputError, match=text):
+    with pytest.raises((InvalidInputError, InvalidTypeError), match=text):
         signed_pairs(pairs, 5)
 
 

@@ -20,7 +20,8 @@ from psdopt.margins.smoothing import solve_smoothed
 from psdopt.methods import ConjugateGradient, TrustRegions
 from psdopt.methods.frank_wolfe import FrankWolfe
 from psdopt_plugins.metric_learning.psdboost import PSDBoost
-from psdopt_plugins.metric_learning.triplet_problem import nearest_triplets, triplet_margin_problem
+from psdopt_plugins.metric_learning.triplet_problem import triplet_margin_problem
+from psdopt_plugins.pair_sampling import nearest_triplets
 
 EPS = np.finfo(float).eps
 
@@ -189,14 +190,14 @@ def test_nearest_triplets_are_what_they_say():
 @pytest.mark.parametrize(
     ("triplets", "C", "text"),
     [
-        ([], None, "at least one triplet"),
+        ([], None, "at least one row of 3 indices"),
         ([(0, 1)], None, "shape"),
         ([(0.0, 1.0, 2.0)], None, "integers"),
         ([(0, 1, 99)], None, "between 0 and"),
         ([(0, 1, -1)], None, "between 0 and"),
-        ([(0, 0, 2)], None, "i and j must differ"),
-        ([(0, 2, 0)], None, "i and k must differ"),
-        ([(0, 1, 1)], None, "j and k must differ"),
+        ([(0, 0, 2)], None, "three different samples"),
+        ([(0, 2, 0)], None, "three different samples"),
+        ([(0, 1, 1)], None, "three different samples"),
         ([(0, 1, 2), (1, 0, 2)], 0.49, "C must be at least 1/m"),
         ([(0, 1, 2)], 0.0, "C must be"),
         ([(0, 1, 2)], -1.0, "C must be"),

@@ -57,5 +57,5 @@ def test_partial_fit_goes_on_from_fit():
 
 def test_bad_geometry():
     X, y = data()
-    with pytest.raises(ValueError, match="geometry must be one of 'flat', 'polar'"):
+    with pytest.raises(ValueError, match="unknown geometry 'round'; known: flat, polar"):
         PSDRegressor(geometry="round").fit(X, y)

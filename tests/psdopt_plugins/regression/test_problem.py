@@ -103,7 +103,7 @@ def test_large_sparse_data_need_no_dense_array():
         ({"y": [1.0]}, "X must be given unless pairs and n are"),
         ({"X": np.ones((3, 2)), "y": 1.0, "n": 2}, "n is for pairs without X"),
         ({"X": np.ones((3, 2)), "y": 1.0, "pairs": [[0, 3]]}, "between 0 and 2"),
-        ({"X": np.ones((3, 2)), "y": 1.0, "pairs": [[1, 1]]}, "must differ"),
+        ({"X": np.ones((3, 2)), "y": 1.0, "pairs": [[1, 1]]}, "two different samples"),
         ({"X": np.ones((3, 2)), "y": 1.0, "direction": [2, 1, 1]}, "direction must be -1, 0 or"),
         ({"X": np.ones((2, 2, 3)), "y": 1.0}, "square matrices"),
         ({"pairs": [[0, 1]], "y": 1.0}, "n must be an integer"),

@@ -183,5 +183,5 @@ def test_options_of_the_other_algorithm_are_refused():
         TopKEigen(k=1, algorithm="lanczos", solver_options={"tol": 1e-3}).fit(symmetric(5))
     with pytest.raises(LookupError, match="unknown algorithm 'lanczo'; did you mean 'lanczos'"):
         TopKEigen(k=1, algorithm="lanczo").fit(symmetric(5))
-    with pytest.raises(ValueError, match="tol must lie between 0 and 1; found 2"):
+    with pytest.raises(ValueError, match="tol must be a finite number above 0 and below 1; found 2"):
         TopKEigen(k=1, tol=2).fit(symmetric(5))

@@ -1,0 +1,163 @@
+"""Pairs and triplets of samples: reading them, coding them, each once, and the Laplacian of signed pairs."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from psdopt.checks import finite, indices
+from psdopt.errors import InvalidInputError
+from psdopt.linalg import Array
+
+Pairs = NDArray[np.intp]
+#: Pairs that an error names; more would hide the first ones.
+NAMED = 5
+KINDS = ("similar", "dissimilar")
+
+
+def checked_pairs(pairs: Any, n: int | None = None, name: str = "pairs", empty: bool = True) -> Pairs:
+    """`pairs` as an integer array (p, 2), each row two different indices below `n`; an empty list is (0, 2). O(p).
+
+    n : None where the range is checked by the one who knows it. empty : whether p = 0 is allowed.
+
+    Raises InvalidInputError, InvalidTypeError.
+    """
+    return _checked_rows(pairs, n, name, 2, empty)
+
+
+def checked_triplets(triplets: Any, n: int | None = None, name: str = "triplets", empty: bool = False) -> Pairs:
+    """`triplets` as an integer array (m, 3), each row (i, j, k) three different indices below `n`. O(m).
+
+    n, empty : as in :func:`checked_pairs`. Raises InvalidInputError, InvalidTypeError.
+    """
+    return _checked_rows(triplets, n, name, 3, empty)
+
+
+def pair_codes(pairs: Pairs, n: int) -> NDArray[np.intp]:
+    """min(i, j) n + max(i, j) for each row (i, j): one number for an unordered pair, ascending like the sorted rows."""
+    codes: NDArray[np.intp] = pairs.min(axis=1) * n + pairs.max(axis=1) if len(pairs) else np.empty(0, dtype=np.intp)
+    return codes
+
+
+def pairs_of(codes: NDArray[np.intp], n: int) -> Pairs:
+    """The rows (i, j), i < j, of :func:`pair_codes`."""
+    return np.column_stack(np.divmod(codes, n)).astype(np.intp)
+
+
+def named_pairs(codes: NDArray[np.intp], n: int) -> str:
+    """The first few pairs, for a message: "(0, 3), (1, 2), ..."."""
+    distinct = np.unique(codes)
+    listed = [f"({code // n}, {code % n})" for code in distinct[:NAMED]]
+    return ", ".join(listed) + (", ..." if len(distinct) > NAMED else "")
+
+
+def distinct_pairs(
+    pairs: Any, values: Any, n: int, name: str = "pairs", values_name: str = "targets"
+) -> tuple[Pairs, Array]:
+    """Pairs (p, 2), i < j, ascending, each once, and the value of each, (p,). One sort, O(p log p).
+
+    values : (p,), finite; a pair that is listed again must have the value that it had.
+
+    Raises InvalidInputError, which names pairs with two values, and InvalidTypeError.
+    """
+    ends = checked_pairs(pairs, n, name)
+    wanted = finite(values, values_name)
+    if wanted.shape != (len(ends),):
+        raise InvalidInputError(f"{values_name} must have shape ({len(ends)},) like {name}; found {wanted.shape}")
+    codes = pair_codes(ends, n)
+    order = np.argsort(codes, kind="stable")
+    codes, wanted = codes[order], wanted[order]
+    again = codes[1:] == codes[:-1]
+    clash = codes[1:][again & (wanted[1:] != wanted[:-1])]
+    if len(clash):
+        found = named_pairs(clash, n)
+        raise InvalidInputError(
+            f"{name} must have one value of {values_name} each; found contradictory {values_name} for {found}"
+        )
+    first = np.concatenate([[True], ~again])[: len(codes)]
+    return pairs_of(codes[first], n), wanted[first]
+
+
+def joined_pairs(similar: Pairs, dissimilar: Pairs) -> Pairs:
+    """Rows (i, j, +1) of `similar` (p, 2), then (i, j, −1) of `dissimilar` (q, 2)."""
+    signs = np.concatenate([np.ones(len(similar), dtype=np.intp), -np.ones(len(dissimilar), dtype=np.intp)])
+    return np.column_stack([np.concatenate([similar, dissimilar]), signs])
+
+
+def listed_pairs(pairs: Any) -> Pairs:
+    """Rows (i, j, s) as they are listed, s = +1 similar or −1 dissimilar, from either way of writing them. O(p).
+
+    pairs : (similar, dissimilar), integer arrays (p, 2) and (q, 2) of any two lengths; or one array (p, 3) of rows
+        (i, j, s).
+
+    Raises InvalidInputError for wrong shapes and other signs, InvalidTypeError for entries that are no integers.
+    """
+    if isinstance(pairs, (tuple, list)) and len(pairs) == 2 and not _is_row_of_three(pairs[0]):
+        similar, dissimilar = (
+            indices(part, f"{kind} pairs", columns=2, floats=True) for part, kind in zip(pairs, KINDS, strict=True)
+        )
+        return joined_pairs(similar, dissimilar)
+    rows = np.asarray(pairs)
+    if rows.size and (rows.ndim != 2 or rows.shape[1] != 3):
+        raise InvalidInputError(
+            "pairs must be (similar, dissimilar) with shapes (p, 2) and (q, 2), or one array (p, 3) of rows "
+            f"(i, j, sign); found shape {rows.shape}"
+        )
+    listed = indices(rows, "pairs", columns=3, floats=True)
+    if len(wrong := listed[np.abs(listed[:, 2]) != 1]):
+        raise InvalidInputError(
+            f"the third column of pairs must be +1 (similar) or -1 (dissimilar); found {int(wrong[0, 2])}"
+        )
+    return listed
+
+
+def signed_pairs(pairs: Any, m: int) -> Pairs:
+    """`pairs` in normal form: rows (i, j, s), i < j, ascending, each once. O(p log p).
+
+    pairs : as in :func:`listed_pairs`; the order within a pair and repetitions do not matter. m : number of samples.
+
+    Raises InvalidInputError for no pair at all, indices out of range, a pair of a sample with itself, and a pair that
+    is both similar and dissimilar; and what :func:`listed_pairs` raises.
+    """
+    rows = listed_pairs(pairs)
+    if len(rows) == 0:
+        raise InvalidInputError("pairs must hold at least one pair; found none")
+    ends, signs = rows[:, :2], rows[:, 2]
+    codes = pair_codes(checked_pairs(ends, m), m)
+    both = np.intersect1d(codes[signs > 0], codes[signs < 0])
+    if len(both):
+        raise InvalidInputError(f"pairs must not be both similar and dissimilar; found {named_pairs(both, m)} in both")
+    distinct, first = np.unique(codes, return_index=True)
+    return np.column_stack([pairs_of(distinct, m), signs[first]])
+
+
+def signed_laplacian(pairs: Pairs, m: int) -> sp.csr_array:
+    """T = diag(S e) − S (m, m), sparse, for pairs in normal form: Σ_t s_t (e_i − e_j)(e_i − e_j)ᵀ.
+
+    tr(XᵀTX M) = Σ_t s_t d_M(i, j) over unordered pairs (Yuan et al., section 2.2, corrected). O(p).
+    """
+    i, j, s = pairs.T
+    rows, columns = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
+    entries = np.concatenate([s, s, -s, -s]).astype(np.float64)
+    return sp.csr_array(sp.coo_array((entries, (rows, columns)), shape=(m, m)))
+
+
+def _checked_rows(values: Any, n: int | None, name: str, width: int, empty: bool) -> Pairs:
+    rows = indices(values, name, n, columns=width, empty=empty)
+    if len(rows) == 0:
+        return rows
+    same = np.logical_or.reduce([rows[:, a] == rows[:, b] for a, b in combinations(range(width), 2)])
+    if np.any(same):
+        found = tuple(map(int, rows[same][0]))
+        raise InvalidInputError(f"{name} must join {('two', 'three')[width - 2]} different samples; found {found}")
+    return rows
+
+
+def _is_row_of_three(row: Any) -> bool:
+    """Whether `row` is (i, j, s), so that a list of two such rows is not read as two lists."""
+    array = np.asarray(row, dtype=object)
+    return array.ndim == 1 and array.size == 3
