@@ -148,8 +148,8 @@ def test_bad_graphs():
     X = np.random.default_rng(0).random((6, 2))
     for arguments, text in (
         ({"n_neighbors": 0}, "n_neighbors must be"),
-        ({"sigma": 0.0}, "sigma must be"),
-        ({"sigma": "wide"}, "sigma must be"),
+        ({"sigma": 0.0}, "sigma .* must be"),
+        ({"sigma": "wide"}, "sigma .* must be"),
     ):
         with pytest.raises(InvalidInputError, match=text):
             knn_laplacian(X, **arguments)
