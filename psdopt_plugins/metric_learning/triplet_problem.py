@@ -37,7 +37,9 @@ def triplet_margin_problem(
     Cost: no A_r (d, d) is formed. ⟨A_r, YYᵀ⟩ and Σ w_r A_r V cost one product with X (and one with Xᵀ) and O(m r);
     distances that triplets share are computed once.
     """
-    rows = checked_triplets(triplets)
-    if X is not None:
-        X, rows = only_touched(linear_map(X, "X"), rows)
+    if X is None:
+        rows = checked_triplets(triplets)
+    else:
+        data = linear_map(X, "X")
+        X, rows = only_touched(data, checked_triplets(triplets, data.shape[0]))
     return MarginProblem(TripletDifferences(rows[:, 0], rows[:, 1], rows[:, 2], X, n), C, smoothing)
