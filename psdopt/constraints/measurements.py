@@ -33,7 +33,7 @@ class Trace(Measurement):
     def adjoint(self, weights: Array, V: Images) -> Forces:
         return [(None, float(weights[0]) * V.factor)]
 
-    def add_to(self, S: Array, weights: Array, identity: Images) -> None:
+    def add_to(self, S: Array, weights: Array, identity: Images | None = None) -> None:
         S.reshape(-1)[:: len(S) + 1] += weights[0]
 
     def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
@@ -126,7 +126,7 @@ class SparseForms(Measurement):
     def adjoint(self, weights: Array, V: Images) -> Forces:
         return self.entries.adjoint(self.on_places(weights), V)
 
-    def add_to(self, S: Array, weights: Array, identity: Images) -> None:
+    def add_to(self, S: Array, weights: Array, identity: Images | None = None) -> None:
         self.entries.add_to(S, self.on_places(weights), identity)
 
     def matrix(self, weights: Array) -> sp.csr_array:
@@ -165,7 +165,7 @@ class Stacked(Measurement):
         groups = zip(self.parts, self.rows, strict=True)
         return [force for part, rows in groups for force in part.adjoint(weights[rows], V)]
 
-    def add_to(self, S: Array, weights: Array, identity: Images) -> None:
+    def add_to(self, S: Array, weights: Array, identity: Images | None = None) -> None:
         for part, rows in zip(self.parts, self.rows, strict=True):
             part.add_to(S, weights[rows], identity)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import wraps
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,8 +23,8 @@ from psdopt.method import Method, Outcome, Residual, State, ensure_finite
 from psdopt.methods.projected_gradient import Momentum, accelerated_step
 from psdopt.problem import Evaluation, PlaneModel, Problem
 
-STEPS = ("exact", "hazan")
-VARIANTS = ("vanilla", "away", "pairwise", "fully-corrective")
+RULES = ("exact", "hazan")
+VARIANTS = ("fully-corrective", "vanilla", "away", "pairwise")
 #: Accuracy asked of the oracle, relative to the gap: what it proves goes into the gap that is reported.
 ORACLE_ACCURACY = 0.1
 #: A fully corrective step ends when the gap within the span is this fraction of the gap, or after CORRECTIONS steps.
@@ -32,38 +34,48 @@ CORRECTIONS = 100
 GOLDEN_VALUES = 60
 
 
-@dataclass
+@dataclass(kw_only=True)
 class FrankWolfeState(State):
-    """The iterate, the atom of its linear oracle, and the duality gap ⟨S, M⟩ − min ⟨S, N⟩.
+    """The iterate, the `atom` of its linear oracle, and the duality `gap` ⟨S, M⟩ − min ⟨S, N⟩.
 
     Columns of the factor are √w_k u_k with |u_k|² = trace, so the weights w_k = |column|²/trace are not kept.
     `gradient_norm` is 2 gap / |Y|: the gap in the units of the factor gradient.
     """
 
-    atom: Atom | None = None
-    gap: float = math.inf
-    iteration: int = 0
+    atom: Atom
+    gap: float
+    iteration: int
 
 
-@dataclass(frozen=True, init=False)
-class FrankWolfe(Method):
+@dataclass(frozen=True)
+class FrankWolfe(Method[FrankWolfeState]):
     """M⁺ = (1 − gamma) M + gamma N, N = argmin ⟨∇F(M), N⟩ over the set; global for convex F, gap at every step.
 
-    With C the curvature constant of F, F(M_k) − min F <= 2 C/(k + 2) (Jaggi 2013). Away and pairwise steps take
-    weight from the worst atom; the fully corrective variant minimises over all M = V W Vᵀ, W ⪰ 0, in the span of
-    the atoms, which converges linearly when the optimum is of low rank and strictly complementary.
+    The default variant, fully corrective, minimises over all M = V W Vᵀ, W ⪰ 0, in the span of the atoms in each
+    step. It converges linearly when the optimum is of low rank and strictly complementary. The vanilla variant obeys
+    F(M_k) − min F <= 2 C/(k + 2), C being the curvature constant of F (Jaggi 2013), and in general no better: it takes
+    a hundred times as many steps to a gap of 1e-6. Away and pairwise steps take weight from the worst atom; over the
+    spectraplex, which is no polytope, no faster rate is known of them.
 
     Parameters
     ----------
-    step : "exact" line search, or "hazan": gamma = 2/(k + 2), whatever F is (vanilla only has it; not monotone).
-    variant : "vanilla", "away", "pairwise" or "fully-corrective".
+    rule : of the step length gamma, "exact" line search, or "hazan": gamma = 2/(k + 2), whatever F is. The latter is
+        not monotone, and is for the vanilla variant only.
+    variant : "fully-corrective", "vanilla", "away" or "pairwise"; "auto" is "fully-corrective" with exact steps and
+        "vanilla" with Hazan's. Up to version 0.1 the default was "vanilla".
+
+    The former name of `rule`, ``step``, is deprecated.
 
     Cost of a step: one eigenvector of S, warm-started and with a proven bound on its error that is part of the
-    gap, and one application of the maps to one column (two for away and pairwise).
+    gap, and one application of the maps to one column (two for away and pairwise; the fully corrective variant
+    applies no map but to the new column, and works in the span otherwise).
+
+    Raises UnknownNameError for a rule or variant that is not in the list, InvalidInputError for Hazan's rule with
+    another variant than the vanilla one.
     """
 
-    step_rule: str = "exact"
-    variant: str = "vanilla"
+    rule: str = "exact"
+    variant: str = "auto"
 
     requires: ClassVar[Requires] = {
         "problem": (Ability.GRADIENT, Ability.EXACT_PLANE),
@@ -72,54 +84,54 @@ class FrankWolfe(Method):
     residual: ClassVar[Residual] = Residual.GAP
     scale_invariant: ClassVar[bool] = True
 
-    def __init__(self, step: str = "exact", variant: str = "vanilla") -> None:
-        if step not in STEPS:
-            raise unknown_name("step", step, STEPS)
-        if variant not in VARIANTS:
-            raise unknown_name("variant", variant, VARIANTS)
-        if step == "hazan" and variant != "vanilla":
-            raise InvalidInputError(f"step 'hazan' goes with variant 'vanilla' only; found variant {variant!r}")
-        object.__setattr__(self, "step_rule", step)
-        object.__setattr__(self, "variant", variant)
+    def __post_init__(self) -> None:
+        if self.rule not in RULES:
+            raise unknown_name("rule", self.rule, RULES)
+        if self.variant not in ("auto", *VARIANTS):
+            raise unknown_name("variant", self.variant, VARIANTS)
+        if self.rule == "hazan" and self.kind != "vanilla":
+            raise InvalidInputError(f"rule 'hazan' goes with variant 'vanilla' only; found variant {self.variant!r}")
+
+    @property
+    def kind(self) -> str:
+        """The variant that runs: what "auto" stands for."""
+        if self.variant != "auto":
+            return self.variant
+        return "vanilla" if self.rule == "hazan" else "fully-corrective"
 
     @property
     def descends(self) -> bool:  # type: ignore[override]
         """With exact steps the value never increases; Hazan's rule may increase it."""
-        return self.step_rule == "exact"
-
-    def __repr__(self) -> str:
-        return f"FrankWolfe(step={self.step_rule!r}, variant={self.variant!r})"
+        return self.rule == "exact"
 
     @property
     def sublinear_order(self) -> float | None:  # type: ignore[override]
         """One, that is O(1/k), unless corrective: the spectraplex is no polytope, so no rate is known of away steps."""
-        return None if self.variant == "fully-corrective" else 1.0
+        return None if self.kind == "fully-corrective" else 1.0
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> FrankWolfeState:
         evaluation = evaluation or problem.at(geometry.factor(start))
-        state = FrankWolfeState(problem, geometry, start, evaluation)
-        if self.variant == "fully-corrective":
+        if self.kind == "fully-corrective":
             evaluation = _principal(evaluation)
-        return self._looked_at(state, evaluation, 0.0, {})
+        return _with_oracle(problem, geometry, evaluation)
 
-    def step(self, state: Any) -> FrankWolfeState:
-        if self.step_rule == "hazan":
+    def step(self, state: FrankWolfeState) -> FrankWolfeState:
+        if self.rule == "hazan":
             evaluation, size = self._toward(state, 2.0 / (state.iteration + 2.0))
-        elif self.variant == "vanilla":
+        elif self.kind == "vanilla":
             evaluation, size = self._toward(state)
-        elif self.variant == "fully-corrective":
+        elif self.kind == "fully-corrective":
             evaluation, size = self._corrected(state)
         else:
             evaluation, size = self._with_away(state)
         if self.descends and not ensure_finite(evaluation).value < state.evaluation.value:
-            return _stalled(state)
-        return self._looked_at(state, evaluation, size, {"gamma": size})
+            return replace(state, outcome=Outcome.STALLED, step=0.0)
+        return _with_oracle(state.problem, state.geometry, evaluation, state, size)
 
     def _toward(self, state: FrankWolfeState, gamma: float | None = None) -> tuple[Evaluation, float]:
         """M + gamma (N − M), by default with the best gamma in [0, 1]."""
-        assert state.atom is not None
         plane = state.evaluation.along_atom(state.atom.vector)
         if gamma is None:
             gamma = minimize_smooth(_between(plane), 1.0)
@@ -128,13 +140,12 @@ class FrankWolfe(Method):
     def _with_away(self, state: FrankWolfeState) -> tuple[Evaluation, float]:
         """The better of the oracle's direction and one that takes weight from the worst atom."""
         evaluation, atom = state.evaluation, state.atom
-        assert atom is not None
         Y, trace = evaluation.factor, norm(state.evaluation.factor) ** 2
         weights = row_dots(Y.T, Y.T) / trace
         slopes = 0.5 * row_dots(Y.T, evaluation.factor_gradient().T) / weights  # trace · uᵀSu/|u|²
         worst = _worst(slopes, weights)
         mean = float(weights @ slopes)
-        if self.variant == "pairwise" and Y.shape[1] > 1:
+        if self.kind == "pairwise" and Y.shape[1] > 1:
             return self._pairwise(state, worst, float(weights[worst]), float(slopes[worst]))
         if Y.shape[1] == 1 or mean - atom.value >= slopes[worst] - mean:
             return self._toward(state)
@@ -151,7 +162,6 @@ class FrankWolfe(Method):
     def _pairwise(self, state: FrankWolfeState, worst: int, weight: float, slope: float) -> tuple[Evaluation, float]:
         """Weight goes from the worst atom to the oracle's: exact for quadratic F, golden section else."""
         evaluation, atom = state.evaluation, state.atom
-        assert atom is not None
         k = evaluation.factor.shape[1]
         grown = evaluation.append(atom.vector)
 
@@ -201,21 +211,27 @@ class FrankWolfe(Method):
         evaluation = m.evaluation if m.evaluation.value < toward.value else toward
         return _principal(evaluation), gamma
 
-    def _looked_at(
-        self, state: FrankWolfeState, evaluation: Evaluation, size: float, extras: dict[str, float]
-    ) -> FrankWolfeState:
-        Y = ensure_finite(evaluation).factor
-        product = 0.5 * inner(evaluation.factor_gradient(), Y)
-        expected = state.gap if math.isfinite(state.gap) else abs(product) + EPS
-        guess = None if state.atom is None else state.atom.vector
-        atom = state.geometry.minimize_linear(evaluation.gradient, ORACLE_ACCURACY * expected, guess)
-        gap = max(product - atom.value + atom.gap_bound, 0.0)
-        point = state.geometry.from_factor(Y)
-        return FrankWolfeState(
-            state.problem, state.geometry, point, evaluation, 2.0 * gap / norm(Y), size, Outcome.RUNNING,
-            {**extras, "gap": gap, "eigensolve_products": float(atom.products)},
-            atom=atom, gap=gap, iteration=state.iteration + 1,
-        )  # fmt: skip
+
+def _with_oracle(
+    problem: Problem,
+    geometry: Geometry,
+    evaluation: Evaluation,
+    previous: FrankWolfeState | None = None,
+    size: float = 0.0,
+) -> FrankWolfeState:
+    """The state at `evaluation`, with the oracle's answer there, warm-started from the `previous` one."""
+    Y = ensure_finite(evaluation).factor
+    product = 0.5 * inner(evaluation.factor_gradient(), Y)
+    expected, guess = (abs(product) + EPS, None) if previous is None else (previous.gap, previous.atom.vector)
+    atom = geometry.minimize_linear(evaluation.gradient, ORACLE_ACCURACY * expected, guess)
+    gap = max(product - atom.value + atom.gap_bound, 0.0)
+    extras = {"gap": gap, "eigensolve_products": float(atom.products)}
+    if previous is not None:
+        extras["gamma"] = size
+    return FrankWolfeState(
+        problem, geometry, geometry.from_factor(Y), evaluation, 2.0 * gap / norm(Y), size, Outcome.RUNNING, extras,
+        atom=atom, gap=gap, iteration=0 if previous is None else previous.iteration + 1,
+    )  # fmt: skip
 
 
 def _between(plane: PlaneModel, start: float = 0.0, end: float = 1.0) -> Callable[[float], tuple[float, float]]:
@@ -281,5 +297,18 @@ def _principal(evaluation: Evaluation) -> Evaluation:
     return evaluation.mix(vectors[:, keep])
 
 
-def _stalled(state: FrankWolfeState) -> FrankWolfeState:
-    return FrankWolfeState(**{**state.__dict__, "outcome": Outcome.STALLED, "step": 0.0})
+def _accepts_step(cls: type[FrankWolfe]) -> None:
+    """`rule` may still be given under its former name `step`, which is also the name of a method."""
+    initialise = cls.__init__
+
+    @wraps(initialise)
+    def __init__(self: FrankWolfe, *args: Any, **named: Any) -> None:
+        if "step" in named:
+            warnings.warn("FrankWolfe(step=...) is deprecated: use rule=...", DeprecationWarning, stacklevel=2)
+            named["rule"] = named.pop("step")
+        initialise(self, *args, **named)
+
+    cls.__init__ = __init__  # type: ignore[method-assign]
+
+
+_accepts_step(FrankWolfe)

@@ -128,7 +128,7 @@ def _methods() -> Iterator[Spec]:
     yield MethodSpec(
         "frank-wolfe", FrankWolfe, "conditional gradient over a fixed trace, with away and corrective steps",
         "Hazan (2008); Jaggi (2013)",
-        (Parameter("variant", str, "vanilla", "vanilla, away, pairwise or fully-corrective"),), FrankWolfe,
+        (Parameter("variant", str, "auto", "fully-corrective (auto), vanilla, away or pairwise"),), FrankWolfe,
     )  # fmt: skip
     yield MethodSpec(
         "bilgo", BILGO, "bilateral greedy search for atoms on the cone, with local search", HAO,

@@ -140,9 +140,9 @@ class MatrixForm(Form):
     """
 
     def __init__(self, A: Any, scale: float = 1.0, psd: bool | None = None) -> None:
-        A = A if isinstance(A, LinearMap) else symmetric_map(A, "A")
-        self.has_entries = self.dense_is_cheap = A.is_matrix
-        self.A, self.n, self.maps, self.scale, self.psd = A, A.shape[0], (A,), float(scale), psd
+        self.A: LinearMap = A if isinstance(A, LinearMap) else symmetric_map(A, "A")
+        self.has_entries = self.dense_is_cheap = self.A.is_matrix
+        self.n, self.maps, self.scale, self.psd = self.A.shape[0], (self.A,), float(scale), psd
         self._trace: float | None = None
 
     def gram(self, U: Images, V: Images) -> Array:
@@ -188,11 +188,13 @@ class GramForm(Form):
     """
 
     def __init__(self, X: Any, scale: float = 1.0, inner: Any = None) -> None:
-        X = X if isinstance(X, LinearMap) else LinearMap(X, "X")
-        if inner is not None and inner.shape[0] != X.shape[0]:
-            raise InvalidInputError(f"inner must have {X.shape[0]} rows like {X.name}; found shape {inner.shape}")
-        self.X, self.n, self.maps = X, X.shape[1], (X,)
-        self.scale, self.inner, self.psd, self.dense_is_cheap = float(scale), inner, scale >= 0.0, X.is_matrix
+        self.X: LinearMap = X if isinstance(X, LinearMap) else LinearMap(X, "X")
+        if inner is not None and inner.shape[0] != self.X.shape[0]:
+            raise InvalidInputError(
+                f"inner must have {self.X.shape[0]} rows like {self.X.name}; found shape {inner.shape}"
+            )
+        self.n, self.maps, self.dense_is_cheap = self.X.shape[1], (self.X,), self.X.is_matrix
+        self.scale, self.inner, self.psd = float(scale), inner, scale >= 0.0
         self._trace: float | None = None
 
     def _half(self, U: Images) -> Array:

@@ -1,5 +1,8 @@
 """Frank–Wolfe on the spectraplex: the gap bounds, the O(1/k) rate, linear convergence where it is due."""
 
+import dataclasses
+import pickle
+
 import numpy as np
 import pytest
 
@@ -51,7 +54,7 @@ def test_hazan_rate():
 def test_fully_corrective_converges_linearly_and_vanilla_does_not():
     problem, best, _ = planted()
     fast = psdopt.solve(problem, Spectraplex(20), FrankWolfe(variant="fully-corrective"), tol=1e-6, max_iterations=60)
-    slow = psdopt.solve(problem, Spectraplex(20), FrankWolfe(), tol=1e-6, max_iterations=60)
+    slow = psdopt.solve(problem, Spectraplex(20), FrankWolfe(variant="vanilla"), tol=1e-6, max_iterations=60)
     assert fast.optimal
     assert not slow.optimal
     assert fast.certificate.gap_relative <= 1e-6
@@ -90,7 +93,7 @@ def test_sublinear_towards_a_face_and_linear_towards_a_vertex():
         h = result.history["value"] - least
         assert h[200] >= 0.05 * h[100]
     atom, lowest = nearest(np.array([1.0, 0.0, 0.0, 0.0, 0.0]))
-    result = psdopt.solve(atom, Spectraplex(5), FrankWolfe(), tol=1e-14, max_iterations=60)
+    result = psdopt.solve(atom, Spectraplex(5), FrankWolfe(variant="vanilla"), tol=1e-14, max_iterations=60)
     h = result.history["value"] - lowest
     assert h[20] <= 1e-9 * h[1]
 
@@ -118,3 +121,24 @@ def test_bad_parameters():
         FrankWolfe("exakt")
     with pytest.raises(InvalidInputError, match="hazan"):
         FrankWolfe("hazan", "away")
+
+
+def test_the_default_is_the_variant_that_ends():
+    problem = planted()[0]
+    result = psdopt.solve(problem, Spectraplex(20), FrankWolfe(), tol=1e-6, max_iterations=60)
+    named = psdopt.solve(problem, Spectraplex(20), FrankWolfe(variant="fully-corrective"), tol=1e-6, max_iterations=60)
+    assert result.optimal
+    assert result.value == named.value
+    assert result.iterations == named.iterations <= 30
+    assert FrankWolfe("hazan").kind == "vanilla"
+    assert FrankWolfe("hazan").sublinear_order == 1.0
+    assert FrankWolfe().sublinear_order is None
+
+
+def test_the_former_name_of_the_rule_is_deprecated():
+    with pytest.warns(DeprecationWarning, match=r"FrankWolfe\(step=...\) is deprecated: use rule="):
+        old = FrankWolfe(step="hazan")
+    assert old == FrankWolfe(rule="hazan") == FrankWolfe("hazan") == dataclasses.replace(FrankWolfe(), rule="hazan")
+    assert old == pickle.loads(pickle.dumps(old))
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        FrankWolfe(steps="hazan")

@@ -152,7 +152,7 @@ def test_methods(check):
 
 
 OTHER_METHODS = [
-    FrankWolfe(variant="fully-corrective"), FrankWolfe(variant="pairwise"), ColumnGeneration(master="lp"),
+    FrankWolfe(variant="vanilla"), FrankWolfe(variant="pairwise"), ColumnGeneration(master="lp"),
     BILGO(local_search=LBFGS()), RiemannianGradient(search="modelled"),
 ]  # fmt: skip
 
