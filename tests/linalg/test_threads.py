@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-from psdopt import FlatQuotient, solve
+from psdopt import ConjugateGradient, FlatQuotient, solve
 from psdopt.linalg import threads
 from psdopt.problems.autograd_problem import AutogradProblem
 from psdopt.problems.entry_fit import EntryFit
@@ -64,8 +65,9 @@ def test_an_error_and_a_stretch_within_a_stretch_leave_nothing_behind():
         assert counts() == {1}
 
 
-@pytest.mark.parametrize("main_first", [True, False])
-def test_other_threads_of_python_neither_set_nor_restore(main_first):
+@pytest.mark.parametrize("first_out", ["main", "other"])
+@pytest.mark.parametrize("first_in", ["main", "other"])
+def test_of_stretches_that_overlap_the_first_sets_and_the_last_restores(first_in, first_out):
     begun, end, seen = threading.Event(), threading.Event(), []
 
     def other():
@@ -73,22 +75,72 @@ def test_other_threads_of_python_neither_set_nor_restore(main_first):
             seen.append(counts())
             begun.set()
             end.wait(60)
+            seen.append(counts())
 
     def begin():
         thread.start()
         assert begun.wait(60)
 
+    def finish():
+        end.set()
+        thread.join()
+
     thread = threading.Thread(target=other)
-    if not main_first:
+    if first_in == "other":
         begin()
     with threads.blas_threads(1):
-        if main_first:
+        if first_in == "main":
             begin()
         assert counts() == {1}
+        if first_out == "other":
+            finish()
+            assert counts() == {1}
+    if first_out == "main":
+        assert counts() == {1}
+        finish()
     assert counts() == {2}
+    assert seen == [{1}, {1}]
+
+
+def test_runs_in_a_pool_have_one_thread_each_and_leave_nothing_behind():
+    n, barrier = 12, threading.Barrier(4)
+    fit = EntryFit(None, np.arange(n), np.arange(n), np.arange(1.0, n + 1.0), 1.0, n=n)
+
+    def run(k):
+        seen = set()
+
+        def look(snapshot):
+            if snapshot.iteration == 1:
+                barrier.wait(60)  # all four are under way
+            seen.update(counts())
+
+        solve(fit, FlatQuotient(n, 3), ConjugateGradient(), callback=look, max_iterations=3, tol=1e-300, rng=k)
+        return seen
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(run, range(4))) == [{1}] * 4
+    assert counts() == {2}
+
+
+def test_a_number_that_another_thread_holds_is_left_alone():
+    holders = [library for library in BLAS.lib_controllers if hasattr(library, "clear_controlling_thread")]
+    if not holders:
+        pytest.skip("no BLAS whose number a thread can hold")
+    held, end = threading.Event(), threading.Event()
+
+    def hold():
+        for library in holders:
+            library.set_num_threads(2)
+        held.set()
+        end.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert held.wait(60)
+    with threads.blas_threads(1):
+        assert {library.get_num_threads() for library in holders if library.filepath in TWO} == {2}
     end.set()
     thread.join()
-    assert seen == [{1} if main_first else {2}]
     assert counts() == {2}
 
 
