@@ -32,6 +32,7 @@ from psdopt.methods import (
     OnlineRiemannianGradient,
     ProjectedGradient,
     RiemannianGradient,
+    Then,
     TruncatedNewton,
     TrustRegions,
 )
@@ -113,6 +114,7 @@ __all__ = [
     "Streamed",
     "TermEvaluation",
     "TermSum",
+    "Then",
     "TruncatedNewton",
     "TrustRegions",
     "ValueBelow",

@@ -20,6 +20,7 @@ from psdopt.linalg.leading import top_eigenpairs
 from psdopt.linalg.low_pass import low_pass
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.polynomials import minimize_smooth
+from psdopt.linalg.principal import principal_axes
 from psdopt.linalg.row_blocks import RowBlocks, linear_map, watching
 from psdopt.linalg.row_sources import RowSource, row_source
 from psdopt.linalg.tolerances import EPS, rounding
@@ -39,6 +40,7 @@ __all__ = [
     "minimize_smooth",
     "norm",
     "pair_dots",
+    "principal_axes",
     "rounding",
     "row_dots",
     "row_source",

@@ -14,6 +14,7 @@ from psdopt.methods.lbfgs import LBFGS
 from psdopt.methods.online_gradient import OnlineRiemannianGradient
 from psdopt.methods.projected_gradient import ProjectedGradient
 from psdopt.methods.riemannian_gradient import RiemannianGradient
+from psdopt.methods.then import Then
 from psdopt.methods.truncated_newton import TruncatedNewton
 from psdopt.methods.trust_regions import TrustRegions
 
@@ -31,6 +32,7 @@ __all__ = [
     "OnlineRiemannianGradient",
     "ProjectedGradient",
     "RiemannianGradient",
+    "Then",
     "TruncatedNewton",
     "TrustRegions",
     "shipped_methods",

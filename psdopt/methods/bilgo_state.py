@@ -74,7 +74,8 @@ def looked_at(
         proven_at = level if -pair.value * norm(Y) <= norm(SY) else math.inf
     descending = int(np.sum(pair.values < SLIGHT * min(pair.value, 0.0)))
     vectors = pair.vectors[:, : max(1, descending)]
-    residual = max(norm(SY), max(0.0, -pair.value) * norm(Y))
+    # at M = 0 a negative eigenvalue is a direction of descent however small Y is: there |Y| = 1 stands for the scale
+    residual = max(norm(SY), max(0.0, -pair.value) * (norm(Y) if np.any(Y) else 1.0))
     slack = math.sqrt(max(inner(SY.T @ SY, Y.T @ Y), 0.0))
     return BILGOState(
         state.problem, state.geometry, Y, evaluation, 2.0 * residual, state.step, Outcome.RUNNING,

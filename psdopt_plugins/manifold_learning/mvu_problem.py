@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
-from psdopt import Duality, Evaluation, TermEvaluation, TermSum
+from psdopt import Duality, Evaluation, TermSum
 from psdopt.checks import classes, finite, positive
-from psdopt.errors import InvalidInputError
+from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.linalg import Array, ExtremePair, LinearMap, inner
 from psdopt.terms import GramForm, LeastSquares, LinearTerm, MeasuredTerm, PairDistances
 from psdopt_plugins.manifold_learning.coordinates import LaplacianCoordinates
@@ -71,6 +71,37 @@ class _InverseLaplacian:
         return _InverseLaplacian, (self.edges,)
 
 
+class GraphDual(Protocol):
+    """The members that the ability GRAPH_HESSIAN stands for, of F(M) = 2 Σ_t (d_t − D_t)² − nu tr(H M) over edges t.
+
+    Attributes: `nu`; `graph`, the matrices on its neighbour graph.
+    """
+
+    nu: float
+
+    @property
+    def graph(self) -> GraphMatrices:
+        """Made once."""
+
+    def tensions(self, evaluation: Evaluation) -> Array:
+        """w (m,) = 4 (d − D) at M: the weights for which L(w) − nu H is the gradient there."""
+
+    def dual_value(self, weights: Array) -> float:
+        """The dual value of feasible weights (m,)."""
+
+
+def graph_dual_of(problem: Any) -> GraphDual:
+    """`problem` as one with these members; IncompatibleError where one of them is missing."""
+    missing = [name for name in ("nu", "graph", "tensions", "dual_value") if not hasattr(problem, name)]
+    if missing:
+        raise IncompatibleError(
+            f"{type(problem).__name__} declares the ability {GRAPH_HESSIAN!r} and lacks {', '.join(missing)}: "
+            "see psdopt_plugins.manifold_learning.mvu_problem.GraphDual"
+        )
+    found: GraphDual = problem
+    return found
+
+
 class UnfoldingProblem(TermSum):
     """F(M) = 2 Σ_t (d_t − D_t)² − nu tr(H M) over the edges t, d_t the squared lengths in M, with its dual.
 
@@ -99,8 +130,7 @@ class UnfoldingProblem(TermSum):
 
     def tensions(self, evaluation: Evaluation) -> Array:
         """w (m,) = 4 (d − D) at M: the weights for which L(w) − nu H is the gradient there."""
-        assert isinstance(evaluation, TermEvaluation)
-        lengths: Array = evaluation.feature(0)
+        _, lengths = self.quadratic_fit().at(evaluation)
         return 4.0 * (lengths - self.edges.squared)
 
     def dual_value(self, weights: Array) -> float:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.polynomial import polynomial
 
 from psdopt import (
     Ability,
@@ -25,10 +24,11 @@ from psdopt import (
     widened,
 )
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import EPS, Array, inner, is_finite, norm, row_dots
+from psdopt.linalg import EPS, Array, inner, is_finite, norm, principal_axes, row_dots
+from psdopt.multipliers import arc_of_inner, arc_polynomial, first_minimizer
 from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges
 from psdopt_plugins.manifold_learning.graph_matrices import base_weights
-from psdopt_plugins.manifold_learning.mvu_problem import GRAPH_HESSIAN, UnfoldingProblem
+from psdopt_plugins.manifold_learning.mvu_problem import GRAPH_HESSIAN, GraphDual, UnfoldingProblem, graph_dual_of
 from psdopt_plugins.manifold_learning.newton_systems import NewtonSystem
 
 #: The damping is the least that makes the scalar part positive semidefinite, times this.
@@ -40,23 +40,22 @@ PATIENCE = 8
 LITTLE, IDLE = 1e-3, 4
 
 
-@dataclass
+@dataclass(kw_only=True)
 class UnfoldingNewtonState(State):
     """Edge weights w predicted by the last step, the multiple theta of |w| they lack, the best dual point and value.
 
     `gradient_norm` is 2 gap / |Y|, gap = F(M) − best dual value: the gap in the units of the factor gradient.
     """
 
-    weights: Array | None = None
+    weights: Array
     theta: float = 1.0
-    dual: Array | None = None
     bound: float = -math.inf
     waited: int = 0
     waited_from: float = math.inf
 
 
 @dataclass(frozen=True)
-class UnfoldingNewton(Method):
+class UnfoldingNewton(Method[UnfoldingNewtonState]):
     """Damped Newton on Lagrange's conditions in Y and w, with the Hessian of all columns at once.
 
     With w independent of Y, the conditions (L(w) − nu H) Y = 0 and w = 4 (d(Y) − D) linearise to
@@ -67,7 +66,7 @@ class UnfoldingNewton(Method):
     tight edges (small nu) harmless: their errors are stiff, their predicted tensions smooth. delta is the least
     that makes L(w + delta |w|) − nu H ⪰ 0, found by inertia; w + delta |w| is then dual feasible, so that every
     step also has a proven gap. Since edges resist the second-order stretch |X_i − X_j|² of a long step, the step is the
-    arc Y + mu X + mu² X₂ with X₂ from the same Hessian, and the best mu of the polynomial of degree eight.
+    arc Y + mu X + mu² X₂ with X₂ from the same Hessian, and the first minimiser of a polynomial of degree eight.
 
     The Hessian is factorised where it stays sparse, as on the neighbour graph of a surface. Where it fills in, as for
     images of digits, its systems are solved by conjugate gradient, to a few percent, preconditioned by the factors of
@@ -78,8 +77,9 @@ class UnfoldingNewton(Method):
     columns : most columns of Y. Where the gap stops falling, or F has settled far above the best dual point, half as
         many as there are now are added along negative eigenvectors of S; 0 means as many as that asks for.
 
-    For an :class:`~psdopt_plugins.manifold_learning.mvu_problem.UnfoldingProblem` on the cone. Cost of a step: one
-    sparse factorisation of order n r, or r of order n and some tens of solves with each; about five more of order n.
+    For an :class:`~psdopt_plugins.manifold_learning.mvu_problem.UnfoldingProblem`, or any problem with the members of
+    :class:`~psdopt_plugins.manifold_learning.mvu_problem.GraphDual`, on the cone. Cost of a step: one sparse
+    factorisation of order n r, or r of order n and some tens of solves with each; about five more of order n.
     5 neighbours: n = 20,000 of a swiss roll, r = 8, three seconds, 700 MB; 3,000 digits, r = 16, three seconds.
     """
 
@@ -106,18 +106,16 @@ class UnfoldingNewton(Method):
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> UnfoldingNewtonState:
-        assert isinstance(problem, UnfoldingProblem)
+        dual = graph_dual_of(problem)
         evaluation = _principal(ensure_finite(evaluation or problem.at(geometry.factor(start))))
-        blank = UnfoldingNewtonState(problem, geometry, evaluation.factor, evaluation)
-        return self._looked_at(blank, evaluation, np.maximum(problem.tensions(evaluation), 0.0), 0.0)
+        weights = np.maximum(dual.tensions(evaluation), 0.0)
+        blank = UnfoldingNewtonState(problem, geometry, evaluation.factor, evaluation, weights=weights)
+        return self._judged(blank, evaluation, weights, 0.0)
 
-    def step(self, state: Any) -> UnfoldingNewtonState:
-        assert isinstance(state, UnfoldingNewtonState)
-        problem = state.problem
-        assert isinstance(problem, UnfoldingProblem)
+    def step(self, state: UnfoldingNewtonState) -> UnfoldingNewtonState:
+        problem = graph_dual_of(state.problem)
         if state.waited >= PATIENCE:
             return self._grown(state) or replace(state, waited=0, waited_from=math.inf)
-        assert state.weights is not None
         Y = state.evaluation.factor
         system = NewtonSystem.of(problem.graph, problem.nu, Y, state.weights, DAMPING * state.theta)
         gradient = state.evaluation.factor_gradient()
@@ -129,17 +127,16 @@ class UnfoldingNewton(Method):
         second, mu, weights = _arc(problem, system, state.evaluation, X)
         if mu == math.inf:
             return replace(state, outcome=Outcome.UNBOUNDED)
-        evaluation = ensure_finite(problem.at(Y + mu * X + mu * mu * second))
+        evaluation = ensure_finite(state.problem.at(Y + mu * X + mu * mu * second))
         if not evaluation.value < state.evaluation.value:
             return self._grown(state) or replace(state, outcome=Outcome.STALLED)
-        return self._looked_at(state, _principal(evaluation), weights, mu)
+        return self._judged(state, _principal(evaluation), weights, mu)
 
-    def _looked_at(
+    def _judged(
         self, state: UnfoldingNewtonState, evaluation: Evaluation, weights: Array, mu: float
     ) -> UnfoldingNewtonState:
         """The state at `evaluation`: what `weights` lack for feasibility, and the gap that they prove."""
-        problem = state.problem
-        assert isinstance(problem, UnfoldingProblem)
+        problem = graph_dual_of(state.problem)
         base = base_weights(weights)
         theta = problem.graph.feasible_multiple(weights, base, problem.nu, state.theta)
         feasible = weights + theta * base
@@ -151,7 +148,7 @@ class UnfoldingNewton(Method):
         idle = mu >= 1.0 and value <= state.bound and state.evaluation.value - evaluation.value <= LITTLE * gap
         size = norm(evaluation.factor)
         return UnfoldingNewtonState(
-            problem, state.geometry, evaluation.factor, evaluation, 2.0 * gap / size if size > 0.0 else 0.0, mu,
+            state.problem, state.geometry, evaluation.factor, evaluation, 2.0 * gap / size if size > 0.0 else 0.0, mu,
             Outcome.RUNNING, {"gap": gap, "theta": theta}, weights=weights, theta=theta, dual=dual, bound=bound,
             waited=0 if halved else state.waited + (IDLE if idle else 1),
             waited_from=gap if halved else state.waited_from,
@@ -159,20 +156,17 @@ class UnfoldingNewton(Method):
 
     def _grown(self, state: UnfoldingNewtonState) -> UnfoldingNewtonState | None:
         """More columns along negative eigenvectors of S, or None if there are none or no more are allowed."""
-        problem, r = state.problem, state.evaluation.factor.shape[1]
-        most = self.columns or problem.n
-        unit = stationarity_scale(problem, state.evaluation.value, 1.0)
+        r = state.evaluation.factor.shape[1]
+        most = self.columns or state.problem.n
+        unit = stationarity_scale(state.problem, state.evaluation.value, 1.0)
         wider = widened(state.evaluation, most, -EPS * unit) if r < most else None
         if wider is None or not wider.value < state.evaluation.value:
             return None
-        assert state.weights is not None
         fresh = replace(state, waited=0, waited_from=math.inf)
-        return self._looked_at(fresh, _principal(wider), state.weights, 0.0)
+        return self._judged(fresh, _principal(wider), state.weights, 0.0)
 
 
-def _arc(
-    problem: UnfoldingProblem, system: NewtonSystem, evaluation: Evaluation, X: Array
-) -> tuple[Array, float, Array]:
+def _arc(problem: GraphDual, system: NewtonSystem, evaluation: Evaluation, X: Array) -> tuple[Array, float, Array]:
     """(X₂, best mu of Y + mu X + mu² X₂, predicted weights)."""
     graph, Y = problem.graph, evaluation.factor
     tensions = problem.tensions(evaluation)
@@ -181,34 +175,20 @@ def _arc(
     stretch = row_dots(first, first)
     X2 = system.solve(-8.0 * (graph.adjoint @ (stretch[:, None] * system.differences)))
     second = graph.E @ X2
-    rates = np.stack([
-        0.25 * tensions, linear, stretch + 2.0 * row_dots(system.differences, second), 2.0 * row_dots(first, second),
-        row_dots(second, second),
-    ])  # fmt: skip
-    squares = 2.0 * rates @ rates.T
-    columns = [V - V.mean(axis=0) for V in (Y, X, X2)]
-    spread = np.array([[inner(U, V) for V in columns] for U in columns])
-    p = np.zeros(9)
-    for total, table in ((1.0, squares), (-problem.nu, spread)):
-        for a in range(len(table)):
-            p[a : a + len(table)] += total * table[a]
-    return X2, _least(p), tensions + 4.0 * linear
-
-
-def _least(p: Array) -> float:
-    """The positive minimiser of a polynomial with positive leading coefficient; 0 if none is below p(0)."""
-    roots = polynomial.polyroots(polynomial.polyder(np.trim_zeros(p, "b")))
-    real = roots[np.abs(roots.imag) <= 1e-8 * np.abs(roots)].real
-    real = real[real > 0.0]
-    if len(real) == 0:
-        return 0.0 if p[1] >= 0.0 else math.inf
-    values = polynomial.polyval(real, p)
-    return float(real[np.argmin(values)]) if values.min() < p[0] else 0.0
+    rates = np.stack(
+        [
+            linear,
+            stretch + 2.0 * row_dots(system.differences, second),
+            2.0 * row_dots(first, second),
+            row_dots(second, second),
+        ]
+    )
+    spread = arc_of_inner(*(V - V.mean(axis=0) for V in (Y, X, X2)))
+    p = arc_polynomial(rates, tensions, 4.0, [-problem.nu * part for part in spread])
+    return X2, first_minimizer(p), tensions + 4.0 * linear
 
 
 def _principal(evaluation: Evaluation) -> Evaluation:
-    """Y centred as it is, in its principal axes, columns at rounding level dropped. No application of a map."""
-    Y = evaluation.factor
-    values, vectors = np.linalg.eigh(Y.T @ Y)
-    keep = values > max(Y.shape) * EPS * max(float(values[-1]), np.finfo(float).tiny)
-    return evaluation.mix(vectors[:, keep][:, ::-1]) if np.any(keep) else evaluation
+    """Y in its principal axes, columns at rounding level dropped. No application of a map."""
+    _, W = principal_axes(evaluation.factor)
+    return evaluation.mix(W) if W.shape[1] else evaluation

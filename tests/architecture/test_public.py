@@ -19,6 +19,7 @@ PUBLIC = (
     "psdopt.engines",
     "psdopt.errors",
     "psdopt.linalg",
+    "psdopt.multipliers",
     "psdopt.parts",
     "psdopt.plugins",
     "psdopt.terms",

@@ -7,12 +7,13 @@ import pytest
 from sklearn.datasets import make_swiss_roll
 
 import psdopt
-from psdopt import ConjugateGradient, FlatQuotient, PSDCone
+from psdopt import ConjugateGradient, FlatQuotient, Problem, PSDCone
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt_plugins.manifold_learning import mvu_problem
 from psdopt_plugins.manifold_learning.graph import Edges, nearest_neighbour_edges
 from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices, base_weights
 from psdopt_plugins.manifold_learning.landmarks import geodesic_axes
+from psdopt_plugins.manifold_learning.mvu_problem import GRAPH_HESSIAN, UnfoldingProblem
 from psdopt_plugins.manifold_learning.newton_systems import ColumnwiseSystem, FactorisedSystem, factorises
 from psdopt_plugins.manifold_learning.unfolding import unfold
 from psdopt_plugins.manifold_learning.unfolding_newton import UnfoldingNewton
@@ -239,3 +240,33 @@ def test_bad_parameters_and_problems():
         UnfoldingNewton(-1)
     with pytest.raises(IncompatibleError, match="UnfoldingNewton"):
         psdopt.solve(psdopt.QuadraticSDP(None, 1.0, -np.eye(4)), PSDCone(4), UnfoldingNewton())
+
+
+class Tensioned(Problem):
+    """An unfolding problem of another hand: the interface of a problem and the members of a GraphDual, no more."""
+
+    def __init__(self, inner):
+        self.inner, self.n, self.nu, self.graph = inner, inner.n, inner.nu, inner.graph
+        self.abilities = frozenset({"gradient", "convex", GRAPH_HESSIAN})
+
+    def at(self, Y):
+        return self.inner.at(Y)
+
+    def tensions(self, evaluation):
+        return self.inner.tensions(evaluation)
+
+    def dual_value(self, weights):
+        return self.inner.dual_value(weights)
+
+
+def test_any_problem_with_the_members_of_a_graph_dual_will_do():
+    inner = UnfoldingProblem(EDGES, 0.1)
+    start = geodesic_axes(EDGES, 2)
+    geometry = PSDCone(120)
+    results = [psdopt.solve(p, geometry, UnfoldingNewton(), start=start, tol=1e-6, max_iterations=30)
+               for p in (Tensioned(inner), inner)]  # fmt: skip
+    assert results[0].value == pytest.approx(results[1].value, rel=1e-9)
+    lacking = Tensioned(inner)
+    del lacking.nu
+    with pytest.raises(IncompatibleError, match=r"declares the ability .* and lacks nu"):
+        psdopt.solve(lacking, geometry, UnfoldingNewton())
