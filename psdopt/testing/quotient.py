@@ -49,10 +49,24 @@ def condition(geometry: Geometry, point: Any) -> float:
 def regular_point(geometry: Geometry, case: Case) -> tuple[Any, float]:
     """A point in the interior of the quotient, and the rounding allowed there relative to the data."""
     point = point_in(geometry, case)
+    if _rigid(geometry, point):
+        raise Trivial("the tangent space is {0}")
     amplification = condition(geometry, point)
     if not amplification < 1e12:
         raise Trivial("the quotient is singular at rank-deficient points")
     return point, 512.0 * EPS * max(geometry.n, 8) * amplification
+
+
+def _rigid(geometry: Geometry, point: Any) -> bool:
+    """Whether nothing can move at `point`: ambient vectors have no horizontal part, and no S has a gradient."""
+    rng = np.random.default_rng(0)
+    rounding = 1e4 * EPS * geometry.n
+    ambient = vectors.random_like(geometry.random_vector(point, rng), rng)
+    if not vectors.size(geometry.horizontal(point, ambient)) <= rounding * vectors.size(ambient):
+        return False
+    S = rng.standard_normal((geometry.n, geometry.n))
+    S, Y = S + S.T, geometry.factor(point)
+    return vectors.size(geometry.gradient(point, S)) <= rounding * float(np.linalg.norm(S @ Y))
 
 
 def unit_vector(geometry: Geometry, point: Any, case: Case) -> Any:

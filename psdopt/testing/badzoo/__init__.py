@@ -20,12 +20,13 @@ from psdopt.testing.badzoo import (
     problems,
     searches,
     terms,
+    words,
 )
 
 #: Every broken class, by kind.
 ZOO: dict[str, tuple[type[Any], ...]] = {
     "problem": problems.ALL + searches.ALL + abilities.ALL + duality.ALL + members.PROBLEMS,
-    "geometry": geometries.ALL + oracles.ALL + members.GEOMETRIES,
+    "geometry": geometries.ALL + words.ALL + oracles.ALL + members.GEOMETRIES,
     "method": methods.ALL,
     "application": applications.ALL,
     "term": terms.ALL,
@@ -46,4 +47,5 @@ __all__ = [
     "problems",
     "searches",
     "terms",
+    "words",
 ]

@@ -71,8 +71,8 @@ class GradientHalf(_Quotient):
 class NeedsAnArray(_Quotient):
     """The gradient turns S into an array, which an operator is not."""
 
-    rejected_by = ("geometry.methods_run_here", "geometry.gradient_takes_operators", "geometry.pymanopt_gradient",
-                   "geometry.pymanopt_hessian")  # fmt: skip
+    rejected_by = ("geometry.gradient_takes_operators", "geometry.gradient_is_lean", "geometry.methods_run_here",
+                   "geometry.pymanopt_gradient", "geometry.pymanopt_hessian")  # fmt: skip
 
     def gradient(self, point: Array, S: Any) -> Array:
         return np.asarray(2.0 * np.asarray(S, dtype=np.float64) @ point)
@@ -108,7 +108,7 @@ class GlobalRandomness(_Quotient):
 class OtherMatrix(_Quotient):
     """to_matrix gives 2 Y Yᵀ where factor gives Y."""
 
-    rejected_by = ("geometry.matrix_of_point", "geometry.gradient_slope")
+    rejected_by = ("geometry.retraction_first_order", "geometry.matrix_of_point", "geometry.gradient_slope")
 
     def to_matrix(self, point: Array) -> LowRankPSD:
         return LowRankPSD(math.sqrt(2.0) * point)
@@ -117,7 +117,7 @@ class OtherMatrix(_Quotient):
 class RankLosing(_Quotient):
     """Beyond a short way the retraction drops the smallest singular value."""
 
-    rejected_by = ("geometry.retraction_keeps_set", "geometry.pymanopt_retraction")
+    rejected_by = ("geometry.straight_lines", "geometry.retraction_keeps_set", "geometry.pymanopt_retraction")
 
     def retract(self, point: Array, vector: Array) -> Array:
         moved = point + vector
@@ -131,7 +131,7 @@ class RankLosing(_Quotient):
 class HalfStep(_Quotient):
     """The retraction goes half as far as it is told."""
 
-    rejected_by = ("geometry.retraction_first_order", "geometry.gradient_slope",
+    rejected_by = ("geometry.straight_lines", "geometry.retraction_first_order", "geometry.gradient_slope",
                    "geometry.pymanopt_retraction")  # fmt: skip
 
     def retract(self, point: Array, vector: Array) -> Array:
@@ -142,7 +142,7 @@ class ClaimsSecondOrder(_Quotient):
     """A first-order retraction that claims to follow geodesics."""
 
     retraction_order = 2
-    rejected_by = ("geometry.retraction_second_order", "geometry.pymanopt_retraction")
+    rejected_by = ("geometry.straight_lines", "geometry.retraction_second_order", "geometry.pymanopt_retraction")
 
     def retract(self, point: Array, vector: Array) -> Array:
         return point * (1.0 + 0.5 * (norm(vector) / norm(point)) ** 2) + vector
@@ -151,7 +151,10 @@ class ClaimsSecondOrder(_Quotient):
 class PrefersARepresentative(_Quotient):
     """The retraction's second-order part depends on the representative."""
 
-    rejected_by = ("geometry.retraction_equivariant",)
+    rejected_by = (
+        "geometry.straight_lines",
+        "geometry.retraction_equivariant",
+    )
 
     def retract(self, point: Array, vector: Array) -> Array:
         bend = vector[:, ::-1] * (norm(vector) / norm(point)) * 0.2

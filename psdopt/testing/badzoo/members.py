@@ -97,6 +97,7 @@ class NoMetric(_Simplex):
     """Declares tangent vectors, of which it knows nothing."""
 
     ability = Ability.RIEMANNIAN
+    rejected_by = ("geometry.abilities_kept", "geometry.methods_run_here")
 
 
 class NoOracle(_Simplex):
