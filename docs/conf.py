@@ -1,0 +1,66 @@
+"""The site: Sphinx, MyST pages, numpydoc, a gallery that runs. Built by ``sphinx-build -W docs docs/_build/html``."""
+
+from __future__ import annotations
+
+import os
+import warnings
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+from psdopt import __version__
+
+project = "psdopt"
+author = "The psdopt developers"
+copyright = author
+release = version = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+    "catalogue",
+]
+exclude_patterns = ["_build", "experiments/*.py", "images/*.py", "gallery/*.rst", "gallery/*.py"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+root_doc = "index"
+
+html_theme = "furo"
+html_title = f"psdopt {release}"
+html_static_path: list[str] = []
+html_show_sourcelink = False
+
+myst_enable_extensions = ["dollarmath", "deflist", "colon_fence", "fieldlist"]
+myst_heading_anchors = 3
+suppress_warnings = ["config.cache"]
+
+autosummary_generate = True
+autosummary_imported_members = True
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = True
+numpydoc_show_inherited_class_members = False
+numpydoc_class_members_toctree = False
+numpydoc_xref_param_type = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": ["../examples/gallery"],
+    "gallery_dirs": ["gallery"],
+    "filename_pattern": "/plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "remove_config_comments": True,
+    "show_memory": False,
+    "abort_on_example_error": True,
+    "min_reported_time": 5,
+}
+#: No page needs the network: links into other projects' references are left out.
+intersphinx_mapping: dict[str, tuple[str, None]] = {}
+warnings.filterwarnings("ignore", message="Matplotlib is currently using agg")
