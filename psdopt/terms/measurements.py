@@ -26,7 +26,6 @@ from psdopt.linalg.arrays import (
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.row_blocks import linear_map
 from psdopt.terms.base import Forces, combine
-from psdopt.terms.bases import Basis, DistanceBasis
 from psdopt.terms.entry_coupling import EntryCoupling, distance_blocks
 
 Indices = NDArray[np.intp]
@@ -79,10 +78,6 @@ class Measurement(ABC):
     def directions(self, V: Images) -> Array:
         """(p, k): the vectors d_p of :attr:`signs` on the columns of V (n, k), rows d_pᵀV."""
         raise InvalidTypeError(f"{type(self).__name__} offers no signs and directions")
-
-    def basis(self, ridge: Array) -> Basis:
-        """Matrices with the span of the A_t, in which systems coupling + Diag(`ridge`) are made the fastest way."""
-        return Basis(self, ridge)
 
 
 class RankOne(Measurement):
@@ -275,9 +270,6 @@ class Entries(Measurement):
 
     def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
         return self._coupling(P, Q, out)
-
-    def basis(self, ridge: Array) -> Basis:
-        return DistanceBasis.of(self, ridge) or Basis(self, ridge)
 
     @cached_property
     def _coupling(self) -> EntryCoupling:

@@ -19,7 +19,6 @@ KNOWN = (
     {"psdopt.problems.entry_fit", "psdopt.problems.entry_split"},
     {"psdopt.problems.quadratic_sdp", "psdopt.problems.unconstrained"},
     {"psdopt.problems.term_models", "psdopt.problems.term_sum"},
-    {"psdopt.terms.bases", "psdopt.terms.measurements"},
 )
 
 
