@@ -14,10 +14,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
+from psdopt.cli.flags import as_flags
+from psdopt.cli.plain import plain_streams
 from psdopt.errors import PsdoptError
 from psdopt.plugins import PluginManager, plugin_manager
 from psdopt.version import __version__
 
+CODES = (
+    "Exit codes: 0 success; 1 a run that did not converge, or a check or benchmark that failed; 2 wrong use or wrong "
+    "data; 3 an error that psdopt did not foresee, please report it with the output of `psdopt env`; 130 interrupted."
+)
 SUCCESS, FAILED, WRONG_USE, UNFORESEEN, INTERRUPTED = 0, 1, 2, 3, 130
 
 
@@ -30,13 +36,17 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """The argument parser with all commands."""
-    from psdopt.cli import bench, check, list, run
+    from psdopt.cli import bench, check, env, list, run
 
-    top = _Parser(prog="psdopt", description="Optimisation over positive semidefinite matrices, min F(M), M ⪰ 0.")
+    top = _Parser(
+        prog="psdopt",
+        description="Optimisation over positive semidefinite matrices, min F(M), M ⪰ 0.",
+        epilog=CODES,
+    )
     top.add_argument("--version", action="version", version=f"psdopt {__version__}")
     top.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
-    for module in (list, run, check, bench):
+    for module in (list, run, check, bench, env):
         module.add_parser(commands)
     for command in commands.choices.values():
         command.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
@@ -45,6 +55,11 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None, manager: PluginManager | None = None) -> int:
     """Run one command; returns its exit code. `manager` replaces the installed plugins, for tests."""
+    with plain_streams():
+        return _main(argv, manager)
+
+
+def _main(argv: Sequence[str] | None, manager: PluginManager | None) -> int:
     try:
         arguments = parser().parse_args(argv)
     except SystemExit as stop:  # --help, --version and wrong arguments have printed what they have to say
@@ -60,7 +75,7 @@ def main(argv: Sequence[str] | None = None, manager: PluginManager | None = None
     except PsdoptError as error:
         if arguments.debug:
             raise
-        return _complain(str(error), WRONG_USE)
+        return _complain(as_flags(str(error), getattr(arguments, "parameters", frozenset())), WRONG_USE)
     except KeyboardInterrupt:
         return _complain("interrupted", INTERRUPTED)
     except SystemExit as stop:  # of a plugin or benchmark; the parser's own are over by now

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from psdopt.cli.flags import as_flags
 from psdopt.cli.needs import check_needs, library_errors
 from psdopt.cli.outputs import check_output, check_plot, write_output, write_plot
 from psdopt.cli.parameters import Settings, parse_settings
 from psdopt.cli.tables import say, show_table
 from psdopt.data_files import load_dataset
-from psdopt.errors import InvalidInputError
+from psdopt.errors import DataFileError, InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.method import Method
 from psdopt.plugins import ApplicationSpec, PluginManager
@@ -65,6 +67,7 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
     """0 if the run converged, else 1. Everything that can be checked is checked before the long computation."""
     spec = manager.get("application", arguments.application)
     assert isinstance(spec, ApplicationSpec)
+    arguments.parameters = frozenset(parameter.name for parameter in spec.parameters)
     settings = parse_settings(arguments.settings)
     options = run_options(arguments, settings, manager)
     parameters = settings.values("application", spec)
@@ -79,9 +82,14 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
         report: Report = (spec.report or fit_report)(spec.factory(**parameters), dataset, options)
     report = replace(report, rows=[*(("file", note) for note in dataset.notes), *report.rows])
     if not arguments.quiet:
-        show_report(report)
+        show_report(report, arguments.parameters)
     if arguments.output is not None:
-        write_output(report, arguments.output)
+        try:
+            write_output(report, arguments.output)
+        except DataFileError:  # a full disk, say: what was computed is shown at least
+            if arguments.quiet:
+                show_report(report, arguments.parameters)
+            raise
         _note(arguments, f"Result written to {arguments.output}")
     if arguments.plot is not None:
         if report.figure is None:
@@ -111,7 +119,7 @@ def run_options(arguments: argparse.Namespace, settings: Settings, manager: Plug
         max_iterations=arguments.max_iterations,
         max_time=arguments.max_time,
         seed=arguments.seed,
-        progress=not arguments.quiet,
+        progress=not arguments.quiet and sys.stderr.isatty(),
     )
 
 
@@ -143,9 +151,10 @@ def _geometry(
     return lambda n: factory(n, **values)
 
 
-def show_report(report: Report) -> None:
-    """The tables of a report on standard output."""
-    show_table(report.title, ("", ""), report.rows, headings=False)
+def show_report(report: Report, parameters: frozenset[str] = frozenset()) -> None:
+    """The tables of a report on standard output; keyword arguments in its texts become options."""
+    rows = [(label, as_flags(text, parameters)) for label, text in report.rows]
+    show_table(report.title, ("", ""), rows, headings=False)
     for table in report.tables:
         show_table(table.title, table.columns, table.rows)
 

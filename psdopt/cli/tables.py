@@ -7,15 +7,19 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-#: Width where standard output is no terminal, so that files and pipes get whole lines.
+from psdopt.cli.plain import shown
+
+#: Width where standard output is no terminal and COLUMNS is not set, so that files and pipes get whole lines.
 PLAIN_WIDTH = 120
+#: Below this a table would have columns of one letter.
+LEAST_WIDTH = 40
 
 
 def console() -> Any:
     """A rich console on the current standard output."""
     from rich.console import Console
 
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else PLAIN_WIDTH
+    width = max(shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns, LEAST_WIDTH)
     return Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
 
 
@@ -25,14 +29,16 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, show_header=headings)
+    table = Table(
+        title=Text(shown(title), style="bold"), title_justify="left", box=box.SIMPLE_HEAD, show_header=headings
+    )
     for k, column in enumerate(columns):
-        table.add_column(column, overflow="fold", no_wrap=False, style="bold" if k == 0 else "")
+        table.add_column(shown(column), overflow="fold", no_wrap=False, style="bold" if k == 0 else "")
     for row in rows:
-        table.add_row(*[Text(cell) for cell in row])
+        table.add_row(*[Text(shown(cell)) for cell in row])
     console().print(table)
 
 
 def say(text: str) -> None:
-    """Print one line of text."""
-    print(text)
+    """Print one line of text; what the terminal lacks is replaced."""
+    print(shown(text))

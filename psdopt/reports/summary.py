@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from psdopt.capability import Ability
 from psdopt.matrix import LowRankPSD
 from psdopt.problem import Problem
@@ -22,6 +24,7 @@ def result_rows(
     wider = f" ({columns} columns)" if columns != result.rank else ""
     rows = [
         ("status", result.message if status is None else status),
+        *([("tolerance", f"{result.tol:g}, relative{proof_text(result)}")] if math.isfinite(result.tol) else []),
         ("objective F(M)", f"{result.value:.10g}"),
         ("rank of M", f"{result.rank} of {result.matrix.n}{wider}"),
         ("method, geometry", f"{result.method}, {result.geometry}"),
@@ -41,9 +44,20 @@ def residual_table(result: Result) -> Table | None:
         return None
     rows = [
         (label, f"{absolute:.3e}", "" if relative is None else f"{relative:.3e}")
-        for label, absolute, relative in certificate.rows()
+        for label, absolute, relative, *_ in certificate.rows()
     ]
     return Table("Optimality certificate, with S = ∇F(M)", ("residual", "absolute", "relative"), rows)
+
+
+def proof_text(result: Result) -> str:
+    """Of an optimal `result`, which rows of its certificate prove that; else nothing."""
+    certificate = result.certificate
+    if certificate is None or not result.optimal or not math.isfinite(result.tol):
+        return ""
+    gap = certificate.gap_relative
+    if gap is not None and gap <= result.tol:
+        return "; proof: the duality gap below"
+    return "; proof: the relative residuals below, each of them"
 
 
 def closed_form_rows(result: Result, problem: Problem | None) -> tuple[list[tuple[str, str]], float | None]:

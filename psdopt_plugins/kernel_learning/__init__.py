@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from psdopt import ConjugateGradient, TermSum
+from psdopt import TermSum
 from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, ProblemSpec, Spec, hookimpl
 from psdopt_plugins.kernel_learning.distance_kernel import DistanceKernel
 from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
@@ -51,7 +51,6 @@ def psdopt_components() -> Iterable[Spec]:
         example=QuadraticKernel,
         report=kernel_report,
         problem=quadratic_kernel_problem,
-        default_method=ConjugateGradient,
         default_data="iris",
         needs=DataNeeds(samples=3, sparse=False, labels="classes"),
     )

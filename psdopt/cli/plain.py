@@ -1,0 +1,66 @@
+"""Text on terminals that lack our letters: ASCII, Latin-1, code pages."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+#: Name of the handler of characters that an encoding lacks.
+HANDLER = "psdopt.plain"
+_PLAIN = {
+    "⪰": ">=", "⪯": "<=", "≤": "<=", "≥": ">=", "≠": "!=", "≈": "~", "∈": "in", "±": "+-", "×": "x", "·": "*",
+    "−": "-", "–": "-", "—": "-", "…": "...", "→": "->", "∇": "grad ", "Σ": "sum", "√": "sqrt", "∞": "inf",
+    "ᵀ": "^T", "²": "^2", "³": "^3", "₊": "+", "½": "1/2", "⟨": "<", "⟩": ">", "λ": "lambda", "ρ": "rho", "ξ": "xi",
+    "ν": "nu", "μ": "mu", "τ": "tau", "ε": "eps", "Ψ": "Psi", "ö": "oe", "ä": "ae", "ü": "ue", "ß": "ss",
+    "‘": "'", "’": "'", "“": '"', "”": '"', "─": "-", "━": "-", "│": "|", "•": "*",
+}  # fmt: skip
+
+
+def plain(text: str, encoding: str | None) -> str:
+    """`text` with each character that `encoding` lacks replaced: by words of ASCII, by its base letter, or by "?"."""
+    name = encoding or "ascii"
+    return text.encode(name, HANDLER).decode(name, "replace")
+
+
+def shown(text: str) -> str:
+    """`text` as standard output can show it."""
+    return plain(text, getattr(sys.stdout, "encoding", None) or "utf-8")
+
+
+@contextmanager
+def plain_streams() -> Iterator[None]:
+    """Standard output and error never raise for a character: what they cannot show is replaced."""
+    changed: list[tuple[IO[str], Any]] = []
+    for stream in (sys.stdout, sys.stderr):
+        errors, change = getattr(stream, "errors", None), getattr(stream, "reconfigure", None)
+        if change is not None and errors is not None:
+            change(errors=HANDLER)
+            changed.append((stream, errors))
+    try:
+        yield
+    finally:
+        for stream, errors in changed:
+            if not stream.closed:
+                stream.reconfigure(errors=errors)  # type: ignore[attr-defined]
+
+
+def _replaced(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    return "".join(_one(character, error.encoding) for character in missing), error.end
+
+
+def _one(character: str, encoding: str) -> str:
+    base = unicodedata.normalize("NFKD", character)[:1]
+    for candidate in (_PLAIN.get(character, ""), base):
+        if candidate and candidate.isascii():
+            return candidate
+    return "?"
+
+
+codecs.register_error(HANDLER, _replaced)
