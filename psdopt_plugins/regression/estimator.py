@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import Geometry, LowRankPSD, OnlineRiemannianGradient, Pace, Result, starting_point
+from psdopt.checks import one_of
 from psdopt.linalg import Array, RowBlocks, row_dots
 from psdopt_plugins.estimators import generator, named_geometry, solved, sorted_components
-from psdopt_plugins.regression.online import psd_regression_stream
+from psdopt_plugins.regression.online import careful_updates, psd_regression_stream
 from psdopt_plugins.regression.problem import psd_regression_problem
 from psdopt_plugins.rows import projected, validated
+
+#: What W = 0 means, said where a fit ends there.
+NO_FORM = "every prediction is the same; no quadratic form lowers the error, as where no target is above the intercept"
 
 
 class PSDRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Learn W ⪰ 0 (d, d) with xᵀWx ≈ y: min 1/(2m) Σ (x_iᵀWx_i − y_i)² (Meyer et al.).
 
-    Predictions are never negative. A constant feature adds linear terms and an offset.
+    xᵀWx is never negative, so an intercept c is learned with W where some target is: xᵀWx + c ≈ y. A constant feature
+    adds linear terms and an offset that is not negative.
 
     Parameters
     ----------
@@ -28,14 +35,16 @@ class PSDRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     geometry : "flat" (the factor itself) or "polar" (subspace and matrix within it).
     weight : of the polar metric: 0 keeps the range of the start, 1 moves only the range.
     batch_size : samples per update in :meth:`partial_fit`.
+    fit_intercept : True, False, or "auto": whether some target is negative, which no xᵀWx is. With bounds
+        (`direction`) "auto" is False.
     solver_options : keyword arguments of :func:`psdopt.solve` for :meth:`fit` (tol, method, start, max_time, ...).
     random_state : seed of the start.
 
     Attributes
     ----------
-    components_ : (r, d), W = components_ᵀ components_.
-    result_ : the :class:`psdopt.Result` of :meth:`fit`.
-    loss_ : after :meth:`partial_fit`, mean loss of its samples, each predicted before it was learned from.
+    components_ : (r, d), W = components_ᵀ components_. intercept_ : c, 0 without one.
+    result_ : the :class:`psdopt.Result` of :meth:`fit`. :meth:`partial_fit` makes another model, and removes it.
+    loss_ : mean loss of the samples of the last :meth:`partial_fit`, each predicted before it was learned from.
     n_features_in_ : d.
 
     Examples
@@ -50,6 +59,7 @@ class PSDRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     components_: Array
+    intercept_: float
     result_: Result
     loss_: float
     n_features_in_: int
@@ -61,6 +71,7 @@ class PSDRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         geometry: str = "flat",
         weight: float = 0.5,
         batch_size: int = 32,
+        fit_intercept: bool | str = "auto",
         solver_options: Mapping[str, Any] | None = None,
         random_state: Any = None,
     ) -> None:
@@ -68,6 +79,7 @@ class PSDRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.geometry = geometry
         self.weight = weight
         self.batch_size = batch_size
+        self.fit_intercept = fit_intercept
         self.solver_options = solver_options
         self.random_state = random_state
 
@@ -76,42 +88,72 @@ class PSDRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         X, y = validated(self, X, y, blocks=True, accept_sparse=["csr"], dtype=np.float64, y_numeric=True)
         geometry = self._geometry(X.shape[1])
         chosen = {} if self.geometry == "flat" and self.rank is None else {"geometry": geometry}
-        problem = psd_regression_problem(X, y, direction=direction)
+        offset = self._wants_intercept(y, direction)
+        problem = psd_regression_problem(X, y, direction=direction, offset=offset)
         self.result_ = solved(problem, None, self.solver_options, rng=generator(self.random_state), **chosen)
-        self.components_ = sorted_components(self.result_.matrix)
-        self.__dict__.pop("_online", None)
+        self.components_ = sorted_components(self.result_.matrix, NO_FORM)
+        self.intercept_ = float(np.mean(y - self._forms(X))) if offset else 0.0
+        self._rows = X.shape[0]
+        for name in ("_online", "loss_"):
+            self.__dict__.pop(name, None)
         return self
 
     def partial_fit(self, X: Any, y: Any, *, direction: Any = None) -> Self:
         """Go on learning: one update per `batch_size` rows, in the order given. O(d r) memory beyond X.
 
-        The first call chooses step and annealing on its own samples; after :meth:`fit` it goes on from W.
+        The first call chooses step and annealing on its own samples; after :meth:`fit` it goes on from W. No update is
+        longer than the curvature of its own rows allows. Whether there is an intercept is decided once, by :meth:`fit`
+        or by the first call; it moves by the mean residual, weighted like one sample in all that were seen.
+
+        Warns (ConvergenceWarning) where the rows of this call end with more than twice their loss at its beginning:
+        the batches contradict each other, or they are too small.
         """
         fresh = not hasattr(self, "components_")
         X, y = validated(
             self, X, y, accept_sparse=["csr"], dtype=np.float64, y_numeric=True, reset=fresh,
         )  # fmt: skip
+        if fresh:
+            offset = self._wants_intercept(y, direction)
+            self.intercept_, self._rows = float(y.min()) if offset else 0.0, 0
+        else:
+            offset = self.intercept_ != 0.0
         method = OnlineRiemannianGradient(self.batch_size)
-        problem = psd_regression_stream(X, y, None, direction, order="given")
+        problem = psd_regression_stream(X, y - self.intercept_, None, direction, order="given")
         if not hasattr(self, "_online"):
-            d = X.shape[1]
-            geometry = self._geometry(d)
+            geometry = self._geometry(X.shape[1])
             start = None if fresh else LowRankPSD(np.ascontiguousarray(self.components_.T))
             point = starting_point(geometry, problem, start, generator(self.random_state))
             state = method.init(problem, geometry, point)
-            self._online = (geometry, state.point, Pace(state.scale, state.horizon, state.longest), 0)
+            self._online = (geometry, state.point, Pace(state.scale, state.horizon, state.longest), self._rows)
         geometry, point, pace, samples = self._online
+        before = problem.at(geometry.factor(point)).value
         batches = problem.stream.take(self.batch_size, 0, -(-X.shape[0] // self.batch_size))
-        point, loss, samples, _ = method.advance(problem, geometry, point, batches, pace, samples)
+        point, loss, samples = careful_updates(problem, geometry, point, batches, pace, samples)
+        after = problem.at(geometry.factor(point)).value
+        if after > 2.0 * before:
+            text = f"partial_fit raised the mean loss of its rows from {before:.3g} to {after:.3g}"
+            warnings.warn(f"{text}: the batches contradict each other; raise batch_size", ConvergenceWarning, 2)
         self._online = (geometry, point, pace, samples)
         self.loss_ = loss / X.shape[0]
         self.components_ = np.ascontiguousarray(geometry.factor(point).T)
+        if offset:
+            self.intercept_ += X.shape[0] / samples * float(np.mean(y - self.predict(X)))
+        self.__dict__.pop("result_", None)
         return self
 
+    def _wants_intercept(self, y: Array, direction: Any) -> bool:
+        if isinstance(self.fit_intercept, (bool, np.bool_)):
+            return bool(self.fit_intercept)
+        one_of(self.fit_intercept, "fit_intercept", ("auto",))
+        return direction is None and bool(np.min(y) < 0.0)
+
     def predict(self, X: Any) -> Array:
-        """xᵀWx for each row of X (m, d); shape (m,). O(m d r)."""
+        """xᵀWx + c for each row of X (m, d); shape (m,). O(m d r)."""
         check_is_fitted(self)
         X = validated(self, X, blocks=True, accept_sparse=["csr"], dtype=np.float64, reset=False)
+        return self._forms(X) + self.intercept_
+
+    def _forms(self, X: Any) -> Array:
         if isinstance(X, RowBlocks):
             image = projected(X, self.components_)
             return row_dots(image, image)
@@ -123,5 +165,5 @@ class PSDRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.regressor_tags.poor_score = True  # no offset, no linear terms: most targets are no quadratic form
+        tags.regressor_tags.poor_score = True  # no linear terms: most targets are no quadratic form
         return tags

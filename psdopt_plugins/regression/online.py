@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt import ArrayStream, Batch, BatchStream, IteratorStream, Streamed
+from psdopt import ArrayStream, Batch, BatchStream, Geometry, IteratorStream, Pace, Streamed
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, row_dots
 from psdopt_plugins.pairs import checked_pairs
@@ -15,6 +17,8 @@ from psdopt_plugins.regression.problem import checked_directions, psd_regression
 
 #: Batches of this many samples, so many of them, are set aside where no held-out data are given and X is not in memory.
 HELD_OUT_BATCH, HELD_OUT_BATCHES = 32, 32
+#: A step that is still too long after so many halvings, a factor of 1e-15, is due to rounding.
+HALVINGS = 50
 
 
 def psd_regression_stream(
@@ -72,6 +76,47 @@ def rank_one_gradient(batch: Batch, Y: Array) -> tuple[Array, float]:
         residual[direction * residual < 0.0] = 0.0
     Z *= residual[:, None] / len(targets)
     return rows.T @ Z, 0.5 * float(residual @ residual) / len(targets)
+
+
+def careful_updates(
+    problem: Streamed, geometry: Geometry, point: Any, batches: Iterable[Batch], pace: Pace, samples: int
+) -> tuple[Any, float, int]:
+    """x⁺ = R(x, −s g) for each batch, g the gradient of its loss: s is that of the pace, halved until it is safe.
+
+    Safe is Armijo's condition F(x⁺) <= F(x) − s |g|²/2 on the batch itself. On a quadratic it holds up to the minimiser
+    along the line and no further, so that no step is longer than the curvature of the batch allows, however large the
+    steps of the pace. Where no step lowers the loss the batch is left out.
+
+    Returns the point, the sum of the losses of all samples before their update, and the number of samples seen, those
+    of `samples` included. Cost of a batch of p rows: two products O(p d r), and two for each halving.
+    """
+    total = 0.0
+    for batch in batches:
+        SY, loss = problem.batch_gradient(batch, geometry.factor(point))
+        count = len(batch.targets)
+        total, samples = total + loss * count, samples + count
+        g = geometry.gradient(point, _KnownProduct(SY))
+        length = geometry.norm(point, g)
+        if not (math.isfinite(loss) and math.isfinite(length)):
+            raise FloatingPointError("the loss of a batch or its gradient is not finite")
+        step = pace.step(samples - count) * (pace.longest / length if length > pace.longest else 1.0)
+        for _ in range(HALVINGS if length > 0.0 else 0):
+            there = geometry.retract(point, -step * g)
+            if problem.batch_gradient(batch, geometry.factor(there))[1] <= loss - 0.5 * step * length**2:
+                point = there
+                break
+            step *= 0.5
+    return point, total, samples
+
+
+class _KnownProduct:
+    """S for geometries, which only ask for S Y."""
+
+    def __init__(self, product: Array) -> None:
+        self.product = product
+
+    def __matmul__(self, Y: Array) -> Array:
+        return self.product
 
 
 def _first(stream: BatchStream) -> tuple[Any, Array, Array | None]:

@@ -23,11 +23,18 @@ from psdopt.terms import (
 from psdopt_plugins.pairs import checked_pairs
 from psdopt_plugins.regression.measurements import GeneralForms
 from psdopt_plugins.regression.moments import MomentPreconditioner
+from psdopt_plugins.regression.offset import LeastSquaresWithOffset
 from psdopt_plugins.regression.pair_rows import PairRowsPreconditioner
 
 
 def psd_regression_problem(
-    X: Any = None, y: Any = None, pairs: Any = None, direction: Any = None, *, n: int | None = None
+    X: Any = None,
+    y: Any = None,
+    pairs: Any = None,
+    direction: Any = None,
+    *,
+    n: int | None = None,
+    offset: bool = False,
 ) -> TermSum:
     """min 1/(2m) Σ_i (tr(W X_i) − y_i)² over W ⪰ 0 (Meyer et al., eqs. 1, 9, 20).
 
@@ -46,6 +53,8 @@ def psd_regression_problem(
     direction : None, or (m,) of −1, 0, +1: the loss of sample i is ½ max(0, direction_i (ŷ_i − y_i))² (section 8.2),
         so +1 wants ŷ <= y, −1 wants ŷ >= y; 0 keeps the equality.
     n : order of W where X is left out.
+    offset : min over c as well of 1/(2m) Σ_i (tr(W X_i) + c − y_i)²: with W ⪰ 0 and X_i = x_i x_iᵀ no prediction is
+        below c, and without it none is below 0. Not with `direction`.
 
     Returns
     -------
@@ -64,13 +73,15 @@ def psd_regression_problem(
     m = measurement.size
     targets = _targets(y, m)
     loss: Loss
+    if offset and direction is not None:
+        raise InvalidInputError("offset must be False where directions are given: bounds are not known up to an offset")
     if direction is None:
-        loss = LeastSquares(targets)
+        loss = LeastSquaresWithOffset(targets) if offset else LeastSquares(targets)
         weight = 0.5 / m
     else:
         loss = HalfSquaredOneSided(targets, checked_directions(direction, m))
         weight = 1.0 / m
-    preconditioner = _preconditioner(measurement, one_sided=direction is not None)
+    preconditioner = _preconditioner(measurement, one_sided=direction is not None or offset)
     return TermSum([MeasuredTerm(measurement, loss, weight)], preconditioner=preconditioner)
 
 

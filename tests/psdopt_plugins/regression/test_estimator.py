@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from psdopt_plugins.regression import PSDRegressor
@@ -53,6 +55,89 @@ def test_partial_fit_goes_on_from_fit():
     before = model.score(X[300:], y[300:])
     model.partial_fit(X[300:400], y[300:400])
     assert model.score(X[300:], y[300:]) > before - 0.05
+
+
+def tabular(name):
+    """Targets that are no quadratic form, so that batches disagree."""
+    X, y = {"diabetes": load_diabetes, "iris": load_iris}[name](return_X_y=True)
+    if name == "diabetes":
+        X = np.column_stack([(X - X.mean(axis=0)) / X.std(axis=0), np.ones(len(X))])
+    return X, y.astype(float)
+
+
+@pytest.mark.parametrize(("name", "rank", "rows"), [("diabetes", 2, 32), ("iris", None, 10), ("iris", 2, 10)])
+def test_partial_fit_on_few_rows_keeps_a_good_model_good(name, rank, rows):
+    X, y = tabular(name)
+    model = PSDRegressor(rank, random_state=0).fit(X, y)
+    before = model.score(X, y)
+    assert model.partial_fit(X[:rows], y[:rows]).score(X, y) > before - 0.1
+    for k in range(0, len(X), rows):
+        model.partial_fit(X[k : k + rows], y[k : k + rows])
+    assert model.score(X, y) > before - 0.1
+
+
+def test_partial_fit_lowers_the_loss_of_each_batch():
+    X, y = tabular("diabetes")
+    model = PSDRegressor(2, random_state=0).fit(X[:200], y[:200])
+    for k in range(200, 400, 25):
+        rows, targets = X[k : k + 25], y[k : k + 25]
+        before = np.mean((model.predict(rows) - targets) ** 2)
+        model.partial_fit(rows, targets)
+        assert np.mean((model.predict(rows) - targets) ** 2) <= before
+
+
+def test_partial_fit_warns_where_batches_contradict_each_other():
+    X, y = np.ones((40, 1)), np.repeat([100.0, 1.0], [36, 4])
+    model = PSDRegressor(batch_size=4).partial_fit(X, np.full(40, 100.0))
+    geometry, point, pace, samples = model._online
+    model._online = (geometry, 10.0 * np.ones_like(point), pace._replace(scale=1e6 * pace.scale, longest=np.inf), 0)
+    with pytest.warns(ConvergenceWarning, match="partial_fit raised the mean loss of its rows from"):
+        model.partial_fit(X, y)
+    assert model.predict(X)[0] > 0.0  # learned from the last batch, by a step that its curvature allows
+
+
+def test_result_and_components_are_of_one_model():
+    X, y = data()
+    model = PSDRegressor(2).fit(X, y)
+    np.testing.assert_allclose(model.components_.T @ model.components_, model.result_.matrix.to_dense())
+    model.partial_fit(X[:64], y[:64])
+    assert not hasattr(model, "result_")
+    assert model.loss_ >= 0.0
+    model.fit(X, y)
+    np.testing.assert_allclose(model.components_.T @ model.components_, model.result_.matrix.to_dense())
+    assert not hasattr(model, "loss_")
+
+
+def test_an_intercept_is_learned_where_targets_are_negative():
+    x = np.random.default_rng(0).uniform(-2.0, 2.0, (200, 1))
+    y = x[:, 0] ** 2 - 3.0
+    model = PSDRegressor().fit(x, y)
+    assert model.result_.optimal
+    assert model.intercept_ == pytest.approx(-3.0)
+    assert model.score(x, y) > 1.0 - 1e-9
+    with pytest.warns(UserWarning, match="every prediction is the same"):
+        assert PSDRegressor(fit_intercept=False).fit(x, y).score(x, y) < 0.0
+    assert PSDRegressor().fit(x, x[:, 0] ** 2).intercept_ == 0.0
+    assert PSDRegressor(fit_intercept=True).fit(x, x[:, 0] ** 2 + 5.0).intercept_ == pytest.approx(5.0)
+    online = PSDRegressor()
+    for _ in range(20):
+        online.partial_fit(x, y)
+    assert online.score(x, y) > 0.999
+
+
+def test_an_offset_goes_with_no_bounds():
+    X, y = data()
+    with pytest.raises(ValueError, match="offset must be False where directions are given"):
+        PSDRegressor(fit_intercept=True).fit(X, y, direction=np.ones(len(y)))
+    with pytest.raises(ValueError, match="unknown fit_intercept 'no'"):
+        PSDRegressor(fit_intercept="no").fit(X, y)
+
+
+def test_no_form_at_all_is_said_in_the_words_of_regression():
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    with pytest.warns(UserWarning, match="every prediction is the same"):
+        model = PSDRegressor().fit(X, np.zeros(30))
+    assert np.all(model.predict(X) == 0.0)
 
 
 def test_bad_geometry():
