@@ -117,14 +117,16 @@ def certify_constrained(
     tau = None if limit is None else limit.value
     unit = problem.duality.value_unit(value, trace) or 0.0
     reach = max(trace, np.finfo(float).tiny) if tau is None else tau
-    accuracy = SHARE * tol * unit / reach
+    # without a bound on the trace a bound below zero proves nothing, however small
+    accuracy = SHARE * tol * unit / reach if tau is not None else 0.0
+    blocks = () if problem.conic is None else problem.conic.blocks
     GY = evaluation.gradient @ Y
     product = inner(GY, Y)
     best: tuple[float, Array, Any, float | None] | None = None
     for y in distinct([given.best, given.y]):
         y = problem.admissible(y)
         S = slack_operator(problem, evaluation, y)
-        pair = slack_eigenpair(S, accuracy, start, seed)
+        pair = slack_eigenpair(S, accuracy, start, seed, blocks)
         low = pair.lower_bound
         offset = value - product if problem.conic is None else problem.conic.constant
         base = offset - problem.support(y)
@@ -166,7 +168,7 @@ def certify_constrained(
         failure_probability=pair.failure_probability, products=pair.products, dual_value=bound,
         primal_infeasibility=relative_violation(problem, a), dimacs=dimacs, multipliers=y,
         trace_bound=tau, trace_source="" if limit is None else limit.source,
-        infeasibility_proof=proven_infeasible(problem, [given.ray, given.y]),
+        infeasibility_proof=proven_infeasible(problem, [given.ray]),
         unboundedness_proof=proven_unbounded(problem, given.direction, tol),
     )  # fmt: skip
 
@@ -175,7 +177,11 @@ def as_multipliers(problem: ConstrainedModel, dual: Any) -> Multipliers:
     """`dual` as multipliers, or one clear error."""
     if dual is None:
         return Multipliers(np.zeros(problem.m))
-    given = dual if isinstance(dual, Multipliers) else Multipliers(np.asarray(dual, dtype=np.float64))
+    if isinstance(dual, Multipliers):
+        given = dual
+    else:
+        y = np.asarray(dual, dtype=np.float64)
+        given = Multipliers(y, ray=y)
     for y in (given.y, given.best, given.ray):
         if y is not None and (y.shape != (problem.m,) or not np.all(np.isfinite(y))):
             raise InvalidInputError(f"dual must hold {problem.m} finite multipliers; found shape {y.shape}")
@@ -206,6 +212,9 @@ def relative_violation(problem: ConstrainedModel, a: Array) -> float:
 
 def proven_infeasible(problem: ConstrainedModel, candidates: list[Array | None]) -> Array | None:
     """A y among the candidates with A*(y) ⪰ 0 and σ(y) < 0, or σ(y) < λ_min(A*(y)) τ where tr M <= τ is known."""
+    limit = problem.trace_limit
+    if problem.contradiction is not None:
+        return problem.contradiction
     for y in distinct(candidates):
         y = problem.admissible(y)
         size = norm(problem.norms * y)
@@ -219,7 +228,6 @@ def proven_infeasible(problem: ConstrainedModel, candidates: list[Array | None])
         )
         if not support < -rounding:
             continue
-        limit = problem.trace_limit
         allowed = -support / limit.value if limit is not None else 0.0
         S = adjoint_operator(problem, y)
         low = slack_eigenpair(S, 0.5 * allowed).lower_bound

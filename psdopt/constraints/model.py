@@ -76,11 +76,21 @@ class ConstrainedModel(Problem):
             return None
         return Conic(objective[0], objective[1], self.forms, self.lower, self.upper)
 
-    @cached_property
+    @property
     def trace_limit(self) -> TraceBound | None:
         """The caller's bound on tr M, or one that the constraints imply, or None."""
         if self.given_trace_bound is not None:
             return TraceBound(self.given_trace_bound, False, "given")
+        return None if self.contradiction is not None else self._implied
+
+    @property
+    def contradiction(self) -> Array | None:
+        """w (m,) with A*(w) ⪰ I and σ(w) < 0, by which no M is feasible, where it was found without a search."""
+        implied = self._implied
+        return implied.weights if implied is not None and implied.value < 0.0 else None
+
+    @cached_property
+    def _implied(self) -> TraceBound | None:
         return found_trace_bound(self.forms, self.lower, self.upper, self.norms)
 
     def measured(self, Y: Array) -> Array:

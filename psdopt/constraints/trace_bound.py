@@ -20,11 +20,16 @@ EXACT = 1e-9
 
 @dataclass(frozen=True)
 class TraceBound:
-    """tr M <= `value` for every feasible M; `fixed` where tr M = `value`; `source` says who says so."""
+    """tr M <= `value` for every feasible M; `fixed` where tr M = `value`; `source` says who says so.
+
+    `weights` w (m,) with A*(w) ⪰ I and σ(w) = `value`, where constraints imply it. A negative value is a proof that no M
+    is feasible.
+    """
 
     value: float
     fixed: bool
     source: str
+    weights: Array | None = None
 
 
 def found_trace_bound(forms: SparseForms | None, lower: Array, upper: Array, norms: Array) -> TraceBound | None:
@@ -68,4 +73,4 @@ def found_trace_bound(forms: SparseForms | None, lower: Array, upper: Array, nor
     used = w != 0.0
     value = float(np.sum(w[used] * bound[used])) / low
     fixed = error <= EXACT * n and bool(np.all(lower[used] == upper[used]))
-    return TraceBound(value, fixed, "constraints")
+    return TraceBound(value, fixed, "constraints", w / low)

@@ -110,6 +110,8 @@ class AugmentedLagrangian(Method):
             first_size=size,
         )  # fmt: skip
         state.inside = self._begin(state)
+        if problem.contradiction is not None:
+            state.outcome = Outcome.FINISHED  # the certificate proves that nothing is feasible
         return state
 
     def _begin(self, state: AugmentedLagrangianState) -> State:
@@ -214,7 +216,8 @@ class AugmentedLagrangian(Method):
         trace = limit.value if limit is not None else evaluation.size**2
         unit = problem.duality.value_unit(evaluation.value, trace) or 1.0
         slackness = 0.1 * max(state.infeasibility, 1e-8) * unit / max(trace, np.finfo(float).tiny)
-        pair = slack_eigenpair(S, slackness, seed=state.rounds)
+        blocks = () if problem.conic is None else problem.conic.blocks
+        pair = slack_eigenpair(S, slackness, seed=state.rounds, blocks=blocks)
         offset = (
             problem.conic.constant
             if problem.conic is not None
