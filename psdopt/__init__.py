@@ -8,7 +8,7 @@ from psdopt.capability import Ability, Requires, Verdict
 from psdopt.certificate import Certificate, certify, stationarity_scale
 from psdopt.choose import starting_point
 from psdopt.compatibility import compatible
-from psdopt.constraints import Constrained, Constraint
+from psdopt.constraints import Constrained, Constraint, read_sdpa
 from psdopt.errors import PsdoptError
 from psdopt.escape import widened
 from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
@@ -28,6 +28,7 @@ from psdopt.methods import (
     ColumnGeneration,
     ConjugateGradient,
     FrankWolfe,
+    InteriorPoint,
     LagrangeNewton,
     OnlineRiemannianGradient,
     ProjectedGradient,
@@ -79,6 +80,7 @@ __all__ = [
     "Geometry",
     "History",
     "Images",
+    "InteriorPoint",
     "IteratorStream",
     "LagrangeNewton",
     "LineModel",
@@ -126,6 +128,7 @@ __all__ = [
     "ensure_finite",
     "factor_residual",
     "gram_scaled",
+    "read_sdpa",
     "solve",
     "solve_smoothed",
     "starting_point",

@@ -9,6 +9,7 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.constraints import Constrained
+from psdopt.constraints.preconditioner import is_diagonal
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.geometries import FlatQuotient, PSDCone, Spectraplex
 from psdopt.geometries.factor_quotient import FactorQuotient
@@ -23,6 +24,7 @@ from psdopt.methods import (
     ClosedForm,
     ColumnGeneration,
     ConjugateGradient,
+    InteriorPoint,
     LagrangeNewton,
 )
 from psdopt.problem import Evaluation, Problem
@@ -32,6 +34,10 @@ from psdopt.problem import Evaluation, Problem
 LARGE_ORDER = 2000
 #: Columns that a run under constraints begins with: at least, and at most. The rank grows where they do not suffice.
 FEWEST, MOST = 8, 30
+#: Flops of a step of an interior point method, and constraints, a system of which fits into memory.
+AFFORDABLE, MOST_CONSTRAINTS = 6e10, 6000
+#: Beyond this order constraints on the diagonal alone are the augmented Lagrangian's.
+DIAGONAL_ORDER = 200
 
 
 def choose(
@@ -76,14 +82,32 @@ def choose(
 def _constrained(
     problem: Problem, geometry: Geometry | None, method: Method | None
 ) -> tuple[Geometry, Method, tuple[str, ...]]:
-    """An augmented Lagrangian on a factor of √(2 m) columns: with more than that no stationary point misleads."""
+    """Interior point where its decompositions are affordable, else an augmented Lagrangian on √(2 m) columns.
+
+    With more columns than that no stationary point misleads. Where the diagonal alone is constrained, the augmented
+    Lagrangian is ahead from order 200 on.
+    """
     given = (geometry, method)
     names = tuple(name for name, piece in zip(("geometry", "method"), given, strict=True) if piece is None)
+    if method is None:
+        full = geometry is None or Ability.FULL_CONE in geometry.abilities
+        method = InteriorPoint() if full and _decomposable(problem) else AugmentedLagrangian()
+    if geometry is None and Ability.FULL_CONE in method.requires.get("geometry", ()):
+        geometry = PSDCone(problem.n)
     if geometry is None:
         m = problem.m if isinstance(problem, Constrained) else problem.n
-        enough = math.isqrt(2 * m) + 1
-        geometry = FlatQuotient(problem.n, min(problem.n, max(enough, FEWEST) if enough < MOST else MOST))
-    return geometry, method or AugmentedLagrangian(), names
+        geometry = FlatQuotient(problem.n, min(problem.n, max(math.isqrt(2 * m) + 1, FEWEST), MOST))
+    return geometry, method, names
+
+
+def _decomposable(problem: Problem) -> bool:
+    """Whether a step of an interior point method, 40 Σ s³ + m³/3 flops for blocks of order s, is affordable."""
+    if not isinstance(problem, Constrained) or problem.conic is None or problem.m > MOST_CONSTRAINTS:
+        return False
+    if problem.n > DIAGONAL_ORDER and is_diagonal(problem.conic.forms):
+        return False
+    cubes = sum(float(len(rows)) ** 3 for rows in problem.conic.blocks)
+    return 40.0 * cubes + problem.m**3 / 3.0 <= AFFORDABLE
 
 
 def _iteration(problem: Problem, geometry: Geometry | None) -> Method:

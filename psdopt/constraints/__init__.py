@@ -13,6 +13,7 @@ from psdopt.constraints.constraint import Constraint
 from psdopt.constraints.explicit import explicit_forms
 from psdopt.constraints.measurements import SparseForms, Stacked, Trace
 from psdopt.constraints.problem import Constrained
+from psdopt.constraints.sdpa import read_sdpa
 from psdopt.constraints.spellings import diagonal, distances, entries, quadratic_forms, sparse_forms, trace
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "entries",
     "explicit_forms",
     "quadratic_forms",
+    "read_sdpa",
     "sparse_forms",
     "trace",
 ]

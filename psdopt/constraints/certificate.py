@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator
 
 from psdopt.capability import Ability
 from psdopt.certificate import Certificate
+from psdopt.constraints.conic import diagonal_blocks
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.slack import slack_eigenpair, slack_operator
 from psdopt.errors import InvalidInputError
@@ -19,6 +22,8 @@ from psdopt.problem import Evaluation
 
 #: A bound on λ_min(S) that costs less than this share of the tolerance is sharp enough.
 SHARE = 0.25
+#: Multipliers below this share of the largest may be left out of a proof that nothing is feasible.
+SMALL = 1e-5
 
 
 @dataclass(frozen=True)
@@ -182,9 +187,9 @@ def as_multipliers(problem: ConstrainedModel, dual: Any) -> Multipliers:
     else:
         y = np.asarray(dual, dtype=np.float64)
         given = Multipliers(y, ray=y)
-    for y in (given.y, given.best, given.ray):
-        if y is not None and (y.shape != (problem.m,) or not np.all(np.isfinite(y))):
-            raise InvalidInputError(f"dual must hold {problem.m} finite multipliers; found shape {y.shape}")
+    for each in (given.y, given.best, given.ray):
+        if each is not None and (each.shape != (problem.m,) or not np.all(np.isfinite(each))):
+            raise InvalidInputError(f"dual must hold {problem.m} finite multipliers; found shape {each.shape}")
     return given
 
 
@@ -215,7 +220,7 @@ def proven_infeasible(problem: ConstrainedModel, candidates: list[Array | None])
     limit = problem.trace_limit
     if problem.contradiction is not None:
         return problem.contradiction
-    for y in distinct(candidates):
+    for y in _rounded(problem, distinct(candidates)):
         y = problem.admissible(y)
         size = norm(problem.norms * y)
         if not (math.isfinite(size) and size > 0.0):
@@ -230,10 +235,19 @@ def proven_infeasible(problem: ConstrainedModel, candidates: list[Array | None])
             continue
         allowed = -support / limit.value if limit is not None else 0.0
         S = adjoint_operator(problem, y)
-        low = slack_eigenpair(S, 0.5 * allowed).lower_bound
+        blocks = diagonal_blocks(S) if isinstance(S, sp.csr_array) else ()
+        low = slack_eigenpair(S, 0.5 * allowed, blocks=blocks).lower_bound
         if low >= 0.0 or (limit is not None and support < low * limit.value - rounding):
             return np.asarray(y)
     return None
+
+
+def _rounded(problem: ConstrainedModel, candidates: list[Array]) -> list[Array]:
+    """The candidates, and each without what is small in it: A*(y) is on the boundary of the cone more often than not."""
+    sizes = [np.abs(problem.norms * y) for y in candidates]
+    pairs = zip(candidates, sizes, strict=True)
+    kept = [np.where(size >= SMALL * size.max(initial=0.0), y, 0.0) for y, size in pairs]
+    return distinct([*candidates, *kept])
 
 
 def adjoint_operator(problem: ConstrainedModel, y: Array) -> Any:
@@ -242,7 +256,6 @@ def adjoint_operator(problem: ConstrainedModel, y: Array) -> Any:
         return problem.forms.matrix(y)
     zero = problem.problem.at(np.zeros((problem.n, 1)))
     plus, without = slack_operator(problem, zero, y), zero.gradient
-    from scipy.sparse.linalg import LinearOperator
 
     def times(V: Array) -> Array:
         V = np.asarray(V, dtype=np.float64).reshape(problem.n, -1)

@@ -25,12 +25,8 @@ class Conic:
     @cached_property
     def blocks(self) -> list[NDArray[np.intp]]:
         """Rows of the diagonal blocks that neither C nor any A_t connects: M may be taken zero outside them."""
-        n = self.n
-        links = sp.csr_array((np.ones(len(self.forms.i)), (self.forms.i, self.forms.j)), shape=(n, n))
-        count, label = sp.csgraph.connected_components(links + abs(self.C), directed=False)
-        order = np.argsort(label, kind="stable")
-        ends = np.cumsum(np.bincount(label, minlength=count))[:-1]
-        return [np.asarray(rows, dtype=np.intp) for rows in np.split(order, ends)]
+        links = sp.csr_array((np.ones(len(self.forms.i)), (self.forms.i, self.forms.j)), shape=(self.n, self.n))
+        return diagonal_blocks(sp.csr_array(links + abs(self.C)))
 
     def slack(self, y: Array) -> sp.csr_array:
         """S = C + A*(y), sparse (n, n)."""
@@ -38,3 +34,13 @@ class Conic:
 
     def __getstate__(self) -> dict[str, object]:
         return {key: value for key, value in vars(self).items() if key != "blocks"}
+
+
+def diagonal_blocks(S: sp.csr_array) -> list[NDArray[np.intp]]:
+    """Rows of each diagonal block of a sparse symmetric S (n, n): the connected components of its entries. O(entries)."""
+    S = sp.csr_array(S)
+    S.eliminate_zeros()
+    count, label = sp.csgraph.connected_components(S, directed=False)
+    order = np.argsort(label, kind="stable")
+    ends = np.cumsum(np.bincount(label, minlength=count))[:-1]
+    return [np.asarray(rows, dtype=np.intp) for rows in np.split(order, ends)]

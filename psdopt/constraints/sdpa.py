@@ -6,10 +6,11 @@ import gzip
 import re
 import zlib
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from psdopt.constraints.constraint import Constraint
 from psdopt.constraints.measurements import SparseForms
@@ -60,7 +61,7 @@ def read_sdpa(path: str | Path, trace_bound: float | None = None) -> Constrained
     return _problem(path, m, sizes, c, (t, i, j, values), trace_bound)
 
 
-Entries = tuple[Array, Array, Array, Array]
+Entries = tuple[NDArray[Any], NDArray[Any], NDArray[Any], Array]
 
 
 def _problem(
@@ -69,10 +70,10 @@ def _problem(
     t, i, j, values = entries
     n = int(np.sum(np.abs(sizes)))
     i, j = np.minimum(i, j), np.maximum(i, j)
-    objective = t == 0
-    C = sp.csr_array((-values[objective], (i[objective], j[objective])), shape=(n, n))
+    first = t == 0
+    C = sp.csr_array((-values[first], (i[first], j[first])), shape=(n, n))
     C = C + sp.csr_array(sp.triu(C, 1)).T
-    own = ~objective
+    own = ~first
     if not own.any():
         raise DataFileError(f"{path}: every constraint matrix is zero")
     places, where = np.unique(i[own] * n + j[own], return_inverse=True)
@@ -80,9 +81,8 @@ def _problem(
     B = sp.csr_array((weight, (t[own] - 1, where)), shape=(m, len(places)))
     forms = SparseForms(places // n, places % n, B, n)
     try:
-        return Constrained(
-            TermSum([LinearTerm(MatrixForm(LinearMap(sp.csr_array(C), "C")))]), Constraint(forms, c, c, path.name), trace_bound
-        )  # fmt: skip
+        objective = TermSum([LinearTerm(MatrixForm(LinearMap(sp.csr_array(C), "C")))])
+        return Constrained(objective, Constraint(forms, c, c, path.name), trace_bound)
     except InvalidInputError as error:
         raise DataFileError(f"{path}: {error}") from error
 
@@ -202,7 +202,7 @@ def _sparse(reader: _Reader, m: int, sizes: list[int]) -> Entries:
     return _once(reader, t, first + row, first + column, table[:, 4], int(extent.sum()))
 
 
-def _once(reader: _Reader, t: Array, i: Array, j: Array, values: Array, n: int) -> Entries:
+def _once(reader: _Reader, t: NDArray[Any], i: NDArray[Any], j: NDArray[Any], values: Array, n: int) -> Entries:
     """Entries given for both triangles, or twice, once; an error where they differ."""
     codes = (t * n + np.minimum(i, j)) * n + np.maximum(i, j)
     _, kept, where = np.unique(codes, return_index=True, return_inverse=True)

@@ -58,7 +58,7 @@ def slack_eigenpair(
         diagonal = S.diagonal()[singles]
         k = int(np.argmin(diagonal))
         value = float(diagonal[k])
-        rounding = 4.0 * EPS * float(np.abs(diagonal).max())
+        rounding = 4.0 * EPS * abs(value)
         pair = ExtremePair(np.array([value]), np.ones((1, 1)), 0.0, value - rounding, 0.0, rounding, 0, "dense", True)
         found.append((singles[k : k + 1], pair))
     for rows in blocks:

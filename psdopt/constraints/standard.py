@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +23,7 @@ MOST_PLACES = 6000
 
 @dataclass
 class Block:
-    """One PSD block: its `rows` in M, C (s, s), and the constraints' entries in it, B (rows of the program, p places)."""
+    """One PSD block: its `rows` in M, C (s, s), and the constraints' entries in it, B (rows, p places)."""
 
     rows: NDArray[np.intp]
     C: Array
@@ -35,11 +36,15 @@ class Block:
         counts = np.diff(self.B.indptr)
         self.used = np.flatnonzero(counts)
         self.light, self.heavy = self._split(counts)
+        self.back = sp.csr_array(self.B.T)
+        self.arrange()
+
+    def arrange(self) -> None:
+        """What `light` and `heavy` rows take."""
         self.B_light = sp.csr_array(self.B[self.light])
         self.places = np.unique(self.B_light.indices) if len(self.light) else np.zeros(0, dtype=np.intp)
         self.B_light = sp.csr_array(self.B_light[:, self.places]) if len(self.places) else self.B_light
         self.couple = EntryCoupling(self.i[self.places], self.j[self.places], self.size) if len(self.places) else None
-        self.back = sp.csr_array(self.B.T)
 
     def _split(self, counts: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Rows whose products are gathered entry by entry, and rows that take two matrix products each."""
@@ -161,4 +166,4 @@ class StandardForm:
             values, V = np.linalg.eigh(X)
             Y[block.rows, : block.size] = V[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0))
         Y[self.singles, 0] = np.sqrt(np.maximum(x[: len(self.singles)], 0.0))
-        return Y * np.sqrt(self.beta)
+        return np.asarray(Y * math.sqrt(self.beta), dtype=np.float64)

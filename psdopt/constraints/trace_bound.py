@@ -22,8 +22,8 @@ EXACT = 1e-9
 class TraceBound:
     """tr M <= `value` for every feasible M; `fixed` where tr M = `value`; `source` says who says so.
 
-    `weights` w (m,) with A*(w) ⪰ I and σ(w) = `value`, where constraints imply it. A negative value is a proof that no M
-    is feasible.
+    `weights` w (m,) with A*(w) ⪰ I and σ(w) = `value`, where constraints imply it. A negative value is a proof that no
+    M is feasible.
     """
 
     value: float

@@ -9,6 +9,7 @@ from psdopt.methods.block_conjugate_gradient import BlockConjugateGradient
 from psdopt.methods.closed_form import ClosedForm
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.methods.frank_wolfe import FrankWolfe
+from psdopt.methods.interior_point import InteriorPoint
 from psdopt.methods.lagrange_newton import LagrangeNewton
 from psdopt.methods.lbfgs import LBFGS
 from psdopt.methods.online_gradient import OnlineRiemannianGradient
@@ -28,6 +29,7 @@ __all__ = [
     "ColumnGeneration",
     "ConjugateGradient",
     "FrankWolfe",
+    "InteriorPoint",
     "LagrangeNewton",
     "OnlineRiemannianGradient",
     "ProjectedGradient",
@@ -57,4 +59,5 @@ def shipped_methods() -> list[Method]:
         ColumnGeneration(),
         ADMM(),
         AugmentedLagrangian(),
+        InteriorPoint(),
     ]

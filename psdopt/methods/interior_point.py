@@ -57,8 +57,8 @@ class InteriorPoint(Method):
     """min ⟨C, M⟩ under linear constraints: infeasible primal-dual path following in the HKM direction.
 
     With v the dual variables, Z = C − A*(v) and X Z = mu I are linearised at once; dX and dZ are eliminated, and the
-    Schur complement [tr(A_s X A_t Z⁻¹)] (m, m) is left. Mehrotra's predictor and corrector share its factor. The start is
-    a multiple of I. Blocks that no constraint joins are worked on one by one.
+    Schur complement [tr(A_s X A_t Z⁻¹)] (m, m) is left. Mehrotra's predictor and corrector share its factor. The start
+    is a multiple of I. Blocks that no constraint joins are worked on one by one.
 
     Helmberg, Rendl, Vanderbei, Wolkowicz (1996); Kojima, Shindoh, Hara (1997); Monteiro (1997).
 
@@ -72,7 +72,7 @@ class InteriorPoint(Method):
 
     share: float = SHARE
 
-    requires: ClassVar[Requires] = {"problem": (Ability.CONIC,), "geometry": (Ability.FACTOR, Ability.FULL_CONE)}
+    requires: ClassVar[Requires] = {"problem": (Ability.CONIC,), "geometry": (Ability.FULL_CONE,)}
     ranks_by_value: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -157,7 +157,7 @@ class InteriorPoint(Method):
             dx = target / z - x - x * dz / z - (0.0 if correction is None else correction)
             return dXs, dZs, dx, dz, dv
 
-        Lx, Lz = [np.linalg.cholesky(P) for P in X], [np.linalg.cholesky(S) for S in Z]
+        Lx, Lz = [_lower(P) for P in X], [_lower(S) for S in Z]
         dX, dZ, dx, dz, _ = direction(0.0, None, None)
         ap, ad = min(1.0, _reach(Lx, dX, x, dx)), min(1.0, _reach(Lz, dZ, z, dz))
         after = sum(inner(P + ap * dP, S + ad * dS) for P, dP, S, dS in zip(X, dX, Z, dZ, strict=True))
@@ -186,7 +186,10 @@ class InteriorPoint(Method):
         falls = float(form.b @ v)
         dual_off = math.sqrt(sum(norm(b.adjoint(v) + S) ** 2 for b, S in zip(form.blocks, Z, strict=True))
                              + norm(form.At @ v + z) ** 2)  # fmt: skip
-        primal_off = norm(sum((b.measure(P) for b, P in zip(form.blocks, X, strict=True)), form.A @ x))
+        measured = np.asarray(form.A @ x, dtype=np.float64)
+        for block, P in zip(form.blocks, X, strict=True):
+            measured = measured + block.measure(P)
+        primal_off = norm(measured)
         cost = sum(inner(b.C, P) for b, P in zip(form.blocks, X, strict=True)) + float(form.c @ x)
         ray = y if falls > 0.0 and dual_off <= RAY * falls else None
         direction = Y if cost < 0.0 and primal_off <= RAY * -cost else None
@@ -218,6 +221,11 @@ class InteriorPoint(Method):
             extras={"infeasibility": infeasibility, "dual_residual": slack, "dual_bound": bound, "gap": gap},
             form=form, X=X, Z=Z, x=x, z=z, v=v, dual=dual, least=least, since=since, bound=provable,
         )  # fmt: skip
+
+
+def _lower(P: Array) -> Array:
+    """L with L Lᵀ = P."""
+    return np.asarray(np.linalg.cholesky(P), dtype=np.float64)
 
 
 def _inverse(S: Array) -> Array:

@@ -19,6 +19,7 @@ from psdopt.methods import (
     ColumnGeneration,
     ConjugateGradient,
     FrankWolfe,
+    InteriorPoint,
     LagrangeNewton,
     OnlineRiemannianGradient,
     ProjectedGradient,
@@ -116,6 +117,11 @@ def _methods() -> Iterator[Spec]:
         "augmented-lagrangian", AugmentedLagrangian, "linear constraints, by any method on the factor inside",
         "Burer, Monteiro (2003)", (Parameter("inside_steps", int, 5, "steps of the method inside, per step"),),
         AugmentedLagrangian,
+    )  # fmt: skip
+    yield MethodSpec(
+        "interior-point", InteriorPoint, "linear objective, linear constraints: primal-dual path following, by blocks",
+        "Helmberg, Rendl, Vanderbei, Wolkowicz (1996)",
+        (Parameter("share", float, 0.9, "of the way to the boundary, per step"),), InteriorPoint,
     )  # fmt: skip
     yield MethodSpec(
         "riemannian-gradient", RiemannianGradient, "gradient descent along a retraction", MEYER,
