@@ -64,6 +64,11 @@ class RowUpdates:
         self._heaviest = float(np.max(weights.data, initial=0.0))
         self._banded = BandedRows(weights, targets) if BandedRows.fits(weights) else None
 
+    @property
+    def target_values(self) -> Array:
+        """The targets in the order of ``weights.data``."""
+        return np.zeros_like(self.weights.data) if self.targets is None else np.asarray(self.targets.data)
+
     def reweighted(self, weights: sp.csr_array) -> RowUpdates:
         """The same for other weights of the same pattern, and targets 0; what depends on the pattern is shared."""
         other: RowUpdates = object.__new__(RowUpdates)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -76,7 +76,7 @@ class EntryFit(TermSum):
 
     def split(self) -> EntrySplit:
         """The split F(V, U); at first use one extreme eigenvalue of L."""
-        return EntrySplit(self, self._updates, self._coupling_bound)
+        return EntrySplit(self, self.L, self._updates, self._coupling_bound)
 
     @cached_property
     def _coupling_bound(self) -> float:
@@ -122,8 +122,7 @@ class EntryFit(TermSum):
 
 
 def _precondition(evaluation: TermEvaluation) -> Callable[[Array], Array]:
-    fit = evaluation.problem
-    assert isinstance(fit, EntryFit)
+    fit = cast(EntryFit, evaluation.problem)
     curvature = fit._mean_weight * evaluation.size**2 / fit.n
     if fit._diagonal is None:
         ridge = np.full(fit.n, RIDGE * curvature or 1.0)

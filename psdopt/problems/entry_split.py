@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from psdopt.images import Images
@@ -12,11 +10,8 @@ from psdopt.linalg.definite import bound_above
 from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.row_updates import RowUpdates
-from psdopt.problems.term_sum import TermEvaluation
+from psdopt.problems.term_sum import TermEvaluation, TermSum
 from psdopt.splitting import BiconvexSplit
-
-if TYPE_CHECKING:
-    from psdopt.problems.entry_fit import EntryFit
 
 #: Relative accuracy of the bound on λ_max(L): the penalty needs its order of magnitude, not its digits.
 BOUND_ACCURACY = 0.02
@@ -29,17 +24,16 @@ class EntrySplit(BiconvexSplit):
     weight: only then is the U-update the V-update with the blocks exchanged.
     """
 
-    def __init__(self, problem: EntryFit, updates: RowUpdates, bound: float) -> None:
-        self.problem, self.n, self.updates, self.coupling_bound = problem, problem.n, updates, bound
-        weights, targets = updates.weights, updates.targets
-        assert targets is not None
+    def __init__(self, problem: TermSum, L: LinearMap | None, updates: RowUpdates, bound: float) -> None:
+        self.problem, self.L, self.n, self.updates, self.coupling_bound = problem, L, problem.n, updates, bound
+        weights = updates.weights
         self._rows = np.repeat(np.arange(self.n), np.diff(weights.indptr))
-        self._columns, self._weights, self._targets = weights.indices, weights.data, targets.data
+        self._columns, self._weights, self._targets = weights.indices, weights.data, updates.target_values
         size = float(np.mean(np.abs(self._targets))) or 1.0
         self.scale = float(np.mean(self._weights)) * size
 
     def image(self, Y: Array) -> Array:
-        return np.zeros_like(Y) if self.problem.L is None else self.problem.L.apply(Y)
+        return np.zeros_like(Y) if self.L is None else self.L.apply(Y)
 
     def update(self, U: Array, LU: Array, anchor: Array, rho: float) -> Array:
         return self.updates.solve(U, anchor, rho, LU)
@@ -49,8 +43,7 @@ class EntrySplit(BiconvexSplit):
         return inner(V, LU) + 0.5 * inner(self._weights * residual, residual) + self.problem.constant
 
     def evaluation(self, Y: Array, LY: Array) -> TermEvaluation:
-        L = self.problem.L
-        arrays = {} if L is None else {self.problem.maps.index(L): LY}
+        arrays = {} if self.L is None else {self.problem.maps.index(self.L): LY}
         return TermEvaluation(self.problem, Images(self.problem.maps, Y, arrays))
 
 

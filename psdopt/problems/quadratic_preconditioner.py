@@ -13,6 +13,7 @@ from psdopt.linalg.pencil import EigenBasis, pencil_inverse
 from psdopt.roles import Preconditioner
 from psdopt.terms.base import combine
 from psdopt.terms.forms import Form, IdentityForm
+from psdopt.terms.quadratic import ProductTerm
 
 if TYPE_CHECKING:
     from psdopt.problems.term_sum import TermEvaluation
@@ -33,10 +34,24 @@ class QuadraticPreconditioner(Preconditioner):
 
     The decomposition of A is made at first use and kept: one O(n³) eigendecomposition if A is an array of
     order up to 2000, else a randomised one of 60 pairs with two block products.
+
+    Parameters
+    ----------
+    A, B, C : the forms of the problem, of order n; None for 0.
+    product, ridge : its terms tr((A M)²), whose first feature is YᵀAY, and tr(B M²), whose second is YᵀY; or None.
     """
 
-    def __init__(self, A: Form | None, B: Form | None, C: Form | None, n: int) -> None:
+    def __init__(
+        self,
+        A: Form | None,
+        B: Form | None,
+        C: Form | None,
+        n: int,
+        product: ProductTerm | None,
+        ridge: ProductTerm | None,
+    ) -> None:
         self.A, self.B, self.C, self.n = A, B, C, n
+        self.product, self.ridge = product, ridge
         self._basis: EigenBasis | None = None
         self._diagonal: EigenBasis | None = None
         self._trace_C: float | None = None
@@ -64,9 +79,8 @@ class QuadraticPreconditioner(Preconditioner):
     def _inverse(self, evaluation: TermEvaluation, basis: EigenBasis) -> Callable[[Array], Array]:
         U = evaluation.images
         n, r = U.factor.shape
-        P = np.zeros((r, r)) if self.A is None else evaluation.feature(0)[0]
-        # the term of B keeps YᵀY as its second feature
-        Q = U.factor.T @ U.factor if self.B is None else evaluation.feature(int(self.A is not None))[1]
+        P = np.zeros((r, r)) if self.product is None else evaluation.feature_of(self.product)[0]
+        Q = U.factor.T @ U.factor if self.ridge is None else evaluation.feature_of(self.ridge)[1]
         b = 0.0 if self.B is None else self.B.full_trace() / n
         T = U.factor.T @ evaluation.product_with_factor()
         return pencil_inverse(basis, b, P, Q, self._damping(basis, U.factor, P, Q, b), T)

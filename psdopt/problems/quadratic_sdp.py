@@ -63,18 +63,17 @@ class QuadraticSDP(TermSum):
         for name, form in (("A", self.A), ("B", self.B)):
             _check_psd(form, name)
         identity = IdentityForm(n)
-        terms: list[Term] = []
-        if self.A is not None:
-            terms.append(ProductTerm(self.A, self.A))
+        product = None if self.A is None else ProductTerm(self.A, self.A)
+        ridge = None
         if isinstance(self.B, IdentityForm):
-            terms.append(ProductTerm(identity, identity, self.B.scale))  # one Gram matrix instead of two
+            ridge = ProductTerm(identity, identity, self.B.scale)  # one Gram matrix instead of two
         elif self.B is not None:
-            terms.append(ProductTerm(self.B, identity))
-        if self.C is not None:
-            terms.append(LinearTerm(self.C, 2.0))
+            ridge = ProductTerm(self.B, identity)
+        linear = None if self.C is None else LinearTerm(self.C, 2.0)
+        terms: list[Term] = [term for term in (product, ridge, linear) if term is not None]
         if not terms:
             raise InvalidInputError("A, B and C are all zero; give at least one that is not")
-        self.curvature = QuadraticPreconditioner(self.A, self.B, self.C, n)
+        self.curvature = QuadraticPreconditioner(self.A, self.B, self.C, n, product, ridge)
         super().__init__(terms, constant, self.curvature)
         self._minimizer: LowRankPSD | None = None
         self._minimizer_known = False
@@ -108,7 +107,7 @@ class QuadraticSDP(TermSum):
         return QuadraticSDP(*map(compressed, (self.A, self.B, self.C)), constant=self.constant)
 
     @property
-    def starts(self) -> QuadraticStarts:
+    def starts(self) -> Starts:
         return QuadraticStarts(self)
 
     def solve_in_closed_form(self, rank: int | None = None) -> LowRankPSD | None:
@@ -161,7 +160,8 @@ class QuadraticStarts(Starts):
 
     def first_atoms(self) -> Array | None:
         """The positive part of the unconstrained minimiser, see :func:`psdopt.problems.unconstrained.positive_part`."""
-        return positive_part(self.problem)
+        problem = self.problem
+        return positive_part(problem.A, problem.B, problem.C, problem.n, problem.curvature.adopt)
 
 
 def _common_order(operands: dict[str, Operand], n: int | None) -> int:

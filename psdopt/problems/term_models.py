@@ -4,19 +4,49 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, inner
 from psdopt.linalg.polynomials import minimize_quadratic_in_box, minimize_quartic, minimize_smooth
-from psdopt.problem import LineModel, PlaneModel
+from psdopt.problem import Evaluation, LineModel, PlaneModel
 from psdopt.searches.plane import minimize_plane
+from psdopt.terms.base import Term
 from psdopt.terms.models import Curve, Surface
 
-if TYPE_CHECKING:
-    from psdopt.problems.term_sum import TermEvaluation
+
+class Terms(Protocol):
+    """A sum constant + Σ_k f_k of terms."""
+
+    @property
+    def terms(self) -> tuple[Term, ...]: ...
+
+    @property
+    def constant(self) -> float: ...
+
+
+class AtTerms(Protocol):
+    """A sum of terms at some Y, as its lines and planes need it."""
+
+    @property
+    def problem(self) -> Terms: ...
+
+    @property
+    def images(self) -> Images: ...
+
+    @property
+    def factor(self) -> Array: ...
+
+    @property
+    def value(self) -> float: ...
+
+    def feature(self, k: int) -> Any: ...
+
+    def product_with_factor(self) -> Array: ...
+
+    def moved(self, images: Images, features: list[Any], value: float) -> Evaluation: ...
 
 
 def sum_of(parts: Iterable[float]) -> float:
@@ -32,7 +62,7 @@ def sum_of(parts: Iterable[float]) -> float:
 class TermLine(LineModel):
     """Sum of the curves of all terms along Y + mu D."""
 
-    def __init__(self, evaluation: TermEvaluation, direction: Images) -> None:
+    def __init__(self, evaluation: AtTerms, direction: Images) -> None:
         self.evaluation, self.direction = evaluation, direction
         terms = evaluation.problem.terms
         self.curves: list[Curve] = [
@@ -74,7 +104,7 @@ class TermLine(LineModel):
             return minimize_quartic(self.coefficients, upper)
         return minimize_smooth(self.derivatives, upper, value=self.value)
 
-    def step(self, mu: float) -> TermEvaluation:
+    def step(self, mu: float) -> Evaluation:
         images = self.evaluation.images.step(mu, self.direction)
         return self.evaluation.moved(images, [curve.features_at(mu) for curve in self.curves], self.value(mu))
 
@@ -82,7 +112,7 @@ class TermLine(LineModel):
 class TermPlane(PlaneModel):
     """Sum of the surfaces of all terms over alpha M + beta v vᵀ."""
 
-    def __init__(self, evaluation: TermEvaluation, atom: Images) -> None:
+    def __init__(self, evaluation: AtTerms, atom: Images) -> None:
         self.evaluation, self.atom = evaluation, atom
         terms = evaluation.problem.terms
         self.surfaces: list[Surface] = [
@@ -118,7 +148,7 @@ class TermPlane(PlaneModel):
             return minimize_quadratic_in_box(self.quadratic[1], self.quadratic[2], lower, upper)
         return minimize_plane(self, lower, upper)
 
-    def step(self, alpha: float, beta: float) -> TermEvaluation:
+    def step(self, alpha: float, beta: float) -> Evaluation:
         r = self.evaluation.factor.shape[1]
         grown = self.evaluation.images.append(self.atom)
         images = grown.mix(np.diag(np.sqrt([alpha] * r + [beta])))

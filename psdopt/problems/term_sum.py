@@ -128,6 +128,13 @@ class TermEvaluation(Evaluation):
             self._features[k] = self.problem.terms[k].features(self.images)
         return self._features[k]
 
+    def feature_of(self, term: Term) -> Any:
+        """Features of one of the problem's terms, recognised by identity. Raises InvalidInputError for another."""
+        for k, own in enumerate(self.problem.terms):
+            if own is term:
+                return self.feature(k)
+        raise InvalidInputError(f"term must be one of the problem's own; found another {type(term).__name__}")
+
     @property
     def value(self) -> float:
         if self._value is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
@@ -11,9 +11,6 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.pencil import EigenBasis
 from psdopt.terms.base import combine
 from psdopt.terms.forms import Form
-
-if TYPE_CHECKING:
-    from psdopt.problems.quadratic_sdp import QuadraticSDP
 
 #: Up to this order A and C are formed whatever they are made of; up to the second, where A is at hand as an array.
 ORDER, ARRAY_ORDER = 300, 1000
@@ -25,7 +22,9 @@ DAMPING = 1e-8
 FLOOR = 1e-3
 
 
-def positive_part(problem: QuadraticSDP) -> Array | None:
+def positive_part(
+    A: Form | None, B: Form | None, C: Form | None, n: int, adopt: Callable[[EigenBasis], None]
+) -> Array | None:
     """W (n, k) with W Wᵀ = N₊, N = V [−(VᵀCV)_ij / (a_i a_j + b)] Vᵀ, b = tr B / n, A = V diag(a) Vᵀ.
 
     N is the minimiser of F over all symmetric matrices if B = b I, and about that otherwise. It solves the problem if
@@ -34,22 +33,21 @@ def positive_part(problem: QuadraticSDP) -> Array | None:
     missing ones with small weights: so many columns cost little, and one that is missing costs another search.
 
     None where C or N₊ is zero, and where forming A is too dear: n > 300, unless A is an array and n <= 1000.
+    `adopt` is handed the complete decomposition of A where one is made.
     O(n³): three eigendecompositions and four products at most. At most 2 n columns of the maps.
     """
-    A, C, n = problem.A, problem.C, problem.n
     formed = n <= ORDER or (n <= ARRAY_ORDER and (A is None or A.holds_array))
     if C is None or not formed:
         return None
-    b = 0.0 if problem.B is None else problem.B.full_trace() / n
+    b = 0.0 if B is None else B.full_trace() / n
     dense_C = _formed(C)
     if A is None:
         N = -dense_C / (b or 1.0)
     else:
-        basis = EigenBasis.full(_formed(A))
-        problem.curvature.adopt(basis)
-        a, V = basis.a, basis.V
-        assert V is not None
-        damping = DAMPING * basis.largest**2
+        a, V = np.linalg.eigh(_formed(A))
+        basis = EigenBasis(a, V)
+        adopt(basis)
+        a, damping = basis.a, DAMPING * basis.largest**2
         if not max(b, damping) > 0.0:
             return None
         N = V @ ((V.T @ dense_C @ V) / -np.maximum(np.outer(a, a) + b, damping)) @ V.T

@@ -14,12 +14,7 @@ from tests.architecture.test_imports import CORE, PLUGINS, module_of
 
 SOURCES = {module_of(path): path.read_text() for path in CORE + PLUGINS}
 #: Circles that are known, to be opened one by one.
-KNOWN = (
-    {"psdopt.problem", "psdopt.roles"},
-    {"psdopt.problems.entry_fit", "psdopt.problems.entry_split"},
-    {"psdopt.problems.quadratic_sdp", "psdopt.problems.unconstrained"},
-    {"psdopt.problems.term_models", "psdopt.problems.term_sum"},
-)
+KNOWN = ({"psdopt.problem", "psdopt.roles"},)
 
 
 def edges(sources: dict[str, str], packages: frozenset[str]) -> dict[str, set[str]]:

@@ -20,6 +20,7 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.method import Outcome
 from psdopt.methods.admm import ADMM
 from psdopt.problems.entry_fit import EntryFit
+from psdopt.problems.term_sum import TermEvaluation
 from psdopt.splitting import BiconvexSplit, split_of
 
 #: l = λ/rho at which the iteration in a free direction loses stability.
@@ -450,8 +451,8 @@ def test_preconditioner_is_symmetric_positive_and_the_row_part_of_the_hessian(as
 
 def test_a_run_preconditions_once_per_step_and_not_at_its_end(monkeypatch):
     problem, calls = pair_problem(gamma=10.0), []
-    inside = problem._preconditioner
-    monkeypatch.setattr(problem, "_preconditioner", lambda e: calls.append(1) or inside(e))
+    inside = TermEvaluation.preconditioner
+    monkeypatch.setattr(TermEvaluation, "preconditioner", lambda e: calls.append(1) or inside(e))
     result = solve(problem, FlatQuotient(24, 6), ConjugateGradient(), tol=1e-5)
     assert result.optimal
     assert len(calls) == result.iterations

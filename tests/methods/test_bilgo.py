@@ -2,12 +2,13 @@
 
 import pickle
 
+import autograd.numpy as anp
 import numpy as np
 import pytest
 from sklearn import datasets
 
 import psdopt
-from psdopt import LBFGS, ConjugateGradient, PSDCone, QuadraticSDP
+from psdopt import LBFGS, AutogradProblem, ConjugateGradient, PSDCone, QuadraticSDP, Status, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
 from psdopt.methods.bilgo import BILGO
 from psdopt_plugins.metric_learning.kta_problem import kta_problem
@@ -216,3 +217,29 @@ def test_the_search_goes_on_across_a_look_at_s_that_offers_nothing_new():
         same = state.search is not None and state.evaluation.factor.shape == before.evaluation.factor.shape
         kept += bool(looked and same and state.search.extras.get("beta", 0.0) > 0.0)
     assert kept >= 1
+
+
+@pytest.mark.parametrize("convex", [False, True])
+@pytest.mark.parametrize("search", [None, "default"])
+def test_zero_is_left_where_an_eigenvalue_is_negative_whatever_is_known_of_convexity(convex, search):
+    """At M = 0 the factor gradient vanishes for every F: the eigenvalue alone tells whether F falls."""
+    rng = np.random.default_rng(0)
+    C = rng.standard_normal((6, 6))
+    C = C + C.T
+    problem = AutogradProblem(lambda M: anp.sum((M - C) ** 2), 6, convex=convex)
+    method = BILGO(local_search=search)
+    assert method.init(problem, PSDCone(6), np.zeros((6, 1))).gradient_norm > 0.0
+    result = solve(problem, PSDCone(6), method, tol=1e-7)
+    expected = np.sum(np.minimum(np.linalg.eigvalsh(C), 0.0) ** 2)
+    assert result.value == pytest.approx(expected, rel=1e-6)
+    assert result.status is (Status.OPTIMAL if convex else Status.STATIONARY)
+
+
+@pytest.mark.parametrize("convex", [False, True])
+def test_zero_is_kept_where_no_eigenvalue_is_negative(convex):
+    problem = AutogradProblem(lambda M: anp.sum((M + np.eye(4)) ** 2), 4, convex=convex)
+    method = BILGO()
+    assert method.init(problem, PSDCone(4), np.zeros((4, 1))).gradient_norm == 0.0
+    result = solve(problem, PSDCone(4), method)
+    assert result.value == 4.0
+    assert result.converged

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.linalg.arrays import Array, inner, row_dots
+from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.row_updates import RowUpdates
 from psdopt.margins import MarginProblem, MeasuredMargins
 from psdopt.margins.problem import MarginDuality
@@ -39,7 +40,7 @@ class _Entries(EntryFit):
         super().__init__(with_spectrum(np.linspace(0.1, 0.5, N), 5), i, j, T[i, j])
 
     def split(self) -> EntrySplit:
-        return self.broken(self, self._updates, self._coupling_bound)
+        return self.broken(self, self.L, self._updates, self._coupling_bound)
 
 
 class _Twice(EntrySplit):
@@ -51,8 +52,8 @@ class _Twice(EntrySplit):
 
 
 class _Modest(EntrySplit):
-    def __init__(self, problem: EntryFit, updates: RowUpdates, bound: float) -> None:
-        super().__init__(problem, updates, 0.1 * bound)
+    def __init__(self, problem: EntryFit, L: LinearMap | None, updates: RowUpdates, bound: float) -> None:
+        super().__init__(problem, L, updates, 0.1 * bound)
 
 
 class _Halfway(EntrySplit):
