@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any, cast
 
@@ -12,13 +13,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-
-#: SciPy keeps this routine to itself: where it lies elsewhere, all is the same but for microseconds.
-csr_matvecs: Callable[..., None] | None
-try:
-    from scipy.sparse._sparsetools import csr_matvecs
-except ImportError:
-    csr_matvecs = None
 
 
 def inner(Y: Array, Z: Array) -> float:
@@ -128,29 +122,21 @@ def incidence(i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> sp.csr_array:
 
 
 def with_data(pattern: sp.csr_array, data: Array) -> sp.csr_array:
-    """A sparse array with the indices of `pattern` and other numbers: it shares the former, without a check.
+    """A sparse array with the indices of `pattern`, which it shares, and other numbers.
 
-    To check them again would cost more than a product, and so would ``copy``, which goes by way of pickling.
+    Indices that are known to be good are not checked again, which would cost more than a small product.
     """
-    filled: sp.csr_array = object.__new__(type(pattern))
-    vars(filled).update(vars(pattern), data=data)
+    filled = copy(pattern)
+    filled.data = data
     return filled
 
 
 def sparse_product(A: sp.csr_array, X: Array, start: Array | None = None) -> Array:
-    """`start` + A X for X (n, k), in one pass and without SciPy's dispatch, which costs more than a small product.
-
-    What the compiled routine would misread (other types and formats, blocks not stored row by row) goes the usual way.
-    """
-    m, n = A.shape
-    plain = X.ndim == 2 and X.flags.c_contiguous and X.dtype == A.data.dtype == np.float64 and A.format == "csr"
-    fits = plain and X.shape[0] == n and (start is None or start.shape == (m, X.shape[1]))
-    if csr_matvecs is None or not fits:
-        product = np.asarray(A @ X, dtype=np.float64)
-        return product if start is None else start + product
-    out = np.zeros((m, X.shape[1])) if start is None else np.array(start, order="C", dtype=np.float64)
-    csr_matvecs(m, n, X.shape[1], A.indptr, A.indices, A.data, X.ravel(), out.ravel())
-    return out
+    """`start` + A X for X (n, k), as a new array."""
+    product = np.asarray(A @ X, dtype=np.float64)
+    if start is not None:
+        product += start
+    return product
 
 
 class SymmetricPattern:
