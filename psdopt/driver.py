@@ -86,7 +86,10 @@ class Driver:
         except (FloatingPointError, np.linalg.LinAlgError) as error:
             # a finite value whose gradient is not; decompositions of NaN raise errors of their own
             if isinstance(error, np.linalg.LinAlgError) and math.isfinite(run.state.gradient_norm):
-                raise
+                if run.geometry.closed:
+                    raise
+                edge = f"the run has come to the edge of {run.geometry!r}, where its formulas break down ({error})"
+                return Status.NO_PROGRESS, f"{Status.NO_PROGRESS.value}: {edge}"
             return Status.NON_FINITE, f"{Status.NON_FINITE.value} ({error})"
         except KeyboardInterrupt:
             return Status.INTERRUPTED, Status.INTERRUPTED.value

@@ -10,6 +10,7 @@ import numpy as np
 from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError
 from psdopt.geometries.factor_quotient import FactorQuotient
+from psdopt.geometries.square_root import scaled_to_trace
 from psdopt.geometry import Defect
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
@@ -56,11 +57,7 @@ class FixedTrace(FactorQuotient):
 
     def from_factor(self, Y: Array) -> Array:
         """Y padded or cut to r columns, then scaled to |Y|² = trace; InvalidInputError for Y = 0."""
-        Y = super().from_factor(Y)
-        size = norm(Y)
-        if not size > 0.0:
-            raise InvalidInputError("the zero matrix cannot be scaled to a positive trace; found Y = 0")
-        return Y * (math.sqrt(self.trace) / size)
+        return scaled_to_trace(super().from_factor(Y), self.trace)
 
     def horizontal(self, point: Array, ambient: Array) -> Array:
         """Without its radial part, then without that along the fibre. O(n r² + r³)."""

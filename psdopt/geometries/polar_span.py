@@ -10,7 +10,7 @@ import numpy as np
 from psdopt.curve import Curve, Mixture
 from psdopt.geometries.polar_points import PolarPoint, PolarVector
 from psdopt.geometries.square_root import longest_growth, shortest
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 
 
@@ -59,7 +59,7 @@ class PolarSpan(Curve):
         P, singular, Qt = np.linalg.svd(moved, full_matrices=False)
         # Any root will do: without the right factor Qᵀ the columns of Y are graded, and with them all that is small.
         # The set holds no matrices of lower rank: the floor changes M by its rounding.
-        scales = np.maximum(singular, np.sqrt(EPS) * singular[0])
+        scales = np.maximum(singular, np.sqrt(EPS) * max(singular[0], EPS * norm(R)))
         return Mixture(None, P * scales, Qt.T) if self.block is None else Mixture(P, np.diag(scales), Qt.T)
 
     def point(self, frame: Array, mixture: Mixture, factor: Array) -> PolarPoint:

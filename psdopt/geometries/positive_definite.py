@@ -244,6 +244,8 @@ class Congruence(Curve):
 def _log_eigen(G: Array) -> tuple[Array, Array]:
     """Eigenvalues and eigenvectors of log(G Gᵀ), from the singular values of G: no squaring."""
     P, s, _ = np.linalg.svd(G)
+    if not s[-1] > 0.0:
+        raise np.linalg.LinAlgError("an eigenvalue of W is zero at working precision")
     return 2.0 * np.log(s), P
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError
+from psdopt.geometries.square_root import scaled_to_trace
 from psdopt.geometry import Atom, Defect, Geometry
 from psdopt.linalg.arrays import Array, is_finite, norm
 from psdopt.linalg.extreme import smallest_eigenpair
@@ -61,11 +62,7 @@ class Spectraplex(Geometry):
 
     def from_factor(self, Y: Array) -> Array:
         """Y scaled to |Y|² = trace, so that the rank stays; InvalidInputError for Y = 0. O(n r)."""
-        Y = np.asarray(Y, dtype=np.float64)
-        size = norm(Y)
-        if not size > 0.0:
-            raise InvalidInputError("the zero matrix cannot be scaled to a positive trace; found Y = 0")
-        return Y * (math.sqrt(self.trace) / size)
+        return scaled_to_trace(np.asarray(Y, dtype=np.float64), self.trace)
 
     def centre(self) -> Array:
         """Factor (n, n) of (trace / n) I, the point farthest from the boundary."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from psdopt.linalg.arrays import Array, orthonormal_columns
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.arrays import Array, norm, orthonormal_columns
 
 #: Growth of log B that a step along a curve may bring.
 LARGEST_GROWTH = 60.0
@@ -20,6 +22,15 @@ def random_factor(rng: np.random.Generator, n: int, r: int) -> Array:
     Equal lengths would make Y Yᵀ = I for every seed at r = n, where all measurements orthogonal to I vanish.
     """
     return orthonormal_columns(rng, n, r) * np.exp(SPREAD * rng.standard_normal(r))
+
+
+def scaled_to_trace(Y: Array, trace: float) -> Array:
+    """The multiple of Y (n, r) with |Y|² = trace; InvalidInputError for Y = 0. No size of Y overflows."""
+    largest = float(np.max(np.abs(Y), initial=0.0))
+    if not largest > 0.0:
+        raise InvalidInputError("the zero matrix cannot be scaled to a positive trace; found Y = 0")
+    Y = Y / largest
+    return Y * (math.sqrt(trace) / norm(Y))
 
 
 def symmetric_part(A: Any) -> Array:

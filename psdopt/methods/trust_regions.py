@@ -11,10 +11,11 @@ import numpy as np
 from psdopt.capability import Ability, Requires
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import is_finite, norm
+from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS, tie
 from psdopt.method import Method, Outcome, State, factor_residual
 from psdopt.problem import Evaluation, Problem
+from psdopt.searches.riemannian import retracted
 
 
 @dataclass(kw_only=True)
@@ -80,11 +81,10 @@ class TrustRegions(Method[TrustRegionsState]):
             return self._same(state, Outcome.STALLED, state.radius, 0)
         move, image, cut_short = self._truncated_cg(state, slope)
         length = geometry.norm(state.point, move)
-        point = geometry.retract(state.point, move)
-        Y = geometry.factor(point)
-        if not is_finite(Y):  # exponential retractions overflow on moves that are far too long
+        point = retracted(geometry, state.point, move)
+        if point is None:
             return self._same(state, Outcome.RUNNING, 0.25 * min(state.radius, length), state.refused + 1)
-        there = state.problem.at(Y)
+        there = state.problem.at(geometry.factor(point))
         if math.isnan(there.value):
             return self._at(state, point, there, length, state.radius)
         inner = geometry.inner

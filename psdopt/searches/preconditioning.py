@@ -78,7 +78,11 @@ def preconditioned_on(
         return gradient
     part = geometry.restricted or geometry.trace is not None
     G = geometry.tangent_part(point, evaluation.gradient) if part else evaluation.factor_gradient()
-    return geometry.from_velocity(point, _inverse(kind, evaluation)(G)) if is_finite(G) else gradient
+    if not is_finite(G):
+        return gradient
+    with np.errstate(all="ignore"):  # at the edge of the set P need not be invertible in floating point
+        D = _inverse(kind, evaluation)(G)
+    return geometry.from_velocity(point, D) if is_finite(D) else gradient
 
 
 def _inverse(kind: str, evaluation: Evaluation) -> Callable[[Array], Array]:

@@ -11,9 +11,10 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.curve import Curve, Mixture
+from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.geometry_groups import Lift
-from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.arrays import Array, inner, is_finite, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation, LineModel, Problem
 from psdopt.searches.armijo import armijo_step
@@ -186,19 +187,38 @@ class CurvePath(Path):
         return Carried(self.geometry.from_velocity(moved.point, velocity), covector, slope, on_factors=True)
 
 
+def retracted(geometry: Geometry, point: Any, vector: Any) -> Any:
+    """R(point, vector), or None where the vector is too long for the geometry or the factor overflows."""
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            target = geometry.retract(point, vector)
+    except (InvalidInputError, np.linalg.LinAlgError):
+        return None
+    return target if is_finite(geometry.factor(target)) else None
+
+
 class RetractionPath(Path):
-    """Any retraction: one evaluation per trial."""
+    """Any retraction: one evaluation per trial. Where there is no point F counts as infinite."""
 
     def __init__(self, problem: Problem, geometry: Geometry, here: Located, vector: Any) -> None:
         super().__init__(geometry, here)
         self.problem, self.vector = problem, vector
+        self._tried: tuple[float, Any] | None = None
         self._last: tuple[float, Located] | None = None
+
+    def value(self, s: float) -> float:
+        return super().value(s) if self._point(s) is not None else math.inf
 
     def at(self, s: float) -> Located:
         if self._last is None or self._last[0] != s:
-            point = self.geometry.retract(self.here.point, s * self.vector)
+            point = self._point(s)
             self._last = (s, Located(point, self.problem.at(self.geometry.factor(point))))
         return self._last[1]
+
+    def _point(self, s: float) -> Any:
+        if self._tried is None or self._tried[0] != s:
+            self._tried = (s, retracted(self.geometry, self.here.point, s * self.vector))
+        return self._tried[1]
 
     def tangent(self) -> LineModel:
         return self.here.evaluation.along(self.geometry.velocity(self.here.point, self.vector))

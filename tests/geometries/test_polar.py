@@ -8,7 +8,7 @@ import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, Status, TermSum, solve
+from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, QuadraticSDP, Status, TermSum, solve
 from psdopt.geometries.polar import Polar, PolarPoint, PolarVector
 from psdopt.linalg.arrays import orthonormal_columns
 from psdopt.linalg.tolerances import EPS
@@ -252,3 +252,14 @@ def test_a_run_that_keeps_part_of_the_matrix_ends_stationary_in_the_rest(weight,
         assert np.linalg.norm(left) <= 1e-3 * np.linalg.norm(G)
         kept_values = np.linalg.svd(start.R)[1]
         assert np.linalg.svd(result.point.R)[1] == pytest.approx(kept_values, rel=1e3 * EPS)
+
+
+@pytest.mark.parametrize("method", [ConjugateGradient(), ConjugateGradient(search="armijo"), RiemannianGradient()])
+@pytest.mark.parametrize("geometry", [Polar(1, 1), Polar(3, 2), Polar(3, 3)], ids=str)
+def test_a_minimum_at_zero_which_the_set_lacks_is_approached_without_an_error(geometry, method):
+    """F = |M|²/2 + ⟨C, M⟩ with C ≻ 0: the exact step of order one leads to M = 0 at once."""
+    problem = QuadraticSDP(None, 1.0, np.diag(np.arange(1.0, geometry.n + 1.0)))
+    for seed in range(3):
+        result = solve(problem, geometry, method, rng=seed, max_iterations=400)
+        assert result.status not in (Status.UNBOUNDED, Status.NON_FINITE)
+        assert 0.0 <= result.value <= 1e-6 * result.history["value"][0]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.linalg
 from hypothesis import given
 from hypothesis import strategies as st
 
-from psdopt import PSDCone, solve
+from psdopt import ConjugateGradient, PSDCone, QuadraticSDP, Status, TrustRegions, solve
 from psdopt.geometries.positive_definite import METRICS, PositiveDefinite, Root
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.riemannian_gradient import RiemannianGradient
 from psdopt.testing import run_checks
+from psdopt_plugins.metric_learning import triplet_margin_problem
 from psdopt_plugins.regression import psd_regression_problem
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -91,7 +94,10 @@ def test_log_euclidean_gradient_is_the_integral(seed):
 
 
 def test_cone_with_a_metric_is_its_interior():
+    with pytest.warns(DeprecationWarning, match=r"now called PositiveDefinite\(n, metric='log-euclidean'\)"):
+        assert repr(PSDCone(3, "log-euclidean")) == "PositiveDefinite(n=3, metric='log-euclidean')"
     assert isinstance(PSDCone(3), PSDCone)
+    assert pickle.loads(pickle.dumps(PSDCone(3))).n == 3
     assert repr(PositiveDefinite(3, metric="log-euclidean")) == "PositiveDefinite(n=3, metric='log-euclidean')"
     with pytest.raises(ValueError, match="metric must be one of"):
         PositiveDefinite(3, metric="flat")
@@ -107,3 +113,28 @@ def test_gradient_descent_finds_the_optimum(metric):
     )
     assert result.optimal
     np.testing.assert_allclose(result.matrix.to_dense(), W, atol=1e-3)
+
+
+LINEAR = QuadraticSDP(C=-np.eye(4))
+MIXED = QuadraticSDP(None, 1.0, np.diag([1e8, -1.0, 2.0, 1e-8]))
+
+
+@pytest.mark.parametrize("problem", [LINEAR, MIXED], ids=["unbounded", "mixed units"])
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize(
+    "method",
+    [ConjugateGradient(), ConjugateGradient(search="armijo"), RiemannianGradient(search="modelled"), TrustRegions()],
+    ids=["exact", "armijo", "gradient", "trust"],
+)
+def test_hostile_units_end_in_a_status(problem, metric, method):
+    """Eigenvalues run off to zero and to infinity: no LinAlgError, no word of arrays that the caller never made."""
+    result = solve(problem, PositiveDefinite(4, metric), method, max_iterations=60)
+    assert isinstance(result.status, Status)
+    assert result.value <= result.history["value"][0]
+
+
+def test_smoothed_margins_over_definite_matrices_end_in_a_status():
+    rng = np.random.default_rng(0)
+    problem = triplet_margin_problem(rng.standard_normal((8, 3)), [[0, 1, 5], [1, 2, 6], [2, 0, 7]]).smoothed(0.1)
+    result = solve(problem, PositiveDefinite(3), ConjugateGradient(), max_iterations=60)
+    assert isinstance(result.status, Status)

@@ -17,7 +17,7 @@ from psdopt.methods import ConjugateGradient, FrankWolfe
 from psdopt.methods.frank_wolfe import _principal
 from psdopt.problem import Evaluation, Problem
 from psdopt.problems import QuadraticSDP
-from psdopt.searches.riemannian import Path
+from psdopt.searches.riemannian import Carried, Path
 from psdopt.testing.gallery import with_spectrum
 
 N = 4
@@ -87,10 +87,10 @@ class HiddenMemory(_Watched, ConjugateGradient):
         remembered = _MEMORY.get("direction")
         if remembered is not None and remembered.shape == state.gradient.shape:
             # Fletcher and Reeves's rule, a sound one, from what the last call left
-            nothing, decrement = np.zeros_like(remembered), _MEMORY["decrement"]
-            state = dataclasses.replace(state, direction=remembered, last_gradient=nothing, decrement=decrement)
+            last = Carried(remembered, np.zeros_like(remembered), 0.0)
+            state = dataclasses.replace(state, last=last, decrement=_MEMORY["decrement"])
         new: Any = super().step(state)
-        _MEMORY.update(direction=new.direction, decrement=new.decrement)
+        _MEMORY.update(direction=None if new.last is None else new.last.direction, decrement=new.decrement)
         return new
 
 
@@ -104,9 +104,8 @@ class MovesTheOldState(_Watched, ConjugateGradient):
         new: Any = super().step(state)
         if state.outcome is Outcome.RUNNING:
             state.evaluation, state.point = new.evaluation, new.point
-            state.gradient, state.direction = new.gradient, new.direction
-            state.last_gradient, state.decrement = new.last_gradient, new.decrement
-            state.gradient_norm = new.gradient_norm
+            state.here, state.gradient, state.last = new.here, new.gradient, new.last
+            state.decrement, state.gradient_norm = new.decrement, new.gradient_norm
         return new
 
 
@@ -148,7 +147,8 @@ class OneColumn(_Watched, ConjugateGradient):
         only = np.zeros_like(G)
         k = int(np.argmax(np.linalg.norm(G, axis=0)))
         only[:, k] = -G[:, k]
-        return super().step(dataclasses.replace(state, direction=only))
+        last = None if state.last is None else dataclasses.replace(state.last, direction=only)
+        return super().step(dataclasses.replace(state, last=last))
 
 
 @dataclass(frozen=True)
