@@ -27,6 +27,7 @@ from scipy.ndimage import zoom
 from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.data import load
+from benchmarks.psdboost_masters import ConicMaster, Level, Proximal
 from psdopt import Result, solve
 from psdopt.geometries.spectraplex import Spectraplex
 from psdopt.margins.column_generation import ColumnGeneration
@@ -105,8 +106,8 @@ def figure1(image: str, rounds: int) -> None:
     runs: dict[str, dict[str, Any]] = {
         "linear program, as printed": {"master": "lp", "stabilization": "none"},
         "linear program, smoothed duals": {"master": "lp", "stabilization": "smoothing"},
-        "linear program, level": {"master": "lp", "stabilization": "level"},
-        "linear program, proximal": {"master": "lp", "stabilization": "proximal"},
+        "linear program, level": {"master": "lp", "stabilization": Level(), "max_columns": 120},
+        "linear program, proximal": {"master": "lp", "stabilization": Proximal(), "max_columns": 120},
         "block master, 8 columns a round": {"columns": 8},
     }
     fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
@@ -233,11 +234,11 @@ def _limited(queue: Any, X: np.ndarray, rows: np.ndarray, tol: float, seconds: i
 
 
 def masters(sizes: list[int]) -> None:
-    """The same runs with either solver of the block master."""
+    """The same runs with the library's block master and with Clarabel's."""
     for D in sizes:
         X, rows = instance(D)
-        for solver in ("interior-point", "clarabel"):
-            result, seconds = column_generation(X, rows, 1e-4, solver=solver)
+        for solver, master in (("interior-point", "block"), ("clarabel", ConicMaster())):
+            result, seconds = column_generation(X, rows, 1e-4, master=master)
             assert result.certificate is not None
             text = f"D = {D}, {solver}: {result.iterations} rounds, {seconds:.2f} s"
             print(f"{text}, gap {result.certificate.relative:.1e}, {-result.value:.7f}", flush=True)

@@ -17,26 +17,24 @@ from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.tolerances import EPS
 from psdopt.margins.column_state import ColumnGenerationState
 from psdopt.margins.loss import CappedMargin
-from psdopt.margins.masters import BlockMaster, Bundle, ConicMaster, LPMaster, QuadraticMaster, Stabilizer
-from psdopt.margins.masters.base import Answer, Unsolved
+from psdopt.margins.masters import Answer, BlockMaster, Bundle, LPMaster, Master, Smoothing, Stabilizer, Unsolved
 from psdopt.margins.masters.growth import grown_block, grown_linear, squares_of
 from psdopt.margins.masters.selection import solve_selected, widest_block, working_rows
 from psdopt.margins.structure import HasMargins, MarginStructure
 from psdopt.method import Method, Outcome, Residual
 from psdopt.problem import Evaluation, Problem
 
-#: Per master: its stabilisations and its solvers, the default first.
-STABILIZATIONS = {"block": ("centre", "none"), "lp": ("smoothing", "level", "proximal", "none")}
-SOLVERS = {"block": ("interior-point", "clarabel"), "lp": ("clarabel", "highs")}
+#: Stabilisations of the block master and of the linear program, the default first.
+STABILIZATIONS = {"block": ("centre", "none"), "lp": ("smoothing", "none")}
 #: A centred block master is solved to this fraction of the gap that is open.
 CENTRED = 0.3
 #: ... and to this one once V spans the whole space, when no better columns are to be found.
 COMPLETE = 1e-3
 #: Columns per round of the block master: n / 6, within these limits (a small space is taken whole).
 FEWEST, MOST = 24, 64
-#: Columns kept: this many times those of a round for the block master, this many times n for the linear program, whose
-#: quadratic programs cost more per column; and never fewer than FEWEST_KEPT.
-BLOCK_WIDTH, LP_WIDTH, QP_WIDTH = 6, 20, 5
+#: Columns kept: this many times those of a round for the block master, this many times n for the linear program; and
+#: never fewer than FEWEST_KEPT.
+BLOCK_WIDTH, LP_WIDTH = 6, 20
 FEWEST_KEPT = 60
 #: Accuracy asked of the oracle, relative to the gap; what it leaves unproved is part of the bound.
 ORACLE_ACCURACY = 0.01
@@ -62,43 +60,49 @@ class ColumnGeneration(Method[ColumnGenerationState]):
     Parameters
     ----------
     master : "block", T any PSD matrix (k, k), as in the spectral bundle method (Helmberg and Rendl 2000): fully
-        corrective, tens of rounds less; "lp", the paper's: T diagonal, a linear program (HiGHS), warm-started.
+        corrective, tens of rounds less; an object that solves the block master in its own way, see
+        :class:`~psdopt.margins.masters.Master`; or "lp", the paper's: T diagonal, a linear program (HiGHS),
+        warm-started. The last is never faster, and is there to repeat the paper.
     stabilization : "auto" is "centre" for the block master (it stops while its duals are centred, at a fraction of
-        the gap that is open) and "smoothing" for the linear program, which also has "level" and "proximal": see
-        :class:`~psdopt.margins.masters.stabilizer.Stabilizer`. "none": the master is solved to the end and asked as
-        it is, as printed.
+        the gap that is open) and "smoothing" for the linear program, see
+        :class:`~psdopt.margins.masters.Smoothing`. "none": the master is solved to the end and asked as it is, as
+        printed. The linear program also takes an object, see :class:`~psdopt.margins.masters.Stabilizer`.
     columns : new columns per round; None is 1 for "lp", n/6 within 24 .. 64 for "block".
     max_columns : V is kept at most this wide; what exceeds it is aggregated into one fixed matrix M̄ with one weight
-        θ, so that the best matrix is never lost. None: six times `columns` (block), 20 n (lp), 5 n (lp with
-        quadratic programs), and at least 60.
-    solver : of the block master, "interior-point" (the default) or "clarabel"; of the quadratic programs of "level"
-        and "proximal", "clarabel" (the default where it is installed) or "highs".
+        θ, so that the best matrix is never lost. None: six times `columns` (block), 20 n (lp), and at least 60.
 
-    The block master's own interior point is the default because it never forms the m matrices VᵀA_rV, warm-starts, and
-    stops where its duals are still centred: at n = 24 with 550 triplets a run to gap 1e-4 took 0.6 processor seconds
-    with it and 2.2 with Clarabel, to the same optimum (``benchmarks/psdboost.py masters``).
+    The block master's interior point never forms the m matrices VᵀA_rV, warm-starts, and stops where its duals are
+    still centred: at n = 24 with 550 triplets a run to gap 1e-4 took 0.6 processor seconds with it and 2.2 with
+    Clarabel, to the same optimum (``benchmarks/psdboost.py masters``).
 
     Cost per round: the products with the maps for the new columns, eigenvectors of one S, one master. Raises
-    UnknownNameError and InvalidInputError for bad parameters, MissingDependencyError where a solver is not installed.
+    UnknownNameError, InvalidTypeError and InvalidInputError for bad parameters.
     """
 
-    master: str = "block"
-    stabilization: str = "auto"
+    master: str | Master = "block"
+    stabilization: str | Stabilizer = "auto"
     columns: int | None = None
     max_columns: int | None = None
-    solver: str = "auto"
 
     requires: ClassVar[Requires] = {"problem": (Ability.MARGINS,), "geometry": (Ability.LINEAR_ORACLE,)}
     descends: ClassVar[bool] = False
     residual: ClassVar[Residual] = Residual.GAP
 
     def __post_init__(self) -> None:
-        if self.master not in STABILIZATIONS:
+        if isinstance(self.master, str) and self.master not in STABILIZATIONS:
             raise unknown_name("master", self.master, STABILIZATIONS)
-        for name, known in (("stabilization", STABILIZATIONS), ("solver", SOLVERS)):
-            allowed = ("auto", *known[self.master])
-            if getattr(self, name) not in allowed:
-                raise unknown_name(f"{name} of master {self.master!r}:", getattr(self, name), allowed)
+        if not isinstance(self.master, (str, Master)):
+            raise InvalidTypeError(f"master must be 'block', 'lp' or offer solve; found {type(self.master).__name__}")
+        kind = "lp" if self._linear else "block"
+        if isinstance(self.stabilization, str):
+            allowed = ("auto", *STABILIZATIONS[kind])
+            if self.stabilization not in allowed:
+                raise unknown_name(f"stabilization of master {kind!r}:", self.stabilization, allowed)
+        elif not (self._linear and isinstance(self.stabilization, Stabilizer)):
+            raise InvalidTypeError(
+                "stabilization must be a name or, with master 'lp', offer ask and observe; "
+                f"found {type(self.stabilization).__name__}"
+            )
         for name in ("columns", "max_columns"):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1):
@@ -119,10 +123,10 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         used = s > max(Y.shape) * EPS * s[0]
         bundle, T = Bundle(problem.at(U[:, used])), np.diag(s[used] ** 2 / norm(s[used]) ** 2)
         uniform = np.full(margins.size, 1.0 / margins.size)
-        linear = self.master == "lp"
+        linear = self._linear
         state = ColumnGenerationState(
             problem, geometry, start, evaluation, bundle=bundle, weights=T, answer_dual=uniform,
-            stabilizer=Stabilizer(self._stabilization), lp=LPMaster() if linear else None,
+            stabilizer=self._stabilizer, lp=LPMaster() if linear else None,
             squares=squares_of(margins, bundle) if linear else (),
         )  # fmt: skip
         return self._priced(state, T, Answer(T, uniform, 0), uniform, evaluation, trace)
@@ -137,13 +141,12 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         margins, trace, bundle = margins_of(state.problem), _trace_of(state.geometry), state.bundle
         loss = CappedMargin(margins.size, margins.cap)
         if state.lp is not None:
-            qp = QuadraticMaster(self.solver)
-            answer, query, stabilizer = state.stabilizer.ask(state.lp, qp, list(state.squares), loss)
+            answer, query, stabilizer = state.stabilizer.ask(state.lp, list(state.squares), loss)
             state = replace(state, stabilizer=stabilizer)
         else:
             share = COMPLETE if bundle.width == state.problem.n else CENTRED
-            goal = share * state.gap / trace if self._stabilization == "centre" else 0.0
-            master = ConicMaster() if self.solver == "clarabel" else BlockMaster()
+            goal = share * state.gap / trace if self.stabilization in ("auto", "centre") else 0.0
+            master = BlockMaster() if isinstance(self.master, str) else self.master
             start = state.weights, state.answer_dual
             answer = solve_selected(master, bundle.squares(margins), loss, goal, start, state.rows)
             query = answer.dual
@@ -153,19 +156,24 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         return self._priced(state, T, answer, query, bundle.matrix(T, trace, state.bound), trace)
 
     @property
-    def _stabilization(self) -> str:
-        return STABILIZATIONS[self.master][0] if self.stabilization == "auto" else self.stabilization
+    def _linear(self) -> bool:
+        return self.master == "lp"
+
+    @property
+    def _stabilizer(self) -> Stabilizer:
+        if isinstance(self.stabilization, str):
+            return Smoothing(0.0) if self.stabilization == "none" else Smoothing()
+        return self.stabilization
 
     def _per_round(self, n: int) -> int:
         if self.columns is not None:
             return min(self.columns, n)
-        return 1 if self.master == "lp" else min(n, MOST, max(FEWEST, n // 6))
+        return 1 if self._linear else min(n, MOST, max(FEWEST, n // 6))
 
     def _limit(self, n: int, loss: CappedMargin) -> int:
         """Width that V may have: room for one more than a round brings, whatever was asked."""
-        wide = QP_WIDTH if self._stabilization in ("level", "proximal") else LP_WIDTH
-        default = max(wide * n if self.master == "lp" else BLOCK_WIDTH * self._per_round(n), FEWEST_KEPT)
-        if self.master == "block":
+        default = max(LP_WIDTH * n if self._linear else BLOCK_WIDTH * self._per_round(n), FEWEST_KEPT)
+        if not self._linear:
             default = min(default, widest_block(loss))
         return max(self.max_columns or default, self._per_round(n) + 1)
 
@@ -238,7 +246,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         self, state: ColumnGenerationState, margins: MarginStructure, dual: Array, query: Array, atoms: list[Atom]
     ) -> bool:
         """Whether the column found for a smoothed query does not cut off the master's own dual."""
-        if state.lp is None or self._stabilization != "smoothing" or dual is query:
+        if state.lp is None or not state.stabilizer.reprices or dual is query:
             return False
         pi = max(float(a @ dual) for a in state.squares)
         v = atoms[0].vector[:, None]

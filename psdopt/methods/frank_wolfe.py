@@ -62,7 +62,7 @@ class FrankWolfe(Method[FrankWolfeState]):
     rule : of the step length gamma, "exact" line search, or "hazan": gamma = 2/(k + 2), whatever F is. The latter is
         not monotone, and is for the vanilla variant only.
     variant : "fully-corrective", "vanilla", "away" or "pairwise"; "auto" is "fully-corrective" with exact steps and
-        "vanilla" with Hazan's. Up to version 0.1 the default was "vanilla".
+        "vanilla" with Hazan's.
 
     The former name of `rule`, ``step``, is deprecated.
 

@@ -148,8 +148,7 @@ def _methods() -> Iterator[Spec]:
         "column-generation", ColumnGeneration, "matrix generation with a stabilised master problem", SHEN,
         (
             Parameter("master", str, "block", "block or lp"),
-            Parameter("stabilization", str, "auto", "block: centre or none; lp: smoothing, level, proximal or none"),
-            Parameter("solver", str, "auto", "block: interior-point or clarabel; lp: clarabel or highs"),
+            Parameter("stabilization", str, "auto", "block: centre or none; lp: smoothing or none"),
             Parameter("columns", int, None, "new columns per round"),
             Parameter("max_columns", int, None, "most columns kept; the others are aggregated"),
         ),

@@ -16,7 +16,7 @@ from psdopt.images import Images
 from psdopt.margins import SignedSquares
 from psdopt.margins.column_generation import ColumnGeneration
 from psdopt.margins.loss import CappedMargin
-from psdopt.margins.masters import BlockMaster, LPMaster
+from psdopt.margins.masters import BlockMaster, LPMaster, Smoothing
 from psdopt.margins.masters.lp import _from_scratch
 from psdopt.margins.masters.newton_system import NewtonSystem
 from psdopt.margins.problem import MarginProblem
@@ -296,6 +296,10 @@ def test_a_measurement_that_offers_no_signs_is_refused_before_any_work():
     [
         ({"master": "sdp"}, UnknownNameError, "master 'sdp'"),
         ({"stabilization": "smoothing"}, UnknownNameError, "stabilization"),
+        ({"stabilization": "level", "master": "lp"}, UnknownNameError, "stabilization"),
+        ({"master": 3}, InvalidTypeError, "master must be 'block', 'lp' or offer solve; found int"),
+        ({"stabilization": 3}, InvalidTypeError, "offer ask and observe; found int"),
+        ({"stabilization": Smoothing(0.5)}, InvalidTypeError, "with master 'lp'"),
         ({"columns": 0}, InvalidInputError, "columns must be"),
         ({"columns": True}, InvalidInputError, "columns must be"),
         ({"max_columns": 1.5}, InvalidInputError, "max_columns must be"),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from psdopt.linalg.arrays import Array
+from psdopt.margins.loss import CappedMargin
+from psdopt.margins.structure import SignedSquares
 
 
 class Unsolved(ArithmeticError):
@@ -22,3 +25,16 @@ class Answer:
     weights: Array
     dual: Array
     steps: int
+
+
+@runtime_checkable
+class Master(Protocol):
+    """A solver of the block master, T any PSD matrix (k, k) of trace one."""
+
+    def solve(
+        self, squares: SignedSquares, loss: CappedMargin, gap: float, start: tuple[Array, Array] | None = None
+    ) -> Answer:
+        """T and w with a duality gap of about `gap` (absolute), from `start` = (T, w) if that helps.
+
+        Raises Unsolved if no answer is found.
+        """

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.simplex import project_simplex
 from psdopt.margins.loss import CappedMargin
-from psdopt.margins.masters.base import Answer
-from psdopt.margins.masters.block import BlockMaster
-from psdopt.margins.masters.conic import ConicMaster
+from psdopt.margins.masters.base import Answer, Master
 from psdopt.margins.masters.newton_system import MOST_ROWS
 from psdopt.margins.structure import SignedSquares
 
@@ -51,7 +49,7 @@ def widest_block(loss: CappedMargin) -> int:
 
 
 def solve_selected(
-    master: BlockMaster | ConicMaster,
+    master: Master,
     squares: SignedSquares,
     loss: CappedMargin,
     gap: float,
