@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import resource
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -41,12 +42,12 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--columns", type=int, default=100)
     parser.add_argument("--file", type=Path, help="use (and keep) this .npy file")
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as folder:
         path = options.file or Path(folder) / "rows.npy"
         if not path.exists():
@@ -60,7 +61,8 @@ def main() -> None:
         print(f"file {size:.0f} MB, {X.shape[0]} x {X.shape[1]} {X.dtype}")
         print(f"KTA: {model.result_.status.label}, {wall:.1f} s wall, {cpu:.1f} s processor")
         print(f"largest memory: {before:.0f} MB before, {peak():.0f} MB after")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

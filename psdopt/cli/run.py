@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
     options = replace(options, grid=grid, default_method=method)
     check_output(arguments.output)
     check_plot(arguments.plot)
-    dataset = load_dataset(arguments.data or spec.default_data, manager)
+    dataset = load_dataset(spec.default_data if arguments.data is None else arguments.data, manager)
     check_needs(spec, dataset)
     with library_errors(dataset.name):
         report: Report = (spec.report or fit_report)(spec.factory(**parameters), dataset, options)

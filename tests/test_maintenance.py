@@ -1,0 +1,50 @@
+"""What maintainers rely on: pins that are the lower bounds, one set of tools, scripts that can be run."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def test_the_oldest_pins_are_the_lower_bounds() -> None:
+    wanted = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["testing"]]
+    bounds = dict(requirement.split(">=") for requirement in wanted)
+    lines = (ROOT / ".ci" / "oldest.txt").read_text().splitlines()
+    assert dict(line.split("==") for line in lines if not line.startswith("#")) == bounds
+
+
+def test_hooks_before_a_commit_are_the_tools_of_the_automatic_check() -> None:
+    entries = re.findall(r"entry: (\S+)", (ROOT / ".pre-commit-config.yaml").read_text())
+    script = (ROOT / ".ci" / "run").read_text()
+    assert set(entries) == {"ruff", "mypy", "pytest"}
+    for tool in set(entries):
+        assert f".venv/bin/{tool}" in script
+
+
+def test_workflows_cover_the_versions_that_are_supported() -> None:
+    text = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+    oldest = PROJECT["requires-python"].removeprefix(">=")
+    assert f'python: ["{oldest}", ' in text
+    for part in (".ci/run", ".ci/coverage", ".ci/oldest.txt", "--pre", "PSDOPT_FUZZ: long", "schedule:"):
+        assert part in text
+
+
+@pytest.mark.parametrize("name", ["run", "package", "coverage"])
+def test_scripts_can_be_run_and_stop_at_the_first_error(name: str) -> None:
+    path = ROOT / ".ci" / name
+    assert os.access(path, os.X_OK)
+    assert path.read_text().startswith("#!/usr/bin/env bash\n")
+    assert "set -euo pipefail" in path.read_text()
+
+
+def test_what_the_coverage_counts_is_there() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["coverage"]
+    for pattern in settings["run"]["include"]:
+        assert list(ROOT.glob(pattern)), pattern
