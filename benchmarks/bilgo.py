@@ -17,6 +17,7 @@ import os
 import time
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from sklearn.datasets import load_digits, make_swiss_roll
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 
+from benchmarks.newton_oracle import newton_least
 from psdopt import ConjugateGradient, FlatQuotient, PSDCone, QuadraticSDP, solve
 from psdopt.methods.bilgo import BILGO
 from psdopt.oracles import least_eigenpairs
@@ -191,12 +193,14 @@ def eigenvectors(args: argparse.Namespace) -> None:
         A = rng.standard_normal((n, n))
         S = 0.5 * (A + A.T)
         near = np.linalg.eigh(S)[1][:, :1] + 1e-6 * rng.standard_normal((n, 1))
-        for backend in ("lanczos", "eigsh", "newton-lanczos", "newton-cg"):
+        solvers = {name: partial(least_eigenpairs, backend=name) for name in ("lanczos", "eigsh")}
+        solvers |= {f"newton-{inner}": partial(newton_least, inner=inner) for inner in ("lanczos", "cg")}
+        for name, solver in solvers.items():
             start = time.perf_counter()
-            cold = least_eigenpairs(S, tol=1e-6, backend=backend)
+            cold = solver(S, tol=1e-6)
             seconds = time.perf_counter() - start
-            warm = least_eigenpairs(S, tol=1e-4, backend=backend, start=near)
-            print(f"n {n:5d} {backend:15s} cold {cold.products:5d} products {seconds:.3f} s, warm {warm.products:4d}")
+            warm = solver(S, tol=1e-4, start=near)
+            print(f"n {n:5d} {name:15s} cold {cold.products:5d} products {seconds:.3f} s, warm {warm.products:4d}")
 
 
 def oracles(args: argparse.Namespace) -> None:

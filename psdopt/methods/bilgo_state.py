@@ -66,7 +66,7 @@ def looked_at(
         # nothing is wrong along the guesses: only random columns can tell whether it is so everywhere
         pair = least_eigenpairs(
             evaluation.gradient, tol=max(abs(pair.value), norm(SY) / max(norm(Y), EPS)), start=pair.vectors[:, :1],
-            backend=backend if not backend.startswith("newton") else "lanczos", proven=True,
+            backend=backend, proven=True,
             count=count, seed=seed + state.iteration,
         )  # fmt: skip
         products += pair.products

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,8 @@ import numpy as np
 from psdopt.errors import unknown_name
 from psdopt.linalg.arrays import Array, is_finite
 from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
-from psdopt.oracles.newton import newton_leading
 
-BACKENDS = ("auto", "dense", "lanczos", "eigsh", "lobpcg", "newton-lanczos", "newton-cg")
+BACKENDS = ("auto", "dense", "lanczos", "eigsh", "lobpcg")
 #: Up to this order forming S and decomposing it is cheaper than any iteration (and gives all vectors).
 DENSE_ORDER = 300
 #: So it is up to this order, if more than one in so many of all eigenvectors are asked for.
@@ -42,8 +40,7 @@ def least_eigenpairs(
     ----------
     S : anything with `.shape` and ``S @ block``. tol : absolute residual asked for.
     backend : "auto" (dense up to n = 300, lobpcg with a `preconditioner`, eigsh without a start
-        or a proof to give, else lanczos), "dense", "lanczos",
-        "eigsh", "lobpcg", or the paper's "newton-lanczos" and "newton-cg" (one pair; verified by a product).
+        or a proof to give, else lanczos), "dense", "lanczos", "eigsh" or "lobpcg".
     preconditioner : SPD approximation of S⁻¹, for lobpcg.
 
     Raises UnknownNameError for a backend that is not in the list.
@@ -52,14 +49,6 @@ def least_eigenpairs(
         raise unknown_name("backend", backend, BACKENDS)
     if start is not None and (not is_finite(start) or not np.any(start)):
         start = None
-    if backend.startswith("newton"):
-        guess = None if start is None else np.asarray(start, float).reshape(len(start), -1)[:, 0]
-        counted = _Negative(S)
-        v = newton_leading(counted, inner=backend.removeprefix("newton-"), tol=tol, start=guess, seed=seed)
-        pair = smallest_eigenpair(
-            S, tol=max(tol, 1e-300), start=v.reshape(-1, 1), trust_start=not proven, backend="lanczos", seed=seed
-        )
-        return replace(pair, products=pair.products + counted.products)
     if backend == "auto":
         n = S.shape[0]
         cold = start is None and not proven and count < n
@@ -79,14 +68,3 @@ def least_eigenpairs(
         preconditioner=preconditioner,
         seed=seed,
     )
-
-
-class _Negative:
-    """−S, counting columns."""
-
-    def __init__(self, S: Any) -> None:
-        self.S, self.shape, self.products = S, S.shape, 0
-
-    def __matmul__(self, X: Array) -> Array:
-        self.products += X.shape[1]
-        return -np.asarray(self.S @ X)

@@ -42,11 +42,10 @@ def test_products_are_those_of_a_counting_operator(backend):
     assert least_eigenpairs(S, tol=1e-6, backend=backend).products == S.columns
 
 
-@pytest.mark.parametrize("backend", ["lanczos", "newton-lanczos", "newton-cg"])
-def test_an_exact_start_costs_two_or_three_products(backend):
+def test_an_exact_start_costs_two_or_three_products():
     S = symmetric(300, 3)
     v = np.linalg.eigh(S)[1][:, :1]
-    assert least_eigenpairs(S, tol=1e-8, start=v, backend=backend).products <= 3
+    assert least_eigenpairs(S, tol=1e-8, start=v, backend="lanczos").products <= 3
 
 
 def test_proven_bound_survives_a_start_that_misses_the_least_eigenvector():
