@@ -9,12 +9,25 @@ from typing import Any
 import numpy as np
 
 from psdopt.capability import Ability
+from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.extreme import ExtremePair
 from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
 from psdopt.problem import Evaluation, Problem
+from psdopt.proofs import (
+    PROOF_ORDER,
+    ROUNDINGS,
+    DenseProof,
+    checked_eigenpair,
+    gradient_size_at_zero,
+    improvement,
+    reference_value,
+    unit_at_fixed_trace,
+    unit_on_the_cone,
+)
 
-#: A bound on λ_min(S) above this share of what `tol` allows below zero is not made any sharper at much cost.
+#: Once the lower bound on λ_min(S) is within this share of what `tol` allows below zero, it is not sharpened further.
 ENOUGH = 0.95
 #: F(M) above F(0) by more roundings than these is no tie.
 WORSE = 64.0
@@ -22,26 +35,38 @@ WORSE = 64.0
 
 @dataclass(frozen=True)
 class Certificate:
-    """How far M is from satisfying the optimality conditions of min F(M), M ⪰ 0 (or tr M = trace).
+    """How far F(M) is from min F, for convex F, over M ⪰ 0, over M ⪰ 0 with tr M = t, or over a geometry's own set.
 
-    With S = ∇F(M) (minus λ_min(S) I on the trace-one set), S ⪰ 0 and S M = 0 prove that M is a global
-    minimiser of a convex F; either alone can hold at a non-optimal point. Relative quantities are in
-    units of the decrease F(0) − F(M) that M achieves (per unit of trace for eigenvalues), so they do not
-    change when F or M is scaled, or a constant is added to F.
+    **The promise.** `proves(tol)` says F(M) − min F <= tol · `unit`, up to rounding, by a bound `gap` that holds on
+    the whole set, however large the trace of a minimiser is. The unit is
+
+    - on the cone: min(F(0) − F(M), 4 (F(M/4) − F(M))), so that no F(0) out of proportion enlarges it; at M = 0, where
+      it is 0, only a gap of 0 is a proof;
+    - at a fixed trace: the least rise of F from M to a matrix of the set far from M
+      (:func:`psdopt.proofs.unit_at_fixed_trace`), which c (tr M − t) added to F leaves as it is;
+    - on a geometry's own set without a fixed trace: that of the cone.
+
+    `holds_within(tol)` says less: F(M) <= F(N) + tol · unit for every N ⪰ 0 with tr N <= `reach(tol)`, at least tr M,
+    and no step in the planes that were tried is better. It is all that can be said where no bound on tr M* is known.
 
     Attributes
     ----------
-    value, value_at_zero, trace : F(M), F(0), tr M.
-    stationarity : |S Y|_F; relative: |S Y| |Y| / decrease.
+    value, value_at_zero, trace : F(M), F(0) (inf where F is undefined there), tr M.
+    unit : see above.
+    stationarity : |S Y|_F; relative: |S Y| |Y| / unit.
     smallest_eigenvalue : Ritz value of λ_min(S), an upper bound of it.
     lower_bound : below λ_min(S), except with `failure_probability` over the random start of the eigensolver (0 for
         n <= 500, where a factorisation proves it or the whole spectrum is computed).
-    dual_infeasibility : max(0, −lower_bound), a bound, not an estimate; relative: times tr M / decrease.
-    complementarity : |⟨S, M⟩|; relative: / decrease.
-    gap : a rigorous bound on F(M) − min F where one is valid (fixed trace; strongly convex F; dual_value), else None.
+    dual_infeasibility : max(0, −lower_bound), a bound, not an estimate; relative: times tr M / unit.
+    complementarity : |⟨S, M⟩|; relative: / unit.
+    gap : the least proven bound on F(M) − min F, or None: from λ_min(S) at a fixed trace, from the geometry's linear
+        oracle, from strong convexity, from `dual_value`, or from a matrix near M where S ⪰ 0
+        (:class:`psdopt.proofs.DenseProof`, up to order 500, tried once the residuals are small); relative: / unit.
+    decrease : what the best step found along `descent` gains; a claim that it exceeds is refuted.
+    descent : unit v of that step alpha M + beta v vᵀ, or None.
     dual_value : a lower bound on min F that the problem proved from dual variables, if it can.
     convex : whether F is known to be convex, without which nothing global is proved.
-    eigenvector : unit vector of the smallest Ritz value: the way out when the certificate fails.
+    eigenvector : unit vector of the smallest Ritz value.
     failure_probability : see `lower_bound`.
     products : columns that S was applied to.
     """
@@ -65,11 +90,20 @@ class Certificate:
     failure_probability: float
     products: int
     dual_value: float | None = None
+    unit: float = math.nan
+    decrease: float = 0.0
+    descent: Array | None = None
 
     @property
     def omega(self) -> float:
         """λ_max(−S) (Yuan et al., table 6): zero or negative at a global optimum."""
         return -self.smallest_eigenvalue
+
+    @property
+    def above_zero(self) -> bool:
+        """Whether M = 0 is feasible and better, beyond rounding."""
+        slack = WORSE * EPS * max(abs(self.value), abs(self.value_at_zero))
+        return self.fixed_trace is None and self.value > self.value_at_zero + slack
 
     @property
     def infeasible(self) -> bool:
@@ -82,37 +116,59 @@ class Certificate:
         return False
 
     @property
-    def above_zero(self) -> bool:
-        """Whether M = 0 is feasible and better, beyond rounding."""
-        slack = WORSE * EPS * max(abs(self.value), abs(self.value_at_zero))
-        return self.fixed_trace is None and self.value > self.value_at_zero + slack
+    def residual(self) -> float:
+        """The largest relative residual of the conditions S ⪰ 0, S M = 0; inf where M = 0 is better."""
+        if self.above_zero:
+            return math.inf
+        return max(
+            self.stationarity_relative, self.dual_infeasibility_relative, self.complementarity_relative,
+            _ratio(self.decrease, self.unit),
+        )  # fmt: skip
 
     @property
     def relative(self) -> float:
-        """The largest relative residual; with a fixed trace, the relative duality gap; inf where M = 0 is better.
+        """The relative gap where one is proven, else the largest relative residual."""
+        return self.residual if self.gap_relative is None else self.gap_relative
 
-        Where the problem has a dual bound, either proves optimality, and the smaller counts.
-        """
-        if self.fixed_trace is not None and self.gap_relative is not None:
-            return self.gap_relative
-        if self.above_zero:
-            return math.inf  # residuals are in units of tr M then, which may be as large as one likes where F is flat
-        residual = max(self.stationarity_relative, self.dual_infeasibility_relative, self.complementarity_relative)
-        return residual if self.dual_value is None or self.gap_relative is None else min(residual, self.gap_relative)
+    @property
+    def proof(self) -> str:
+        """Which row of the table `relative` is: "gap" or "residuals"."""
+        return "residuals" if self.gap_relative is None else "gap"
 
     def proves(self, tol: float) -> bool:
-        """Whether M is a global optimum of a convex F to relative `tol`."""
-        return self.convex and self.relative <= tol
+        """Whether F(M) − min F <= tol · unit is proven, for a convex F."""
+        return self.convex and self.gap_relative is not None and self.gap_relative <= tol
+
+    def reach(self, tol: float) -> float:
+        """R with F(M) <= F(N) + tol · unit proven for every N ⪰ 0 of trace at most R; inf where the gap is proven."""
+        if self.proves(tol):
+            return math.inf
+        room = tol * self.unit - self.complementarity
+        if not (self.convex and room >= 0.0 and self.fixed_trace is None):
+            return 0.0
+        return room / self.dual_infeasibility if self.dual_infeasibility > 0.0 else math.inf
+
+    def holds_within(self, tol: float) -> bool:
+        """Whether M is best to `tol` up to the trace `reach(tol)` >= tr M, and no step that was tried is better."""
+        return self.convex and self.trace > 0.0 and self.residual <= tol and self.reach(tol) >= self.trace
 
     def rows(self) -> list[tuple[str, float, float | None]]:
-        """(residual, absolute, relative) for a table."""
+        """(residual, absolute, relative) for a table; the rows that prove are marked."""
+        by_gap = self.proof == "gap"
+        mark = "" if by_gap else "; counts"
         rows: list[tuple[str, float, float | None]] = [
-            ("stationarity |S Y|", self.stationarity, self.stationarity_relative),
-            ("dual infeasibility max(0, -lambda_min(S))", self.dual_infeasibility, self.dual_infeasibility_relative),
-            ("complementarity |<S, M>|", self.complementarity, self.complementarity_relative),
+            ("stationarity |S Y|" + mark, self.stationarity, self.stationarity_relative),
+            (
+                "dual infeasibility max(0, -lambda_min(S))" + mark,
+                self.dual_infeasibility,
+                self.dual_infeasibility_relative,
+            ),
+            ("complementarity |<S, M>|" + mark, self.complementarity, self.complementarity_relative),
         ]
         if self.gap is not None:
-            rows.append(("duality gap", self.gap, self.gap_relative))
+            rows.append(("bound on F(M) - min F; counts", self.gap, self.gap_relative))
+        if self.decrease > 0.0:
+            rows.append(("decrease by the best step found", self.decrease, _ratio(self.decrease, self.unit)))
         if self.above_zero:
             rows.append(("F(M) - F(0): M = 0 is better", self.value - self.value_at_zero, math.inf))
         return rows
@@ -121,7 +177,8 @@ class Certificate:
         """Plain numbers, for files."""
         plain = asdict(self)
         plain.pop("eigenvector")
-        return {**plain, "omega": self.omega, "relative": self.relative}
+        plain.pop("descent")
+        return {**plain, "omega": self.omega, "relative": self.relative, "proof": self.proof}
 
 
 def certify(
@@ -133,46 +190,72 @@ def certify(
     start: Array | None = None,
     seed: int = 0,
     dual: Any = None,
+    geometry: Geometry | None = None,
 ) -> Certificate:
     """Certificate of M for `problem`, from scratch: images are recomputed, no method is asked.
 
-    `tol` is the relative accuracy at which λ_min(S) must be decided; `trace` the fixed trace of the
-    feasible set, if there is one; `start` a guess of the eigenvector. Deterministic for a `seed`.
-    `dual` : for nonsmooth F, the weights from which :meth:`~psdopt.roles.Duality.subgradient` builds S; it checks them.
-    Cost: one evaluation and one extreme eigenpair of S.
+    `tol` is the relative accuracy at which the gap must be decided; `trace` the fixed trace of the feasible set, if
+    there is one; `start` a guess of the eigenvector. Deterministic for a `seed`. `dual` : for nonsmooth F, the weights
+    from which :meth:`~psdopt.roles.Duality.subgradient` builds S; it checks them. `geometry` : where it has a linear
+    oracle of its own, its lower bound on ⟨S, N⟩ over its set counts as well.
+    Cost: one evaluation and one extreme eigenpair of S; next to an optimum some more, see :mod:`psdopt.proofs`.
     """
-    if isinstance(matrix, Evaluation):
-        evaluation = matrix.refresh()
-    else:
-        evaluation = problem.at(matrix.factor if isinstance(matrix, LowRankPSD) else matrix)
+    evaluation = _evaluation(problem, matrix)
     duality = problem.duality
     own: Certificate | None = duality.own_certificate(evaluation, tol=tol, start=start, seed=seed, dual=dual)
     if own is not None:
         return own
     Y, (S, epsilon) = evaluation.factor, duality.subgradient(evaluation, dual)
     SY = S @ Y
-    size, value, at_zero = norm(Y), evaluation.value, problem.value_at_zero()
+    size, value = norm(Y), float(evaluation.value)
     tr, product = size**2, inner(SY, Y)
-    unit, decrease = _units(problem, value, tr)
-    shift = 0.0
-    threshold = -ENOUGH * tol * unit
-    if trace is not None:
-        threshold = product / tr - 0.5 * tol * decrease / trace if tr > 0.0 else -math.inf
-    pair = duality.smallest_eigenpair(evaluation, S, tol=0.25 * tol * unit, threshold=threshold, start=start, seed=seed)
-    if trace is not None:
+    if trace is None:
+        unit = max(_own_unit(problem, value, tr, unit_on_the_cone(problem, evaluation)), 0.0)
+        per_trace = unit / tr if tr > 0.0 else 0.0
+        pair = checked_eigenpair(
+            problem, evaluation, S, tol=0.25 * tol * per_trace, threshold=-ENOUGH * tol * per_trace, start=start,
+            seed=seed,
+        )  # fmt: skip
+        shift = 0.0
+    else:
+        pair, unit = _at_fixed_trace(problem, evaluation, S, product, trace, tol, start, seed)
         shift = pair.value
         SY = SY - shift * Y
-    dual_infeasibility = max(0.0, (0.0 if trace is None else shift) - pair.lower_bound)
+    dual_infeasibility = max(0.0, shift - pair.lower_bound)
     complementarity = abs(product - shift * tr) + epsilon
-    gap = _gap(problem, product, tr, dual_infeasibility, pair.lower_bound, trace)
-    gap = None if gap is None else gap + epsilon
-    bound = duality.dual_bound(evaluation, dual) if trace is None else None
-    if bound is not None:
-        gap = max(value - bound, 0.0) if gap is None else min(gap, max(value - bound, 0.0))
     stationarity = norm(SY)
+    per_trace = unit / tr if tr > 0.0 else pair.norm
+    bound = duality.dual_bound(evaluation, dual) if trace is None else None
+    gaps = _gaps(problem, value, product, tr, pair, trace, epsilon, bound)
+    if geometry is not None and Ability.LINEAR_ORACLE in geometry.abilities:
+        atom = geometry.minimize_linear(S, 0.25 * tol * max(unit, np.finfo(float).tiny))
+        gaps.append(max(product + epsilon - (atom.value - atom.gap_bound), 0.0))
+    noise = ROUNDINGS * math.sqrt(problem.n) * EPS * pair.norm
+    found = {
+        "stationarity_relative": _ratio(stationarity, per_trace * size),
+        "dual_infeasibility_relative": _ratio(dual_infeasibility if dual_infeasibility > noise else 0.0, per_trace),
+        "complementarity_relative": _ratio(complementarity, unit),
+    }
+    convex = Ability.CONVEX in problem.abilities
+    decrease, descent = 0.0, None
+    slack = WORSE * EPS * max(abs(value), abs(product), tr * pair.norm if trace is not None else 0.0)
+    proven = bool(gaps) and min(gaps) <= max(tol * unit, slack)
+    if trace is None and convex and not proven and (tr == 0.0 or max(found.values()) <= tol):
+        vectors = [pair.vector]
+        if problem.n <= PROOF_ORDER:
+            proof = DenseProof(problem, evaluation)
+            dense = proof.gap(tol * unit)
+            gaps += [] if dense is None else [dense]
+            proven, direction = dense is not None and dense <= max(tol * unit, slack), proof.descent()
+            vectors += [] if direction is None else [direction]
+        if not proven:
+            decrease, descent = improvement(evaluation, vectors)
+            if not decrease > slack:
+                decrease, descent = 0.0, None
+    gap = min(gaps, default=None)
     return Certificate(
         value=value,
-        value_at_zero=at_zero,
+        value_at_zero=reference_value(problem, 0.0),
         trace=tr,
         stationarity=stationarity,
         smallest_eigenvalue=pair.value,
@@ -180,66 +263,91 @@ def certify(
         dual_infeasibility=dual_infeasibility,
         complementarity=complementarity,
         gap=gap,
-        stationarity_relative=_ratio(stationarity, unit * size),
-        dual_infeasibility_relative=_ratio(dual_infeasibility, unit),
-        complementarity_relative=_ratio(complementarity, decrease),
-        gap_relative=None if gap is None else _ratio(gap, decrease),
+        **found,
+        gap_relative=None if gap is None else _ratio(gap, unit) if gap > slack else min(_ratio(gap, unit), tol),
         dual_value=bound,
-        convex=Ability.CONVEX in problem.abilities,
+        convex=convex,
         fixed_trace=trace,
         eigenvector=pair.vector,
         failure_probability=pair.failure_probability,
         products=pair.products,
+        unit=unit,
+        decrease=decrease,
+        descent=descent,
     )
 
 
-def stationarity_scale(problem: Problem, value: float, size: float) -> float:
-    """The unit in which |S Y| is measured when |Y| = `size` and F = `value`; 0 if there is none yet."""
-    unit, _ = _units(problem, value, size**2)
-    return unit * size
+def stationarity_scale(problem: Problem, value: float, size: float, trace: float | None = None) -> float:
+    """The unit in which |S Y| is measured when |Y| = `size` and F = `value`; 0 if there is none yet. Cheap.
 
-
-def _units(problem: Problem, value: float, trace: float) -> tuple[float, float]:
-    """(unit of eigenvalues of S, unit of values).
-
-    F(0) − F(M) <= ⟨−∇F(0), M⟩ <= |∇F(0)| tr M, so the decrease per unit of trace never exceeds the
-    size of ∇F(0), which takes over where M = 0 or M is no better than zero. Of values there is no unit at M = 0:
-    no decrease is small next to none, so that there a gap above 0 proves nothing.
+    (F(0) − F(M)) / |Y|, or with F at the centre of a fixed `trace` in the place of F(0); |∇F(0)| |Y| where M gains
+    nothing over zero, and |F(M)| / |Y| where F(0) or that gradient is not finite.
     """
-    own = problem.duality.value_unit(value, trace)
-    if own is not None:
-        return (own / trace if trace > 0.0 else _gradient_size_at_zero(problem)), own
-    decrease = problem.value_at_zero() - value
-    if math.isfinite(decrease) and decrease > 0.0 and trace > 0.0:
-        return decrease / trace, decrease
-    unit = _gradient_size_at_zero(problem)
-    return unit, unit * trace
-
-
-def _gradient_size_at_zero(problem: Problem) -> float:
-    """About |∇F(0)|_2, by a few power steps from a fixed start; kept on the problem."""
-    cached: float | None = problem.__dict__.get("_gradient_size_at_zero")
-    if cached is None:
-        S = problem.at(np.zeros((problem.n, 1))).gradient
-        V = np.random.default_rng(0).standard_normal((problem.n, 2))
-        cached = 0.0
-        for _ in range(6):
-            V = S @ (V / max(norm(V), np.finfo(float).tiny))
-            cached = max(cached, norm(V))
-        problem.__dict__["_gradient_size_at_zero"] = cached
-    return cached
-
-
-def _gap(
-    problem: Problem, product: float, tr: float, dual: float, lower_bound: float, trace: float | None
-) -> float | None:
+    if not size > 0.0:
+        return 0.0
+    rise = reference_value(problem, trace or 0.0) - value
     if trace is not None:
-        return max(product - trace * lower_bound, 0.0)
-    sigma = problem.lower_curvature
-    if sigma > 0.0:
-        # F* >= F − ⟨S₊, M⟩ − |S₋|²/(2 sigma), with ⟨S₊, M⟩ <= ⟨S, M⟩ + dual tr M and |S₋|² <= n dual²
-        return max(product + dual * tr + problem.n * dual**2 / (2.0 * sigma), 0.0)
-    return None
+        rise = abs(rise)
+    unit = _own_unit(problem, value, size**2, rise if math.isfinite(rise) else abs(value))
+    if not unit > 0.0:
+        slope = gradient_size_at_zero(problem)
+        unit = slope * size**2 if math.isfinite(slope) else abs(value)
+    return unit / size
+
+
+def _evaluation(problem: Problem, matrix: LowRankPSD | Evaluation | Array) -> Evaluation:
+    if isinstance(matrix, Evaluation):
+        return matrix.refresh()
+    return problem.at(matrix.factor if isinstance(matrix, LowRankPSD) else matrix)
+
+
+def _own_unit(problem: Problem, value: float, trace: float, unit: float) -> float:
+    """The problem's own unit of values, no larger than |F(M)| or the certificate's `unit`; that one without it."""
+    own = problem.duality.value_unit(value, trace)
+    return unit if own is None else min(own, max(abs(value), unit))
+
+
+def _at_fixed_trace(
+    problem: Problem, evaluation: Evaluation, S: Any, product: float, trace: float, tol: float, start: Array | None,
+    seed: int,
+) -> tuple[ExtremePair, float]:  # fmt: skip
+    """The lowest eigenpairs of S, as sharp as the gap needs, and the unit of values, which depends on the vectors."""
+    value, tr = float(evaluation.value), norm(evaluation.factor) ** 2
+    rise = abs(reference_value(problem, trace) - value)
+    unit = rise if math.isfinite(rise) else abs(value)
+    pair: ExtremePair | None = None
+    for _ in range(2):
+        room = tol * unit / trace
+        threshold = product / tr - 0.5 * room if tr > 0.0 else -math.inf
+        pair = checked_eigenpair(
+            problem, evaluation, S, tol=0.25 * room, threshold=threshold, start=start, seed=seed,
+            count=2,
+        )  # fmt: skip
+        sharper = _own_unit(problem, value, trace, unit_at_fixed_trace(problem, evaluation, trace, pair.vectors))
+        enough = product - trace * pair.lower_bound <= tol * sharper or problem.n <= PROOF_ORDER
+        unit, start = sharper, pair.vector
+        if enough or not unit > 0.0:
+            break
+    assert pair is not None
+    return pair, unit
+
+
+def _gaps(
+    problem: Problem, value: float, product: float, tr: float, pair: ExtremePair, trace: float | None, epsilon: float,
+    bound: float | None,
+) -> list[float]:  # fmt: skip
+    """Proven bounds on F(M) − min F that cost nothing more."""
+    if trace is not None:
+        return [max(product - trace * pair.lower_bound, 0.0) + epsilon]
+    gaps = [] if bound is None else [max(value - bound, 0.0)]
+    below = max(0.0, -pair.lower_bound)
+    if below == 0.0:
+        gaps.append(max(product, 0.0) + epsilon)
+    if problem.lower_curvature > 0.0:
+        # F* >= F − ⟨S₊, M⟩ − |S₋|²/(2 sigma), with ⟨S₊, M⟩ <= ⟨S, M⟩ + below · tr M and |S₋|² <= n below²
+        loss = product + below * tr + problem.n * below**2 / (2.0 * problem.lower_curvature)
+        gaps.append(max(loss, 0.0) + epsilon)
+    return gaps
 
 
 def _ratio(amount: float, unit: float) -> float:

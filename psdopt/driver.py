@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 
 import numpy as np
@@ -14,13 +14,15 @@ from psdopt.capability import Ability, name_of
 from psdopt.certificate import Certificate, certify
 from psdopt.checkpoint import save_checkpoint
 from psdopt.errors import CheckpointError, DataFileError
-from psdopt.escape import explained, rank_binds, widened
+from psdopt.escape import clearly_bound, rank_binds, widened
 from psdopt.linalg.tolerances import tie
 from psdopt.method import Method, Outcome, State
 from psdopt.problem import Problem
+from psdopt.proofs import reference_value
 from psdopt.result import Result, Status
 from psdopt.run import NonFiniteStart, Rules, Run, Snapshot
 from psdopt.stopping import Progress
+from psdopt.verdicts import NO_PROGRESS, kept_back, recovered, settled, unbounded, why_stationary
 
 #: While the certificate fails although the rank does not bind, stationarity is tightened to tol · this.
 FINEST = 1e-3
@@ -28,22 +30,17 @@ FINEST = 1e-3
 STRICTEST = 10.0
 #: It is also asked again once the run is longer by this share (and 10 steps), however slowly stationarity falls.
 LONGER = 0.25
-#: Steps after a widening before the certificate is asked again: new columns are short at first, so that stationarity is
-#: as small as before, and the method's memory is that of a fresh start.
-SETTLING = 10
-#: Where columns of the last widening are hardly in use and more than this share of the infeasibility is left, they need
-#: time, not company: each widening takes the method's memory away, so the next one waits twice as long. The certificate
-#: does not wait: it may hold meanwhile.
-STUCK = 0.5
-#: A dual infeasibility this many times above tolerance and stationarity asks for more columns,
-CLEARLY_OFF = 3.0
-#: and one this many times above them is the rank's doing for certain.
-FAR_OFF = 100.0
 #: Consecutive steps without a decrease above rounding that count as no progress.
 CALM_STEPS = 20
-#: tr M beyond this multiple of its start is divergence: along a ray of unboundedness M grows geometrically,
-#: so this is reached within a few hundred steps, and no units of data reach it otherwise.
+#: tr M beyond this multiple of its start is divergence: no units of data reach it otherwise.
 DIVERGED = 1e100
+#: Another point's certificate must be this much better for the point to be returned in the place of the last one.
+CLEARLY_BETTER = 0.5
+#: Verdicts that a resumed run does not go on from.
+FINAL = frozenset({
+    Status.OPTIMAL, Status.OPTIMAL_WITHIN, Status.STATIONARY, Status.NO_PROGRESS, Status.UNBOUNDED, Status.DIVERGED,
+})  # fmt: skip
+Binds = Callable[[], bool]
 
 
 class Driver:
@@ -62,9 +59,13 @@ class Driver:
         self.last_saved = time.perf_counter()
         self.unsaved = ""
         self.certified: State | None = None
+        self.calling = False
 
     def loop(self, fresh: bool) -> tuple[Status, str]:
         run = self.run
+        if run.ended is not None and run.ended[0] in FINAL and run.ended[2] <= self.tol:
+            self.certified = run.state if run.certificate is not None else None
+            return run.ended[:2]
         try:
             if fresh:
                 self._record()
@@ -81,10 +82,12 @@ class Driver:
                 self._record()
                 self._keep_best()
                 self._save_if_due()
-                if self.rules.callback is not None and self.rules.callback(self._snapshot()):
+                if self._stopped():
                     return Status.STOPPED, "stopped by the callback"
         except (FloatingPointError, np.linalg.LinAlgError) as error:
             # a finite value whose gradient is not; decompositions of NaN raise errors of their own
+            if self.calling:
+                raise
             if isinstance(error, np.linalg.LinAlgError) and math.isfinite(run.state.gradient_norm):
                 if run.geometry.closed:
                     raise
@@ -94,12 +97,21 @@ class Driver:
         except KeyboardInterrupt:
             return Status.INTERRUPTED, Status.INTERRUPTED.value
 
+    def _stopped(self) -> bool:
+        """Whether the callback says stop. Its exceptions are its caller's; only Ctrl-C within it ends the run."""
+        if self.rules.callback is None:
+            return False
+        self.calling = True
+        stop = bool(self.rules.callback(self._snapshot()))
+        self.calling = False
+        return stop
+
     def _verdict(self) -> tuple[Status, str] | None:
         run, state = self.run, self.run.state
         if not math.isfinite(state.evaluation.value) or isinstance(state, NonFiniteStart):
             return Status.NON_FINITE, f"{Status.NON_FINITE.value} (at the start)"
         if state.outcome is Outcome.UNBOUNDED or self._diverged():
-            return Status.UNBOUNDED, Status.UNBOUNDED.value
+            return unbounded(self._certify(), run, self.tol, grown=self._diverged())
         if state.outcome is Outcome.DIVERGED:
             return Status.DIVERGED, Status.DIVERGED.value
         if self._better_at_zero():
@@ -108,64 +120,73 @@ class Driver:
         ended = state.outcome in (Outcome.STALLED, Outcome.FINISHED)
         if ended or self._is_due(stationarity):
             verdict = self._judge(stationarity, ended)
-            if verdict is not None or ended:
-                return verdict or (Status.NO_PROGRESS, Status.NO_PROGRESS.value)
-            if state is not run.state:
-                return None
+            if verdict is not None or state is not run.state:
+                return verdict
+            if ended:
+                return NO_PROGRESS
         met = self.rules.limits.met(self._progress(stationarity))
         if met is not None:
             return met.status, f"{met.reason()}"
         if self.method.descends and run.calm >= CALM_STEPS:
             verdict = self._judge(stationarity, True)
-            return verdict or (Status.NO_PROGRESS, Status.NO_PROGRESS.value)
+            return verdict if verdict is not None or state is not run.state else NO_PROGRESS
         return None
 
     def _is_due(self, stationarity: float) -> bool:
         """Whether the certificate is to be asked: at the stationarity aimed at, or when it may hold by now."""
         run = self.run
-        if run.judged == run.iteration:
-            return False  # after a resume: the same point is not judged twice
-        if run.iteration < run.widened + min(run.settling, SETTLING):
-            return False
+        if run.judged == run.iteration or run.escape.settles(run.iteration):
+            return False  # the same point is not judged twice, and new columns need steps first
         again = run.judged >= 0 and run.iteration >= run.judged + max(10.0, LONGER * run.judged)
         return stationarity <= (max(run.inner_tol, self.tol) if again else run.inner_tol)
 
     def _judge(self, stationarity: float, ended: bool) -> tuple[Status, str] | None:
-        """Ask the certificate at a (nearly) stationary point; go on, escape, or call it a day."""
+        """Ask the certificate at a (nearly) stationary point; go on, step where it fails, or call it a day."""
         run = self.run
         run.judged = run.iteration
         certificate = self._certify()
         if certificate.proves(self.tol):
-            return Status.OPTIMAL, Status.OPTIMAL.value
+            return settled(certificate, self.tol)
         if certificate.infeasible:
             return Status.INFEASIBLE, Status.INFEASIBLE.value
         if certificate.unbounded:
             return Status.UNBOUNDED, Status.UNBOUNDED.value
-        geometry, own = run.geometry, stationarity <= self.tol
-        if geometry.restricted and certificate.stationarity_relative > 2.0 * max(self.tol, stationarity):
-            # what is left of S Y lies where the geometry cannot move
-            kept = f"keeps {geometry.invariant}" if geometry.invariant else "allows no move that decreases F"
-            message = f"{Status.STATIONARY.value}; {geometry!r} {kept}"
-            return (Status.STATIONARY, message) if own else self._tighten(certificate, stationarity, ended)
-        # with a fixed trace S Y = s Y at a stationary point, with s above the smallest eigenvalue where the rank binds
-        free = geometry.trace is None
-        stationary = own and (not free or certificate.stationarity_relative <= self.tol)
-        if not certificate.convex:
-            if stationary:
-                return Status.STATIONARY, f"{Status.STATIONARY.value}; F is not known to be convex"
-            return self._tighten(certificate, stationarity, ended)
-        infeasible = certificate.dual_infeasibility_relative if free else certificate.relative
         binds = cache(self._rank_binds)
-        waits = run.iteration < run.widened + run.settling and not ended and not binds()
-        if self.rules.escape and free and infeasible > max(self.tol, certificate.stationarity_relative) and not waits:
-            # columns to spare that are still on their way out, or in, need steps and no company
-            needed = ended or infeasible > CLEARLY_OFF * max(self.tol, stationarity) or binds()
-            if needed and self._widen(certificate, spare=not binds()):
-                return None
-        far_off = infeasible > FAR_OFF * max(self.tol, stationarity)
-        if stationary and (ended or (far_off and binds()) or run.inner_tol <= FINEST * self.tol) and not waits:
-            return Status.STATIONARY, explained(certificate, self._columns(), self.problem.n)
+        waits = run.escape.waits(run.iteration, binds) and not ended
+        if not waits and (ended or run.iteration > 0) and recovered(self.problem, self.method, run, self.tol):
+            return None
+        if not waits and self._escaped(certificate, stationarity, ended, binds):
+            return None
+        finest = ended or run.inner_tol <= FINEST * self.tol
+        if finest and certificate.holds_within(self.tol):
+            return settled(certificate, self.tol)
+        if not waits and self._stationary(certificate, stationarity, finest, binds):
+            return Status.STATIONARY, why_stationary(certificate, run, stationarity, self.tol)
         return self._tighten(certificate, stationarity, ended)
+
+    def _stationary(self, certificate: Certificate, stationarity: float, finest: bool, binds: Binds) -> bool:
+        """Whether this is a first-order point that no further step of the method improves on."""
+        geometry = self.run.geometry
+        if stationarity > self.tol:
+            return False
+        if kept_back(certificate, geometry, stationarity, self.tol):
+            return True
+        # with a fixed trace S Y = s Y at a stationary point, with s above the smallest eigenvalue where the rank binds
+        if geometry.trace is None and certificate.stationarity_relative > self.tol:
+            return False
+        if not certificate.convex or finest:
+            return True
+        return clearly_bound(certificate, stationarity, self.tol) and binds()
+
+    def _escaped(self, certificate: Certificate, stationarity: float, ended: bool, binds: Binds) -> bool:
+        """Add columns where the rank is what the certificate fails by."""
+        run = self.run
+        free = run.geometry.trace is None
+        kept = kept_back(certificate, run.geometry, stationarity, self.tol)
+        if kept or not free or not certificate.convex:
+            return False
+        wanted = run.escape.wants(certificate, stationarity, self.tol, (lambda: True) if ended else binds)
+        return wanted and self._widen(certificate, spare=not binds())
 
     def _tighten(self, certificate: Certificate, stationarity: float, ended: bool) -> tuple[Status, str] | None:
         """Aim at a stationarity smaller by about as much as the certificate misses."""
@@ -184,18 +205,15 @@ class Driver:
 
     def _widen(self, certificate: Certificate, spare: bool) -> bool:
         run = self.run
-        wider = widened(run.state.evaluation, self.rules.max_rank, certificate.smallest_eigenvalue)
+        wider = widened(run.state.evaluation, run.escape.max_rank, certificate.smallest_eigenvalue)
         if wider is None:
             return False
         run.geometry = run.geometry.with_rank(wider.factor.shape[1])
         point = run.geometry.from_factor(wider.factor)
         run.state = self.method.widened(run.state, run.geometry, point, wider)
         run.calm, run.best_stationarity = 0, math.inf
-        infeasible = certificate.dual_infeasibility_relative
-        stuck = spare and infeasible > STUCK * run.missed
-        run.settling = 2 * run.settling if stuck else SETTLING
-        run.missed, run.widened = infeasible, run.iteration
-        run.history.records[-1]["widened_to"] = float(wider.factor.shape[1])
+        run.escape.note(run.iteration, certificate, spare)
+        self._note("widened_to", wider.factor.shape[1])
         return True
 
     def _certify(self) -> Certificate:
@@ -209,11 +227,18 @@ class Driver:
             trace=run.geometry.trace,
             start=start,
             seed=run.iteration,
-            dual=getattr(run.state, "dual", None),
+            dual=run.state.dual,
+            geometry=run.geometry,
         )
         self.certified = run.state
-        run.history.records[-1]["certificate"] = run.certificate.relative
+        self._note("certificate", run.certificate.relative)
+        if run.nearest is None or run.certificate.relative < run.nearest[1].relative:
+            run.nearest = run.state, run.certificate
         return run.certificate
+
+    def _note(self, column: str, number: float) -> None:
+        if self.run.history.records:
+            self.run.history.records[-1][column] = float(number)
 
     def _better_at_zero(self) -> bool:
         """Whether M = 0 is certified optimal; asked once, when a step has led no lower than F(0).
@@ -221,7 +246,7 @@ class Driver:
         There the factor shrinks towards zero for ever, and no relative measure of it becomes small.
         """
         run, state = self.run, self.run.state
-        at_zero = self.problem.value_at_zero()
+        at_zero = reference_value(self.problem, 0.0)
         slack = tie(at_zero, run.values[0])
         excluded = run.zero_tried or run.iteration == 0 or Ability.STRAIGHT not in run.geometry.abilities
         if excluded or run.geometry.trace is not None or state.evaluation.value < at_zero - slack:
@@ -235,7 +260,7 @@ class Driver:
             self.problem, run.geometry, run.geometry.from_factor(zero), self.problem.at(zero), 0.0, state.step
         )
         run.certificate, self.certified = certificate, run.state
-        run.history.records[-1]["certificate"] = certificate.relative
+        self._note("certificate", certificate.relative)
         return True
 
     def _diverged(self) -> bool:
@@ -294,23 +319,21 @@ class Driver:
     def result(self, status: Status, message: str, chosen: tuple[str, ...]) -> Result:
         """The certificate is computed at the point that is returned, from recomputed images."""
         run = self.run
+        run.state = run.best if run.best is not None and status is not Status.OPTIMAL else run.state
+        finite = math.isfinite(run.state.evaluation.value)
+        if finite and self.certified is not run.state:
+            try:
+                self._certify()
+            except (FloatingPointError, np.linalg.LinAlgError) as error:
+                finite, status, message = False, Status.NON_FINITE, f"{Status.NON_FINITE.value} ({error})"
+        if finite and status not in (Status.OPTIMAL, Status.NON_FINITE):
+            status, message = self._last_word(status, message)
+        run.ended = status, message, self.tol
         if self.rules.checkpoint is not None:
             self._save()
-        state = run.best if run.best is not None and status is not Status.OPTIMAL else run.state
-        finite = math.isfinite(state.evaluation.value)
-        if finite and self.certified is not state:
-            run.state = state
-            try:
-                certified = self._certify().proves(self.tol)
-            except FloatingPointError as error:
-                finite, certified = False, False
-                status, message = Status.NON_FINITE, f"{Status.NON_FINITE.value} ({error})"
-            if certified and status not in (Status.UNBOUNDED, Status.NON_FINITE):
-                status, message = Status.OPTIMAL, f"{Status.OPTIMAL.value} ({message})"
-        certificate = run.certificate if finite else None
-        matrix = run.geometry.to_matrix(state.point)
+        certificate, state = run.certificate if finite else None, run.state
         return Result(
-            matrix=matrix,
+            matrix=run.geometry.to_matrix(state.point),
             point=state.point,
             value=certificate.value if certificate is not None else state.evaluation.value,
             status=status,
@@ -327,3 +350,21 @@ class Driver:
             tol=self.tol,
             state=state,
         )
+
+    def _last_word(self, status: Status, message: str) -> tuple[Status, str]:
+        """Status and message once the returned point is certified: the nearest point passed on the way is taken where
+        its certificate is clearly better, and a certificate that holds overrules what the loop ended with."""
+        run, certificate = self.run, self.run.certificate
+        assert certificate is not None
+        if run.nearest is not None and status in (Status.NO_PROGRESS, Status.UNBOUNDED, Status.DIVERGED):
+            state, nearest = run.nearest
+            if nearest.relative < CLEARLY_BETTER * certificate.relative and state.geometry == run.state.geometry:
+                run.state, run.certificate, self.certified = state, nearest, state
+                certificate = nearest
+        final = settled(certificate, self.tol)
+        if final is not None:
+            reason = "" if status in FINAL else f" ({message})"
+            return final[0], f"{final[1]}{reason}"
+        if status is Status.NO_PROGRESS and certificate.convex:
+            return status, f"{message}; relative {certificate.proof} {certificate.relative:.2g}"
+        return status, message

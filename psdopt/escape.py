@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +16,61 @@ from psdopt.result import Status
 
 #: Columns of Y below this fraction of the largest (squared) make room for new ones.
 NEGLIGIBLE = 1e-14
+#: Steps after a widening before the certificate is asked again: new columns are short at first, so that stationarity is
+#: as small as before, and the method's memory is that of a fresh start.
+SETTLING = 10
+#: A widening that leaves more than this share of the infeasibility, while columns are hardly in use, did not help: each
+#: widening restarts the method, and the run needs steps rather than columns. The next widening waits twice as long.
+STUCK = 0.5
+#: A dual infeasibility this many times above tolerance and stationarity asks for more columns,
+CLEARLY_OFF = 3.0
+#: and one this many times above them is the rank's doing for certain.
+FAR_OFF = 100.0
+
+
+@dataclass
+class Escape:
+    """When columns are added: the policy of a run, and what it remembers of the last widening.
+
+    `allowed` up to `max_rank` columns; `last` is the iteration of the last widening, after which the next one waits
+    for `settling` steps; `missed` is the relative dual infeasibility that it found.
+    """
+
+    allowed: bool
+    max_rank: int
+    last: int = -1
+    settling: int = 0
+    missed: float = math.inf
+
+    def settles(self, iteration: int) -> bool:
+        """Whether the last widening is too fresh for a certificate."""
+        return iteration < self.last + min(self.settling, SETTLING)
+
+    def waits(self, iteration: int, binds: Callable[[], bool]) -> bool:
+        """Whether columns that are still growing or shrinking need steps rather than further columns."""
+        return iteration < self.last + self.settling and not binds()
+
+    def wants(self, certificate: Certificate, stationarity: float, tol: float, binds: Callable[[], bool]) -> bool:
+        """Whether the dual infeasibility is the rank's doing: it exceeds what stationarity explains."""
+        infeasible = certificate.dual_infeasibility_relative
+        if not self.allowed or infeasible <= max(tol, certificate.stationarity_relative):
+            return False
+        return infeasible > CLEARLY_OFF * max(tol, stationarity) or binds()
+
+    def note(self, iteration: int, certificate: Certificate, spare: bool) -> None:
+        """Remember a widening at `iteration`, made with columns to spare or not."""
+        infeasible = certificate.dual_infeasibility_relative
+        stuck = spare and infeasible > STUCK * self.missed
+        self.settling = 2 * self.settling if stuck else SETTLING
+        self.missed, self.last = infeasible, iteration
+
+
+def clearly_bound(certificate: Certificate, stationarity: float, tol: float) -> bool:
+    """Whether the dual infeasibility is so far above what stationarity explains that no further step helps."""
+    free = certificate.fixed_trace is None
+    return (certificate.dual_infeasibility_relative if free else certificate.relative) > FAR_OFF * max(
+        tol, stationarity
+    )
 
 
 def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 0) -> Evaluation | None:
@@ -69,13 +126,16 @@ def rank_binds(evaluation: Evaluation, tol: float) -> bool:
     return bool(values[-1] > tol * values[0])
 
 
-def explained(certificate: Certificate, columns: int, n: int) -> str:
-    """What to say of a stationary point of rank `columns` that the certificate does not prove optimal."""
+def explained(certificate: Certificate, columns: int, n: int, limited: bool) -> str:
+    """What to say of a stationary point of `columns` columns that the certificate does not prove optimal.
+
+    `limited` : whether the geometry limits the rank, so that more columns are an option.
+    """
     what, found = "dual infeasibility", f"{certificate.dual_infeasibility_relative:.2g}"
     if certificate.fixed_trace is not None:
         what, found = "duality gap", f"{certificate.relative:.2g}"
-    if columns == n:
-        return f"{Status.STATIONARY.value}: at full rank {n} the relative {what} stays at {found}"
+    if columns == n or not limited:
+        return f"stationary: at full rank {columns} the relative {what} stays at {found}"
     return (
         f"{Status.STATIONARY.value}: at rank {columns} of {n} the relative {what} is {found}. "
         "If the rank is not a limit you want, pass escape=True or a larger rank"

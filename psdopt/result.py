@@ -25,6 +25,7 @@ class Status(Enum):
     """How a run ended. The value is the message."""
 
     OPTIMAL = "optimal: the certificate proves a global optimum to the asked tolerance"
+    OPTIMAL_WITHIN = "optimal within a trace: proven among matrices of bounded trace, and no better step was found"
     STATIONARY = "stationary: a first-order point of the rank-limited problem, not a certified global optimum"
     ITERATION_LIMIT = "iteration limit reached before convergence"
     TIME_LIMIT = "time limit reached before convergence"
@@ -108,13 +109,13 @@ class Result:
 
     @property
     def optimal(self) -> bool:
-        """A certified global optimum."""
+        """A proven global optimum: F(M) − min F <= tol · unit (see :class:`~psdopt.Certificate`)."""
         return self.status is Status.OPTIMAL
 
     @property
     def converged(self) -> bool:
-        """Optimal, or stationary at the rank that was asked for."""
-        return self.status in (Status.OPTIMAL, Status.STATIONARY)
+        """Optimal, optimal within a trace, or stationary at the rank that was asked for."""
+        return self.status in (Status.OPTIMAL, Status.OPTIMAL_WITHIN, Status.STATIONARY)
 
     @property
     def rank(self) -> int:
@@ -182,7 +183,7 @@ class Result:
         matrix = LowRankPSD(arrays["factor"])
         certificate = plain["certificate"]
         if certificate is not None:
-            known = {field.name for field in fields(Certificate)} - {"eigenvector"}
+            known = {field.name for field in fields(Certificate)} - {"eigenvector", "descent"}
             numbers = {key: value for key, value in certificate.items() if key in known}
             certificate = Certificate(eigenvector=arrays["eigenvector"], **numbers)
         columns = {key.removeprefix("history_"): a for key, a in arrays.items() if key.startswith("history_")}

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from psdopt.certificate import Certificate, stationarity_scale
+from psdopt.escape import Escape
 from psdopt.geometry import Geometry
 from psdopt.linalg.tolerances import tie
 from psdopt.method import State
 from psdopt.problem import Problem
 from psdopt.progress import Bar
-from psdopt.result import History
+from psdopt.proofs import reference_value
+from psdopt.result import History, Status
 from psdopt.stopping import Stopping
 
 
@@ -22,8 +24,8 @@ from psdopt.stopping import Stopping
 class Run:
     """Everything a checkpoint holds.
 
-    After the widening at iteration `widened` the next one waits for `settling` steps; `missed` is by how much the
-    certificate had failed.
+    `nearest` is the state of the best certificate so far, with that certificate; `ended` the verdict of a run that is
+    over, with the tolerance that it was asked for.
     """
 
     state: State
@@ -34,14 +36,15 @@ class Run:
     iteration: int = 0
     seconds: float = 0.0
     judged: int = -1
-    widened: int = -1
-    settling: int = 0
-    missed: float = math.inf
     calm: int = 0
     best_stationarity: float = math.inf
     zero_tried: bool = False
     first_trace: float = 0.0
     best: State | None = None
+    escape: Escape = field(default_factory=lambda: Escape(False, 0))
+    recoveries: int = 0
+    nearest: tuple[State, Certificate] | None = None
+    ended: tuple[Status, str, float] | None = None
     certificate: Certificate | None = None
     counts: dict[str, int] = field(default_factory=dict)
     values: list[float] = field(default_factory=list)
@@ -52,14 +55,16 @@ class Run:
         `calm` counts the steps in a row without progress, where a method descends.
         """
         state, value = self.state, self.state.evaluation.value
-        scale = stationarity_scale(problem, value, state.evaluation.size)
+        reference = reference_value(problem, self.geometry.trace or 0.0)
+        reference = reference if math.isfinite(reference) else value
+        scale = stationarity_scale(problem, value, state.evaluation.size, self.geometry.trace)
         at_rest = 0.0 if state.gradient_norm == 0.0 else math.inf
         stationarity = 0.5 * state.gradient_norm / scale if scale > 0.0 else at_rest
         calm = False
         if self.values and descends:
             # the value has the resolution eps, stationarity only √eps: while that improves there is progress, and by
             # little at a time as well, so that it is held against what it was at the last progress
-            calm = self.values[-1] - value <= tie(value, problem.value_at_zero())
+            calm = self.values[-1] - value <= tie(value, reference)
             calm = calm and not stationarity < 0.9 * self.best_stationarity
         self.calm = self.calm + 1 if calm else 0
         if not calm:
@@ -102,8 +107,6 @@ class Rules:
 
     tol: float
     limits: Stopping
-    escape: bool
-    max_rank: int
     callback: Callable[[Snapshot], Any] | None = None
     checkpoint: str | Path | None = None
     checkpoint_seconds: float = 60.0

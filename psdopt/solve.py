@@ -16,6 +16,7 @@ from psdopt.choose import choose, starting_point
 from psdopt.compatibility import alternatives, compatible
 from psdopt.driver import Driver
 from psdopt.errors import CheckpointError, IncompatibleError, InvalidInputError
+from psdopt.escape import Escape
 from psdopt.files import check_writable
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
@@ -108,9 +109,10 @@ def solve(
             inner_tol = max(tol, COARSE) if escape else tol
             run = Run(_first(method, problem, geometry, point), geometry, inner_tol, (repr(geometry), repr(method)))
             run.first_trace = norm(run.state.evaluation.factor) ** 2
+            run.escape = Escape(escape, max_rank or problem.n)
         limits = _criteria(stopping, max_iterations, max_time)
         with progress_bar(progress, name_of(method), run.iteration) as bar:
-            rules = Rules(tol, limits, escape, max_rank or problem.n, callback, checkpoint, checkpoint_seconds, bar)
+            rules = Rules(tol, limits, callback, checkpoint, checkpoint_seconds, bar)
             driver = Driver(problem, method, run, rules, clock, before)
             try:
                 status, message = driver.loop(fresh=resume is None)

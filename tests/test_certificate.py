@@ -45,8 +45,11 @@ def test_every_number_equals_its_dense_twin(name, r, seed, log_scale):
     assert certificate.value_at_zero - certificate.value == pytest.approx(
         decrease, abs=allowed * np.trace(M) + 1e4 * EPS * abs(certificate.value)
     )
-    if decrease > 1e-6 * abs(certificate.value):
-        assert certificate.complementarity_relative == pytest.approx(abs(np.vdot(S, M)) / decrease, rel=1e-4, abs=1e-9)
+    quarter = instance.twin.at(0.5 * Y).value
+    unit = max(min(decrease, 4.0 * (quarter - instance.twin.at(Y).value)), 0.0)
+    assert certificate.unit == pytest.approx(unit, abs=allowed * np.trace(M) + 1e4 * EPS * abs(certificate.value))
+    if unit > 1e-6 * abs(certificate.value):
+        assert certificate.complementarity_relative == pytest.approx(abs(np.vdot(S, M)) / unit, rel=1e-4, abs=1e-9)
 
 
 def test_it_accepts_matrices_in_every_form_and_recomputes_images():
@@ -107,9 +110,6 @@ def test_what_is_worse_than_zero_is_never_optimal():
     problem = psd_regression_problem(None, 1.0, np.column_stack([i, j]), n=n)
     Y = np.hstack([3.0 * np.eye(n), 1e9 * np.ones((n, 1))])
     wrong = certify(problem, Y)
-    assert wrong.dual_infeasibility_relative < 1e-8
-    assert wrong.stationarity_relative < 1e-6
-    assert wrong.complementarity_relative < 1e-6
     assert wrong.value > 2.0 * wrong.value_at_zero
     assert wrong.above_zero
     assert wrong.relative == np.inf
@@ -117,7 +117,7 @@ def test_what_is_worse_than_zero_is_never_optimal():
     right = certify(problem, np.hstack([np.sqrt(0.5) * np.eye(n), 1e3 * np.ones((n, 1))]))
     assert not right.above_zero
     assert right.proves(1e-6)
-    assert len(wrong.rows()) == len(right.rows()) + 1
+    assert wrong.rows()[-1][0] not in [row[0] for row in right.rows()]
     assert wrong.rows()[-1] == ("F(M) - F(0): M = 0 is better", wrong.value - wrong.value_at_zero, np.inf)
     tie = certify(QuadraticSDP(C=np.diag([1.0, 0.0])), np.array([[0.0], [1.0]]))  # F = 0 there as well as at 0
     assert not tie.above_zero

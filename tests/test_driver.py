@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import psdopt.driver
+import psdopt.escape
 from psdopt import ConjugateGradient, FlatQuotient, Method, Outcome, State, Status, solve
 from psdopt.linalg.arrays import norm
+from psdopt.stopping import SmallStationarity
 
 from .test_solve import planted
 
@@ -51,13 +53,18 @@ def asked(result):
     return at, result.history["stationarity"][at]
 
 
+def failing(certificate, **missed):
+    """The certificate with one residual at another value, and no gap to take its place."""
+    return replace(certificate, gap=None, gap_relative=None, decrease=0.0, descent=None, **missed)
+
+
 def spoiled(monkeypatch, misses, tol):
     """The k-th certificate of a run fails by the factor misses[k], those after the last by nothing."""
     original, calls = psdopt.driver.certify, iter(misses)
 
     def certify(*args, **kwargs):
         certificate, miss = original(*args, **kwargs), next(calls, None)
-        return certificate if miss is None else replace(certificate, complementarity_relative=miss * tol)
+        return certificate if miss is None else failing(certificate, complementarity_relative=miss * tol)
 
     monkeypatch.setattr(psdopt.driver, "certify", certify)
 
@@ -92,7 +99,7 @@ class Waiting(Method):
 def test_a_run_that_gets_longer_is_asked_again_though_stationarity_stands_still(monkeypatch):
     problem, _ = planted(np.random.default_rng(2))
     tol, geometry = 1e-5, FlatQuotient(12, 4)
-    start = solve(problem, geometry, ConjugateGradient(), tol=0.5 * tol).point
+    start = solve(problem, geometry, ConjugateGradient(), tol=1e-9, stopping=SmallStationarity(0.5 * tol)).point
     spoiled(monkeypatch, [100.0, 100.0, 100.0], tol)
     result = solve(problem, geometry, Waiting(), start=start, tol=tol, max_iterations=1000)
     assert result.optimal
@@ -108,7 +115,7 @@ def test_a_widened_run_settles_before_it_is_judged_again():
     assert len(widened) >= 1
     assert set(widened) < set(at)
     for iteration in widened:
-        assert at[at > iteration].min() >= iteration + psdopt.driver.SETTLING
+        assert at[at > iteration].min() >= iteration + psdopt.escape.SETTLING
 
 
 @pytest.mark.parametrize(
@@ -138,7 +145,8 @@ def missed(monkeypatch, columns, method, misses, **options):
     original, left = psdopt.driver.certify, iter(misses)
 
     def certify(*args, **kwargs):
-        return replace(original(*args, **kwargs), dual_infeasibility_relative=next(left, 0.0) * tol)
+        certificate, miss = original(*args, **kwargs), next(left, 0.0)
+        return failing(certificate, dual_infeasibility_relative=miss * tol) if miss else certificate
 
     monkeypatch.setattr(psdopt.driver, "certify", certify)
     monkeypatch.setattr(psdopt.driver, "widened", lambda evaluation, *args: evaluation)

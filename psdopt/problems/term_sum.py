@@ -16,7 +16,7 @@ from psdopt.multipliers.quadratic_fit import QuadraticFit
 from psdopt.multipliers.term_fit import TermFit, is_quadratic_fit
 from psdopt.problem import Evaluation, GradientOperator, LineModel, Problem
 from psdopt.problems.term_models import TermLine, TermPlane, sum_of
-from psdopt.roles import PlainPreconditioner, Preconditioner
+from psdopt.roles import Duality, PlainPreconditioner, Preconditioner
 from psdopt.terms.base import Term, combine, distinct_maps
 
 #: Images are recomputed when their accumulated rounding, relative to |Y|, passes this many eps.
@@ -89,12 +89,27 @@ class TermSum(Problem):
         """N ↦ F(W N Wᵀ) for orthonormal W = basis · T; for the classes that declare the ability."""
         raise InvalidTypeError(f"{type(self).__name__} offers no restriction")
 
+    @property
+    def duality(self) -> Duality:
+        """A sum of terms that are nowhere negative is at least its constant."""
+        return _NonNegative(self.constant) if all(term.nonnegative for term in self.terms) else Duality()
+
     def counts(self) -> Mapping[str, int]:
         """`operator_applications` (blocks) and `operator_columns`, over all maps, both directions."""
         return {
             "operator_applications": sum(m.applications for m in self.maps),
             "operator_columns": sum(m.columns for m in self.maps),
         }
+
+
+class _NonNegative(Duality):
+    """The lower bound of a sum of terms that are nowhere negative."""
+
+    def __init__(self, constant: float) -> None:
+        self.constant = constant
+
+    def dual_bound(self, evaluation: Evaluation, dual: Any = None) -> float | None:
+        return self.constant
 
 
 class TermEvaluation(Evaluation):

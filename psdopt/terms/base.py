@@ -27,13 +27,15 @@ class Term(ABC):
 
     Attributes: `n` order of M; `maps` the linear maps whose images are needed; `degree` of f as a
     polynomial in M (1, 2) or None; `convex` whether f is known to be convex on symmetric matrices;
-    `has_hessian` whether :meth:`hessian` is there; `has_entries` whether :meth:`add_gradient_to` is there.
+    `nonnegative` whether f >= 0 for every M ⪰ 0 is known; `has_hessian` whether :meth:`hessian` is there;
+    `has_entries` whether :meth:`add_gradient_to` is there.
     """
 
     n: int
     maps: tuple[LinearMap, ...] = ()
     degree: int | None = None
     convex: bool = True
+    nonnegative: bool = False
     has_hessian: bool = True
     has_entries: bool = False
 

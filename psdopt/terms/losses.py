@@ -25,6 +25,7 @@ class Loss(ABC):
     Attributes
     ----------
     degree : of phi as a polynomial in a (1 or 2); None if it is none. convex : whether phi is.
+    nonnegative : whether phi >= 0 everywhere, weights included: a lower bound for certificates.
     separable : whether phi is a sum over the measurements. size : m, or None if any m will do.
     per_measurement : names of all attributes that are either scalars or arrays (m,) of one number per measurement.
         A separable class that declares them allows long vectors to be processed in blocks that stay in the
@@ -34,6 +35,7 @@ class Loss(ABC):
 
     degree: int | None = None
     convex: bool = True
+    nonnegative: bool = False
     separable: bool = True
     size: int | None = None
     per_measurement: ClassVar[tuple[str, ...] | None] = None
@@ -92,6 +94,7 @@ class LeastSquares(Loss):
     target : scalar or (m,), finite. weights : scalar or (m,), non-negative; None is 1.
     """
 
+    nonnegative = True
     degree = 2
     per_measurement = ("target", "weights", "_second")
 
@@ -123,6 +126,7 @@ class SquaredHinge(Loss):
     margin : scalar or (m,). sign : +1 or −1, scalar or (m,). weights : non-negative; None is 1.
     """
 
+    nonnegative = True
     per_measurement = ("margin", "sign", "weights")
 
     def __init__(self, margin: Any = 1.0, sign: Any = 1.0, weights: Any = None) -> None:
@@ -163,6 +167,7 @@ class HalfSquaredOneSided(Loss):
     target : scalar or (m,). direction : −1, 0 or +1, scalar or (m,). weights : non-negative; None is 1.
     """
 
+    nonnegative = True
     per_measurement = ("target", "direction", "weights")
 
     def __init__(self, target: Any, direction: Any = 0.0, weights: Any = None) -> None:

@@ -37,6 +37,7 @@ class MeasuredTerm(Term):
         self.measurement, self.loss, self.weight = measurement, loss, float(weight)
         self.n, self.maps, self.degree = measurement.n, measurement.maps, loss.degree
         self.has_entries = not measurement.maps
+        self.nonnegative = loss.nonnegative and weight >= 0.0
         self.convex = loss.degree == 1 or (loss.convex and weight >= 0.0)
 
     def features(self, U: Images) -> Array:

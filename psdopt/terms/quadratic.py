@@ -105,6 +105,7 @@ class LinearTerm(Term):
     def __init__(self, C: Any, weight: float = 1.0) -> None:
         self.C, self.weight = as_form(C, "C"), _finite(weight)
         self.n, self.maps, self.has_entries = self.C.n, self.C.maps, self.C.has_entries
+        self.nonnegative = weight >= 0.0 and self.C.psd is True
 
     def features(self, U: Images) -> float:
         return self.C.trace(U, U)

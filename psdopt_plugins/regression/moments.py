@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.sparse import issparse
 
-from psdopt import TermEvaluation
+from psdopt import Preconditioner, TermEvaluation
 from psdopt.linalg import EPS, Array, RowBlocks
 from psdopt.terms import Measurement, PairDistances, QuadraticForms
 
@@ -23,7 +23,7 @@ RIDGE = 1e-8
 LEAST_DAMPING = 1e-6
 
 
-class MomentPreconditioner:
+class MomentPreconditioner(Preconditioner):
     """(evaluation) ↦ (G ↦ C⁻¹ G (YᵀCY + eta I)⁻¹), C = 1/m Σ X_t the second moment of the data.
 
     For Gaussian data the factor Hessian over four is D ↦ C D (YᵀCY) + C Y (DᵀCY) + tr(YᵀCD) C Y + S D / 2: its first
@@ -74,7 +74,7 @@ class MomentPreconditioner:
         inverse = np.linalg.inv(self.moment * scale * scale[:, None])
         return np.asarray(0.5 * (inverse + inverse.T) * scale * scale[:, None])
 
-    def __call__(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
+    def at(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
         Y = evaluation.factor
         Q = Y.T @ _times(self.moment, Y)
         b, X = np.linalg.eigh(0.5 * (Q + Q.T))

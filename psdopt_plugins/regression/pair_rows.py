@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg.lapack import dpbtrf, dpbtrs
 
-from psdopt import TermEvaluation
+from psdopt import Preconditioner, TermEvaluation
 from psdopt.linalg import Array, sparse_product
 from psdopt.terms import PairDistances
 from psdopt_plugins.regression.moments import MomentPreconditioner
@@ -21,7 +21,7 @@ RIDGE = 0.1
 HIGHEST_RANK = 16
 
 
-class PairRowsPreconditioner:
+class PairRowsPreconditioner(Preconditioner):
     """(evaluation) ↦ (row r_i ↦ (4/m Σ_j δ_ij δ_ijᵀ + eta I)⁻¹ r_i), δ_ij = y_i − y_j over the pairs of sample i.
 
     The block of row i in the Gauss-Newton Hessian of 1/(2m) Σ (|δ_ij|² − d_ij)². The moment of the data alone, the
@@ -46,11 +46,11 @@ class PairRowsPreconditioner:
         """The number of pairs of each sample, (n,)."""
         return sparse_product(self._neighbours, np.ones((self.measurement.n, 1)))[:, 0]
 
-    def __call__(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
+    def at(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
         Y = evaluation.factor
         n, r = Y.shape
         if r > HIGHEST_RANK:
-            return self.coarse(evaluation)
+            return self.coarse.at(evaluation)
         # sums of δδᵀ are differences of sums of yyᵀ, which lose nothing to an offset once the mean is taken off
         Y = Y - Y.mean(axis=0)
         A = self._neighbours
@@ -74,11 +74,11 @@ class PairRowsPreconditioner:
         diagonal = band[:, :, 0]
         mean = float(diagonal.mean())
         if not mean > 0.0:
-            return self.coarse(evaluation)
+            return self.coarse.at(evaluation)
         diagonal += RIDGE * mean
         factor, info = dpbtrf(band.reshape(n * r, r).T, lower=1, overwrite_ab=1)
         if info != 0:  # differences far below the rounding of the rows
-            return self.coarse(evaluation)
+            return self.coarse.at(evaluation)
 
         def solve(R: Array) -> Array:
             solution, _ = dpbtrs(factor, R.reshape(-1), lower=1)

@@ -202,7 +202,8 @@ def test_a_low_rank_is_found_for_a_fraction_of_the_products_of_full_rank(n):
     assert found.optimal
     assert found.rank == 5
     assert found.value == pytest.approx(best, rel=1e-7)
-    assert 2 * found.counts["operator_columns"] <= full.counts["operator_columns"]
+    # a proven gap ends the run at full rank before its residuals would
+    assert 1.75 * found.counts["operator_columns"] <= full.counts["operator_columns"]
 
 
 def test_the_search_goes_on_across_a_look_at_s_that_offers_nothing_new():

@@ -1,0 +1,102 @@
+"""Verdicts on a run: what a certificate allows to say, and the step that is taken where it refutes a method."""
+
+from __future__ import annotations
+
+import math
+
+from psdopt.capability import Ability
+from psdopt.certificate import Certificate
+from psdopt.escape import explained
+from psdopt.geometry import Geometry
+from psdopt.method import Method
+from psdopt.problem import Problem
+from psdopt.proofs import plane_minimum
+from psdopt.result import Status
+from psdopt.run import Run
+
+Verdict = tuple[Status, str]
+NO_PROGRESS: Verdict = (Status.NO_PROGRESS, Status.NO_PROGRESS.value)
+#: Along a ray F falls at least at this share of the steepest slope that S shows.
+PROPORTIONAL = 1e-6
+#: Most steps that refuted claims may lead to in a run.
+RECOVERIES = 50
+
+
+def settled(certificate: Certificate, tol: float) -> Verdict | None:
+    """The verdict of a certificate that holds, on the whole set or up to a trace; None of one that does not."""
+    if certificate.proves(tol):
+        return Status.OPTIMAL, f"{Status.OPTIMAL.value} (tol = {tol:g})"
+    if certificate.holds_within(tol):
+        reach, trace = certificate.reach(tol), certificate.trace
+        words = f"tol = {tol:g}, traces up to {reach:.3g}; tr M is {trace:.3g}"
+        return Status.OPTIMAL_WITHIN, f"{Status.OPTIMAL_WITHIN.value} ({words})"
+    return None
+
+
+def unbounded(certificate: Certificate, run: Run, tol: float, grown: bool) -> Verdict:
+    """The verdict where a method has seen a ray along which F falls without bound, or M has `grown` out of sight.
+
+    The certificate of the last point may say otherwise. Where M has grown, F must have fallen in proportion.
+    """
+    final = settled(certificate, tol)
+    if final is not None:
+        return final
+    if certificate.convex and certificate.dual_infeasibility == 0.0:
+        return NO_PROGRESS  # F(N) >= F(M) - <S, M> for every N: what looked like a ray was rounding
+    fallen = run.values[0] - certificate.value
+    if grown and not fallen >= PROPORTIONAL * certificate.trace * certificate.omega > 0.0:
+        return Status.DIVERGED, Status.DIVERGED.value
+    return Status.UNBOUNDED, Status.UNBOUNDED.value
+
+
+def kept_back(certificate: Certificate, geometry: Geometry, stationarity: float, tol: float) -> bool:
+    """Whether what is left of S Y lies where the geometry cannot move."""
+    return geometry.restricted and certificate.stationarity_relative > 2.0 * max(tol, stationarity)
+
+
+def why_stationary(certificate: Certificate, run: Run, stationarity: float, tol: float) -> str:
+    """What to say of a first-order point that is not certified optimal."""
+    geometry, factor = run.geometry, run.state.evaluation.factor
+    if kept_back(certificate, geometry, stationarity, tol):
+        kept = f"keeps {geometry.invariant}" if geometry.invariant else "allows no move that decreases F"
+        return f"{Status.STATIONARY.value}; {geometry!r} {kept}"
+    if not certificate.convex:
+        return f"{Status.STATIONARY.value}; F is not known to be convex"
+    return explained(certificate, *factor.shape[::-1], geometry.can_grow or Ability.FACTOR in geometry.abilities)
+
+
+def recovered(problem: Problem, method: Method, run: Run, tol: float) -> bool:
+    """Take the step by which the certificate refutes a (nearly) stationary point, where the geometry has room for it.
+
+    The run goes on from there as after a widening. False, and nothing changes, where there is no such step.
+    """
+    certificate = run.certificate
+    if certificate is None or certificate.descent is None or run.recoveries >= RECOVERIES:
+        return False
+    if not certificate.decrease > tol * certificate.unit:
+        return False
+    better = plane_minimum(run.state.evaluation.refresh(), certificate.descent)
+    if better is None:
+        return False
+    geometry = _with_room(run, better.factor.shape[1], problem.n)
+    if geometry is None:
+        return False
+    point = geometry.from_factor(better.factor)
+    evaluation = problem.at(geometry.factor(point))
+    if not evaluation.value < run.state.evaluation.value:
+        return False
+    run.geometry, run.recoveries = geometry, run.recoveries + 1
+    run.state = method.widened(run.state, geometry, point, evaluation)
+    run.calm, run.best_stationarity = 0, math.inf
+    return True
+
+
+def _with_room(run: Run, columns: int, n: int) -> Geometry | None:
+    """The geometry of the run for factors of so many columns, or None: its rank is a limit that the caller set."""
+    geometry, abilities = run.geometry, run.geometry.abilities
+    if Ability.FACTOR in abilities and Ability.STRAIGHT in abilities:
+        if run.state.evaluation.factor.shape[1] >= n:
+            return geometry
+        return geometry.with_rank(columns) if run.escape.allowed and columns <= run.escape.max_rank else None
+    full = Ability.FULL_CONE in abilities and not {Ability.FACTOR, Ability.RIEMANNIAN} & abilities
+    return geometry if full else None
