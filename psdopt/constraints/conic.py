@@ -37,7 +37,7 @@ class Conic:
 
 
 def diagonal_blocks(S: sp.csr_array) -> list[NDArray[np.intp]]:
-    """Rows of each diagonal block of a sparse symmetric S (n, n): the connected components of its entries. O(entries)."""
+    """Rows of each diagonal block of a sparse symmetric S (n, n), the components of its entries. O(entries)."""
     S = sp.csr_array(S)
     S.eliminate_zeros()
     count, label = sp.csgraph.connected_components(S, directed=False)

@@ -89,7 +89,7 @@ def test_partial_fit_lowers_the_loss_of_each_batch():
 def test_partial_fit_warns_where_batches_contradict_each_other():
     X, y = np.ones((40, 1)), np.repeat([100.0, 1.0], [36, 4])
     model = PSDRegressor(batch_size=4).partial_fit(X, np.full(40, 100.0))
-    geometry, point, pace, samples = model._online
+    geometry, point, pace, _ = model._online
     model._online = (geometry, 10.0 * np.ones_like(point), pace._replace(scale=1e6 * pace.scale, longest=np.inf), 0)
     with pytest.warns(ConvergenceWarning, match="partial_fit raised the mean loss of its rows from"):
         model.partial_fit(X, y)
