@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -57,12 +57,12 @@ def per_step(problem: Problem) -> tuple[float, float, int]:
     return (clocks[-1] - clocks[2]) / (len(clocks) - 3), result.value, int(10 * result.counts.get("rounds", 0) / STEPS)
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--engines", nargs="+", default=["here", "dask"], choices=["here", "dask", "ray"])
     parser.add_argument("--pairs", nargs="+", type=int, default=[20_000, 200_000])
     parser.add_argument("--workers", type=int, default=2)
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
     for hinge in (False, True):
         for p in options.pairs:
             rng = np.random.default_rng(0)
@@ -90,7 +90,8 @@ def main() -> None:
                         f"    {name}: {1e3 * latency:.1f} ms per empty round, {rounds / 10:.1f} rounds and "
                         f"{1e3 * seconds:.1f} ms per step, F = {value:.10g}"
                     )
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

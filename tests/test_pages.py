@@ -8,7 +8,9 @@ import pytest
 import psdopt
 
 ROOT = Path(psdopt.__file__).resolve().parents[1]
-PAGES = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if ">>> " in page.read_text("utf-8")]
+PAGES = [
+    page for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if ">>> " in page.read_text("utf-8")
+]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -198,13 +198,13 @@ class SummedEvaluation(PartsEvaluation):
     def hessian_vector(self, D: Array) -> Array:
         return np.asarray(np.sum(self.problem.ask("hessian", self.key, D), axis=0))
 
-    def __reduce__(self) -> Any:
-        # a checkpoint holds Y and names the problem; the parts evaluate F at Y again when it is loaded
-        return _evaluated, (self.problem, self.factor)
+    def __getstate__(self) -> tuple[Summed, Array]:
+        return self.problem, self.factor  # a checkpoint holds Y and names the problem
 
-
-def _evaluated(problem: Summed, Y: Array) -> SummedEvaluation:
-    return problem.at(Y)
+    def __setstate__(self, state: tuple[Summed, Array]) -> None:
+        problem, Y = state
+        key = problem.new_key()
+        self.__init__(problem, Y, key, problem.ask("at", key, Y))  # type: ignore[misc]
 
 
 def _finite(found: Sequence[tuple[float, Array]]) -> bool:
