@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 
@@ -18,3 +18,16 @@ def accepts(factory: Callable[..., Any], keyword: str) -> bool:
         return True
     found = signature.parameters.get(keyword)
     return found is not None and found.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)
+
+
+def accepts_order(factory: Callable[..., Any], keywords: Iterable[str]) -> bool:
+    """Whether `factory(n, **keywords)` is a call that `factory` takes; True where Python cannot tell."""
+    try:
+        signature = inspect.signature(factory)
+    except (TypeError, ValueError):
+        return True
+    try:
+        signature.bind(None, **dict.fromkeys(keywords))
+    except TypeError:
+        return False
+    return True

@@ -183,6 +183,7 @@ def _frame(axes: Axes, points: Array) -> None:
     high = np.minimum(high + room, points.max(axis=0) + 0.4 * room)
     axes.set_xlim(low[0], high[0])
     axes.set_ylim(low[1], high[1])
+    axes.set_aspect("equal", adjustable="datalim")  # an axis of no variance must not fill the panel
     outside = int(np.sum(np.any((points < low) | (points > high), axis=1)))
     if outside:
         text = f"{outside} sample{'s' if outside > 1 else ''} outside"

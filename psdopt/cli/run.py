@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from psdopt.cli.flags import as_flags
@@ -79,7 +80,8 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
     dataset = load_dataset(spec.default_data if arguments.data is None else arguments.data, manager)
     check_needs(spec, dataset)
     with library_errors(dataset.name):
-        report: Report = (spec.report or fit_report)(spec.factory(**parameters), dataset, options)
+        fit_and_tell = spec.report or partial(fit_report, picture=spec.picture)
+        report: Report = fit_and_tell(spec.factory(**parameters), dataset, options)
     report = replace(report, rows=[*(("file", note) for note in dataset.notes), *report.rows])
     if not arguments.quiet:
         show_report(report, arguments.parameters)

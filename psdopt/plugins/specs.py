@@ -68,6 +68,9 @@ class ApplicationSpec(Spec):
 
     report : callable (estimator, dataset, options) -> :class:`psdopt.reports.Report`: fits, measures,
         and says what to print and draw for ``psdopt run``.
+    picture : callable (estimator, dataset, **run) -> ``matplotlib.figure.Figure``, for an application without a
+        `report` of its own; `run` holds result, certificates, best, tol and title, as :func:`psdopt.plugins.plot_run`
+        takes them. None draws the convergence.
     problem : the problem builder behind it, for people who compose.
     default_data : name of the data set that ``psdopt run`` uses when none is given.
     default_method : makes the method that ``psdopt run`` uses when neither method nor geometry is named; None leaves
@@ -76,6 +79,7 @@ class ApplicationSpec(Spec):
     """
 
     report: Callable[..., Any] | None = None
+    picture: Callable[..., Any] | None = None
     problem: Callable[..., Any] | None = None
     default_data: str = "digits"
     default_method: Callable[[], Any] | None = None

@@ -18,7 +18,7 @@ from psdopt.plugins.specs import (
     ProblemSpec,
     Spec,
 )
-from psdopt.signatures import accepts
+from psdopt.signatures import accepts, accepts_order
 
 #: The kinds of spec, by the name that ``psdopt list KIND`` takes.
 KINDS: dict[str, type[Spec]] = {
@@ -57,6 +57,7 @@ def validate(spec: Any, plugin: str) -> Spec:
     check.optional_callable("example", spec.example, "give a callable without arguments, or None")
     if isinstance(spec, ApplicationSpec):
         check.optional_callable("report", spec.report, "give a callable (estimator, dataset, options), or None")
+        check.optional_callable("picture", spec.picture, "give a callable (estimator, dataset, **run), or None")
         check.optional_callable("problem", spec.problem, "give the problem builder, or None")
         check.require(
             isinstance(spec.default_data, str) and bool(spec.default_data),
@@ -69,6 +70,11 @@ def validate(spec: Any, plugin: str) -> Spec:
     check.require(isinstance(spec.parameters, tuple), "parameters", spec.parameters, "give a tuple of Parameter")
     for index, parameter in enumerate(spec.parameters):
         _check_parameter(check, index, parameter)
+    if isinstance(spec, GeometrySpec):
+        check.require(
+            accepts_order(spec.factory, [parameter.name for parameter in spec.parameters]),
+            "factory", spec.factory, "give a callable (n, **parameters), n the order of M, with no other need",
+        )  # fmt: skip
     names = [parameter.name for parameter in spec.parameters]
     twice = sorted({name for name in names if names.count(name) > 1})
     check.require(not twice, "parameters", names, f"name each parameter once; more than once: {', '.join(twice)}")

@@ -15,6 +15,9 @@ from psdopt.geometry import Geometry
 from psdopt.method import Method
 from psdopt.signatures import accepts
 
+#: What reaches solve() only through an estimator's ``solver_options``.
+FOR_SOLVE = ("method", "geometry", "rank", "tol", "max_iterations", "max_time")
+
 
 @dataclass(frozen=True)
 class RunOptions:
@@ -81,16 +84,20 @@ def seeded(estimator: Any, options: RunOptions) -> Any:
 def fitted(estimator: Any, options: RunOptions, n: int, callback: Callable[[Any], Any] | None, *data: Any) -> Any:
     """`estimator`, its parameter ``solver_options`` set from `options`, after ``fit(*data)``. n: order of M.
 
-    A ConvergenceWarning is not shown: the report says how the run ended. Raises InvalidInputError if the estimator
-    takes no ``solver_options``.
+    An estimator without that parameter runs as it is, and no `callback` is called. A ConvergenceWarning is not shown:
+    the report says how the run ended.
+
+    Raises InvalidInputError if the user named a method, a tolerance or the like that the estimator has no way to take.
     """
     from sklearn.exceptions import ConvergenceWarning
 
-    if not accepts(type(estimator), "solver_options"):
+    estimator = seeded(estimator, options)
+    if accepts(type(estimator), "solver_options"):
+        estimator.set_params(solver_options=options.solver_options(n, callback))
+    elif named := [name for name in FOR_SOLVE if getattr(options, name) is not None]:
         raise InvalidInputError(
-            f"{type(estimator).__name__} takes no solver_options, through which a run sets method, tolerance and so on"
+            f"{type(estimator).__name__} takes no solver_options, through which a run sets {', '.join(named)}"
         )
-    seeded(estimator, options).set_params(solver_options=options.solver_options(n, callback))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return estimator.fit(*data)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from psdopt.certificate import certify
+from psdopt.certificate import Certificate, certify
 from psdopt.linalg.arrays import Array
 from psdopt.problem import Problem
-from psdopt.result import Result
+from psdopt.result import History, Result, Status
 from psdopt.run import Snapshot
 
 #: Iterations of successive certificates grow by this factor: about 15 in 300 iterations, 20 in 2000.
@@ -23,13 +25,25 @@ COARSEST = 1e-2
 FINEST = 1e-8
 
 
+@dataclass(frozen=True)
+class WholeRun:
+    """What a picture reads of several runs in a row: the answer of the last one, the history of all."""
+
+    value: float
+    method: str
+    status: Status
+    certificate: Certificate | None
+    history: History
+
+
 @dataclass
 class CertificateTrace:
     """A callback for solve() that certifies the iterate at geometrically spaced iterations.
 
     `problem` is that of the run, once it has made a step. `points` holds (iteration, relative certificate).
     `seconds` and `applications` (of the problem's maps) say how much of the run's own figures was spent here.
-    An estimator that calls solve() several times leaves what belongs to its last run.
+    An estimator that calls solve() several times leaves what belongs to its last run, and `records` of the history of
+    all of them, their iterations counted through.
     Costs about log(iterations) / log(1.45) extreme eigenpairs.
     """
 
@@ -37,8 +51,10 @@ class CertificateTrace:
     seconds: float = 0.0
     applications: int = 0
     problem: Problem | None = None
+    records: list[dict[str, Any]] = field(default_factory=list)
     _next: float = 1.0
     _last: int = 0
+    _earlier: int = 0
     _eigenvector: Array | None = None
 
     def __call__(self, snapshot: Snapshot) -> bool:
@@ -46,7 +62,9 @@ class CertificateTrace:
         if snapshot.iteration <= self._last:  # another run has begun
             self.points, self.seconds, self.applications = [], 0.0, 0
             self._next, self._eigenvector = 1.0, None
+            self._earlier += self._last
         self._last = snapshot.iteration
+        self.records.append({**snapshot.record, "iteration": self._earlier + snapshot.iteration})
         self.problem = snapshot.state.problem
         if snapshot.iteration < self._next:
             return False
@@ -67,6 +85,22 @@ class CertificateTrace:
         self.applications += state.problem.counts().get("operator_applications", 0) - before
         self.seconds += time.perf_counter() - clock
         return False
+
+    def whole(self, result: Result, earlier: Sequence[float] = ()) -> tuple[WholeRun, tuple[Array, Array]]:
+        """All runs of which `result` is the last, and its certificates, iterations counted through, for a picture.
+
+        earlier : values of F along steps that were made before the first of these runs.
+        """
+        if result.iterations == 0:  # the last run ended where it began, and has called nobody
+            self._earlier, self._last, self.points = self._earlier + self._last, 0, []
+        last = [{**record, "iteration": self._earlier + record["iteration"]} for record in result.history]
+        records = {record["iteration"]: record for record in [*self.records, *last]}
+        first = len(earlier)
+        joined = [{"iteration": float(k), "value": value} for k, value in enumerate(earlier, start=1)]
+        joined += [{**records[k], "iteration": first + k} for k in sorted(records)]
+        run = WholeRun(result.value, result.method, result.status, result.certificate, History(joined))
+        iterations, relative = self.curve(result)
+        return run, (iterations + self._earlier + first, relative)
 
     def curve(self, result: Result) -> tuple[Array, Array]:
         """Iterations and relative certificates of the whole run: those taken here, the driver's own, the final one."""

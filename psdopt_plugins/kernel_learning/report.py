@@ -44,8 +44,8 @@ def kernel_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
     titles = []
     for name, Z in (("linear kernel", features), ("learned kernel", learned)):
         near, purity = alignment(Z, dataset.y), cluster_purity(Z, dataset.y, len(labels), options.seed)
-        rows.append((f"alignment, {name}", f"{near:.3f}"))
-        rows.append((f"purity of {len(labels)} clusters, {name}", f"{100 * purity:.1f} %"))
+        rows.append((f"alignment with the training labels, {name}", f"{near:.3f}"))
+        rows.append((f"purity of {len(labels)} clusters on the training labels, {name}", f"{100 * purity:.1f} %"))
         titles.append(f"{name.capitalize()}\nalignment {near:.3f}, purity {100 * purity:.1f} %")
     draw = partial(
         plot_embedding,

@@ -12,6 +12,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from psdopt import ConjugateGradient, FlatQuotient, Result, solve
 from psdopt.linalg import Array, norm, row_dots, top_eigenpairs
+from psdopt_plugins.estimators import options_for_solve
 from psdopt_plugins.manifold_learning.coordinates import LaplacianCoordinates
 from psdopt_plugins.manifold_learning.graph import Edges, edge_errors
 from psdopt_plugins.manifold_learning.mvu_problem import connected, scaled_mvu_problem
@@ -50,7 +51,7 @@ def by_continuation(
     give by about their own length, from the Laplacian's lowest eigenvectors.
     """
     coordinates = LaplacianCoordinates(connected(edges))
-    given = {"tol": DEFAULT_TOL, "method": ConjugateGradient(preconditioner="none"), "escape": True, **(options or {})}
+    given = options_for_solve(options, tol=DEFAULT_TOL, method=ConjugateGradient(preconditioner="none"), escape=True)
     Z, smallest = _first_point(edges, coordinates)
     mean = float(edges.squared.mean())
     level = 4.0 * smallest * mean

@@ -11,6 +11,7 @@ import numpy as np
 from psdopt import LowRankPSD, PSDCone, Result, solve
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, row_dots
+from psdopt_plugins.estimators import options_for_solve
 from psdopt_plugins.manifold_learning.continuation import DEFAULT_TOL, Unfolding, by_continuation
 from psdopt_plugins.manifold_learning.graph import Edges, edge_errors
 from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices
@@ -56,7 +57,7 @@ def _by_newton(
     graph: GraphMatrices, nu: float | None, edge_error: float, options: Mapping[str, Any] | None
 ) -> Unfolding:
     edges = graph.edges
-    given = {"tol": DEFAULT_TOL, **(options or {})}
+    given = options_for_solve(options, tol=DEFAULT_TOL)
     Y = _with_random(edges, geodesic_axes(edges, min(AXES, edges.n - 1)), ROUGH_COLUMNS)
     level = _tension_for(edges, Y, edge_error) if nu is None else nu
     iterations = 0

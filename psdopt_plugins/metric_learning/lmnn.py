@@ -74,6 +74,7 @@ class LMNN(MahalanobisTransformer):
     result_ : the :class:`psdopt.Result` of the last round, in the coordinates in which the scatter of target
         neighbours is the identity (dense X up to d = 2000; a change of basis, which no value depends on).
     targets_ : (p, 2), rows (i, j). n_triplets_ : triplets of the last round.
+    warm_up_values_ : F on the triplets at hand, after each step made before the first round.
     n_rounds_, n_iter_ : rounds, and iterations of all, those before the first round included.
     complete_ : whether no violated triplet is missing from the last round.
     n_features_in_ : d.
@@ -174,6 +175,7 @@ class LMNN(MahalanobisTransformer):
     def _warmed_up(self, data: LinearMap, y: Any, Z: Array) -> tuple[Array, int]:
         """Z (d, r) after WARM_STEPS, at its best scale, and the steps made."""
         made = 0
+        self.warm_up_values_: list[float] = []
         for steps in WARM_STEPS:
             Z = scaled(data, y, self.targets_, self.lam, Z)
             Z, fraction = self._advanced(data, y, Z, steps)
@@ -192,6 +194,7 @@ class LMNN(MahalanobisTransformer):
         state = method.init(problem, FlatQuotient(*Z.shape), Z)
         for _ in range(steps):
             before, state = state.evaluation.value, method.step(state)
+            self.warm_up_values_.append(float(state.evaluation.value))
         return state.evaluation.factor, state.evaluation.value / before if before > 0.0 else 1.0
 
     def _check_parameters(self, X: Any) -> None:

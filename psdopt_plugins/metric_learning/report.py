@@ -60,9 +60,9 @@ def metric_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
         before=(split.X_train, split.X_test), after=(learned_train, learned_test), labels=(split.y_train, split.y_test),
         scaling=split.scaling, errors=(before, after), label_text=dataset.label_text,
     )  # fmt: skip
-    return run_report(
-        estimator, dataset, options, trace, rows, draw, {"components": np.asarray(estimator.components_)}
-    )  # fmt: skip
+    arrays = {"components": np.asarray(estimator.components_)}
+    earlier = getattr(estimator, "warm_up_values_", ())
+    return run_report(estimator, dataset, options, trace, rows, draw, arrays, earlier)
 
 
 def split_and_standardise(dataset: Dataset, seed: int) -> Split:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, Result, certify,
 from psdopt.checks import finite, integer, number, one_of, positive
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import EPS, Array, LinearMap, top_eigenpairs
-from psdopt_plugins.estimators import column_signs
+from psdopt_plugins.estimators import column_signs, finished, options_for_solve
 from psdopt_plugins.rows import validated
 from psdopt_plugins.spectral.problem import TopKProblem, topk_problem
 
@@ -99,7 +98,7 @@ class TopKEigen(BaseEstimator):  # type: ignore[misc]
         guard = integer(self.guard, "guard", 0)
         if use_factor:
             result = leading_factor(problem, min(problem.n, problem.k + guard), self.solver_options)
-            self.result_ = replace(result, state=None)
+            self.result_ = finished(result)
             self.eigenvalues_, self.eigenvectors_, self.residuals_ = rayleigh_ritz(problem.K, result.matrix, problem.k)
         else:
             self.result_ = None
@@ -156,11 +155,8 @@ class _Applied:
 
 def leading_factor(problem: TopKProblem, rank: int, options: Mapping[str, Any] | None = None) -> Result:
     """L (n, rank) close to the leading invariant subspace of K. The one place that chooses the iteration."""
-    settings: dict[str, Any] = {"tol": TOL, **(options or {})}
-    if settings.get("geometry") is None:
-        settings["geometry"] = FlatQuotient(problem.n, rank)
-    if settings.get("method") is None:
-        settings["method"] = ConjugateGradient()
+    defaults = {"tol": TOL, "geometry": FlatQuotient(problem.n, rank), "method": ConjugateGradient()}
+    settings = options_for_solve(options, **defaults)
     if settings.get("start") is None and settings.get("resume") is None:
         settings["start"] = _start(problem, rank, settings["tol"])
     return solve(problem, **settings)

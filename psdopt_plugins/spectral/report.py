@@ -34,7 +34,9 @@ def spectral_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Re
     result, values, vectors = estimator.result_, np.asarray(estimator.eigenvalues_), np.asarray(estimator.eigenvectors_)
     status = None
     if result.status is Status.STATIONARY:  # the rank is meant to bind: what the residuals say is what counts
-        status = f"stationary at rank {result.rank}; the residuals below judge the eigenpairs"
+        status = (
+            f"stationary at rank {result.rank}, columns to spare included; the residuals below judge the eigenpairs"
+        )
     exact = _leading_eigenvalues(K, len(values))
     size = max(float(np.abs(values).max(initial=0.0)), np.finfo(float).tiny)
     residuals = np.linalg.norm(np.asarray(K @ vectors) - vectors * values, axis=0)

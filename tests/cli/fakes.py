@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from psdopt import ConjugateGradient, QuadraticSDP, Result, solve
 from psdopt.datasets import Dataset
-from psdopt.plugins import ApplicationSpec, DatasetSpec, Parameter, PluginManager, Spec, fit_report, hookimpl
+from psdopt.plugins import ApplicationSpec, DatasetSpec, Parameter, PluginManager, Spec, hookimpl
 from psdopt_plugins.metric_learning.report import metric_report
 
 
@@ -63,7 +63,7 @@ class FakePlugin:
         )  # fmt: skip
         yield ApplicationSpec("plain", Scatter, "the same without a report", default_data="blobs")
         yield ApplicationSpec("unforeseen", Scatter, "fails", report=broken_fit, default_data="blobs")
-        yield ApplicationSpec("bare", Bare, "takes no solver_options", report=fit_report, default_data="blobs")
+        yield ApplicationSpec("bare", Bare, "takes no solver_options", default_data="blobs")
         yield DatasetSpec("blobs", blobs, "three clouds")
 
 

@@ -130,7 +130,7 @@ ERRORS = [
     (("run", "scatter", "--output", "a.txt"), "--output must end in .npz, .json; found 'a.txt'"),
     (("run", "scatter", "--plot", "no/such/a.png"), "--plot: the folder no/such does not exist; make it first"),
     (("run", "scatter", "--data", "no/such.csv"), "cannot read no/such.csv: No such file or directory"),
-    (("run", "bare"), "Bare takes no solver_options, through which a run sets method, tolerance and so on"),
+    (("run", "bare", "--tol", "0.1"), "Bare takes no solver_options, through which a run sets tol"),
     (("run", "scatter", "--tol", "x"), "argument --tol: invalid float value: 'x'; `psdopt run --help` shows the usage"),
     (("run",), "the following arguments are required: APPLICATION; `psdopt run --help` shows the usage"),
     (("fly",), "argument COMMAND: invalid choice: 'fly'"),

@@ -179,7 +179,7 @@ def test_names_of_different_kinds_do_not_clash(install: Install) -> None:
 def psdopt_geometry(name: str) -> Spec:
     from psdopt.plugins import GeometrySpec
 
-    return GeometrySpec(name, piece, "for tests")
+    return GeometrySpec(name, lambda n: None, "for tests")
 
 
 def test_others_cannot_shadow_the_core_or_the_first_party_plugins(install: Install) -> None:

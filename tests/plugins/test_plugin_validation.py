@@ -8,12 +8,17 @@ from typing import Any
 import pytest
 
 from psdopt.errors import PluginError
-from psdopt.plugins import ApplicationSpec, DatasetSpec, MethodSpec, Parameter, Spec, validate
+from psdopt.plugins import ApplicationSpec, DatasetSpec, GeometrySpec, MethodSpec, Parameter, Spec, validate
 
 
 class Piece:
     def __init__(self, steps: int = 3) -> None:
         self.steps = steps
+
+
+def blocks(k: int, d: int, r: int) -> Piece:
+    """A geometry that is not made from the order of M."""
+    return Piece(k * d * r)
 
 
 def method(**changes: Any) -> MethodSpec:
@@ -83,6 +88,16 @@ BAD = [
     (
         application(default_data=""),
         "plugin 'mine', application 'fake-app', field 'default_data': found ''; name a data set, such as 'digits'",
+    ),
+    (
+        application(picture="text"),
+        "plugin 'mine', application 'fake-app', field 'picture': found 'text'; "
+        "give a callable (estimator, dataset, **run), or None",
+    ),
+    (
+        GeometrySpec("fake-geometry", blocks, "a geometry for tests", "", (Parameter("r", int, 2, "rank"),)),
+        f"plugin 'mine', geometry 'fake-geometry', field 'factory': found {blocks!r}; "
+        "give a callable (n, **parameters), n the order of M, with no other need",
     ),
     (
         "metric-kta",

@@ -45,3 +45,26 @@ def test_the_trace_of_several_runs_is_that_of_the_last() -> None:
         result = solve(random_problem(), method=ConjugateGradient(), max_iterations=steps, callback=trace)
     assert [iteration for iteration, _ in trace.points] == [1, 2, 3]
     assert trace.curve(result)[0][-1] == result.iterations
+
+
+def test_the_whole_of_several_runs_is_shown_one_behind_the_other() -> None:
+    trace = CertificateTrace()
+    for steps in (9, 4):
+        result = solve(random_problem(), method=ConjugateGradient(), max_iterations=steps, callback=trace)
+    shown, (at, relative) = trace.whole(result, [5.0, 4.0])
+    assert shown.history["iteration"].tolist() == list(range(1, 2 + 9 + 4 + 1))
+    assert shown.history["value"][:2].tolist() == [5.0, 4.0]
+    np.testing.assert_array_equal(shown.history["value"][-5:], result.history["value"])  # the start included
+    assert at[-1] == 2 + 9 + 4
+    assert relative[-1] == result.certificate.relative
+
+
+def test_a_last_run_without_a_step_follows_the_others() -> None:
+    trace = CertificateTrace()
+    first = solve(random_problem(), FlatQuotient(12, 12), ConjugateGradient(), callback=trace)
+    again = solve(
+        random_problem(), FlatQuotient(12, 12), ConjugateGradient(), start=first.matrix.factor, callback=trace
+    )
+    assert again.iterations == 0
+    shown, (at, _) = trace.whole(again)
+    assert shown.history["iteration"][-1] == at[-1] == first.iterations

@@ -7,6 +7,7 @@ import numpy as np
 
 from nearest_correlation.estimator import LowRankCorrelation
 from nearest_correlation.geometry import UnitDiagonal
+from nearest_correlation.picture import draw_correlation
 from nearest_correlation.problem import nearest_correlation_problem
 from psdopt.plugins import ApplicationSpec, GeometrySpec, Parameter, ProblemSpec, Spec, hookimpl
 
@@ -37,5 +38,5 @@ def psdopt_components() -> Iterator[Spec]:
     )  # fmt: skip
     yield ApplicationSpec(
         "low-rank-correlation", LowRankCorrelation, "correlation of the columns of X, of low rank", REFERENCE,
-        (_RANK,), partial(LowRankCorrelation, 2),
+        (_RANK,), partial(LowRankCorrelation, 2), picture=draw_correlation, default_data="wine",
     )  # fmt: skip

@@ -37,9 +37,9 @@ def test_kernel_report_compares_with_the_linear_kernel() -> None:
     report = kernel_report(Kernel(), blobs(), RunOptions(default_method=ConjugateGradient()))
     found = rows(report)
     assert report.success
-    assert found["alignment, learned kernel"] == "1.000"
-    assert float(found["alignment, linear kernel"]) < 1.0
-    assert found["purity of 3 clusters, learned kernel"] == "100.0 %"
+    assert found["alignment with the training labels, learned kernel"] == "1.000"
+    assert float(found["alignment with the training labels, linear kernel"]) < 1.0
+    assert found["purity of 3 clusters on the training labels, learned kernel"] == "100.0 %"
     with pytest.raises(InvalidInputError) as caught:
         kernel_report(Kernel(order=9), blobs(), RunOptions())
     assert str(caught.value) == "Kernel: kernel_report needs a kernel of order 45, the number of samples; found 9"
