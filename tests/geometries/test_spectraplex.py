@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.linalg import aslinearoperator
@@ -131,3 +132,21 @@ def test_bad_arguments_are_named(arguments, name):
 def test_simplex_projection_refuses_the_impossible(x, total, upper):
     with pytest.raises(InvalidInputError):
         project_simplex(np.array(x), total, upper)
+
+
+@pytest.mark.parametrize("trace", [1e-3, 1e4])
+def test_the_oracle_keeps_to_its_tolerance_whatever_the_trace(trace):
+    """`tol` bounds ⟨S, vvᵀ⟩ − min, which is `trace` times the error of the eigenvalue."""
+    n = 700
+    S = sp.diags_array(np.linspace(-1.0, 1.0, n) ** 3)
+    tol = 1e-4 * trace
+    atom = Spectraplex(n, trace).minimize_linear(S, tol)
+    assert -trace - 64.0 * EPS * trace <= atom.value <= -trace + tol
+    assert 0.0 <= atom.gap_bound <= 1.01 * tol
+    assert atom.value - atom.gap_bound <= -trace
+
+
+def test_a_start_of_any_size_is_scaled():
+    for Y in (1e200 * np.ones((4, 2)), 1e-200 * np.ones((4, 2))):
+        point = Spectraplex(4, 3.0).from_factor(Y)
+        assert Spectraplex(4, 3.0).check_point(point) is None

@@ -1,20 +1,24 @@
-"""Conjugate gradient on every geometry: its options are honoured or refused, and any Riemannian geometry will do."""
+"""Conjugate gradient: its rules, its options on every geometry, and any Riemannian geometry will do."""
 
 from __future__ import annotations
 
 import itertools
+import pickle
 
+import autograd.numpy as anp
 import numpy as np
 import pytest
 
 from psdopt import (
     Ability,
+    AutogradProblem,
     ConjugateGradient,
     Defect,
     FixedTrace,
     FlatQuotient,
     Geometry,
     LowRankPSD,
+    Outcome,
     Polar,
     PositiveDefinite,
     QuadraticSDP,
@@ -26,10 +30,14 @@ from psdopt import (
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import inner, norm
 from psdopt.linalg.tolerances import EPS
+from psdopt.methods import conjugate_gradient
+from psdopt.methods.conjugate_gradient import RULES
 from psdopt.searches.preconditioning import PRECONDITIONERS
 from psdopt.terms import LeastSquares, MeasuredTerm, QuadraticForms
 
 from ..instances import psd
+from .quadratics import N as ORDER
+from .quadratics import problem_and_start, residual_after
 
 N, R = 8, 3
 
@@ -182,3 +190,92 @@ def test_old_names_of_members_say_the_new_one():
         class Old(FlatQuotient):
             def movable(self, Y, G):
                 return G
+
+
+@pytest.mark.parametrize("method", [ConjugateGradient(rule, preconditioner="none") for rule in sorted(RULES)], ids=str)
+def test_finite_termination_on_a_quadratic(method):
+    """In exact arithmetic ORDER steps suffice; a textbook loop leaves 2e-13 here, and loses it at condition 100 too."""
+    assert residual_after(method, ORDER) <= 1e4 * ORDER * EPS
+    assert residual_after(method, ORDER // 2) > 1e-6
+
+
+def test_the_printed_denominator_loses_finite_termination(monkeypatch):
+    """E-L4: dividing by ⟨g_t, g_t⟩ instead of ⟨g_{t−1}, g_{t−1}⟩."""
+    monkeypatch.setitem(
+        conjugate_gradient.RULES, "PR+", lambda new, mixed, old, curvature: max(0.0, (new - mixed) / new)
+    )
+    assert residual_after(ConjugateGradient("PR+", preconditioner="none"), ORDER) > 1e-6
+
+
+@pytest.mark.parametrize("method", [ConjugateGradient(), ConjugateGradient("HS", "armijo")], ids=str)
+def test_a_step_leaves_the_old_state_as_it_was(method):
+    problem, geometry, start = problem_and_start()
+    state = method.init(problem, geometry, start)
+    for _ in range(4):
+        state = method.step(state)
+    copy = {key: np.array(v, copy=True) for key, v in vars(state).items() if isinstance(v, np.ndarray)}
+    one, two = method.step(state), method.step(state)
+    np.testing.assert_array_equal(one.evaluation.factor, two.evaluation.factor)
+    for key, value in copy.items():
+        np.testing.assert_array_equal(value, getattr(state, key))
+
+
+@pytest.mark.parametrize("method", [ConjugateGradient()], ids=str)
+def test_states_and_methods_can_be_pickled(method):
+    problem, geometry, start = problem_and_start()
+    state = method.step(method.step(method.init(problem, geometry, start)))
+    again = pickle.loads(pickle.dumps(state))
+    np.testing.assert_array_equal(method.step(again).evaluation.factor, method.step(state).evaluation.factor)
+    assert pickle.loads(pickle.dumps(method)) == method
+    with pytest.raises(AttributeError):
+        method.search = "armijo"
+
+
+@pytest.mark.parametrize("method", [ConjugateGradient()], ids=str)
+def test_at_a_stationary_point_nothing_moves(method):
+    problem, geometry, _ = problem_and_start()
+    state = method.step(method.init(problem, geometry, np.zeros((ORDER, 3))))
+    assert state.outcome is Outcome.STALLED
+    assert state.step == 0.0
+    np.testing.assert_array_equal(state.evaluation.factor, np.zeros((ORDER, 3)))
+
+
+def test_armijo_and_exact_steps_both_decrease():
+    problem, geometry, start = problem_and_start()
+    for search in ("exact", "armijo"):
+        method = ConjugateGradient(search=search)
+        state = method.init(problem, geometry, start)
+        for _ in range(10):
+            new = method.step(state)
+            assert new.evaluation.value <= state.evaluation.value
+            state = new
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: ConjugateGradient("PR"), r"unknown update 'PR'; known: DY, FR, HS, PR\+"),
+        (lambda: ConjugateGradient(search="wolfe"), "unknown search 'wolfe'; known: armijo, exact"),
+        (
+            lambda: ConjugateGradient(preconditioner="x"),
+            "unknown preconditioner 'x'; known: auto, diagonal, gram, none, problem",
+        ),
+    ],
+)
+def test_bad_parameters(make, text):
+    with pytest.raises(InvalidInputError, match=text):
+        make()
+
+
+def test_a_nan_beyond_the_step_does_not_end_a_run_that_decreases():
+    """F has a barrier at M₁₁ = 0.9, and is NaN beyond: trials there are rejected, and the run goes on."""
+
+    def value(M):
+        return -M[0, 0] - 1e-3 * anp.log(0.9 - M[0, 0])
+
+    f = AutogradProblem(value, 3, convex=True)
+    start = LowRankPSD(np.array([[1.0, 0.2], [0.3, 1.0], [0.1, 0.4]]) / np.sqrt(2.3))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        result = solve(f, FixedTrace(3, 2), ConjugateGradient(), start=start, max_iterations=300)
+    assert result.status is not Status.NON_FINITE, result.message
+    assert result.matrix.to_dense()[0, 0] == pytest.approx(0.9 - 1e-3, abs=1e-4)

@@ -53,3 +53,16 @@ def test_a_move_that_overflows_is_refused():
     assert after.radius == 0.25 * falling.radius
     assert after.refused == 1
     assert solve(problem(), geometry, method, rng=0).status is Status.OPTIMAL
+
+
+def test_the_radius_doubles_after_a_good_step_that_it_cut_short_and_shrinks_after_a_poor_one():
+    geometry, method = FlatQuotient(N, 3), TrustRegions()
+    state = method.init(problem(), geometry, 0.1 * geometry.random_point(np.random.default_rng(1)))
+    short = method.step(dataclasses.replace(state, radius=1e-3))
+    assert short.step == pytest.approx(1e-3)
+    assert short.radius == 2e-3
+    assert short.evaluation.value < state.evaluation.value
+    far = method.step(dataclasses.replace(state, radius=1e3))  # the quartic lies far above its model there
+    assert far.refused == 1
+    assert far.radius == pytest.approx(0.25 * 1e3)
+    assert far.point is state.point
