@@ -21,11 +21,13 @@ class UnitDiagonal(Geometry):
     """
 
     retraction_order = 2
+    invariant = "the diagonal of M"
 
     def __init__(self, n, r):
         if not 1 <= r <= n:
             raise ValueError(f"r must lie between 1 and n = {n}; found {r}")
         self.n, self.r = int(n), int(r)
+        self.rank = self.r
         self.abilities = frozenset({Ability.FACTOR, Ability.RIEMANNIAN})
 
     def check_point(self, point):
