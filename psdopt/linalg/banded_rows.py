@@ -53,26 +53,17 @@ class BandedRows:
     weights, targets : CSR arrays (n, n) with the same pattern, weights > 0 and finite; targets None is zero.
     """
 
-    def __init__(self, weights: sp.csr_array, targets: sp.csr_array | None) -> None:
+    def __init__(
+        self, weights: sp.csr_array, targets: sp.csr_array | None, bands: tuple[Band, ...] | None = None
+    ) -> None:
         self.n = int(weights.shape[0])
         self._pattern, self._inverse = weights, 1.0 / weights.data
         self._targets = np.zeros_like(weights.data) if targets is None else targets.data
-        counts = weights.indptr[1:] - weights.indptr[:-1]
-        rows, columns = np.repeat(np.arange(self.n), counts), weights.indices.astype(np.intp)
-        numbers = band_numbers(counts)
-        number = numbers[rows]
-        self.bands = tuple(
-            _band(self.n, chosen, rows[chosen], columns[chosen])
-            for chosen in (np.flatnonzero(number == k) for k in range(int(numbers.max()) + 1))
-            if len(chosen)
-        )
+        self.bands = _bands(weights) if bands is None else bands
 
     def reweighted(self, weights: sp.csr_array) -> BandedRows:
         """The same for other weights of the same pattern, and targets 0: the bands are shared."""
-        other: BandedRows = object.__new__(BandedRows)
-        other.n, other.bands, other._pattern = self.n, self.bands, weights
-        other._inverse, other._targets = 1.0 / weights.data, np.zeros_like(weights.data)
-        return other
+        return BandedRows(weights, None, self.bands)
 
     @staticmethod
     def fits(weights: sp.csr_array) -> bool:
@@ -97,6 +88,15 @@ class BandedRows:
                 raise np.linalg.LinAlgError(f"the system of entry {info} is not positive definite")
             Z[band.entries] = solution
         return sparse_product(with_data(self._pattern, Z), U, b)
+
+
+def _bands(weights: sp.csr_array) -> tuple[Band, ...]:
+    """The bands of all rows, by their numbers of entries."""
+    n, counts = int(weights.shape[0]), weights.indptr[1:] - weights.indptr[:-1]
+    rows, columns = np.repeat(np.arange(n), counts), weights.indices.astype(np.intp)
+    number = band_numbers(counts)[rows]
+    chosen = (np.flatnonzero(number == k) for k in range(int(number.max(initial=-1)) + 1))
+    return tuple(_band(n, entries, rows[entries], columns[entries]) for entries in chosen if len(entries))
 
 
 def band_numbers(counts: NDArray[np.integer]) -> NDArray[np.intp]:

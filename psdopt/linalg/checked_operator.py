@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import LinearOperator
 
+from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 
@@ -21,12 +22,12 @@ class CheckedOperator:
     def __init__(self, S: Any, constraints: Array | None) -> None:
         shape = tuple(S.shape)
         if len(shape) != 2 or shape[0] != shape[1] or shape[0] < 1:
-            raise ValueError(f"S must be square with at least one row, got shape {shape}")
+            raise InvalidInputError(f"S must be square with at least one row; found shape {shape}")
         self.S, self.n, self.products, self.norm = S, int(shape[0]), 0, 0.0
         C = np.zeros((self.n, 0)) if constraints is None else np.asarray(constraints, float)
         C = C.reshape(len(C), -1)
         if C.shape[0] != self.n or not np.isfinite(C).all():
-            raise ValueError(f"constraints must be finite with {self.n} rows, got shape {C.shape}")
+            raise InvalidInputError(f"constraints must be finite with {self.n} rows; found shape {C.shape}")
         self.C = orthonormal(C)[0]
         self.dim = self.n - self.C.shape[1]
 
@@ -40,7 +41,7 @@ class CheckedOperator:
     def __call__(self, X: Array) -> Array:
         image = np.asarray(self.S @ X, dtype=float)
         if image.shape != X.shape:
-            raise ValueError(f"S @ X must have the shape {X.shape} of X, got {image.shape}")
+            raise InvalidInputError(f"S @ X must have the shape {X.shape} of X; found {image.shape}")
         sizes = self._checked(image)
         self.products += X.shape[1]
         if self.C.shape[1]:
@@ -84,6 +85,17 @@ class CheckedOperator:
             return self.of_unit(x) if unit else self(x.reshape(-1, 1))[:, 0]
 
         return LinearOperator((self.n, self.n), matvec=vector, matmat=self, dtype=float)
+
+
+class Negative:
+    """−S, as far as an eigensolver needs it; `products` counts the columns that S was applied to."""
+
+    def __init__(self, S: Any) -> None:
+        self.S, self.shape, self.products = S, tuple(S.shape), 0
+
+    def __matmul__(self, V: Array) -> Array:
+        self.products += V.shape[1]
+        return -np.asarray(self.S @ V, dtype=float)
 
 
 def orthonormal(

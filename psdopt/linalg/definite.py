@@ -6,17 +6,16 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs, dsterf
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.krylov import extreme_ritz_values
 from psdopt.linalg.tolerances import EPS
 
 #: Steps of inverse iteration: next to an optimum the shift is next to a cluster at 0, and two would do.
 STEPS = 3
 #: The bound is tried this share of the distance from the Rayleigh quotient to the threshold below the former.
 SHARES = (0.1, 0.5)
-#: Steps of Lanczos's method: the Ritz value is within a few percent of the largest eigenvalue of a matrix S ⪰ 0.
-LANCZOS = 14
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def bound_above(S: Array, accuracy: float) -> float:
     """An upper bound on λ_max(S) for S ⪰ 0, above it by `accuracy` λ_max at most but for rounding.
 
     A few steps of Lanczos's method say where it lies, a factorisation of (1 + accuracy) θ I − S proves it; where the
-    Ritz value θ was too low for that, the spectrum is computed. Cost n³/3 flops and LANCZOS products, else 4 n³/3.
+    Ritz value θ was too low for that, the spectrum is computed. Cost n³/3 flops and some products, else 4 n³/3.
     """
     proven = factor_above(-S, -(1.0 + accuracy) * extreme_ritz_values(S)[1])
     if proven is not None:
@@ -82,25 +81,3 @@ def bound_above(S: Array, accuracy: float) -> float:
         return -bound
     values = np.linalg.eigvalsh(S)
     return float(values[-1]) + 4.0 * math.sqrt(len(S)) * EPS * float(np.abs(values).max())
-
-
-def extreme_ritz_values(S: Array) -> tuple[float, float]:
-    """(an upper bound on λ_min(S), a lower bound on λ_max(S)), from steps too few for orthogonality to be lost."""
-    v = np.cos(np.arange(1.0, len(S) + 1.0) ** 2)
-    v /= norm(v)
-    last, length = np.zeros_like(v), 0.0
-    diagonal, beside = [], []
-    for _ in range(min(LANCZOS, len(S))):
-        w = S @ v
-        w -= length * last
-        along = float(v @ w)
-        diagonal.append(along)
-        w -= along * v
-        length = norm(w)
-        if not length > EPS * abs(along):
-            break
-        beside.append(length)
-        last, v = v, w / length
-    off = [*beside[: len(diagonal) - 1], 0.0]  # one more than there are: LAPACK asks for one where there is none
-    values = dsterf(diagonal, off[: max(len(diagonal) - 1, 1)])[0]
-    return float(values[0]), float(values[-1])

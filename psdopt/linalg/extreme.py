@@ -14,10 +14,12 @@ import scipy.linalg
 import scipy.special
 from scipy.sparse.linalg import lobpcg
 
+from psdopt.errors import InvalidInputError
 from psdopt.linalg.arpack import arpack_smallest
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.checked_operator import CheckedOperator, column_norms, orthonormal
 from psdopt.linalg.definite import pair_above
+from psdopt.linalg.krylov import norm_estimate
 from psdopt.linalg.tolerances import EPS
 
 Backend = Literal["auto", "dense", "lanczos", "eigsh", "lobpcg"]
@@ -98,19 +100,20 @@ def smallest_eigenpair(
     lobpcg, which `auto` then chooses; otherwise `auto` is dense for n <= 500, lanczos above. Same `seed`, same result.
 
     **Cost.** lanczos: `products` columns of S and about 6 n BASIS_SIZE flops for each, memory n (BASIS_SIZE + block).
-    dense: n columns, O(n^3). **Raises** ValueError for shapes or options that do not fit, FloatingPointError if S
-    returns NaN or infinity.
+    dense: n columns, O(n^3). **Raises** InvalidInputError for shapes or options that do not fit,
+    FloatingPointError if S returns NaN or infinity.
     """
     op = CheckedOperator(S, constraints)
     if not 1 <= count <= op.dim:
-        raise ValueError(f"count must be between 1 and {op.dim}, the dimension of the space searched, got {count}")
+        space = f"{op.dim}, the dimension of the space searched"
+        raise InvalidInputError(f"count must be between 1 and {space}; found {count}")
     if not tol >= 0.0 or (scale != "norm" and not float(scale) >= 0.0):
-        raise ValueError(f"tol and scale must be non-negative, got tol={tol}, scale={scale}")
+        raise InvalidInputError(f"tol and scale must be at least 0; found tol={tol}, scale={scale}")
     if not 0.0 < failure_probability <= 1.0:
-        raise ValueError(f"failure_probability must lie in (0, 1], got {failure_probability}")
+        raise InvalidInputError(f"failure_probability must lie in (0, 1]; found {failure_probability}")
     guess = np.empty((op.n, 0)) if start is None else np.asarray(start, float).reshape(len(start), -1)[:, :count]
     if guess.shape[0] != op.n or not np.isfinite(guess).all() or (trust_start and not guess.any()):
-        raise ValueError(f"start must be finite, not zero, with {op.n} rows, got shape {guess.shape}")
+        raise InvalidInputError(f"start must be finite, not zero, with {op.n} rows; found shape {guess.shape}")
     if backend == "auto":
         small, guided = op.n <= DENSE_LIMIT and not trust_start, preconditioner is not None
         backend = "lobpcg" if guided else "dense" if small else "lanczos"
@@ -135,7 +138,7 @@ def smallest_eigenpair(
     elif backend == "lobpcg":
         V = _lobpcg(op, guess, count, target, max_products, preconditioner, rng)
     else:
-        raise ValueError(f"backend must be auto, dense, lanczos, eigsh or lobpcg, got {backend!r}")
+        raise InvalidInputError(f"backend must be auto, dense, lanczos, eigsh or lobpcg; found {backend!r}")
 
     V = orthonormal(op.project(V))[0]
     SV = op(V)
@@ -160,23 +163,10 @@ def _dense(op: CheckedOperator, count: int, threshold: float | None, guess: Arra
             return ExtremePair(values, V, proven.residual, bound, 0.0, op.norm, op.products, "dense", True)
     # a few eigenvectors cost a quarter of all of them; the norm needs a digit, for the size of rounding
     values, V = scipy.linalg.eigh(inside, subset_by_index=[0, count - 1], check_finite=False)
-    op.norm = max(float(np.max(np.abs(values))), _power_estimate(inside))
+    op.norm = max(float(np.max(np.abs(values))), norm_estimate(inside))
     V = V if Z is None else Z @ V
     residual = float(column_norms(op.project(matrix @ V[:, :1]) - V[:, :1] * values[:1])[0])
     return ExtremePair(values, V, residual, float(values[0]) - op.rounding, 0.0, op.norm, op.products, "dense", True)
-
-
-def _power_estimate(S: Array, steps: int = 4) -> float:
-    """|S|_2 from below, an eighth low at worst in practice: steps of the power method from the largest column."""
-    x = S[:, np.argmax(np.einsum("ij,ij->j", S, S))]
-    size = 0.0
-    for step in range(steps + 1):
-        length = float(x @ x) ** 0.5  # |S x| of the unit x before it, but for the first
-        size = max(size, length) if step else size
-        if length == 0.0 or step == steps:
-            break
-        x = S @ (x / length)
-    return size
 
 
 def _lanczos(

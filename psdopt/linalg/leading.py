@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-EPS = float(np.finfo(float).eps)
-#: Growth of rounding in one pass of orthogonalisation that is put up with.
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.tolerances import EPS
+
+#: Largest tolerated growth of rounding in one pass of orthogonalisation.
 CANCELLATION = 100.0
 
 
@@ -45,11 +46,11 @@ def top_eigenpairs(
     Cost: `products` columns of K, 4 n (5 k) flops for each (one pass of orthogonalisation, a second one where the
     first cancels), memory n (5 k + 2 b).
 
-    Raises ValueError for shapes that do not fit, FloatingPointError if K returns NaN or infinity.
+    Raises InvalidInputError for shapes that do not fit, FloatingPointError if K returns NaN or infinity.
     """
     n = int(K.shape[0])
     if tuple(K.shape) != (n, n) or not 1 <= k <= n:
-        raise ValueError(f"K must be square and 1 <= k <= its order, got shape {tuple(K.shape)} and k={k}")
+        raise InvalidInputError(f"K must be square and 1 <= k <= its order; found shape {tuple(K.shape)} and k={k}")
     b = min(max(4, k // 5), 16)
     capacity = 5 * k + 2 * b
     counts = [0, 0]

@@ -44,6 +44,10 @@ class LinearMap:
             return _dense(self.data.rmatmat(W))
         return _dense(self.data.T @ W)
 
+    def __matmul__(self, V: Array) -> Array:
+        """A V, like :meth:`apply`."""
+        return self.apply(V)
+
     def _count(self, V: Array) -> None:
         self.applications += 1
         self.columns += V.shape[1]

@@ -17,9 +17,9 @@ CHUNK = 2**17
 #: Rows with fewer entries are padded to the next larger number while that adds fewer than so many inner products:
 #: about what the calls for one more group cost.
 PADDING = 1000
-#: Small problems go through :class:`BandedRows` up to this ratio of w |u_j|² to rho: V = b + Z U cancels so many
-#: times what is left of b.
-STIFFEST = 1e5
+#: Small problems go through :class:`BandedRows` up to this ratio of w |u_j|² to rho: V = b + Z U loses this factor to
+#: cancellation.
+MAX_STIFFNESS = 1e5
 
 
 @dataclass(frozen=True)
@@ -55,14 +55,17 @@ class RowUpdates:
     Parameters
     ----------
     weights, targets : CSR arrays (n, n) with the same pattern, weights > 0 and finite; targets None is zero.
+    banded : the systems of a small problem as bands, where they are at hand already.
     """
 
-    def __init__(self, weights: sp.csr_array, targets: sp.csr_array | None) -> None:
+    def __init__(self, weights: sp.csr_array, targets: sp.csr_array | None, banded: BandedRows | None = None) -> None:
         self.n = int(weights.shape[0])
         self.weights, self.targets = weights, targets
         self._largest = int(np.max(weights.indptr[1:] - weights.indptr[:-1], initial=0))
         self._heaviest = float(np.max(weights.data, initial=0.0))
-        self._banded = BandedRows(weights, targets) if BandedRows.fits(weights) else None
+        if banded is None and BandedRows.fits(weights):
+            banded = BandedRows(weights, targets)
+        self._banded = banded
 
     @property
     def target_values(self) -> Array:
@@ -71,11 +74,7 @@ class RowUpdates:
 
     def reweighted(self, weights: sp.csr_array) -> RowUpdates:
         """The same for other weights of the same pattern, and targets 0; what depends on the pattern is shared."""
-        other: RowUpdates = object.__new__(RowUpdates)
-        other.n, other.weights, other.targets = self.n, weights, None
-        other._largest, other._heaviest = self._largest, float(np.max(weights.data, initial=0.0))
-        other._banded = None if self._banded is None else self._banded.reweighted(weights)
-        return other
+        return RowUpdates(weights, None, None if self._banded is None else self._banded.reweighted(weights))
 
     @cached_property
     def groups(self) -> tuple[RowGroup, ...]:
@@ -110,7 +109,7 @@ class RowUpdates:
         r = U.shape[1]
         if self._banded is not None and self._largest <= 2 * r:
             softest, column = (rho.min(), rho[:, None]) if isinstance(rho, np.ndarray) else (rho, rho)
-            if self._heaviest * norm(U) ** 2 <= STIFFEST * softest:
+            if self._heaviest * norm(U) ** 2 <= MAX_STIFFNESS * softest:
                 return self._banded.solve(U, b if linear is None else b - linear / column, rho)
         rhos = np.broadcast_to(np.asarray(rho, dtype=np.float64), (self.n,))
         V = np.empty((self.n, r))

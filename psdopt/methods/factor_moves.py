@@ -8,6 +8,7 @@ import numpy as np
 import scipy.linalg
 
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.principal import principal_axes
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation
 
@@ -32,11 +33,8 @@ IN_USE = 1e-6
 
 def outside(V: Array, Y: Array) -> Array:
     """Which of the unit columns of V (n, k) have more than half their square outside the span that Y (n, r) uses."""
-    values, W = np.linalg.eigh(Y.T @ Y)
-    used = values > IN_USE * max(float(values[-1]), 0.0)
-    if not np.any(used):
-        return np.ones(V.shape[1], dtype=bool)
-    inside = (V.T @ Y) @ (W[:, used] / np.sqrt(values[used]))
+    values, W = principal_axes(Y, IN_USE)
+    inside = (V.T @ Y) @ (W / np.sqrt(values))
     return np.asarray(np.einsum("ij,ij->i", inside, inside) < 0.5)
 
 

@@ -9,7 +9,7 @@ from scipy.linalg.blas import dtrsv
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.definite import extreme_ritz_values
+from psdopt.linalg.krylov import extreme_ritz_values
 from psdopt.linalg.tolerances import EPS
 from psdopt.multipliers.quadratic_fit import Block, QuadraticFit
 

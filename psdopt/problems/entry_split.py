@@ -6,6 +6,7 @@ import numpy as np
 
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, inner, norm, row_dots
+from psdopt.linalg.checked_operator import Negative
 from psdopt.linalg.definite import bound_above
 from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
 from psdopt.linalg.operators import LinearMap
@@ -53,15 +54,5 @@ def coupling_bound(L: LinearMap | None) -> float:
         return 0.0
     if L.is_matrix and L.shape[0] <= DENSE_LIMIT:
         return max(bound_above(L.to_dense(), BOUND_ACCURACY), 0.0)
-    pair = smallest_eigenpair(_Negative(L), tol=BOUND_ACCURACY, scale="norm")
+    pair = smallest_eigenpair(Negative(L), tol=BOUND_ACCURACY, scale="norm")
     return max(-pair.lower_bound, 0.0)
-
-
-class _Negative:
-    """−L, as far as an eigensolver needs it; its products are counted like any other."""
-
-    def __init__(self, L: LinearMap) -> None:
-        self.L, self.shape = L, L.shape
-
-    def __matmul__(self, V: Array) -> Array:
-        return -self.L.apply(V)

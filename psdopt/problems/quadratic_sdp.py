@@ -131,10 +131,9 @@ class QuadraticSDP(TermSum):
         if kind is None or self.C is None:
             return None
         C = self.C.to_dense()
-        if kind == "projection":
-            assert isinstance(self.B, IdentityForm)
-            return LowRankPSD.from_dense(-C / self.B.scale, rank)
-        assert self.A is not None
+        ridge = self.B.scale if isinstance(self.B, IdentityForm) else 0.0
+        if self.A is None:
+            return LowRankPSD.from_dense(-C / ridge, rank)
         a, V = np.linalg.eigh(self.A.to_dense())
         CV = V.T @ C @ V
         if kind == "congruence":
@@ -145,8 +144,7 @@ class QuadraticSDP(TermSum):
             return LowRankPSD(V @ (inverse_root[:, None] * inside.factor))
         if rank is not None and rank < self.n:
             return None
-        assert isinstance(self.B, IdentityForm)
-        values, vectors = np.linalg.eigh(-CV / (np.outer(a, a) + self.B.scale))
+        values, vectors = np.linalg.eigh(-CV / (np.outer(a, a) + ridge))
         if values[0] < -64 * len(a) * EPS * values[-1]:
             return None
         return LowRankPSD(V @ (vectors * np.sqrt(np.maximum(values, 0.0))))

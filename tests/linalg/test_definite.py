@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from psdopt.linalg import definite
-from psdopt.linalg.definite import bound_above, extreme_ritz_values, factor_above, pair_above
+from psdopt.linalg.definite import bound_above, factor_above, pair_above
 from psdopt.linalg.extreme import FACTORED, smallest_eigenpair
+from psdopt.linalg.krylov import extreme_ritz_values
 from psdopt.linalg.tolerances import EPS
 
 

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.linalg import LinearOperator, splu
 
+from psdopt.errors import InvalidInputError
 from psdopt.linalg.extreme import smallest_eigenpair
 
 settings.register_profile("psdopt", deadline=None, max_examples=25, derandomize=True, print_blob=True)
@@ -293,8 +294,8 @@ def test_nan_raises(backend):
     [
         ({"count": 0}, "count must be between"),
         ({"count": 9}, "count must be between"),
-        ({"tol": -1.0}, "non-negative"),
-        ({"tol": np.nan}, "non-negative"),
+        ({"tol": -1.0}, "at least 0; found"),
+        ({"tol": np.nan}, "at least 0; found"),
         ({"failure_probability": 0.0}, "failure_probability"),
         ({"start": np.ones(3)}, "start must be"),
         ({"start": np.zeros(8), "trust_start": True}, "start must be"),
@@ -305,10 +306,20 @@ def test_nan_raises(backend):
     ],
 )
 def test_bad_options_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InvalidInputError, match=message):
         smallest_eigenpair(np.eye(8), **options)
 
 
 def test_bad_shape_is_refused():
     with pytest.raises(ValueError, match="square"):
         smallest_eigenpair(np.ones((3, 4)))
+
+
+@pytest.mark.parametrize("n", [80, 200])
+def test_the_proven_bound_allows_for_the_rounding_of_every_product(n):
+    """`rounding` is relative to a norm that no product of the run has exceeded: that of the larger end, not of λ_min."""
+    rng = np.random.default_rng(0)
+    S = matrix(np.r_[-1e-3, rng.uniform(1e5, 1e6, n - 1)])
+    pair = smallest_eigenpair(S, backend="lanczos")
+    assert pair.norm >= 0.5e6
+    assert pair.lower_bound <= pair.value - 4.0 * n**0.5 * np.finfo(float).eps * 0.5e6

@@ -1,0 +1,86 @@
+"""Krylov spaces of one vector: the Lanczos recurrence, and what a few of its steps tell of a symmetric S."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.tolerances import EPS
+
+#: Steps before the first look at a Ritz vector: fewer could mistake a cluster that the start happens to lie in for the
+#: end of the spectrum.
+LEAST = 3
+#: Steps for the ends of a spectrum: the Ritz value is within a few percent of the largest eigenvalue of a matrix S ⪰ 0.
+ENDS = 14
+
+
+def lanczos_steps(product: Callable[[Array], Array], start: Array, steps: int) -> Iterator[tuple[Array, Array, float]]:
+    """(Q, T, length) after each of at most `steps` products: S Q = Q T + length q eᵀ, e the last unit vector.
+
+    Q (n, j) has orthonormal columns, the first along `start` (n,), and T (j, j) is symmetric. `product` maps a unit
+    vector (n,) to S times it. Ends early where the space is invariant; then the last `length` is 0. The basis is
+    orthogonalised in full, twice: cost O(n steps²) besides the products. Golub and Van Loan, Matrix Computations,
+    section 10.1.
+    """
+    start = start / np.max(np.abs(start))
+    steps = min(steps, len(start))
+    Q = np.empty((len(start), steps + 1), order="F")
+    Q[:, 0] = start / np.linalg.norm(start)
+    T = np.zeros((steps, steps))
+    for j in range(steps):
+        image = product(Q[:, j])
+        basis = Q[:, : j + 1]
+        along = basis.T @ image
+        image = image - basis @ along
+        again = basis.T @ image
+        image -= basis @ again
+        T[: j + 1, j] = T[j, : j + 1] = along + again
+        length = math.sqrt(float(image @ image))
+        invariant = length <= 10 * EPS * math.sqrt(len(start)) * max(float(np.max(np.abs(along))), EPS)
+        yield basis, T[: j + 1, : j + 1], 0.0 if invariant else length
+        if invariant:
+            return
+        Q[:, j + 1] = image / length
+
+
+def smallest_ritz_vector(
+    product: Callable[[Array], Array], start: Array, steps: int, target: Callable[[], float]
+) -> tuple[Array, bool]:
+    """(unit Ritz vector of the smallest Ritz value, whether its residual is at most target()).
+
+    At most `steps` products. Fewer than LEAST steps look at nothing and give the start back, scaled.
+    """
+    vector, found = start / np.max(np.abs(start)), False
+    vector = vector / np.linalg.norm(vector)
+    for Q, T, length in lanczos_steps(product, start, steps):
+        if len(T) < LEAST:
+            continue
+        _, W = np.linalg.eigh(T)
+        vector, found = Q @ W[:, 0], length * abs(W[-1, 0]) <= target()
+        if found:
+            break
+    return vector, found
+
+
+def extreme_ritz_values(S: Array) -> tuple[float, float]:
+    """(an upper bound on λ_min(S), a lower bound on λ_max(S)) from ENDS products with S (n, n)."""
+    start = np.cos(np.arange(1.0, len(S) + 1.0) ** 2)
+    *_, (_, T, _) = lanczos_steps(lambda v: S @ v, start, ENDS)
+    values = np.linalg.eigvalsh(T)
+    return float(values[0]), float(values[-1])
+
+
+def norm_estimate(S: Array, steps: int = 4) -> float:
+    """|S|_2 from below, an eighth low at worst in practice: steps of the power method from the largest column."""
+    x = S[:, np.argmax(np.einsum("ij,ij->j", S, S))]
+    size = 0.0
+    for step in range(steps + 1):
+        length = float(x @ x) ** 0.5  # |S x| of the unit x before it, but for the first
+        size = max(size, length) if step else size
+        if length == 0.0 or step == steps:
+            break
+        x = S @ (x / length)
+    return size

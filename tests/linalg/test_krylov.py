@@ -1,0 +1,76 @@
+"""Krylov spaces of one vector: the recurrence, Ritz vectors, the ends of a spectrum."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from psdopt.linalg.krylov import extreme_ritz_values, lanczos_steps, norm_estimate, smallest_ritz_vector
+from psdopt.linalg.tolerances import EPS
+
+
+def matrix(spectrum, seed=0):
+    Q = np.linalg.qr(np.random.default_rng(seed).standard_normal((len(spectrum),) * 2))[0]
+    S = (Q * np.asarray(spectrum)) @ Q.T
+    return 0.5 * (S + S.T)
+
+
+def test_the_recurrence_holds_after_every_step():
+    S, start = matrix(np.linspace(-1.0, 3.0, 20)), np.random.default_rng(1).standard_normal(20)
+    steps = 0
+    for Q, T, length in lanczos_steps(lambda v: S @ v, start, 12):
+        steps += 1
+        assert Q.shape == (20, steps)
+        np.testing.assert_allclose(Q.T @ Q, np.eye(steps), rtol=0, atol=64 * EPS)
+        np.testing.assert_allclose(Q.T @ S @ Q, T, rtol=0, atol=1e3 * EPS)
+        rest = S @ Q - Q @ T
+        np.testing.assert_allclose(rest[:, :-1], 0.0, atol=1e3 * EPS)
+        assert np.linalg.norm(rest[:, -1]) == pytest.approx(length, rel=1e-10)
+    assert steps == 12
+    np.testing.assert_allclose(Q[:, 0], start / np.linalg.norm(start), rtol=1e-14)
+
+
+def test_an_invariant_space_ends_the_recurrence():
+    S = matrix([1.0, 1.0, 2.0, 2.0, 5.0, 5.0])
+    taken = list(lanczos_steps(lambda v: S @ v, np.ones(6), 6))
+    assert len(taken) == 3
+    assert taken[-1][2] == 0.0
+    np.testing.assert_allclose(np.linalg.eigvalsh(taken[-1][1]), [1.0, 2.0, 5.0], rtol=1e-12)
+    assert len(list(lanczos_steps(lambda v: S @ v, np.ones(6), 2))) == 2
+    assert len(list(lanczos_steps(lambda v: 0.0 * v, np.ones(6), 6))) == 1
+
+
+def test_a_vector_far_from_the_rest_is_found_in_few_products():
+    S = matrix(np.r_[-10.0, np.linspace(0.0, 1.0, 40)])
+    calls = []
+
+    def product(v):
+        calls.append(v)
+        return S @ v
+
+    v, found = smallest_ritz_vector(product, np.ones(41), 8, lambda: 1e-2)
+    assert found
+    assert len(calls) < 8
+    assert np.linalg.norm(S @ v + 10.0 * v) <= 1.1e-2
+    _, found = smallest_ritz_vector(product, np.ones(41), 4, lambda: 1e-12)
+    assert not found
+    v, found = smallest_ritz_vector(product, 1e200 * np.ones(41), 1, lambda: np.inf)
+    assert not found
+    np.testing.assert_allclose(v, np.ones(41) / np.sqrt(41))
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 100])
+def test_ends_of_a_spectrum_lie_inside_it_and_near_its_ends(n):
+    spectrum = np.linspace(-2.0, 3.0, n) if n > 1 else np.array([3.0])
+    low, high = extreme_ritz_values(matrix(spectrum))
+    slack = 64 * n * EPS
+    assert spectrum[0] - slack <= low <= spectrum[0] + 0.1
+    assert spectrum[-1] - 0.1 <= high <= spectrum[-1] + slack
+
+
+def test_the_norm_is_estimated_from_below():
+    for seed in range(5):
+        S = matrix(np.random.default_rng(seed).standard_normal(50), seed)
+        exact = np.linalg.norm(S, 2)
+        assert 0.85 * exact <= norm_estimate(S) <= exact * (1.0 + 64 * EPS)
+    assert norm_estimate(np.zeros((3, 3))) == 0.0
