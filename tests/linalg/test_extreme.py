@@ -317,7 +317,7 @@ def test_bad_shape_is_refused():
 
 @pytest.mark.parametrize("n", [80, 200])
 def test_the_proven_bound_allows_for_the_rounding_of_every_product(n):
-    """`rounding` is relative to a norm that no product of the run has exceeded: that of the larger end, not of λ_min."""
+    """Relative to the norm of S as the products show it, not to λ_min, and not to less than any product shows."""
     rng = np.random.default_rng(0)
     S = matrix(np.r_[-1e-3, rng.uniform(1e5, 1e6, n - 1)])
     pair = smallest_eigenpair(S, backend="lanczos")
