@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.certificate import Certificate, certify
+from psdopt.choose import starting_point
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.margins.problem import MarginProblem
@@ -52,9 +54,10 @@ def solve_smoothed(
     if problem.smoothing > 0.0:
         raise InvalidInputError(f"problem must not be smoothed already; found mu = {problem.smoothing:g}")
     generator = np.random.default_rng(0 if rng is None else rng)
-    point = geometry.random_point(generator) if start is None else start
+    point = starting_point(geometry, problem, start, generator, method)
     margins = problem.margins().values(problem.at(geometry.factor(point)))
-    clock, best, iterations = time.perf_counter(), None, 0
+    clock, iterations = time.perf_counter(), 0
+    stages: list[tuple[Result, Certificate]] = []
     mu = FIRST * float(np.std(margins)) or FIRST * problem.duality.value_unit(0.0, geometry.trace)
     for _ in range(STAGES):
         left = None if max_time is None else max(max_time - (time.perf_counter() - clock), 0.0)
@@ -65,13 +68,11 @@ def solve_smoothed(
         point, iterations = result.point, iterations + result.iterations
         dual = smooth.dual_weights(smooth.at(result.matrix.factor))
         certificate = certify(problem, result.matrix, tol=tol, trace=geometry.trace, dual=dual)
-        if best is None or _gap(certificate) < _gap(best[1]):
-            best = result, certificate
+        stages.append((result, certificate))
         if certificate.proves(tol) or (left is not None and left <= 0.0):
             break
         mu *= SHRINK
-    assert best is not None
-    result, certificate = best
+    result, certificate = min(stages, key=lambda stage: _gap(stage[1]))
     proven = certificate.proves(tol)
     status = Status.OPTIMAL if proven else result.status if not result.optimal else Status.NO_PROGRESS
     return replace(
@@ -86,5 +87,4 @@ def solve_smoothed(
 
 
 def _gap(certificate: Certificate) -> float:
-    assert certificate.gap is not None
-    return certificate.gap
+    return math.inf if certificate.gap is None else certificate.gap

@@ -36,17 +36,15 @@ class PolynomialCurve(Curve):
     ) -> None:
         # Python numbers: an array of five costs more in calls than the arithmetic on them
         found = [float(c) for c in coefficients]
-        self.coefficients = found + [0.0] * (5 - len(found))
+        self.coefficients = self._c = found + [0.0] * (5 - len(found))
         self._features_at = features_at
 
     def value(self, mu: float) -> float:
-        c = self.coefficients
-        assert c is not None
+        c = self._c
         return float(c[0] + mu * (c[1] + mu * (c[2] + mu * (c[3] + mu * c[4]))))
 
     def derivatives(self, mu: float) -> tuple[float, float]:
-        c = self.coefficients
-        assert c is not None
+        c = self._c
         first = c[1] + mu * (2 * c[2] + mu * (3 * c[3] + mu * 4 * c[4]))
         return float(first), float(2 * c[2] + mu * (6 * c[3] + mu * 12 * c[4]))
 
@@ -78,18 +76,16 @@ class QuadraticSurface(Surface):
     """c + gᵀx + xᵀHx/2."""
 
     def __init__(self, c: float, g: Array, H: Array, features_at: Callable[[float, float], Any] | None = None) -> None:
-        self.quadratic = (float(c), np.asarray(g, dtype=float), np.asarray(H, dtype=float))
+        self.quadratic = self._model = (float(c), np.asarray(g, dtype=float), np.asarray(H, dtype=float))
         self._features_at = features_at
 
     def value(self, alpha: float, beta: float) -> float:
-        assert self.quadratic is not None
-        c, g, H = self.quadratic
+        c, g, H = self._model
         x = np.array([alpha, beta])
         return float(c + g @ x + 0.5 * x @ H @ x)
 
     def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
-        assert self.quadratic is not None
-        _, g, H = self.quadratic
+        _, g, H = self._model
         return g + H @ np.array([alpha, beta]), H
 
     def features_at(self, alpha: float, beta: float) -> Any:

@@ -1,12 +1,15 @@
-"""Losses of one's own: any attributes at any number of measurements, and losses that are no sum over measurements."""
+# ruff: noqa: E501 (tables of exact texts)
+"""Derivatives of the shipped losses, and losses of one's own: any attributes at any number of measurements, and losses that are no sum over measurements."""
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from psdopt import Ability, ConjugateGradient, FlatQuotient, TermSum, solve
-from psdopt.errors import InvalidTypeError
+from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.tolerances import EPS
-from psdopt.terms import HalfSquaredOneSided, LeastSquares, Linear, MeasuredTerm, QuadraticForms, SquaredHinge
+from psdopt.terms import Entries, HalfSquaredOneSided, LeastSquares, Linear, MeasuredTerm, QuadraticForms, SquaredHinge
 from psdopt.terms.losses import Loss
 from psdopt.terms.measured import LINE_BLOCK, MeasuredCurve
 
@@ -173,3 +176,80 @@ def test_a_quadratic_loss_that_is_not_separable_is_no_fit_with_a_multiplier_per_
     assert Ability.QUADRATIC_FIT not in problem.abilities
     result = solve(problem, FlatQuotient(3, 3), ConjugateGradient(), tol=1e-10)
     assert result.value <= 1e-12
+
+
+LOSSES = {
+    "squares": lambda rng, m: LeastSquares(rng.standard_normal(m), rng.uniform(0, 2, m)),
+    "squares-scalar": lambda rng, m: LeastSquares(0.5),
+    "hinge": lambda rng, m: SquaredHinge(rng.uniform(0, 2, m), rng.choice([-1.0, 1.0], m), rng.uniform(0, 2, m)),
+    "hinge-scalar": lambda rng, m: SquaredHinge(1.0, -1.0),
+    "one-sided": lambda rng, m: HalfSquaredOneSided(rng.standard_normal(m), rng.choice([-1.0, 0.0, 1.0], m), rng.uniform(0, 2, m)),
+    "equalities": lambda rng, m: HalfSquaredOneSided(rng.standard_normal(m)),
+    "linear": lambda rng, m: Linear(rng.standard_normal(m)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(LOSSES))
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**31))
+def test_derivatives_of_losses(name, seed):
+    """Central differences are exact for piecewise quadratics whose kink is not within the step."""
+    rng, m, h = np.random.default_rng(seed), 6, 1e-4
+    loss = LOSSES[name](rng, m)
+    a = 2.0 * rng.standard_normal(m)
+    assert loss.derivative(a).shape == loss.second(a).shape == a.shape
+    for both, one in zip(loss.derivatives(a), (loss.derivative(a), loss.second(a)), strict=True):
+        np.testing.assert_array_equal(both, one)
+    size = abs(loss.value(a)) + 10.0
+    for t in range(m):
+        e = np.zeros(m)
+        e[t] = h
+        if np.any(loss.second(a + e) != loss.second(a - e)):
+            continue
+        slope = (loss.value(a + e) - loss.value(a - e)) / (2 * h)
+        assert abs(loss.derivative(a)[t] - slope) <= 64 * EPS * size / h
+        curvature = (loss.derivative(a + e)[t] - loss.derivative(a - e)[t]) / (2 * h)
+        assert abs(loss.second(a)[t] - curvature) <= 64 * EPS * size / h
+    middle = loss.value(0.5 * (a + e))
+    assert middle <= 0.5 * (loss.value(a) + loss.value(e)) + 64 * EPS * size  # convex
+    if loss.degree == 2:
+        b = rng.standard_normal(m)
+        exact = loss.value(a) + loss.derivative(a) @ b + 0.5 * loss.second(a) @ b**2
+        assert abs(loss.value(a + b) - exact) <= 64 * EPS * (size + abs(exact))
+
+
+def test_losses_by_hand():
+    hinge = SquaredHinge(1.0)
+    np.testing.assert_array_equal(hinge.derivative(np.array([2.0, 1.0, -1.0])), [0.0, 0.0, -4.0])
+    assert hinge.value(np.array([2.0, 1.0, -1.0])) == 4.0
+    assert SquaredHinge(1.0, -1.0).value(np.array([-2.0, 0.5])) == 2.25
+    upper = HalfSquaredOneSided(1.0, 1.0)  # a <= 1 wanted
+    assert upper.value(np.array([0.0])) == 0.0
+    assert upper.value(np.array([3.0])) == 2.0
+    assert HalfSquaredOneSided(1.0, -1.0).value(np.array([0.0])) == 0.5
+    assert [loss.degree for loss in (LeastSquares(0), hinge, upper, HalfSquaredOneSided(0.0), Linear())] == [
+        2,
+        None,
+        None,
+        2,
+        1,
+    ]
+    assert not MeasuredTerm(Entries([0], [1], 2), LeastSquares(0.0), -1.0).convex
+    assert MeasuredTerm(Entries([0], [1], 2), Linear(-1.0), -1.0).convex
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "text"),
+    [
+        (lambda: LeastSquares([np.nan]), InvalidInputError, "target must be finite; found 1 NaN"),
+        (lambda: LeastSquares("a"), InvalidInputError, "target must be a number or an array of numbers; found 'a'"),
+        (lambda: LeastSquares([[1.0]]), InvalidInputError, r"target must be a number or a 1-D array; found shape \(1, 1\)"),
+        (lambda: LeastSquares(1.0, [1.0, -2.0]), InvalidInputError, "weights must be non-negative; found -2"),
+        (lambda: LeastSquares([1.0, 2.0], [1.0]), InvalidInputError, "share one length; found target: 2, weights: 1"),
+        (lambda: SquaredHinge(1.0, 2.0), InvalidInputError, r"sign must be \+1 or -1; found 2"),
+        (lambda: HalfSquaredOneSided(1.0, [0.0, 0.5]), InvalidInputError, r"direction must be -1, 0 or \+1; found 0.5"),
+    ],
+)  # fmt: skip
+def test_bad_input(make, kind, text):
+    with pytest.raises(kind, match=text):
+        make()

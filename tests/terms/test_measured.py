@@ -1,5 +1,4 @@
-# ruff: noqa: E501 (tables of exact texts)
-"""Measurements against dense matrices A_t, losses against finite differences, and their bad inputs.
+"""Measured terms: their lines in blocks, solutions with a known answer, calls, and bad inputs.
 
 Whole terms (value, gradient, Hessian, lines, planes, counts) are compared with autograd twins in
 ``tests/problems/test_evaluations.py``.
@@ -8,306 +7,29 @@ Whole terms (value, gradient, Hessian, lines, planes, counts) are compared with 
 from __future__ import annotations
 
 import math
-from copy import copy
+import sys
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from psdopt import ConjugateGradient, FlatQuotient, TermSum, solve
-from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.images import Images
+from psdopt.errors import InvalidInputError
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import EPS
-from psdopt.terms import entry_coupling
-from psdopt.terms.base import combine
-from psdopt.terms.forms import IdentityForm
-from psdopt.terms.losses import HalfSquaredOneSided, LeastSquares, Linear, SquaredHinge
-from psdopt.terms.measured import MeasuredCurve, MeasuredTerm
-from psdopt.terms.measurements import Entries, Measurement, PairDistances, QuadraticForms, TripletDifferences
-from psdopt.terms.quadratic import LinearTerm
-
-
-def outer(x):
-    return np.outer(x, x)
-
-
-def quadratic_forms(rng, n, m):
-    X = rng.standard_normal((m, n))
-    return QuadraticForms(X), [outer(x) for x in X]
-
-
-def pair_distances(rng, n, m, with_data=True):
-    X = rng.standard_normal((m + 2, n)) if with_data else np.eye(n)
-    i = rng.integers(0, len(X), m)
-    j = (i + rng.integers(1, len(X), m)) % len(X)
-    measurement = PairDistances(i, j, sp.csr_array(X)) if with_data else PairDistances(i, j, n=n)
-    return measurement, [outer(X[a] - X[b]) for a, b in zip(i, j, strict=True)]
-
-
-def pair_distances_of_entries(rng, n, m):
-    return pair_distances(rng, n, m, with_data=False)
-
-
-def triplets(rng, n, m, with_data=True):
-    X = rng.standard_normal((max(m, 3), n)) if with_data else np.eye(n)
-    index = np.array([rng.choice(len(X), 3, replace=False) for _ in range(m)])
-    i, j, k = index.T
-    measurement = TripletDifferences(i, j, k, X) if with_data else TripletDifferences(i, j, k, n=n)
-    return measurement, [outer(X[a] - X[c]) - outer(X[a] - X[b]) for a, b, c in index]
-
-
-def triplets_of_entries(rng, n, m):
-    return triplets(rng, n, m, with_data=False)
-
-
-def entries(rng, n, m):
-    i, j = rng.integers(0, n, m), rng.integers(0, n, m)
-    unit = np.eye(n)
-    return Entries(i, j, n), [
-        0.5 * (np.outer(unit[a], unit[b]) + np.outer(unit[b], unit[a])) for a, b in zip(i, j, strict=True)
-    ]
-
-
-KINDS = [quadratic_forms, pair_distances, pair_distances_of_entries, triplets, triplets_of_entries, entries]
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=lambda f: f.__name__)
-@settings(max_examples=25, deadline=None)
-@given(
-    n=st.integers(3, 7),
-    m=st.integers(1, 12),
-    r=st.integers(1, 4),
-    log_scale=st.floats(-4, 4),
-    seed=st.integers(0, 2**31),
+from psdopt.terms import (
+    Entries,
+    IdentityForm,
+    LeastSquares,
+    Linear,
+    LinearTerm,
+    MeasuredTerm,
+    PairDistances,
+    QuadraticForms,
+    SquaredHinge,
+    TripletDifferences,
 )
-def test_pairing_and_adjoint_equal_the_dense_sums(kind, n, m, r, log_scale, seed):
-    rng = np.random.default_rng(seed)
-    measurement, matrices = kind(rng, n, m)
-    assert (measurement.n, measurement.size) == (n, m)
-    U, V = 10.0**log_scale * rng.standard_normal((n, r)), rng.standard_normal((n, r))
-    here, there = Images(measurement.maps, U), Images(measurement.maps, V)
-    top = max(np.linalg.norm(A) for A in matrices)
-    allowed = 64 * (n + m) * EPS * top * np.linalg.norm(U) * np.linalg.norm(V)
-    symmetric = 0.5 * (U @ V.T + V @ U.T)
-    expected = [np.sum(A * symmetric) for A in matrices]
-    assert np.max(np.abs(measurement.pair(here, there) - expected)) <= allowed
-    assert np.max(np.abs(measurement.pair(there, here) - expected)) <= allowed
-    squared = [np.sum(A * (U @ U.T)) for A in matrices]
-    assert np.max(np.abs(measurement.pair(here, here) - squared)) <= 64 * (n + m) * EPS * top * np.linalg.norm(U) ** 2
-    linear, square = measurement.along(here, there)
-    np.testing.assert_allclose(linear, 2.0 * measurement.pair(here, there), rtol=0, atol=2.0 * allowed)
-    own = 64 * (n + m) * EPS * top * np.linalg.norm(V) ** 2
-    np.testing.assert_allclose(square, measurement.pair(there, there), rtol=0, atol=own)
-    w = rng.standard_normal(m)
-    dense = sum(weight * A for weight, A in zip(w, matrices, strict=True)) @ V
-    found = combine(measurement.adjoint(w, there), V.shape)
-    assert np.max(np.abs(found - dense)) <= 64 * (n + m) * EPS * top * np.abs(w).sum() * np.linalg.norm(V)
-    # the adjoint identity <w, pair(U, V)> = <sum w A U, V>
-    left, right = w @ measurement.pair(here, there), np.vdot(combine(measurement.adjoint(w, here), U.shape), V)
-    assert abs(left - right) <= 8 * allowed * np.abs(w).sum()
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=lambda f: f.__name__)
-@settings(max_examples=25, deadline=None)
-@given(n=st.integers(3, 7), m=st.integers(1, 12), given_array=st.booleans(), seed=st.integers(0, 2**31))
-def test_coupling_equals_the_traces_of_dense_products(kind, n, m, given_array, seed):
-    rng = np.random.default_rng(seed)
-    measurement, matrices = kind(rng, n, m)
-    assert measurement.couples
-    P, Q = (A + A.T for A in rng.standard_normal((2, n, n)))
-    expected = np.array([[np.trace(A @ P @ B @ Q) for B in matrices] for A in matrices])
-    identity = Images(measurement.maps, np.eye(n))
-    found = measurement.coupling(P, Q, identity, np.full((m, m), np.nan) if given_array else None)
-    top = max(np.linalg.norm(A) for A in matrices)
-    allowed = 64 * (n + m) * EPS * top**2 * np.linalg.norm(P) * np.linalg.norm(Q)
-    assert np.max(np.abs(np.triu(found - expected))) <= allowed
-
-
-@pytest.mark.parametrize("block", [1, 40, entry_coupling.BLOCK])
-@pytest.mark.parametrize(
-    ("i", "j"),
-    [
-        ([0, 1, 2, 3, 4, 0, 3, 1], [0, 1, 2, 3, 4, 2, 1, 4]),  # the whole diagonal first, as in kernel learning
-        ([1, 0, 2, 3, 4, 0, 3], [1, 0, 2, 3, 4, 2, 1]),  # the same in another order
-        ([2, 4, 0, 3, 1], [2, 4, 2, 1, 4]),  # a part of it
-        ([0, 3, 2, 1], [2, 1, 2, 4]),  # in between
-        ([0, 3], [2, 1]),
-        ([3, 1], [3, 1]),
-    ],
-)
-def test_coupling_of_entries_in_blocks_and_wherever_the_diagonal_lies(i, j, block, monkeypatch):
-    monkeypatch.setattr(entry_coupling, "BLOCK", block)
-    rng, n = np.random.default_rng(len(i)), 5
-    P, Q = (A + A.T for A in rng.standard_normal((2, n, n)))
-    unit = np.eye(n)
-    matrices = [0.5 * (np.outer(unit[a], unit[b]) + np.outer(unit[b], unit[a])) for a, b in zip(i, j, strict=True)]
-    expected = [[np.trace(A @ P @ B @ Q) for B in matrices] for A in matrices]
-    found = Entries(i, j, n).coupling(P, Q, Images((), np.eye(n)))
-    np.testing.assert_allclose(np.triu(found), np.triu(expected), rtol=0, atol=1e3 * EPS)
-
-
-@pytest.mark.parametrize("block", [1, 15, entry_coupling.BLOCK])
-def test_coupling_of_distances_in_blocks(block, monkeypatch):
-    monkeypatch.setattr(entry_coupling, "BLOCK", block)
-    rng, n = np.random.default_rng(0), 5
-    P, Q = (A + A.T for A in rng.standard_normal((2, n, n)))
-    i, j = np.triu_indices(n, 1)
-    E = np.eye(n)[i] - np.eye(n)[j]
-    found = PairDistances(i, j, n=n).coupling(P, Q, Images((), np.eye(n)))
-    np.testing.assert_allclose(np.triu(found), np.triu((E @ P @ E.T) * (E @ Q @ E.T)), rtol=0, atol=1e3 * EPS)
-
-
-def test_a_measurement_without_a_coupling_says_so():
-    class Plain(Entries):
-        couples = False
-        coupling = Measurement.coupling
-
-    with pytest.raises(InvalidTypeError, match="Plain offers no coupling"):
-        Plain([0], [1], 3).coupling(np.eye(3), np.eye(3), Images((), np.eye(3)))
-
-
-@pytest.mark.parametrize("kind", [QuadraticForms, PairDistances, TripletDifferences, Entries])
-def test_a_measurement_offers_what_terms_call_and_nothing_else(kind):
-    """A faster form of a method of the interface under another name would lie idle."""
-    own = {name for name, value in vars(kind).items() if callable(value) and not name.startswith("_")}
-    assert {"pair", "adjoint"} <= own <= set(dir(Measurement))
-
-
-def test_a_line_through_entries_gathers_each_row_once(monkeypatch):
-    rng = np.random.default_rng(0)
-    measurement = Entries([0, 1, 2, 2], [1, 1, 0, 3], 4)
-    monkeypatch.setattr(Entries, "pair", lambda *given: pytest.fail("the rows are gathered once for both"))
-    U, D = (Images((), rng.standard_normal((4, 2))) for _ in range(2))
-    linear, square = measurement.along(U, D)
-    i, j = measurement.i, measurement.j
-    np.testing.assert_allclose(linear, (U.factor @ D.factor.T + D.factor @ U.factor.T)[i, j], rtol=0, atol=1e2 * EPS)
-    np.testing.assert_allclose(square, (D.factor @ D.factor.T)[i, j], rtol=0, atol=1e2 * EPS)
-
-
-def test_the_comparison_rejects_swapped_far_and_near():
-    rng = np.random.default_rng(0)
-    measurement, matrices = triplets(rng, 4, 6)
-    swapped = copy(measurement)
-    swapped.near, swapped.far = measurement.far, measurement.near
-    Y = Images(measurement.maps, rng.standard_normal((4, 2)))
-    expected = [np.sum(A * (Y.factor @ Y.factor.T)) for A in matrices]
-    np.testing.assert_allclose(measurement.pair(Y, Y), expected, rtol=1e4 * EPS)
-    np.testing.assert_allclose(
-        swapped.pair(Images(swapped.maps, Y.factor), Images(swapped.maps, Y.factor)),
-        np.negative(expected),
-        rtol=1e4 * EPS,
-    )
-
-
-def test_a_common_offset_costs_no_accuracy():
-    """d(i, j) from differences; |x_i|² + |x_j|² − 2 x_i·x_j would lose ten digits here."""
-    rng = np.random.default_rng(0)
-    X = np.round(rng.standard_normal((20, 3)) * 64) / 64  # exact also after the offset
-    i, j = np.arange(19), np.arange(1, 20)
-    near, far = PairDistances(i, j, X), PairDistances(i, j, X + 2.0**20)
-    Y = np.eye(3)
-    one, other = (m.pair(Images(m.maps, Y), Images(m.maps, Y)) for m in (near, far))
-    np.testing.assert_array_equal(one, other)
-
-
-def test_measurements_share_a_map():
-    X = LinearMap(np.random.default_rng(0).standard_normal((6, 4)), "X")
-    parts = [QuadraticForms(X), PairDistances([0, 1], [2, 3], X), TripletDifferences([0], [1], [2], X)]
-    assert all(part.maps == (X,) for part in parts)
-    problem = TermSum([MeasuredTerm(part, LeastSquares(1.0)) for part in parts])
-    assert problem.maps == (X,)
-    here = problem.at(np.eye(4)[:, :2])
-    here.value, here.factor_gradient()
-    assert X.applications == 2  # one X Y, one Xᵀ G for three terms
-
-
-def test_shared_pairs_are_measured_once():
-    i, j, k = [0, 0, 0, 1], [1, 1, 2, 0], [2, 3, 3, 2]
-    measurement = TripletDifferences(i, j, k, n=4)
-    pairs = measurement.pairs
-    assert pairs.size == 4  # 01 (also as 10), 02, 03, 12
-    ends = np.column_stack([pairs.i, pairs.j]).tolist()
-    assert [ends[t] for t in measurement.near] == [[0, 1], [0, 1], [0, 2], [0, 1]]
-    assert [ends[t] for t in measurement.far] == [[0, 2], [0, 3], [0, 3], [1, 2]]
-
-
-@pytest.mark.parametrize(
-    ("make", "kind", "text"),
-    [
-        (lambda: PairDistances([], [], n=3), InvalidInputError, "i must hold at least one index; found none"),
-        (lambda: PairDistances([0], [0, 1], n=3), InvalidInputError, "index arrays must share one length; found i: 1, j: 2"),
-        (lambda: PairDistances([0.5], [1], n=3), InvalidTypeError, "i must hold integers; found dtype float64"),
-        (lambda: PairDistances([0], [3], n=3), InvalidInputError, "j must hold indices between 0 and 2; found 3"),
-        (lambda: PairDistances([-1], [1], n=3), InvalidInputError, "i must hold indices between 0 and 2; found -1"),
-        (lambda: PairDistances([0, 2], [1, 2], n=3), InvalidInputError,
-         "i and j must differ; found both equal to 2 at position 1"),
-        (lambda: PairDistances([[0]], [[1]], n=3), InvalidInputError, r"i must be a 1-D array of indices; found shape \(1, 1\)"),
-        (lambda: PairDistances([0], [1]), InvalidInputError, "n must be an integer of at least 1 when X is None; found None"),
-        (lambda: PairDistances([0], [1], np.eye(3), 4), InvalidInputError, "n must be 3, the number of columns of X; found 4"),
-        (lambda: TripletDifferences([0], [1], [1], n=3), InvalidInputError, "j and k must differ; found both equal to 1"),
-        (lambda: TripletDifferences([0], [1], [0], n=3), InvalidInputError, "i and k must differ; found both equal to 0"),
-        (lambda: Entries([0], [5], 3), InvalidInputError, "j must hold indices between 0 and 2; found 5"),
-        (lambda: QuadraticForms([[np.nan]]), InvalidInputError, "X must be finite"),
-        (lambda: LeastSquares([np.nan]), InvalidInputError, "target must be finite; found 1 NaN"),
-        (lambda: LeastSquares("a"), InvalidInputError, "target must be a number or an array of numbers; found 'a'"),
-        (lambda: LeastSquares([[1.0]]), InvalidInputError, r"target must be a number or a 1-D array; found shape \(1, 1\)"),
-        (lambda: LeastSquares(1.0, [1.0, -2.0]), InvalidInputError, "weights must be non-negative; found -2"),
-        (lambda: LeastSquares([1.0, 2.0], [1.0]), InvalidInputError, "share one length; found target: 2, weights: 1"),
-        (lambda: SquaredHinge(1.0, 2.0), InvalidInputError, r"sign must be \+1 or -1; found 2"),
-        (lambda: HalfSquaredOneSided(1.0, [0.0, 0.5]), InvalidInputError, r"direction must be -1, 0 or \+1; found 0.5"),
-        (lambda: MeasuredTerm(Entries([0], [1], 3), LeastSquares([1.0, 2.0])), InvalidInputError,
-         "loss must be made for 1 measurements; found arrays of length 2"),
-        (lambda: MeasuredTerm(Entries([0], [1], 3), LeastSquares(1.0), math.nan), InvalidInputError, "weight must be finite"),
-    ],
-)  # fmt: skip
-def test_bad_input(make, kind, text):
-    with pytest.raises(kind, match=text):
-        make()
-
-
-# --------------------------------------------------------------------------------------------------------- losses
-
-LOSSES = {
-    "squares": lambda rng, m: LeastSquares(rng.standard_normal(m), rng.uniform(0, 2, m)),
-    "squares-scalar": lambda rng, m: LeastSquares(0.5),
-    "hinge": lambda rng, m: SquaredHinge(rng.uniform(0, 2, m), rng.choice([-1.0, 1.0], m), rng.uniform(0, 2, m)),
-    "hinge-scalar": lambda rng, m: SquaredHinge(1.0, -1.0),
-    "one-sided": lambda rng, m: HalfSquaredOneSided(rng.standard_normal(m), rng.choice([-1.0, 0.0, 1.0], m), rng.uniform(0, 2, m)),
-    "equalities": lambda rng, m: HalfSquaredOneSided(rng.standard_normal(m)),
-    "linear": lambda rng, m: Linear(rng.standard_normal(m)),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", sorted(LOSSES))
-@settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 2**31))
-def test_derivatives_of_losses(name, seed):
-    """Central differences are exact for piecewise quadratics whose kink is not within the step."""
-    rng, m, h = np.random.default_rng(seed), 6, 1e-4
-    loss = LOSSES[name](rng, m)
-    a = 2.0 * rng.standard_normal(m)
-    assert loss.derivative(a).shape == loss.second(a).shape == a.shape
-    for both, one in zip(loss.derivatives(a), (loss.derivative(a), loss.second(a)), strict=True):
-        np.testing.assert_array_equal(both, one)
-    size = abs(loss.value(a)) + 10.0
-    for t in range(m):
-        e = np.zeros(m)
-        e[t] = h
-        if np.any(loss.second(a + e) != loss.second(a - e)):
-            continue
-        slope = (loss.value(a + e) - loss.value(a - e)) / (2 * h)
-        assert abs(loss.derivative(a)[t] - slope) <= 64 * EPS * size / h
-        curvature = (loss.derivative(a + e)[t] - loss.derivative(a - e)[t]) / (2 * h)
-        assert abs(loss.second(a)[t] - curvature) <= 64 * EPS * size / h
-    middle = loss.value(0.5 * (a + e))
-    assert middle <= 0.5 * (loss.value(a) + loss.value(e)) + 64 * EPS * size  # convex
-    if loss.degree == 2:
-        b = rng.standard_normal(m)
-        exact = loss.value(a) + loss.derivative(a) @ b + 0.5 * loss.second(a) @ b**2
-        assert abs(loss.value(a + b) - exact) <= 64 * EPS * (size + abs(exact))
+from psdopt.terms.measured import MeasuredCurve
+from tests.terms.test_losses import LOSSES
 
 
 @pytest.mark.parametrize("name", sorted(LOSSES))
@@ -327,29 +49,6 @@ def test_lines_are_the_same_in_blocks(name, monkeypatch):
             np.abs(np.array(curve.derivatives(mu)) - [first, second]) <= 64 * EPS * (sizes.sum() + abs(second))
         )
         assert curve.value(mu) == pytest.approx(0.7 * loss.value(a), rel=64 * EPS, abs=64 * EPS)
-
-
-def test_losses_by_hand():
-    hinge = SquaredHinge(1.0)
-    np.testing.assert_array_equal(hinge.derivative(np.array([2.0, 1.0, -1.0])), [0.0, 0.0, -4.0])
-    assert hinge.value(np.array([2.0, 1.0, -1.0])) == 4.0
-    assert SquaredHinge(1.0, -1.0).value(np.array([-2.0, 0.5])) == 2.25
-    upper = HalfSquaredOneSided(1.0, 1.0)  # a <= 1 wanted
-    assert upper.value(np.array([0.0])) == 0.0
-    assert upper.value(np.array([3.0])) == 2.0
-    assert HalfSquaredOneSided(1.0, -1.0).value(np.array([0.0])) == 0.5
-    assert [loss.degree for loss in (LeastSquares(0), hinge, upper, HalfSquaredOneSided(0.0), Linear())] == [
-        2,
-        None,
-        None,
-        2,
-        1,
-    ]
-    assert not MeasuredTerm(Entries([0], [1], 2), LeastSquares(0.0), -1.0).convex
-    assert MeasuredTerm(Entries([0], [1], 2), Linear(-1.0), -1.0).convex
-
-
-# ------------------------------------------------------------------------------------------------------- solutions
 
 
 def test_regression_recovers_the_matrix_that_made_the_data():
@@ -409,17 +108,53 @@ def test_least_squares_with_a_trace_term_has_a_shrunken_solution():
     np.testing.assert_allclose(result.matrix.to_dense(), expected, atol=1e-4)
 
 
-def test_time_of_a_line_does_not_depend_on_a_python_loop_over_pairs():
-    """A million pairs in one line: vectorised, so well below what a loop would take."""
-    import time
+def calls_of(act):
+    """Number of calls, of Python functions and of compiled ones, that `act` makes."""
+    count = 0
 
-    rng = np.random.default_rng(0)
-    n, p = 500, 300_000
-    i = rng.integers(0, n, p)
-    j = (i + rng.integers(1, n, p)) % n
-    problem = TermSum([MeasuredTerm(PairDistances(i, j, n=n), LeastSquares(1.0))])
-    here = problem.at(rng.standard_normal((n, 2)))
-    here.factor_gradient()
-    begin = time.perf_counter()
-    here.along(rng.standard_normal((n, 2))).step(0.1).factor_gradient()
-    assert time.perf_counter() - begin < 2.0
+    def counted(frame, event, argument):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(counted)
+    try:
+        act()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("loss", [LeastSquares(1.0), SquaredHinge(1.0)], ids=["polynomial", "hinge"])
+def test_a_line_makes_as_many_calls_for_many_pairs_as_for_few(loss):
+    """No loop over pairs in Python: 40 times the pairs, the same number of calls."""
+    rng, n = np.random.default_rng(0), 100
+    Y, D = rng.standard_normal((2, n, 2))
+    counts = []
+    for p in (200, 8000):
+        i = rng.integers(0, n, p)
+        problem = TermSum([MeasuredTerm(PairDistances(i, (i + rng.integers(1, n, p)) % n, n=n), loss)])
+        here = problem.at(Y)
+        here.factor_gradient()
+        problem.at(D).along(Y).step(0.1).factor_gradient()  # whatever is made once is made
+
+        def act(here=here):
+            line = here.along(D)
+            line.derivatives(0.3)
+            line.step(0.1).factor_gradient()
+
+        counts.append(calls_of(act))
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "text"),
+    [
+        (lambda: MeasuredTerm(Entries([0], [1], 3), LeastSquares([1.0, 2.0])), InvalidInputError,
+         "loss must be made for 1 measurements; found arrays of length 2"),
+        (lambda: MeasuredTerm(Entries([0], [1], 3), LeastSquares(1.0), math.nan), InvalidInputError,
+         "weight must be finite"),
+    ],
+)  # fmt: skip
+def test_bad_input(make, kind, text):
+    with pytest.raises(kind, match=text):
+        make()

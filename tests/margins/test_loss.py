@@ -1,0 +1,74 @@
+"""The soft margin as a loss: against a linear program, its smoothing, and how far that may lie below."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.tolerances import EPS
+from psdopt.margins import CappedMargin
+
+
+@pytest.mark.parametrize("cap", [0.1, 0.23, 0.5, 1.0])
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_value_is_that_of_the_linear_program(cap, ties):
+    """f(a) = max {−⟨w, a⟩ : 0 <= w <= cap, Σ w = 1}, attained at the weights."""
+    a = np.random.default_rng(0).standard_normal(12)
+    a = np.round(a) if ties else a
+    loss = CappedMargin(12, cap)
+    best = linprog(a, A_eq=np.ones((1, 12)), b_eq=[1.0], bounds=[(0.0, loss.cap)] * 12)
+    w = loss.weights(a)
+    assert loss.value(a) == pytest.approx(-best.fun, abs=1e-12)
+    assert -w @ a == pytest.approx(loss.value(a), abs=1e-12)
+    assert w.min() >= 0.0
+    assert w.max() <= loss.cap * (1.0 + 4.0 * EPS)
+    assert w.sum() == pytest.approx(1.0)
+    np.testing.assert_array_equal(loss.derivative(a), -w)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 12])
+@pytest.mark.parametrize("mu", [1.0, 1e-3])
+def test_the_excess_is_attained(count, mu):
+    """Where 1/cap is whole and the margins lie far apart, w is a vertex of W: f − f_mu is the excess and no less."""
+    loss, exact = CappedMargin(12, 1.0 / count, mu), CappedMargin(12, 1.0 / count)
+    a = 100.0 * np.random.default_rng(1).permutation(12)
+    assert loss.excess == pytest.approx(0.5 * mu * (12.0 / count - 1.0), rel=1e-14)
+    assert exact.value(a) - loss.value(a) == pytest.approx(loss.excess, rel=1e-9, abs=1e-12)
+    w = loss.weights(a)
+    assert loss.penalty(w) == pytest.approx(0.5 * mu * 12 * np.sum((w - 1.0 / 12) ** 2))
+
+
+@pytest.mark.parametrize("cap", [0.12, 0.3, 1.0])
+def test_the_smoothed_loss_has_the_stated_derivatives(cap):
+    rng, mu = np.random.default_rng(2), 0.7
+    loss, a, h = CappedMargin(15, cap, mu), rng.standard_normal(15), 1e-6
+    d, e = rng.standard_normal((2, 15))
+    slope = (loss.value(a + h * d) - loss.value(a - h * d)) / (2 * h)
+    gradient, (along, other) = loss.expansion(a, d, e)
+    assert gradient @ d == pytest.approx(slope, abs=1e-8)
+    np.testing.assert_array_equal(gradient, loss.derivative(a))
+    np.testing.assert_array_equal(along, loss.curvature(a, d))
+    change = (loss.derivative(a + h * d) - loss.derivative(a - h * d)) / (2 * h)
+    np.testing.assert_allclose(along, change, atol=1e-7)
+    assert along @ e == pytest.approx(other @ d, abs=1e-12)  # a Hessian is symmetric
+    assert along @ d >= 0.0
+
+
+def test_without_smoothing_there_is_no_curvature():
+    a, d = np.random.default_rng(3).standard_normal((2, 8))
+    np.testing.assert_array_equal(CappedMargin(8, 0.5).curvature(a, d), np.zeros(8))
+    assert CappedMargin(8, 0.5).excess == 0.0
+
+
+def test_it_is_never_split():
+    assert CappedMargin(8, 0.5, 1.0).part(slice(0, 4)) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [((10, 0.05), "cap must be at least 1/m = 0.1; found 0.05"), ((4, 0.5, -1.0), "smoothing must be finite"),
+     ((4, 0.5, np.inf), "smoothing must be finite"), ((4, np.nan), "cap must be at least")],
+)  # fmt: skip
+def test_bad_input(arguments, text):
+    with pytest.raises(InvalidInputError, match=text):
+        CappedMargin(*arguments)

@@ -1,0 +1,51 @@
+"""solve_smoothed: every kind of start, its own certificate, and what it refuses."""
+
+import numpy as np
+import pytest
+
+from psdopt import (
+    ConjugateGradient,
+    FixedTrace,
+    FlatQuotient,
+    FrankWolfe,
+    LowRankPSD,
+    MarginProblem,
+    Spectraplex,
+    solve,
+    solve_smoothed,
+)
+from psdopt.errors import InvalidInputError
+from psdopt.terms import QuadraticForms
+
+
+def problem(seed=0):
+    return MarginProblem(QuadraticForms(np.random.default_rng(seed).standard_normal((30, 3))), 0.2)
+
+
+@pytest.mark.parametrize("geometry", [Spectraplex(3), FixedTrace(3, 3)], ids=["spectraplex", "factors"])
+def test_starts_are_those_of_solve(geometry):
+    """A point of the geometry, a LowRankPSD, or none: the same optimum, proven on the unsmoothed problem."""
+    margins = problem()
+    exact = solve(margins, Spectraplex(3), tol=1e-7)
+    method = FrankWolfe() if geometry.trace and isinstance(geometry, Spectraplex) else ConjugateGradient()
+    Y = np.random.default_rng(1).standard_normal((3, 3))
+    Y /= np.linalg.norm(Y)
+    for start in (None, LowRankPSD(Y), geometry.from_factor(Y)):
+        result = solve_smoothed(margins, geometry, method, start=start, tol=1e-2, max_iterations=200)
+        assert exact.value - 1e-7 <= result.value <= exact.value + result.certificate.gap + 1e-7
+        assert result.value == pytest.approx(margins.at(result.matrix.factor).value, rel=1e-12)
+        assert result.certificate.gap_relative <= 1e-2
+        assert result.optimal
+
+
+def test_no_time_ends_with_the_first_stage_and_says_so():
+    result = solve_smoothed(problem(), Spectraplex(3), FrankWolfe(), tol=1e-12, max_time=0.0)
+    assert not result.optimal
+    assert "the unsmoothed gap is" in result.message
+
+
+def test_what_it_refuses():
+    with pytest.raises(InvalidInputError, match="fixed trace"):
+        solve_smoothed(problem(), FlatQuotient(3, 3), ConjugateGradient())
+    with pytest.raises(InvalidInputError, match="smoothed already"):
+        solve_smoothed(problem().smoothed(0.1), Spectraplex(3), FrankWolfe())

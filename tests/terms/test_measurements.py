@@ -1,0 +1,255 @@
+# ruff: noqa: E501 (tables of exact texts)
+"""Measurements against dense matrices A_t, and their bad inputs.
+
+Whole terms (value, gradient, Hessian, lines, planes, counts) are compared with autograd twins in
+``tests/problems/test_evaluations.py``.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from psdopt import TermSum
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.images import Images
+from psdopt.linalg.operators import LinearMap
+from psdopt.linalg.tolerances import EPS
+from psdopt.terms import entry_coupling
+from psdopt.terms.base import combine
+from psdopt.terms.losses import LeastSquares
+from psdopt.terms.measured import MeasuredTerm
+from psdopt.terms.measurements import Entries, Measurement, PairDistances, QuadraticForms, TripletDifferences
+
+
+def outer(x):
+    return np.outer(x, x)
+
+
+def quadratic_forms(rng, n, m):
+    X = rng.standard_normal((m, n))
+    return QuadraticForms(X), [outer(x) for x in X]
+
+
+def pair_distances(rng, n, m, with_data=True):
+    X = rng.standard_normal((m + 2, n)) if with_data else np.eye(n)
+    i = rng.integers(0, len(X), m)
+    j = (i + rng.integers(1, len(X), m)) % len(X)
+    measurement = PairDistances(i, j, sp.csr_array(X)) if with_data else PairDistances(i, j, n=n)
+    return measurement, [outer(X[a] - X[b]) for a, b in zip(i, j, strict=True)]
+
+
+def pair_distances_of_entries(rng, n, m):
+    return pair_distances(rng, n, m, with_data=False)
+
+
+def triplets(rng, n, m, with_data=True):
+    X = rng.standard_normal((max(m, 3), n)) if with_data else np.eye(n)
+    index = np.array([rng.choice(len(X), 3, replace=False) for _ in range(m)])
+    i, j, k = index.T
+    measurement = TripletDifferences(i, j, k, X) if with_data else TripletDifferences(i, j, k, n=n)
+    return measurement, [outer(X[a] - X[c]) - outer(X[a] - X[b]) for a, b, c in index]
+
+
+def triplets_of_entries(rng, n, m):
+    return triplets(rng, n, m, with_data=False)
+
+
+def entries(rng, n, m):
+    i, j = rng.integers(0, n, m), rng.integers(0, n, m)
+    unit = np.eye(n)
+    return Entries(i, j, n), [
+        0.5 * (np.outer(unit[a], unit[b]) + np.outer(unit[b], unit[a])) for a, b in zip(i, j, strict=True)
+    ]
+
+
+KINDS = [quadratic_forms, pair_distances, pair_distances_of_entries, triplets, triplets_of_entries, entries]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda f: f.__name__)
+@settings(max_examples=25, deadline=None)
+@given(
+    n=st.integers(3, 7),
+    m=st.integers(1, 12),
+    r=st.integers(1, 4),
+    log_scale=st.floats(-4, 4),
+    seed=st.integers(0, 2**31),
+)
+def test_pairing_and_adjoint_equal_the_dense_sums(kind, n, m, r, log_scale, seed):
+    rng = np.random.default_rng(seed)
+    measurement, matrices = kind(rng, n, m)
+    assert (measurement.n, measurement.size) == (n, m)
+    U, V = 10.0**log_scale * rng.standard_normal((n, r)), rng.standard_normal((n, r))
+    here, there = Images(measurement.maps, U), Images(measurement.maps, V)
+    top = max(np.linalg.norm(A) for A in matrices)
+    allowed = 64 * (n + m) * EPS * top * np.linalg.norm(U) * np.linalg.norm(V)
+    symmetric = 0.5 * (U @ V.T + V @ U.T)
+    expected = [np.sum(A * symmetric) for A in matrices]
+    assert np.max(np.abs(measurement.pair(here, there) - expected)) <= allowed
+    assert np.max(np.abs(measurement.pair(there, here) - expected)) <= allowed
+    squared = [np.sum(A * (U @ U.T)) for A in matrices]
+    assert np.max(np.abs(measurement.pair(here, here) - squared)) <= 64 * (n + m) * EPS * top * np.linalg.norm(U) ** 2
+    linear, square = measurement.along(here, there)
+    np.testing.assert_allclose(linear, 2.0 * measurement.pair(here, there), rtol=0, atol=2.0 * allowed)
+    own = 64 * (n + m) * EPS * top * np.linalg.norm(V) ** 2
+    np.testing.assert_allclose(square, measurement.pair(there, there), rtol=0, atol=own)
+    w = rng.standard_normal(m)
+    dense = sum(weight * A for weight, A in zip(w, matrices, strict=True)) @ V
+    found = combine(measurement.adjoint(w, there), V.shape)
+    assert np.max(np.abs(found - dense)) <= 64 * (n + m) * EPS * top * np.abs(w).sum() * np.linalg.norm(V)
+    # the adjoint identity <w, pair(U, V)> = <sum w A U, V>
+    left, right = w @ measurement.pair(here, there), np.vdot(combine(measurement.adjoint(w, here), U.shape), V)
+    assert abs(left - right) <= 8 * allowed * np.abs(w).sum()
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda f: f.__name__)
+@settings(max_examples=25, deadline=None)
+@given(n=st.integers(3, 7), m=st.integers(1, 12), given_array=st.booleans(), seed=st.integers(0, 2**31))
+def test_coupling_equals_the_traces_of_dense_products(kind, n, m, given_array, seed):
+    rng = np.random.default_rng(seed)
+    measurement, matrices = kind(rng, n, m)
+    assert measurement.couples
+    P, Q = (A + A.T for A in rng.standard_normal((2, n, n)))
+    expected = np.array([[np.trace(A @ P @ B @ Q) for B in matrices] for A in matrices])
+    identity = Images(measurement.maps, np.eye(n))
+    found = measurement.coupling(P, Q, identity, np.full((m, m), np.nan) if given_array else None)
+    top = max(np.linalg.norm(A) for A in matrices)
+    allowed = 64 * (n + m) * EPS * top**2 * np.linalg.norm(P) * np.linalg.norm(Q)
+    assert np.max(np.abs(np.triu(found - expected))) <= allowed
+
+
+@pytest.mark.parametrize("block", [1, 40, entry_coupling.BLOCK])
+@pytest.mark.parametrize(
+    ("i", "j"),
+    [
+        ([0, 1, 2, 3, 4, 0, 3, 1], [0, 1, 2, 3, 4, 2, 1, 4]),  # the whole diagonal first, as in kernel learning
+        ([1, 0, 2, 3, 4, 0, 3], [1, 0, 2, 3, 4, 2, 1]),  # the same in another order
+        ([2, 4, 0, 3, 1], [2, 4, 2, 1, 4]),  # a part of it
+        ([0, 3, 2, 1], [2, 1, 2, 4]),  # in between
+        ([0, 3], [2, 1]),
+        ([3, 1], [3, 1]),
+    ],
+)
+def test_coupling_of_entries_in_blocks_and_wherever_the_diagonal_lies(i, j, block, monkeypatch):
+    monkeypatch.setattr(entry_coupling, "BLOCK", block)
+    rng, n = np.random.default_rng(len(i)), 5
+    P, Q = (A + A.T for A in rng.standard_normal((2, n, n)))
+    unit = np.eye(n)
+    matrices = [0.5 * (np.outer(unit[a], unit[b]) + np.outer(unit[b], unit[a])) for a, b in zip(i, j, strict=True)]
+    expected = [[np.trace(A @ P @ B @ Q) for B in matrices] for A in matrices]
+    found = Entries(i, j, n).coupling(P, Q, Images((), np.eye(n)))
+    np.testing.assert_allclose(np.triu(found), np.triu(expected), rtol=0, atol=1e3 * EPS)
+
+
+@pytest.mark.parametrize("block", [1, 15, entry_coupling.BLOCK])
+def test_coupling_of_distances_in_blocks(block, monkeypatch):
+    monkeypatch.setattr(entry_coupling, "BLOCK", block)
+    rng, n = np.random.default_rng(0), 5
+    P, Q = (A + A.T for A in rng.standard_normal((2, n, n)))
+    i, j = np.triu_indices(n, 1)
+    E = np.eye(n)[i] - np.eye(n)[j]
+    found = PairDistances(i, j, n=n).coupling(P, Q, Images((), np.eye(n)))
+    np.testing.assert_allclose(np.triu(found), np.triu((E @ P @ E.T) * (E @ Q @ E.T)), rtol=0, atol=1e3 * EPS)
+
+
+def test_a_measurement_without_a_coupling_says_so():
+    class Plain(Entries):
+        couples = False
+        coupling = Measurement.coupling
+
+    with pytest.raises(InvalidTypeError, match="Plain offers no coupling"):
+        Plain([0], [1], 3).coupling(np.eye(3), np.eye(3), Images((), np.eye(3)))
+
+
+@pytest.mark.parametrize("kind", [QuadraticForms, PairDistances, TripletDifferences, Entries])
+def test_a_measurement_offers_what_terms_call_and_nothing_else(kind):
+    """A faster form of a method of the interface under another name would lie idle."""
+    own = {name for name, value in vars(kind).items() if callable(value) and not name.startswith("_")}
+    assert {"pair", "adjoint"} <= own <= set(dir(Measurement))
+
+
+def test_a_line_through_entries_gathers_each_row_once(monkeypatch):
+    rng = np.random.default_rng(0)
+    measurement = Entries([0, 1, 2, 2], [1, 1, 0, 3], 4)
+    monkeypatch.setattr(Entries, "pair", lambda *given: pytest.fail("the rows are gathered once for both"))
+    U, D = (Images((), rng.standard_normal((4, 2))) for _ in range(2))
+    linear, square = measurement.along(U, D)
+    i, j = measurement.i, measurement.j
+    np.testing.assert_allclose(linear, (U.factor @ D.factor.T + D.factor @ U.factor.T)[i, j], rtol=0, atol=1e2 * EPS)
+    np.testing.assert_allclose(square, (D.factor @ D.factor.T)[i, j], rtol=0, atol=1e2 * EPS)
+
+
+def test_the_comparison_rejects_swapped_far_and_near():
+    rng = np.random.default_rng(0)
+    measurement, matrices = triplets(rng, 4, 6)
+    swapped = copy(measurement)
+    swapped.near, swapped.far = measurement.far, measurement.near
+    Y = Images(measurement.maps, rng.standard_normal((4, 2)))
+    expected = [np.sum(A * (Y.factor @ Y.factor.T)) for A in matrices]
+    np.testing.assert_allclose(measurement.pair(Y, Y), expected, rtol=1e4 * EPS)
+    np.testing.assert_allclose(
+        swapped.pair(Images(swapped.maps, Y.factor), Images(swapped.maps, Y.factor)),
+        np.negative(expected),
+        rtol=1e4 * EPS,
+    )
+
+
+def test_a_common_offset_costs_no_accuracy():
+    """d(i, j) from differences; |x_i|² + |x_j|² − 2 x_i·x_j would lose ten digits here."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.standard_normal((20, 3)) * 64) / 64  # exact also after the offset
+    i, j = np.arange(19), np.arange(1, 20)
+    near, far = PairDistances(i, j, X), PairDistances(i, j, X + 2.0**20)
+    Y = np.eye(3)
+    one, other = (m.pair(Images(m.maps, Y), Images(m.maps, Y)) for m in (near, far))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_measurements_share_a_map():
+    X = LinearMap(np.random.default_rng(0).standard_normal((6, 4)), "X")
+    parts = [QuadraticForms(X), PairDistances([0, 1], [2, 3], X), TripletDifferences([0], [1], [2], X)]
+    assert all(part.maps == (X,) for part in parts)
+    problem = TermSum([MeasuredTerm(part, LeastSquares(1.0)) for part in parts])
+    assert problem.maps == (X,)
+    here = problem.at(np.eye(4)[:, :2])
+    here.value, here.factor_gradient()
+    assert X.applications == 2  # one X Y, one Xᵀ G for three terms
+
+
+def test_shared_pairs_are_measured_once():
+    i, j, k = [0, 0, 0, 1], [1, 1, 2, 0], [2, 3, 3, 2]
+    measurement = TripletDifferences(i, j, k, n=4)
+    pairs = measurement.pairs
+    assert pairs.size == 4  # 01 (also as 10), 02, 03, 12
+    ends = np.column_stack([pairs.i, pairs.j]).tolist()
+    assert [ends[t] for t in measurement.near] == [[0, 1], [0, 1], [0, 2], [0, 1]]
+    assert [ends[t] for t in measurement.far] == [[0, 2], [0, 3], [0, 3], [1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "text"),
+    [
+        (lambda: PairDistances([], [], n=3), InvalidInputError, "i must hold at least one index; found none"),
+        (lambda: PairDistances([0], [0, 1], n=3), InvalidInputError, "index arrays must share one length; found i: 1, j: 2"),
+        (lambda: PairDistances([0.5], [1], n=3), InvalidTypeError, "i must hold integers; found dtype float64"),
+        (lambda: PairDistances([0], [3], n=3), InvalidInputError, "j must hold indices between 0 and 2; found 3"),
+        (lambda: PairDistances([-1], [1], n=3), InvalidInputError, "i must hold indices between 0 and 2; found -1"),
+        (lambda: PairDistances([0, 2], [1, 2], n=3), InvalidInputError,
+         "i and j must differ; found both equal to 2 at position 1"),
+        (lambda: PairDistances([[0]], [[1]], n=3), InvalidInputError, r"i must be a 1-D array of indices; found shape \(1, 1\)"),
+        (lambda: PairDistances([0], [1]), InvalidInputError, "n must be an integer of at least 1 when X is None; found None"),
+        (lambda: PairDistances([0], [1], np.eye(3), 4), InvalidInputError, "n must be 3, the number of columns of X; found 4"),
+        (lambda: TripletDifferences([0], [1], [1], n=3), InvalidInputError, "j and k must differ; found both equal to 1"),
+        (lambda: TripletDifferences([0], [1], [0], n=3), InvalidInputError, "i and k must differ; found both equal to 0"),
+        (lambda: Entries([0], [5], 3), InvalidInputError, "j must hold indices between 0 and 2; found 5"),
+        (lambda: QuadraticForms([[np.nan]]), InvalidInputError, "X must be finite"),
+    ],
+)  # fmt: skip
+def test_bad_input(make, kind, text):
+    with pytest.raises(kind, match=text):
+        make()
