@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
-
-if TYPE_CHECKING:
-    from psdopt.problem import Evaluation
 
 
 class Starts:
@@ -32,9 +29,12 @@ class Starts:
 
 
 class Duality:
-    """What a problem knows of lower bounds on F. The certificate asks, and checks or bounds every answer."""
+    """What a problem knows of lower bounds on F. The certificate asks, and checks or bounds every answer.
 
-    def subgradient(self, evaluation: Evaluation, dual: Any = None) -> tuple[Any, float]:
+    An `evaluation` is the problem's own :class:`psdopt.Evaluation`, whose module stands above this one.
+    """
+
+    def subgradient(self, evaluation: Any, dual: Any = None) -> tuple[Any, float]:
         """(S, epsilon) with F(N) >= F(M) − epsilon + ⟨S, N − M⟩ for all N: what a certificate is built from.
 
         For differentiable F: (∇F(M), 0). A nonsmooth problem may build S from the weights `dual` that a method
@@ -42,18 +42,18 @@ class Duality:
         """
         return evaluation.gradient, 0.0
 
-    def dual_bound(self, evaluation: Evaluation, dual: Any = None) -> float | None:
+    def dual_bound(self, evaluation: Any, dual: Any = None) -> float | None:
         """A proven lower bound on min F over all M ⪰ 0, or None if none is known.
 
         `dual` : dual variables that a method found; the problem checks them itself and may use better ones.
         """
         return None
 
-    def smallest_eigenpair(self, evaluation: Evaluation, S: Any, **options: Any) -> ExtremePair:
+    def smallest_eigenpair(self, evaluation: Any, S: Any, **options: Any) -> ExtremePair:
         """:func:`psdopt.linalg.extreme.smallest_eigenpair` of S = ∇F(M); a problem that can factorise S does better."""
         return smallest_eigenpair(S, **options)
 
-    def own_certificate(self, evaluation: Evaluation, **options: Any) -> Any:
+    def own_certificate(self, evaluation: Any, **options: Any) -> Any:
         """The certificate where optimality takes more than S ⪰ 0 and S M = 0, as under constraints; else None.
 
         `options` : tol, start, seed and dual of :func:`psdopt.certify`, which hands the work over.
