@@ -30,9 +30,12 @@ def changes(before: Snapshot, after: Snapshot, *, caches: bool = False) -> list[
     caches : what was None or absent under a private name may have come since: results that are kept.
     """
     broken = [path for path, value in before.items() if path not in after or not _same(value, after[path])]
-    if not caches:
-        return broken + [path for path in after if path not in before]
-    return [path for path in broken if not (before[path] == "None" and _private(path))]
+    broken = [
+        path
+        for path in broken
+        if not (caches and isinstance(before[path], str) and before[path] == "None" and _private(path))
+    ]
+    return broken + [path for path in after if path not in before and not (caches and _private(path))]
 
 
 def _private(path: str) -> bool:
@@ -71,6 +74,9 @@ def _parts(obj: Any, path: str, found: Snapshot) -> list[tuple[Any, Any]]:
         return list(enumerate(obj))[:ENTRIES] if isinstance(obj, (list, tuple)) else []
     if dataclasses.is_dataclass(obj) and not hasattr(obj, "__dict__"):
         return [(field.name, getattr(obj, field.name)) for field in dataclasses.fields(obj)]
+    if type(obj).__getstate__ is not object.__getstate__:
+        kept = obj.__getstate__()  # what is not pickled, such as the warm start of a solver, is not held
+        return list(kept.items()) if isinstance(kept, dict) else [("_state", kept)]
     slots = [name for cls in type(obj).__mro__ for name in getattr(cls, "__slots__", ())]
     return [*vars(obj).items()] if hasattr(obj, "__dict__") else [
         (name, getattr(obj, name)) for name in slots if hasattr(obj, name)

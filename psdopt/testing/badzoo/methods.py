@@ -11,13 +11,13 @@ import numpy as np
 
 from psdopt.geometries import FlatQuotient, Spectraplex
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import norm
+from psdopt.linalg.arrays import inner, norm
 from psdopt.method import Method, Outcome, State
 from psdopt.methods import ConjugateGradient, FrankWolfe
-from psdopt.methods.frank_wolfe import _principal
+from psdopt.methods.frank_wolfe import _principal, _with_oracle
 from psdopt.problem import Evaluation, Problem
 from psdopt.problems import QuadraticSDP
-from psdopt.searches.riemannian import Carried, Path
+from psdopt.searches.riemannian import Path
 from psdopt.testing.gallery import with_spectrum
 
 N = 4
@@ -42,7 +42,12 @@ class _Watched:
 class Overshoots(_Watched, ConjugateGradient):
     """Steps are three times too long, and the value goes up."""
 
-    rejected_by = ("method.descent", "method.solves_instances", "method.representative_independent")
+    rejected_by = (
+        "method.steps_counted",
+        "method.descent",
+        "method.solves_instances",
+        "method.representative_independent",
+    )
 
     def _step_length(self, path: Path, value: float, slope: float) -> float:
         return 3.0 * super()._step_length(path, value, slope)
@@ -84,13 +89,11 @@ class HiddenMemory(_Watched, ConjugateGradient):
         return super().init(problem, geometry, start, evaluation)
 
     def step(self, state: Any) -> Any:
-        remembered = _MEMORY.get("direction")
-        if remembered is not None and remembered.shape == state.gradient.shape:
-            # Fletcher and Reeves's rule, a sound one, from what the last call left
-            last = Carried(remembered, np.zeros_like(remembered), 0.0)
+        last = _MEMORY.get("last")
+        if last is not None and last.direction.shape == state.gradient.shape:
             state = dataclasses.replace(state, last=last, decrement=_MEMORY["decrement"])
         new: Any = super().step(state)
-        _MEMORY.update(direction=None if new.last is None else new.last.direction, decrement=new.decrement)
+        _MEMORY.update(last=new.last, decrement=new.decrement)
         return new
 
 
@@ -103,10 +106,44 @@ class MovesTheOldState(_Watched, ConjugateGradient):
     def step(self, state: Any) -> Any:
         new: Any = super().step(state)
         if state.outcome is Outcome.RUNNING:
-            state.evaluation, state.point = new.evaluation, new.point
-            state.here, state.gradient, state.last = new.here, new.gradient, new.last
-            state.decrement, state.gradient_norm = new.decrement, new.gradient_norm
+            for field in dataclasses.fields(state):
+                setattr(state, field.name, getattr(new, field.name))
         return new
+
+
+@dataclass(frozen=True)
+class WritesIntoTheOldState(_Watched, ConjugateGradient):
+    """step leaves point and value of the old state alone, and writes a note into what it holds besides."""
+
+    rejected_by = ("method.step_is_pure",)
+
+    def step(self, state: Any) -> Any:
+        new = super().step(state)
+        state.extras["steps"] = state.extras.get("steps", 0.0) + 1.0
+        return new
+
+
+@dataclass(frozen=True)
+class Creeps(_Watched, ConjugateGradient):
+    """Steps of a fiftieth of the best length, always downhill: right in every respect but speed."""
+
+    rejected_by = ("method.steps_counted",)
+
+    def _step_length(self, path: Path, value: float, slope: float) -> float:
+        return 0.02 * super()._step_length(path, value, slope)
+
+
+@dataclass(frozen=True)
+class ForgetsItsMomentum(_Watched, ConjugateGradient):
+    """Declares the steps of conjugate gradients, and takes the direction of steepest descent every time."""
+
+    rejected_by = ("method.steps_counted",)
+    conformance_steps: ClassVar[int] = 12
+
+    preconditioner: str = "none"
+
+    def step(self, state: Any) -> Any:
+        return super().step(dataclasses.replace(state, last=None))
 
 
 @dataclass(frozen=True)
@@ -138,17 +175,22 @@ class OwnsALoop(_Watched, ConjugateGradient):
 class OneColumn(_Watched, ConjugateGradient):
     """Moves the column of Y with the largest gradient: another representative, another run."""
 
-    rejected_by = ("method.representative_independent",)
+    rejected_by = (
+        "method.steps_counted",
+        "method.representative_independent",
+    )
 
     preconditioner: str = "none"
 
     def step(self, state: Any) -> Any:
+        return super().step(dataclasses.replace(state, last=None))
+
+    def _search(self, state: Any, d: Any, slope: float) -> tuple[Path, float]:
         G = state.gradient
         only = np.zeros_like(G)
         k = int(np.argmax(np.linalg.norm(G, axis=0)))
         only[:, k] = -G[:, k]
-        last = None if state.last is None else dataclasses.replace(state.last, direction=only)
-        return super().step(dataclasses.replace(state, last=last))
+        return super()._search(state, only, inner(G, only))
 
 
 @dataclass(frozen=True)
@@ -181,7 +223,7 @@ class ClaimsUnits(ClaimsScaling):
 class GivesUp(_Watched, ConjugateGradient):
     """Says after the first step that nothing is left to do."""
 
-    rejected_by = ("method.solves_instances",)
+    rejected_by = ("method.solves_instances", "method.steps_counted")
 
     def step(self, state: Any) -> Any:
         return dataclasses.replace(super().step(state), outcome=Outcome.FINISHED)
@@ -198,13 +240,16 @@ class OtherObjective(_Watched, ConjugateGradient):
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> Any:
         other: Any = getattr(problem, "inner", problem)
         C = np.asarray(other.C.to_dense()) if other.C is not None else None
-        easier = QuadraticSDP(other.A, 2.0 * other.B.scale, C)
+        easier = QuadraticSDP(other.A, 2.0 * other.B.scale if other.B is not None else 0.1, C)
         state = super().init(easier, geometry, start)
         return dataclasses.replace(state, problem=problem)
 
 
+@dataclass(frozen=True)
 class _Greedy(FrankWolfe):
     """Healthy base: Frank-Wolfe over the matrices of trace one, which is of order one."""
+
+    variant: str = "vanilla"
 
     rejected_by: ClassVar[tuple[str, ...]] = ()
     conformance_gallery: ClassVar[bool] = False
@@ -218,9 +263,14 @@ class FalseGap(_Greedy):
 
     rejected_by = ("method.residual_is_true",)
 
-    def _looked_at(self, *arguments: Any) -> Any:
-        state = super()._looked_at(*arguments)
-        return dataclasses.replace(state, gradient_norm=0.01 * state.gradient_norm)
+    def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> Any:
+        return self._flattered(super().init(problem, geometry, start, evaluation))
+
+    def step(self, state: Any) -> Any:
+        return self._flattered(super().step(state))
+
+    def _flattered(self, state: Any) -> Any:
+        return dataclasses.replace(state, gradient_norm=0.02 * state.gap / norm(state.evaluation.factor))
 
 
 class SlowerThanDeclared(_Greedy):
@@ -231,7 +281,7 @@ class SlowerThanDeclared(_Greedy):
     def step(self, state: Any) -> Any:
         _, best = self._toward(state)
         evaluation, size = self._toward(state, min(best, 0.1 / (state.iteration + 1.0) ** 1.5))
-        return self._looked_at(state, _principal(evaluation), size, {})
+        return _with_oracle(state.problem, state.geometry, _principal(evaluation), state, size)
 
 
 class ExcusesItself(_Greedy):
@@ -263,6 +313,7 @@ class Thawed(_Watched, Method):
 
 
 ALL: tuple[type[Any], ...] = (
-    Overshoots, StalePoint, FalseGradientNorm, HiddenMemory, MovesTheOldState, NanThenConverged, OwnsALoop, OneColumn,
-    ClaimsScaling, ClaimsUnits, GivesUp, OtherObjective, FalseGap, SlowerThanDeclared, ExcusesItself, Thawed,
+    Overshoots, StalePoint, FalseGradientNorm, HiddenMemory, MovesTheOldState, WritesIntoTheOldState, Creeps,
+    ForgetsItsMomentum, NanThenConverged, OwnsALoop, OneColumn, ClaimsScaling, ClaimsUnits, GivesUp, OtherObjective,
+    FalseGap, SlowerThanDeclared, ExcusesItself, Thawed,
 )  # fmt: skip

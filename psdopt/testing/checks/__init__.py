@@ -2,6 +2,7 @@
 
 from psdopt.testing.checks import (
     application,
+    application_data,
     fits,
     geometry_metric,
     geometry_motion,
@@ -26,6 +27,7 @@ from psdopt.testing.checks import (
 
 __all__ = [
     "application",
+    "application_data",
     "fits",
     "geometry_metric",
     "geometry_motion",

@@ -20,15 +20,35 @@ from psdopt.testing.subjects import ApplicationSubject, is_pairwise
 PLAIN = ("full-rank",)
 
 
-def _fitted(subject: ApplicationSubject, order: Any = None) -> Any:
+#: Accuracy that a solver is asked for where the estimator passes options on: defaults leave room for wrong data.
+FINE_TOL = 1e-9
+
+
+def solver_tol(subject: ApplicationSubject) -> float:
+    """The accuracy that :func:`fitted_on` asks for: of the solver's options, else the estimator's own `tol`."""
+    parameters = subject.estimator.get_params()
+    if "solver_options" in parameters:
+        return FINE_TOL
+    return float(parameters.get("tol", 1e-6) or 1e-6)
+
+
+def fitted_on(subject: ApplicationSubject, X: Any, y: Any, seed: int = 0) -> Any:
+    """A copy of the estimator, fitted on X and y with this seed, to a fine tolerance where it takes solver options."""
     estimator = copy.deepcopy(subject.estimator)
-    if "random_state" in estimator.get_params():
-        estimator.set_params(random_state=0)
+    parameters = estimator.get_params()
+    if "random_state" in parameters:
+        estimator.set_params(random_state=seed)
+    if "solver_options" in parameters:
+        estimator.set_params(solver_options={"tol": FINE_TOL, **(parameters["solver_options"] or {})})
+    return estimator.fit(X) if y is None else estimator.fit(X, y)
+
+
+def _fitted(subject: ApplicationSubject, order: Any = None) -> Any:
     X, y = subject.X, subject.y
     if order is not None:
         X = X[np.ix_(order, order)] if is_pairwise(subject.estimator) else X[order]
         y = None if y is None else y[order]
-    return estimator.fit(X) if y is None else estimator.fit(X, y)
+    return fitted_on(subject, X, y)
 
 
 def model_of(estimator: Any, X: Any) -> dict[str, Array]:
@@ -55,7 +75,8 @@ def _distances(Z: Array) -> Array:
     return np.asarray(np.sqrt(np.maximum(((Z[:, None, :] - Z[None, :, :]) ** 2).sum(axis=2), 0.0)))
 
 
-def _compare(words: str, left: dict[str, Array], right: dict[str, Array], allowed: float) -> Measurement:
+def agreement(words: str, left: dict[str, Array], right: dict[str, Array], allowed: float) -> Measurement:
+    """How far two models are apart, part by part, relative to the first."""
     if not left:
         raise Trivial("the fitted estimator offers nothing to compare (predict, transform, embedding_, ...)")
     results = []
@@ -113,13 +134,13 @@ def pseudo_metric(subject: ApplicationSubject, case: Case) -> Measurement:
 @check("application", regimes=PLAIN)
 def same_seed_same_answer(subject: ApplicationSubject, case: Case) -> Measurement:
     """Fitted twice on the same data with the same seed, the model is bit for bit the same."""
-    return _compare("fitted twice", model_of(_fitted(subject), subject.X), model_of(_fitted(subject), subject.X), 0.0)
+    return agreement("fitted twice", model_of(_fitted(subject), subject.X), model_of(_fitted(subject), subject.X), 0.0)
 
 
 @check("application", regimes=PLAIN, when=lambda s: bool(getattr(s.estimator, "permutation_invariant", True)),
        reason="claims to depend on the order of the samples")  # fmt: skip
 def permuted_samples(subject: ApplicationSubject, case: Case) -> Measurement:
-    """Fitted on permuted samples, the model is the same to the solver's accuracy."""
+    """Fitted on permuted samples, the model is the same to the root of the solver's accuracy."""
     order = case.rng.permutation(len(subject.X))
     back = np.argsort(order)
     plain, permuted = _fitted(subject), _fitted(subject, order)
@@ -127,8 +148,7 @@ def permuted_samples(subject: ApplicationSubject, case: Case) -> Measurement:
     for name in left:
         if name in ("distances of embedding_", "kernel_", "approximation_"):  # one row and column per sample
             right[name] = right[name][np.ix_(back, back)]
-    tol = float(subject.estimator.get_params().get("tol", 1e-6) or 1e-6)
-    return _compare("fitted on permuted samples", left, right, 100.0 * np.sqrt(tol))
+    return agreement("fitted on permuted samples", left, right, 100.0 * np.sqrt(solver_tol(subject)))
 
 
 @check("application", regimes=PLAIN)
@@ -142,4 +162,4 @@ def save_and_load(subject: ApplicationSubject, case: Case) -> Measurement:
     if repr(loaded.get_params()) != repr(fitted.get_params()):
         return failed("parameters change when pickled")
     # a pickle may change the memory layout of an array, and with it the last bits of products
-    return _compare("after pickling", model_of(fitted, subject.X), model_of(loaded, subject.X), 16.0 * EPS)
+    return agreement("after pickling", model_of(fitted, subject.X), model_of(loaded, subject.X), 16.0 * EPS)

@@ -8,11 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from psdopt.compatibility import compatible
+from psdopt.geometries import FixedTrace, FlatQuotient, PSDCone, Spectraplex
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
-from psdopt.method import Residual, factor_residual
+from psdopt.method import Method, Residual, factor_residual
+from psdopt.methods import RiemannianGradient
 from psdopt.problem import Problem
+from psdopt.problems import QuadraticSDP
 from psdopt.result import Status
 from psdopt.solve import solve
 from psdopt.testing.checks.common import rounding_of, value_unit, worst
@@ -104,6 +107,42 @@ def scaling_independent(subject: MethodSubject, case: Case) -> Measurement:
 def units_independent(subject: MethodSubject, case: Case) -> Measurement:
     """On M ↦ F(M / s), from s times the start, the iterates are s times those on F, for s = 2^40 and 2^-40."""
     return _agreement(subject, case, [(1.0, 2.0**40), (1.0, 2.0**-40)])
+
+
+#: Where no number of steps is declared: steepest descent's, times this, and this many more.
+SLOWER, EXTRA_STEPS = 1.5, 10
+#: Condition number of the quadratic on which steps are counted, and the accuracy that is asked for.
+CONDITION, COUNTED_TOL = 10.0, 1e-5
+
+
+@check("method", regimes=PLAIN, repeats=False, when=lambda s: s.method.sublinear_order is None,
+       reason="claims sublinear convergence only (sublinear_order)")  # fmt: skip
+def steps_counted(subject: MethodSubject, case: Case) -> Measurement:
+    """On a fixed quadratic no more steps than `conformance_steps`, or about as many as steepest descent takes."""
+    target = with_spectrum(np.linspace(0.5, 2.0, ORDER), 3)
+    A = with_spectrum(np.geomspace(1.0, math.sqrt(CONDITION), ORDER), 1)
+    problem = QuadraticSDP(A, None, -A @ target @ A)
+    for geometry in (FlatQuotient(ORDER, ORDER), PSDCone(ORDER), Spectraplex(ORDER)):
+        if compatible(problem, geometry, subject.method).ok:
+            break
+    else:
+        raise Trivial("the quadratic over the cone or a fixed trace is not compatible")
+
+    def steps(method: Method, where: Geometry, most: int) -> int:
+        start = where.random_point(np.random.default_rng(0))
+        result = solve(problem, where, method, start=start, tol=COUNTED_TOL, max_iterations=most)
+        return result.iterations if result.converged else most
+
+    declared = getattr(subject.method, "conformance_steps", None)
+    if declared is None:
+        reference = FlatQuotient(ORDER, ORDER) if geometry.trace is None else FixedTrace(ORDER, ORDER)
+        allowed = int(SLOWER * steps(RiemannianGradient(), reference, 1000)) + EXTRA_STEPS
+        source = "steepest descent, and half as many again,"
+    else:
+        allowed, source = int(declared), "conformance_steps"
+    taken = steps(subject.method, geometry, 4 * allowed)
+    words = f"{taken} steps to a certificate of {COUNTED_TOL:g} over {geometry!r}; {source} allows {allowed}"
+    return Measurement(float(taken), float(allowed), words)
 
 
 def _agreement(subject: MethodSubject, case: Case, variants: Sequence[tuple[float, float]]) -> Measurement:

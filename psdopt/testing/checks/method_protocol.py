@@ -12,8 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.geometry import Geometry
+from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import EPS
-from psdopt.method import Outcome, State
+from psdopt.method import Method, Outcome, State
+from psdopt.problem import LineModel, PlaneModel, Problem
 from psdopt.result import Status
 from psdopt.solve import solve
 from psdopt.testing import quotient
@@ -24,12 +27,15 @@ from psdopt.testing.record import Measurement, Trivial
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
 from psdopt.testing.subjects import MethodSubject
+from psdopt.testing.untouched import changes, snapshot
 
 PLAIN = ("full-rank",)
 #: Steps looked at one by one.
 STEPS = 6
 #: Evaluations that one step may cost; a method that needs more declares `evaluations_per_step`.
 EVALUATIONS_PER_STEP = 100
+#: What a state refers to and does not hold: it may count its work. What an object does not pickle is no state either.
+NOT_STATE = (Problem, Geometry, Method, LinearMap, LineModel, PlaneModel, np.random.Generator)
 #: A tolerance that no run reaches, so that runs end by their budget.
 NEVER = 1e-15
 
@@ -111,17 +117,21 @@ def state_is_true(subject: MethodSubject, case: Case) -> Measurement:
 
 @check("method", regimes=PLAIN)
 def step_is_pure(subject: MethodSubject, case: Case) -> Measurement:
-    """step(state) leaves `state` as it was, and gives the same answer twice."""
+    """step(state) leaves all of `state` as it was, lists and arrays within it too, and gives the same answer twice."""
     results = []
     for instance in _each(subject):
         states = trajectory(subject, instance, start_of(instance, case), 3)
         for k, state in enumerate(states[:-1]):
             before = instance.geometry.factor(state.point).copy(), state.evaluation.value
+            held = snapshot(state, skip=NOT_STATE)
             with named(f"in a second step from state {k} on {instance.name}"):
                 again = subject.method.step(state)
             after = instance.geometry.factor(state.point), state.evaluation.value
             if not (np.array_equal(before[0], after[0]) and before[1] == after[1]):
                 return failed(f"step changed state {k} that it was given, on {instance.name}")
+            changed = changes(held, snapshot(state, skip=NOT_STATE), caches=True)
+            if changed:
+                return failed(f"step changed {', '.join(changed[:3])} in state {k}, on {instance.name}")
             moved = states[k + 1].evaluation.value
             words = f"two steps from state {k} on {instance.name} give {again.evaluation.value:.12g} and {moved:.12g}"
             results.append(Measurement(abs(again.evaluation.value - moved), 0.0, words))
