@@ -48,6 +48,9 @@ class DistanceKernel(BaseEstimator):  # type: ignore[misc]
     pairs_: NDArray[np.intp]
     result_: Result
 
+    #: Pairs are drawn by the seed from the rows as they come: other rows, other pairs.
+    permutation_invariant = False
+
     def __init__(
         self,
         rank: int = 10,

@@ -93,6 +93,9 @@ class LMNN(MahalanobisTransformer):
     True
     """
 
+    #: `result_` is in the coordinates of the scatter of target pairs, `components_` in those of X.
+    components_of_result = False
+
     def __init__(
         self,
         n_neighbors: int = 3,

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
+import warnings
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from psdopt.geometries import FlatQuotient
 from psdopt.linalg.arrays import Array
+from psdopt.matrix import LowRankPSD
+from psdopt.methods import ConjugateGradient
+from psdopt.problems import QuadraticSDP
+from psdopt.solve import solve
 
 
 class _Whitening(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -61,7 +70,7 @@ class Unseeded(_Whitening):
     """Every fit draws from fresh randomness."""
 
     rejected_by = ("application.same_seed_same_answer", "application.permuted_samples",
-                   "application.sklearn_conventions")  # fmt: skip
+                   "application.storage_independence", "application.sklearn_conventions")  # fmt: skip
 
     def roots(self, X: Array, values: Array) -> Array:
         return np.asarray(super().roots(X, values) * np.random.default_rng().uniform(0.5, 2.0, len(values)))
@@ -87,4 +96,140 @@ class Unpicklable(_Whitening):
         return self
 
 
-ALL: tuple[type[Any], ...] = (ChangesParameters, NoMetric, Unseeded, FirstSampleCounts, Unpicklable)
+class SpoilsItsData(_Whitening):
+    """Centres the caller's X in place."""
+
+    rejected_by = ("application.data_untouched", "application.sklearn_conventions")
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        if isinstance(X, np.ndarray) and X.dtype == np.float64:
+            X -= X.mean(axis=0)
+        return super().fit(X, y)
+
+
+class SparseDiffers(_Whitening):
+    """Sparse X is scaled by a path of its own."""
+
+    rejected_by = ("application.storage_independence",)
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        X = validate_data(self, X, dtype=np.float64, accept_sparse=["csr", "csc"])
+        sparse = sp.issparse(X)
+        super().fit(X.toarray() if sparse else X)
+        self.components_ = self.components_ * (1.1 if sparse else 1.0)
+        return self
+
+    def transform(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False, accept_sparse=["csr", "csc"])
+        return np.asarray(X @ self.components_.T)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class SinglePrecision(_Whitening):
+    """Rounds X to single precision before it looks at it."""
+
+    rejected_by = ("application.not_rounded",)
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        X = validate_data(self, X, dtype=np.float64)
+        return super().fit(X.astype(np.float32).astype(np.float64))
+
+
+class LearnsNothing(_Whitening):
+    """Looks at the number of features only."""
+
+    rejected_by = ("application.samples_count", "application.not_rounded")
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        X = validate_data(self, X, dtype=np.float64)
+        self.components_ = np.eye(X.shape[1])
+        return self
+
+
+class OneSeed(_Whitening):
+    """Takes a random_state, and draws from a seed of its own."""
+
+    rejected_by = ("application.seed_counts",)
+
+    def __init__(self, eps: float = 0.1, random_state: Any = None) -> None:
+        super().__init__(eps)
+        self.random_state = random_state
+
+    def roots(self, X: Array, values: Array) -> Array:
+        jitter = np.random.default_rng(0).uniform(1.0, 1.0 + 1e-12, len(values))
+        return np.asarray(super().roots(X, values) * jitter)
+
+
+class _Solved(_Whitening):
+    """Base: the metric M of least |M − Σ|², Σ the scatter of the samples, found by conjugate gradients."""
+
+    def __init__(self, max_iter: int = 500) -> None:
+        self.max_iter = max_iter
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        X = validate_data(self, X, dtype=np.float64)
+        problem = QuadraticSDP(None, 1.0, -self.scatter(X))
+        n = X.shape[1]
+        start = np.random.default_rng(0).standard_normal((n, n))
+        result = solve(
+            problem, FlatQuotient(n, n), ConjugateGradient(), start=start, tol=1e-10, max_iterations=self.max_iter
+        )
+        self.n_iter_ = max(result.iterations, 1)
+        self.result_ = self.finished(dataclasses.replace(result, state=None))
+        self.components_ = self.learned(result.matrix)
+        return self
+
+    def scatter(self, X: Array) -> Array:
+        return np.asarray(np.cov(X.T, bias=True).reshape(X.shape[1], -1))
+
+    def finished(self, result: Any) -> Any:
+        if not result.converged:
+            warnings.warn(f"ended before convergence: {result.message}", ConvergenceWarning, stacklevel=3)
+        return result
+
+    def learned(self, M: LowRankPSD) -> Array:
+        return np.asarray(M.factor.T)
+
+    def reference(self, X: Array, y: Any) -> QuadraticSDP:
+        """|M − Σ|² up to a constant."""
+        return QuadraticSDP(None, 1.0, -np.cov(X.T, bias=True))
+
+
+class SilentlyUnfinished(_Solved):
+    """Tells nobody that its run did not converge."""
+
+    rejected_by = ("application.unconverged_warns",)
+
+    def finished(self, result: Any) -> Any:
+        return result
+
+
+class OtherComponents(_Solved):
+    """The components are those of M², where `result_` has M."""
+
+    rejected_by = ("application.components_of_result", "application.solves_reference")
+
+    def learned(self, M: LowRankPSD) -> Array:
+        return np.asarray(M.to_dense())
+
+
+class RolledSamples(_Solved):
+    """Pairs every sample with the next one, where its formula pairs it with itself."""
+
+    rejected_by = ("application.solves_reference", "application.permuted_samples")
+
+    def scatter(self, X: Array) -> Array:
+        Z = X - X.mean(axis=0)
+        rolled = Z.T @ np.roll(Z, 1, axis=0) / len(Z)
+        return np.asarray(0.5 * (rolled + rolled.T))
+
+
+ALL: tuple[type[Any], ...] = (
+    ChangesParameters, NoMetric, Unseeded, FirstSampleCounts, Unpicklable, SpoilsItsData, SparseDiffers,
+    SinglePrecision, LearnsNothing, OneSeed, SilentlyUnfinished, OtherComponents, RolledSamples,
+)  # fmt: skip

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from psdopt.linalg.arrays import Array
-from psdopt.testing.checks.application import PLAIN, agreement, fitted_on, model_of, solver_tol
+from psdopt.testing.checks.application import AGREEMENT, PLAIN, agreement, fitted_on, model_of, solver_tol
 from psdopt.testing.checks.common import PASSED, failed, worst
 from psdopt.testing.record import Measurement, Trivial
 from psdopt.testing.reference import dense_certificate
@@ -72,7 +72,7 @@ def storage_independence(subject: ApplicationSubject, case: Case) -> Measurement
     results = []
     for words, other in stored.items():
         found = model_of(fitted_on(subject, other, subject.y), X)
-        results.append(agreement(f"fitted on X {words}", expected, found, 100.0 * np.sqrt(solver_tol(subject))))
+        results.append(agreement(f"fitted on X {words}", expected, found, AGREEMENT * np.sqrt(solver_tol(subject))))
     return worst(results)
 
 
