@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from scipy.integrate import solve_ivp
 
 from psdopt.geometries.square_root import symmetric_part
 from psdopt.linalg.arrays import Array, norm
@@ -55,6 +54,8 @@ def von_neumann_exp(A: Array, L: Array, invert: Callable[[Array, Array], Array])
         return np.concatenate([velocity.ravel(), bent.ravel()])
 
     begin = np.concatenate([np.zeros(n * n), L.ravel()])
+    from scipy.integrate import solve_ivp  # slow to import, and needed by few
+
     answer = solve_ivp(slope, (0.0, 1.0), begin, method="DOP853", first_step=1.0, rtol=ACCURACY, atol=ACCURACY * size)
     return symmetric_part(A + answer.y[: n * n, -1].reshape(n, n))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.optimize
 import scipy.sparse as sp
 
 from psdopt.linalg.arrays import Array
@@ -78,7 +77,9 @@ def _from_scratch(columns: list[Array], loss: CappedMargin) -> Answer:
     total: Any = sp.csr_array(np.append(np.ones(m), 0.0)[None, :])
     bounds: Any = [(0.0, loss.cap)] * m + [(None, None)]
     cost: Any = np.append(np.zeros(m), 1.0)
-    found: Any = scipy.optimize.linprog(cost, A, np.zeros(len(columns)), total, [1.0], bounds, method="highs-ds")
+    from scipy.optimize import linprog  # slow to import, and only this master needs it
+
+    found: Any = linprog(cost, A, np.zeros(len(columns)), total, [1.0], bounds, method="highs-ds")
     if not found.success:
         raise Unsolved(f"the linear program was not solved: {found.message}")
     return _answer(-np.asarray(found.ineqlin.marginals), found.x[:m], loss, int(found.nit))
