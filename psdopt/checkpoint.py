@@ -95,9 +95,7 @@ def _read(path: str | Path) -> tuple[dict[str, Any], bytes]:
     except OSError as error:
         raise DataFileError(f"cannot read checkpoint {path}: {error.strerror or error}") from error
     if not whole.startswith(MAGIC):
-        older = (
-            "; checkpoints of psdopt 0.1 were pickles, which are not loaded any more" if whole[:1] == b"\x80" else ""
-        )
+        older = "; checkpoints of format 1 were pickles, which are not loaded any more" if whole[:1] == b"\x80" else ""
         raise CheckpointError(f"{path} is not a psdopt checkpoint{older}")
     end = whole.find(b"\n", len(MAGIC), len(MAGIC) + _LINE)
     try:

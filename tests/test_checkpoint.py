@@ -147,7 +147,7 @@ def test_a_pickle_is_never_loaded(tmp_path):
 
     hostile = pickle.dumps(Touch())
     path.write_bytes(hostile)
-    with pytest.raises(CheckpointError, match=r"checkpoints of psdopt 0.1 were pickles, which are not loaded any more"):
+    with pytest.raises(CheckpointError, match=r"checkpoints of format 1 were pickles, which are not loaded any more"):
         solve(problem, FlatQuotient(8, 4), resume=path)
     path.write_bytes(resealed(hostile, problem))
     with pytest.raises(CheckpointError, match="is damaged, or was written by another version"):

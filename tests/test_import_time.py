@@ -7,7 +7,9 @@ import sys
 
 import pytest
 
-HEAVY = ("scipy.integrate", "scipy.optimize", "scipy.stats", "sklearn", "matplotlib", "pandas", "pymanopt", "hypothesis")
+HEAVY = (
+    "scipy.integrate", "scipy.optimize", "scipy.stats", "sklearn", "matplotlib", "pandas", "pymanopt", "hypothesis",
+)  # fmt: skip
 
 
 def loaded(code: str) -> set[str]:
