@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -300,3 +301,20 @@ def test_extreme_magnitudes_raise_nothing():
 
 def test_non_finite_box_data_give_nan():
     assert all(map(math.isnan, minimize_quadratic_in_box(np.array([math.nan, 0]), np.eye(2), [0, 0], [1, 1])))
+
+
+def test_of_candidates_that_are_nearly_level_the_least_counts():
+    """Next to a singular H a point far from the minimiser may have as small a gradient: exact arithmetic tells."""
+    g, c = (-1.0, -1.0000000018532968), 0.9999999945326399
+    found = minimize_quadratic_in_box(np.array(g), np.array([[1.0, c], [c, 1.0]]), [0.0, 0.0], [math.inf, math.inf])
+
+    def value(x):
+        a, b = map(Fraction, x)
+        return Fraction(g[0]) * a + Fraction(g[1]) * b + (a * a + b * b) / 2 + Fraction(c) * a * b
+
+    pull = [Fraction(-g[0]), Fraction(-g[1])]
+    best = [(pull[0] - Fraction(c) * pull[1]), (pull[1] - Fraction(c) * pull[0])]
+    best = [part / (1 - Fraction(c) ** 2) for part in best]
+    assert min(best) > 0  # the minimiser lies inside, and is the least of the whole plane
+    assert value(found) - value(best) <= Fraction(64 * EPS)
+    assert value((0.0, -g[1])) - value(best) > Fraction(1e-10)  # the end of the edge with as small a gradient

@@ -1,0 +1,40 @@
+"""Problems from a function of a dense M: order one, refusals, derivatives."""
+
+from __future__ import annotations
+
+import autograd.numpy as anp
+import numpy as np
+import pytest
+
+from psdopt import Ability, AutogradProblem, FlatQuotient, solve
+from psdopt.errors import InvalidInputError, InvalidTypeError
+
+
+def test_order_one_is_a_problem_of_one_number():
+    problem = AutogradProblem(lambda M: (M[0, 0] - 4.0) ** 2, 1, convex=True)
+    here = problem.at(np.array([[3.0]]))
+    assert here.value == 25.0
+    np.testing.assert_allclose(here.factor_gradient(), [[60.0]])  # 2 S y, S = 2 (9 - 4)
+    result = solve(problem, FlatQuotient(1, 1), rng=0)
+    assert result.optimal
+    assert result.matrix.to_dense()[0, 0] == pytest.approx(4.0, rel=1e-4)
+
+
+@pytest.mark.parametrize("n", [0, -1])
+def test_lower_orders_are_refused(n):
+    with pytest.raises(InvalidInputError, match=f"n must be .*at least 1; found {n}"):
+        AutogradProblem(anp.sum, n)
+
+
+def test_what_is_no_function_is_refused():
+    with pytest.raises(InvalidTypeError, match="function must be callable; found int"):
+        AutogradProblem(3, 2)
+
+
+def test_derivatives_are_symmetric_and_convexity_is_what_the_caller_says():
+    problem = AutogradProblem(lambda M: anp.sum(M[0] * M[1]), 2)
+    M, D = np.array([[1.0, 2.0], [2.0, 5.0]]), np.array([[0.0, 1.0], [1.0, 3.0]])
+    for matrix in (problem.dense_gradient(M), problem.dense_hessian(M, D)):
+        np.testing.assert_array_equal(matrix, matrix.T)
+    assert Ability.CONVEX not in problem.abilities
+    assert Ability.CONVEX in AutogradProblem(anp.sum, 2, convex=True).abilities
