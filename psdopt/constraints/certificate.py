@@ -243,7 +243,7 @@ def proven_infeasible(problem: ConstrainedModel, candidates: list[Array | None])
 
 
 def _rounded(problem: ConstrainedModel, candidates: list[Array]) -> list[Array]:
-    """The candidates, and each without what is small in it: A*(y) is mostly on the boundary of the cone."""
+    """The candidates, and each without what is small in it: A*(y) often lies on the boundary of the cone."""
     sizes = [np.abs(problem.norms * y) for y in candidates]
     pairs = zip(candidates, sizes, strict=True)
     kept = [np.where(size >= SMALL * size.max(initial=0.0), y, 0.0) for y, size in pairs]
