@@ -33,7 +33,7 @@ from psdopt.problem import Evaluation, Problem
 #: that needs none and makes the most of each product is ahead (docs/experiments/lro.md).
 LARGE_ORDER = 2000
 #: Columns that a run under constraints begins with: at least, and at most. The rank grows where they do not suffice.
-FEWEST, MOST = 8, 30
+FEWEST, MOST = 8, 20
 #: Flops of a step of an interior point method, and constraints, a system of which fits into memory.
 AFFORDABLE, MOST_CONSTRAINTS = 6e10, 6000
 #: Beyond this order constraints on the diagonal alone are the augmented Lagrangian's.

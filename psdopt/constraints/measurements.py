@@ -16,6 +16,9 @@ from psdopt.linalg.tolerances import asymmetry_allowed
 from psdopt.terms.base import Forces
 from psdopt.terms.measurements import Entries, Indices, Measurement
 
+#: Where places are more than one in so many entries of M, a product of factors costs less than to gather their rows.
+CROWDED = 16
+
 
 class Trace(Measurement):
     """a_1 = tr M: one measurement. O(n r)."""
@@ -113,10 +116,22 @@ class SparseForms(Measurement):
         return np.sqrt(np.asarray(squares @ np.where(self.i == self.j, 1.0, 0.5), dtype=np.float64))
 
     def pair(self, U: Images, V: Images) -> Array:
-        return np.asarray(self.B @ self.entries.pair(U, V))
+        return np.asarray(self.B @ self._at_places(U.factor, V.factor))
+
+    def _at_places(self, U: Array, V: Array) -> Array:
+        """Entries of (U Vᵀ + V Uᵀ)/2 at the places, (p,): from all entries where the places are many of them."""
+        if CROWDED * len(self.i) < float(self.n) ** 2:
+            left = Images((), U)
+            return self.entries.pair(left, left if V is U else Images((), V))
+        G = U @ V.T
+        there = G[self.i, self.j]
+        return there if V is U else np.asarray(0.5 * (there + G[self.j, self.i]))
 
     def along(self, U: Images, D: Images) -> tuple[Array, Array]:
-        first, second = self.entries.along(U, D)
+        if CROWDED * len(self.i) < float(self.n) ** 2:
+            first, second = self.entries.along(U, D)
+        else:
+            first, second = 2.0 * self._at_places(U.factor, D.factor), self._at_places(D.factor, D.factor)
         return np.asarray(self.B @ first), np.asarray(self.B @ second)
 
     def on_places(self, weights: Array) -> Array:

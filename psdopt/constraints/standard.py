@@ -77,7 +77,17 @@ class Block:
         if self.couple is not None:
             K = np.triu(self.couple(X, Zi))
             K += np.triu(K, 1).T
-            M[np.ix_(self.light, self.light)] += self.B_light @ np.asarray(self.B_light @ K).T
+            if np.all(np.diff(self.B_light.indptr) == 1):  # an entry each: nothing is to be added up
+                k, w = self.B_light.indices, self.B_light.data
+                K = K if np.array_equal(k, np.arange(len(K))) else K[np.ix_(k, k)]
+                K *= w
+                K *= w[:, None]
+            else:
+                K = self.B_light @ np.asarray(self.B_light @ K).T
+            if len(self.light) == len(M):
+                M += K
+            else:
+                M[np.ix_(self.light, self.light)] += K
         for t in self.heavy:
             part = slice(self.B.indptr[t], self.B.indptr[t + 1])
             k, w = self.B.indices[part], self.B.data[part]

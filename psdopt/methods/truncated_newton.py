@@ -38,7 +38,7 @@ class TruncatedNewton(Method):
     Cost per step: up to `inner` Hessian products (two passes over the terms each) and as many preconditioner solves.
     """
 
-    inner: int = 60
+    inner: int = 200
     share: float = 0.1
 
     requires: ClassVar[Requires] = {

@@ -111,7 +111,7 @@ def _methods() -> Iterator[Spec]:
     )  # fmt: skip
     yield MethodSpec(
         "truncated-newton", TruncatedNewton, "Newton's method on the factor, systems by conjugate gradient",
-        "Dembo, Steihaug (1983)", (Parameter("inner", int, 60, "most Hessian products per step"),), TruncatedNewton,
+        "Dembo, Steihaug (1983)", (Parameter("inner", int, 200, "most Hessian products per step"),), TruncatedNewton,
     )  # fmt: skip
     yield MethodSpec(
         "augmented-lagrangian", AugmentedLagrangian, "linear constraints, by any method on the factor inside",
