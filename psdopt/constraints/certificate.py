@@ -13,6 +13,7 @@ from scipy.sparse.linalg import LinearOperator
 from psdopt.capability import Ability
 from psdopt.certificate import Certificate
 from psdopt.constraints.conic import diagonal_blocks
+from psdopt.constraints.dual_bound import Bounded, dual_bound
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.slack import slack_eigenpair, slack_operator
 from psdopt.errors import InvalidInputError
@@ -22,6 +23,8 @@ from psdopt.problem import Evaluation
 
 #: A bound on λ_min(S) that costs less than this share of the tolerance is sharp enough.
 SHARE = 0.25
+#: Shares to which multipliers of homogeneous equations are cut where rounding of S spoils the bound.
+SHRUNK = (0.1, 0.01)
 #: Multipliers below this share of the largest may be left out of a proof that nothing is feasible.
 SMALL = 1e-5
 
@@ -124,27 +127,19 @@ def certify_constrained(
     reach = max(trace, np.finfo(float).tiny) if tau is None else tau
     # without a bound on the trace a bound below zero proves nothing, however small
     accuracy = SHARE * tol * unit / reach if tau is not None else 0.0
-    blocks = () if problem.conic is None else problem.conic.blocks
     GY = evaluation.gradient @ Y
     product = inner(GY, Y)
-    best: tuple[float, Array, Any, float | None] | None = None
-    for y in distinct([given.best, given.y]):
-        y = problem.admissible(y)
-        S = slack_operator(problem, evaluation, y)
-        pair = slack_eigenpair(S, accuracy, start, seed, blocks)
-        low = pair.lower_bound
-        offset = value - product if problem.conic is None else problem.conic.constant
-        base = offset - problem.support(y)
-        bound: float | None = base
-        if limit is not None:
-            bound = base + (low if limit.fixed else min(0.0, low)) * limit.value
-        elif low < 0.0:
-            bound = None
-        rank = -math.inf if bound is None else bound
-        if best is None or rank > best[0] or (bound is None and best[3] is None and y is given.y):
-            best = rank, y, (S, pair, base), bound
-    assert best is not None
-    _, y, (S, pair, base), bound = best
+    offset = value - product if problem.conic is None else problem.conic.constant
+
+    def bounded(y: Array) -> Bounded:
+        return dual_bound(problem, evaluation, offset, problem.admissible(y), accuracy, start, seed)
+
+    best = max((bounded(y) for y in distinct([given.best, given.y])), key=Bounded.rank)
+    if tau is not None and (best.pair.value - best.pair.lower_bound) * tau > SHARE * tol * unit:
+        # rounding of a large S: multipliers of ⟨A_t, M⟩ = 0 cost nothing in σ(y), and need not be as large as they are
+        shrunk = [bounded(np.where(problem.homogeneous, share * best.y, best.y)) for share in SHRUNK]
+        best = max([best, *shrunk], key=Bounded.rank)
+    y, S, pair, base, bound = best.y, best.S, best.pair, best.base, best.bound
     SY = np.asarray(S @ Y)
     dual_infeasibility = max(0.0, -pair.lower_bound)
     complementarity = abs(inner(SY, Y))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt.capability import Ability
@@ -101,6 +102,11 @@ class ConstrainedModel(Problem):
     def violation(self, a: Array) -> Array:
         """a − Π(a), (m,): by how much measured values leave their bounds, with a sign."""
         return np.asarray(a - np.clip(a, self.lower, self.upper))
+
+    @cached_property
+    def homogeneous(self) -> NDArray[np.bool_]:
+        """Which constraints are ⟨A_t, M⟩ = 0, (m,)."""
+        return np.asarray((self.lower == 0.0) & (self.upper == 0.0))
 
     def admissible(self, y: Array) -> Array:
         """y with those of its multipliers set to zero that would push against a bound that is infinite."""

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from psdopt.capability import Ability, Requires
 from psdopt.certificate import stationarity_scale
-from psdopt.constraints.certificate import Multipliers, relative_violation
+from psdopt.constraints.certificate import SHRUNK, Multipliers, relative_violation
 from psdopt.constraints.problem import Constrained
 from psdopt.constraints.standard import StandardForm
 from psdopt.errors import InvalidInputError
@@ -202,7 +202,9 @@ class InteriorPoint(Method):
         # what a proof can make of it: S has rounding of its own, the more the larger multipliers are
         limit = problem.trace_limit
         reach = evaluation.size**2 if limit is None else limit.value
-        bound -= 4.0 * EPS * form.gamma * reach * max([math.sqrt(len(S)) * norm(S) for S in Z], default=0.0)
+        large = max([math.sqrt(len(S)) * norm(S) for S in Z], default=0.0)
+        cut = SHRUNK[-1] if problem.homogeneous.any() else 1.0
+        bound -= 4.0 * EPS * form.gamma * reach * large * cut
         best, provable = old.dual.best if old.dual is not None else None, old.bound
         if bound > provable and slack <= SETTLED:
             best, provable = y, bound

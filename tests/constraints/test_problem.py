@@ -236,3 +236,19 @@ def test_a_run_goes_on_from_its_checkpoint(tmp_path) -> None:
 def test_bad_input_is_one_clear_error(make, error, words) -> None:
     with pytest.raises(error, match=words):
         make()
+
+
+def test_huge_multipliers_of_a_homogeneous_equation_do_not_spoil_the_bound() -> None:
+    # ⟨ee', M⟩ = 0 has no strictly feasible point: its multiplier may be as large as one likes, and rounding of S with it
+    n = 100
+    L = graph(n, 3)
+    forms = [np.ones((n, n))]
+    problem = Constrained(QuadraticSDP(C=L / 2), [constraints.diagonal(n, 1.0), constraints.sparse_forms(forms, 0.0)])
+    result = solve(problem)
+    assert result.status is Status.OPTIMAL
+    y = result.certificate.multipliers.copy()
+    y[-1] = 1e9
+    spoilt = certify(problem, result.matrix, dual=y)
+    assert spoilt.dual_value <= result.value
+    assert spoilt.gap_relative <= 1e-4
+    assert spoilt.multipliers[-1] < 1e9

@@ -1,0 +1,50 @@
+"""The lower bound on min F that one vector of multipliers proves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from psdopt.constraints.model import ConstrainedModel
+from psdopt.constraints.slack import slack_eigenpair, slack_operator
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.extreme import ExtremePair
+from psdopt.problem import Evaluation
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """S = ∇F(M) + A*(y), its smallest eigenpair, `base` F(M) − ⟨∇F(M), M⟩ − σ(y), and the `bound` that they prove.
+
+    The bound is base + min(0, λ_min(S)) τ, without the minimum where the trace is fixed; None for a lower bound of
+    λ_min(S) below 0 without a τ.
+    """
+
+    y: Array
+    S: Any
+    pair: ExtremePair
+    base: float
+    bound: float | None
+
+    def rank(self) -> tuple[float, float]:
+        """What is compared: the bound; without one, how nearly S is positive semidefinite."""
+        return (-math.inf if self.bound is None else self.bound), self.pair.lower_bound
+
+
+def dual_bound(
+    problem: ConstrainedModel, evaluation: Evaluation, offset: float, y: Array, accuracy: float,
+    start: Array | None = None, seed: int = 0,
+) -> Bounded:  # fmt: skip
+    """The bound of y, admissible, at M; `offset` is F(M) − ⟨∇F(M), M⟩. Cost: :func:`slack_eigenpair`."""
+    S = slack_operator(problem, evaluation, y)
+    blocks = () if problem.conic is None else problem.conic.blocks
+    pair = slack_eigenpair(S, accuracy, start, seed, blocks)
+    low, limit = pair.lower_bound, problem.trace_limit
+    base = offset - problem.support(y)
+    bound: float | None = base
+    if limit is not None:
+        bound = base + (low if limit.fixed else min(0.0, low)) * limit.value
+    elif low < 0.0:
+        bound = None
+    return Bounded(y, S, pair, base, bound)
