@@ -239,7 +239,7 @@ def test_bad_input_is_one_clear_error(make, error, words) -> None:
 
 
 def test_huge_multipliers_of_a_homogeneous_equation_do_not_spoil_the_bound() -> None:
-    # ⟨ee', M⟩ = 0 has no strictly feasible point: its multiplier may be as large as one likes, and rounding of S with it
+    # ⟨ee', M⟩ = 0 has no strictly feasible point: its multiplier may be huge, and rounding of S with it
     n = 100
     L = graph(n, 3)
     forms = [np.ones((n, n))]
