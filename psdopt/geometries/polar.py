@@ -205,7 +205,7 @@ class Polar(Geometry):
         return along + self._allowed(self._across(point.U, D), K)
 
     @property
-    def restricted(self) -> bool:  # type: ignore[override]
+    def restricted(self) -> bool:
         """Whether the weight, 0 or 1, keeps a part of M."""
         return self.weight in (0.0, 1.0)
 

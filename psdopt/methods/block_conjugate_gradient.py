@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.capability import Ability, Requires
-from psdopt.errors import InvalidInputError
+from psdopt.checks import integer, one_of
 from psdopt.geometries.flat_quotient import FlatQuotient
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, norm
 from psdopt.method import Method, Outcome, State
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.problem import Evaluation, Problem
-from psdopt.searches.preconditioning import PRECONDITIONERS, preconditioned
+from psdopt.searches.preconditioning import PRECONDITIONERS, preconditioned, resolved
 
 #: The reduced problem is solved until its gradient is this fraction of what it was.
 INNER_REDUCTION = 1e-3
@@ -25,7 +25,7 @@ INNER_REDUCTION = 1e-3
 DEPENDENT = 1e-10
 
 
-@dataclass
+@dataclass(kw_only=True)
 class BlockState(State):
     """The iterate and the evaluation of the last direction D (n, r)."""
 
@@ -33,7 +33,7 @@ class BlockState(State):
 
 
 @dataclass(frozen=True)
-class BlockConjugateGradient(Method):
+class BlockConjugateGradient(Method[BlockState]):
     """M⁺ = argmin F over M of rank r with range in span [Y, P⁻¹G, D], D what the last step added to Y.
 
     Where conjugate gradient takes the best mu along one line, all columns alike, this takes the best of all
@@ -66,22 +66,18 @@ class BlockConjugateGradient(Method):
     unit_invariant: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.preconditioner not in PRECONDITIONERS:
-            allowed = ", ".join(map(repr, PRECONDITIONERS))
-            raise InvalidInputError(f"preconditioner must be one of {allowed}; found {self.preconditioner!r}")
-        if not isinstance(self.inner_iterations, (int, np.integer)) or self.inner_iterations < 1:
-            raise InvalidInputError(
-                f"inner_iterations must be an integer of at least 1; found {self.inner_iterations!r}"
-            )
+        one_of(self.preconditioner, "preconditioner", PRECONDITIONERS)
+        integer(self.inner_iterations, "inner_iterations")
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> BlockState:
+        resolved(self.preconditioner, problem, geometry)
         evaluation = evaluation or problem.at(geometry.factor(start))
         return BlockState(problem, geometry, evaluation.factor, evaluation, norm(evaluation.factor_gradient()))
 
-    def step(self, state: Any) -> BlockState:
-        here: Evaluation = state.evaluation
+    def step(self, state: BlockState) -> BlockState:
+        here = state.evaluation
         G = here.factor_gradient()
         Z = preconditioned(self.preconditioner, here, G)
         size = norm(Z)
@@ -128,10 +124,10 @@ class BlockConjugateGradient(Method):
     def _state(
         self, state: BlockState, moved: Evaluation, direction: Evaluation | None, length: float, steps: int
     ) -> BlockState:
+        extras, size = {"inner_steps": float(steps)}, norm(moved.factor_gradient())
         return BlockState(
-            state.problem, state.geometry, moved.factor, moved, norm(moved.factor_gradient()), length,
-            extras={"inner_steps": float(steps)}, direction=direction,
-        )  # fmt: skip
+            state.problem, state.geometry, moved.factor, moved, size, length, extras=extras, direction=direction
+        )
 
 
 def _ended(state: BlockState, outcome: Outcome) -> BlockState:

@@ -75,15 +75,15 @@ def accelerated_step(
     return Momentum(x, at_x, m.x, t, L, L * norm(d), bool(np.any(d)))
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ProjectedGradientState(State):
     """Dense iterates; see :class:`Momentum`."""
 
-    momentum: Momentum | None = None
+    momentum: Momentum
 
 
 @dataclass(frozen=True)
-class ProjectedGradient(Method):
+class ProjectedGradient(Method[ProjectedGradientState]):
     """M⁺ = P(M − ∇F(M)/L), with Nesterov's acceleration: O(n²) memory and a few O(n³) eigensolves per step.
 
     A reference, not a tool: it shows what methods on a factor save. Deviates from Hao et al., section 6.3, in
@@ -115,12 +115,10 @@ class ProjectedGradient(Method):
         L = _first_lipschitz(evaluation, g)
         residual = L * norm(x - geometry.project(x - g / L).to_dense())
         momentum = Momentum(x, evaluation, x, 1.0, L, residual)
-        return ProjectedGradientState(
-            problem, geometry, evaluation.factor, evaluation, _residual(geometry, momentum), momentum=momentum,
-        )  # fmt: skip
+        residual = _residual(geometry, momentum)
+        return ProjectedGradientState(problem, geometry, evaluation.factor, evaluation, residual, momentum=momentum)
 
-    def step(self, state: Any) -> ProjectedGradientState:
-        assert state.momentum is not None
+    def step(self, state: ProjectedGradientState) -> ProjectedGradientState:
         problem, geometry = state.problem, state.geometry
 
         def at(M: LowRankPSD) -> Evaluation:
@@ -129,10 +127,10 @@ class ProjectedGradient(Method):
 
         m = accelerated_step(state.momentum, at, dense_gradient, geometry.project, self.accelerated)
         outcome = Outcome.RUNNING if m.moved else Outcome.STALLED
+        residual, extras = _residual(geometry, m), {"momentum": m.t}
         return ProjectedGradientState(
-            problem, geometry, m.evaluation.factor, m.evaluation, _residual(geometry, m), 1.0 / m.L, outcome,
-            {"momentum": m.t}, momentum=m,
-        )  # fmt: skip
+            problem, geometry, m.evaluation.factor, m.evaluation, residual, 1.0 / m.L, outcome, extras, momentum=m
+        )
 
 
 def dense_gradient(evaluation: Evaluation) -> Array:

@@ -117,10 +117,11 @@ class TrustRegions(Method[TrustRegionsState]):
         # in units of |g| the model does not depend on the scale of F: g/|g| has length one
         scaled = _Scaled(problem, 1.0 / slope)
         solver = Pymanopt(verbosity=0)
+        point, most = state.point, self.inner or max(manifold.dim, 1)
+        gradient, zero = state.gradient * (1.0 / slope), manifold.zero_vector(point)
         move, image, _, reason = solver._truncated_conjugate_gradient(
-            scaled, state.point, state.gradient * (1.0 / slope), manifold.zero_vector(state.point), state.radius,
-            self.theta, self.kappa, 1, self.inner or max(manifold.dim, 1),
-        )  # fmt: skip
+            scaled, point, gradient, zero, state.radius, self.theta, self.kappa, 1, most
+        )
         return move, image * slope, reason in (solver.NEGATIVE_CURVATURE, solver.EXCEEDED_TR)
 
     def _at(
