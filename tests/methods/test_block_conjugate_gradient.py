@@ -114,7 +114,7 @@ def test_it_is_the_choice_for_large_problems_that_can_be_restricted():
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
-    [({"preconditioner": "jacobi"}, "unknown preconditioner 'jacobi'; known: auto"), ({"inner_iterations": 0}, "inner_iterations")],
+    [({"preconditioner": "jacobi"}, "unknown preconditioner 'jacobi'"), ({"inner_iterations": 0}, "inner_iterations")],
 )
 def test_bad_parameters(arguments, text):
     with pytest.raises(InvalidInputError, match=text):
