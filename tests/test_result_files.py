@@ -1,0 +1,88 @@
+"""Saved results that are damaged, foreign or incomplete are one error, and a sound one comes back."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from psdopt import FlatQuotient, QuadraticSDP, Result, solve
+from psdopt.errors import DataFileError
+from tests.fuzz import examples, mutants
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, bytes]:
+    result = solve(QuadraticSDP(B=1.0, C=np.diag([-1.0, -2.0, 3.0])), FlatQuotient(3, 2))
+    path = tmp_path_factory.mktemp("result") / "r.npz"
+    result.save(path)
+    return result, path.read_bytes()
+
+
+@settings(max_examples=examples(80, 20_000), deadline=None)
+@given(data=st.data())
+def test_mutants_are_refused_or_whole(sound: tuple[Result, bytes], data: st.DataObject) -> None:
+    result, whole = sound
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "r.npz"
+        path.write_bytes(data.draw(mutants(whole)))
+        try:
+            loaded = Result.load(path)
+        except DataFileError as error:
+            assert str(path) in str(error)  # noqa: PT017
+        else:
+            assert np.array_equal(loaded.matrix.factor, result.matrix.factor)
+            assert loaded.value == result.value
+
+
+def changed(whole: bytes, path: Path, **changes: Any) -> Path:
+    """A file without a checksum in which arrays are replaced; None leaves one out."""
+    path.write_bytes(whole)
+    with np.load(path) as stored:
+        arrays = {**stored, **changes}
+    arrays.pop("checksum")
+    np.savez(path, **{name: array for name, array in arrays.items() if array is not None})
+    return path
+
+
+def test_what_is_missing_or_of_another_kind_is_refused(sound: tuple[Result, bytes], tmp_path: Path) -> None:
+    result, whole = sound
+    plain = result.as_dict()
+    without_value = {key: value for key, value in plain.items() if key != "value"}
+    for changes in (
+        {"summary": None},
+        {"factor": None},
+        {"factor": np.zeros(3)},
+        {"summary": np.array("no JSON")},
+        {"summary": np.array("[]")},
+        {"summary": np.array(json.dumps({**plain, "status": "splendid"}))},
+        {"summary": np.array(json.dumps({**plain, "certificate": 3}))},
+        {"summary": np.array(json.dumps(without_value))},
+        {"eigenvector": None},
+        {"history_value": np.zeros(1)},
+    ):
+        with pytest.raises(DataFileError, match="is not a result saved by psdopt, or is damaged"):
+            Result.load(changed(whole, tmp_path / "r.npz", **changes))
+
+
+def test_a_changed_number_does_not_pass_the_checksum(sound: tuple[Result, bytes], tmp_path: Path) -> None:
+    _, whole = sound
+    path = tmp_path / "r.npz"
+    path.write_bytes(whole)
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    arrays["factor"] = arrays["factor"] * (1.0 + 1e-12)
+    np.savez(path, **arrays)
+    with pytest.raises(DataFileError, match="its checksum is not that of its content"):
+        Result.load(path)
+
+
+def test_results_from_before_there_were_checksums_load(sound: tuple[Result, bytes], tmp_path: Path) -> None:
+    result, whole = sound
+    assert Result.load(changed(whole, tmp_path / "r.npz")).value == result.value
