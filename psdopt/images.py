@@ -1,8 +1,7 @@
 """A factor Y together with its images under a problem's linear maps.
 
-Everything a problem computes is built from these images. They are linear in Y, so a step along a
-direction, a change of columns and an appended column are combinations of arrays at hand: no map is
-applied again.
+A problem computes everything from these images. The images are linear in Y. Hence a step along a direction, a
+change of columns and an appended column combine arrays that are at hand, and no map is applied again.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from psdopt.linalg.tolerances import EPS
 class Images:
     """Y (n, r) and A Y for each of the `maps` A; each image is computed once, on first use.
 
-    `drift` bounds the rounding, relative to |Y|, that linear combination has accumulated since the
-    images were last computed from Y itself.
+    `drift` bounds the rounding error, relative to |Y|, that linear combinations have accumulated since the images were
+    last computed from Y itself.
     """
 
     __slots__ = ("_arrays", "_derived", "_size", "drift", "factor", "maps")
@@ -54,7 +53,7 @@ class Images:
         return self._arrays[key]
 
     def derived(self, owner: object, linear_map: LinearMap | None, compute: Callable[[Array], Array]) -> Array:
-        """compute(image), kept for `owner` as long as these images live: shared by value, search and gradient."""
+        """compute(image), kept for `owner` as long as these images live, for value, search and gradient to share."""
         known = self._derived.get(id(owner))
         if known is None:
             known = self._derived[id(owner)] = (owner, compute(self.of(linear_map)))

@@ -30,20 +30,21 @@ STABILIZATIONS = {"block": ("centre", "none"), "lp": ("smoothing", "none")}
 CENTRED = 0.3
 #: ... and to this one once V spans the whole space, when no better columns are to be found.
 COMPLETE = 1e-3
-#: Columns per round of the block master: n / 6, within these limits (a small space is taken whole).
+#: Columns per round of the block master: n / 6, within these limits (and at most n).
 FEWEST, MOST = 24, 64
 #: Columns kept: this many times those of a round for the block master, this many times n for the linear program; and
 #: never fewer than FEWEST_KEPT.
 BLOCK_WIDTH, LP_WIDTH = 6, 20
 FEWEST_KEPT = 60
-#: Accuracy asked of the oracle, relative to the gap; what it leaves unproved is part of the bound.
+#: Accuracy asked of the oracle, relative to the gap. The error bound of the oracle is subtracted from the bound on F.
 ORACLE_ACCURACY = 0.01
 #: The gap must fall to this fraction before margins may leave again.
 PROGRESS = 0.5
 #: Rounds without new column, lower value or better bound that count as the end.
 IDLE_ROUNDS = 5
-#: Rounds of the block master in which the gap has to fall by a tenth. It does so in one round as long as the master
-#: can be solved more accurately than the gap; on degenerate margins (duplicated samples) that ends before 1e-6.
+#: A run ends if the gap has not fallen by a tenth in this many rounds of the block master. One round suffices as long
+#: as the master can be solved more accurately than the gap; on degenerate margins (duplicated samples) rounding
+#: prevents that below relative gaps of about 1e-6.
 SLOW_ROUNDS = 6
 
 
@@ -51,11 +52,12 @@ SLOW_ROUNDS = 6
 class ColumnGeneration(Method[ColumnGenerationState]):
     """M = V T Vᵀ + θ M̄ over columns V that the dual of a restricted master problem asks for (Shen et al., algorithm 1).
 
-    A round: solve the master on V for T and the dual weights w; the lowest eigenvectors of S = −Σ w_r A_r become
-    new columns. Every w proves F >= trace · λ_min(S) over the whole set, every T gives a value, so each round
-    has a gap; best value and best bound are kept, since neither sequence is monotone in practice. The run starts
-    from no value at all (the paper's π = 0 ends it at once where the optimum is negative) and never stops because
-    the master's value stalls, which degenerate duals make it do.
+    One round: the master on V is solved for T and the dual weights w; the lowest eigenvectors of S = −Σ w_r A_r become
+    new columns. Every w proves F >= trace · λ_min(S) over the whole set and every T gives a value, so each round has a
+    gap. The best value and the best bound are kept, since neither sequence is monotone in practice.
+
+    Unlike the paper's algorithm the run does not begin with π = 0, which ends it at once if the optimum is negative,
+    and it does not stop when the value of the master stalls, which happens with degenerate duals.
 
     Parameters
     ----------

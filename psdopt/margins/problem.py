@@ -23,7 +23,7 @@ from psdopt.roles import Duality
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Measurement
 
-#: Values are measured in units of |F(M)|, but never below this fraction of a typical margin: an optimum may be 0.
+#: The unit of values is |F(M)|, and at least this fraction of a typical margin, since the optimal value may be 0.
 LEAST_UNIT = 1e-2
 #: Random matrices of rank one over which a typical margin is taken.
 PROBES = 4
@@ -32,9 +32,9 @@ PROBES = 4
 class MarginProblem(TermSum):
     """min F(M) = −max_ρ {ρ − C Σ_r max(0, ρ − ⟨A_r, M⟩)}: the negative of what Shen et al. (eq. 3) maximise.
 
-    F(M) = max {−Σ w_r ⟨A_r, M⟩ : 0 <= w <= C, Σ w = 1} is convex, piecewise linear and positively homogeneous,
-    so it is to be minimised at a fixed trace: any feasible w proves F(N) >= −trace · λ_max(Σ w_r A_r) for all
-    such N. With `smoothing` > 0 it is C¹, see :class:`~psdopt.margins.CappedMargin`.
+    F(M) = max {−Σ w_r ⟨A_r, M⟩ : 0 <= w <= C, Σ w = 1} is convex, piecewise linear and positively homogeneous.
+    It is therefore minimised at a fixed trace: any feasible w proves F(N) >= −trace · λ_max(Σ w_r A_r) for all N of
+    that trace. With `smoothing` > 0 it is C¹, see :class:`~psdopt.margins.CappedMargin`.
 
     Parameters
     ----------

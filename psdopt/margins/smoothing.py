@@ -38,8 +38,8 @@ def solve_smoothed(
 ) -> Result:
     """Minimise a margin problem by `method` on F_mu, mu → 0, until the certificate of F itself is at most `tol`.
 
-    Each stage starts where the last one ended. Its weights w(M), feasible by construction, are the dual from which
-    the certificate of the unsmoothed problem is built, so the answer is comparable with that of any other method.
+    Each stage starts where the last one ended. The weights w(M) of its answer are feasible by construction. From them
+    the certificate of the unsmoothed problem is built, so that the answer compares with that of any other method.
 
     Parameters
     ----------

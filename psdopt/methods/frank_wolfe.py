@@ -25,12 +25,13 @@ from psdopt.problem import Evaluation, PlaneModel, Problem
 
 RULES = ("exact", "hazan")
 VARIANTS = ("fully-corrective", "vanilla", "away", "pairwise")
-#: Accuracy asked of the oracle, relative to the gap: what it proves goes into the gap that is reported.
+#: Accuracy asked of the oracle, relative to the gap. The error bound of the oracle is part of the reported gap.
 ORACLE_ACCURACY = 0.1
-#: A fully corrective step ends when the gap within the span is this fraction of the gap, or after CORRECTIONS steps.
+#: A fully corrective step ends once the gap within the span is this fraction of the gap over the set, or after
+#: CORRECTIONS inner steps.
 CORRECTION_FRACTION = 0.1
 CORRECTIONS = 100
-#: Function values of a golden section, for pairwise steps when F is not quadratic.
+#: Most function values of a golden section, used for pairwise steps when F is not quadratic.
 GOLDEN_VALUES = 60
 
 
@@ -267,9 +268,9 @@ def _golden(value: Callable[[float], float]) -> float:
 
 
 def _worst(slopes: Array, weights: Array) -> int:
-    """The atom of greatest slope; of those that are equal but for rounding the heaviest, which has most to give.
+    """The atom of greatest slope. Among slopes that are equal up to rounding, the atom of greatest weight.
 
-    After an exact step between two atoms their slopes are equal, and rounding must not choose.
+    After an exact step between two atoms their slopes are equal; rounding must not decide between them.
     """
     equal = slopes >= np.max(slopes) - math.sqrt(EPS) * np.max(np.abs(slopes))
     return int(np.argmax(np.where(equal, weights, -np.inf)))

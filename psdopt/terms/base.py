@@ -22,8 +22,8 @@ Forces = list[tuple[LinearMap | None, Array]]
 class Term(ABC):
     """A function f(M) of M = U Uᵀ, written in terms of the images of U.
 
-    Features are quantities quadratic in U (a vector of measurements ⟨A_t, U Uᵀ⟩, a small matrix
-    UᵀAU): along U + mu D they are known quadratics in mu, so they are stepped like the images.
+    Features are quantities quadratic in U, such as a vector of measurements ⟨A_t, U Uᵀ⟩ or a small matrix UᵀAU. Along
+    U + mu D they are known quadratics in mu, and so they move with a step as the images do.
 
     Attributes: `n` order of M; `maps` the linear maps whose images are needed; `degree` of f as a
     polynomial in M (1, 2) or None; `convex` whether f is known to be convex on symmetric matrices;

@@ -1,4 +1,4 @@
-"""How measured entries of M couple through two matrices: the Schur complement of their multipliers."""
+"""The Schur complement of the multipliers of measured entries: [tr(A_s P A_t Q)] for two matrices P and Q."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from psdopt.linalg.arrays import Array
 
-#: Numbers of a block of columns at a time (128 KiB): what is gathered stays in the processor's cache, and the C library
-#: keeps the memory, while what larger arrays take it gives back and asks for anew.
+#: Numbers in a block of columns (128 KiB). Gathered rows of this size stay in the processor's cache, and the C library
+#: reuses their memory; it returns larger arrays to the system and has to ask for new pages.
 BLOCK = 16384
 
 
 class EntryCoupling:
     """(P, Q) ↦ [tr(A_s P A_t Q)], s <= t, for A_t = (e_i e_jᵀ + e_j e_iᵀ)/2 and symmetric P, Q (n, n).
 
-    These are products of entries of P and Q over both orders of both index pairs; an entry of the diagonal has but one
-    order. Nothing is multiplied out: O(m²) products for m entries, blocks of columns at a time.
+    Each is a sum of products of one entry of P and one of Q, over both orders of both index pairs; a diagonal entry has
+    only one order. No matrix product is formed: O(m²) multiplications for m entries, in blocks of columns.
     """
 
     def __init__(self, i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> None:
@@ -30,7 +30,7 @@ class EntryCoupling:
         self.places = None if np.array_equal(order, np.arange(self.size)) else np.argsort(order)
 
     def __call__(self, P: Array, Q: Array, out: Array | None = None) -> Array:
-        """The upper triangle of an (m, m) array, `out` if given; what is below the diagonal is not to be read."""
+        """The upper triangle of an (m, m) array, `out` if given. The entries below the diagonal are undefined."""
         own, k, size = self.diagonal, len(self.diagonal), len(self.i)
         C = np.empty((self.size, self.size)) if out is None else out
         Pd, Qd = (columns_of(A.take(own, axis=0)).take(own, axis=0) for A in (P, Q))
@@ -58,7 +58,7 @@ class EntryCoupling:
 
 
 def columns_of(rows: Array) -> Array:
-    """The transpose, stored by rows: rows are what can be gathered fast, from a symmetric array and then from this."""
+    """The transpose, stored by rows, since rows are gathered faster than columns."""
     return np.ascontiguousarray(rows.T)
 
 
@@ -67,7 +67,7 @@ def distance_blocks(
 ) -> Iterator[tuple[slice, tuple[Array, Array], tuple[Array, Array]]]:
     """(s, (P Eᵀ, Q Eᵀ), (E P Eᵀ, E Q Eᵀ)) for symmetric P, Q (n, n) and the rows e_i − e_j of E (p, n), block by block.
 
-    Of all four the columns s; of the latter two (p, p) no row below the last of them.
+    Only the columns s of the four matrices are given, and of E P Eᵀ, E Q Eᵀ (p, p) only the rows up to the end of s.
     """
     size = len(i)
     block = max(1, BLOCK // max(size, len(P)))

@@ -64,8 +64,8 @@ class Measurement(ABC):
     def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
         """[tr(A_s P A_t Q)], s <= t, for symmetric P and Q (n, n): the upper triangle of an (m, m) array.
 
-        Where it `couples`. What is below the diagonal is not to be read; `identity` holds the images of I, `out` is an
-        array to use. No application; O(m² + m n), with data O(m² n + m n²).
+        Only if it `couples`. The entries below the diagonal are undefined. `identity` holds the images of I; `out` is
+        an array (m, m) that may be overwritten and returned. No application; O(m² + m n), with data O(m² n + m n²).
         """
         raise InvalidTypeError(f"{type(self).__name__} offers no coupling")
 
@@ -126,7 +126,7 @@ class QuadraticForms(RankOne):
 class PairDistances(RankOne):
     """a_t = (x_i − x_j)ᵀ M (x_i − x_j) for pairs (i_t, j_t) of rows of X, or M_ii + M_jj − 2 M_ij without X.
 
-    Differences are taken before squares, so that a large common offset of the rows costs no accuracy.
+    Rows are subtracted before they are squared: a large common offset of the rows costs no accuracy.
 
     Parameters
     ----------
@@ -151,8 +151,8 @@ class PairDistances(RankOne):
         return line_dots(self.i, self.j, U.of(self.X), D.of(self.X))
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
-        # the Laplacian of the weights, an entry per active pair, instead of all differences; it ignores a common offset
-        # of the rows, which is taken off first so that it costs no accuracy either
+        # Σ_t w_t (e_i − e_j)(e_i − e_j)ᵀ Z is a product with the sparse Laplacian of the weights. It annihilates a common
+        # offset of the rows up to rounding: the mean row is subtracted first, so that this rounding is small
         Z = V.of(self.X)
         Z = Z - Z.mean(axis=0)
         A = self.adjacency(weights)
@@ -200,7 +200,7 @@ class TripletDifferences(Measurement):
         for left, right, names in ((i, j, ("i", "j")), (i, k, ("i", "k")), (j, k, ("j", "k"))):
             _distinct(left, right, *names)
         self.size = len(i)
-        # sorted apart: many triplets share their near pair, few their far one
+        # sorted separately: many triplets share their near pair, few their far pair
         near, in_near = _numbered(_codes(i, j, rows))
         far, in_far = _numbered(_codes(i, k, rows))
         codes, where = np.unique(np.concatenate([near, far]), return_inverse=True)
@@ -321,7 +321,7 @@ def _codes(left: Indices, right: Indices, rows: int) -> NDArray[np.signedinteger
 
 
 def _numbered(codes: NDArray[np.signedinteger[Any]]) -> tuple[NDArray[np.signedinteger[Any]], Indices]:
-    """Distinct entries of `codes`, sorted, and the position of each entry in them; a run of equal ones is one look."""
+    """The distinct codes in order, and the position of each code among them. Runs of equal codes are looked up once."""
     first = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
     distinct, position = np.unique(codes[first], return_inverse=True)
     return distinct, np.repeat(position, np.diff(first, append=len(codes)))

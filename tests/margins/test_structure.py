@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import Ability, ColumnGeneration, Duality, Evaluation, Problem, Spectraplex, solve
+from psdopt import Ability, ColumnGeneration, Duality, Evaluation, Geometry, LowRankPSD, Problem, Spectraplex, solve
 from psdopt.compatibility import compatible
-from psdopt.errors import InvalidTypeError
+from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.margins import MarginProblem, SignedSquares
 from psdopt.margins.column_generation import margins_of
 from psdopt.terms import QuadraticForms
@@ -133,3 +133,35 @@ def test_the_values_at_an_evaluation_are_found_in_the_structure():
     with pytest.warns(DeprecationWarning, match=r"use margins\(\).values\(evaluation\)"):
         old = problem.margins(here)
     np.testing.assert_array_equal(old, problem.margins().values(here))
+
+
+def test_a_geometry_that_offers_one_atom_at_a_time_will_do():
+    """Only `minimize_linear` is the geometry's own: each round brings one column."""
+
+    class OneAtom(Spectraplex):
+        minimize_linear_many = Geometry.minimize_linear_many
+
+        def minimize_linear(self, S, tol, warm_start=None):
+            return Spectraplex.minimize_linear_many(self, S, tol, 1, warm_start)[0]
+
+    problem = MarginProblem(QuadraticForms(np.random.default_rng(0).standard_normal((20, 3))))
+    one = solve(problem, OneAtom(3), ColumnGeneration(), tol=1e-4, max_iterations=100)
+    reference = solve(problem, Spectraplex(3), ColumnGeneration(), tol=1e-8)
+    assert one.optimal
+    assert one.value == pytest.approx(reference.value, rel=2e-4)
+
+
+def test_a_set_without_a_fixed_trace_is_refused_by_name():
+    class Free(Spectraplex):
+        def __init__(self, n):
+            super().__init__(n)
+            self.trace = None
+
+        def __repr__(self):
+            return "Free"
+
+    problem = MarginProblem(QuadraticForms(np.eye(3)))
+    with pytest.raises(
+        InvalidInputError, match="ColumnGeneration needs a set of fixed trace, such as Spectraplex; found Free"
+    ):
+        ColumnGeneration().init(problem, Free(3), LowRankPSD(np.eye(3)))

@@ -24,10 +24,10 @@ TRIM_LEVELS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 class Bundle:
     """All V T Vᵀ + θ M̄: columns V (n, k) and a frozen aggregate M̄ = ȲȲᵀ of trace one (Helmberg and Rendl 2000).
 
-    Both are columns of one `evaluation`, Ȳ the first `aggregated` of them: changes are products with small
-    matrices and no map is applied again. Weights are matrices Diag(θ, T) of order `order`; the aggregate is
-    weight 0. What is dropped enters M̄ with the weight that it had, so the best matrix of a bundle is still in
-    the next one, whatever its width.
+    Ȳ and V are columns of one `evaluation`, Ȳ the first `aggregated` of them. Changes are products with small matrices,
+    and no map is applied again. Weights are matrices Diag(θ, T) of order `order`; the aggregate has index 0. Dropped
+    columns enter M̄ with the weight that they had, so that the best matrix of a bundle is also in the next bundle,
+    whatever its width.
     """
 
     evaluation: Evaluation

@@ -14,7 +14,7 @@ from psdopt.problem import Problem
 
 #: Directions of T below this fraction of its largest eigenvalue are dropped.
 NEGLIGIBLE = 1e-7
-#: A linear program that is full is cut down to this share of its width: each cut costs it the warm start.
+#: A full linear program is cut down to this share of its width. Each cut costs its warm start, so cuts must be rare.
 SHARE = 0.75
 
 

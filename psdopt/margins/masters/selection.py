@@ -27,9 +27,9 @@ def working_rows(
 ) -> NDArray[np.bool_]:
     """The margins that a master looks at: the ROWS / cap lowest, all that carry weight, and those of `before`.
 
-    Up to FEWEST_ROWS margins a selection does not pay, and all are taken. The others have w_r = 0 for now, which is
-    feasible; should one fall below ρ, the next round has it. While the relative gap `openness` is large, w is spread
-    over many that will not matter: then only large weights count.
+    Up to FEWEST_ROWS margins a selection does not pay, and all are taken. The margins left out have w_r = 0, which is
+    feasible; one that falls below ρ joins in the next round. While the relative gap `openness` is large, w is spread
+    over many margins that do not matter at the optimum: then only large weights count.
     """
     count = max(math.ceil(ROWS / loss.cap), FEWEST_ROWS)
     if count >= loss.size:
