@@ -151,8 +151,8 @@ class PairDistances(RankOne):
         return line_dots(self.i, self.j, U.of(self.X), D.of(self.X))
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
-        # Σ_t w_t (e_i − e_j)(e_i − e_j)ᵀ Z is a product with the sparse Laplacian of the weights. It annihilates a common
-        # offset of the rows up to rounding: the mean row is subtracted first, so that this rounding is small
+        # Σ_t w_t (e_i − e_j)(e_i − e_j)ᵀ Z is a product with the sparse Laplacian of the weights. It annihilates a
+        # common offset of the rows up to rounding: the mean row is subtracted first, so that this rounding is small
         Z = V.of(self.X)
         Z = Z - Z.mean(axis=0)
         A = self.adjacency(weights)
