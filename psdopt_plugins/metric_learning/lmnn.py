@@ -36,6 +36,8 @@ BUFFER = 0.15
 WARM_STEPS = (4, 4, 4)
 WARM_BUFFER = 0.1
 WARM_TRIPLETS = 2**17
+#: No accuracy is asked of them: the steps are all that is wanted.
+WARM_TOL = 1e-12
 #: A last step that leaves F above this fraction of what it was says that the optimum is near.
 NEAR = 0.998
 #: As long as a round brings F below this fraction of its least value so far, the active set is replaced; then it grows.
@@ -193,12 +195,15 @@ class LMNN(MahalanobisTransformer):
         share = min(1.0, WARM_TRIPLETS / max(1, len(triplets)))
         if share < 1.0:
             triplets = triplets[np.random.default_rng(0).random(len(triplets)) < share]
-        problem, method = lmnn_problem(data, self.targets_, triplets, self.lam / share), ConjugateGradient()
-        state = method.init(problem, FlatQuotient(*Z.shape), Z)
-        for _ in range(steps):
-            before, state = state.evaluation.value, method.step(state)
-            self.warm_up_values_.append(float(state.evaluation.value))
-        return state.evaluation.factor, state.evaluation.value / before if before > 0.0 else 1.0
+        problem = lmnn_problem(data, self.targets_, triplets, self.lam / share)
+        warm = {"max_iterations": steps, "tol": WARM_TOL, "escape": False}
+        result = solve(problem, FlatQuotient(*Z.shape), ConjugateGradient(), start=Z, **warm)
+        values = [float(value) for value in result.history["value"]]
+        self.warm_up_values_ += values[1:]
+        last, before = values[-1], values[-2] if len(values) > 1 else values[-1]
+        # M = 0 may be the optimum for these triplets, but others keep M from vanishing: they are found around Z
+        found = result.matrix.factor if norm(result.matrix.factor) > 0.0 else Z
+        return found, last / before if before > 0.0 else 1.0
 
     def _check_parameters(self, X: Any) -> None:
         for name in ("n_neighbors", "max_rounds", "max_triplets"):
