@@ -12,29 +12,25 @@ import psdopt
 ROOT = Path(psdopt.__file__).resolve().parents[1]
 CORE = sorted((ROOT / "psdopt").rglob("*.py"))
 PLUGINS = sorted((ROOT / "psdopt_plugins").rglob("*.py"))
-#: package (relative to psdopt/) -> what it may not import.
-FORBIDDEN = {
-    "linalg": (
-        "problem",
-        "terms",
-        "problems",
-        "methods",
-        "geometries",
-        "solve",
-        "images",
-        "matrix",
-        "geometry",
-        "method",
-    ),
-    "terms": ("methods", "geometries", "solve", "problems", "method", "geometry"),
-    "problems": ("methods", "geometries", "solve", "method", "geometry"),
-    "geometries": ("solve", "methods", "problems", "terms", "problem"),
-    "methods": ("solve", "stopping", "result"),
-    "searches": ("solve", "methods", "geometries", "stopping", "result"),
-}
+PAGE = ROOT / "docs" / "architecture.md"
 MAX_LINES = 400
 #: Objects that are wrong on purpose; and pymanopt, which knows no other than the global generator.
 OTHER_RANDOMNESS = ("badzoo", "interop")
+
+
+def tables() -> tuple[dict[str, int], dict[str, tuple[str, ...]]]:
+    """(room -> its floor, room -> what it may not import), from docs/architecture.md; rooms relative to psdopt."""
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in PAGE.read_text("utf-8").splitlines()]
+    floors = {room: int(row[0]) for row in rows if row and row[0].isdigit() for room in row[1].split(", ")}
+    forbidden = {row[0]: tuple(row[1].split(", ")) for row in rows if len(row) == 2 and row[0] in floors}
+    return floors, forbidden
+
+
+def room_of(module: str) -> str | None:
+    """The longest entry of the table that `module`, a name below psdopt, belongs to; None if there is none."""
+    parts = module.split(".")[1:]
+    names = (".".join(parts[:k]) for k in range(len(parts), 0, -1))
+    return next((name for name in names if name in FLOORS), None)
 
 
 def imports(tree: ast.AST, module: str) -> list[str]:
@@ -63,12 +59,17 @@ def module_of(path: Path) -> str:
 
 
 def violations(source: str, module: str) -> list[str]:
-    """Imports that break a rule of FORBIDDEN, or reach for the plugins."""
-    names = imports(ast.parse(source), module)
-    broken = [name for name in names if name.split(".")[0] == "psdopt_plugins"]
-    package = module.split(".")[1] if module.count(".") else ""
-    for banned in FORBIDDEN.get(package, ()):
-        broken += [name for name in names if name == f"psdopt.{banned}" or name.startswith(f"psdopt.{banned}.")]
+    """Imports that point upwards, that the table of the page forbids, or that reach for the plugins."""
+    room = room_of(module)
+    broken = []
+    for name in imports(ast.parse(source), module):
+        target = room_of(name)
+        first = name.split(".")[0]
+        placed = first == "psdopt" and room is not None and target is not None
+        upwards = placed and FLOORS[target] > FLOORS[room]
+        unseen = placed and target.split(".")[0] in FORBIDDEN.get(room.split(".")[0], ())
+        if first == "psdopt_plugins" or upwards or unseen:
+            broken.append(name)
     return broken
 
 
@@ -86,6 +87,17 @@ def uses_global_random(source: str) -> list[str]:
             elif text.startswith(modules) and "default_rng(" not in text:
                 found.append(text)
     return found
+
+
+FLOORS, FORBIDDEN = tables()
+
+
+def test_every_room_has_a_place_and_every_place_is_a_room():
+    rooms = {module_of(path).split(".")[1] for path in CORE if module_of(path) != "psdopt"}
+    assert sorted(rooms - {name.split(".")[0] for name in FLOORS}) == [], "give it a floor in docs/architecture.md"
+    modules = {module_of(path).removeprefix("psdopt.") for path in CORE}
+    assert [name for name in FLOORS if name not in modules] == []
+    assert sorted(FORBIDDEN) == ["geometries", "methods", "multipliers", "problems", "searches"]
 
 
 @pytest.mark.parametrize("path", CORE, ids=module_of)
@@ -109,6 +121,10 @@ def test_the_rules_reject_known_bad_sources():
     assert violations("from ..solve import solve", "psdopt.methods.x")
     assert violations("import psdopt_plugins.spectral", "psdopt.solve")
     assert violations("def f():\n    from psdopt.solve import solve", "psdopt.geometries.x")
+    assert violations("from psdopt.terms.forms import Form", "psdopt.methods.x")
+    assert violations("from psdopt.problem import Problem", "psdopt.geometries.x")
+    assert violations("from psdopt.solve import solve", "psdopt.margins.problem")
+    assert not violations("from psdopt.solve import solve", "psdopt.margins.smoothing")
     assert not violations("from psdopt.linalg.arrays import norm", "psdopt.terms.x")
     assert not violations("if TYPE_CHECKING:\n    from psdopt.solve import solve", "psdopt.methods.x")
     assert uses_global_random("np.random.rand(3)")
