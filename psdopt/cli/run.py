@@ -14,6 +14,7 @@ from psdopt.cli.flags import as_flags
 from psdopt.cli.needs import check_needs, library_errors
 from psdopt.cli.outputs import check_output, check_plot, write_output, write_plot
 from psdopt.cli.parameters import Settings, parse_settings
+from psdopt.cli.sdp import SPEC, sdp_report
 from psdopt.cli.tables import say, show_table
 from psdopt.data_files import load_dataset
 from psdopt.errors import DataFileError, InvalidInputError
@@ -26,12 +27,14 @@ EPILOG = """\
 examples:
   psdopt run metric-kta --data digits --plot metric.png
   psdopt run metric-kta --data mine.csv --set lam=0.1 --method lbfgs --rank 5 --output metric.npz
+  psdopt run sdp --data problem.dat-s.gz --output solution.npz
 
 data files:
   .csv, .tsv  one sample per line; the label is the column called label, target or y, else the last one; a first
               column without a name under a header is an index and is left out
   .npz        arrays X (m, d) and y (m,), or data, indices, indptr, shape of a sparse X in CSR format, or a symmetric
               matrix K (for topk); .npy: X alone
+  .dat-s, .dat  a semidefinite program in SDPA's format (for sdp), also with .gz
 
 `psdopt list` names applications, methods, geometries and data sets. Exit codes: 0 the run converged; 1 it did not;
 2 wrong use or wrong data; 3 an error that psdopt did not foresee, please report it with the output of `psdopt env`;
@@ -66,6 +69,8 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
     """0 if the run converged, else 1. Everything that can be checked is checked before the long computation."""
+    if arguments.application == SPEC.name:
+        return _run_program(arguments, manager)
     spec = manager.get("application", arguments.application)
     assert isinstance(spec, ApplicationSpec)
     arguments.parameters = frozenset(parameter.name for parameter in spec.parameters)
@@ -83,6 +88,21 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
         fit_and_tell = spec.report or partial(fit_report, picture=spec.picture)
         report: Report = fit_and_tell(spec.factory(**parameters), dataset, options)
     report = replace(report, rows=[*(("file", note) for note in dataset.notes), *report.rows])
+    return _told(arguments, report, spec.name)
+
+
+def _run_program(arguments: argparse.Namespace, manager: PluginManager) -> int:
+    """A semidefinite program in a file: no samples, and no estimator that fits them."""
+    arguments.parameters = frozenset(parameter.name for parameter in SPEC.parameters)
+    settings = parse_settings(arguments.settings)
+    options = run_options(arguments, settings, manager)
+    check_output(arguments.output)
+    check_plot(arguments.plot)
+    return _told(arguments, sdp_report(arguments.data, settings, options), SPEC.name)
+
+
+def _told(arguments: argparse.Namespace, report: Report, name: str) -> int:
+    """Tables, files and picture of a report; the exit code."""
     if not arguments.quiet:
         show_report(report, arguments.parameters)
     if arguments.output is not None:
@@ -95,7 +115,7 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
         _note(arguments, f"Result written to {arguments.output}")
     if arguments.plot is not None:
         if report.figure is None:
-            raise InvalidInputError(f"--plot: the application {spec.name} has nothing to draw")
+            raise InvalidInputError(f"--plot: the application {name} has nothing to draw")
         write_plot(report.figure(), arguments.plot)
         _note(arguments, f"Figure written to {arguments.plot}")
     return 0 if report.success else 1
