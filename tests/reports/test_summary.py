@@ -55,3 +55,18 @@ def test_report_tells_the_last_round_from_all_of_them():
     last = report.result.iterations
     assert text.startswith(f"{last} in the last round, ")
     assert int(text.split()[-3]) > last
+
+
+def test_the_tolerance_and_the_rows_that_prove_optimality_are_named():
+    import numpy as np
+
+    from psdopt import FlatQuotient, QuadraticSDP, solve
+    from psdopt.reports.summary import proof_text, result_rows
+
+    problem = QuadraticSDP(B=1.0, C=np.diag([-1.0, -2.0, 3.0]))
+    result = solve(problem, tol=1e-7)
+    assert proof_text(result).startswith("; proof: the ")
+    assert dict(result_rows(result))["tolerance"].startswith("1e-07, relative; proof: the ")
+    stopped = solve(problem, FlatQuotient(3, 1), max_iterations=0)
+    assert proof_text(stopped) == ""
+    assert dict(result_rows(stopped))["tolerance"] == "1e-06, relative"
