@@ -43,8 +43,8 @@ class QuadraticSDP(TermSum):
     A, B, C : each an ndarray or SciPy sparse array (n, n), a ``LinearOperator``, a scalar (times the
         identity), None (absent), a :class:`~psdopt.terms.forms.Form`, or a list of forms (their sum).
         All symmetric; A and B positive semidefinite. That is checked for arrays up to order 1000 and
-        for scalars; beyond, it is the caller's word: an indefinite A or B makes F nonconvex, and the
-        status ``optimal`` meaningless.
+        for scalars. F is not called convex if A or B is larger or an operator: a run then ends in the status
+        ``stationary`` at best. ``MatrixForm(A, psd=True)`` is the caller's word that A ⪰ 0, on which ``optimal`` rests.
     n : order of M; needed only when no argument shows it.
     constant : added to F.
 
