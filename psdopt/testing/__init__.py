@@ -10,6 +10,7 @@ eps, conditioning and scale. Under pytest use :func:`parametrize_with_checks`; o
 in :mod:`psdopt.testing.reference`, objects with one known sin each in :mod:`psdopt.testing.badzoo`.
 """
 
+from psdopt.testing.builders import Builder
 from psdopt.testing.parametrize import parametrize_with_checks
 from psdopt.testing.record import Measurement, Record, Trivial, Verdict
 from psdopt.testing.regimes import REGIMES, Case
@@ -21,6 +22,7 @@ __all__ = [
     "PROFILES",
     "REGIMES",
     "BoundCheck",
+    "Builder",
     "Case",
     "Check",
     "Measurement",

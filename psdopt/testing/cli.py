@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from rich import box
@@ -18,6 +19,7 @@ from rich.text import Text
 from psdopt.errors import InvalidTypeError, PsdoptError, UnknownNameError, unknown_name
 from psdopt.plugins import PluginManager, plugin_manager
 from psdopt.plugins.specs import Spec
+from psdopt.testing.builders import Builder
 from psdopt.testing.record import Record, Verdict
 from psdopt.testing.registry import CHECKS, checks_of
 from psdopt.testing.runner import PROFILES, run_checks
@@ -153,6 +155,10 @@ def _of_spec(spec: Any, source: str) -> Iterator[Target]:
         yield Target(name, None, source, f"its example raises {type(error).__name__}: {error}")
     else:
         yield Target(name, obj, source)
+    if spec.kind == "problem" and isinstance(make, partial) and make.func is spec.factory and make.args:
+        made = source.replace(".example()", ".example")
+        made = f"{made}\nfrom psdopt.testing import Builder\nobj = Builder(obj.func, obj.args, obj.keywords)"
+        yield Target(f"builder of {name}", Builder(make.func, make.args, make.keywords), made)
 
 
 def _of_module(target: str, known: list[str]) -> Iterator[Target]:

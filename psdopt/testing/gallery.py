@@ -17,12 +17,6 @@ from psdopt.method import Method
 from psdopt.problem import Problem
 
 ORDER = 6
-#: Problems that many methods could run on, and that are shown to those only that need one of the abilities.
-SPECIAL: dict[str, tuple[str, ...]] = {
-    "entries": (Ability.SPLIT, Ability.QUADRATIC_FIT),
-    "margins": (Ability.MARGINS,),
-    "stream": (Ability.STREAM,),
-}
 
 
 @dataclass(frozen=True)
@@ -134,8 +128,11 @@ def instances_for(method: Method, extra: Iterable[tuple[Problem, Geometry]] = ()
             problem = problems(order, definite=not geometry.closed)[name]
             if fits(problem, geometry, method):
                 found.append(Instance(f"{name} over {geometry!r}", problem, geometry))
-    for name, abilities in SPECIAL.items():
-        for geometry in geometries() if any(needs_ability(method, ability) for ability in abilities) else ():
+    ordinary = frozenset().union(*(problem.abilities for problem in problems().values()))
+    for name, special in special_problems().items():
+        # shown to those only that cannot do without what it has and ordinary problems have not
+        wanted = any(needs_ability(method, ability) for ability in special.abilities - ordinary)
+        for geometry in geometries() if wanted else ():
             width = geometry.factor(geometry.random_point(np.random.default_rng(0))).shape[1]
             problem = special_problems(geometry.n, width, geometry.trace)[name]
             if fits(problem, geometry, method):

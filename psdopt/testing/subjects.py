@@ -16,12 +16,14 @@ from psdopt.problem import Problem
 from psdopt.terms.base import Term
 from psdopt.terms.losses import Loss
 from psdopt.terms.measurements import Measurement
+from psdopt.testing.builders import Builder
 from psdopt.testing.gallery import Instance, instances_for
 from psdopt.testing.hostile import hostile_for
 
 #: What has checks of its own, besides estimators.
 KINDS: dict[str, type[Any]] = {
     "problem": Problem, "geometry": Geometry, "method": Method, "term": Term, "loss": Loss, "measurement": Measurement,
+    "builder": Builder,
 }  # fmt: skip
 #: Pickles longer than this are not printed.
 LONGEST_PICKLE = 4000
@@ -50,7 +52,7 @@ class ApplicationSubject:
 
 
 def kind_of(obj: Any) -> str:
-    """problem, geometry, method, term, loss, measurement or application. Raises InvalidTypeError for anything else."""
+    """The kind of `obj`, as checks name it: a key of `KINDS`, or "application". Raises InvalidTypeError otherwise."""
     for kind, cls in KINDS.items():
         if isinstance(obj, cls):
             return kind

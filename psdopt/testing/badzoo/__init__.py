@@ -11,6 +11,7 @@ from typing import Any
 from psdopt.testing.badzoo import (
     abilities,
     applications,
+    builders,
     duality,
     geometries,
     measured,
@@ -32,12 +33,14 @@ ZOO: dict[str, tuple[type[Any], ...]] = {
     "term": terms.ALL,
     "measurement": measured.MEASUREMENTS,
     "loss": measured.LOSSES,
+    "builder": builders.ALL,
 }
 
 __all__ = [
     "ZOO",
     "abilities",
     "applications",
+    "builders",
     "duality",
     "geometries",
     "measured",

@@ -104,7 +104,7 @@ class NoOracle(_Simplex):
     """Declares a linear oracle."""
 
     ability = Ability.LINEAR_ORACLE
-    rejected_by = ("geometry.abilities_kept", "geometry.linear_oracle_counts")
+    rejected_by = ("geometry.abilities_kept", "geometry.linear_oracle_counts", "geometry.methods_run_here")
     minimize_linear = None  # type: ignore[assignment]
 
 

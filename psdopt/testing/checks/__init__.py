@@ -3,6 +3,7 @@
 from psdopt.testing.checks import (
     application,
     application_data,
+    builder,
     fits,
     geometry_metric,
     geometry_motion,
@@ -28,6 +29,7 @@ from psdopt.testing.checks import (
 __all__ = [
     "application",
     "application_data",
+    "builder",
     "fits",
     "geometry_metric",
     "geometry_motion",

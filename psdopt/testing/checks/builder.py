@@ -1,0 +1,141 @@
+"""Checks of builders: data as they are stored and given, and that every sample has its place in the problem."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from psdopt.errors import PsdoptError
+from psdopt.linalg.arrays import Array, norm
+from psdopt.problem import Problem
+from psdopt.testing.builders import Builder
+from psdopt.testing.checks.common import PASSED, compare, failed, point_of, value_unit, worst
+from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.reference import twin_of
+from psdopt.testing.regimes import Case
+from psdopt.testing.registry import check
+from psdopt.testing.slopes import derivative
+from psdopt.testing.untouched import changes, snapshot
+
+PLAIN = ("full-rank",)
+#: Samples that are moved one at a time, and how far, relative to their size.
+MOVED, FAR = 4, 0.5
+
+
+def _samples(builder: Builder) -> Array:
+    if builder.samples is None:
+        raise Trivial("has no argument with one sample per row")
+    X = builder.arguments[builder.samples]
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f":
+        raise Trivial("the samples are no dense array of floats")
+    return X
+
+
+def _same(words: str, found: Problem, expected: Problem, case: Case, loose: float = 16.0) -> Measurement:
+    """Value and gradient of two problems at one point."""
+    evaluation = point_of(expected, Case(case.regime, case.seed))
+    other = found.at(evaluation.factor)
+    unit, G = value_unit(expected, evaluation), evaluation.factor_gradient()
+    return worst([
+        compare(f"F {words}", other.value, evaluation.value, loose * unit, expected.n),
+        compare(f"the gradient {words}", other.factor_gradient(), G,
+                loose * (norm(G) + unit / norm(evaluation.factor)), expected.n),
+    ])  # fmt: skip
+
+
+@check("builder", regimes=PLAIN)
+def storage_independence(builder: Builder, case: Case) -> Measurement:
+    """The problem is the same for arrays stored by rows, by columns, as lists, read-only, sparse where accepted."""
+    problem, results = builder.build(), []
+    ways: dict[str, Callable[[Array], Any]] = {
+        "by columns": np.asfortranarray,
+        "every second of twice as many rows": lambda A: np.repeat(A, 2, axis=0)[::2],
+        "as CSR": sp.csr_array,
+        "as CSC": sp.csc_array,
+    }
+    for k, value in enumerate(builder.arguments):
+        if not isinstance(value, np.ndarray) or value.ndim != 2 or value.dtype.kind != "f":
+            continue
+        for words, way in ways.items():
+            try:
+                other = builder.build(**{f"a{k}": way(value)})
+            except (PsdoptError, TypeError):
+                if words.startswith("as CS"):
+                    continue  # sparse data may be refused
+                raise
+            results.append(_same(f"with argument {k} stored {words}", other, problem, case))
+    if not results:
+        raise Trivial("no argument is a dense matrix of floats")
+    return worst(results)
+
+
+@check("builder", regimes=PLAIN)
+def arguments_untouched(builder: Builder, case: Case) -> Measurement:
+    """Neither building nor evaluating changes an argument in place, and read-only arrays are accepted."""
+    given = copy.deepcopy(builder.arguments)
+    before = snapshot({"argument": given, "keywords": builder.keywords})
+    problem = builder.build(**{f"a{k}": value for k, value in enumerate(given)})
+    point_of(problem, case).factor_gradient()
+    changed = changes(before, snapshot({"argument": given, "keywords": builder.keywords}))
+    if changed:
+        return failed(f"changed in place: {', '.join(changed[:3])}")
+    for value in given:
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+    point_of(builder.build(**{f"a{k}": value for k, value in enumerate(given)}), case).factor_gradient()
+    return PASSED
+
+
+@check("builder", regimes=PLAIN)
+def samples_count(builder: Builder, case: Case) -> Measurement:
+    """F changes when a sample is moved, each of four: none has been left out or overwritten."""
+    X, problem = _samples(builder), builder.build()
+    evaluation = point_of(problem, case)
+    for i in case.rng.permutation(len(X))[:MOVED]:
+        moved = X.copy()
+        moved[i] += FAR * norm(X[i]) * case.rng.standard_normal(X.shape[1]) / np.sqrt(X.shape[1])
+        other = builder.build(**{f"a{builder.samples}": moved}).at(evaluation.factor)
+        if other.value == evaluation.value and np.array_equal(other.factor_gradient(), evaluation.factor_gradient()):
+            return failed(f"sample {i} was moved by half its length, and F and its gradient are what they were")
+    return PASSED
+
+
+@check("builder", when=lambda b: not b.order_matters, reason="may depend on the order of the samples", regimes=PLAIN)
+def samples_in_any_order(builder: Builder, case: Case) -> Measurement:
+    """Samples in another order, with all that belongs to them, make the same problem: each keeps its own label."""
+    X = _samples(builder)
+    return _same("of reordered samples", builder.reordered(case.rng.permutation(len(X))), builder.build(), case)
+
+
+@check("builder", regimes=PLAIN)
+def not_rounded(builder: Builder, case: Case) -> Measurement:
+    """F follows a change of the samples in their tenth digit: data are not rounded on the way in."""
+    X = _samples(builder)
+    evaluation = point_of(builder.build(), case)
+    E = case.rng.standard_normal(X.shape) * np.abs(X)
+
+    def value(h: float) -> float:
+        return float(builder.build(**{f"a{builder.samples}": X + h * E}).at(evaluation.factor).value)
+
+    slope, _ = derivative(value, 0.05)
+    near = (value(1e-9) - value(-1e-9)) / 2e-9
+    rounding = 1e3 * np.finfo(float).eps * value_unit(evaluation.problem, evaluation) / 1e-9
+    error = abs(near - float(slope))
+    if abs(float(slope)) <= 4.0 * rounding:
+        raise Trivial("F hardly depends on the samples")
+    words = f"the slope over steps of 1e-9 is {near:.6g}, over larger ones {float(slope):.6g}"
+    return Measurement(error, 0.25 * abs(float(slope)) + rounding, words)
+
+
+@check("builder", regimes=PLAIN)
+def formula(builder: Builder, case: Case) -> Measurement:
+    """F is what the problem's reference() says, built from the same data."""
+    problem = builder.build()
+    twin = twin_of(problem)
+    if twin is None:
+        raise Trivial("the problem has no formula to compare with (reference): wrong weights would not be seen")
+    return _same("of the formula", twin, problem, case)
