@@ -119,22 +119,24 @@ def drawn(count: int, seed: int, files: list[str]) -> list[Mutant]:
     return chosen
 
 
-def tests_of(mutant: Mutant) -> list[list[str]]:
-    """The tests that mirror the file, then those of the area."""
+def tests_of(mutant: Mutant, mirror_only: bool) -> list[list[str]]:
+    """The tests that mirror the file, then those of the area, unless `mirror_only` and there are tests that mirror."""
     path = Path(mutant.path)
     mirror = Path("tests", *path.parts[1:-1], f"test_{path.stem}.py")
     stages = [[str(mirror)]] if (ROOT / mirror).exists() else []
+    if stages and mirror_only:
+        return stages
     return [*stages, [test for test in AREAS[mutant.area][1] if (ROOT / test.split("::")[0]).exists()]]
 
 
-def fate(mutant: Mutant, copy: Path) -> str:
+def fate(mutant: Mutant, copy: Path, mirror_only: bool = False) -> str:
     """ "killed by ...", or "survived": the tests are run on the copy with this one change, which is then undone."""
     target = copy / mutant.path
     source = target.read_bytes()
     target.write_bytes(source[: mutant.start] + mutant.text.encode() + source[mutant.end :])
     environment = {**os.environ, "PYTHONPATH": str(copy), "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     try:
-        for stage in tests_of(mutant):
+        for stage in tests_of(mutant, mirror_only):
             command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *stage]
             try:
                 done = subprocess.run(
@@ -156,6 +158,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=30, help="mutants to try (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of the drawing (default: %(default)s)")
     parser.add_argument("--files", nargs="*", default=[], help="sources to change; default: all areas")
+    parser.add_argument("--mirror-only", action="store_true", help="leave the other tests of the area out")
     arguments = parser.parse_args(argv)
     survivors, mutants = [], drawn(arguments.count, arguments.seed, arguments.files)
     with tempfile.TemporaryDirectory() as folder:
@@ -165,12 +168,12 @@ def main(argv: list[str] | None = None) -> int:
         for name in ("pyproject.toml", "README.md"):
             shutil.copy(ROOT / name, copy / name)
         for mutant in {mutant.area: mutant for mutant in mutants}.values():
-            broken = fate(replace(mutant, text=mutant.before), copy)
+            broken = fate(replace(mutant, text=mutant.before), copy, arguments.mirror_only)
             if broken != "survived":
                 print(f"the tests of {mutant.area} fail without any change: {broken}")
                 return 1
         for k, mutant in enumerate(mutants, 1):
-            found = fate(mutant, copy)
+            found = fate(mutant, copy, arguments.mirror_only)
             print(f"{k:3d} {found:9.9} {mutant}\n      {found}", flush=True)
             survivors += [mutant] if found == "survived" else []
     print(f"\n{len(mutants) - len(survivors)} of {len(mutants)} killed; survivors:")

@@ -63,7 +63,7 @@ def storage_independence(builder: Builder, case: Case) -> Measurement:
         for words, way in ways.items():
             try:
                 other = builder.build(**{f"a{k}": way(value)})
-            except (PsdoptError, TypeError):
+            except (PsdoptError, TypeError, ValueError):
                 if words.startswith("as CS"):
                     continue  # sparse data may be refused
                 raise
