@@ -15,7 +15,7 @@ from psdopt.geometries.psd_cone import CONIC_ORACLE
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, norm
 from psdopt.method import Method, Outcome, Residual, State, ensure_finite
-from psdopt.methods.bilgo_state import BILGOState, looked_at
+from psdopt.methods.bilgo_state import BILGOState, with_eigenvectors
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.methods.factor_moves import compressed, outside, with_block
 from psdopt.oracles import BACKENDS
@@ -46,7 +46,7 @@ TRIM = 8
 
 
 @dataclass(frozen=True)
-class BILGO(Method):
+class BILGO(Method[BILGOState]):
     """M⁺ = alpha M + Σ beta_i v_i v_iᵀ, v the leading eigenvectors of −∇F(M) (Hao et al., algorithm 1).
 
     Both weights are found exactly: the minimiser over alpha, beta >= 0 of a quadratic in two variables, or
@@ -119,24 +119,27 @@ class BILGO(Method):
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> BILGOState:
         evaluation = evaluation or problem.at(geometry.factor(start))
-        blank = BILGOState(problem, geometry, evaluation.factor, evaluation)
-        return self._looked_at(blank, compressed(evaluation), {})
+        Y = evaluation.factor
+        blank = BILGOState(problem, geometry, Y, evaluation, vectors=np.zeros((len(Y), 0)))
+        return self._with_eigenvectors(blank, compressed(evaluation), {})
 
-    def step(self, state: Any) -> BILGOState:
-        return self._greedy(state) if state.search is None else self._local(state)
+    def step(self, state: BILGOState) -> BILGOState:
+        searcher = self.searcher
+        if searcher is None or state.search is None:
+            return self._greedy(state, searcher)
+        return self._local(state, searcher, state.search)
 
-    def _greedy(self, state: BILGOState) -> BILGOState:
+    def _greedy(self, state: BILGOState, searcher: Method | None) -> BILGOState:
         """One bilateral search per eigenvector at hand."""
-        assert state.vectors is not None
         evaluation, before = state.evaluation, state.evaluation.value
         first = self._first_block(state)
-        if first is not None:
-            begun = self._search_begun(state, first, {"alpha": 1.0, "beta": norm(first.factor) ** 2})
+        if first is not None and searcher is not None:
+            begun = self._search_begun(state, searcher, first, {"alpha": 1.0, "beta": norm(first.factor) ** 2})
             goal = SETTLED * max(0.0, -state.smallest)
             return replace(begun, search_goal=goal, search_limit=GROWING_STEPS, growing=True)
         alphas, betas = [], []
         directions = self._directions(state)
-        alone = self.every if self.searcher is not None else len(directions)
+        alone = self.every if searcher is not None else len(directions)
         for v in directions[:alone]:
             plane = evaluation.along_atom(v)
             alpha, beta = plane.minimize(alpha=ALPHA_BOUNDS[self.rule])
@@ -150,15 +153,15 @@ class BILGO(Method):
         if len(directions) > alone:
             evaluation = with_block(evaluation, np.column_stack(directions[alone:]), float(np.mean(betas or [0.0])))
         moved = evaluation.value < before
-        evaluation = compressed(evaluation, lasting=self.searcher is not None)
+        evaluation = compressed(evaluation, lasting=searcher is not None)
         extras = {"alpha": float(np.prod(alphas)) if alphas else 1.0, "beta": float(sum(betas))}
         atoms = state.atoms + len(directions)
-        due = self.searcher is not None and (atoms >= self._every or not moved or not state.waiting)
-        if due and norm(evaluation.factor) > 0.0:
-            return self._search_begun(state, evaluation, extras)
+        due = atoms >= self._every or not moved or not state.waiting
+        if searcher is not None and due and norm(evaluation.factor) > 0.0:
+            return self._search_begun(state, searcher, evaluation, extras)
         if not moved and self.rule != "random-conic":
             return replace(state, outcome=Outcome.STALLED)
-        return self._looked_at(state, evaluation, extras, atoms)
+        return self._with_eigenvectors(state, evaluation, extras, atoms)
 
     def _first_block(self, state: BILGOState) -> Evaluation | None:
         """The problem's own proposal for a first step from M = 0, scaled best; None where it has or wants none."""
@@ -186,17 +189,16 @@ class BILGO(Method):
             rng = np.random.default_rng([self.seed, state.iteration])
             x = Y @ rng.standard_normal(Y.shape[1]) + rng.standard_normal(Y.shape[0])
             return [x / np.linalg.norm(x)]
-        assert state.vectors is not None
         return list(state.vectors.T)
 
-    def _search_begun(self, state: BILGOState, evaluation: Evaluation, extras: dict[str, float]) -> BILGOState:
-        searcher = self.searcher
-        assert searcher is not None
+    def _search_begun(
+        self, state: BILGOState, searcher: Method, evaluation: Evaluation, extras: dict[str, float]
+    ) -> BILGOState:
+        """The first state of a local search from `evaluation`, on a factor of its rank."""
         Y = evaluation.factor
         # a column of zeros would stay one: its factor gradient vanishes
         quotient = FlatQuotient(Y.shape[0], min(Y.shape[1], Y.shape[0]))
-        search = searcher.init(state.problem, quotient, Y, evaluation)
-        assert state.vectors is not None
+        search: State = searcher.init(state.problem, quotient, Y, evaluation)
         growing = state.vectors.shape[1] >= FEW * Y.shape[1]
         goal = (SEARCH_FRACTION if growing else LAST_FRACTION) * max(0.0, -state.smallest)
         return replace(
@@ -207,12 +209,9 @@ class BILGO(Method):
             iteration=state.iteration + 1, atoms=0, outcome=Outcome.RUNNING,
         )  # fmt: skip
 
-    def _local(self, state: BILGOState) -> BILGOState:
+    def _local(self, state: BILGOState, searcher: Method, last: State) -> BILGOState:
         """One step of the local search; at its end the eigenvectors are found anew."""
-        searcher, search = self.searcher, state.search
-        assert searcher is not None
-        assert search is not None
-        search = searcher.step(search)
+        search: State = searcher.step(last)
         evaluation = search.evaluation
         if search.outcome is Outcome.UNBOUNDED:
             return replace(state, outcome=Outcome.UNBOUNDED)
@@ -231,8 +230,7 @@ class BILGO(Method):
                 extras={}, iteration=state.iteration + 1,
             )  # fmt: skip
         compact = compressed(evaluation)
-        after = self._looked_at(state, compact, {}, few=not state.growing)
-        assert after.vectors is not None
+        after = self._with_eigenvectors(state, compact, {}, few=not state.growing)
         if search.outcome is not Outcome.RUNNING or (steps >= SEARCH_STEPS and not stationary):
             return after
         lacking = max(0.0, -after.smallest)
@@ -245,13 +243,13 @@ class BILGO(Method):
         limit = min(2 * state.search_limit, SEARCH_STEPS)
         return replace(after, search=search, search_goal=goal, search_steps=0, search_limit=limit, growing=False)
 
-    def _looked_at(
+    def _with_eigenvectors(
         self, state: BILGOState, evaluation: Evaluation, extras: dict[str, float], atoms: int = 0, few: bool = False
     ) -> BILGOState:
         """The state at `evaluation` with eigenvectors of S there: `few`, or as many as M has columns."""
         r = evaluation.factor.shape[1]
         several = self._every if few else max(self._every - atoms, math.ceil(GROWTH * r))
-        return looked_at(
+        return with_eigenvectors(
             state, evaluation, count=min(self.eigenvectors or several, evaluation.factor.shape[0]),
             backend=self.backend, seed=self.seed, atoms=atoms, extras=extras,
         )  # fmt: skip

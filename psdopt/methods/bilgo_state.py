@@ -1,4 +1,4 @@
-"""What BILGO knows between steps, and how it looks at S: eigenvectors as good as the gap needs, proven at rest."""
+"""What BILGO knows between steps, and how it finds eigenvectors of S: as accurate as the gap needs, proven at rest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROOF_RATIO = 1e-2
 SLIGHT = math.sqrt(EPS)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class BILGOState(State):
     """The iterate, the least eigenvectors of S there, and the local search that is under way, if one is.
 
@@ -32,7 +32,7 @@ class BILGOState(State):
     `waiting` : whether more atoms are to come before the next local search.
     """
 
-    vectors: Array | None = None
+    vectors: Array
     smallest: float = math.nan
     atoms: int = 0
     iteration: int = 0
@@ -45,7 +45,7 @@ class BILGOState(State):
     proven_at: float = math.inf
 
 
-def looked_at(
+def with_eigenvectors(
     state: BILGOState, evaluation: Evaluation, *, count: int, backend: str, seed: int, atoms: int,
     extras: dict[str, float],
 ) -> BILGOState:  # fmt: skip

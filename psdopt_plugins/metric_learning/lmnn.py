@@ -196,8 +196,8 @@ class LMNN(MahalanobisTransformer):
         if share < 1.0:
             triplets = triplets[np.random.default_rng(0).random(len(triplets)) < share]
         problem = lmnn_problem(data, self.targets_, triplets, self.lam / share)
-        warm = {"max_iterations": steps, "tol": WARM_TOL, "escape": False}
-        result = solve(problem, FlatQuotient(*Z.shape), ConjugateGradient(), start=Z, **warm)
+        geometry, method = FlatQuotient(*Z.shape), ConjugateGradient()
+        result = solve(problem, geometry, method, start=Z, max_iterations=steps, tol=WARM_TOL, escape=False)
         values = [float(value) for value in result.history["value"]]
         self.warm_up_values_ += values[1:]
         last, before = values[-1], values[-2] if len(values) > 1 else values[-1]
