@@ -122,7 +122,7 @@ class Then(Method[ThenState]):
 
     def step(self, state: ThenState) -> ThenState:
         inner = self._method(state).step(state.inner)
-        moved = inner.evaluation is not state.evaluation
+        moved = inner.evaluation is not state.inner.evaluation
         after = _around(
             inner, state.evaluation, steps=state.steps + 1, turns=state.turns, stuck=state.stuck and not moved
         )
