@@ -319,6 +319,7 @@ class Driver:
     def result(self, status: Status, message: str, chosen: tuple[str, ...]) -> Result:
         """The certificate is computed at the point that is returned, from recomputed images."""
         run = self.run
+        last = run.state
         run.state = run.best if run.best is not None and status is not Status.OPTIMAL else run.state
         finite = math.isfinite(run.state.evaluation.value)
         if finite and self.certified is not run.state:
@@ -330,7 +331,11 @@ class Driver:
             status, message = self._last_word(status, message)
         run.ended = status, message, self.tol
         if self.rules.checkpoint is not None:
+            returned = run.state
+            if status not in FINAL:
+                run.state = last  # a run that was cut goes on from where it was, not from its best point
             self._save()
+            run.state = returned
         certificate, state = run.certificate if finite else None, run.state
         return Result(
             matrix=run.geometry.to_matrix(state.point),
