@@ -14,8 +14,6 @@ from scipy.sparse.linalg import aslinearoperator
 
 from psdopt import LBFGS, Ability, AutogradProblem, ConjugateGradient, FlatQuotient, QuadraticSDP, Status, solve
 from psdopt.errors import IncompatibleError, InvalidInputError
-from psdopt.linalg import banded_rows, row_updates
-from psdopt.linalg.row_updates import RowUpdates
 from psdopt.linalg.tolerances import EPS
 from psdopt.method import Outcome
 from psdopt.methods.admm import ADMM
@@ -46,57 +44,6 @@ def pair_problem(seed=0, n=24, gamma=2.0, scale=1.0, as_data=sp.csr_array):
     targets = np.concatenate([np.ones(n), (labels[i] == labels[j]).astype(float)])
     weights = scale * np.concatenate([np.full(n, 0.5 * gamma), np.full(n, gamma)])
     return EntryFit(as_data(laplacian(rng, n, scale)), np.concatenate([d, i]), np.concatenate([d, j]), targets, weights)
-
-
-def random_pattern(rng, n, density):
-    """Symmetric weights and targets on a random symmetric pattern, some rows empty, as CSR of one pattern."""
-    P = np.triu(rng.random((n, n)) < density)
-    P[0] = False
-    P = P | P.T
-    P[0], P[:, 0] = False, False
-    W, T = rng.random((n, n)) + 0.1, rng.standard_normal((n, n))
-    W, T = W + W.T, T + T.T
-    rows, columns = np.nonzero(P)
-    starts = np.concatenate([[0], np.cumsum(P.sum(axis=1))])
-    return P, W, T, [sp.csr_array((A[rows, columns], columns, starts), shape=(n, n)) for A in (W, T)]
-
-
-@pytest.mark.parametrize(("r", "density"), [(7, 0.15), (7, 0.7), (1, 0.4), (3, 0.3)])
-@pytest.mark.parametrize("chunk", [None, 0, row_updates.CHUNK, 40])
-def test_row_updates_equal_a_loop_over_rows(r, density, chunk, monkeypatch):
-    if chunk == 0:  # small problems, a band for every length of rows
-        monkeypatch.setattr(banded_rows, "SHARED", -1.0)
-    elif chunk is not None:  # rows gathered in chunks, as for large n
-        monkeypatch.setattr(banded_rows, "SMALL_ORDER", 0)
-        monkeypatch.setattr(row_updates, "CHUNK", chunk)
-    rng = np.random.default_rng(r)
-    n = 17
-    P, W, T, (weights, targets) = random_pattern(rng, n, density)
-    U, b, rho = rng.standard_normal((n, r)), rng.standard_normal((n, r)), 0.5 + rng.random(n)
-    V = RowUpdates(weights, targets).solve(U, b, rho)
-    condition = 1.0
-    for i in range(n):
-        A = rho[i] * np.eye(r) + (U.T * (W[i] * P[i])) @ U
-        expected = np.linalg.solve(A, U.T @ (W[i] * P[i] * T[i]) + rho[i] * b[i])
-        condition = max(condition, np.linalg.cond(A))
-        np.testing.assert_allclose(V[i], expected, rtol=0, atol=64 * n * EPS * condition * np.abs(expected).max())
-    assert condition > 2.0 or r == 1  # the systems are not near-identities
-
-
-@pytest.mark.parametrize("small", [True, False])
-def test_reweighted_updates_share_the_pattern_and_nothing_else(small, monkeypatch):
-    if not small:
-        monkeypatch.setattr(banded_rows, "SMALL_ORDER", 0)
-    rng = np.random.default_rng(4)
-    *_, (weights, targets) = random_pattern(rng, 15, 0.3)
-    U, b = rng.standard_normal((2, 15, 4))
-    updates = RowUpdates(weights, targets)
-    before = updates.solve(U, b, 0.7)
-    others = weights.copy()
-    others.data = 0.5 + rng.random(weights.nnz)
-    found = updates.reweighted(others).solve(U, b, 0.7)
-    np.testing.assert_allclose(found, RowUpdates(others, None).solve(U, b, 0.7), rtol=0, atol=1e3 * EPS)
-    assert np.array_equal(updates.solve(U, b, 0.7), before)
 
 
 def augmented(L, P, W, T):

@@ -1,0 +1,87 @@
+"""Row-wise least squares, all rows at once: small and large orders against a loop over rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from psdopt.linalg.row_updates import RowUpdates
+from psdopt.linalg.tolerances import EPS
+
+
+def random_pattern(rng, n, density):
+    """Symmetric weights and targets on a random symmetric pattern, some rows empty, as CSR of one pattern."""
+    P = np.triu(rng.random((n, n)) < density)
+    P[0] = False
+    P = P | P.T
+    P[0], P[:, 0] = False, False
+    W, T = rng.random((n, n)) + 0.1, rng.standard_normal((n, n))
+    W, T = W + W.T, T + T.T
+    rows, columns = np.nonzero(P)
+    starts = np.concatenate([[0], np.cumsum(P.sum(axis=1))])
+    return P, W, T, [sp.csr_array((A[rows, columns], columns, starts), shape=(n, n)) for A in (W, T)]
+
+
+def solved_by_a_loop(P, W, T, U, b, rho):
+    """V (n, r), and the largest condition number of the systems."""
+    r, rows, condition = U.shape[1], [], 1.0
+    for i in range(len(U)):
+        A = rho[i] * np.eye(r) + (U.T * (W[i] * P[i])) @ U
+        rows.append(np.linalg.solve(A, U.T @ (W[i] * P[i] * T[i]) + rho[i] * b[i]))
+        condition = max(condition, np.linalg.cond(A))
+    return np.array(rows), condition
+
+
+#: Bands for all rows; groups of rows, in one piece and in several; fewer and more entries per row than columns.
+SIZES = [
+    (17, 7, 0.15),
+    (17, 7, 0.7),
+    (17, 1, 0.4),
+    (17, 3, 0.3),
+    (60, 9, 0.1),
+    (270, 4, 0.01),
+    (270, 3, 0.2),
+    (270, 60, 0.2),
+]
+
+
+@pytest.mark.parametrize(("n", "r", "density"), SIZES)
+def test_row_updates_equal_a_loop_over_rows(n, r, density):
+    rng = np.random.default_rng(r)
+    P, W, T, (weights, targets) = random_pattern(rng, n, density)
+    U, b, rho = rng.standard_normal((n, r)), rng.standard_normal((n, r)), 0.5 + rng.random(n)
+    expected, condition = solved_by_a_loop(P, W, T, U, b, rho)
+    V = RowUpdates(weights, targets).solve(U, b, rho)
+    allowed = 64 * n * EPS * condition * np.abs(expected).max()
+    np.testing.assert_allclose(V, expected, rtol=0, atol=allowed)
+    assert condition > 2.0 or r == 1  # the systems are not near-identities
+    linear = rng.standard_normal((n, r))
+    moved = RowUpdates(weights, targets).solve(U, b - linear / rho[:, None], rho)
+    np.testing.assert_allclose(RowUpdates(weights, targets).solve(U, b, rho, linear), moved, rtol=0, atol=allowed)
+
+
+@pytest.mark.parametrize("stiffness", [1e3, 1e7])
+def test_stiff_rows_lose_no_more_digits_than_their_condition(stiffness):
+    rng = np.random.default_rng(0)
+    P, W, T, (weights, targets) = random_pattern(rng, 17, 0.3)
+    U, b, rho = rng.standard_normal((17, 4)), rng.standard_normal((17, 4)), np.full(17, 1.0 / stiffness)
+    expected, condition = solved_by_a_loop(P, W, T, U, b, rho)
+    V = RowUpdates(weights, targets).solve(U, b, rho)
+    np.testing.assert_allclose(V, expected, rtol=0, atol=64 * 17 * EPS * condition * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("n", [15, 270])
+def test_reweighted_updates_share_the_pattern_and_nothing_else(n):
+    rng = np.random.default_rng(4)
+    *_, (weights, targets) = random_pattern(rng, n, 0.1)
+    U, b = rng.standard_normal((2, n, 4))
+    updates = RowUpdates(weights, targets)
+    before = updates.solve(U, b, 0.7)
+    others = weights.copy()
+    others.data = 0.5 + rng.random(weights.nnz)
+    found = updates.reweighted(others).solve(U, b, 0.7)
+    np.testing.assert_allclose(found, RowUpdates(others, None).solve(U, b, 0.7), rtol=0, atol=1e3 * EPS)
+    assert np.array_equal(updates.solve(U, b, 0.7), before)
+    assert np.array_equal(updates.target_values, targets.data)
+    assert not updates.reweighted(others).target_values.any()
