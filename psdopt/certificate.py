@@ -29,6 +29,8 @@ from psdopt.proofs import (
 
 #: Once the lower bound on λ_min(S) is within this share of what `tol` allows below zero, it is not sharpened further.
 ENOUGH = 0.95
+#: At a fixed trace the gap must not exceed this share of |F(M)| either: references may be out of all proportion.
+DIGITS = 1e-2
 #: F(M) above F(0) by more roundings than these is no tie.
 WORSE = 64.0
 
@@ -44,6 +46,8 @@ class Certificate:
       it is 0, only a gap of 0 is a proof;
     - at a fixed trace: the least rise of F from M to a matrix of the set far from M
       (:func:`psdopt.proofs.unit_at_fixed_trace`), which c (tr M − t) added to F leaves as it is;
+      The gap is also at most 1 % of |F(M)|, or of eps^¾ · unit where |F(M)| is less, unless tol or a unit of the
+      problem's own says otherwise;
     - on a geometry's own set without a fixed trace: that of the cone.
 
     `holds_within(tol)` says less: F(M) <= F(N) + tol · unit for every N ⪰ 0 with tr N <= `reach(tol)`, at least tr M,
@@ -62,6 +66,7 @@ class Certificate:
     gap : the least proven bound on F(M) − min F, or None: from λ_min(S) at a fixed trace, from the geometry's linear
         oracle, from strong convexity, from `dual_value`, or from a matrix near M where S ⪰ 0
         (:class:`psdopt.proofs.DenseProof`, up to order 500, tried once the residuals are small); relative: / unit.
+    value_scale : what 1 % of bounds the gap at a fixed trace; inf elsewhere.
     decrease : what the best step found along `descent` gains; a claim that it exceeds is refuted.
     descent : unit v of that step alpha M + beta v vᵀ, or None.
     dual_value : a lower bound on min F that the problem proved from dual variables, if it can.
@@ -93,6 +98,7 @@ class Certificate:
     unit: float = math.nan
     decrease: float = 0.0
     descent: Array | None = None
+    value_scale: float = math.inf
 
     @property
     def omega(self) -> float:
@@ -136,8 +142,10 @@ class Certificate:
         return "residuals" if self.gap_relative is None else "gap"
 
     def proves(self, tol: float) -> bool:
-        """Whether F(M) − min F <= tol · unit is proven, for a convex F."""
-        return self.convex and self.gap_relative is not None and self.gap_relative <= tol
+        """Whether F(M) − min F <= tol · unit is proven, for a convex F, and F(M) to two digits at a fixed trace."""
+        if not self.convex or self.gap is None or self.gap_relative is None:
+            return False
+        return self.gap_relative <= tol and self.gap <= max(tol, DIGITS) * self.value_scale
 
     def reach(self, tol: float) -> float:
         """R with F(M) <= F(N) + tol · unit proven for every N ⪰ 0 of trace at most R; inf where the gap is proven."""
@@ -274,6 +282,7 @@ def certify(
         unit=unit,
         decrease=decrease,
         descent=descent,
+        value_scale=_value_scale(problem, value, tr, unit, trace, gap is not None and gap <= slack),
     )
 
 
@@ -305,6 +314,14 @@ def _own_unit(problem: Problem, value: float, trace: float, unit: float) -> floa
     """The problem's own unit of values, no larger than |F(M)| or the certificate's `unit`; that one without it."""
     own = problem.duality.value_unit(value, trace)
     return unit if own is None else min(own, max(abs(value), unit))
+
+
+def _value_scale(
+    problem: Problem, value: float, tr: float, unit: float, trace: float | None, exact: bool
+) -> float:  # fmt: skip
+    if trace is None or exact or problem.duality.value_unit(value, tr) is not None:
+        return math.inf
+    return max(abs(value), EPS**0.75 * unit)
 
 
 def _at_fixed_trace(

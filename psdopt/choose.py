@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from psdopt.capability import Ability
+from psdopt.compatibility import compatible
 from psdopt.constraints import Constrained
 from psdopt.constraints.preconditioner import is_diagonal
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.geometries import FlatQuotient, PSDCone, Spectraplex
+from psdopt.geometries import FlatQuotient, PositiveDefinite, PSDCone, Spectraplex
 from psdopt.geometries.factor_quotient import FactorQuotient
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, orthonormal_columns
@@ -19,19 +21,29 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
 from psdopt.method import Method
 from psdopt.methods import (
+    BILGO,
     AugmentedLagrangian,
     BlockConjugateGradient,
     ClosedForm,
     ColumnGeneration,
     ConjugateGradient,
+    FrankWolfe,
     InteriorPoint,
     LagrangeNewton,
+    OnlineRiemannianGradient,
+    ProjectedGradient,
+    RiemannianGradient,
 )
 from psdopt.problem import Evaluation, Problem
 
 #: Beyond this order conjugate gradient has no complete decomposition of A to precondition with, and the method
 #: that needs none and makes the most of each product is ahead (docs/experiments/lro.md).
 LARGE_ORDER = 2000
+#: Methods for a geometry that was named, in the order in which they are tried after the usual one.
+PARTNERS: tuple[Method, ...] = (
+    ConjugateGradient(), BILGO(), ProjectedGradient(), FrankWolfe(), RiemannianGradient(), ColumnGeneration(),
+    OnlineRiemannianGradient(),
+)  # fmt: skip
 #: Columns that a run under constraints begins with: at least, and at most. The rank grows where they do not suffice.
 FEWEST, MOST = 8, 20
 #: Flops of a step of an interior point method, and constraints, a system of which fits into memory.
@@ -48,7 +60,8 @@ def choose(
     With neither given: the closed form where the problem has one; column generation over the spectraplex for
     margins (without a fixed trace they can be scaled without end); else conjugate gradient on a factor whose rank
     grows until the certificate holds, which ends in Newton steps for quadratic fits of few measurements, and is taken
-    beyond order 2000 in its block form, for problems that can be restricted to a span.
+    beyond order 2000 in its block form, for problems that can be restricted to a span. With one of them given: the
+    first partner that fits.
     """
     _typed("problem", problem, Problem)
     if geometry is not None:
@@ -72,11 +85,25 @@ def choose(
         chosen.append("method")
         closed = geometry is not None and Ability.FULL_CONE in geometry.abilities
         method = ClosedForm() if closed and _has_closed_form(problem) else _iteration(problem, geometry)
+        if geometry is not None:
+            method = _first_fit(problem, [geometry], [method, *PARTNERS])[1]
     if geometry is None:
         chosen.append("geometry")
-        full = Ability.FULL_CONE in method.requires.get("geometry", ())
-        geometry = PSDCone(problem.n) if full else FlatQuotient(problem.n, first_rank(problem.n))
+        n = problem.n
+        places = [FlatQuotient(n, first_rank(n)), PSDCone(n), Spectraplex(n), PositiveDefinite(n)]
+        geometry = _first_fit(problem, places, [method])[0]
     return geometry, method, tuple(chosen)
+
+
+def _first_fit(
+    problem: Problem, geometries: Sequence[Geometry], methods: Sequence[Method]
+) -> tuple[Geometry, Method]:  # fmt: skip
+    """The first pair that works together; the first of each where none does, for the refusal to name."""
+    for geometry in geometries:
+        for method in methods:
+            if compatible(problem, geometry, method):
+                return geometry, method
+    return geometries[0], methods[0]
 
 
 def _constrained(
@@ -184,6 +211,8 @@ def _scaled(geometry: Geometry, problem: Problem, point: Any) -> Any:
     """
     evaluation: Evaluation = problem.at(geometry.factor(point))
     alpha = evaluation.best_multiple()
+    if math.isfinite(alpha) and alpha > 0.0 and not _matters(evaluation, alpha):
+        return point
     if alpha == 0.0:
         quadratic = evaluation.along_atom(np.zeros(problem.n)).quadratic
         if quadratic is not None and quadratic[2][0, 0] > 0.0:
@@ -191,6 +220,13 @@ def _scaled(geometry: Geometry, problem: Problem, point: Any) -> Any:
     if not (math.isfinite(alpha) and alpha > 0.0):
         return point
     return geometry.from_factor(math.sqrt(alpha) * evaluation.factor)
+
+
+def _matters(evaluation: Evaluation, alpha: float) -> bool:
+    """Whether F(alpha M) is below F(0) beyond rounding: else slope and curvature along the ray are rounding."""
+    plane = evaluation.along_atom(np.zeros(len(evaluation.factor)))
+    there, nothing = plane.value(alpha, 0.0), plane.value(0.0, 0.0)
+    return not math.isfinite(nothing) or nothing - there > 1024.0 * EPS * max(abs(there), abs(nothing))
 
 
 def _has_closed_form(problem: Problem) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,8 @@ def solve(
         rank that grows until the certificate holds.
     start : a point of the geometry, a :class:`LowRankPSD`, or None for a random one, scaled best.
     tol : relative certificate at which a point counts as optimal (see :class:`Certificate`).
-    max_iterations, max_time : budgets; time in seconds. Default: 20,000 iterations.
+    max_iterations, max_time : budgets; time in seconds, looked at between iterations: the final certificate comes on
+        top. Default: 20,000 iterations.
     stopping : further criteria (:mod:`psdopt.stopping`), combined with ``|`` and ``&``.
     callback : called with a :class:`Snapshot` after every iteration; a true return value stops.
     rng : a ``numpy.random.Generator`` or a seed; default seed 0, so that runs repeat.
@@ -76,18 +78,20 @@ def solve(
         `max_rank` (default n). Default: yes if the geometry was left out, else no.
     checkpoint : file that the run is written to every `checkpoint_seconds` and at its end. Where writing fails later,
         as on a full disk, the run goes on with a RuntimeWarning, and the result's message says so.
-    resume : a checkpoint to go on from; `start` is then not used. Pieces must be those of that run.
+    resume : a checkpoint to go on from; `start` is then not used. Pieces must be those of that run. A run that had
+        ended by its own verdict, at this tolerance or a finer one, is returned as it was.
 
     Returns
     -------
-    Result. Its status is ``optimal`` only if the certificate, computed from recomputed images with a
-    lower bound on λ_min(S), is at most `tol`.
+    Result. Its status is ``optimal`` only where F(M) − min F <= tol · unit is proven on the whole set
+    (:class:`psdopt.Certificate` names the unit), and ``optimal_within`` where that is proven among matrices of
+    bounded trace.
 
     Raises
     ------
     IncompatibleError, before any work, if the pieces do not fit; InvalidInputError for bad arguments.
     """
-    _check_arguments(tol, max_iterations, max_time, max_rank, problem)
+    _check_arguments(tol, max_iterations, max_time, max_rank, problem, stopping, callback, rng)
     clock = time.perf_counter()
     escape = (geometry is None) if escape is None else bool(escape)
     geometry, method, chosen = choose(problem, geometry, method)
@@ -161,14 +165,27 @@ def _criteria(stopping: Stopping | None, max_iterations: int | None, max_time: f
 
 
 def _check_arguments(
-    tol: float, max_iterations: int | None, max_time: float | None, max_rank: int | None, problem: Any
-) -> None:
-    if not 0.0 < tol < 1.0:
+    tol: Any, max_iterations: Any, max_time: Any, max_rank: Any, problem: Any, stopping: Any, callback: Any, rng: Any
+) -> None:  # fmt: skip
+    if isinstance(tol, bool) or not isinstance(tol, Real) or not 0.0 < float(tol) < 1.0:
         raise InvalidInputError(f"tol must lie between 0 and 1; found {tol!r}")
-    if max_iterations is not None and max_iterations < 0:
-        raise InvalidInputError(f"max_iterations must be at least 0; found {max_iterations!r}")
-    if max_time is not None and not max_time >= 0.0:
+    if max_iterations is not None:
+        number = isinstance(max_iterations, Real) and not isinstance(max_iterations, bool)
+        if not number or not math.isfinite(max_iterations) or int(max_iterations) != max_iterations:
+            raise InvalidInputError(f"max_iterations must be an integer; found {max_iterations!r}")
+        if max_iterations < 0:
+            raise InvalidInputError(f"max_iterations must be at least 0; found {max_iterations!r}")
+    if max_time is not None and not (isinstance(max_time, Real) and float(max_time) >= 0.0):
         raise InvalidInputError(f"max_time (seconds) must be at least 0; found {max_time!r}")
     n = getattr(problem, "n", None)
-    if max_rank is not None and n is not None and not 1 <= max_rank <= n:
+    if max_rank is not None and n is not None and not (isinstance(max_rank, Real) and 1 <= max_rank <= n):
         raise InvalidInputError(f"max_rank must lie between 1 and n = {n}; found {max_rank!r}")
+    if stopping is not None and not isinstance(stopping, Stopping):
+        raise InvalidInputError(f"stopping must be a Stopping, such as SmallDecrease(1e-9); found {stopping!r}")
+    if callback is not None and not callable(callback):
+        raise InvalidInputError(f"callback must be callable with a Snapshot; found {callback!r}")
+    if not isinstance(rng, np.random.Generator):
+        try:
+            np.random.default_rng(0 if rng is None else rng)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"rng must be a numpy.random.Generator or a seed; found {rng!r}") from error

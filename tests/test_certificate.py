@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import autograd.numpy as anp
 import numpy as np
 import pytest
@@ -9,10 +11,28 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psdopt import AutogradProblem, LowRankPSD, QuadraticSDP, certify
+from psdopt import (
+    BILGO,
+    Ability,
+    Atom,
+    AutogradProblem,
+    ConjugateGradient,
+    FlatQuotient,
+    FrankWolfe,
+    LowRankPSD,
+    ProjectedGradient,
+    PSDCone,
+    QuadraticSDP,
+    Spectraplex,
+    TermSum,
+    certify,
+    solve,
+)
 from psdopt.escape import rank_binds, widened
 from psdopt.linalg.tolerances import EPS
 from psdopt.roles import Duality
+from psdopt.terms import Entries, LeastSquares, LinearTerm, MeasuredTerm, ProductTerm
+from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
 from psdopt_plugins.manifold_learning.mvu_problem import mvu_problem
 from psdopt_plugins.regression import psd_regression_problem
 
@@ -214,3 +234,129 @@ def test_negligible_columns_make_room():
 def test_widening_along_an_unbounded_ray_still_moves():
     here = QuadraticSDP(np.diag([1.0, 0.0]), None, -np.eye(2)).at(np.array([[1.0], [0.0]]))
     assert widened(here, 2, -2.0).value < here.value
+
+
+# ------------------------------------------------------------------------------------------ instances made to mislead
+
+
+class Untrue(Duality):
+    """Hooks that answer whatever makes a certificate hold."""
+
+    def value_unit(self, value, trace):
+        return 1e12
+
+    def smallest_eigenpair(self, evaluation, S, **options):
+        found = super().smallest_eigenpair(evaluation, S, **options)
+        return replace(found, values=np.zeros(1), lower_bound=0.0)
+
+
+@pytest.mark.parametrize("n", [4, 600])
+def test_hooks_that_lie_prove_nothing(n):
+    class Lying(QuadraticSDP):
+        duality = Untrue()
+
+        def value_at_zero(self):
+            return 1e12
+
+    C = np.r_[-1.0, -2.0, np.ones(n - 2)]
+    problem = Lying(None, 1.0, np.diag(C))
+    poor = certify(problem, np.eye(n)[:, :1])  # F = -1, the optimum is -5
+    assert not poor.proves(1e-2)
+    assert not poor.holds_within(1e-2)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e7, 1e12])
+def test_zero_is_not_optimal_where_one_direction_goes_down_however_steep_the_others_rise(scale):
+    """D2: |∇F(0)| is no unit; the run steps to the optimum −1, at which M has a single nonzero entry."""
+    problem = QuadraticSDP(B=1.0, C=np.diag([scale, -1.0]))
+    zero = certify(problem, np.zeros((2, 1)))
+    assert not zero.proves(0.5)
+    assert zero.decrease == pytest.approx(1.0)
+    for geometry, method in ((None, None), (PSDCone(2), BILGO()), (FlatQuotient(2, 2), ConjugateGradient())):
+        assert solve(problem, geometry, method).value == pytest.approx(-1.0, rel=1e-5)
+
+
+@pytest.mark.parametrize("far", [1e4, 1e10])
+def test_an_optimum_of_much_larger_trace_is_not_missed(far):
+    """D3: residuals per unit of tr M vanish at diag(1, 0), yet F falls by 2e-7 far along e₂."""
+    problem = QuadraticSDP(B=np.diag([1.0, 2e-7 / far]), C=np.diag([-1.0, -2e-7]))
+    near = certify(problem, np.eye(2)[:, :1])
+    assert not near.proves(1e-6)
+    if far > 1e9:
+        assert near.decrease > 1e3
+        for start in (None, LowRankPSD(np.eye(2)[:, :1])):
+            assert solve(problem, start=start).value == pytest.approx(-1.0 - 2e-7 * far, rel=1e-5)
+
+
+@pytest.mark.parametrize("floor", [0.0, 1e-9, 1e-6])
+@pytest.mark.parametrize("method", [FrankWolfe(), ProjectedGradient()])
+def test_a_barrier_makes_no_point_optimal(floor, method):
+    """D1: F(0) = ∞, or nearly: min Σ 1/m_ii + tr M over the spectraplex is 10, at I/3."""
+    problem = AutogradProblem(lambda M: anp.sum(1.0 / (anp.diag(M) + floor)) + anp.trace(M), 3, convex=True)
+    random = np.random.default_rng(0).standard_normal((3, 3))
+    assert not certify(problem, random).proves(1e-3)
+    assert not certify(problem, random / np.linalg.norm(random), trace=1.0).proves(1e-3)
+    result = solve(problem, Spectraplex(3), method, max_iterations=500)
+    assert result.optimal
+    assert result.value == pytest.approx(10.0, rel=1e-4)
+
+
+@pytest.mark.parametrize("c", [-1e6, 1e4])
+def test_what_vanishes_on_a_fixed_trace_proves_nothing_there(c):
+    """D4: c (tr M − 1) is zero on the set; the unit does not see it."""
+    rng = np.random.default_rng(3)
+    K = symmetric(rng)
+    plain = TermSum([ProductTerm(np.eye(N), np.eye(N)), LinearTerm(K)])
+    shifted = TermSum([ProductTerm(np.eye(N), np.eye(N)), LinearTerm(K), LinearTerm(np.eye(N), c)], constant=-c)
+    Y = solve(plain, Spectraplex(N), ProjectedGradient(), max_iterations=3, tol=1e-9).point
+    here, there = certify(plain, Y, trace=1.0), certify(shifted, Y, trace=1.0)
+    assert here.unit > 0.0
+    assert there.unit == pytest.approx(here.unit, rel=1e-6)
+    assert there.gap_relative == pytest.approx(here.gap_relative, rel=1e-6)
+    best = solve(plain, Spectraplex(N), tol=1e-8)
+    for method in (FrankWolfe(), ProjectedGradient()):
+        result = solve(shifted, Spectraplex(N), method, tol=1e-6, max_iterations=300)
+        assert not result.optimal or result.value - best.value <= 1e-5 * here.unit
+
+
+@pytest.mark.parametrize("gamma", [*np.random.default_rng(1).uniform(1e-3, 1e-2, 12), 0.0017183001465630513])
+def test_an_exact_fit_is_never_called_unbounded(gamma):
+    """D6: a sum of squares at its minimum 0."""
+    problem = pairwise_kernel_problem(sp.csr_array((2, 2)), [[0, 1]], [0.0], float(gamma))
+    result = solve(problem, FlatQuotient(2, 1), ConjugateGradient(), tol=1e-8, escape=True)
+    assert result.optimal
+    assert result.value == pytest.approx(0.0, abs=1e-9 * gamma)
+
+
+def test_off_diagonal_entries_have_a_start_of_the_size_of_the_data():
+    """D5: every measurement is orthogonal to I."""
+    K = np.array([[1.0, 0.5, 0.2], [0.5, 1.0, 0.4], [0.2, 0.4, 1.0]])
+    i, j = np.triu_indices(3, 1)
+    problem = TermSum([MeasuredTerm(Entries(i, j, 3), LeastSquares(K[i, j]))])
+    for seed in range(6):
+        result = solve(problem, rng=seed)
+        assert result.optimal
+        assert result.matrix.trace() < 100.0
+
+
+class Halved(PSDCone):
+    """tr M <= 1, which no attribute says: its linear oracle does."""
+
+    def __init__(self, n):
+        super().__init__(n)
+        self.abilities = frozenset({Ability.LINEAR_ORACLE, Ability.PROJECTION})
+
+    def minimize_linear(self, S, tol, warm_start=None):
+        atom = super().minimize_linear(S, tol, warm_start)
+        return atom if atom.value < 0.0 else Atom(0.0 * atom.vector, 0.0, 0.0, atom.products)
+
+
+def test_the_linear_oracle_of_a_set_of_ones_own_gives_its_gap():
+    problem = QuadraticSDP(None, 1.0, np.diag([-3.0, -1.0, 2.0]))  # least at diag(1, 0, 0) where tr M <= 1
+    optimum = certify(problem, np.eye(3)[:, :1], geometry=Halved(3))
+    assert optimum.gap == pytest.approx(0.0, abs=1e-12)
+    assert optimum.proves(1e-9)
+    assert not certify(problem, np.eye(3)[:, :1]).proves(0.1)  # on the whole cone it is not
+    poor = certify(problem, np.eye(3)[:, 1:2], geometry=Halved(3))
+    assert poor.gap >= problem.at(np.eye(3)[:, 1:2]).value - problem.at(np.eye(3)[:, :1]).value
+    assert not poor.proves(0.1)

@@ -1,0 +1,107 @@
+"""Random problems with hostile scales: families of one constructor each, drawn from a generator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse as sp
+
+from psdopt import EntryFit, Problem, QuadraticSDP, TermSum
+from psdopt.terms import Entries, LeastSquares, LinearTerm, MeasuredTerm, PairDistances, QuadraticForms, SquaredHinge
+from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
+from psdopt_plugins.metric_learning import kta_problem, linearity_problem
+
+Family = Callable[[np.random.Generator, bool], Problem]
+
+
+def samples(rng, hostile, m, n):
+    """Rows, in half of the hostile cases with columns of scales 1e±4, in the other half with a large offset."""
+    X = rng.standard_normal((m, n))
+    if hostile and rng.random() < 0.5:
+        return X * 10.0 ** rng.uniform(-4, 4, n)
+    return X + 10.0 ** rng.uniform(1, 4) * rng.standard_normal(n) if hostile else X
+
+
+def spectrum(rng, hostile, n, positive=False):
+    """A symmetric matrix; hostile: eigenvalues of sizes 1e±8."""
+    Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    values = 10.0 ** rng.uniform(-8, 8, n) if hostile else rng.uniform(0.1, 2.0, n)
+    if not positive:
+        values = values * rng.choice([-1.0, 1.0], n)
+    M = (Q * values) @ Q.T if rng.random() < 0.5 else np.diag(values)
+    return 0.5 * (M + M.T)
+
+
+def order(rng):
+    return int(rng.integers(2, 9))
+
+
+def projection(rng, hostile):
+    n = order(rng)
+    return QuadraticSDP(None, 1.0, spectrum(rng, hostile, n))
+
+
+def quadratic(rng, hostile):
+    n = order(rng)
+    A, B = spectrum(rng, hostile and rng.random() < 0.5, n, True), spectrum(rng, hostile, n, True)
+    return QuadraticSDP(A, B, spectrum(rng, hostile, n))
+
+
+def kta(rng, hostile):
+    n, m = order(rng), 20
+    return kta_problem(samples(rng, hostile, m, n), rng.integers(0, 3, m) % 3 if m > 3 else None, 0.1)
+
+
+def linearity(rng, hostile):
+    n, m = order(rng), 20
+    pairs = np.array([(i, j, rng.choice([-1, 1])) for i in range(m) for j in range(i) if rng.random() < 0.2])
+    return linearity_problem(samples(rng, hostile, m, n), pairs, float(10.0 ** rng.uniform(-2, 1)))
+
+
+def regression(rng, hostile):
+    n, m = order(rng), int(rng.integers(3, 30))
+    return TermSum([MeasuredTerm(QuadraticForms(samples(rng, hostile, m, n)), LeastSquares(rng.uniform(0, 3, m)))])
+
+
+def hinges(rng, hostile):
+    n, m = order(rng), 12
+    X = samples(rng, hostile, m, n)
+    i, j = np.triu_indices(m, 1)
+    C = np.cov(X.T) if n > 1 else np.eye(1)
+    return TermSum([MeasuredTerm(PairDistances(i, j, X), SquaredHinge(np.ones(len(i)))), LinearTerm(C, 0.1)])
+
+
+def completion(rng, hostile):
+    n = order(rng)
+    Y = rng.standard_normal((n, 2)) * (10.0 ** rng.uniform(-3, 3, (n, 1)) if hostile else 1.0)
+    i, j = np.triu_indices(n)
+    kept = (i == j) | (rng.random(len(i)) < 0.5)
+    L = sp.csr_array(np.diag(rng.uniform(0.0, 1.0, n)))
+    return EntryFit(L, i[kept], j[kept], (Y @ Y.T)[i[kept], j[kept]])
+
+
+def offdiagonal(rng, hostile):
+    n = order(rng)
+    K = np.cov(rng.standard_normal((n, 3 * n))) * (1e4 if hostile else 1.0)
+    i, j = np.triu_indices(n, 1)
+    return TermSum([MeasuredTerm(Entries(i, j, n), LeastSquares(np.atleast_2d(K)[i, j]))])
+
+
+def pairwise(rng, hostile):
+    n = order(rng)
+    W = np.triu(rng.random((n, n)) < 0.5, 1).astype(float)
+    W = W + W.T
+    i, j = np.triu_indices(n, 1)
+    kept = rng.random(len(i)) < 0.5
+    kept[0] = True
+    targets = rng.integers(0, 2, int(kept.sum())).astype(float)
+    gamma = float(10.0 ** rng.uniform(-4, 4)) if hostile else 1.0
+    pairs = np.column_stack([i[kept], j[kept]])
+    return pairwise_kernel_problem(sp.csr_array(np.diag(W.sum(1)) - W), pairs, targets, gamma)
+
+
+FAMILIES: dict[str, Family] = {
+    f.__name__: f
+    for f in (projection, quadratic, kta, linearity, regression, hinges, completion, offdiagonal, pairwise)
+}
