@@ -1,6 +1,6 @@
 """`optimal` is held against the best of all runs on random instances, half of them hostile.
 
-`PSDOPT_FUZZ=5000 pytest tests/fuzz` is the long profile: so many instances of each family.
+`PSDOPT_FUZZ=5000 pytest tests/integration/test_certified.py` is the long profile: so many instances of each family.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from psdopt import (
 from psdopt.errors import PsdoptError
 from psdopt.linalg.tolerances import EPS
 
-from .instances import FAMILIES
+from .hostile_problems import FAMILIES
 
 INSTANCES = int(os.environ.get("PSDOPT_FUZZ", "4"))
 TOLERANCES = (1e-3, 1e-6, 1e-8)
