@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 
 from psdopt import LowRankPSD, Result
@@ -22,7 +22,7 @@ from psdopt_plugins.rows import validated
 KERNELS = ("linear", "rbf", "precomputed")
 
 
-class DistanceKernel(BaseEstimator):  # type: ignore[misc]
+class DistanceKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Kernel learning from distance constraints (Meyer et al., section 10.2); transductive, like MDS.
 
     Distances of random pairs in the centred base kernel become constraints: y_ij (1 − alpha) from above for samples
@@ -111,6 +111,10 @@ class DistanceKernel(BaseEstimator):  # type: ignore[misc]
             K = rbf_kernel(centred(X), gamma=self.gamma)
         means = K.mean(axis=0)
         return np.asarray(K - means[:, None] - means[None, :] + means.mean())
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

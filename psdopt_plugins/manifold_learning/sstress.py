@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics import euclidean_distances
 
 from psdopt import LowRankPSD, Result
@@ -17,7 +17,7 @@ from psdopt_plugins.manifold_learning.sstress_problem import known_entries, sstr
 from psdopt_plugins.rows import validated
 
 
-class SSTRESS(BaseEstimator):  # type: ignore[misc]
+class SSTRESS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Coordinates G (n, k) with |g_i − g_j|² ≈ d_ij² where d_ij is known: min Σ (|g_i − g_j|² − d_ij²)².
 
     Parameters
@@ -75,6 +75,10 @@ class SSTRESS(BaseEstimator):  # type: ignore[misc]
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """The coordinates (n, k)."""
         return self.fit(X).embedding_
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

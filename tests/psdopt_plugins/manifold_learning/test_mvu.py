@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import psdopt
+from psdopt import ConjugateGradient
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt_plugins.manifold_learning import MaximumVarianceUnfolding, mvu_problem
 from psdopt_plugins.manifold_learning.coordinates import LaplacianCoordinates
@@ -182,3 +183,10 @@ def test_zero_distances_are_edges():
 )
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
+
+
+def test_an_unknown_solver_option_is_told():
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    for options in ({"tolerance": 1e-3}, {"tolerance": 1e-3, "method": ConjugateGradient()}):
+        with pytest.raises(LookupError, match="unknown solver option 'tolerance'; did you mean 'tol'"):
+            MaximumVarianceUnfolding(n_neighbors=8, solver_options=options).fit(X)

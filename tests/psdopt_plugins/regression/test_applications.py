@@ -111,3 +111,12 @@ def test_sstress_problem_is_sstress_over_two_m():
     assert sstress_problem(delta, pairs, n=6).at(G).value == pytest.approx(((d - delta) ** 2).sum() / 6)
     with pytest.raises(ValueError, match="at least 0"):
         sstress_problem(-delta, pairs, n=6)
+
+
+@pytest.mark.parametrize(("similar", "dissimilar"), [(3, 2), (2, 2), (1, 4), (0, 3)])
+def test_distance_regression_takes_two_lists_of_any_lengths(similar, dissimilar):
+    X, _ = load_iris(return_X_y=True)
+    near, far = [(0, 1), (50, 51), (2, 3)][:similar], [(0, 50), (1, 51), (2, 52), (3, 53)][:dissimilar]
+    model = DistanceRegression().fit(X, pairs=(near, far))
+    np.testing.assert_array_equal(model.pairs_[:, :2], [*near, *far])
+    assert model.pairs_[:, 2].tolist() == [1] * similar + [-1] * dissimilar

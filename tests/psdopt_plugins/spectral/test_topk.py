@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from psdopt import FlatQuotient, QuadraticSDP, solve
@@ -185,3 +186,11 @@ def test_options_of_the_other_algorithm_are_refused():
         TopKEigen(k=1, algorithm="lanczo").fit(symmetric(5))
     with pytest.raises(ValueError, match="tol must be a finite number above 0 and below 1; found 2"):
         TopKEigen(k=1, tol=2).fit(symmetric(5))
+
+
+def test_an_unknown_solver_option_and_an_unfinished_run_are_told():
+    K = np.diag(np.linspace(1.0, 2.0, 30))
+    with pytest.raises(LookupError, match="unknown solver option 'tolerance'; did you mean 'tol'"):
+        TopKEigen(k=2, solver_options={"tolerance": 1e-3}).fit(K)
+    with pytest.warns(ConvergenceWarning, match="psdopt.solve ended before convergence"):
+        TopKEigen(k=2, solver_options={"max_iterations": 1}).fit(K)
