@@ -64,15 +64,14 @@ class LagrangeSteps(Method[LagrangeState]):
         here = state.evaluation
         if not math.isfinite(state.gradient_norm):
             raise FloatingPointError(f"the gradient's norm is {state.gradient_norm}")
-        stalled = replace(state, outcome=Outcome.STALLED)
         if here.size == 0.0 or state.gradient_norm == 0.0:
-            return stalled
+            return replace(state, outcome=Outcome.STALLED)
         fit = quadratic_fit_of(state.problem)
         Y, measured = fit.at(here)
         own = fit.multipliers(measured)
         arc = _arc(fit, state, Y, own)
         if arc is None:
-            return stalled
+            return replace(state, outcome=Outcome.STALLED)
         slope = inner(here.factor_gradient(), arc.X)
         # a fall that the value cannot show is made of rounding, and no guide to how long a step should be
         shown = abs(slope) > tie(here.value, state.problem.value_at_zero())
@@ -80,11 +79,11 @@ class LagrangeSteps(Method[LagrangeState]):
         if math.isinf(mu):
             return replace(state, step=mu, outcome=Outcome.UNBOUNDED)
         if not mu > 0.0:
-            return stalled
+            return replace(state, outcome=Outcome.STALLED)
         there = state.problem.at(here.factor + mu * (arc.X + mu * arc.Z))
         gradient_norm = norm(there.factor_gradient())
         if not _better(state, there, gradient_norm):
-            return stalled
+            return replace(state, outcome=Outcome.STALLED)
         mark = min(state.mark, state.gradient_norm)
         fast = gradient_norm <= SLOW * mark
         return LagrangeState(
@@ -138,7 +137,7 @@ def _arc(fit: QuadraticFit, state: LagrangeState, Y: Block, own: Array) -> _Arc 
 def _polynomial(fit: QuadraticFit, Y: Block, own: Array, arc: _Arc, slope: float) -> list[float]:
     """F along the arc, less F at its start."""
     X, Z = arc.move, fit.block(arc.Z)
-    rates = np.stack([arc.first, arc.second, 2.0 * fit.pair(X, Z), fit.pair(Z, Z)])
+    rates = np.stack([arc.first, arc.second, *fit.along(X, Z)])
     linear = [
         2.0 * fit.linear(Y, X),
         fit.linear(X, X) + 2.0 * fit.linear(Y, Z),

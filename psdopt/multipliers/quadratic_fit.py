@@ -45,6 +45,9 @@ class QuadraticFit(Protocol):
     def pair(self, U: Block, V: Block) -> Array:
         """⟨A_t, (U Vᵀ + V Uᵀ)/2⟩ (m,)."""
 
+    def along(self, U: Block, D: Block) -> tuple[Array, Array]:
+        """(2 pair(U, D), pair(D, D)): the coefficients of mu and mu² in the measurements of U + mu D."""
+
     def force(self, w: Array, V: Block) -> Array:
         """Σ_t w_t A_t V, (n, k)."""
 

@@ -69,6 +69,9 @@ class TermFit:
     def pair(self, U: Images, V: Images) -> Array:
         return self.measurement.pair(U, V)
 
+    def along(self, U: Images, D: Images) -> tuple[Array, Array]:
+        return self.measurement.along(U, D)
+
     def force(self, w: Array, V: Images) -> Array:
         return combine(self.measurement.adjoint(w, V), V.factor.shape)
 
@@ -78,7 +81,7 @@ class TermFit:
     def solver(self, P: Array, Q: Array, work: Array) -> Callable[[Array], Array]:
         """K, its upper triangle, costs what `measurement.coupling` does; its factorisation m³/3."""
         K = self.measurement.coupling(P, Q, self._identity, work)
-        K[np.diag_indices(self.size)] += 0.5 / self.curvatures
+        np.einsum("ii->i", K)[:] += 0.5 / self.curvatures  # a view of the diagonal, however K is stored
         return solver_of(K)
 
     @cached_property

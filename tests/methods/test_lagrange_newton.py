@@ -377,6 +377,9 @@ class PlainFit:
         M = 0.5 * (U @ V.T + V @ U.T)
         return M[self.problem.i, self.problem.j]
 
+    def along(self, U, D):
+        return 2.0 * self.pair(U, D), self.pair(D, D)
+
     def force(self, w, V):
         return self.problem.weighted(w) @ V
 

@@ -91,6 +91,10 @@ def test_members_are_what_the_protocol_says(kind):
     P, Q = (X @ X.T for X in rng.standard_normal((2, N, N)))
     blocks, allowed = (fit.block(U), fit.block(V)), 1e3 * EPS * np.abs(A).max() * N**2
     np.testing.assert_allclose(fit.pair(*blocks), np.einsum("tij,ik,jk->t", A, U, V), rtol=0, atol=10 * allowed)
+    for found, expected in zip(
+        fit.along(*blocks), (2.0 * fit.pair(*blocks), fit.pair(blocks[1], blocks[1])), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=10 * allowed)
     np.testing.assert_allclose(fit.force(w, blocks[1]), np.einsum("t,tij,jk->ik", w, A, V), rtol=0, atol=10 * allowed)
     assert fit.linear(*blocks) == pytest.approx(np.sum(U * (C @ V)), rel=1e-12, abs=1e-11)
     K = np.einsum("sij,jk,tkl,li->st", A, P, A, Q, optimize=True) + np.diag(0.5 / fit.curvatures)
