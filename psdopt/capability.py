@@ -27,6 +27,7 @@ class Ability(StrEnum):
     MARGINS = "margins"  # linear measurements under a piecewise linear loss: a master LP exists
     SPLIT = "biconvex-split"
     CONSTRAINTS = "constraints"  # lower <= A(M) <= upper beside M ⪰ 0
+    NEAREST = "nearest"  # linear equations under (rho/2) |M|² + ⟨C, M⟩
     CONIC = "conic"  # constraints under a linear objective, everything known by its entries
     STREAM = "stream"  # batches of its data can be had one by one
     # of a geometry

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.slack import slack_eigenpair, slack_operator
 from psdopt.linalg.arrays import Array
@@ -17,8 +19,8 @@ from psdopt.problem import Evaluation
 class Bounded:
     """S = ∇F(M) + A*(y), its smallest eigenpair, `base` F(M) − ⟨∇F(M), M⟩ − σ(y), and the `bound` that they prove.
 
-    The bound is base + min(0, λ_min(S)) τ, without the minimum where the trace is fixed; None for a lower bound of
-    λ_min(S) below 0 without a τ.
+    The bound is base + min(0, λ_min(S)) τ, without the minimum where the trace is fixed. For an F whose curvature is
+    at least rho it is also base + λ tr M − n λ²/(2 rho), λ = min(0, λ_min(S)). None for λ < 0 with neither.
     """
 
     y: Array
@@ -47,4 +49,10 @@ def dual_bound(
         bound = base + (low if limit.fixed else min(0.0, low)) * limit.value
     elif low < 0.0:
         bound = None
+    rho = problem.problem.lower_curvature
+    if rho > 0.0 and low < 0.0:
+        # F(N) has (rho/2) |N − M|² more, and ⟨S, N⟩ >= low tr N >= low (tr M + √n |N − M|)
+        trace = float(np.vdot(evaluation.factor, evaluation.factor))
+        curved = base + low * trace - problem.n * low**2 / (2.0 * rho)
+        bound = curved if bound is None else max(bound, curved)
     return Bounded(y, S, pair, base, bound)

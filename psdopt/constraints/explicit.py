@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import singledispatch
 
 import numpy as np
@@ -14,7 +15,7 @@ from psdopt.problem import Problem
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.forms import Form, GramForm, IdentityForm, MatrixForm, SumForm
 from psdopt.terms.measurements import Entries, Measurement, PairDistances, QuadraticForms
-from psdopt.terms.quadratic import LinearTerm
+from psdopt.terms.quadratic import LinearTerm, ProductTerm
 
 #: More entries than this of all A_t together are not written out.
 MOST_ENTRIES = 20_000_000
@@ -118,6 +119,33 @@ def linear_objective(problem: Problem) -> tuple[sp.csr_array, float] | None:
             return None
         total = total + getattr(term, "weight", 1.0) * C
     return sp.csr_array(total), problem.constant
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """F(M) = (rho/2) |M|² + ⟨C, M⟩ + constant, rho > 0: half rho times the squared distance to −C/rho, up to a constant."""
+
+    rho: float
+    C: sp.csr_array
+    constant: float
+
+
+def nearest_objective(problem: Problem) -> Nearest | None:
+    """F in that form, or None where it is something else."""
+    if not isinstance(problem, TermSum):
+        return None
+    rho, linear = 0.0, sp.csr_array((problem.n, problem.n))
+    for term in problem.terms:
+        if isinstance(term, LinearTerm):
+            C = _entries_of(term.C)
+            if C is None:
+                return None
+            linear = sp.csr_array(linear + term.weight * C)
+        elif isinstance(term, ProductTerm) and isinstance(term.A, IdentityForm) and isinstance(term.B, IdentityForm):
+            rho += 2.0 * term.weight * term.A.scale * term.B.scale
+        else:
+            return None
+    return Nearest(rho, linear, problem.constant) if rho > 0.0 else None
 
 
 def _entries_of(form: Form) -> sp.csr_array | None:

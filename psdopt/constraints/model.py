@@ -13,7 +13,7 @@ from scipy.sparse.linalg import LinearOperator
 from psdopt.capability import Ability
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.constraint import Constraint
-from psdopt.constraints.explicit import explicit_forms, form_norms, linear_objective
+from psdopt.constraints.explicit import Nearest, explicit_forms, form_norms, linear_objective, nearest_objective
 from psdopt.constraints.measurements import SparseForms, Stacked
 from psdopt.constraints.trace_bound import TraceBound, found_trace_bound
 from psdopt.errors import InvalidInputError, InvalidTypeError
@@ -57,7 +57,14 @@ class ConstrainedModel(Problem):
         self.given_trace_bound = trace_bound
         self._refuse_impossible()
         kept = {Ability.CONVEX, Ability.HESSIAN} & problem.abilities
-        self.abilities = frozenset({*kept, Ability.CONSTRAINTS, *({Ability.CONIC} if self.conic is not None else ())})
+        self.abilities = frozenset(
+            {
+                *kept,
+                Ability.CONSTRAINTS,
+                *({Ability.CONIC} if self.conic else ()),
+                *({Ability.NEAREST} if self.nearest else ()),
+            }
+        )
 
     def _refuse_impossible(self) -> None:
         """A_t = 0 with bounds that exclude 0 is no constraint that any M could meet."""
@@ -76,6 +83,12 @@ class ConstrainedModel(Problem):
         if objective is None or self.forms is None:
             return None
         return Conic(objective[0], objective[1], self.forms, self.lower, self.upper)
+
+    @cached_property
+    def nearest(self) -> Nearest | None:
+        """F as a distance in the Frobenius norm, where it is one and all constraints are equations by entries."""
+        equations = self.forms is not None and bool(np.all(self.lower == self.upper))
+        return nearest_objective(self.problem) if equations else None
 
     @property
     def trace_limit(self) -> TraceBound | None:
