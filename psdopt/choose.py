@@ -27,6 +27,7 @@ from psdopt.methods import (
     ClosedForm,
     ColumnGeneration,
     ConjugateGradient,
+    DualNewton,
     FrankWolfe,
     InteriorPoint,
     LagrangeNewton,
@@ -50,6 +51,8 @@ FEWEST, MOST = 8, 20
 AFFORDABLE, MOST_CONSTRAINTS = 6e10, 6000
 #: Beyond this order constraints on the diagonal alone are the augmented Lagrangian's.
 DIAGONAL_ORDER = 200
+#: Up to this order an eigendecomposition in every step is affordable.
+MOST_DECOMPOSED = 3000
 
 
 def choose(
@@ -109,7 +112,9 @@ def _first_fit(
 def _constrained(
     problem: Problem, geometry: Geometry | None, method: Method | None
 ) -> tuple[Geometry, Method, tuple[str, ...]]:
-    """Interior point where its decompositions are affordable, else an augmented Lagrangian on √(2 m) columns.
+    """Newton on the dual for a distance; interior point where that is affordable; else an augmented Lagrangian.
+
+    The last one begins with up to √(2 m) columns.
 
     With more columns than that no stationary point misleads. Where the diagonal alone is constrained, the augmented
     Lagrangian is ahead from order 200 on.
@@ -118,7 +123,10 @@ def _constrained(
     names = tuple(name for name, piece in zip(("geometry", "method"), given, strict=True) if piece is None)
     if method is None:
         full = geometry is None or Ability.FULL_CONE in geometry.abilities
-        method = InteriorPoint() if full and _decomposable(problem) else AugmentedLagrangian()
+        if full and Ability.NEAREST in problem.abilities and problem.n <= MOST_DECOMPOSED:
+            method = DualNewton()
+        else:
+            method = InteriorPoint() if full and _decomposable(problem) else AugmentedLagrangian()
     if geometry is None and Ability.FULL_CONE in method.requires.get("geometry", ()):
         geometry = PSDCone(problem.n)
     if geometry is None:

@@ -123,7 +123,7 @@ def linear_objective(problem: Problem) -> tuple[sp.csr_array, float] | None:
 
 @dataclass(frozen=True)
 class Nearest:
-    """F(M) = (rho/2) |M|² + ⟨C, M⟩ + constant, rho > 0: half rho times the squared distance to −C/rho, up to a constant."""
+    """F(M) = (rho/2) |M|² + ⟨C, M⟩ + constant, rho > 0: the squared distance to −C/rho, scaled and shifted."""
 
     rho: float
     C: sp.csr_array

@@ -8,6 +8,7 @@ from psdopt.methods.bilgo import BILGO
 from psdopt.methods.block_conjugate_gradient import BlockConjugateGradient
 from psdopt.methods.closed_form import ClosedForm
 from psdopt.methods.conjugate_gradient import ConjugateGradient
+from psdopt.methods.dual_newton import DualNewton
 from psdopt.methods.frank_wolfe import FrankWolfe
 from psdopt.methods.interior_point import InteriorPoint
 from psdopt.methods.lagrange_newton import LagrangeNewton
@@ -28,6 +29,7 @@ __all__ = [
     "ClosedForm",
     "ColumnGeneration",
     "ConjugateGradient",
+    "DualNewton",
     "FrankWolfe",
     "InteriorPoint",
     "LagrangeNewton",
@@ -60,4 +62,5 @@ def shipped_methods() -> list[Method]:
         ADMM(),
         AugmentedLagrangian(),
         InteriorPoint(),
+        DualNewton(),
     ]

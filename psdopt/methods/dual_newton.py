@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from psdopt.capability import Ability, Requires
 from psdopt.certificate import stationarity_scale
-from psdopt.constraints.certificate import Multipliers, relative_violation
+from psdopt.constraints.certificate import Multipliers, proven_infeasible, relative_violation
 from psdopt.constraints.problem import Constrained
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
@@ -23,8 +23,9 @@ from psdopt.problem import Evaluation, Problem
 SUFFICIENT, HALVINGS = 1e-4, 30
 #: The system is damped by this share of the residual, so that it is definite where few eigenvalues are positive.
 DAMPING = 1e-3
-#: Multipliers that have grown by this while the residual stays are offered as a proof of infeasibility.
-RAY = 1e6
+#: Multipliers this many times as large as C, while the relative residual is above DOUBTFUL, are tried as a proof that
+#: nothing is feasible.
+RAY, DOUBTFUL = 1e3, 1e-3
 
 
 @dataclass
@@ -43,8 +44,8 @@ class DualNewton(Method):
     """min (rho/2) |M|² + ⟨C, M⟩ over M ⪰ 0 with A(M) = b, by its dual: min |Π(−C − A*(y))|²/(2 rho) + bᵀy.
 
     Π is the projection to the cone, M = Π(−C − A*(y))/rho. The dual is convex and once differentiable, with gradient
-    b − A(M); its generalised Hessian is applied through the eigenvectors, and its system solved by conjugate gradient to
-    an accuracy that rises with the residual's fall: local convergence is quadratic. S = rho M + C + A*(y) ⪰ 0 by itself.
+    b − A(M). Its generalised Hessian is applied through the eigenvectors. Systems are solved by conjugate gradient, the
+    more accurately the smaller the residual: local convergence is quadratic. S = rho M + C + A*(y) ⪰ 0 by itself.
 
     Qi, Sun: A quadratically convergent Newton method for computing the nearest correlation matrix, SIAM J. Matrix Anal.
     Appl. 28 (2006).
@@ -86,10 +87,13 @@ class DualNewton(Method):
         unit = problem.duality.value_unit(evaluation.value, evaluation.size**2) or 1.0
         relative = max(infeasibility, gap / unit) if math.isfinite(infeasibility) else 1.0
         size = norm(problem.norms * y)
-        ray = y / size if size > RAY * max(norm(values), np.finfo(float).tiny) and infeasibility > 1e-3 else None
+        large = size > RAY * max(norm(problem.nearest.C.data), np.finfo(float).tiny)  # type: ignore[union-attr]
+        ray = y / size if large and infeasibility > DOUBTFUL else None
+        ended = ray is not None and proven_infeasible(problem, [ray]) is not None
         return DualNewtonState(
             problem, geometry, geometry.from_factor(Y), evaluation, 2.0 * relative * (scale or 1.0), step,
             extras={"infeasibility": infeasibility, "dual_bound": problem.nearest.constant - theta},  # type: ignore[union-attr]
+            outcome=Outcome.FINISHED if ended else Outcome.RUNNING,
             y=y, values=values, vectors=V, theta=theta, dual=Multipliers(y, None, ray),
         )  # fmt: skip
 
@@ -154,10 +158,11 @@ class DualNewton(Method):
                 image = np.asarray(forms.B @ _entries(D, forms.i, forms.j)) - image
             return np.asarray(scale * image / rho)
 
-        damping = DAMPING * min(1.0, norm(residual)) / rho
+        relative = norm(residual) / (norm(scale * problem.lower) or norm(residual))
+        damping = DAMPING * min(1.0, relative) / rho
         x, r = np.zeros_like(residual), residual
         p, rr = r, inner(residual, residual)
-        stop = min(0.1, math.sqrt(rr) / max(1.0, norm(scale * problem.lower))) ** 2 * rr
+        stop = min(0.1, relative) ** 2 * rr
         for _ in range(self.inner):
             Hp = times(p) + damping * p
             curvature = inner(p, Hp)

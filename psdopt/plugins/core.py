@@ -18,6 +18,7 @@ from psdopt.methods import (
     ClosedForm,
     ColumnGeneration,
     ConjugateGradient,
+    DualNewton,
     FrankWolfe,
     InteriorPoint,
     LagrangeNewton,
@@ -117,6 +118,10 @@ def _methods() -> Iterator[Spec]:
         "augmented-lagrangian", AugmentedLagrangian, "linear constraints, by any method on the factor inside",
         "Burer, Monteiro (2003)", (Parameter("inside_steps", int, 5, "steps of the method inside, per step"),),
         AugmentedLagrangian,
+    )  # fmt: skip
+    yield MethodSpec(
+        "dual-newton", DualNewton, "nearest matrix under linear equations: semismooth Newton on the multipliers",
+        "Qi, Sun (2006)", (Parameter("inner", int, 100, "most Hessian products per step"),), DualNewton,
     )  # fmt: skip
     yield MethodSpec(
         "interior-point", InteriorPoint, "linear objective, linear constraints: primal-dual path following, by blocks",
