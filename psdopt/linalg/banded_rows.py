@@ -11,10 +11,10 @@ from scipy.linalg.lapack import dpbsv
 
 from psdopt.linalg.arrays import Array, sparse_product, with_data
 
-#: Up to this order the inner products of all rows come from two products of whole blocks: calls are what costs there.
+#: Up to this order all inner products come from two products of whole blocks, because calls cost more than arithmetic.
 SMALL_ORDER = 256
-#: Rows of different numbers of entries share a band while that adds fewer multiplications: about what one more band
-#: costs in calls.
+#: Rows with different numbers of entries share a band while the padding adds fewer multiplications than this, which is
+#: about what the calls of another band cost.
 SHARED = 1e5
 #: Numbers kept in bands and their indices at most (8 MiB each).
 MOST_PLACES = 2**20

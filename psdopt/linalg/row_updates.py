@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.banded_rows import BandedRows
 
-#: Floats gathered at a time (1 MiB): what fits a cache, and memory O(n r) whatever the number of entries.
+#: Floats gathered at a time (1 MiB): they fit a cache, and memory stays O(n r) for any number of entries.
 CHUNK = 2**17
-#: Rows with fewer entries are padded to the next larger number while that adds fewer than so many inner products:
-#: about what the calls for one more group cost.
+#: Rows with fewer entries are padded to the next larger number while that adds fewer inner products than this, which
+#: is about what the calls of another group cost.
 PADDING = 1000
 #: Small problems go through :class:`BandedRows` up to this ratio of w |u_j|² to rho: V = b + Z U loses this factor to
 #: cancellation.

@@ -28,8 +28,8 @@ from psdopt.terms.quadratic import LinearTerm
 #: The preconditioner's ridge is at least this share of the mean size of the entries on L's diagonal.
 SMALLEST_RIDGE = 0.1
 #: Without L it is this share of the mean curvature of an entry, weight · |y_i|²: in units of it, as all else is, so
-#: that a run does not depend on those of the targets. A share of FAINTEST of it keeps the systems of rows regular.
-RIDGE, FAINTEST = 0.03, 1e-6
+#: that a run does not depend on those of the targets. A share of RIDGE_FLOOR of it keeps the systems of rows regular.
+RIDGE, RIDGE_FLOOR = 0.03, 1e-6
 
 
 class EntryFit(TermSum):
@@ -127,7 +127,7 @@ def _precondition(evaluation: TermEvaluation) -> Callable[[Array], Array]:
     if fit._diagonal is None:
         ridge = np.full(fit.n, RIDGE * curvature or 1.0)
     else:
-        ridge = np.maximum(fit._diagonal, FAINTEST * curvature)
+        ridge = np.maximum(fit._diagonal, RIDGE_FLOOR * curvature)
     return lambda R: fit._rows.solve(evaluation.factor, R * (0.5 / ridge)[:, None], ridge)
 
 

@@ -21,7 +21,7 @@ from psdopt.terms.base import Term, combine, distinct_maps
 
 #: Images are recomputed when their accumulated rounding, relative to |Y|, passes this many eps.
 DRIFT_LIMIT_IN_EPS = 4096
-#: So are they where F has come down to this share of its size: rounding of what it was is what is left of it otherwise.
+#: Images are also recomputed once |F| has dropped below this share of its peak: otherwise old rounding dominates F.
 FALLEN = 1e-6
 
 
@@ -270,5 +270,5 @@ class TermEvaluation(Evaluation):
         """Evaluation at moved images; recomputed from Y once drift has grown too large, or F has fallen too far."""
         new = TermEvaluation(self.problem, images, features, value)
         new._peak = max(self._peak, abs(self.value))
-        worn = images.drift > DRIFT_LIMIT_IN_EPS * 2.0**-52 or abs(value) < FALLEN * new._peak
-        return new.refresh() if worn else new
+        stale = images.drift > DRIFT_LIMIT_IN_EPS * 2.0**-52 or abs(value) < FALLEN * new._peak
+        return new.refresh() if stale else new
