@@ -321,7 +321,8 @@ def _value_scale(
 ) -> float:  # fmt: skip
     if trace is None or exact or problem.duality.value_unit(value, tr) is not None:
         return math.inf
-    return max(abs(value), EPS**0.75 * unit)
+    floor: float = EPS**0.75 * unit
+    return max(abs(value), floor)
 
 
 def _at_fixed_trace(

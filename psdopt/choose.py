@@ -36,6 +36,7 @@ from psdopt.methods import (
     RiemannianGradient,
 )
 from psdopt.problem import Evaluation, Problem
+from psdopt.proofs import reference_value
 
 #: Beyond this order conjugate gradient has no complete decomposition of A to precondition with, and the method
 #: that needs none and makes the most of each product is ahead (docs/experiments/lro.md).
@@ -233,7 +234,7 @@ def _scaled(geometry: Geometry, problem: Problem, point: Any) -> Any:
 def _matters(evaluation: Evaluation, alpha: float) -> bool:
     """Whether F(alpha M) is below F(0) beyond rounding: else slope and curvature along the ray are rounding."""
     plane = evaluation.along_atom(np.zeros(len(evaluation.factor)))
-    there, nothing = plane.value(alpha, 0.0), plane.value(0.0, 0.0)
+    there, nothing = plane.value(alpha, 0.0), reference_value(evaluation.problem, 0.0)
     return not math.isfinite(nothing) or nothing - there > 1024.0 * EPS * max(abs(there), abs(nothing))
 
 

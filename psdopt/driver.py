@@ -248,7 +248,12 @@ class Driver:
         run, state = self.run, self.run.state
         at_zero = reference_value(self.problem, 0.0)
         slack = tie(at_zero, run.values[0])
-        excluded = run.zero_tried or run.iteration == 0 or Ability.STRAIGHT not in run.geometry.abilities
+        excluded = (
+            not math.isfinite(at_zero)
+            or run.zero_tried
+            or run.iteration == 0
+            or Ability.STRAIGHT not in run.geometry.abilities
+        )
         if excluded or run.geometry.trace is not None or state.evaluation.value < at_zero - slack:
             return False
         run.zero_tried = True

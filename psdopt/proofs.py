@@ -272,9 +272,12 @@ def _diagonal_at_zero(problem: Problem) -> Array:
     if problem not in _DIAGONALS:
         diagonal = np.zeros(problem.n)
         if math.isfinite(reference_value(problem, 0.0)):
-            with np.errstate(all="ignore"):
-                found = np.abs(np.diagonal(_dense(problem.at(np.zeros((problem.n, 1))))))
-            diagonal = np.where(np.isfinite(found), found, 0.0)
+            try:
+                with np.errstate(all="ignore"):
+                    found = np.abs(np.diagonal(_dense(problem.at(np.zeros((problem.n, 1))))))
+                diagonal = np.where(np.isfinite(found), found, 0.0)
+            except (FloatingPointError, ZeroDivisionError, np.linalg.LinAlgError):
+                pass  # F may have a value at 0 and no gradient there
         _DIAGONALS[problem] = diagonal
     return _DIAGONALS[problem]
 

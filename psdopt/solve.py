@@ -178,7 +178,7 @@ def _check_arguments(
     if max_time is not None and not (isinstance(max_time, Real) and float(max_time) >= 0.0):
         raise InvalidInputError(f"max_time (seconds) must be at least 0; found {max_time!r}")
     n = getattr(problem, "n", None)
-    if max_rank is not None and n is not None and not (isinstance(max_rank, Real) and 1 <= max_rank <= n):
+    if max_rank is not None and n is not None and not (isinstance(max_rank, (int, np.integer)) and 1 <= max_rank <= n):
         raise InvalidInputError(f"max_rank must lie between 1 and n = {n}; found {max_rank!r}")
     if stopping is not None and not isinstance(stopping, Stopping):
         raise InvalidInputError(f"stopping must be a Stopping, such as SmallDecrease(1e-9); found {stopping!r}")

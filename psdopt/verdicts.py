@@ -62,7 +62,8 @@ def why_stationary(certificate: Certificate, run: Run, stationarity: float, tol:
         return f"{Status.STATIONARY.value}; {geometry!r} {kept}"
     if not certificate.convex:
         return f"{Status.STATIONARY.value}; F is not known to be convex"
-    return explained(certificate, *factor.shape[::-1], geometry.can_grow or Ability.FACTOR in geometry.abilities)
+    n, columns = factor.shape
+    return explained(certificate, columns, n, geometry.can_grow or Ability.FACTOR in geometry.abilities)
 
 
 def recovered(problem: Problem, method: Method, run: Run, tol: float) -> bool:

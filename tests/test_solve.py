@@ -11,14 +11,22 @@ import numpy as np
 import pytest
 
 from psdopt import (
+    BILGO,
     LBFGS,
     AutogradProblem,
     ClosedForm,
     ConjugateGradient,
+    FixedTrace,
     FlatQuotient,
+    FrankWolfe,
     LowRankPSD,
+    Polar,
+    PositiveDefinite,
+    ProjectedGradient,
     PSDCone,
     QuadraticSDP,
+    RiemannianGradient,
+    Spectraplex,
     Status,
     TermSum,
     certify,
@@ -554,3 +562,78 @@ def test_escape_when_f_is_not_quadratic():
     result = solve(problem, FlatQuotient(3, 1), start=np.array([[0.9], [0.0], [0.0]]), escape=True)
     assert result.optimal
     assert result.rank == 3
+
+
+# --------------------------------------------------------------------------------------------- partners, final words
+
+
+@pytest.mark.parametrize("geometry", [Spectraplex(6), FixedTrace(6, 3), Polar(6, 2), PositiveDefinite(6), PSDCone(6)])
+def test_a_geometry_alone_gets_a_method_that_fits(geometry):
+    problem = QuadraticSDP(psd(np.random.default_rng(0), 6), 1.0, -np.eye(6))
+    result = solve(problem, geometry, max_iterations=20)
+    assert result.chosen == ("method",)
+
+
+@pytest.mark.parametrize("method", [ProjectedGradient(), FrankWolfe(), BILGO(), RiemannianGradient(), LBFGS()])
+def test_a_method_alone_gets_a_geometry_that_fits(method):
+    problem = QuadraticSDP(psd(np.random.default_rng(0), 6), 1.0, -np.eye(6))
+    result = solve(problem, method=method, max_iterations=20)
+    assert result.chosen == ("geometry",)
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({"tol": math.nan}, "tol must lie between 0 and 1; found nan"),
+        ({"max_iterations": math.nan}, "max_iterations must be an integer; found nan"),
+        ({"max_iterations": math.inf}, "max_iterations must be an integer; found inf"),
+        ({"stopping": "x"}, "stopping must be a Stopping"),
+        ({"callback": 3}, "callback must be callable"),
+        ({"rng": "a"}, "rng must be a numpy.random.Generator or a seed; found 'a'"),
+    ],
+)
+def test_arguments_of_a_wrong_kind_are_named(given, found):
+    with pytest.raises(InvalidInputError, match=found):
+        solve(QuadraticSDP(None, 1.0, -np.eye(3)), **given)
+
+
+def test_what_a_callback_raises_is_its_callers():
+    def callback(snapshot):
+        raise FloatingPointError("my own")
+
+    problem, _ = planted(np.random.default_rng(0))
+    with pytest.raises(FloatingPointError, match="my own"):
+        solve(problem, FlatQuotient(12, 4), ConjugateGradient(), callback=callback)
+
+
+def test_an_interrupt_before_the_first_record_is_a_status(monkeypatch):
+    problem, _ = planted(np.random.default_rng(0))
+
+    def record(self, *args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("psdopt.run.Run.record", record)
+    result = solve(problem, FlatQuotient(12, 4), ConjugateGradient())
+    assert result.status is Status.INTERRUPTED
+    assert result.iterations == 0
+
+
+def test_a_problem_that_is_undefined_at_zero_is_solved():
+    problem = AutogradProblem(lambda M: -anp.log(anp.linalg.det(M)) + anp.trace(M), 3, convex=True)
+    for geometry in (None, PositiveDefinite(3)):
+        result = solve(problem, geometry)
+        assert result.optimal
+        assert result.value == pytest.approx(3.0, rel=1e-5)
+
+
+def test_a_finished_run_that_is_resumed_returns_what_it_had(tmp_path):
+    problem, _ = planted(np.random.default_rng(0))
+    path = tmp_path / "run"
+    whole = solve(problem, FlatQuotient(12, 4), ConjugateGradient(), checkpoint=path)
+    again = solve(problem, FlatQuotient(12, 4), ConjugateGradient(), resume=path)
+    assert again.status is whole.status
+    assert again.iterations == whole.iterations
+    assert again.value == whole.value
+    np.testing.assert_array_equal(again.matrix.factor, whole.matrix.factor)
+    finer = solve(problem, FlatQuotient(12, 4), ConjugateGradient(), resume=path, tol=1e-9)
+    assert finer.iterations > whole.iterations
