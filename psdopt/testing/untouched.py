@@ -74,7 +74,7 @@ def _parts(obj: Any, path: str, found: Snapshot) -> list[tuple[Any, Any]]:
         return list(enumerate(obj))[:ENTRIES] if isinstance(obj, (list, tuple)) else []
     if dataclasses.is_dataclass(obj) and not hasattr(obj, "__dict__"):
         return [(field.name, getattr(obj, field.name)) for field in dataclasses.fields(obj)]
-    if type(obj).__getstate__ is not object.__getstate__:
+    if any("__getstate__" in vars(cls) for cls in type(obj).__mro__[:-1]):
         kept = obj.__getstate__()  # what is not pickled, such as the warm start of a solver, is not held
         return list(kept.items()) if isinstance(kept, dict) else [("_state", kept)]
     slots = [name for cls in type(obj).__mro__ for name in getattr(cls, "__slots__", ())]
