@@ -66,7 +66,7 @@ class DenseCertificate:
     """Optimality conditions of min F over M ⪰ 0 (or with fixed trace), from dense arrays.
 
     relative : the largest residual in units of the decrease F(0) − F(M), or the gap to the problem's own dual bound
-    where that is less. condition : |S||M| per decrease, which amplifies rounding.
+    where that is less. condition : |S||M| per decrease, which amplifies rounding. unit : the decrease.
     """
 
     stationarity: float
@@ -74,6 +74,7 @@ class DenseCertificate:
     complementarity: float
     relative: float
     condition: float
+    unit: float
 
     @property
     def words(self) -> str:
@@ -117,7 +118,7 @@ def dense_certificate(
     )
     if bound is not None:
         relative = min(relative, max(value - bound, 0.0) / decrease)
-    return DenseCertificate(stationarity, dual, complementarity, relative, 1.0 + magnitude / decrease)
+    return DenseCertificate(stationarity, dual, complementarity, relative, 1.0 + magnitude / decrease, decrease)
 
 
 def horizontal_by_least_squares(Y: Array, Z: Array) -> Array:

@@ -11,7 +11,8 @@ import psdopt.methods
 from psdopt import AutogradProblem, FlatQuotient, Polar, PositiveDefinite, PSDCone, QuadraticSDP, Spectraplex
 from psdopt.geometries.fixed_trace import FixedTrace
 from psdopt.method import Method
-from psdopt.methods import BILGO, LBFGS, ColumnGeneration, FrankWolfe, RiemannianGradient
+from psdopt.methods import BILGO, LBFGS, ColumnGeneration, ConjugateGradient, FrankWolfe, RiemannianGradient
+from psdopt.methods.then import AfterSteps, Then
 from psdopt.plugins import plugin_manager
 from psdopt.testing import parametrize_with_checks
 from psdopt.testing.gallery import problems, special_problems, with_spectrum
@@ -154,6 +155,7 @@ def test_methods(check):
 OTHER_METHODS = [
     FrankWolfe(variant="vanilla"), FrankWolfe(variant="pairwise"), ColumnGeneration(master="lp"),
     BILGO(local_search=LBFGS()), RiemannianGradient(search="modelled"),
+    Then(ConjugateGradient(), LBFGS(), AfterSteps(3)),
 ]  # fmt: skip
 
 
@@ -168,7 +170,7 @@ def test_estimators(check):
 
 
 def test_nothing_is_forgotten():
-    tried = {type(method) for method in examples("method")}
+    tried = {type(method) for method in [*examples("method"), *OTHER_METHODS]}
     shipped = {getattr(psdopt.methods, name) for name in psdopt.methods.__all__}
     assert {cls for cls in shipped if isinstance(cls, type) and issubclass(cls, Method)} <= tried
     geometries = {getattr(psdopt.geometries, name) for name in psdopt.geometries.__all__}
