@@ -13,10 +13,11 @@ from psdopt.archives import Archive, read_npy
 from psdopt.datasets import Dataset
 from psdopt.errors import DataFileError, InvalidInputError, PsdoptError, UnknownNameError, unknown_name
 from psdopt.plugins.manager import PluginManager, plugin_manager
+from psdopt.row_files import LARGE_FILE, ROW_SUFFIXES, read_rows_file
 from psdopt.text_tables import read_table
 
 SUFFIXES = (".npz", ".npy", ".csv", ".tsv")
-SUFFIXES_TEXT = ".npz, .npy, .csv or .tsv"
+SUFFIXES_TEXT = ".npz, .npy, .csv, .tsv, .parquet or .zarr"
 _CSR = ("data", "indices", "indptr", "shape")
 _USED = ("X", "K", "y", "class_names", *_CSR)
 
@@ -27,6 +28,7 @@ def read_data_file(path: str | Path) -> Dataset:
     .npz : arrays X (m, d) and y (m,), or a CSR matrix as data, indices, indptr, shape, and y; y may be absent. Instead
         of X a symmetric matrix K (n, n), which has no samples. .npy : X alone.
     .csv, .tsv : one sample per line (see :func:`psdopt.text_tables.read_table`).
+    .parquet, .zarr, large .npy : rows that are read in blocks (see :func:`psdopt.row_files.read_rows_file`).
 
     Sizes are read from the headers of the arrays before any of them is.
 
@@ -35,6 +37,8 @@ def read_data_file(path: str | Path) -> Dataset:
     """
     path = Path(path)
     suffix = path.suffix.lower()
+    if suffix in ROW_SUFFIXES or (suffix == ".npy" and path.is_file() and path.stat().st_size > LARGE_FILE):
+        return read_rows_file(path)
     if suffix not in SUFFIXES:
         raise InvalidInputError(f"{path}: a data file must end in {SUFFIXES_TEXT}; found {path.suffix!r}")
     try:
@@ -65,7 +69,8 @@ def load_dataset(source: str, manager: PluginManager | None = None) -> Dataset:
                 f"found {type(dataset).__name__}"
             )
         return dataset
-    if Path(source).suffix.lower() in SUFFIXES or Path(source).name != source or Path(source).is_file():
+    path = Path(source)
+    if path.suffix.lower() in (*SUFFIXES, *ROW_SUFFIXES) or path.name != source or path.is_file():
         return read_data_file(source)
     error = unknown_name("data set", source, known)
     raise UnknownNameError(f"{error}; a file must end in {SUFFIXES_TEXT}")

@@ -11,6 +11,7 @@ import scipy.sparse
 
 from psdopt.errors import InvalidInputError, unknown_name
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.row_sources import RowSource
 
 #: Sets that come with scikit-learn, or that it draws (with a fixed seed): name -> summary.
 BUNDLED = {
@@ -31,7 +32,8 @@ class Dataset:
     `class_names[k]` is what label k means, for labels 0, 1, 2, ... `common_unit`: all features are in one unit (grey
     levels of pixels, word counts), so that their ratios mean something and reports scale samples, not features.
     `notes` : what a reader of files found out by itself, such as which column is the label. `symmetric` : X is a
-    symmetric matrix K (n, n) and has no samples.
+    symmetric matrix K (n, n) and has no samples. X may be a :class:`psdopt.linalg.RowSource`, rows that are read in
+    blocks; NaN is looked for when they are read.
 
     Raises InvalidInputError if X is empty, not 2-D or not finite, or if y does not fit, is not finite or
     holds neither numbers nor text, or if `symmetric` and X is not square.
@@ -47,6 +49,12 @@ class Dataset:
     symmetric: bool = False
 
     def __post_init__(self) -> None:
+        if not self.in_blocks:
+            self._check_samples()
+        if self.y is not None:
+            self._check_labels()
+
+    def _check_samples(self) -> None:
         X: Any = self.X if self.sparse else np.asarray(self.X)
         if X.ndim != 2 or 0 in X.shape:
             raise InvalidInputError(f"{self.name}: X must be an array (samples, features), not empty; found {X.shape}")
@@ -57,18 +65,21 @@ class Dataset:
         with np.errstate(over="ignore"):  # of numbers longer than float64: infinite, and found next
             object.__setattr__(self, "X", X.astype(np.float64))  # products of small integers would overflow
         _finite(self.X.data if self.sparse else self.X, f"{self.name}: X")
-        if self.y is None:
-            return
-        y = np.asarray(self.y)
+
+    def _check_labels(self) -> None:
+        y, m = np.asarray(self.y), self.X.shape[0]
         object.__setattr__(self, "y", y)
-        if y.shape != (X.shape[0],):
-            raise InvalidInputError(
-                f"{self.name}: y must hold one label per sample, shape ({X.shape[0]},); found {y.shape}"
-            )
+        if y.shape != (m,):
+            raise InvalidInputError(f"{self.name}: y must hold one label per sample, shape ({m},); found {y.shape}")
         if y.dtype.kind not in "buifUS" and not _all_text(y):
             raise InvalidInputError(f"{self.name}: y must hold numbers or text; found dtype {y.dtype}")
         if y.dtype.kind == "f":
             _finite(y, f"{self.name}: y")
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether X is read in blocks of rows."""
+        return isinstance(self.X, RowSource)
 
     @property
     def sparse(self) -> bool:

@@ -141,7 +141,10 @@ def test_files_that_are_not_there_or_of_another_kind(tmp_path: Path) -> None:
     assert str(caught.value) == f"cannot read {tmp_path / 'no.csv'}: No such file or directory"
     with pytest.raises(InvalidInputError) as other:
         read_data_file(tmp_path / "d.xlsx")
-    assert str(other.value) == f"{tmp_path / 'd.xlsx'}: a data file must end in .npz, .npy, .csv or .tsv; found '.xlsx'"
+    assert (
+        str(other.value)
+        == f"{tmp_path / 'd.xlsx'}: a data file must end in .npz, .npy, .csv, .tsv, .parquet or .zarr; found '.xlsx'"
+    )
 
 
 def test_names_come_before_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +158,7 @@ def test_names_come_before_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         load_dataset("wines", manager)
     assert (
         str(caught.value)
-        == "unknown data set 'wines'; did you mean 'wine'?; a file must end in .npz, .npy, .csv or .tsv"
+        == "unknown data set 'wines'; did you mean 'wine'?; a file must end in .npz, .npy, .csv, .tsv, .parquet or .zarr"
     )
 
 

@@ -18,6 +18,11 @@ def check_needs(spec: ApplicationSpec, dataset: Dataset) -> None:
         raise InvalidInputError(
             f"{name} holds a symmetric matrix K and no samples, but {spec.name} needs samples X; save them as X"
         )
+    if dataset.in_blocks and not needs.blocks:
+        raise InvalidInputError(
+            f"{name} has {m} rows, which are read in blocks, but {spec.name} needs all of them in memory; "
+            "take fewer rows, or an application that reads blocks (metric-kta)"
+        )
     if dataset.sparse and not needs.sparse:
         raise InvalidInputError(
             f"{name} holds a sparse X, but {spec.name} needs a dense one (each sample is compared with each); "

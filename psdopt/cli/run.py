@@ -34,6 +34,7 @@ data files:
               column without a name under a header is an index and is left out
   .npz        arrays X (m, d) and y (m,), or data, indices, indptr, shape of a sparse X in CSR format, or a symmetric
               matrix K (for topk); .npy: X alone
+  .parquet, .zarr, .npy over 64 MB  rows that are read in blocks, never whole (for metric-kta); labels as in .csv
   .dat-s, .dat  a semidefinite program in SDPA's format (for sdp), also with .gz
 
 `psdopt list` names applications, methods, geometries and data sets. Exit codes: 0 the run converged; 1 it did not;

@@ -23,6 +23,7 @@ from psdopt.linalg.polynomials import minimize_smooth
 from psdopt.linalg.principal import principal_axes
 from psdopt.linalg.row_blocks import RowBlocks, linear_map, watching
 from psdopt.linalg.row_sources import RowSource, row_source
+from psdopt.linalg.row_views import Standardized, WithoutRows, mean_and_scale
 from psdopt.linalg.tolerances import EPS, rounding
 
 __all__ = [
@@ -32,11 +33,14 @@ __all__ = [
     "LinearMap",
     "RowBlocks",
     "RowSource",
+    "Standardized",
+    "WithoutRows",
     "incidence",
     "inner",
     "is_finite",
     "linear_map",
     "low_pass",
+    "mean_and_scale",
     "minimize_smooth",
     "norm",
     "pair_dots",

@@ -126,9 +126,12 @@ def _part_of(part: Callable[[slice, Array], Any], rows: slice, block: Any) -> An
 
 
 class ArrowRows(RowSource):
-    """The columns of a ``pyarrow.Table`` or of a Parquet file, all of them numbers, as an array (m, d)."""
+    """Columns of a ``pyarrow.Table`` or of a Parquet file, all of them numbers, as an array (m, d).
 
-    def __init__(self, data: Any, name: str) -> None:
+    `columns` : names of the columns that count; None is all.
+    """
+
+    def __init__(self, data: Any, name: str, columns: Sequence[str] | None = None) -> None:
         self.name, self._table, self._file = name, None, None
         if hasattr(data, "iter_batches"):
             self._file, schema, rows = data, data.schema_arrow, data.metadata.num_rows
@@ -137,19 +140,20 @@ class ArrowRows(RowSource):
             self._group: tuple[int, Array | None] = (-1, None)
         else:
             self._table, schema, rows = data, data.schema, data.num_rows
-        for field in schema:
+        self._columns = [field.name for field in schema] if columns is None else list(columns)
+        for field in (schema.field(column) for column in self._columns):
             if not _is_number(field.type):
                 raise InvalidTypeError(
                     f"{name} must hold real numbers; found column {field.name!r} of type {field.type}. "
                     "Select the numeric columns first"
                 )
-        self.shape = (int(rows), len(schema))
+        self.shape = (int(rows), len(self._columns))
         if 0 in self.shape:
             raise InvalidInputError(f"{name} must not be empty; found shape {self.shape}")
 
     def read(self, start: int, stop: int) -> Array:
         if self._table is not None:
-            return _columns(self._table.slice(start, stop - start))
+            return _columns(self._table.select(self._columns).slice(start, stop - start))
         parts = []
         first = int(np.searchsorted(self._starts, start, side="right")) - 1
         for k in range(first, len(self._starts) - 1):
@@ -165,7 +169,7 @@ class ArrowRows(RowSource):
         if known == k and array is not None:
             return array
         assert self._file is not None
-        array = _columns(self._file.read_row_group(k))
+        array = _columns(self._file.read_row_group(k, columns=self._columns))
         self._group = (k, array)
         return array
 

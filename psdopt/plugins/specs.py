@@ -50,9 +50,9 @@ class Spec:
 class DataNeeds:
     """What ``psdopt run`` asks of the data before an application sees them; the fields are least requirements.
 
-    samples : rows of X. sparse : whether a sparse X is taken. symmetric : whether a symmetric matrix K without samples
-    is taken in the place of X. labels : "none" (or taken if there), "classes" (at least 2, each with `per_class`
-    samples) or "numbers" (a finite number per sample).
+    samples : rows of X. blocks : whether rows that are read in blocks are taken. sparse : whether a sparse X is taken.
+    symmetric : whether a symmetric matrix K without samples is taken in the place of X. labels : "none" (or taken if
+    there), "classes" (at least 2, each with `per_class` samples) or "numbers" (a finite number per sample).
     """
 
     samples: int = 1
@@ -60,6 +60,7 @@ class DataNeeds:
     symmetric: bool = False
     labels: str = "none"
     per_class: int = 1
+    blocks: bool = False
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def psdopt_components() -> Iterable[Spec]:
         problem=kta_problem,
         default_method=ConjugateGradient,
         default_data="digits",
-        needs=DataNeeds(samples=6, labels="classes", per_class=2),
+        needs=DataNeeds(samples=6, labels="classes", per_class=2, blocks=True),
     )
     yield ApplicationSpec(
         name="metric-linear",

@@ -11,6 +11,7 @@ import numpy as np
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array
 from psdopt.plugins import CertificateTrace, Dataset, Report, RunOptions, error_text, fitted, run_report
+from psdopt_plugins.metric_learning.block_report import block_report
 from psdopt_plugins.metric_learning.tuning import NEIGHBOURS, cross_validated, neighbour_error
 from psdopt_plugins.pictures import plot_metric
 
@@ -41,6 +42,8 @@ def metric_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
 
     Raises InvalidInputError for data without labels, of one class, or too small to split.
     """
+    if dataset.in_blocks:
+        return block_report(estimator, dataset, options)
     split = split_and_standardise(dataset, options.seed)
     estimator, tuned = cross_validated(estimator, split.X_train, split.y_train, options)
     trace = CertificateTrace()

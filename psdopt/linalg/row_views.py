@@ -1,0 +1,54 @@
+"""Rows that are read in blocks, seen otherwise: without some of them, or to another scale. Nothing is copied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.row_sources import RowSource
+
+
+class WithoutRows(RowSource):
+    """All rows of `source` but those in `left_out` (k,), such as a test sample; InvalidInputError if none is left."""
+
+    def __init__(self, source: RowSource, left_out: Any) -> None:
+        self.source, self.name = source, source.name
+        kept = np.ones(source.shape[0], dtype=bool)
+        kept[np.asarray(left_out, dtype=np.intp)] = False
+        self.kept = np.flatnonzero(kept)
+        if len(self.kept) == 0:
+            raise InvalidInputError(f"{self.name} must keep at least one row; found none")
+        self.shape = (len(self.kept), source.shape[1])
+
+    def read(self, start: int, stop: int) -> Array:
+        rows = self.kept[start:stop]
+        if len(rows) == 0:
+            return np.empty((0, self.shape[1]))
+        first = int(rows[0])
+        return np.asarray(self.source.read(first, int(rows[-1]) + 1)[rows - first])
+
+
+class Standardized(RowSource):
+    """(x − mean) / scale of each row x of `source`, for mean and scale (d,)."""
+
+    def __init__(self, source: RowSource, mean: Array, scale: Array) -> None:
+        self.source, self.name, self.shape = source, source.name, source.shape
+        self.mean, self.scale = mean, scale
+
+    def read(self, start: int, stop: int) -> Array:
+        return np.asarray((self.source.read(start, stop) - self.mean) / self.scale)
+
+
+def mean_and_scale(source: RowSource) -> tuple[Array, Array]:
+    """Mean and standard deviation (d,) of the columns, 1 in the place of 0: one pass, means of blocks combined."""
+    count, mean, squares = 0, np.zeros(source.shape[1]), np.zeros(source.shape[1])
+    for _, block in source.blocks():
+        k, own = len(block), block.mean(axis=0)
+        squares += ((block - own) ** 2).sum(axis=0) + (own - mean) ** 2 * (count * k / (count + k))
+        mean += (own - mean) * (k / (count + k))
+        count += k
+    deviation = np.sqrt(squares / count)
+    return mean, np.where(deviation > 0.0, deviation, 1.0)

@@ -1,0 +1,94 @@
+"""Data files whose rows are read in blocks: Parquet, Zarr, and .npy files that are too large for memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from psdopt.datasets import Dataset
+from psdopt.errors import DataFileError, InvalidInputError
+from psdopt.linalg.row_sources import SMALL_MAP, ArrowRows, RowSource, row_source
+from psdopt.text_tables import INDEX_NAMES, LABEL_NAMES
+
+ROW_SUFFIXES = (".parquet", ".zarr")
+#: Size of a .npy file, in bytes, from which it is mapped and read in blocks.
+LARGE_FILE = SMALL_MAP
+#: What pandas calls an index that it stores as a column.
+PANDAS_INDEX = "__index_level_"
+
+
+def read_rows_file(path: Path) -> Dataset:
+    """The data set in `path`; X of up to 64 MB as float64 is an array, a larger one is read in blocks when it is used.
+
+    .parquet : one sample per row; the label is the column called label, target or y, else the last one; an index column
+        is left out. .zarr : an array X (m, d), or a group of arrays X and y. .npy : X alone.
+
+    Raises DataFileError if the file cannot be read or the library that reads it is missing, InvalidInputError for what
+    holds no numbers.
+    """
+    suffix = path.suffix.lower()
+    if not path.exists():
+        raise DataFileError(f"cannot read {path}: No such file or directory")
+    X: RowSource | None
+    try:
+        if suffix == ".parquet":
+            X, y, notes = _parquet(path)
+        elif suffix == ".zarr":
+            X, y, notes = _zarr(path)
+        else:
+            X, y, notes = row_source(np.load(path, mmap_mode="r", allow_pickle=False)), None, ("X, without labels",)
+    except ImportError as error:
+        raise DataFileError(f"cannot read {path}: install {error.name} (an extra of psdopt)") from error
+    except (OSError, ValueError) as error:
+        if isinstance(error, InvalidInputError):
+            raise
+        raise InvalidInputError(f"{path} cannot be read: {error}") from error
+    if X is not None and 8 * X.shape[0] * X.shape[1] > SMALL_MAP:
+        notes = (*notes, f"{X.shape[0]} rows, read in blocks of {X.block}")
+        return Dataset(path.stem, X, y, notes=notes)
+    return Dataset(path.stem, X if X is None else X.read(0, X.shape[0]), y, notes=notes)
+
+
+def _parquet(path: Path) -> tuple[RowSource, Any, tuple[str, ...]]:
+    from pyarrow import ArrowInvalid, parquet
+
+    try:
+        file = parquet.ParquetFile(path)
+    except ArrowInvalid as error:
+        raise InvalidInputError(f"{path} is no Parquet file, or is damaged: {error}") from error
+    names = list(file.schema_arrow.names)
+    index = [name for name in names if name.startswith(PANDAS_INDEX) or name.lower() in INDEX_NAMES]
+    columns = [name for name in names if name not in index]
+    lower = [name.lower() for name in columns]
+    if len(columns) < 2:
+        raise InvalidInputError(f"{path}: expected features and a label; found columns {names}")
+    by_name = next((lower.index(name) for name in LABEL_NAMES if name in lower), None)
+    label = columns[-1] if by_name is None else columns[by_name]
+    X = ArrowRows(file, str(path), [name for name in columns if name != label])
+    y = _labels(file, label)
+    notes = [f"label: {label}" + ("" if by_name is not None else ", the last column")]
+    notes += [f"left out: {name}, an index" for name in index]
+    return X, y, tuple(notes)
+
+
+def _labels(file: Any, label: str) -> Any:
+    column = file.read(columns=[label]).column(0)
+    if column.null_count:
+        raise InvalidInputError(f"the label {label} is missing in {column.null_count} rows")
+    values = column.to_numpy()
+    return values.astype(str) if values.dtype.kind == "O" else values
+
+
+def _zarr(path: Path) -> tuple[RowSource | None, Any, tuple[str, ...]]:
+    import zarr
+
+    opened: Any = zarr.open(str(path), mode="r")
+    if hasattr(opened, "array_keys"):
+        names = sorted(opened.array_keys())
+        if "X" not in names:
+            raise InvalidInputError(f"{path} must hold an array X; found {', '.join(names) or 'nothing'}")
+        y = np.asarray(opened["y"][:]) if "y" in names else None
+        return row_source(opened["X"], "X"), y, () if y is not None else ("no labels y",)
+    return row_source(opened, "X"), None, ("X, without labels",)

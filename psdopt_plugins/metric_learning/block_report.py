@@ -1,0 +1,77 @@
+"""Report of a metric learner on rows that are read in blocks: errors on samples of them, and no pass too many."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from psdopt.linalg import Array, Standardized, WithoutRows, mean_and_scale, watching
+from psdopt.plugins import CertificateTrace, Dataset, Report, RunOptions, error_text, fitted, run_report
+from psdopt_plugins.metric_learning.tuning import NEIGHBOURS, neighbour_error
+from psdopt_plugins.pictures import plot_metric
+
+#: Rows drawn to measure the error on, and as many, learned from, as their neighbours.
+SAMPLE = 2000
+
+
+def block_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Report:
+    """Fit a metric learner on all rows of `dataset` but a sample, and compare 3-NN errors on this sample.
+
+    Neighbours are looked for among as many other rows, which were learned from. Features are standardised by mean and
+    deviation of the training rows. Parameters are not searched for. Two passes: for the scale, and for the fit; samples
+    are read on the way.
+    """
+    rng = np.random.default_rng(options.seed)
+    m, d = dataset.X.shape
+    sample = rng.choice(m, size=min(2 * SAMPLE, m // 2), replace=False)
+    test, near = np.array_split(sample, 2)
+    training = WithoutRows(dataset.X, test)
+    with _bar(options.progress) as observe, watching(observe):
+        mean, scale = mean_and_scale(training)
+        trace = CertificateTrace()
+        rows = Standardized(training, mean, scale)
+        labels = dataset.y[training.kept]
+        estimator = fitted(estimator, options, d, trace, rows, labels)
+    X_near, X_test = ((dataset.X.take(part) - mean) / scale for part in (near, test))
+    y_near, y_test = dataset.y[near], dataset.y[test]
+    learned: tuple[Array, Array] = (estimator.transform(X_near), estimator.transform(X_test))
+    before = neighbour_error(X_near, y_near, X_test, y_test)
+    after = neighbour_error(learned[0], y_near, learned[1], y_test)
+    count = len(test)
+    rows_of_text = [
+        ("data", f"{dataset.name}: {len(training.kept)} samples to train, {count} to test, {d} features, standardised"),
+        (f"{NEIGHBOURS}-NN test error among {len(near)}, Euclidean", error_text(before, count)),
+        (f"{NEIGHBOURS}-NN test error among {len(near)}, learned metric", error_text(after, count)),
+    ]
+    draw = partial(
+        plot_metric, before=(X_near, X_test), after=learned, labels=(y_near, y_test), scaling="standardised",
+        errors=(before, after), label_text=dataset.label_text,
+    )  # fmt: skip
+    arrays = {"components": np.asarray(estimator.components_)}
+    return run_report(estimator, dataset, options, trace, rows_of_text, draw, arrays)
+
+
+class _bar:
+    """A progress bar over the rows of each pass, as an observer; silent unless `shown`."""
+
+    def __init__(self, shown: bool) -> None:
+        self.shown, self.bar = shown, None
+
+    def __enter__(self) -> Any:
+        if self.shown:
+            from tqdm import tqdm
+
+            self.bar = tqdm(desc="rows", unit="row", unit_scale=True, leave=False)
+        return self._observe
+
+    def _observe(self, name: str, done: int, rows: int) -> None:
+        if self.bar is not None:
+            if self.bar.n >= done:
+                self.bar.reset(rows)
+            self.bar.update(done - self.bar.n)
+
+    def __exit__(self, *exception: Any) -> None:
+        if self.bar is not None:
+            self.bar.close()
