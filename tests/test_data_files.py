@@ -156,10 +156,8 @@ def test_names_come_before_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert load_dataset("d.csv", manager).X.shape == (2, 2)
     with pytest.raises(UnknownNameError) as caught:
         load_dataset("wines", manager)
-    assert (
-        str(caught.value)
-        == "unknown data set 'wines'; did you mean 'wine'?; a file must end in .npz, .npy, .csv, .tsv, .parquet or .zarr"
-    )
+    hint = "a file must end in .npz, .npy, .csv, .tsv, .parquet or .zarr"
+    assert str(caught.value) == f"unknown data set 'wines'; did you mean 'wine'?; {hint}"
 
 
 def test_a_single_array_is_samples_without_labels(tmp_path: Path) -> None:
