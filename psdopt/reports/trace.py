@@ -79,6 +79,7 @@ class CertificateTrace:
             tol=min(max(wanted, FINEST), COARSEST),
             trace=state.geometry.trace,
             start=self._eigenvector,
+            dual=state.dual,
         )
         self._eigenvector = certificate.eigenvector
         self.points.append((snapshot.iteration, certificate.relative))

@@ -1,0 +1,24 @@
+"""Graphs to try the relaxations on, drawn with a fixed seed."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from psdopt.plugins import Dataset
+
+SIDE = 16
+
+
+def torus_graph() -> Dataset:
+    """A SIDE × SIDE grid whose opposite borders are joined, with weights 1 and −1 on its edges."""
+    rng = np.random.default_rng(0)
+    at = np.arange(SIDE**2).reshape(SIDE, SIDE)
+    i = np.tile(at.ravel(), 2)
+    j = np.concatenate([np.roll(at, -1, axis=0).ravel(), np.roll(at, -1, axis=1).ravel()])
+    return Dataset("torus_graph", _symmetric(i, j, rng.choice([-1.0, 1.0], len(i)), SIDE**2))
+
+
+def _symmetric(i: np.ndarray, j: np.ndarray, weights: np.ndarray, n: int) -> sp.csr_array:
+    half = sp.csr_array((weights, (i, j)), shape=(n, n))
+    return sp.csr_array(half + half.T)

@@ -1,0 +1,105 @@
+"""Reports and pictures of graphs: vertices in the plane, the matrix sorted by group, and the run."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from psdopt.linalg import Array
+from psdopt.plugins import (
+    BLUE,
+    COLOURS,
+    GREY,
+    MARKERS,
+    CertificateTrace,
+    Dataset,
+    Report,
+    RunOptions,
+    fitted,
+    new_figure,
+    run_report,
+)
+from psdopt_plugins.relaxations.graphs import edges_of, weights_of
+from psdopt_plugins.relaxations.run_panels import draw_constrained_run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from psdopt import Result
+
+#: Edges beyond this many are drawn in part: more are a grey field.
+DRAWN_EDGES = 2000
+
+
+def maxcut_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Report:
+    """Cut the graph of the data, X or K symmetric, and show the cut beside the bound that no cut exceeds."""
+    trace = CertificateTrace()
+    weights = weights_of(dataset.X, dataset.name)
+    estimator = fitted(estimator, options, weights.shape[0], trace, dataset.X)
+    rows = [
+        ("graph", graph_text(dataset, weights)),
+        ("cut", f"{estimator.cut_value_:.10g}"),
+        ("no cut exceeds (proven)", f"{estimator.upper_bound_:.10g}"),
+        ("proven share of the heaviest cut", f"{100 * estimator.ratio_:.2f} %"),
+        ("mean of the random hyperplanes", f"{estimator.expected_cut_:.10g}"),
+    ]
+    sides = "Unit vectors of the vertices, coloured by side", "Weights, one side first"
+    draw = partial(plot_graph, weights, estimator.labels_, estimator.embedding_, sides)
+    arrays = {"labels": estimator.labels_, "embedding": estimator.embedding_}
+    return run_report(estimator, dataset, options, trace, rows, draw, arrays)
+
+
+def graph_text(dataset: Dataset, weights: sp.csr_array) -> str:
+    """Name and sizes of a graph."""
+    return f"{dataset.name}: {weights.shape[0]} vertices, {weights.nnz // 2} edges"
+
+
+def plot_graph(
+    weights: sp.csr_array,
+    labels: Array,
+    V: Array,
+    titles: tuple[str, str],
+    *,
+    result: Result,
+    certificates: tuple[Array, Array] | None = None,
+    best: float | None = None,
+    tol: float | None = None,
+    title: str = "",
+) -> Figure:
+    """Four panels: vertices V (n, r) in the first two axes with edges, `weights` sorted by `labels`, and the run."""
+    figure = new_figure(11.0, 9.0)
+    (plane, matrix), (gap, certificate) = figure.subplots(2, 2)
+    _draw_vertices(plane, weights, labels, V)
+    order = np.argsort(labels, kind="stable")
+    i, j = sp.coo_array(weights[order][:, order]).coords
+    matrix.plot(j, i, ls="", marker="s", ms=max(0.6, 200.0 / len(order)), color=BLUE, markeredgewidth=0.0)
+    for end in np.cumsum(np.unique(labels, return_counts=True)[1])[:-1]:
+        matrix.axhline(end - 0.5, color=GREY, lw=0.8)
+        matrix.axvline(end - 0.5, color=GREY, lw=0.8)
+    matrix.set(xlim=(-0.5, len(order) - 0.5), ylim=(len(order) - 0.5, -0.5), aspect="equal", xlabel="vertex")
+    plane.set_title(titles[0])
+    matrix.set_title(titles[1])
+    draw_constrained_run((gap, certificate), result, certificates, tol)
+    if title:
+        figure.suptitle(title, fontweight="bold")
+    return figure
+
+
+def _draw_vertices(axes: Any, weights: sp.csr_array, labels: Array, V: Array) -> None:
+    from matplotlib.collections import LineCollection
+
+    P = np.column_stack([V, np.zeros((len(V), 2))])[:, :2]
+    i, j, _ = edges_of(weights)
+    step = max(1, -(-len(i) // DRAWN_EDGES))
+    axes.add_collection(LineCollection(list(np.stack([P[i[::step]], P[j[::step]]], axis=1)), colors="0.8", lw=0.4))
+    for k, label in enumerate(np.unique(labels)):
+        own = P[labels == label]
+        colour, marker = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
+        axes.scatter(
+            own[:, 0], own[:, 1], s=18, color=colour, marker=marker, linewidths=0.0, label=str(label), zorder=3
+        )
+    axes.set(xlabel="principal axis 1", ylabel="principal axis 2", aspect="equal")
+    axes.legend(framealpha=0.9, edgecolor="none")

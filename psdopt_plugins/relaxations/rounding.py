@@ -1,0 +1,76 @@
+"""Two-sided cuts from unit vectors of the vertices: random hyperplanes, then moves of single vertices."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from psdopt.errors import InvalidInputError
+from psdopt.linalg import EPS, Array
+
+#: Hyperplanes drawn at a time: (n, BLOCK) signs are held.
+BLOCK = 64
+
+
+class Cut(NamedTuple):
+    """Signs (n,) of the sides, the weight of the edges between them, and the mean weight over the hyperplanes."""
+
+    signs: Array
+    value: float
+    mean: float
+
+
+def hyperplane_cut(W: sp.csr_array, V: Array, rng: np.random.Generator, trials: int = 100, improve: bool = True) -> Cut:
+    """The best of `trials` cuts of the graph W (n, n) by random hyperplanes through the rows of V (n, r).
+
+    Vertex i is on the side sign(⟨v_i, g⟩) for Gaussian g (r,). For an optimal V of the relaxation and W >= 0 the mean
+    of such a cut is at least 0.878 times the value of the relaxation. `improve` : move single vertices from there as
+    long as that adds weight. O(trials (n r + entries of W)).
+
+    Raises InvalidInputError for trials < 1 or another number of rows.
+    """
+    if trials < 1:
+        raise InvalidInputError(f"trials must be at least 1; found {trials!r}")
+    if V.shape[0] != W.shape[0]:
+        raise InvalidInputError(f"V must have a row for each of {W.shape[0]} vertices; found shape {V.shape}")
+    total = 0.5 * float(W.sum())
+    best, signs, seen = -np.inf, np.ones(len(V)), 0.0
+    for first in range(0, trials, BLOCK):
+        S = np.where(V @ rng.standard_normal((V.shape[1], min(BLOCK, trials - first))) >= 0.0, 1.0, -1.0)
+        values = 0.5 * (total - 0.5 * np.einsum("ik,ik->k", S, np.asarray(W @ S)))
+        seen += float(values.sum())
+        k = int(np.argmax(values))
+        if values[k] > best:
+            best, signs = float(values[k]), S[:, k].copy()
+    if improve:
+        signs = improved(W, signs)
+    if cut_value(W, signs) < 0.0:  # with negative weights no cut at all may be the best
+        signs = np.ones(len(V))
+    return Cut(signs, cut_value(W, signs), seen / trials)
+
+
+def cut_value(W: sp.csr_array, signs: Array) -> float:
+    """½ Σ_{i<j} W_ij (1 − s_i s_j): the weight of the edges between the sides."""
+    i = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
+    return 0.5 * float(np.sum(W.data[signs[i] != signs[W.indices]]))
+
+
+def improved(W: sp.csr_array, signs: Array) -> Array:
+    """Signs of a cut that no move of a single vertex makes heavier, from `signs`: the best move first.
+
+    Moving i adds s_i (W s)_i. Moves below rounding are not made, so that the search ends. O(n + degree) a move.
+    """
+    s = signs.copy()
+    gain = s * np.asarray(W @ s)
+    least = 8.0 * EPS * float(np.asarray(abs(W).sum(axis=1)).max(initial=0.0))
+    while True:
+        i = int(np.argmax(gain))
+        if not gain[i] > least:
+            return s
+        s[i] = -s[i]
+        gain[i] = -gain[i]
+        part = slice(W.indptr[i], W.indptr[i + 1])
+        near = W.indices[part]
+        gain[near] += 2.0 * s[near] * s[i] * W.data[part]

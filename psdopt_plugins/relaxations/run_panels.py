@@ -1,0 +1,42 @@
+"""Panels of a constrained run: iterates leave the constraints, so that a value alone says little."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from psdopt.linalg import Array
+from psdopt.plugins import BLUE, GREY, draw_certificate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from psdopt import Result
+
+
+def draw_constrained_run(
+    axes: tuple[Axes, Axes], result: Result, certificates: tuple[Array, Array] | None, tol: float | None
+) -> None:
+    """Left: |F(M_t) − proven bound| relative to |bound − F(0)|, and the infeasibility. Right: the certificates."""
+    left, right = axes
+    history = result.history
+    certificate = result.certificate
+    bound = None if certificate is None else certificate.dual_value
+    if bound is not None and certificate is not None:
+        unit = max(abs(bound - certificate.value_at_zero), np.finfo(float).tiny)
+        distance = np.abs(history["value"] - bound) / unit
+        _curve(left, history["iteration"], distance, BLUE, "|F(M) − final proven bound|")
+    if "infeasibility" in history.columns:
+        _curve(left, history["iteration"], history["infeasibility"], GREY, "infeasibility")
+    left.set(xlabel="iteration", ylabel="relative (no unit)", yscale="log", title="Value and constraints")
+    left.grid(alpha=0.25, lw=0.6)
+    if left.lines:
+        left.legend(framealpha=0.9, edgecolor="none")
+    draw_certificate(right, result, certificates, tol)
+
+
+def _curve(axes: Axes, x: Array, y: Array, colour: Any, label: str) -> None:
+    shown = np.isfinite(y) & (y > 0.0)
+    if np.any(shown):
+        axes.plot(x[shown], y[shown], color=colour, lw=1.8, marker="o" if len(x) <= 40 else None, ms=4, label=label)

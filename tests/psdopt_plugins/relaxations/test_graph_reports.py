@@ -1,0 +1,45 @@
+"""What `psdopt run` prints, writes and draws for graphs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from psdopt.cli.main import main
+from psdopt.plugins import RunOptions, plugin_manager
+from psdopt_plugins.relaxations.graph_reports import maxcut_report
+from psdopt_plugins.relaxations.maxcut import MaxCut
+
+
+def test_the_report_says_what_the_estimator_found():
+    data = plugin_manager().get("dataset", "torus_graph").factory()
+    report = maxcut_report(MaxCut(), data, RunOptions())
+    rows = dict(report.rows)
+    assert rows["graph"] == "torus_graph: 256 vertices, 512 edges"
+    assert float(rows["cut"]) <= float(rows["no cut exceeds (proven)"])
+    assert report.success
+    assert len(report.figure().axes) == 4
+
+
+def test_a_graph_file_is_cut(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    half = sp.random_array((30, 30), density=0.1, rng=rng)
+    sp.save_npz(tmp_path / "graph.npz", sp.csr_array(half + half.T))
+    out = tmp_path / "out.npz"
+    code = main(["run", "maxcut", "--data", str(tmp_path / "graph.npz"), "--set", "trials=10", "--output", str(out)])
+    assert code == 0
+    assert "proven share" in capsys.readouterr().out
+    with np.load(out, allow_pickle=False) as saved:
+        assert saved["labels"].shape == (30,)
+
+
+def test_samples_are_no_graph(capsys):
+    assert main(["run", "maxcut", "--data", "iris"]) == 2
+    assert "square" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["torus_graph"])
+def test_data_sets_are_the_same_every_time(name):
+    make = plugin_manager().get("dataset", name).factory
+    assert (make().X != make().X).nnz == 0
