@@ -56,7 +56,7 @@ class ConstrainedModel(Problem):
         self.norms = form_norms(stacked)
         self.given_trace_bound = trace_bound
         self._refuse_impossible()
-        kept = {Ability.CONVEX, Ability.HESSIAN} & problem.abilities
+        kept = {Ability.CONVEX} & problem.abilities
         self.abilities = frozenset(
             {
                 *kept,
