@@ -46,7 +46,7 @@ def dual_bound(
     base = offset - problem.support(y)
     bound: float | None = base
     if limit is not None:
-        bound = base + (low if limit.fixed else min(0.0, low)) * limit.value
+        bound = base + low * (limit.least if low > 0.0 else limit.value)
     elif low < 0.0:
         bound = None
     rho = problem.problem.lower_curvature

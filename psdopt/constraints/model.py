@@ -94,7 +94,7 @@ class ConstrainedModel(Problem):
     def trace_limit(self) -> TraceBound | None:
         """The caller's bound on tr M, or one that the constraints imply, or None."""
         if self.given_trace_bound is not None:
-            return TraceBound(self.given_trace_bound, False, "given")
+            return TraceBound(self.given_trace_bound, 0.0, "given")
         return None if self.contradiction is not None else self._implied
 
     @property

@@ -11,6 +11,7 @@ from scipy.sparse.linalg import lsqr
 from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.linalg.tolerances import EPS
 
 #: Rounds in which constraints whose bound has the wrong sign for w are left out.
 ROUNDS = 4
@@ -20,14 +21,14 @@ EXACT = 1e-9
 
 @dataclass(frozen=True)
 class TraceBound:
-    """tr M <= `value` for every feasible M; `fixed` where tr M = `value`; `source` says who says so.
+    """`least` <= tr M <= `value` for every feasible M: both the fixed trace but for rounding, else `least` is 0.
 
-    `weights` w (m,) with A*(w) ⪰ I and σ(w) = `value`, where constraints imply it. A negative value is a proof that no
-    M is feasible.
+    `source` says who says so: "given" or "constraints". `weights` w (m,) with A*(w) ⪰ I and σ(w) = `value`, where
+    constraints imply it. A negative value is a proof that no M is feasible.
     """
 
     value: float
-    fixed: bool
+    least: float
     source: str
     weights: Array | None = None
 
@@ -71,6 +72,11 @@ def found_trace_bound(forms: SparseForms | None, lower: Array, upper: Array, nor
         return None
     bound = np.where(w > 0.0, upper, lower)
     used = w != 0.0
-    value = float(np.sum(w[used] * bound[used])) / low
-    fixed = error <= EXACT * n and bool(np.all(lower[used] == upper[used]))
-    return TraceBound(value, fixed, "constraints", w / low)
+    parts = w[used] * bound[used]
+    rounding = 8.0 * EPS * len(parts) ** 0.5 * float(np.abs(parts).sum())
+    total = float(parts.sum())
+    # a sum that is zero but for rounding proves nothing
+    value = (total + rounding if total >= -rounding else total) / low
+    fixed = error <= EXACT and bool(np.all(lower[used] == upper[used]))
+    least = max(total - rounding, 0.0) / (1.0 + error) if fixed else 0.0  # ⟨A*(w), N⟩ is within error tr N of tr N
+    return TraceBound(value, least, "constraints", w / low)

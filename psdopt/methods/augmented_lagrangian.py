@@ -225,7 +225,7 @@ class AugmentedLagrangian(Method):
         )
         base = offset - problem.support(y)
         low = pair.lower_bound
-        bound = base + (low if limit is not None and limit.fixed else min(0.0, low)) * trace
+        bound = base + low * (trace if low < 0.0 else 0.0 if limit is None else limit.least)
         if bound > state.bound:
             state.bound, state.dual = bound, replace(state.dual or Multipliers(y), best=y)
         Y = evaluation.factor

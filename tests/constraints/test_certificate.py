@@ -1,0 +1,106 @@
+"""What multipliers prove, and wrong proofs that must be refused: the animals of the constraints' zoo."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from psdopt import Constrained, QuadraticSDP, certify, constraints, solve
+from psdopt.constraints.certificate import Multipliers, proven_infeasible, proven_unbounded, relative_violation
+from psdopt.constraints.dual_bound import dual_bound
+
+
+@pytest.fixture
+def solved():
+    """min ⟨C, M⟩ with tr M = 2 and M_01 <= 0.1, its solution and its bound."""
+    rng = np.random.default_rng(4)
+    n = 6
+    C = rng.standard_normal((n, n))
+    C = C + C.T
+    C[0, 1] = C[1, 0] = -6.0
+    problem = Constrained(
+        QuadraticSDP(C=C / 2), [constraints.trace(n, 2.0), constraints.entries([0], [1], n, upper=0.1)]
+    )
+    return problem, solve(problem, tol=1e-8)
+
+
+def test_the_bound_is_reached_and_binding_multipliers_have_their_sign(solved) -> None:
+    _, result = solved
+    y = result.certificate.multipliers
+    assert y[1] > 0.1
+    assert result.certificate.proves(1e-7)
+
+
+def test_a_multiplier_of_the_wrong_sign_proves_nothing(solved) -> None:
+    problem, result = solved
+    y = result.certificate.multipliers * np.array([1.0, -1.0])
+    certificate = certify(problem, result.matrix, dual=y)
+    assert certificate.multipliers[1] == 0.0  # σ would be infinite: it counts as zero
+    assert not certificate.proves(1e-3)
+    assert certificate.dual_value < result.value - 1e-3
+
+
+def test_a_bound_that_forgets_the_support_function_is_none(solved) -> None:
+    problem, result = solved
+    y = result.certificate.multipliers
+    found = dual_bound(problem, problem.at(result.matrix.factor), 0.0, y, 1e-9)
+    forgetful = found.bound + problem.support(y)
+    assert found.bound == pytest.approx(result.value, rel=1e-6)
+    assert abs(forgetful - result.value) > 1e-3
+
+
+def test_too_small_a_trace_bound_is_seen_in_the_gap(solved) -> None:
+    problem, result = solved
+    wrong = Constrained(problem.problem, problem.constraints[1], trace_bound=0.5)
+    certificate = certify(wrong, result.matrix, dual=np.array([result.certificate.multipliers[1]]))
+    assert certificate.trace_source == "given"
+    assert not certificate.proves(1e-3)  # a feasible M below the "bound": the distance of both counts, not its sign
+
+
+def test_a_proof_of_infeasibility_must_hold(solved) -> None:
+    problem, _ = solved
+    for ray in (np.array([1.0, 0.0]), np.array([-1.0, 0.0]), np.array([0.0, 1.0])):
+        assert proven_infeasible(problem, [ray]) is None
+    empty = Constrained(problem.problem, [constraints.diagonal(6, upper=1.0), constraints.trace(6, lower=7.0)])
+    ray = np.concatenate([np.ones(6), [-1.0]])
+    assert proven_infeasible(empty, [ray]) is not None
+    assert proven_infeasible(empty, [-ray]) is None
+
+
+def test_a_direction_of_unboundedness_must_fall_and_be_unseen() -> None:
+    problem = Constrained(QuadraticSDP(C=np.diag([1.0, -1.0, 0.0])), constraints.entries([0], [0], 3, 1.0))
+    e = np.eye(3)
+    assert proven_unbounded(problem, e[:, 1:2], 1e-6) is not None
+    assert proven_unbounded(problem, e[:, 0:1], 1e-6) is None
+    assert proven_unbounded(problem, e[:, 2:3], 1e-6) is None
+    assert proven_unbounded(problem, e[:, 1:2] + 0.1 * e[:, 0:1], 1e-6) is None
+
+
+def test_the_best_multipliers_count_and_are_checked(solved) -> None:
+    problem, result = solved
+    best = result.certificate.multipliers
+    worse = best + np.array([0.5, 0.2])
+    both = certify(problem, result.matrix, dual=Multipliers(worse, best=best))
+    assert both.dual_value == pytest.approx(result.certificate.dual_value, abs=1e-7)
+    assert certify(problem, result.matrix, dual=worse).dual_value < both.dual_value - 1e-3
+
+
+def test_violation_has_no_units() -> None:
+    problem = Constrained(QuadraticSDP(C=np.eye(2)), constraints.entries([0, 1], [0, 1], 2, [1.0, 4.0]))
+    scaled = Constrained(
+        problem.problem,
+        constraints.sparse_forms([1e6 * np.diag([1.0, 0.0]), np.diag([0.0, 1.0])], [1e6, 4.0]),
+    )
+    a = np.array([1.1, 4.0])
+    assert relative_violation(problem, a) == pytest.approx(relative_violation(scaled, a * np.array([1e6, 1.0])))
+    assert relative_violation(problem, a) == pytest.approx(0.1 / np.sqrt(17.0))
+
+
+def test_an_infeasible_point_is_never_optimal(solved) -> None:
+    problem, result = solved
+    shorter = certify(problem, result.matrix.factor * 0.99, dual=result.certificate.multipliers)
+    assert not shorter.proves(1e-3)
+    assert not replace(result.certificate, primal_infeasibility=1e-2).proves(1e-3)
+    assert not replace(result.certificate, gap_relative=None).proves(1.0)
