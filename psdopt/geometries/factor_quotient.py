@@ -47,7 +47,7 @@ class FactorQuotient(Geometry):
         return None
 
     def random_point(self, rng: np.random.Generator) -> Array:
-        """Uniformly random orthogonal columns of log-normal lengths: generic for every r <= n."""
+        """Uniformly random orthonormal columns, of log-normal lengths where r = n: generic for every r <= n."""
         return random_factor(rng, self.n, self.r)
 
     def random_vector(self, point: Array, rng: np.random.Generator) -> Array:

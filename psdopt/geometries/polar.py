@@ -97,7 +97,7 @@ class Polar(Geometry):
         return PolarPoint(np.asarray(U, dtype=np.float64), np.asarray(R, dtype=np.float64))
 
     def random_point(self, rng: np.random.Generator) -> PolarPoint:
-        """A uniformly random subspace, R diagonal with log-normal entries around one."""
+        """A uniformly random subspace and R = I; R diagonal with log-normal entries around one where r = n."""
         return self.from_factor(random_factor(rng, self.n, self.r))
 
     def factor(self, point: PolarPoint) -> Array:

@@ -17,11 +17,13 @@ SPREAD = 0.25
 
 
 def random_factor(rng: np.random.Generator, n: int, r: int) -> Array:
-    """Y (n, r) with uniformly random orthogonal columns of log-normal lengths around one.
+    """Y (n, r) with uniformly random orthonormal columns, of log-normal lengths around one where r = n.
 
-    Equal lengths would make Y Yᵀ = I for every seed at r = n, where all measurements orthogonal to I vanish.
+    Equal lengths would make Y Yᵀ = I for every seed at r = n, where all measurements orthogonal to I vanish. For r < n
+    they are the better start: a condition number of one, and a generic projector Y Yᵀ.
     """
-    return orthonormal_columns(rng, n, r) * np.exp(SPREAD * rng.standard_normal(r))
+    columns = orthonormal_columns(rng, n, r)
+    return columns * np.exp(SPREAD * rng.standard_normal(r)) if r == n else columns
 
 
 def scaled_to_trace(Y: Array, trace: float) -> Array:

@@ -132,13 +132,13 @@ def test_projection_on_the_cone_is_the_closest_member():
     ids=str,
 )
 def test_random_points_are_generic_and_follow_the_generator(geometry):
-    """No two eigenvalues agree, no entry of M is rounding, and another seed is another matrix."""
+    """No entry of M is rounding, another seed is another matrix, and at full rank no two eigenvalues agree."""
     seen = [geometry.to_matrix(geometry.random_point(np.random.default_rng(s))).to_dense() for s in (0, 0, 1)]
     np.testing.assert_array_equal(seen[0], seen[1])
     assert np.linalg.norm(seen[0] - seen[2]) > 0.1 * np.linalg.norm(seen[0])
     assert np.abs(seen[0]).min() > 1e-6
-    r = geometry.factor(geometry.random_point(np.random.default_rng(0))).shape[1]
-    assert np.all(np.diff(np.linalg.eigvalsh(seen[0])[-r:]) > 1e-6)
+    if geometry.rank in (None, geometry.n):
+        assert np.all(np.diff(np.linalg.eigvalsh(seen[0])) > 1e-6)
 
 
 @pytest.mark.parametrize("n", [3, 10, 30])
