@@ -132,7 +132,9 @@ def _constrained(
         geometry = PSDCone(problem.n)
     if geometry is None:
         m = problem.m if isinstance(problem, Constrained) else problem.n
-        geometry = FlatQuotient(problem.n, min(problem.n, max(math.isqrt(2 * m) + 1, FEWEST), MOST))
+        few = min(problem.n, max(math.isqrt(2 * m) + 1, FEWEST), MOST)
+        # a curved F may have solutions of any rank
+        geometry = FlatQuotient(problem.n, few if Ability.CONIC in problem.abilities else first_rank(problem.n))
     return geometry, method, names
 
 

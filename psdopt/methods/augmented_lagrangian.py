@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from psdopt.capability import Ability, Requires, missing_needs, require_inner
 from psdopt.certificate import stationarity_scale
@@ -18,6 +19,7 @@ from psdopt.constraints.start import first_multipliers
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, append_columns, inner, norm
+from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.method import Method, Outcome, State
 from psdopt.methods.lbfgs import LBFGS
 from psdopt.methods.truncated_newton import TruncatedNewton
@@ -29,6 +31,12 @@ SLOW = 0.25
 GROWTH = 4.0
 #: Rounds aim at this share of the relative stationarity of the round before.
 TIGHTER = 0.2
+#: An infeasibility that asks for no larger penalty, however slowly it falls.
+SETTLED = 1e-9
+#: Relative stationarity that the round after a widening ends at, at least.
+ANEW = 1e-4
+#: So many new columns at once: this part of those there are; of one eigenvector beyond order SEVERAL.
+WIDER, SEVERAL = 4, 1500
 #: No round aims lower: below it rounding of S Y is what is left.
 FINEST = 1e-12
 #: A dual bound is looked for once the infeasibility is this small, and whenever it has fallen by a third again.
@@ -58,6 +66,7 @@ class AugmentedLagrangianState(State):
     first_size: float = 0.0
     rounds: int = 0
     steps: int = 0
+    grown: bool = False
 
 
 @dataclass(frozen=True)
@@ -198,11 +207,13 @@ class AugmentedLagrangian(Method):
         if ray is not None and proven_infeasible(problem, [ray]) is not None:
             state.outcome = Outcome.FINISHED
             return
+        state.grown = False
         if infeasibility <= WORTH_A_BOUND and (infeasibility <= 0.33 * state.bounded or state.rounds % 5 == 0):
             self._bound(state)
-        if infeasibility > SLOW * last:
+        if infeasibility > SLOW * last and infeasibility > SETTLED and not state.grown:
             state.sigma *= GROWTH
-        state.aim = max(min(state.aim * TIGHTER, 0.1 * infeasibility), FINEST)
+        if not state.grown:
+            state.aim = max(min(state.aim * TIGHTER, 0.1 * max(infeasibility, SETTLED)), FINEST)
         state.inside = self._begin(state)
 
     def _bound(self, state: AugmentedLagrangianState) -> None:
@@ -228,15 +239,29 @@ class AugmentedLagrangian(Method):
         bound = base + low * (trace if low < 0.0 else 0.0 if limit is None else limit.least)
         if bound > state.bound:
             state.bound, state.dual = bound, replace(state.dual or Multipliers(y), best=y)
-        Y = evaluation.factor
-        room = self.max_rank or problem.n
-        if self.grow and state.geometry.can_grow and Y.shape[1] < room and -pair.value > 2.0 * slackness:
-            # as long as the least column that is in use, and no shorter than what a move by the gap needs
-            used = float(np.linalg.norm(Y, 2)) / math.sqrt(Y.shape[1])
-            wider = append_columns(Y, 1e-2 * used * pair.vector[:, None])
-            state.geometry = state.geometry.with_rank(wider.shape[1])
-            state.evaluation = problem.at(wider)
-            state.point = state.evaluation.factor
+        room = (self.max_rank or problem.n) - evaluation.factor.shape[1]
+        if self.grow and state.geometry.can_grow and room > 0 and -pair.value > 2.0 * slackness:
+            self._widen(state, S, pair.vectors, min(room, max(1, evaluation.factor.shape[1] // WIDER)))
+
+    def _widen(self, state: AugmentedLagrangianState, S: Any, vectors: Array, count: int) -> None:
+        """Columns along eigenvectors of negative eigenvalues of S, of the length best for the first of them."""
+        problem, Y = state.problem, state.evaluation.factor
+        assert isinstance(problem, Constrained)
+        if count > 1 and problem.n <= SEVERAL:
+            dense = S.toarray() if isinstance(S, sp.csr_array) else S
+            found = smallest_eigenpair(dense, count=count, seed=state.rounds, backend="dense")
+            vectors = found.vectors[:, found.values < 0.0]
+        _, beta = augmented(problem, state.y, weights(problem, state.sigma)).at(Y).along_atom(vectors[:, 0]).minimize(
+            alpha=(1.0, 1.0)
+        )  # fmt: skip
+        least = 1e-4 * norm(Y) ** 2 / Y.shape[1]
+        length = math.sqrt((beta if least < beta < math.inf else least) / vectors.shape[1])
+        wider = append_columns(Y, length * vectors)
+        state.geometry = state.geometry.with_rank(wider.shape[1])
+        state.evaluation = problem.at(wider)
+        state.point = state.evaluation.factor
+        # the new columns are on their way: multipliers wait for them, and the penalty is not to blame
+        state.aim, state.bounded, state.grown = max(state.aim, ANEW), math.inf, True
 
 
 def weights(problem: Constrained, sigma: float) -> Array:
