@@ -1,0 +1,189 @@
+"""Cone programs as constrained problems in one M ⪰ 0: with the slacks as M, or with the multipliers as M."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from psdopt.constraints import Constrained, Constraint, SparseForms
+from psdopt.errors import InvalidInputError
+from psdopt.interop._cone_objective import objective, square_root
+from psdopt.interop._cone_program import ConeProgram
+from psdopt.interop._elimination import consistent, eliminate
+from psdopt.linalg.arrays import Array, row_dots
+from psdopt.problem import Problem
+
+#: A cost this small, next to the largest, is none.
+NO_COST = 1e-11
+
+
+@dataclass(frozen=True)
+class Point:
+    """What a form makes of M and its multipliers: x (N,), and y (R,) of all rows, c + P x + Aᵀy = 0."""
+
+    x: Array
+    y: Array
+
+
+class PrimalForm:
+    """M holds the PSD slacks block by block, and on its diagonal the slacks of inequalities that define an unknown.
+
+    x is affine in M; rows that define no unknown are the constraints on M. An unknown that nothing defines, and that
+    the objective or a row sees, is the difference of two more diagonal entries.
+
+    Attributes: `n`, order of M; `m`, constraints; `impossible`, whether a row without unknowns asks for the impossible;
+    `feasibility`, whether the objective is constant: then tr M is minimised, as every feasible M is optimal.
+    """
+
+    swapped = False
+
+    def __init__(self, program: ConeProgram) -> None:
+        self.program = p = program
+        A, b, R = p.A, p.b, len(p.b)
+        kind = np.concatenate([np.full(p.zero, 1), np.full(p.nonneg, 2), np.zeros(R - p.first_psd, dtype=int)])
+        self.elimination = e = eliminate(A, b, kind.astype(np.intp))
+        AK, AZ, right = e.rest(A, b)
+        rest = np.flatnonzero(~e.used)
+        lifted = self._lifted(AZ[rest])
+        single = np.flatnonzero(e.used & (kind == 2))
+        i, j = p.places()
+        first = p.order
+        slack = first + np.arange(len(single))
+        plus = first + len(single) + np.arange(len(lifted))
+        self.i = np.concatenate([i, slack, plus, plus + len(lifted)])
+        self.j = np.concatenate([j, slack, plus, plus + len(lifted)])
+        self.n = first + len(single) + 2 * len(lifted)
+        columns = np.concatenate([np.arange(p.first_psd, R), single])
+        Z = e.Z[:, lifted]
+        self.K = sp.csr_array(sp.hstack([sp.csc_array(e.K)[:, columns], Z, -Z], format="csr"))
+        own = sp.eye_array(R, format="csr")[rest]
+        rows = sp.hstack([sp.csc_array(AK[rest])[:, columns] + sp.csc_array(own)[:, columns],
+                          AZ[rest][:, lifted], -AZ[rest][:, lifted]], format="csr")  # fmt: skip
+        rows, right = sp.csr_array(rows), right[rest]
+        loose = kind[rest] == 2
+        scale = np.abs(b[rest]) + abs(A[rest]) @ np.abs(e.offset)
+        empty = np.diff(rows.indptr) == 0
+        needed = np.where(loose, np.minimum(right, 0.0), right)
+        self.impossible = not consistent(rows, needed, scale)
+        self.rows, self.rest = sp.csr_array(rows[~empty]), rest[~empty]
+        self.upper = right[~empty]
+        self.lower = np.where(loose[~empty], -math.inf, self.upper)
+        self.m = len(self.rest)
+        self.feasibility = p.P is None and not np.any(self.K.T @ p.c)
+
+    def _lifted(self, AZ: sp.csr_array) -> np.ndarray:
+        p, Z = self.program, self.elimination.Z
+        cost = np.abs(Z.T @ p.c) > NO_COST * float(np.max(np.abs(p.c), initial=0.0))
+        seen = np.diff(sp.csc_array(AZ).indptr) > 0
+        curved = np.zeros(len(cost), dtype=bool) if p.P is None else np.diff(sp.csc_array(p.P @ Z).indptr) > 0
+        return np.flatnonzero(cost | seen | curved)
+
+    def problem(self, trace_bound: float | None = None) -> Problem:
+        p, x0 = self.program, self.elimination.offset
+        squares, target = sp.csr_array((0, len(self.i))), np.zeros(0)
+        if p.P is not None:
+            V = square_root(p.P)
+            squares, target = sp.csr_array(V @ self.K), -np.asarray(V @ x0)
+        linear = np.asarray(self.K.T @ p.c)
+        if self.feasibility:
+            linear = np.where(self.i == self.j, 1.0, 0.0)
+        F = objective(linear, squares, target, float(p.c @ x0), self.i, self.j, self.n)
+        return _constrained(F, self.rows, self.i, self.j, self.lower, self.upper, self.n, trace_bound)
+
+    def point(self, Y: Array, multipliers: Array) -> Point:
+        """x and y from M = Y Yᵀ and the multipliers (m,) of :meth:`problem`."""
+        p, e = self.program, self.elimination
+        x = e.offset + self.K @ row_dots(Y[self.i], Y[self.j])
+        y = np.zeros(len(p.b))
+        if self.feasibility:
+            return Point(x, y)
+        y[self.rest] = multipliers
+        y[e.used] = (e.K.T @ (p.gradient(x) + p.A.T @ y))[e.used]
+        return Point(x, y)
+
+
+class DualForm:
+    """M holds the multipliers of the PSD rows block by block and of the inequalities on its diagonal: F_0 + Σ x_j F_j.
+
+    Equations are solved for unknowns first; each unknown left is a constraint on M, of which x is the multiplier.
+    The optimal value of the problem is minus that of the program. Linear objectives only.
+
+    Attributes: `n`, `m`, `impossible` as in :class:`PrimalForm`; `suits`, whether the objective is linear and not
+    constant, and equations can be solved for unknowns.
+    """
+
+    swapped = True
+    feasibility = False
+
+    def __init__(self, program: ConeProgram) -> None:
+        self.program = p = program
+        order = np.where(np.arange(len(p.b)) < p.zero, 0, -1).astype(np.intp)
+        self.elimination = e = eliminate(p.A, p.b, order)
+        _, AZ, right = e.rest(p.A, p.b)
+        scale = np.abs(p.b) + abs(p.A) @ np.abs(e.offset)
+        left = np.flatnonzero(~e.used[: p.zero])
+        solved = p.P is None and AZ[left].nnz == 0
+        self.impossible = not consistent(sp.csr_array(AZ[left]), right[left], scale[left])
+        i, j = p.places()
+        slack = p.order + np.arange(p.nonneg)
+        self.i, self.j = np.concatenate([slack, i]), np.concatenate([slack, j])
+        self.n = p.order + p.nonneg
+        twice = np.where(self.i == self.j, 1.0, 2.0)
+        self.right = right[p.zero :] * twice
+        columns = sp.csr_array((sp.diags_array(twice) @ AZ[p.zero :]).T)
+        cost = np.asarray(e.Z.T @ p.c)
+        empty = np.diff(columns.indptr) == 0
+        # an unknown with a cost that no row sees makes no constraint that an M could meet
+        endless = np.abs(cost[empty]) > NO_COST * np.max(np.abs(p.c), initial=0.0)
+        self.rows, self.columns = sp.csr_array(columns[~empty]), np.flatnonzero(~empty)
+        self.level = -cost[~empty]
+        self.m = len(self.columns)
+        self.suits = bool(solved and self.m > 0 and np.any(self.level) and not endless.any())
+
+    def problem(self, trace_bound: float | None = None) -> Problem:
+        constant = -float(self.program.c @ self.elimination.offset)
+        F = objective(self.right, sp.csr_array((0, len(self.i))), np.zeros(0), constant, self.i, self.j, self.n)
+        return _constrained(F, self.rows, self.i, self.j, self.level, self.level, self.n, trace_bound)
+
+    def point(self, Y: Array, multipliers: Array) -> Point:
+        p, e = self.program, self.elimination
+        u = np.zeros(e.Z.shape[1])
+        u[self.columns] = -multipliers
+        x = e.offset + e.Z @ u
+        y = np.zeros(len(p.b))
+        y[p.zero :] = np.where(self.i == self.j, 1.0, 2.0) * row_dots(Y[self.i], Y[self.j])
+        y[e.used] = (e.K.T @ (p.c + p.A.T @ y))[e.used]
+        return Point(x, y)
+
+
+def _constrained(
+    F: Problem, rows: sp.csr_array, i: np.ndarray, j: np.ndarray, lower: Array, upper: Array, n: int,
+    trace_bound: float | None,
+) -> Problem:  # fmt: skip
+    """F with `rows` of the entries (i, j) between bounds; F itself where there are none."""
+    columns = sp.csc_array(rows)
+    used = np.flatnonzero(np.diff(columns.indptr))
+    if not len(used):
+        return F
+    forms = SparseForms(i[used], j[used], columns[:, used], n)
+    return Constrained(F, Constraint(forms, lower, upper, name="cone program"), trace_bound)
+
+
+def form_of(program: ConeProgram, which: str = "auto") -> PrimalForm | DualForm:
+    """The form of fewer constraints, or the one that is asked for: "primal" or "dual".
+
+    Raises InvalidInputError for a dual form that does not suit: of a quadratic or constant objective, or of equations
+    that cannot be solved for unknowns.
+    """
+    if which == "primal" or (which == "auto" and program.P is not None):
+        return PrimalForm(program)
+    dual = DualForm(program)
+    if which == "dual":
+        if not dual.suits:
+            raise InvalidInputError("form must be 'primal' or 'auto' for this problem; found 'dual'")
+        return dual
+    primal = PrimalForm(program)
+    return dual if dual.suits and dual.m < primal.m else primal

@@ -1,0 +1,79 @@
+"""One run of psdopt on a form of a cone program, and what is trivial before one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from psdopt.certificate import Certificate, certify
+from psdopt.choose import choose
+from psdopt.constraints import ConstrainedCertificate
+from psdopt.interop._cone_forms import DualForm, Point, PrimalForm
+from psdopt.linalg.arrays import Array
+from psdopt.matrix import LowRankPSD
+from psdopt.methods import InteriorPoint
+from psdopt.result import Result, Status
+from psdopt.solve import solve
+
+#: What a run takes.
+OPTIONS = ("tol", "max_iterations", "max_time", "max_rank", "rng", "algorithm", "form", "trace_bound")
+#: Relative gap and infeasibility, unless it is said otherwise.
+TOL = 1e-6
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a run ended, and the point of the cone program that its M and multipliers make; None without one.
+
+    `residual` is the largest relative residual; `warm`, M's factor and the multipliers, from which the next run starts.
+    """
+
+    status: Status
+    message: str
+    point: Point | None = None
+    certificate: Certificate | None = None
+    result: Result | None = None
+    iterations: int = 0
+    warm: tuple[Array, Array] | None = None
+
+    @property
+    def residual(self) -> float:
+        return math.inf if self.certificate is None else self.certificate.relative
+
+
+def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verbose: bool) -> Answer:
+    """Solve `form`. `last`: (Y, multipliers) of an earlier run, kept where it is still optimal, else begun from."""
+    if form.impossible:
+        contradiction = Status.UNBOUNDED if form.swapped else Status.INFEASIBLE
+        return Answer(contradiction, "infeasible: equations without unknowns contradict each other")
+    chosen = dict(options)
+    problem = form.problem(chosen.pop("trace_bound", None))
+    tol = chosen.setdefault("tol", TOL)
+    start = None
+    if last is not None and last[0].shape[0] == problem.n and last[1].shape == (form.m,):
+        kept = certify(problem, LowRankPSD(last[0]), tol=tol, dual=last[1] if form.m else None)
+        if kept.proves(tol):
+            message = "optimal: the last solution still is"
+            return Answer(Status.OPTIMAL, message, form.point(last[0], _multipliers(kept)), kept, warm=last)
+        start = LowRankPSD(last[0])
+    _, method, _ = choose(problem, None, chosen.pop("algorithm", None))
+    start = None if isinstance(method, InteriorPoint) else start
+    result = solve(problem, method=method, start=start, progress=verbose, **chosen)
+    return _answer(form, result, tol)
+
+
+def _answer(form: PrimalForm | DualForm, result: Result, tol: float) -> Answer:
+    certificate, status = result.certificate, result.status
+    if certificate is None:
+        return Answer(status, result.message, result=result, iterations=result.iterations)
+    Y, y = np.asarray(result.matrix.factor), _multipliers(certificate)
+    if form.feasibility and isinstance(certificate, ConstrainedCertificate) and certificate.primal_infeasibility <= tol:
+        status = Status.OPTIMAL
+    return Answer(status, result.message, form.point(Y, y), certificate, result, result.iterations, warm=(Y, y))
+
+
+def _multipliers(certificate: Certificate) -> Array:
+    return certificate.multipliers if isinstance(certificate, ConstrainedCertificate) else np.zeros(0)

@@ -1,0 +1,192 @@
+"""psdopt as a solver of CVXPY, against Clarabel and SCS: values, multipliers with their signs, statuses, refusals."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from psdopt import AugmentedLagrangian, Status
+from psdopt.interop.cvxpy import PSDOPT, register
+from tests.interop.cvxpy_problems import (
+    INFEASIBLE,
+    QUADRATIC,
+    SOLVABLE,
+    UNBOUNDED,
+    UNIQUE,
+    max_cut,
+    nearest_correlation,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate:UserWarning")
+
+
+def made(build):
+    return build(np.random.default_rng(5))
+
+
+def names(build):
+    return build.__name__
+
+
+@pytest.mark.parametrize("peer", ["CLARABEL", "SCS"])
+@pytest.mark.parametrize("build", SOLVABLE, ids=names)
+def test_the_value_is_that_of_other_solvers(build, peer):
+    problem, other = made(build), made(build)
+    value = problem.solve(solver=PSDOPT(), tol=1e-7)
+    expected = other.solve(solver=peer, **({"eps": 1e-9} if peer == "SCS" else {}))
+    assert problem.status == "optimal"
+    assert value == pytest.approx(expected, rel=2e-6, abs=2e-6)
+    assert problem.objective.value == pytest.approx(value, rel=1e-9, abs=1e-9)
+    for constraint in problem.constraints:
+        assert np.max(constraint.violation()) <= 1e-5
+
+
+@pytest.mark.parametrize("build", UNIQUE, ids=names)
+def test_multipliers_are_those_of_clarabel_with_their_signs(build):
+    problem, other = made(build), made(build)
+    problem.solve(solver=PSDOPT(), tol=1e-9)
+    other.solve(solver="CLARABEL", tol_gap_rel=1e-12, tol_gap_abs=1e-12, tol_feas=1e-12)
+    for ours, theirs in zip(problem.constraints, other.constraints, strict=True):
+        expected = np.asarray(theirs.dual_value)
+        assert np.max(np.abs(ours.dual_value - expected)) <= 2e-4 * (1.0 + np.max(np.abs(expected)))
+
+
+@pytest.mark.parametrize("form", ["primal", "dual"])
+@pytest.mark.parametrize("build", [build for build in UNIQUE if build not in QUADRATIC], ids=names)
+def test_both_forms_have_one_solution(build, form):
+    problem, other = made(build), made(build)
+    value = problem.solve(solver=PSDOPT(), form=form, tol=1e-8)
+    assert problem.solver_stats.extra_stats["form"] == form
+    assert problem.status == "optimal"
+    assert value == pytest.approx(other.solve(solver="CLARABEL"), rel=1e-6)
+    for ours, theirs in zip(problem.constraints, other.constraints, strict=True):
+        expected = np.asarray(theirs.dual_value)
+        assert np.max(np.abs(ours.dual_value - expected)) <= 2e-3 * (1.0 + np.max(np.abs(expected)))
+
+
+@pytest.mark.parametrize("build", QUADRATIC, ids=names)
+def test_quadratic_objectives_have_no_dual_form(build):
+    with pytest.raises(cp.SolverError, match="form must be 'primal' or 'auto' for this problem"):
+        made(build).solve(solver=PSDOPT(), form="dual")
+
+
+@pytest.mark.parametrize("build", INFEASIBLE, ids=names)
+def test_what_nothing_meets_is_infeasible(build):
+    problem = build()
+    assert problem.solve(solver=PSDOPT()) == np.inf
+    assert problem.status == "infeasible"
+
+
+@pytest.mark.parametrize("build", UNBOUNDED, ids=names)
+def test_what_falls_without_end_is_unbounded(build):
+    problem = build()
+    assert problem.solve(solver=PSDOPT()) == -np.inf
+    assert problem.status == "unbounded"
+
+
+def test_by_name_once_the_module_is_imported():
+    problem = made(max_cut)
+    value = problem.solve(method="psdopt", tol=1e-8)
+    assert value == pytest.approx(made(max_cut).solve(solver="CLARABEL"), rel=1e-7)
+    register("certified")
+    assert made(max_cut).solve(method="certified", tol=1e-8) == pytest.approx(value, rel=1e-7)
+
+
+def test_statistics_hold_the_certificate():
+    problem = made(max_cut)
+    problem.solve(solver=PSDOPT(), tol=1e-5)
+    stats = problem.solver_stats
+    extra = stats.extra_stats
+    assert stats.solver_name == "PSDOPT"
+    assert stats.num_iters == extra["result"].iterations > 0
+    assert stats.solve_time > 0.0
+    assert extra["result"].status is Status.OPTIMAL
+    assert extra["certificate"].proves(1e-5)
+    assert (extra["form"], extra["n"], extra["m"]) == ("primal", 12, 12)
+
+
+def test_options_come_from_the_solver_and_from_the_call():
+    problem = made(max_cut)
+    problem.solve(solver=PSDOPT(tol=1e-3, algorithm=AugmentedLagrangian()), tol=1e-7)
+    extra = problem.solver_stats.extra_stats
+    assert extra["result"].tol == 1e-7
+    assert extra["result"].method.startswith("AugmentedLagrangian")
+    with pytest.raises(cp.SolverError, match=r"no option 'eps'; it has tol, max_iterations"):
+        problem.solve(solver=PSDOPT(), eps=1e-3)
+    with pytest.raises(cp.SolverError, match="form must be"):
+        PSDOPT(form="both")
+    with pytest.raises(cp.SolverError, match="tol must lie between 0 and 1; found 2"):
+        problem.solve(solver=PSDOPT(), tol=2)
+
+
+def test_a_run_cut_short_is_not_called_optimal():
+    problem = made(nearest_correlation)
+    problem.solve(solver=PSDOPT(), tol=1e-10, max_iterations=1)
+    assert problem.status in ("user_limit", "optimal_inaccurate")
+    assert problem.solver_stats.extra_stats["result"].status is Status.ITERATION_LIMIT
+    assert problem.variables()[0].value is not None
+
+
+def test_the_last_solution_is_kept_where_it_is_still_optimal_and_begun_from_where_it_is_not():
+    rng = np.random.default_rng(0)
+    n = 8
+    C, X = cp.Parameter((n, n), symmetric=True), cp.Variable((n, n), PSD=True)
+    first = rng.standard_normal((n, n))
+    first = first + first.T
+    problem = cp.Problem(cp.Minimize(cp.trace(C @ X)), [cp.diag(X) == 1])
+    solver = PSDOPT(algorithm=AugmentedLagrangian())
+    C.value = first
+    value = problem.solve(solver=solver)
+    cold = problem.solver_stats.num_iters
+    assert problem.solve(solver=solver, warm_start=True) == pytest.approx(value, rel=1e-9)
+    assert problem.solver_stats.num_iters == 0
+    problem.solve(solver=solver, warm_start=False)
+    assert problem.solver_stats.num_iters == cold
+    C.value = first + 1e-3 * np.diag(np.arange(n))
+    problem.solve(solver=solver, warm_start=True)
+    assert problem.status == "optimal"
+    assert problem.value == pytest.approx(problem.solve(solver="CLARABEL"), rel=2e-6)
+
+
+def test_a_matrix_without_symmetry_is_asked_for_its_symmetric_part():
+    W = cp.Variable((2, 2))
+    problem = cp.Problem(
+        cp.Minimize(cp.trace(W)), [W - np.array([[1.0, 3.0], [0.0, 1.0]]) >> 0, W[0, 1] + W[1, 0] == 1]
+    )
+    assert problem.solve(solver=PSDOPT()) == pytest.approx(2.0 + 2.0, abs=1e-5)
+
+
+def test_complex_matrices_are_taken_as_cvxpy_brings_them():
+    H = np.array([[1.0, 1j], [-1j, 2.0]])
+    X = cp.Variable((2, 2), hermitian=True)
+    problem = cp.Problem(cp.Minimize(cp.real(cp.trace(H @ X))), [X >> 0, cp.real(cp.trace(X)) == 1])
+    assert problem.solve(solver=PSDOPT()) == pytest.approx(np.linalg.eigvalsh(H)[0], abs=1e-5)
+
+
+X = cp.Variable((3, 3), PSD=True, name="X")
+y = cp.Variable(2, name="y")
+
+
+@pytest.mark.parametrize(("problem", "words"), [
+    (cp.Problem(cp.Minimize(cp.trace(X)), [X[0, 0] == 1, cp.log_det(X) >= 1]),
+     r"constraint 1, 1\.0 <= log_det\(X\), needs an exponential cone"),
+    (cp.Problem(cp.Minimize(cp.trace(X) - cp.log(X[0, 0]))), r"the objective, minimize .*log.*, needs an exponential"),
+    (cp.Problem(cp.Minimize(cp.sum(y)), [y >= 1]), "a PSD variable or a PSD constraint; found neither"),
+], ids=["log_det", "log", "no matrix"])  # fmt: skip
+def test_what_it_cannot_take_it_refuses_by_name(problem, words):
+    with pytest.raises(cp.SolverError, match=words):
+        problem.solve(solver=PSDOPT())
+
+
+def test_psdopt_does_not_import_cvxpy_and_says_what_is_missing():
+    code = (
+        "import sys, psdopt; assert 'cvxpy' not in sys.modules; sys.modules['cvxpy'] = None\n"
+        "try: import psdopt.interop.cvxpy\n"
+        "except psdopt.errors.MissingDependencyError as error: print(error)"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told.strip() == "psdopt.interop.cvxpy needs CVXPY: pip install psdopt[cvxpy]"

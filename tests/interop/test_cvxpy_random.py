@@ -1,0 +1,194 @@
+"""Random cone programs: optimality conditions of what the forms make, and values against Clarabel."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from psdopt import solve
+from psdopt.errors import InvalidInputError
+from psdopt.interop import _cone_objective
+from psdopt.interop._cone_forms import DualForm, PrimalForm, form_of
+from psdopt.interop._cone_objective import objective, square_root
+from psdopt.interop._cone_program import ConeProgram, row_slices, symmetric_parts
+from psdopt.interop._elimination import eliminate
+from psdopt.interop.cvxpy import PSDOPT
+from psdopt.linalg.tolerances import EPS
+
+
+def full(program: ConeProgram, v: np.ndarray) -> list[np.ndarray]:
+    """Symmetric matrices of rows of the lower triangles."""
+    i, j = program.places()
+    M = np.zeros((program.order, program.order))
+    M[i, j] = M[j, i] = v[program.first_psd :]
+    ends = np.cumsum([0, *program.psd])
+    return [M[a:b, a:b] for a, b in pairwise(ends)]
+
+
+def random_program(rng: np.random.Generator, quadratic: bool = False) -> ConeProgram:
+    """Strictly feasible on both sides: x with slacks inside the cones, and multipliers inside theirs."""
+    psd = tuple(int(k) for k in rng.integers(1, 5, size=rng.integers(1, 3)))
+    zero, nonneg = int(rng.integers(0, 3)), int(rng.integers(0, 4))
+    R = zero + nonneg + sum(k * (k + 1) // 2 for k in psd)
+    N = int(rng.integers(zero + 1, zero + 7))
+    A = sp.csr_array(np.where(rng.random((R, N)) < 0.6, rng.standard_normal((R, N)), 0.0))
+    empty = ConeProgram(np.zeros(N), None, A, np.zeros(R), zero, nonneg, psd)
+    s, y = (np.concatenate([np.zeros(zero), rng.random(nonneg) + 0.1, np.zeros(R - zero - nonneg)]) for _ in range(2))
+    y[:zero] = rng.standard_normal(zero)
+    for v, twice in ((s, 1.0), (y, 2.0)):
+        for rows, k in zip(row_slices(empty), psd, strict=True):
+            G = rng.standard_normal((k, k))
+            G = G @ G.T + 0.1 * np.eye(k)
+            column, row = np.triu_indices(k)
+            v[rows] = np.where(row == column, 1.0, twice) * G[row, column]
+    x = rng.standard_normal(N)
+    P = None
+    c = -A.T @ y
+    if quadratic:
+        V = rng.standard_normal((2, N))
+        P = sp.csr_array(V.T @ V)
+        c = c - P @ x
+    return ConeProgram(c, P, A, A @ x + s, zero, nonneg, psd)
+
+
+def answer(program, form, tol=1e-8):
+    result = solve(form.problem(), tol=tol)
+    y = result.certificate.multipliers if form.m else np.zeros(0)
+    return result, form.point(np.asarray(result.matrix.factor), y)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.sampled_from(["primal", "dual", "quadratic"]))
+def test_every_form_meets_the_optimality_conditions(seed, kind):
+    """Feasibility, stationarity, signs of the multipliers and complementarity, of x and y in the program itself."""
+    program = random_program(np.random.default_rng(seed), kind == "quadratic")
+    form = PrimalForm(program) if kind != "dual" else DualForm(program)
+    if kind == "dual" and not form.suits:  # an unknown without a row, or a cost of zero
+        form = PrimalForm(program)
+    result, point = answer(program, form)
+    assert result.optimal, result
+    x, y = point.x, point.y
+    s = program.b - program.A @ x
+    size = 1.0 + np.max(np.abs(program.b)) + np.max(np.abs(x)) + np.max(np.abs(y)) + np.max(np.abs(s))
+    loose = 2e-5 * size**2
+    stationarity = program.gradient(x) + program.A.T @ y
+    assert np.max(np.abs(stationarity)) <= loose
+    assert np.max(np.abs(s[: program.zero]), initial=0.0) <= loose
+    part = slice(program.zero, program.first_psd)
+    assert min(s[part].min(initial=0.0), y[part].min(initial=0.0)) >= -loose
+    i, j = program.places()
+    halves = np.concatenate([np.ones(program.first_psd), np.where(i == j, 1.0, 0.5)])
+    for S, Y in zip(full(program, s), full(program, y * halves), strict=True):
+        assert min(np.linalg.eigvalsh(S)[0], np.linalg.eigvalsh(Y)[0]) >= -loose
+    assert abs(s @ y) <= 10.0 * len(s) * loose
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6))
+def test_random_problems_have_the_value_and_status_of_clarabel(seed):
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(2, 6)), int(rng.integers(1, 4))
+    X, t, u = cp.Variable((n, n), PSD=True), cp.Variable(), cp.Variable(2, nonneg=True)
+    feasible = rng.standard_normal((n, n))
+    feasible = feasible @ feasible.T + 0.1 * np.eye(n)
+    constraints = [cp.trace(X) + u[0] <= np.trace(feasible) + 2.0, t >= X[0, 1] - u[1], t <= 50, u[1] <= 3]
+    for k in range(m):
+        A = rng.standard_normal((n, n))
+        a = float(np.sum(A * feasible))
+        constraints.append(cp.trace(A @ X) == a if k % 2 else cp.trace(A @ X) + t <= a + 1.0)
+    C = rng.standard_normal((n, n))
+    cost = cp.trace((C + C.T) @ X) + t + u[0] + 0.1 * u[1]
+    if seed % 2:
+        cost = cost + cp.sum_squares(X - feasible) + cp.square(t)
+    problem = cp.Problem(cp.Minimize(cost), constraints)
+    expected = problem.solve(solver="CLARABEL")
+    status = problem.status
+    value = problem.solve(solver=PSDOPT(), tol=1e-7, warm_start=False)
+    assert problem.status == status
+    if status == "optimal":
+        assert value == pytest.approx(expected, rel=1e-5, abs=1e-5)
+
+
+def test_elimination_solves_the_rows_it_uses_for_every_slack():
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        program = random_program(rng)
+        A, b = program.A, program.b
+        e = eliminate(A, b, rng.integers(-1, 3, size=len(b)))
+        s, u = rng.standard_normal(len(b)), rng.standard_normal(len(e.free))
+        x = e.offset + e.K @ s + e.Z @ u
+        scale = 1.0 + abs(e.K).sum() * np.max(np.abs(s))
+        assert np.max(np.abs((A @ x + s - b)[e.used]), initial=0.0) <= 1e4 * EPS * scale
+        assert np.array_equal(x[e.free], u)
+        assert e.used.sum() + len(e.free) == A.shape[1]
+
+
+def test_elimination_takes_the_rows_of_a_lower_number_first():
+    A = sp.csr_array(np.array([[1.0, 0.0], [2.0, 0.0], [1.0, 1.0]]))
+    e = eliminate(A, np.ones(3), np.array([2, 0, 1]))
+    assert e.used.tolist() == [False, True, True]
+    assert eliminate(A, np.ones(3), np.array([-1, -1, -1])).free.tolist() == [0, 1]
+
+
+def test_unknowns_that_rows_determine_only_together_are_solved_for():
+    A = sp.csr_array(np.array([[1.0, 2.0, 3.0], [1.0, -1.0, 1.0], [2.0, 1.0, 4.0]]))  # the third row is the sum
+    e = eliminate(A, np.array([1.0, 2.0, 3.0]), np.zeros(3, dtype=np.intp))
+    assert e.used.sum() == 2
+    assert len(e.free) == 1
+    AK, AZ, _ = e.rest(A, np.array([1.0, 2.0, 3.0]))
+    assert AZ.nnz == 0
+    assert AK.shape == (3, 3)
+
+
+def test_symmetric_parts_and_their_transpose():
+    G = np.arange(9.0).reshape(3, 3)
+    v = symmetric_parts(1, [3]) @ np.concatenate([[7.0], G.ravel(order="F")])
+    S = (G + G.T) / 2
+    assert np.array_equal(v, [7.0, S[0, 0], S[1, 0], S[2, 0], S[1, 1], S[2, 1], S[2, 2]])
+    Y = (symmetric_parts(0, [2]).T @ np.array([1.0, 4.0, 3.0])).reshape(2, 2)
+    assert np.array_equal(Y, [[1.0, 2.0], [2.0, 3.0]])
+
+
+@pytest.mark.parametrize("shape", ["all entries", "some entries", "forms"])
+def test_objectives_are_what_they_say(shape):
+    """constant + linear + ½ |squares − target|², whichever terms are made of it."""
+    rng = np.random.default_rng(1)
+    column, row = np.triu_indices(3)
+    p = len(row)
+    squares = np.diag(np.where(row == column, 1.0, np.sqrt(2.0)))
+    if shape == "some entries":
+        squares = np.diag(rng.random(p) + 0.5)[:4]
+    if shape == "forms":
+        squares = np.concatenate([rng.standard_normal((3, p)), np.eye(p)[:2], np.zeros((1, p))])
+    target, linear = rng.standard_normal(len(squares)), rng.standard_normal(p)
+    F = objective(linear, sp.csr_array(squares), target, 0.7, row, column, 4)
+    Y = rng.standard_normal((4, 2))
+    v = (Y @ Y.T)[row, column]
+    expected = 0.7 + linear @ v + 0.5 * np.sum((squares @ v - target) ** 2)
+    assert F.at(Y).value == pytest.approx(expected, rel=1e-12)
+
+
+def test_square_roots_of_parts(monkeypatch):
+    rng = np.random.default_rng(2)
+    G = rng.standard_normal((2, 3))
+    P = sp.csr_array(sp.block_diag([G.T @ G, sp.csr_array((1, 1)), np.array([[4.0]])]))
+    V = square_root(P)
+    assert V.shape == (3, 5)
+    assert np.allclose((V.T @ V).toarray(), P.toarray(), atol=1e-13)
+    monkeypatch.setattr(_cone_objective, "LARGEST_PART", 2)
+    with pytest.raises(InvalidInputError, match="must not connect more than 2 unknowns; found 3"):
+        square_root(P)
+
+
+def test_the_form_of_fewer_constraints_is_taken():
+    rng = np.random.default_rng(4)
+    for _ in range(30):
+        program = random_program(rng)
+        primal, dual, taken = PrimalForm(program), DualForm(program), form_of(program)
+        assert taken.m == (min(primal.m, dual.m) if dual.suits else primal.m)
