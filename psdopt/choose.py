@@ -47,7 +47,7 @@ PARTNERS: tuple[Method, ...] = (
     OnlineRiemannianGradient(),
 )  # fmt: skip
 #: Columns that a run under constraints begins with: at least, and at most. The rank grows where they do not suffice.
-FEWEST, MOST = 8, 20
+FEWEST, MOST = 8, 30
 #: Flops of a step of an interior point method, and constraints, a system of which fits into memory.
 AFFORDABLE, MOST_CONSTRAINTS = 6e10, 6000
 #: Beyond this order constraints on the diagonal alone are the augmented Lagrangian's.

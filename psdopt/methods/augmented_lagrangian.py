@@ -35,6 +35,8 @@ TIGHTER = 0.2
 SETTLED = 1e-9
 #: Relative stationarity that the round after a widening ends at, at least.
 ANEW = 1e-4
+#: λ_min(S) this many times below what the infeasibility explains is for want of columns.
+CLEARLY = 100.0
 #: So many new columns at once: this part of those there are; of one eigenvector beyond order SEVERAL.
 WIDER, SEVERAL = 4, 1500
 #: No round aims lower: below it rounding of S Y is what is left.
@@ -240,7 +242,7 @@ class AugmentedLagrangian(Method):
         if bound > state.bound:
             state.bound, state.dual = bound, replace(state.dual or Multipliers(y), best=y)
         room = (self.max_rank or problem.n) - evaluation.factor.shape[1]
-        if self.grow and state.geometry.can_grow and room > 0 and -pair.value > 2.0 * slackness:
+        if self.grow and state.geometry.can_grow and room > 0 and -pair.value > CLEARLY * slackness:
             self._widen(state, S, pair.vectors, min(room, max(1, evaluation.factor.shape[1] // WIDER)))
 
     def _widen(self, state: AugmentedLagrangianState, S: Any, vectors: Array, count: int) -> None:
