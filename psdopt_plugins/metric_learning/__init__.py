@@ -18,9 +18,11 @@ from psdopt_plugins.metric_learning.linearity_problem import linearity_problem
 from psdopt_plugins.metric_learning.lmnn import LMNN
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
 from psdopt_plugins.metric_learning.pair_distance_problem import pair_distance_problem
+from psdopt_plugins.metric_learning.pairs_classifier import PairsClassifier
 from psdopt_plugins.metric_learning.psdboost import PSDBoost
 from psdopt_plugins.metric_learning.report import metric_report
 from psdopt_plugins.metric_learning.triplet_problem import triplet_margin_problem
+from psdopt_plugins.metric_learning.triplets_classifier import TripletsClassifier
 
 __all__ = [
     "KTA",
@@ -28,6 +30,8 @@ __all__ = [
     "DistanceRegression",
     "Linearity",
     "PSDBoost",
+    "PairsClassifier",
+    "TripletsClassifier",
     "kta_problem",
     "linearity_problem",
     "lmnn_problem",

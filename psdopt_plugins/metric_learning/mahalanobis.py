@@ -10,9 +10,12 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import Problem, Result
-from psdopt.linalg import Array
+from psdopt.errors import InvalidInputError
+from psdopt.linalg import Array, row_dots
 from psdopt_plugins.estimators import solved, sorted_components
+from psdopt_plugins.metric_learning.mahalanobis_metric import MahalanobisMetric
 from psdopt_plugins.rows import projected, validated
+from psdopt_plugins.tuples import points_of_tuples
 
 
 class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -21,6 +24,8 @@ class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     components_: Array
     result_: Result
     n_features_in_: int
+    #: What turns indices of samples into samples; estimators on tuples have a parameter of this name.
+    preprocessor: Any = None
 
     def _learn(self, problem: Problem, rank: int | None, options: Mapping[str, Any] | None, **defaults: Any) -> Self:
         self.result_ = solved(problem, rank, options, **defaults)
@@ -37,6 +42,35 @@ class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """M = LᵀL (d, d)."""
         check_is_fitted(self)
         return self.components_.T @ self.components_
+
+    def get_metric(self) -> MahalanobisMetric:
+        """The metric as a function (u, v, squared=False) ↦ |L (u − v)|; a later fit does not change it."""
+        check_is_fitted(self)
+        return MahalanobisMetric(self.components_)
+
+    def pair_distance(self, pairs: Any) -> Array:
+        """|L (x − z)| = √d_M(x, z) for each pair, (p,). pairs : points (p, 2, d). O(p d r).
+
+        Raises InvalidInputError for another shape and for NaN.
+        """
+        return self._distances(*self._tuples(pairs, 2))
+
+    def pair_score(self, pairs: Any) -> Array:
+        """−:meth:`pair_distance` (p,): the greater, the more alike."""
+        return -self.pair_distance(pairs)
+
+    def _tuples(self, tuples: Any, width: int) -> tuple[Any, Any]:
+        """Samples (m, d) and the tuples as rows of their indices, of as many features as were learned from."""
+        check_is_fitted(self)
+        X, rows = points_of_tuples(tuples, width, self.preprocessor)
+        if X.shape[1] != self.n_features_in_:
+            raise InvalidInputError(f"samples must have {self.n_features_in_} features; found {X.shape[1]}")
+        return X, rows
+
+    def _distances(self, X: Any, ends: Any) -> Array:
+        """|L (x_i − x_j)| for rows (i, j); differences first, so that an offset of the samples costs no digits."""
+        image = np.asarray((X[ends[:, 0]] - X[ends[:, 1]]) @ self.components_.T)
+        return np.sqrt(row_dots(image, image))
 
     @property
     def _n_features_out(self) -> int:

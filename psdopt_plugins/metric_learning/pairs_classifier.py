@@ -1,0 +1,134 @@
+"""Metric learning from pairs of points labelled +1 and −1, with a threshold on the learned distance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
+from sklearn.utils import ClassifierTags
+from sklearn.utils.validation import check_is_fitted
+
+from psdopt.checks import number, vector
+from psdopt.errors import InvalidInputError
+from psdopt.linalg import Array
+from psdopt_plugins.metric_learning.distance_regression import DistanceRegression
+from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
+from psdopt_plugins.metric_learning.thresholds import best_threshold
+from psdopt_plugins.metric_learning.tuple_learner import TupleLearner
+from psdopt_plugins.tuples import points_of_tuples
+
+
+class PairsClassifier(TupleLearner):
+    """Learn a metric from pairs (p, 2, d) with y = ±1; a pair is similar where |L (x − z)| <= `threshold_`.
+
+    The interface of metric-learn's pair learners (``ITML``, ``MMC``, ``SDML``), around a learner of this library.
+
+    Parameters
+    ----------
+    estimator : the learner, whose ``fit`` takes ``pairs=``: :class:`Linearity`, or :class:`DistanceRegression`, which
+        None stands for. A clone is fitted.
+    preprocessor : array (N, d), or a function from indices (k,) to samples (k, d): pairs may then be indices (p, 2).
+
+    Attributes
+    ----------
+    estimator_ : the fitted learner. threshold_ : a distance. classes_ : (−1, 1).
+    components_, result_, n_features_in_ : those of `estimator_`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> pairs = np.random.default_rng(0).choice(150, (400, 2))
+    >>> pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    >>> signs = np.where(y[pairs[:, 0]] == y[pairs[:, 1]], 1, -1)
+    >>> model = PairsClassifier().fit(X[pairs[:300]], signs[:300])
+    >>> bool(model.score(X[pairs[300:]], signs[300:]) > 0.95)
+    True
+    """
+
+    keyword = "pairs"
+
+    def __init__(self, estimator: Any = None, preprocessor: Any = None) -> None:
+        self.estimator = estimator
+        self.preprocessor = preprocessor
+
+    def fit(
+        self, pairs: Any, y: Any, sample_weight: Any = None, calibration_params: Mapping[str, Any] | None = None
+    ) -> Self:
+        """Learn from pairs, points (p, 2, d) or indices (p, 2), and y (p,) of +1 (similar) and −1 (dissimilar).
+
+        sample_weight : (p,), of the pairs, for learners that take it. calibration_params : keyword arguments of
+        :meth:`calibrate_threshold`, which is called with the same pairs; without both kinds of pairs the threshold is
+        the largest distance of the similar ones, or half the least of the dissimilar ones.
+
+        Raises InvalidInputError, InvalidTypeError (both name the argument).
+        """
+        inner = self._inner("fit")
+        X, rows = points_of_tuples(pairs, 2, self.preprocessor)
+        signs = pair_signs(y, len(rows))
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        self._learned(inner.fit(X, pairs=np.column_stack([rows, signs]), **weights))
+        self._calibrate(self._distances(X, rows), signs, dict(calibration_params or {}))
+        return self
+
+    def calibrate_threshold(
+        self, pairs: Any, y: Any, strategy: str = "accuracy", min_rate: float | None = None, beta: float = 1.0
+    ) -> Self:
+        """Choose `threshold_` on the pairs given, as :func:`~.thresholds.best_threshold` does; held-out ones, best.
+
+        strategy : "accuracy", "f_beta" (with `beta`), "max_tpr" or "max_tnr" (with `min_rate`).
+        """
+        X, rows = self._tuples(pairs, 2)
+        self.threshold_ = best_threshold(self._distances(X, rows), pair_signs(y, len(rows)), strategy, min_rate, beta)
+        return self
+
+    def set_threshold(self, threshold: float) -> Self:
+        """Take `threshold`, a distance, for `threshold_`."""
+        check_is_fitted(self)
+        self.threshold_ = number(threshold, "threshold")
+        return self
+
+    def decision_function(self, pairs: Any) -> Array:
+        """:meth:`pair_score`, minus the learned distance, (p,)."""
+        return self.pair_score(pairs)
+
+    def predict(self, pairs: Any) -> NDArray[np.intp]:
+        """+1 where the learned distance is at most `threshold_`, else −1; (p,)."""
+        return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
+
+    def score(self, pairs: Any, y: Any) -> float:
+        """Area under the curve of true over false positive rates of :meth:`decision_function`: no threshold matters."""
+        X, rows = self._tuples(pairs, 2)
+        return float(roc_auc_score(pair_signs(y, len(rows)), -self._distances(X, rows)))
+
+    @property
+    def classes_(self) -> NDArray[np.intp]:
+        """(−1, 1)."""
+        return np.array([-1, 1])
+
+    def _default(self) -> MahalanobisTransformer:
+        return DistanceRegression()
+
+    def _calibrate(self, distances: Array, signs: NDArray[np.intp], params: Mapping[str, Any]) -> None:
+        if len(np.unique(signs)) == 2:
+            self.threshold_ = best_threshold(distances, signs, **params)
+        else:
+            self.threshold_ = float(distances.max() if signs[0] == 1 else 0.5 * distances.min())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
+
+
+def pair_signs(y: Any, count: int) -> NDArray[np.intp]:
+    """y (count,) as integers. Raises InvalidInputError unless all are +1 or −1."""
+    signs = vector(y, "y", count, "one per pair")
+    if len(wrong := signs[np.abs(signs) != 1.0]):
+        raise InvalidInputError(f"y must be +1 (similar) or -1 (dissimilar); found {wrong[0]:g}")
+    return signs.astype(np.intp)

@@ -1,0 +1,86 @@
+"""Metric learning from triplets of points: the first is nearer to the second than to the third."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import ClassifierTags
+
+from psdopt.linalg import Array
+from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
+from psdopt_plugins.metric_learning.psdboost import PSDBoost
+from psdopt_plugins.metric_learning.tuple_learner import TupleLearner
+from psdopt_plugins.tuples import points_of_tuples
+
+
+class TripletsClassifier(TupleLearner):
+    """Learn a metric from triplets (m, 3, d) of points (x, z, w) with |L (x − z)| < |L (x − w)|.
+
+    The interface of metric-learn's triplet learners (``SCML``), around a learner of this library.
+
+    Parameters
+    ----------
+    estimator : the learner, whose ``fit`` takes ``triplets=``: :class:`LMNN`, or :class:`PSDBoost`, which None stands
+        for. A clone is fitted.
+    preprocessor : array (N, d), or a function from indices (k,) to samples (k, d): triplets may then be indices (m, 3).
+
+    Attributes
+    ----------
+    estimator_ : the fitted learner. classes_ : (−1, 1).
+    components_, result_, n_features_in_ : those of `estimator_`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from psdopt_plugins.pair_sampling import nearest_triplets
+    >>> X, y = load_iris(return_X_y=True)
+    >>> triplets = nearest_triplets(X, y)
+    >>> model = TripletsClassifier(preprocessor=X).fit(triplets[::2])
+    >>> bool(model.score(triplets[1::2]) > 0.9)
+    True
+    """
+
+    keyword = "triplets"
+
+    def __init__(self, estimator: Any = None, preprocessor: Any = None) -> None:
+        self.estimator = estimator
+        self.preprocessor = preprocessor
+
+    def fit(self, triplets: Any, y: Any = None) -> Self:
+        """Learn from triplets, points (m, 3, d) or indices (m, 3); y is ignored.
+
+        Raises InvalidInputError, InvalidTypeError (both name the argument).
+        """
+        inner = self._inner("fit")
+        X, rows = points_of_tuples(triplets, 3, self.preprocessor)
+        return self._learned(inner.fit(X, triplets=rows))
+
+    def decision_function(self, triplets: Any) -> Array:
+        """|L (x − w)| − |L (x − z)| (m,): positive where the metric keeps the triplet."""
+        X, rows = self._tuples(triplets, 3)
+        return self._distances(X, rows[:, [0, 2]]) - self._distances(X, rows[:, :2])
+
+    def predict(self, triplets: Any) -> NDArray[np.intp]:
+        """+1 where :meth:`decision_function` is positive, else −1; (m,)."""
+        return np.where(self.decision_function(triplets) > 0.0, 1, -1)
+
+    def score(self, triplets: Any, y: Any = None) -> float:
+        """Fraction of triplets that the metric keeps; y is ignored."""
+        return float(np.mean(self.predict(triplets) == 1))
+
+    @property
+    def classes_(self) -> NDArray[np.intp]:
+        """(−1, 1)."""
+        return np.array([-1, 1])
+
+    def _default(self) -> MahalanobisTransformer:
+        return PSDBoost()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        tags.target_tags.required = False
+        return tags

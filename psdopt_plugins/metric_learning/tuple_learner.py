@@ -1,0 +1,64 @@
+"""What learners from tuples of points share: a metric learner within, which gets samples and indices."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from psdopt.errors import InvalidTypeError
+from psdopt.linalg import Array
+from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
+from psdopt_plugins.tuples import samples_of_indices
+
+
+class TupleLearner(MahalanobisTransformer):
+    """A metric learner whose ``fit(X, pairs=...)`` or ``fit(X, triplets=...)`` is fed from tuples of points.
+
+    A subclass sets `keyword`, the name of that argument, and has the parameters `estimator` and `preprocessor`.
+    """
+
+    keyword: str
+    estimator: Any
+    estimator_: Any
+
+    def _default(self) -> MahalanobisTransformer:
+        """The learner that estimator=None stands for."""
+        raise NotImplementedError
+
+    def _inner(self, method: str) -> Any:
+        """A clone of the learner within. Raises InvalidTypeError unless its `method` takes the tuples."""
+        inner = self._default() if self.estimator is None else self.estimator
+        offered = inspect.signature(getattr(inner, method)).parameters if hasattr(inner, method) else {}
+        if self.keyword not in offered:
+            found = inner.__name__ if isinstance(inner, type) else type(inner).__name__
+            raise InvalidTypeError(
+                f"estimator must be a metric learner whose {method} takes {self.keyword}=, as "
+                f"{type(self._default()).__name__}() does; found {found}"
+            )
+        return clone(inner)
+
+    def _learned(self, inner: Any) -> Self:
+        """Self, with what the fitted `inner` has learned."""
+        self.estimator_, self.components_ = inner, inner.components_
+        self.n_features_in_ = inner.n_features_in_
+        for name in ("result_", "_tuples_seen"):
+            self.__dict__.pop(name, None)
+        if "result_" in vars(inner):
+            self.result_ = inner.result_
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """X Lᵀ (m, r) for samples X (m, d) or, with a preprocessor, their indices (m,)."""
+        if self.preprocessor is not None and np.ndim(X) == 1:
+            X = samples_of_indices(np.asarray(X, dtype=np.intp), self.preprocessor)
+        return super().transform(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.input_tags.two_d_array = self.preprocessor is not None
+        tags.input_tags.sparse = False
+        return tags
