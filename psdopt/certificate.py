@@ -254,7 +254,8 @@ def certify(
             proof = DenseProof(problem, evaluation)
             dense = proof.gap(tol * unit)
             gaps += [] if dense is None else [dense]
-            proven, direction = dense is not None and dense <= max(tol * unit, slack), proof.descent()
+            proven = dense is not None and dense <= max(tol * unit, slack)
+            direction = None if proven else proof.descent()
             vectors += [] if direction is None else [direction]
         if not proven:
             decrease, descent = improvement(evaluation, vectors)

@@ -15,7 +15,7 @@ from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
 from psdopt.linalg.tolerances import EPS
-from psdopt.problem import Evaluation, Problem
+from psdopt.problem import Evaluation, GradientOperator, Problem
 from psdopt.roles import Duality
 
 #: Up to this order S is formed for a proof on the whole cone: a few evaluations and factorisations, O(n³) each.
@@ -283,7 +283,9 @@ def _diagonal_at_zero(problem: Problem) -> Array:
 
 
 def _dense(evaluation: Evaluation) -> Array:
-    """∇F(M) as a symmetric array (n, n)."""
-    S: Array = np.asarray(evaluation.gradient @ np.eye(len(evaluation.factor)))
+    """∇F(M) as a symmetric array (n, n): assembled where its entries are at hand, else by n products."""
+    operator = evaluation.gradient
+    entries = operator.entries() if isinstance(operator, GradientOperator) else None
+    S: Array = np.asarray(operator @ np.eye(len(evaluation.factor)) if entries is None else entries)
     symmetric: Array = 0.5 * (S + S.T)
     return symmetric
