@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small arrays: threads would only wait for each other
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import sys
 from pathlib import Path
@@ -22,14 +23,13 @@ release = version = __version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
-    "sphinx.ext.intersphinx",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "docstrings",
+    "reference",
     "catalogue",
 ]
-exclude_patterns = ["_build", "experiments/*.py", "images/*.py", "gallery/*.rst", "gallery/*.py"]
+exclude_patterns = ["_build", "experiments/*.py", "images/*.py", "gallery/*.py", "sg_execution_times.rst"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 root_doc = "index"
 
@@ -42,13 +42,9 @@ myst_enable_extensions = ["dollarmath", "deflist", "colon_fence", "fieldlist"]
 myst_heading_anchors = 3
 suppress_warnings = ["config.cache"]
 
-autosummary_generate = True
-autosummary_imported_members = True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
-numpydoc_show_class_members = True
-numpydoc_show_inherited_class_members = False
-numpydoc_class_members_toctree = False
+numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
 sphinx_gallery_conf = {
@@ -57,10 +53,9 @@ sphinx_gallery_conf = {
     "filename_pattern": "/plot_",
     "within_subsection_order": "FileNameSortKey",
     "remove_config_comments": True,
+    "reset_modules": ("matplotlib", "pictures.look"),
     "show_memory": False,
     "abort_on_example_error": True,
     "min_reported_time": 5,
 }
-#: No page needs the network: links into other projects' references are left out.
-intersphinx_mapping: dict[str, tuple[str, None]] = {}
 warnings.filterwarnings("ignore", message="Matplotlib is currently using agg")

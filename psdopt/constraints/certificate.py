@@ -54,7 +54,9 @@ class ConstrainedCertificate(Certificate):
     with λ_min(S) in the place of the minimum where the trace is fixed. `optimal` takes a gap to this bound, relative to
     max(|F(M) − F(0)|, |bound − F(0)|), and a primal infeasibility of at most tol each.
 
-    Attributes, beside those of :class:`Certificate`
+    It has these attributes beside those of :class:`Certificate`.
+
+    Attributes
     ----------
     multipliers : y (m,) of the best bound.
     primal_infeasibility : |A(M) − Π(A(M))| with every A_t and its bounds divided by |A_t|, over the size of the bounds.
