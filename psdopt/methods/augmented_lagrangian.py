@@ -186,9 +186,18 @@ class AugmentedLagrangian(Method):
         if math.isfinite(state.bound):
             unit = max(abs(value - at_zero), abs(state.bound - at_zero))
             gap = abs(value - state.bound) / unit if unit > 0.0 else 0.0
+        if self._binds(state) and state.inside is not None:
+            # no gap closes where the rank is kept: a stationary point is what the run can reach
+            still = 0.5 * norm(state.inside.evaluation.factor_gradient()) / _scale(problem, state.evaluation)
+            gap = min(gap, still)
         relative = max(gap, state.infeasibility)
         scale = stationarity_scale(problem, value, state.evaluation.size)
         return 2.0 * relative * scale if scale > 0.0 else relative
+
+    def _binds(self, state: AugmentedLagrangianState) -> bool:
+        """Whether the rank is to stay below n: the columns are then judged with their own multipliers."""
+        columns = int(state.evaluation.factor.shape[1])
+        return columns < state.problem.n and (not self.grow or columns >= (self.max_rank or columns + 1))
 
     def _end_round(self, state: AugmentedLagrangianState) -> None:
         """Take over the multipliers, look for a bound, grow penalty or rank, and begin the next round."""
@@ -202,7 +211,7 @@ class AugmentedLagrangian(Method):
         infeasibility = max(relative_violation(problem, a), _complementarity(problem, a, state.y, y, w))
         last, state.infeasibility = state.infeasibility, infeasibility
         state.y, state.rounds = y, state.rounds + 1
-        best = state.dual.best if state.dual is not None else None
+        best = state.dual.best if state.dual is not None and not self._binds(state) else None
         size = norm(problem.norms * y)
         ray = y / size if size > RAY * state.first_size and infeasibility > 1e-6 else None
         state.dual = Multipliers(y, best, ray)
@@ -240,7 +249,8 @@ class AugmentedLagrangian(Method):
         low = pair.lower_bound
         bound = base + low * (trace if low < 0.0 else 0.0 if limit is None else limit.least)
         if bound > state.bound:
-            state.bound, state.dual = bound, replace(state.dual or Multipliers(y), best=y)
+            state.bound = bound
+            state.dual = replace(state.dual or Multipliers(y), best=None if self._binds(state) else y)
         room = (self.max_rank or problem.n) - evaluation.factor.shape[1]
         if self.grow and state.geometry.can_grow and room > 0 and -pair.value > CLEARLY * slackness:
             self._widen(state, S, pair.vectors, min(room, max(1, evaluation.factor.shape[1] // WIDER)))

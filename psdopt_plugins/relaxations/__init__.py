@@ -7,21 +7,32 @@ from collections.abc import Iterable
 import numpy as np
 
 from psdopt.plugins import ApplicationSpec, DataNeeds, DatasetSpec, Parameter, ProblemSpec, Spec, hookimpl
+from psdopt_plugins.relaxations.correlation import NearestCorrelation
+from psdopt_plugins.relaxations.correlation_problem import correlation_problem
+from psdopt_plugins.relaxations.correlation_report import correlation_report, gappy_correlations
 from psdopt_plugins.relaxations.graph_data import torus_graph
 from psdopt_plugins.relaxations.graph_reports import maxcut_report
 from psdopt_plugins.relaxations.maxcut import MaxCut
 from psdopt_plugins.relaxations.maxcut_problem import maxcut_problem
 from psdopt_plugins.relaxations.rounding import hyperplane_cut
 
-__all__ = ["MaxCut", "hyperplane_cut", "maxcut_problem", "psdopt_components"]
+__all__ = [
+    "MaxCut",
+    "NearestCorrelation",
+    "correlation_problem",
+    "hyperplane_cut",
+    "maxcut_problem",
+    "psdopt_components",
+]
 
 CUT_REFERENCE = "Goemans, Williamson: Improved approximation algorithms for maximum cut"
+CORRELATION_REFERENCE = "Qi, Sun: A quadratically convergent Newton method for computing the nearest correlation matrix"
 GRAPH = DataNeeds(samples=2, symmetric=True)
 
 
 @hookimpl
 def psdopt_components() -> Iterable[Spec]:
-    """Largest cut."""
+    """Largest cut, nearest correlation matrix."""
     yield ApplicationSpec(
         name="maxcut",
         factory=MaxCut,
@@ -43,6 +54,29 @@ def psdopt_components() -> Iterable[Spec]:
         summary="¼ ⟨W, M⟩ − ¼ eᵀW e with M_ii = 1, W the weights of a graph",
         reference=CUT_REFERENCE,
         example=lambda: maxcut_problem(_cycle(7)),
+    )
+    yield ApplicationSpec(
+        name="nearest-correlation",
+        factory=NearestCorrelation,
+        summary="the correlation matrix nearest to a symmetric matrix, at full or low rank",
+        reference=CORRELATION_REFERENCE,
+        example=NearestCorrelation,
+        report=correlation_report,
+        problem=correlation_problem,
+        default_data="gappy_correlations",
+        needs=DataNeeds(samples=2, symmetric=True),
+    )
+    yield ProblemSpec(
+        name="nearest-correlation",
+        factory=correlation_problem,
+        summary="½ |W ∘ (M − G)|² with M_ii = 1",
+        reference=CORRELATION_REFERENCE,
+        example=lambda: correlation_problem(_cycle(6)),
+    )
+    yield DatasetSpec(
+        "gappy_correlations",
+        gappy_correlations,
+        "correlations of 40 series with gaps, pair by pair (drawn, fixed seed)",
     )
     yield DatasetSpec(
         "torus_graph", torus_graph, "256 vertices of a 16 × 16 torus, 512 edges of weight 1 or -1 (drawn, fixed seed)"

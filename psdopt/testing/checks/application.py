@@ -154,8 +154,11 @@ def permuted_samples(subject: ApplicationSubject, case: Case) -> Measurement:
     back = np.argsort(order)
     plain, permuted = _fitted(subject), _fitted(subject, order)
     left, right = model_of(plain, subject.X), model_of(permuted, subject.X)
+    per_sample = {"distances of embedding_", "kernel_", "approximation_"}  # one row and column per sample
+    if is_pairwise(subject.estimator):
+        per_sample.add("correlation_")
     for name in left:
-        if name in ("distances of embedding_", "kernel_", "approximation_"):  # one row and column per sample
+        if name in per_sample:
             right[name] = right[name][np.ix_(back, back)]
     return agreement("fitted on permuted samples", left, right, AGREEMENT * np.sqrt(solver_tol(subject)))
 

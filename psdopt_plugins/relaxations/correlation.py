@@ -1,0 +1,111 @@
+"""NearestCorrelation: the correlation matrix nearest to a symmetric matrix, at full or low rank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from psdopt import Constrained, FlatQuotient, LowRankPSD, Result
+from psdopt.checks import integer_or_none
+from psdopt_plugins.relaxations.correlation_problem import checked_matrix, checked_weights, correlation_problem
+from psdopt_plugins.relaxations.fits import proven_bound, relaxed, unit_rows
+from psdopt_plugins.rows import validated
+
+
+class NearestCorrelation(BaseEstimator):  # type: ignore[misc]
+    """min ½ |W ∘ (M − G)|² over M ⪰ 0 with M_ii = 1, rank M <= r if asked for, entries kept if asked for.
+
+    For W = w wᵀ at full rank by Newton's method on the multipliers of the equations (Qi & Sun 2006), an
+    eigendecomposition or a few per step and rarely more than ten steps; for any other W, and at rank r from the leading
+    eigenvectors of the full solution, by an augmented Lagrangian on a factor.
+
+    Parameters
+    ----------
+    rank : most rank of M; None for none. A minimum at low rank is a local one: `distance_bound_` says how good.
+    weights : None, w (n,) above 0 for W = w wᵀ, or W (n, n) >= 0, where zeros leave entries free.
+    fixed : pairs (p, 2) of indices whose entries of G are kept.
+    solver_options : keyword arguments for :func:`psdopt.solve` (tol, method, max_time, ...).
+
+    Attributes
+    ----------
+    correlation_ : :class:`psdopt.LowRankPSD`, its diagonal 1 to rounding; ``correlation_.to_dense()`` is the array.
+    distance_ : |W ∘ (M − G)|. distance_bound_ : proven; no correlation matrix of any rank is nearer.
+    ``result_`` : the :class:`psdopt.Result`; for weights w (n,) its matrix is Diag(w) M Diag(w).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> G = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0]])
+    >>> NearestCorrelation().fit(G).correlation_.to_dense().round(4)
+    array([[1.    , 0.7607, 0.1573],
+           [0.7607, 1.    , 0.7607],
+           [0.1573, 0.7607, 1.    ]])
+    """
+
+    correlation_: LowRankPSD
+    distance_: float
+    distance_bound_: float
+    result_: Result
+
+    def __init__(
+        self,
+        rank: int | None = None,
+        weights: Any = None,
+        fixed: Any = None,
+        solver_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.rank = rank
+        self.weights = weights
+        self.fixed = fixed
+        self.solver_options = solver_options
+
+    def fit(self, G: Any, y: Any = None) -> Self:
+        """Find the matrix for a symmetric G (n, n).
+
+        Raises what :func:`correlation_problem` raises, and InvalidInputError for a rank outside 1..n. Cost: 9 n³ flops
+        or so a step, and memory for some arrays (n, n).
+        """
+        G = checked_matrix(validated(self, G, dtype=np.float64, ensure_min_samples=2))
+        n = len(G)
+        rank = integer_or_none(self.rank, "rank", 1, n, "n")
+        problem = correlation_problem(G, self.weights, self.fixed)
+        W = checked_weights(self.weights, n)
+        result = self._solved(problem, rank, W is not None and W.ndim == 2)
+        self.result_ = result
+        self.correlation_ = LowRankPSD(unit_rows(result.matrix))
+        D = self.correlation_.to_dense() - G
+        if W is not None:
+            D = W * D if W.ndim == 2 else W[:, None] * D * W
+        self.distance_ = float(np.linalg.norm(D))
+        self.distance_bound_ = float(np.sqrt(2.0 * max(self._bound, 0.0)))
+        return self
+
+    def _solved(self, problem: Constrained, rank: int | None, entrywise: bool) -> Result:
+        """The run that counts; at a rank that binds it begins at the full solution's leading eigenvectors."""
+        n = problem.n
+        defaults: dict[str, Any] = {"rng": 0}
+        if entrywise:  # a run at full width: the answer's rank is about half of n
+            defaults["geometry"] = FlatQuotient(n, n)
+        full = relaxed(problem, self.solver_options if rank is None else _accuracy(self.solver_options), **defaults)
+        self._bound = proven_bound(full)
+        if rank is None or full.rank <= rank:
+            return full
+        values, vectors = full.matrix.eigh()
+        Y = vectors[:, :rank] * np.sqrt(values[:rank])
+        scale = np.sqrt(problem.lower[:n])  # the diagonal's own bounds come first
+        Y = unit_rows(LowRankPSD(Y)) * scale[:, None]
+        Y = np.column_stack([Y, np.zeros((n, rank - Y.shape[1]))])
+        return relaxed(problem, self.solver_options, geometry=FlatQuotient(n, rank), start=Y, rng=0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = True
+        return tags
+
+
+def _accuracy(options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What of the user's options is for the run at full rank as well."""
+    return {name: value for name, value in (options or {}).items() if name in ("tol", "max_time")}
