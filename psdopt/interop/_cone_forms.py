@@ -12,7 +12,7 @@ from psdopt.constraints import Constrained, Constraint, SparseForms
 from psdopt.errors import InvalidInputError
 from psdopt.interop._cone_objective import objective, square_root
 from psdopt.interop._cone_program import ConeProgram
-from psdopt.interop._elimination import consistent, eliminate
+from psdopt.interop._elimination import consistent, eliminate, merged
 from psdopt.linalg.arrays import Array, row_dots
 from psdopt.problem import Problem
 
@@ -68,10 +68,11 @@ class PrimalForm:
         empty = np.diff(rows.indptr) == 0
         needed = np.where(loose, np.minimum(right, 0.0), right)
         self.impossible = not consistent(rows, needed, scale)
-        self.rows, self.rest = sp.csr_array(rows[~empty]), rest[~empty]
-        self.upper = right[~empty]
-        self.lower = np.where(loose[~empty], -math.inf, self.upper)
-        self.m = len(self.rest)
+        rows, self.rest, right, loose = sp.csr_array(rows[~empty]), rest[~empty], right[~empty], loose[~empty]
+        kept, self.shares = merged(rows, right, loose)
+        self.rows, self.upper = sp.csr_array(rows[kept]), right[kept]
+        self.lower = np.where(loose[kept], -math.inf, self.upper)
+        self.m = len(kept)
         self.feasibility = p.P is None and not np.any(self.K.T @ p.c)
 
     def _lifted(self, AZ: sp.csr_array) -> np.ndarray:
@@ -100,7 +101,7 @@ class PrimalForm:
         y = np.zeros(len(p.b))
         if self.feasibility:
             return Point(x, y)
-        y[self.rest] = multipliers
+        y[self.rest] = self.shares @ multipliers
         y[e.used] = (e.K.T @ (p.gradient(x) + p.A.T @ y))[e.used]
         return Point(x, y)
 

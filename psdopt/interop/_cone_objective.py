@@ -13,7 +13,7 @@ from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import EPS
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.base import Term
-from psdopt.terms.forms import MatrixForm
+from psdopt.terms.forms import Form, IdentityForm, MatrixForm
 from psdopt.terms.losses import LeastSquares
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Entries
@@ -45,7 +45,9 @@ def objective(
         used = np.flatnonzero(weight)
         if where is not None:
             rows, w = where
-            D = MatrixForm(LinearMap(sp.diags_array(rows.astype(np.float64), format="csr"), "D"), psd=True)
+            D: Form = IdentityForm(n)
+            if not rows.all():
+                D = MatrixForm(LinearMap(sp.diags_array(rows.astype(np.float64), format="csr"), "D"), psd=True)
             terms.append(ProductTerm(D, D, 0.5 * w))
             linear -= pull
             constant += 0.5 * float(t @ t)

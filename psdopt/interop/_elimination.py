@@ -9,7 +9,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import Array
 
 #: A pivot is at least this share of the largest entry of its row.
 PIVOT = 1e-6
@@ -148,4 +148,27 @@ def consistent(zero_rows: sp.csr_array, right: Array, scale: Array) -> bool:
     return bool(np.all(np.abs(right[empty]) <= 1e-9 * (1.0 + scale[empty])))
 
 
-__all__ = ["Elimination", "consistent", "eliminate", "norm", "pruned"]
+def merged(rows: sp.csr_array, upper: Array, loose: NDArray[np.bool_]) -> tuple[NDArray[np.intp], sp.csr_array]:
+    """(kept, shares): rows given more than once, as both X_ij >= 0 and X_ji >= 0 are, are kept once.
+
+    Of inequalities rows @ s <= `upper`, where `loose`, the tightest is kept; equations with other right sides are other
+    equations. `shares` (rows, kept): multipliers of what is kept, parted among the rows that say the same.
+    """
+    if not len(upper):
+        return np.zeros(0, dtype=np.intp), sp.csr_array((0, 0))
+    marks = rows @ np.random.default_rng(0).standard_normal((rows.shape[1], 2))
+    keys = np.column_stack([marks, loose, np.where(loose, 0.0, upper)])
+    _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    group = group.ravel()
+    if abs(rows - rows[first[group]]).sum() > 0.0:  # marks that agree by chance
+        return np.arange(len(upper)), sp.csr_array(sp.eye_array(len(upper), format="csr"))
+    least = np.full(len(first), np.inf)
+    np.minimum.at(least, group, upper)
+    tight = np.flatnonzero(upper == least[group])
+    _, kept = np.unique(group[tight], return_index=True)
+    kept = np.sort(tight[kept])
+    place = np.zeros(len(first), dtype=np.intp)
+    place[group[kept]] = np.arange(len(kept))
+    count = np.bincount(group[tight], minlength=len(first))
+    share = 1.0 / count[group[tight]]
+    return kept, sp.csr_array((share, (tight, place[group[tight]])), shape=(len(upper), len(kept)))

@@ -160,6 +160,22 @@ def test_a_matrix_without_symmetry_is_asked_for_its_symmetric_part():
     assert problem.solve(solver=PSDOPT()) == pytest.approx(2.0 + 2.0, abs=1e-5)
 
 
+def test_bounds_on_all_entries_are_constraints_on_half_of_them():
+    rng = np.random.default_rng(1)
+    C = rng.standard_normal((5, 5))
+    X = cp.Variable((5, 5), PSD=True)
+    problem = cp.Problem(cp.Minimize(cp.trace(C @ X)), [cp.trace(X) == 1, X >= 0, X <= 0.3])
+    problem.solve(solver=PSDOPT(), form="primal", tol=1e-8)
+    assert problem.solver_stats.extra_stats["m"] == 31
+    y, low, high = (constraint.dual_value for constraint in problem.constraints)
+    assert min(low.min(), high.min()) >= 0.0
+    assert np.array_equal(low, low.T)
+    S = (C + C.T) / 2 + y * np.eye(5) - low + high
+    assert np.linalg.eigvalsh(S)[0] >= -1e-7
+    assert -y - 0.3 * high.sum() == pytest.approx(problem.value, rel=1e-7)
+    assert problem.value == pytest.approx(problem.solve(solver="CLARABEL"), rel=1e-6)
+
+
 def test_complex_matrices_are_taken_as_cvxpy_brings_them():
     H = np.array([[1.0, 1j], [-1j, 2.0]])
     X = cp.Variable((2, 2), hermitian=True)

@@ -17,7 +17,7 @@ from psdopt.interop import _cone_objective
 from psdopt.interop._cone_forms import DualForm, PrimalForm, form_of
 from psdopt.interop._cone_objective import objective, square_root
 from psdopt.interop._cone_program import ConeProgram, row_slices, symmetric_parts
-from psdopt.interop._elimination import eliminate
+from psdopt.interop._elimination import eliminate, merged
 from psdopt.interop.cvxpy import PSDOPT
 from psdopt.linalg.tolerances import EPS
 
@@ -144,6 +144,14 @@ def test_unknowns_that_rows_determine_only_together_are_solved_for():
     AK, AZ, _ = e.rest(A, np.array([1.0, 2.0, 3.0]))
     assert AZ.nnz == 0
     assert AK.shape == (3, 3)
+
+
+def test_rows_that_say_the_same_are_kept_once_and_share_a_multiplier():
+    rows = sp.csr_array(np.array([[1.0, 2.0], [1.0, 2.0], [1.0, 2.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0]]))
+    upper = np.array([3.0, 2.0, 2.0, 1.0, 1.0, 5.0])
+    kept, shares = merged(rows, upper, np.array([True, True, True, False, False, False]))
+    assert kept.tolist() == [1, 3, 5]  # the tightest bound; equations of two minds stay two
+    assert np.array_equal(shares @ np.array([4.0, 6.0, 7.0]), [0.0, 2.0, 2.0, 3.0, 3.0, 7.0])
 
 
 def test_symmetric_parts_and_their_transpose():
