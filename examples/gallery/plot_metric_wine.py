@@ -2,9 +2,9 @@
 A metric for wine
 =================
 
-Thirteen chemical measurements of 178 wines from three cultivars. Kernel target alignment learns a Mahalanobis distance
-(x − y)ᵀ M (x − y) in which wines of one cultivar lie together. The learned M says which measurements count, and which
-count together.
+Thirteen chemical measurements of 178 wines from three cultivars. Kernel target alignment learns a Mahalanobis
+distance (x − y)ᵀ M (x − y) in which wines of one cultivar lie together. The learned M says which measurements
+count, and which count together.
 """
 
 import matplotlib.pyplot as plt
@@ -31,8 +31,8 @@ for name, A, B in [("Euclidean", X, X_test), ("learned", model.transform(X), mod
 
 
 # %%
-# The test wines on the two axes of greatest variance, before and after; and the matrix M. Red off the
-# diagonal: the two measurements count more where they differ in the same direction; blue: in opposite directions.
+# The test wines on the two axes of greatest variance, before and after; and the matrix M. Red off the diagonal: the
+# two measurements count more where they differ in the same direction; blue: in opposite directions.
 def principal(A, B):
     centre = A.mean(axis=0)
     axes = np.linalg.svd(A - centre, full_matrices=False)[2][:2].T

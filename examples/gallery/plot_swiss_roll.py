@@ -3,8 +3,8 @@ A swiss roll unrolled
 =====================
 
 A surface rolled up in space, seen through 600 samples of it. Maximum variance unfolding keeps the distances between
-neighbours and pulls everything else apart; Isomap keeps lengths along the graph, locally linear embedding keeps local
-weights. MVU comes with a proof that no other arrangement is more spread out under its objective.
+neighbours and pulls everything else apart; Isomap keeps lengths along the graph, locally linear embedding keeps
+local weights. MVU comes with a proof that no other arrangement is more spread out under its objective.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Top eigenpairs of an operator
 =============================
 
-The k leading eigenpairs of a symmetric K are the answer to min ‖M − K‖² over rank M ≤ k. K enters as an operator, and
-nothing of size n × n is formed: here K = XᵀX / m for sparse X.
+The k leading eigenpairs of a symmetric K are the answer to min ‖M − K‖² over rank M ≤ k. K enters as an operator,
+and nothing of size n × n is formed: here K = XᵀX / m for sparse X.
 """
 
 import matplotlib.pyplot as plt

@@ -1,0 +1,57 @@
+"""
+A certificate that fails, and the way out
+=========================================
+
+With a bound on its rank a problem can have local minima. A run that ends in one is *stationary*: no small move of
+the factor helps. The certificate sees more, since it looks at S = ∇F(M) alone: a negative eigenvalue of S is a
+direction in which F falls, if M may have one column more. With ``escape=True`` that column is added and the run
+goes on.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.collections import LineCollection
+
+from psdopt import ConjugateGradient, FlatQuotient, TermSum, solve
+from psdopt.terms import LeastSquares, MeasuredTerm, PairDistances
+
+rng = np.random.default_rng(0)
+places = np.stack(np.meshgrid(np.arange(8), np.arange(8)), axis=-1).reshape(-1, 2) + 0.2 * rng.standard_normal((64, 2))
+i, j = np.triu_indices(64, 1)
+near = np.linalg.norm(places[i] - places[j], axis=1) < 2.3
+i, j = i[near], j[near]
+squared = ((places[i] - places[j]) ** 2).sum(axis=1)
+problem = TermSum([MeasuredTerm(PairDistances(i, j, n=64), LeastSquares(squared), 1 / len(i))])
+
+# %%
+# Places on a jittered grid, of which only distances to close neighbours are known. From a random start in the plane
+# the sheet ends up crumpled.
+plane, start = FlatQuotient(64, 2), rng.standard_normal((64, 2))
+stuck = solve(problem, plane, ConjugateGradient(), start=start)
+print(stuck.message)
+print(f"F = {stuck.value:.3f}, λ_min(S) = {stuck.certificate.smallest_eigenvalue:.3f}")
+
+# %%
+# λ_min(S) < 0: there is a way down through the third dimension. The run that may take it reaches F = 0, and the two
+# principal axes of its answer are a start in the plane that leads to the bottom there as well.
+free = solve(problem, plane, ConjugateGradient(), start=start, escape=True)
+print(free)
+values, vectors = free.matrix.eigh()
+first = np.argsort(-values)[:2]
+flat = solve(problem, plane, ConjugateGradient(), start=vectors[:, first] * np.sqrt(values[first]))
+print(flat)
+
+# %%
+# From left to right: what the certificate refuses, what it accepts, and how F fell.
+figure, panels = plt.subplots(1, 3, figsize=(11, 3.7), layout="constrained")
+for panel, result, title in [(panels[0], stuck, "rank 2: stationary"), (panels[1], flat, "after the escape: optimal")]:
+    Z = result.matrix.factor
+    panel.add_collection(LineCollection(np.stack([Z[i], Z[j]], axis=1), colors="0.8", linewidths=0.6, zorder=0))
+    panel.scatter(Z[:, 0], Z[:, 1], c=places.sum(axis=1), cmap="Spectral", s=34, edgecolor="white", linewidth=0.5)
+    panel.set(title=title, xticks=[], yticks=[], aspect="equal")
+    panel.spines[:].set_visible(False)
+panels[2].semilogy(free.history["value"], color="#1f6f8b", label="with escape")
+panels[2].semilogy(stuck.history["value"], color="#d03030", label="rank 2")
+panels[2].set(title="F(M)", xlabel="iteration", xscale="log")
+panels[2].legend()
+plt.show()
