@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from psdopt import FlatQuotient, Geometry, LowRankPSD, Polar, Problem, Result, solve
-from psdopt.checks import one_of
-from psdopt.errors import InvalidTypeError
+from psdopt.checks import one_of, vector
+from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import Array, rounding
 
 GEOMETRIES = ("flat", "polar")
@@ -70,6 +70,20 @@ def named_geometry(name: str, n: int, rank: int, weight: float) -> Geometry:
 def generator(random_state: Any) -> np.random.Generator:
     """A generator from scikit-learn's `random_state` (None, an int or a RandomState, which it advances)."""
     return np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max, size=4))
+
+
+def sample_weights(values: Any, size: int, of: str = "one per sample", name: str = "sample_weight") -> Array | None:
+    """`values` as weights (size,), None for None; a number is the weight of each.
+
+    Raises InvalidInputError unless they are finite, at least 0 and not all 0.
+    """
+    if values is None:
+        return None
+    weights = vector(values, name, size, of)
+    if weights.min(initial=0.0) < 0.0 or not weights.sum() > 0.0:
+        found = f"found {weights.min():g}" if weights.min(initial=0.0) < 0.0 else "found only zeros"
+        raise InvalidInputError(f"{name} must be at least 0, and above 0 somewhere; {found}")
+    return weights
 
 
 def centred(X: Any, about: Any = None) -> Any:

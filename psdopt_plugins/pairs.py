@@ -135,6 +135,13 @@ def signed_pairs(pairs: Any, m: int) -> Pairs:
     return np.column_stack([pairs_of(distinct, m), signs[first]])
 
 
+def weights_of_signed_pairs(pairs: Any, weights: Array, m: int) -> Array:
+    """The weight (p,) of each row of :func:`signed_pairs`: the sum of those of the pair as it was listed. O(p log p)."""
+    ends = listed_pairs(pairs)[:, :2]
+    _, positions = np.unique(pair_codes(ends, m), return_inverse=True)
+    return np.bincount(positions.ravel(), weights)
+
+
 def signed_laplacian(pairs: Pairs, m: int) -> sp.csr_array:
     """T = diag(S e) − S (m, m), sparse, for pairs in normal form: Σ_t s_t (e_i − e_j)(e_i − e_j)ᵀ.
 

@@ -60,7 +60,8 @@ def samples_of_indices(listed: Pairs, preprocessor: Any) -> Any:
 
 
 def _source(preprocessor: Any) -> Any:
-    source: Any = csr_array(preprocessor) if issparse(preprocessor) else np.asarray(preprocessor)
+    sparse: bool = issparse(preprocessor)
+    source = csr_array(preprocessor) if sparse else np.asarray(preprocessor)
     if source.ndim != 2:
         found = type(preprocessor).__name__
         raise InvalidTypeError(f"preprocessor must be an array (N, d) of samples or a function; found {found}")

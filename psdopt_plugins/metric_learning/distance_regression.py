@@ -11,14 +11,18 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from psdopt import LowRankPSD
-from psdopt.checks import classes, integer_or_none
-from psdopt.linalg import Array, RowBlocks
+from psdopt.checks import classes, finite, integer_or_none
+from psdopt.errors import InvalidInputError
+from psdopt.linalg import Array, RowBlocks, linear_map
 from psdopt_plugins.estimators import generator, named_geometry
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
-from psdopt_plugins.metric_learning.pair_distance_problem import pair_distance_problem
+from psdopt_plugins.metric_learning.pair_distance_problem import distance_percentiles, pair_distance_problem
 from psdopt_plugins.pair_sampling import random_pairs
-from psdopt_plugins.pairs import joined_pairs, listed_pairs
-from psdopt_plugins.rows import validated
+from psdopt_plugins.pairs import joined_pairs, listed_pairs, signed_pairs
+from psdopt_plugins.rows import only_touched, validated
+
+#: Of the pairs that percentiles of all distances are estimated on.
+PERCENTILE_SEED = 0
 
 
 class DistanceRegression(MahalanobisTransformer):
@@ -29,14 +33,16 @@ class DistanceRegression(MahalanobisTransformer):
     rank : rank of M, or None for full rank. Full rank starts at M = I, lower rank at the leading principal directions.
     geometry : "flat" or "polar"; weight : of the polar metric.
     n_constraints : pairs sampled from labels, half of them similar where possible; None is 40 c (c − 1) for c classes.
-    percentiles : of the distances at the start, the thresholds for similar and dissimilar pairs.
+    bounds : (upper, lower), 0 <= upper <= lower, of the learned squared distance d_M: similar pairs are wanted up to
+        `upper`, dissimilar ones from `lower` on. None: percentiles of the distances at the start.
+    percentiles : these percentiles, where `bounds` is None.
     solver_options : keyword arguments of :func:`psdopt.solve`.
     random_state : seed of the sampled pairs.
 
     Attributes
     ----------
     components_ : (r, d), M = components_ᵀ components_. result_ : the :class:`psdopt.Result`.
-    pairs_ : (m, 3), rows (i, j, ±1): the pairs that were learned from. n_features_in_ : d.
+    pairs_ : (m, 3), rows (i, j, ±1): the pairs that were learned from. bounds_ : (upper, lower). n_features_in_ : d.
 
     Examples
     --------
@@ -48,6 +54,7 @@ class DistanceRegression(MahalanobisTransformer):
     """
 
     pairs_: NDArray[np.intp]
+    bounds_: tuple[float, float]
 
     #: Pairs are drawn by the seed from the rows as they come: other rows, other pairs.
     permutation_invariant = False
@@ -60,6 +67,7 @@ class DistanceRegression(MahalanobisTransformer):
         weight: float = 0.5,
         n_constraints: int | None = None,
         percentiles: tuple[float, float] = (5.0, 95.0),
+        bounds: tuple[float, float] | None = None,
         solver_options: Mapping[str, Any] | None = None,
         random_state: Any = None,
     ) -> None:
@@ -68,27 +76,45 @@ class DistanceRegression(MahalanobisTransformer):
         self.weight = weight
         self.n_constraints = n_constraints
         self.percentiles = percentiles
+        self.bounds = bounds
         self.solver_options = solver_options
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, pairs: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, pairs: Any = None, pair_weight: Any = None) -> Self:
         """Learn from X (m, d), dense or sparse, and either labels y (m,) or `pairs` (which then decide alone).
 
         pairs : (similar, dissimilar), integer arrays (p, 2) and (q, 2), or one array (p, 3) of (i, j, ±1).
+        pair_weight : with `pairs` only, w (p,) at least 0, similar ones first: 1/(2 Σ w) Σ w_t max(0, ·)² is minimised, and the
+        weights of a pair that is listed again are added.
+
+        Raises InvalidInputError, which names the argument, and scikit-learn's ValueErrors.
         """
         options: dict[str, Any] = {"accept_sparse": ["csr"], "dtype": np.float64, "ensure_min_samples": 2}
         if pairs is None:
             X, y = validated(self, X, y, blocks=True, **options)
             check_classification_targets(y)
+            if pair_weight is not None:
+                raise InvalidInputError("pair_weight must be None unless pairs are given, whose weights it holds")
             pairs = self._sampled(y)
         else:
             X = validated(self, X, blocks=True, **options)
         start = self._start(X)
-        problem = pair_distance_problem(X, pairs, baseline=start, percentiles=self.percentiles)
         self.pairs_ = listed_pairs(pairs)
+        self.bounds_ = self._bounds(X, start)
+        upper, lower = self.bounds_
+        problem = pair_distance_problem(X, pairs, upper=upper, lower=lower, weights=pair_weight)
         d = X.shape[1]
         geometry = named_geometry(self.geometry, d, d if self.rank is None else self.rank, self.weight)
         return self._learn(problem, None, self.solver_options, geometry=geometry, start=start)
+
+    def _bounds(self, X: Any, start: LowRankPSD) -> tuple[float, float]:
+        if self.bounds is not None:
+            given = finite(self.bounds, "bounds")
+            if given.shape != (2,) or not 0.0 <= given[0] <= given[1]:
+                raise InvalidInputError(f"bounds must be (upper, lower) with 0 <= upper <= lower; found {self.bounds}")
+            return float(given[0]), float(given[1])
+        touched = only_touched(linear_map(X, "X"), signed_pairs(self.pairs_, X.shape[0])[:, :2])[0]
+        return distance_percentiles(touched.data, start, self.percentiles, PERCENTILE_SEED)
 
     def _start(self, X: Any) -> LowRankPSD:
         d = X.shape[1]

@@ -6,11 +6,14 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from psdopt import QuadraticSDP
 from psdopt.checks import weight
+from psdopt.errors import InvalidTypeError
 from psdopt.linalg import LinearMap, RowBlocks, linear_map
 from psdopt.terms import Form, GramForm, MatrixForm
+from psdopt_plugins.estimators import sample_weights
 from psdopt_plugins.metric_learning.objective import (
     forms_gram,
     linear_part,
@@ -23,8 +26,12 @@ from psdopt_plugins.metric_learning.objective import (
 REGULARIZERS = ("identity", "frobenius", "trace")
 
 
-def kta_problem(X: Any, y: Any, lam: float, regularizer: str = "identity", gram: bool | str = "auto") -> QuadraticSDP:
+def kta_problem(
+    X: Any, y: Any, lam: float, regularizer: str = "identity", gram: bool | str = "auto", weights: Any = None
+) -> QuadraticSDP:
     """min lam |X M Xᵀ − Y Yᵀ|_F² + Reg(M) over M ⪰ 0 (d, d), Y (m, c) the one-hot labels.
+
+    With weights w the loss is lam Σ_ij w_i w_j (x_iᵀMx_j − y_iᵀy_j)²: √w_i multiplies row i of X and of Y.
 
     A = √lam XᵀX, C = −lam XᵀYYᵀX + c I, B = b I, with (b, c) from the regulariser (Yuan et al., eq. 7). The
     value includes the constants, so F is the true objective; for "identity" they are d + lam |YYᵀ|².
@@ -40,8 +47,12 @@ def kta_problem(X: Any, y: Any, lam: float, regularizer: str = "identity", gram:
     gram : True forms XᵀX (d, d) once, after which a step costs O(d² r) instead of O(m d r); False never
         does; "auto" does for a dense X with m >= 2 d and d <= 1024, where XᵀX takes at most half the memory of X.
 
+    weights : w (m,), at least 0 and not all 0: a weight of 2 counts a sample twice. X is then an array or a sparse
+        array, of which a scaled copy is made.
+
     Raises
     ------
+    InvalidTypeError for weights of an X of another kind.
     InvalidInputError for NaN, wrong shapes, one class, a negative lam; UnknownNameError for the regulariser.
 
     Cost of one step along D (d, r): one product with X and one with Xᵀ, or one with XᵀX. No (m, m) array is
@@ -52,7 +63,11 @@ def kta_problem(X: Any, y: Any, lam: float, regularizer: str = "identity", gram:
     lam = weight(lam, "lam")
     reg = regularizer_for(regularizer, d, REGULARIZERS)
     Y = one_hot(y, m)
-    constant = reg.constant + lam * float((Y.sum(axis=0) ** 2).sum())
+    if (w := sample_weights(weights, m)) is not None:
+        root = sp.diags_array(np.sqrt(w)).tocsr()
+        data, Y = _scaled_rows(data, root), root @ Y
+    classes_squared: Any = Y.T @ Y
+    constant = reg.constant + lam * float((classes_squared.diagonal() ** 2).sum())
     A: Form
     alignment: Form
     if isinstance(data, RowBlocks) and gram is not False:
@@ -69,6 +84,12 @@ def kta_problem(X: Any, y: Any, lam: float, regularizer: str = "identity", gram:
     alignment = GramForm(data, -lam, inner)
     problem = QuadraticSDP(A, reg.b, linear_part(alignment, reg), constant=constant)
     return without_large_arrays(problem, data)
+
+
+def _scaled_rows(X: LinearMap, scale: sp.csr_array) -> LinearMap:
+    if isinstance(X, RowBlocks) or not X.is_matrix:
+        raise InvalidTypeError("weights need an X in memory, an array or a sparse array; found one that is neither")
+    return LinearMap(scale @ X.data, "X")
 
 
 def _gram(X: LinearMap) -> Any:

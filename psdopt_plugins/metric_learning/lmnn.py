@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,7 +16,7 @@ from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, Result, solve
 from psdopt.checks import classes, integer, integer_or_none, one_of, positive
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, LinearMap, inner, norm, pair_dots
-from psdopt_plugins.estimators import options_for_solve, sorted_components
+from psdopt_plugins.estimators import finished, options_for_solve, sample_weights, sorted_components
 from psdopt_plugins.metric_learning.impostors import Indices, merged, violated_triplets
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
 from psdopt_plugins.metric_learning.lmnn_start import (
@@ -25,9 +25,11 @@ from psdopt_plugins.metric_learning.lmnn_start import (
     principal_axes,
     scaled,
     targets_and_basis,
+    whitening,
 )
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
-from psdopt_plugins.rows import validated
+from psdopt_plugins.pairs import checked_triplets
+from psdopt_plugins.rows import validated, weighted
 
 #: Triplets short of violation by less than this are kept ready, so that a step does not run into unseen ones.
 BUFFER = 0.15
@@ -53,10 +55,10 @@ TARGET_METRICS = ("auto", "euclidean", "whitened")
 class LMNN(MahalanobisTransformer):
     """Learn M ⪰ 0 (d, d): target neighbours close, samples of other classes farther by a margin (Hao et al., eq. 8).
 
-    Minimises Σ d_M(i, j) + lam Σ max(0, 1 + d_M(i, j) − d_M(i, k))² over the `n_neighbors` targets j of every i and
-    *all* k of other classes, by an active set: only triplets that are violated, or nearly so, under the metric at hand
+    Minimises Σ w_i d_M(i, j) + lam Σ w_i w_k max(0, 1 + d_M(i, j) − d_M(i, k))² over the `n_neighbors` targets j of
+    every i and *all* k of other classes (w_i = 1 unless weights are given), by an active set: only triplets that are violated, or nearly so, under the metric at hand
     are enumerated; impostors are found anew as it moves, until none is missing. Then the certificate of the last
-    round holds for the whole problem.
+    round holds for the whole problem. Or over triplets that are given, and the targets (i, j) that occur in them.
 
     Parameters
     ----------
@@ -95,8 +97,16 @@ class LMNN(MahalanobisTransformer):
     True
     """
 
+    _weights: Array | None
+
     #: `result_` is in the coordinates of the scatter of target pairs, `components_` in those of X.
     components_of_result = False
+
+    #: A second copy of a sample is its nearest neighbour, a sample of weight 2 is not.
+    expected_failed_checks: ClassVar[Mapping[str, str]] = {
+        f"check_sample_weight_equivalence_on_{kind}_data": "copies of a sample are neighbours of each other"
+        for kind in ("dense", "sparse")
+    }
 
     def __init__(
         self,
@@ -116,21 +126,38 @@ class LMNN(MahalanobisTransformer):
         self.max_triplets = max_triplets
         self.solver_options = solver_options
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn from X (m, d), dense or sparse, and labels y (m,) of at least two classes.
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, triplets: Any = None) -> Self:
+        """Learn from X (m, d), dense or sparse, and labels y (m,) of at least two classes or `triplets` (q, 3).
+
+        sample_weight : w (m,), at least 0. A weight of 2 counts the terms of a sample twice, as target's owner and as
+        impostor; it does not make a sample its own neighbour, as a second copy of it would. Samples of weight 0 are
+        left out. triplets : rows (i, j, k), "i is nearer to j than to k"; they decide alone, and y is ignored.
 
         Raises InvalidInputError (naming the argument) and scikit-learn's ValueErrors.
         """
-        X, y = validated(self, X, y, accept_sparse=["csr"], dtype=np.float64, copy=True, ensure_min_samples=2)
-        check_classification_targets(y)
-        classes(y)
+        options: dict[str, Any] = {"accept_sparse": ["csr"], "dtype": np.float64, "ensure_min_samples": 2, "copy": True}
+        if triplets is None:
+            X, y = validated(self, X, y, **options)
+            check_classification_targets(y)
+            X, self._weights, y = weighted(X, sample_weight, y)
+            classes(y)
+        else:
+            X = validated(self, X, **options)
+            self._weights = sample_weights(sample_weight, X.shape[0])
+            triplets = checked_triplets(triplets, X.shape[0])
         self._check_parameters(X)
         if not sp.issparse(X):
             X -= X.mean(axis=0)  # no distance depends on it, and digits would
-        self.targets_, basis = targets_and_basis(X, y, self.n_neighbors, self.target_metric)
+        if triplets is None:
+            self.targets_, basis = targets_and_basis(X, y, self.n_neighbors, self.target_metric)
+        else:
+            self.targets_ = np.unique(triplets[:, :2], axis=0)
+            basis = whitening(X, self.targets_) if can_be_whitened(X) else None
         rank = int(min(self.rank or FIRST_RANK, *X.shape))
         X = X if basis is None else X @ basis
-        Z = self._run(LinearMap(X, "X"), y, principal_axes(X, rank))
+        data, start = LinearMap(X, "X"), principal_axes(X, rank)
+        Z = self._run(data, y, start) if triplets is None else self._on_triplets(data, triplets, start)
+        del self._weights
         self.components_ = sorted_components(LowRankPSD(Z if basis is None else basis @ Z))
         return self
 
@@ -148,13 +175,13 @@ class LMNN(MahalanobisTransformer):
             if settled and len(merged(triplets, rows[excess > BUFFER], m)) == len(triplets):
                 self.complete_ = len(rows) < self.max_triplets
                 break
-            value = _value(image, targets, excess - BUFFER, self.lam)
+            value = _value(image, targets, rows, excess - BUFFER, self.lam, self._weights)
             triplets = rows if value < ENOUGH * best else merged(triplets, rows, m)
             if value < best:
                 best, best_Z = value, Z
             else:  # triplets that were not held have undone the round: again with them
                 Z = best_Z
-            problem = lmnn_problem(data, targets, triplets, self.lam)
+            problem = lmnn_problem(data, targets, triplets, self.lam, self._weights)
             given = {"geometry": FlatQuotient(*Z.shape), "escape": self.rank is None, **options}
             result = solve(problem, start=Z, **{"max_iterations": ROUND_ITERATIONS, **given})
             self.result_: Result = replace(result, state=None)  # which holds all that the next round will replace
@@ -177,17 +204,27 @@ class LMNN(MahalanobisTransformer):
             warnings.warn(text, ConvergenceWarning, stacklevel=3)
         return Z
 
+    def _on_triplets(self, data: LinearMap, triplets: Indices, Z: Array) -> Array:
+        """The factor at the end of one solve with the triplets given."""
+        problem = lmnn_problem(data, self.targets_, triplets, self.lam, self._weights)
+        given = {"geometry": FlatQuotient(*Z.shape), "escape": self.rank is None, "tol": DEFAULT_TOL}
+        start = LowRankPSD(Z) if norm(Z) > 0.0 else None
+        self.result_ = finished(solve(problem, **options_for_solve(self.solver_options, start=start, **given)), 4)
+        self.n_rounds_, self.n_iter_, self.warm_up_values_ = 1, self.result_.iterations, []
+        self.n_triplets_, self.complete_ = len(triplets), True
+        return self.result_.matrix.factor
+
     def _warmed_up(self, data: LinearMap, y: Any, Z: Array) -> tuple[Array, int]:
         """Z (d, r) after WARM_STEPS, at its best scale, and the steps made."""
         made = 0
         self.warm_up_values_: list[float] = []
         for steps in WARM_STEPS:
-            Z = scaled(data, y, self.targets_, self.lam, Z)
+            Z = scaled(data, y, self.targets_, self.lam, Z, self._weights)
             Z, fraction = self._advanced(data, y, Z, steps)
             made += steps
             if fraction > NEAR:
                 break
-        return scaled(data, y, self.targets_, self.lam, Z), made
+        return scaled(data, y, self.targets_, self.lam, Z, self._weights), made
 
     def _advanced(self, data: LinearMap, y: Any, Z: Array, steps: int) -> tuple[Array, float]:
         """Z after `steps` on the triplets at hand, and what the last one left of F; nothing else is kept."""
@@ -195,7 +232,7 @@ class LMNN(MahalanobisTransformer):
         share = min(1.0, WARM_TRIPLETS / max(1, len(triplets)))
         if share < 1.0:
             triplets = triplets[np.random.default_rng(0).random(len(triplets)) < share]
-        problem = lmnn_problem(data, self.targets_, triplets, self.lam / share)
+        problem = lmnn_problem(data, self.targets_, triplets, self.lam / share, self._weights)
         geometry, method = FlatQuotient(*Z.shape), ConjugateGradient()
         result = solve(problem, geometry, method, start=Z, max_iterations=steps, tol=WARM_TOL, escape=False)
         values = [float(value) for value in result.history["value"]]
@@ -217,7 +254,13 @@ class LMNN(MahalanobisTransformer):
             raise InvalidInputError(f"target_metric 'whitened' needs {needed}; found a {kind} X of shape {X.shape}")
 
 
-def _value(image: Array, targets: Indices, shortfall: Array, lam: float) -> float:
+def _value(
+    image: Array, targets: Indices, triplets: Indices, shortfall: Array, lam: float, weights: Array | None
+) -> float:
     """F, of the images Z (m, r) of the samples and what triplets lack of their margins."""
     lacking = np.maximum(shortfall, 0.0)
-    return float(pair_dots(targets[:, 0], targets[:, 1], image, image).sum()) + lam * inner(lacking, lacking)
+    near = pair_dots(targets[:, 0], targets[:, 1], image, image)
+    if weights is None:
+        return float(near.sum()) + lam * inner(lacking, lacking)
+    counts = weights[triplets[:, 0]] * weights[triplets[:, 2]]
+    return inner(weights[targets[:, 0]], near) + lam * inner(counts * lacking, lacking)

@@ -14,16 +14,17 @@ from psdopt import TermEvaluation, TermSum, gram_scaled
 from psdopt.checks import weight
 from psdopt.linalg import Array, LinearMap
 from psdopt.terms import LinearTerm, MeasuredTerm, SquaredHinge, TripletDifferences, WeightedGramForm
+from psdopt_plugins.estimators import sample_weights
 from psdopt_plugins.pairs import checked_pairs, checked_triplets
 
 Indices = NDArray[np.integer[Any]]
 
 
-def lmnn_problem(X: Any, targets: Any, triplets: Any, lam: float) -> TermSum:
-    """min Σ_(i,j) d_M(i, j) + lam Σ_(i,j,k) max(0, 1 + d_M(i, j) − d_M(i, k))² over M ⪰ 0 (d, d).
+def lmnn_problem(X: Any, targets: Any, triplets: Any, lam: float, weights: Any = None) -> TermSum:
+    """min Σ_(i,j) w_i d_M(i, j) + lam Σ_(i,j,k) w_i w_k max(0, 1 + d_M(i, j) − d_M(i, k))² over M ⪰ 0 (d, d).
 
     d_M(i, j) = (x_i − x_j)ᵀM(x_i − x_j); Hao et al., eq. 8, with the index that the print has wrong: the hinge compares
-    i's impostor k with i's target j. S = Σ X_ij + 2 lam Σ h (X_ij − X_ik), X_ij = (x_i − x_j)(x_i − x_j)ᵀ.
+    i's impostor k with i's target j. S = Σ w_i X_ij + 2 lam Σ w_i w_k h (X_ij − X_ik), X_ij = (x_i − x_j)(x_i − x_j)ᵀ.
 
     Parameters
     ----------
@@ -31,6 +32,7 @@ def lmnn_problem(X: Any, targets: Any, triplets: Any, lam: float) -> TermSum:
     targets : integer array (p, 2) of rows (i, j), i ≠ j; a repeated row counts again.
     triplets : integer array (q, 3) of rows (i, j, k), distinct; may be empty.
     lam : weight of the margins, >= 0.
+    weights : w (m,) of the samples, at least 0 and not all 0; None: 1.
 
     Raises
     ------
@@ -42,11 +44,13 @@ def lmnn_problem(X: Any, targets: Any, triplets: Any, lam: float) -> TermSum:
     m = data.shape[0]
     lam = weight(lam, "lam")
     pairs = checked_pairs(targets, m, "targets", empty=False)
-    pull = LinearTerm(WeightedGramForm(data, pair_laplacian(pairs, m)))
+    w = sample_weights(weights, m)
+    pull = LinearTerm(WeightedGramForm(data, pair_laplacian(pairs, m, None if w is None else w[pairs[:, 0]])))
     rows = checked_triplets(triplets, m, empty=True)
     if len(rows) == 0 or lam == 0.0:
         return TermSum([pull])
-    push = MeasuredTerm(TripletDifferences(rows[:, 0], rows[:, 1], rows[:, 2], data), SquaredHinge(1.0), lam)
+    hinge = SquaredHinge(1.0, weights=None if w is None else w[rows[:, 0]] * w[rows[:, 2]])
+    push = MeasuredTerm(TripletDifferences(rows[:, 0], rows[:, 1], rows[:, 2], data), hinge, lam)
     return TermSum([pull, push], preconditioner=_across_columns)
 
 
@@ -59,9 +63,11 @@ def _across_columns(evaluation: TermEvaluation) -> Callable[[Array], Array]:
     return partial(gram_scaled, evaluation.factor, damping=1.0)
 
 
-def pair_laplacian(pairs: Indices, m: int) -> sp.csr_array:
-    """T (m, m), sparse, with XᵀTX = Σ X_ij over the pairs."""
+def pair_laplacian(pairs: Indices, m: int, weights: Array | None = None) -> sp.csr_array:
+    """T (m, m), sparse, with XᵀTX = Σ w_t X_ij over the pairs (i, j) number t; None: w_t = 1."""
     i, j = pairs[:, 0], pairs[:, 1]
     rows, columns = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
     entries = np.repeat([1.0, 1.0, -1.0, -1.0], len(i))
+    if weights is not None:
+        entries *= np.tile(weights, 4)
     return sp.csr_array(sp.coo_array((entries, (rows, columns)), shape=(m, m)))

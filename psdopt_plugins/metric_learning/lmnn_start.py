@@ -45,17 +45,17 @@ def targets_and_basis(X: Any, y: NDArray[Any], n_neighbors: int, metric: str) ->
     targets coincide.
     """
     targets = target_neighbours(X, y, n_neighbors)
-    basis = _whitening(X, targets) if can_be_whitened(X) else None
+    basis = whitening(X, targets) if can_be_whitened(X) else None
     if basis is None or metric == "euclidean":
         return targets, basis
     white = X @ basis
     if metric == "auto" and not _clearly_better(*(_misclassified(Z, y, n_neighbors) for Z in (white, X))):
         return targets, basis
     targets = target_neighbours(white, y, n_neighbors)
-    return targets, _whitening(X, targets)
+    return targets, whitening(X, targets)
 
 
-def _whitening(X: Array, targets: Indices) -> Array | None:
+def whitening(X: Array, targets: Indices) -> Array | None:
     """B (d, d) with Bᵀ (C + δ R²) B = I, C the mean scatter of target neighbours; None if C = 0.
 
     R is the diagonal matrix of the ranges max − min of the features, δ = DAMPING tr(R⁻¹ C R⁻¹) / d: rescaled features
@@ -110,7 +110,9 @@ def principal_axes(X: Any, rank: int) -> Array:
     return np.ascontiguousarray(V)
 
 
-def scaled(data: LinearMap, y: NDArray[Any], targets: Indices, lam: float, Z: Array) -> Array:
+def scaled(
+    data: LinearMap, y: NDArray[Any], targets: Indices, lam: float, Z: Array, weights: Array | None = None
+) -> Array:
     """The multiple of Z (d, r) of least F, all targets counted, margins estimated from triplets drawn at random.
 
     An active set found under a metric of a wrong scale holds far too many triplets, or too few to keep M from
@@ -126,13 +128,16 @@ def scaled(data: LinearMap, y: NDArray[Any], targets: Indices, lam: float, Z: Ar
     image = data.apply(Z)
     near = pair_dots(targets[:, 0], targets[:, 1], image, image)
     far_less_near = pair_dots(targets[pair, 0], k, image, image) - near[pair]
-    pull, weight, hinge = float(near.sum()), lam * every / len(drawn), SquaredHinge(1.0)
-    blocks = np.split(far_less_near, range(LINE_BLOCK, len(far_less_near), LINE_BLOCK))
+    w = np.ones(m) if weights is None else weights
+    pull, weight, hinge = inner(w[targets[:, 0]], near), lam * every / len(drawn), SquaredHinge(1.0)
+    ends = range(LINE_BLOCK, len(far_less_near), LINE_BLOCK)
+    blocks = list(zip(np.split(far_less_near, ends), np.split(w[targets[pair, 0]] * w[k], ends), strict=True))
 
     def derivatives(multiple: float) -> tuple[float, float]:
         first = second = 0.0
-        for part in blocks:
+        for part, count in blocks:
             g, h = hinge.derivatives(multiple * part)
+            g, h = count * g, count * h
             first, second = first + inner(g, part), second + inner(h * part, part)
         return pull + weight * first, weight * second
 

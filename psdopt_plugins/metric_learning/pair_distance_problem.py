@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from psdopt import LowRankPSD, TermSum
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, linear_map, row_dots
-from psdopt_plugins.pairs import signed_pairs
+from psdopt_plugins.estimators import sample_weights
+from psdopt_plugins.pairs import listed_pairs, signed_pairs, weights_of_signed_pairs
 from psdopt_plugins.regression.problem import psd_regression_problem
 from psdopt_plugins.rows import only_touched
 
@@ -27,8 +28,11 @@ def pair_distance_problem(
     baseline: LowRankPSD | None = None,
     percentiles: tuple[float, float] = (5.0, 95.0),
     seed: int = 0,
+    weights: Any = None,
 ) -> TermSum:
     """min 1/(2m) Σ max(0, d_M − upper)² over similar + max(0, lower − d_M)² over dissimilar pairs (Meyer et al., 10.3).
+
+    With weights w of the pairs it is 1/(2 Σ w) Σ w_t max(0, ·)².
 
     Parameters
     ----------
@@ -38,13 +42,16 @@ def pair_distance_problem(
     pairs : (similar, dissimilar), integer arrays (p, 2) and (q, 2), or one array (p, 3) of rows (i, j, ±1).
     upper, lower : thresholds; None takes the 5th and the 95th percentile (`percentiles`) of the squared distances
         between samples under `baseline` (None: Euclidean), estimated on 20,000 random pairs (`seed`) or on all.
+    weights : (m,), at least 0 and not all 0, one per pair as listed; those of a pair that is listed again are added.
+        Without weights a pair counts once, however often it is listed.
 
     Raises InvalidInputError for bad pairs, thresholds that are not 0 <= upper <= lower, percentiles out of order.
 
     Cost of a pass: one product with X and one with Xᵀ, and O(m r).
     """
     data = linear_map(X, "X")
-    rows = signed_pairs(pairs, data.shape[0])
+    count = data.shape[0]
+    rows = signed_pairs(pairs, count)
     data, positions = only_touched(data, rows[:, :2])
     if upper is None or lower is None:
         low, high = distance_percentiles(data.data, baseline, percentiles, seed)
@@ -54,7 +61,10 @@ def pair_distance_problem(
         raise InvalidInputError(f"thresholds must satisfy 0 <= upper <= lower; found upper={upper}, lower={lower}")
     similar = rows[:, 2] == 1
     targets = np.where(similar, upper, lower)
-    return psd_regression_problem(data, targets, positions, np.where(similar, 1.0, -1.0))
+    w = sample_weights(weights, len(listed_pairs(pairs)), "one per pair", "weights of pairs")
+    if w is not None:
+        w = weights_of_signed_pairs(pairs, w, count)
+    return psd_regression_problem(data, targets, positions, np.where(similar, 1.0, -1.0), weights=w)
 
 
 def distance_percentiles(

@@ -61,16 +61,17 @@ class PairsClassifier(TupleLearner):
     ) -> Self:
         """Learn from pairs, points (p, 2, d) or indices (p, 2), and y (p,) of +1 (similar) and −1 (dissimilar).
 
-        sample_weight : (p,), of the pairs, for learners that take it. calibration_params : keyword arguments of
+        sample_weight : w (p,), of the pairs: the `pair_weight` of :class:`DistanceRegression`. The threshold and
+        :meth:`score` count all pairs alike. calibration_params : keyword arguments of
         :meth:`calibrate_threshold`, which is called with the same pairs; without both kinds of pairs the threshold is
         the largest distance of the similar ones, or half the least of the dissimilar ones.
 
         Raises InvalidInputError, InvalidTypeError (both name the argument).
         """
-        inner = self._inner("fit")
+        inner = self._inner("fit", *(() if sample_weight is None else ("pair_weight",)))
         X, rows = points_of_tuples(pairs, 2, self.preprocessor)
         signs = pair_signs(y, len(rows))
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        weights = {} if sample_weight is None else {"pair_weight": sample_weight}
         self._learned(inner.fit(X, pairs=np.column_stack([rows, signs]), **weights))
         self._calibrate(self._distances(X, rows), signs, dict(calibration_params or {}))
         return self

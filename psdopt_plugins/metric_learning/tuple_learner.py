@@ -28,14 +28,15 @@ class TupleLearner(MahalanobisTransformer):
         """The learner that estimator=None stands for."""
         raise NotImplementedError
 
-    def _inner(self, method: str) -> Any:
-        """A clone of the learner within. Raises InvalidTypeError unless its `method` takes the tuples."""
+    def _inner(self, method: str, *others: str) -> Any:
+        """A clone of the learner within. Raises InvalidTypeError unless its `method` takes the tuples and `others`."""
         inner = self._default() if self.estimator is None else self.estimator
         offered = inspect.signature(getattr(inner, method)).parameters if hasattr(inner, method) else {}
-        if self.keyword not in offered:
+        missing = [name for name in (self.keyword, *others) if name not in offered]
+        if missing:
             found = inner.__name__ if isinstance(inner, type) else type(inner).__name__
             raise InvalidTypeError(
-                f"estimator must be a metric learner whose {method} takes {self.keyword}=, as "
+                f"estimator must be a metric learner whose {method} takes {missing[0]}=, as "
                 f"{type(self._default()).__name__}() does; found {found}"
             )
         return clone(inner)

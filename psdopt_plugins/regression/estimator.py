@@ -17,7 +17,7 @@ from psdopt.linalg import Array, RowBlocks, row_dots
 from psdopt_plugins.estimators import generator, named_geometry, solved, sorted_components
 from psdopt_plugins.regression.online import careful_updates, psd_regression_stream
 from psdopt_plugins.regression.problem import psd_regression_problem
-from psdopt_plugins.rows import projected, validated
+from psdopt_plugins.rows import projected, validated, weighted
 
 #: What W = 0 means, said where a fit ends there.
 NO_FORM = "every prediction is the same; no quadratic form lowers the error, as where no target is above the intercept"
@@ -83,17 +83,22 @@ class PSDRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.solver_options = solver_options
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, *, direction: Any = None) -> Self:
-        """Learn from X (m, d), dense or sparse, and y (m,); `direction` as in :func:`psd_regression_problem`."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, direction: Any = None) -> Self:
+        """Learn from X (m, d), dense or sparse, and y (m,); `direction` as in :func:`psd_regression_problem`.
+
+        sample_weight : w (m,), at least 0: the objective is 1/(2 Σ w) Σ w_i (x_iᵀWx_i + c − y_i)², so that a weight of
+        2 is the sample written twice.
+        """
         X, y = validated(self, X, y, blocks=True, accept_sparse=["csr"], dtype=np.float64, y_numeric=True)
+        X, w, y, direction = weighted(X, sample_weight, y, direction)
         geometry = self._geometry(X.shape[1])
         chosen = {} if self.geometry == "flat" and self.rank is None else {"geometry": geometry}
         offset = self._wants_intercept(y, direction)
-        problem = psd_regression_problem(X, y, direction=direction, offset=offset)
+        problem = psd_regression_problem(X, y, direction=direction, offset=offset, weights=w)
         self.result_ = solved(problem, None, self.solver_options, rng=generator(self.random_state), **chosen)
         self.components_ = sorted_components(self.result_.matrix, NO_FORM)
-        self.intercept_ = float(np.mean(y - self._forms(X))) if offset else 0.0
-        self._rows = X.shape[0]
+        self.intercept_ = float(np.average(y - self._forms(X), weights=w)) if offset else 0.0
+        self._rows = X.shape[0] if w is None else float(w.sum())
         for name in ("_online", "loss_"):
             self.__dict__.pop(name, None)
         return self

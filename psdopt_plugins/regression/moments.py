@@ -24,7 +24,7 @@ LEAST_DAMPING = 1e-6
 
 
 class MomentPreconditioner(Preconditioner):
-    """(evaluation) ↦ (G ↦ C⁻¹ G (YᵀCY + eta I)⁻¹), C = 1/m Σ X_t the second moment of the data.
+    """(evaluation) ↦ (G ↦ C⁻¹ G (YᵀCY + eta I)⁻¹), C = Σ w_t X_t / Σ w the second moment of the data; w_t = 1 for None.
 
     For Gaussian data the factor Hessian over four is D ↦ C D (YᵀCY) + C Y (DᵀCY) + tr(YᵀCD) C Y + S D / 2: its first
     term is inverted exactly, so the run does not feel units, correlations or an ill-conditioned Y. The next two lie
@@ -38,8 +38,9 @@ class MomentPreconditioner(Preconditioner):
     Each use costs O(n² r), or O(n r²) with the diagonal.
     """
 
-    def __init__(self, measurement: QuadraticForms | PairDistances) -> None:
+    def __init__(self, measurement: QuadraticForms | PairDistances, weights: Array | None = None) -> None:
         self.measurement = measurement
+        self.weights = weights
 
     @staticmethod
     def applies(measurement: Measurement) -> bool:
@@ -55,8 +56,9 @@ class MomentPreconditioner(Preconditioner):
         if measurement.X is None:
             assert isinstance(measurement, PairDistances)
             ends = np.concatenate([measurement.i, measurement.j])
-            return _lifted(np.bincount(ends, minlength=measurement.n) / measurement.size)
-        rows: Any = _sampled(measurement)
+            both = None if self.weights is None else np.tile(self.weights / self.weights.mean(), 2)
+            return _lifted(np.bincount(ends, both, minlength=measurement.n) / measurement.size)
+        rows: Any = _sampled(measurement, self.weights)
         if measurement.n > FULL_ORDER:
             squares = rows * rows  # entry by entry, for sparse arrays as well
             return _lifted(np.asarray(squares.mean(axis=0)).ravel())
@@ -97,14 +99,26 @@ def _lifted(diagonal: Array) -> Array:
     return np.asarray(np.where(diagonal > 0.0, diagonal, mean if mean > 0.0 else 1.0) * (1.0 + RIDGE))
 
 
-def _sampled(measurement: Any) -> Any:
-    """Up to SAMPLES of the vectors x_t with X_t = x_t x_tᵀ, as rows: an array or a sparse array."""
+def _sampled(measurement: Any, weights: Array | None) -> Any:
+    """Up to SAMPLES of the vectors x_t with X_t = x_t x_tᵀ, as rows: an array or a sparse array.
+
+    Each times the root of its weight in units of the mean.
+    """
+    if weights is None:
+        return _drawn(measurement)[1]
+    chosen, rows = _drawn(measurement)
+    scale = np.sqrt(weights[chosen] / max(float(weights[chosen].mean()), np.finfo(float).tiny))[:, None]
+    sparse: bool = issparse(rows)
+    return rows.multiply(scale).tocsr() if sparse else rows * scale
+
+
+def _drawn(measurement: Any) -> tuple[Any, Any]:
     chosen: Any = slice(None)
     if measurement.size > SAMPLES:
         chosen = np.sort(np.random.default_rng(0).choice(measurement.size, SAMPLES, replace=False))
     if isinstance(measurement.X, RowBlocks):
-        return measurement.X.take(np.arange(measurement.size)[chosen])
+        return chosen, measurement.X.take(np.arange(measurement.size)[chosen])
     data = measurement.X.data
     if isinstance(measurement, PairDistances):
-        return data[measurement.i[chosen]] - data[measurement.j[chosen]]
-    return data[chosen]
+        return chosen, data[measurement.i[chosen]] - data[measurement.j[chosen]]
+    return chosen, data[chosen]

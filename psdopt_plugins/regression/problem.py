@@ -20,6 +20,7 @@ from psdopt.terms import (
     PairDistances,
     QuadraticForms,
 )
+from psdopt_plugins.estimators import sample_weights
 from psdopt_plugins.pairs import checked_pairs
 from psdopt_plugins.regression.measurements import GeneralForms
 from psdopt_plugins.regression.moments import MomentPreconditioner
@@ -35,8 +36,9 @@ def psd_regression_problem(
     *,
     n: int | None = None,
     offset: bool = False,
+    weights: Any = None,
 ) -> TermSum:
-    """min 1/(2m) Σ_i (tr(W X_i) − y_i)² over W ⪰ 0 (Meyer et al., eqs. 1, 9, 20).
+    """min 1/(2 Σ w) Σ_i w_i (tr(W X_i) − y_i)² over W ⪰ 0, w_i = 1 by default (Meyer et al., eqs. 1, 9, 20).
 
     Parameters
     ----------
@@ -55,6 +57,7 @@ def psd_regression_problem(
     n : order of W where X is left out.
     offset : min over c as well of 1/(2m) Σ_i (tr(W X_i) + c − y_i)²: with W ⪰ 0 and X_i = x_i x_iᵀ no prediction is
         below c, and without it none is below 0. Not with `direction`.
+    weights : w (m,), at least 0 and not all 0: a weight of 2 counts a sample twice.
 
     Returns
     -------
@@ -75,22 +78,26 @@ def psd_regression_problem(
     loss: Loss
     if offset and direction is not None:
         raise InvalidInputError("offset must be False where directions are given: bounds are not known up to an offset")
+    w = sample_weights(weights, m)
+    total = float(m if w is None else w.sum())
     if direction is None:
-        loss = LeastSquaresWithOffset(targets) if offset else LeastSquares(targets)
-        weight = 0.5 / m
+        loss = LeastSquaresWithOffset(targets, w) if offset else LeastSquares(targets, w)
+        weight = 0.5 / total
     else:
-        loss = HalfSquaredOneSided(targets, checked_directions(direction, m))
-        weight = 1.0 / m
-    preconditioner = _preconditioner(measurement, one_sided=direction is not None or offset)
+        loss = HalfSquaredOneSided(targets, checked_directions(direction, m), w)
+        weight = 1.0 / total
+    preconditioner = _preconditioner(measurement, direction is not None or offset or w is not None, w)
     return TermSum([MeasuredTerm(measurement, loss, weight)], preconditioner=preconditioner)
 
 
-def _preconditioner(measurement: Measurement, one_sided: bool) -> Any:
+def _preconditioner(measurement: Measurement, moment_only: bool, weights: Array | None) -> Any:
     # with bounds other pairs bend F from step to step: blocks of all of them take from a third to eight times the steps
     # that the moment takes, most on labelled digits, and blocks of the active ones are between
-    if isinstance(measurement, PairDistances) and measurement.X is None and not one_sided:
+    if isinstance(measurement, PairDistances) and measurement.X is None and not moment_only:
         return PairRowsPreconditioner(measurement)
-    return MomentPreconditioner(measurement) if MomentPreconditioner.applies(measurement) else None  # type: ignore[arg-type]
+    if MomentPreconditioner.applies(measurement):
+        return MomentPreconditioner(measurement, weights)  # type: ignore[arg-type]
+    return None
 
 
 def _measurement(X: Any, pairs: Any, n: int | None) -> Measurement:

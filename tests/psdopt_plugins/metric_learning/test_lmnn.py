@@ -17,11 +17,12 @@ from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
 from psdopt_plugins.metric_learning.lmnn_start import (
     DAMPING,
     _clearly_better,
-    _whitening,
     principal_axes,
     scaled,
     targets_and_basis,
+    whitening,
 )
+from psdopt_plugins.metric_learning.triplets_classifier import TripletsClassifier
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((24, 4)) + 3.0
@@ -91,9 +92,9 @@ def test_a_random_part_of_the_triplets_is_only_for_the_start(monkeypatch):
     made = []
     monkeypatch.setattr(module + "WARM_TRIPLETS", 20)
 
-    def recorded(data, targets, triplets, lam):
+    def recorded(data, targets, triplets, lam, *weights):
         made.append((len(triplets), lam))
-        return lmnn_problem(data, targets, triplets, lam)
+        return lmnn_problem(data, targets, triplets, lam, *weights)
 
     monkeypatch.setattr(module + "lmnn_problem", recorded)
     part = LMNN(n_neighbors=2, lam=0.5, solver_options={"tol": 1e-6}).fit(X, Y_LABELS)
@@ -187,7 +188,9 @@ def test_bad_parameters(bad):
         LMNN(**bad).fit(X, Y_LABELS)
 
 
-@parametrize_with_checks([LMNN(solver_options={"tol": 1e-2})])
+@parametrize_with_checks(
+    [LMNN(solver_options={"tol": 1e-2})], expected_failed_checks=lambda _: LMNN.expected_failed_checks
+)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
@@ -249,7 +252,7 @@ def test_coordinates_do_not_depend_on_units():
     data[:, 3] = 7.0  # constant
     targets = target_neighbours(data, np.arange(60) % 2, 2)
     units = 2.0 ** np.array([-20, 0, 9, 3, 30])  # powers of two: no rounding
-    basis, other = _whitening(data, targets), _whitening(data * units, targets)
+    basis, other = whitening(data, targets), whitening(data * units, targets)
     np.testing.assert_array_equal(data @ basis, (data * units) @ other)
     assert np.linalg.matrix_rank(basis) == 4
     np.testing.assert_array_equal(basis[3], 0.0)
@@ -265,7 +268,7 @@ def test_coordinates_do_not_depend_on_units():
 def test_a_feature_of_subnormal_range_counts_as_constant():
     data = np.random.default_rng(6).standard_normal((20, 3))
     data[:, 1] *= 1e-310
-    basis = _whitening(data, target_neighbours(data, np.arange(20) % 2, 2))
+    basis = whitening(data, target_neighbours(data, np.arange(20) % 2, 2))
     assert np.all(np.isfinite(basis))
     np.testing.assert_array_equal(basis[1], 0.0)
 
@@ -351,3 +354,58 @@ def test_columns_that_hardly_matter_do_not_hold_back_the_others():
         steps.append(psdopt.solve(problem, psdopt.FlatQuotient(64, 60), method, start=start, tol=1e-3))
     assert all(result.converged for result in steps)
     assert steps[0].iterations < 0.25 * steps[1].iterations
+
+
+def test_integer_weights_are_repetitions_of_the_terms():
+    w = np.random.default_rng(2).integers(1, 4, 24)
+    copies = np.split(np.arange(w.sum()), np.cumsum(w)[:-1])
+    targets = [(i, copies[j][0]) for a, j in TARGETS for i in copies[a]]
+    triplets = [(i, copies[j][0], k) for a, j, b in ALL for i in copies[a] for k in copies[b]]
+    L = 0.3 * RNG.standard_normal((4, 2))
+    weighted = lmnn_problem(X, TARGETS, ALL, 0.7, w).at(L)
+    repeated = lmnn_problem(np.repeat(X, w, axis=0), targets, triplets, 0.7).at(L)
+    assert weighted.value == pytest.approx(repeated.value, rel=1e-12)
+    S = repeated.gradient @ np.eye(4)
+    np.testing.assert_allclose(weighted.gradient @ np.eye(4), S, atol=1e-11 * np.linalg.norm(S))
+
+
+@pytest.mark.parametrize("scale", [1.0, 5.0])
+def test_the_active_set_solves_the_weighted_problem(scale):
+    w = scale * np.random.default_rng(3).random(24)
+    options = {"tol": 1e-6}
+    model = LMNN(2, lam=0.5, target_metric="euclidean", solver_options=options).fit(X, Y_LABELS, w)
+    assert model.complete_
+    np.testing.assert_array_equal(np.unique(model.targets_, axis=0), np.unique(TARGETS, axis=0))
+    whole = psdopt.solve(lmnn_problem(X, TARGETS, ALL, 0.5, w), tol=1e-6)
+    assert model.result_.value == pytest.approx(whole.value, rel=1e-4)
+
+
+def test_samples_without_weight_are_left_out():
+    w = np.ones(24)
+    w[[1, 9]] = 0.0
+    kept = w > 0.0
+    model, other = LMNN(2).fit(X, Y_LABELS, w), LMNN(2).fit(X[kept], Y_LABELS[kept])
+    np.testing.assert_allclose(model.get_mahalanobis_matrix(), other.get_mahalanobis_matrix())
+
+
+def test_triplets_that_are_given_are_the_problem():
+    options = {"tol": 1e-6}
+    model = LMNN(2, lam=0.5, solver_options=options).fit(X, triplets=ALL)
+    labelled = LMNN(2, lam=0.5, target_metric="euclidean", solver_options=options).fit(X, Y_LABELS)
+    assert model.complete_
+    assert model.result_.optimal
+    assert model.n_triplets_ == len(ALL)
+    assert model.result_.value == pytest.approx(labelled.result_.value, rel=1e-4)
+    some = TripletsClassifier(LMNN(lam=0.5)).fit(X[ALL[::3]])
+    assert some.score(X[ALL]) > 0.6
+    weights = LMNN(2, lam=0.5, solver_options=options).fit(X, triplets=ALL, sample_weight=2.0 * np.ones(24))
+    plain = lmnn_problem(X, TARGETS, ALL, 1.0)  # all terms of the sum twice, and its margins twice again
+    best = psdopt.solve(plain, tol=1e-6).value
+    assert weights.result_.value == pytest.approx(2.0 * best, rel=1e-4)
+
+
+def test_bad_triplets():
+    with pytest.raises(InvalidInputError, match="triplets must hold indices between 0 and 23; found 24"):
+        LMNN().fit(X, triplets=[(0, 1, 24)])
+    with pytest.raises(InvalidInputError, match="sample_weight must be at least 0"):
+        LMNN().fit(X, Y_LABELS, -np.ones(24))

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.sparse.linalg import aslinearoperator
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
@@ -25,7 +26,10 @@ X = StandardScaler().fit_transform(X)
 LEARNERS = [KTA(), Linearity(), KTA(rank=2), Linearity(rank=2)]
 
 
-@parametrize_with_checks([KTA(), Linearity(), KTA(rank=1, regularizer="trace", lam=1.0), Linearity(rank=1)])
+@parametrize_with_checks(
+    [KTA(), Linearity(), KTA(rank=1, regularizer="trace", lam=1.0), Linearity(rank=1)],
+    expected_failed_checks=lambda learner: KTA.expected_failed_checks if repr(learner) == "KTA()" else {},
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -107,6 +111,32 @@ def test_pairs_instead_of_labels():
     first = Linearity(lam=0.05).fit(X, pairs=pairs)
     second = Linearity(lam=0.05).fit(X, Y, pairs=np.array([(1, 0, 1), (60, 61, 1), (60, 0, -1), (1, 61, -1)]))
     np.testing.assert_allclose(first.components_, second.components_)
+
+
+@pytest.mark.parametrize("learner", [KTA(), KTA(rank=2), KTA(regularizer="trace", gram=False)], ids=repr)
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_integer_weights_are_repetitions(learner, storage):
+    w = np.random.default_rng(0).integers(0, 4, len(X))
+    options = {"tol": 1e-10}
+    weighted = clone(learner).set_params(solver_options=options).fit(storage(X), Y, sample_weight=w)
+    repeated = clone(learner).set_params(solver_options=options).fit(storage(np.repeat(X, w, axis=0)), np.repeat(Y, w))
+    M = repeated.get_mahalanobis_matrix()
+    assert weighted.result_.value == pytest.approx(repeated.result_.value, rel=1e-9)
+    np.testing.assert_allclose(weighted.get_mahalanobis_matrix(), M, atol=1e-4 * np.linalg.norm(M))
+    plain = clone(learner).set_params(solver_options=options).fit(X, Y).get_mahalanobis_matrix()
+    assert np.linalg.norm(plain - M) > 1e-2 * np.linalg.norm(M)  # weights matter
+
+
+def test_bad_weights():
+    for weights, words in ((-np.ones(178), "found -1"), (np.zeros(178), "found only zeros")):
+        with pytest.raises(
+            InvalidInputError, match=f"sample_weight must be at least 0, and above 0 somewhere; {words}"
+        ):
+            KTA().fit(X, Y, sample_weight=weights)
+    with pytest.raises(InvalidInputError, match=r"sample_weight .*found shape \(3,\)"):
+        KTA().fit(X, Y, sample_weight=np.ones(3))
+    with pytest.raises(InvalidTypeError, match="weights need an X in memory"):
+        kta_problem(aslinearoperator(X), Y, 0.1, weights=np.ones(178))
 
 
 def test_solver_options_reach_solve():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -16,7 +17,15 @@ SHORT = {"max_iterations": 30}
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([PSDRegressor(solver_options=SHORT), PSDRegressor(1, geometry="polar", solver_options=SHORT)])
+@parametrize_with_checks(
+    [PSDRegressor(solver_options=SHORT), PSDRegressor(1, geometry="polar", solver_options=SHORT)],
+    # 15 samples of 30 features: the moment is singular but for a ridge of 1e-8, by whose inverse rounding is magnified
+    expected_failed_checks=lambda model: {
+        f"check_sample_weight_equivalence_on_{kind}_data": "equal to 1e-6, and 1e-7 is asked"
+        for kind in ("dense", "sparse")
+        if model.geometry == "polar"
+    },
+)
 def test_scikit_learn(estimator, check):
     check(estimator)
 
@@ -25,6 +34,24 @@ def data(noise=0.05):
     rng = np.random.default_rng(0)
     X, W = rng.standard_normal((600, 6)), rng.standard_normal((6, 2))
     return X, ((X @ W) ** 2).sum(axis=1) * (1 + noise * rng.standard_normal(600))
+
+
+@pytest.mark.parametrize("geometry", ["flat", "polar"])
+@pytest.mark.parametrize("case", ["plain", "intercept", "bounds"])
+def test_integer_weights_are_repetitions(geometry, case):
+    X, y = data()
+    X, y = X[:80], y[:80] - (5.0 if case == "intercept" else 0.0)
+    w = np.random.default_rng(1).integers(0, 4, 80)
+    direction = np.where(np.arange(80) % 2, 1, -1) if case == "bounds" else None
+    again = None if direction is None else np.repeat(direction, w)
+    options = {"tol": 1e-10, "max_iterations": 500}
+    model = PSDRegressor(2, geometry=geometry, random_state=0, solver_options=options)
+    weighted = clone(model).fit(X, y, w, direction=direction)
+    repeated = clone(model).fit(np.repeat(X, w, axis=0), np.repeat(y, w), direction=again)
+    assert weighted.result_.value == pytest.approx(repeated.result_.value, rel=1e-6)
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-4, atol=1e-4 * np.abs(y).max())
+    assert weighted.intercept_ == pytest.approx(repeated.intercept_, rel=1e-4)
+    assert (weighted.intercept_ != 0.0) == (case == "intercept")
 
 
 @pytest.mark.parametrize("geometry", ["flat", "polar"])

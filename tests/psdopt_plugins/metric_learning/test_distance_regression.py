@@ -1,0 +1,73 @@
+"""DistanceRegression: bounds that are given, weights of pairs. (More of it in tests/psdopt_plugins/regression.)"""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt_plugins.metric_learning import DistanceRegression, Linearity, PairsClassifier, pair_distance_problem
+
+X, LABELS = load_iris(return_X_y=True)
+RNG = np.random.default_rng(0)
+ENDS = np.unique(np.array([np.sort(RNG.choice(150, 2, replace=False)) for _ in range(80)]), axis=0)
+PAIRS = np.column_stack([ENDS, np.where(LABELS[ENDS[:, 0]] == LABELS[ENDS[:, 1]], 1, -1)])
+EXACT = {"tol": 1e-6}
+
+
+def test_bounds_are_of_squared_distances():
+    model = DistanceRegression(bounds=(1.0, 4.0), solver_options=EXACT).fit(X, pairs=PAIRS)
+    assert model.bounds_ == (1.0, 4.0)
+    d = model.pair_distance(X[ENDS]) ** 2
+    lack = np.where(PAIRS[:, 2] == 1, np.maximum(0.0, d - 1.0), np.maximum(0.0, 4.0 - d))
+    assert model.result_.value == pytest.approx(np.sum(lack**2) / (2 * len(PAIRS)))
+    left = DistanceRegression(percentiles=(10, 90)).fit(X, pairs=PAIRS)
+    again = DistanceRegression(bounds=left.bounds_).fit(X, pairs=PAIRS)
+    np.testing.assert_array_equal(again.components_, left.components_)
+    i, j = np.triu_indices(150, 1)
+    squared = np.sum((X[i] - X[j]) ** 2, axis=1)
+    np.testing.assert_allclose(left.bounds_, np.percentile(squared, (10, 90)))
+
+
+@pytest.mark.parametrize("bounds", [(4.0, 1.0), (-1.0, 1.0), (1.0,), (np.nan, 1.0)])
+def test_bad_bounds(bounds):
+    with pytest.raises(InvalidInputError, match="bounds must be"):
+        DistanceRegression(bounds=bounds).fit(X, LABELS)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, list], ids=["array", "list"])
+def test_integer_weights_are_repetitions(storage):
+    w = RNG.integers(0, 4, len(PAIRS))
+    repeated = RNG.permutation(np.repeat(PAIRS, w, axis=0))  # in any order
+    one = DistanceRegression(bounds=(1.0, 4.0), solver_options=EXACT).fit(X, pairs=PAIRS, pair_weight=storage(w))
+    ones = np.ones(len(repeated))
+    other = DistanceRegression(bounds=(1.0, 4.0), solver_options=EXACT).fit(X, pairs=repeated, pair_weight=ones)
+    assert one.result_.value == pytest.approx(other.result_.value, rel=1e-6)
+    M = one.get_mahalanobis_matrix()
+    np.testing.assert_allclose(other.get_mahalanobis_matrix(), M, atol=1e-4 * np.linalg.norm(M))
+    plain = DistanceRegression(bounds=(1.0, 4.0), solver_options=EXACT).fit(X, pairs=PAIRS)
+    assert np.linalg.norm(plain.get_mahalanobis_matrix() - M) > 1e-3 * np.linalg.norm(M)
+
+
+def test_the_weighted_objective():
+    w = RNG.random(len(PAIRS))
+    Y = RNG.standard_normal((4, 2))
+    d = np.sum(((X[ENDS[:, 0]] - X[ENDS[:, 1]]) @ Y) ** 2, axis=1)
+    lack = np.where(PAIRS[:, 2] == 1, np.maximum(0.0, d - 1.0), np.maximum(0.0, 4.0 - d))
+    problem = pair_distance_problem(X, PAIRS, upper=1.0, lower=4.0, weights=w)
+    assert problem.at(Y).value == pytest.approx(0.5 * np.sum(w * lack**2) / w.sum())
+
+
+def test_weights_of_pairs_of_points():
+    w = RNG.integers(1, 4, len(PAIRS))
+    learner = DistanceRegression(bounds=(1.0, 4.0), solver_options=EXACT)
+    one = PairsClassifier(learner).fit(X[ENDS], PAIRS[:, 2], sample_weight=w)
+    two = PairsClassifier(learner).fit(np.repeat(X[ENDS], w, axis=0), np.repeat(PAIRS[:, 2], w))
+    M = one.get_mahalanobis_matrix()
+    np.testing.assert_allclose(two.get_mahalanobis_matrix(), M, atol=1e-4 * np.linalg.norm(M))
+    with pytest.raises(InvalidTypeError, match=r"takes pair_weight=, as DistanceRegression\(\) does; found Linearity"):
+        PairsClassifier(Linearity()).fit(X[ENDS], PAIRS[:, 2], sample_weight=w)
+
+
+def test_weights_need_pairs():
+    with pytest.raises(InvalidInputError, match="pair_weight must be None unless pairs are given"):
+        DistanceRegression().fit(X, LABELS, pair_weight=np.ones(150))
