@@ -136,10 +136,10 @@ def signed_pairs(pairs: Any, m: int) -> Pairs:
 
 
 def weights_of_signed_pairs(pairs: Any, weights: Array, m: int) -> Array:
-    """The weight (p,) of each row of :func:`signed_pairs`: the sum of those of the pair as it was listed. O(p log p)."""
+    """The weight (p,) of each row of :func:`signed_pairs`: the sum over its listings. O(p log p)."""
     ends = listed_pairs(pairs)[:, :2]
     _, positions = np.unique(pair_codes(ends, m), return_inverse=True)
-    return np.bincount(positions.ravel(), weights)
+    return np.bincount(positions.ravel(), weights).astype(np.float64)
 
 
 def signed_laplacian(pairs: Pairs, m: int) -> sp.csr_array:

@@ -84,8 +84,8 @@ class DistanceRegression(MahalanobisTransformer):
         """Learn from X (m, d), dense or sparse, and either labels y (m,) or `pairs` (which then decide alone).
 
         pairs : (similar, dissimilar), integer arrays (p, 2) and (q, 2), or one array (p, 3) of (i, j, ±1).
-        pair_weight : with `pairs` only, w (p,) at least 0, similar ones first: 1/(2 Σ w) Σ w_t max(0, ·)² is minimised, and the
-        weights of a pair that is listed again are added.
+        pair_weight : with `pairs` only, w (p,) at least 0, similar ones first: 1/(2 Σ w) Σ w_t max(0, ·)² is minimised,
+        and the weights of a pair that is listed again are added.
 
         Raises InvalidInputError, which names the argument, and scikit-learn's ValueErrors.
         """

@@ -56,9 +56,10 @@ class LMNN(MahalanobisTransformer):
     """Learn M ⪰ 0 (d, d): target neighbours close, samples of other classes farther by a margin (Hao et al., eq. 8).
 
     Minimises Σ w_i d_M(i, j) + lam Σ w_i w_k max(0, 1 + d_M(i, j) − d_M(i, k))² over the `n_neighbors` targets j of
-    every i and *all* k of other classes (w_i = 1 unless weights are given), by an active set: only triplets that are violated, or nearly so, under the metric at hand
-    are enumerated; impostors are found anew as it moves, until none is missing. Then the certificate of the last
-    round holds for the whole problem. Or over triplets that are given, and the targets (i, j) that occur in them.
+    every i and *all* k of other classes (w_i = 1 unless weights are given), by an active set: only triplets that are
+    violated, or nearly so, under the metric at hand are enumerated; impostors are found anew as it moves, until none is
+    missing. Then the certificate of the last round holds for the whole problem. Where triplets are given the sums are
+    over them, and over the targets (i, j) that occur in them.
 
     Parameters
     ----------
@@ -98,6 +99,7 @@ class LMNN(MahalanobisTransformer):
     """
 
     _weights: Array | None
+    warm_up_values_: list[float]
 
     #: `result_` is in the coordinates of the scatter of target pairs, `components_` in those of X.
     components_of_result = False
@@ -217,7 +219,7 @@ class LMNN(MahalanobisTransformer):
     def _warmed_up(self, data: LinearMap, y: Any, Z: Array) -> tuple[Array, int]:
         """Z (d, r) after WARM_STEPS, at its best scale, and the steps made."""
         made = 0
-        self.warm_up_values_: list[float] = []
+        self.warm_up_values_ = []
         for steps in WARM_STEPS:
             Z = scaled(data, y, self.targets_, self.lam, Z, self._weights)
             Z, fraction = self._advanced(data, y, Z, steps)

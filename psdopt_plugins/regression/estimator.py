@@ -98,7 +98,7 @@ class PSDRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.result_ = solved(problem, None, self.solver_options, rng=generator(self.random_state), **chosen)
         self.components_ = sorted_components(self.result_.matrix, NO_FORM)
         self.intercept_ = float(np.average(y - self._forms(X), weights=w)) if offset else 0.0
-        self._rows = X.shape[0] if w is None else float(w.sum())
+        self._rows = X.shape[0]
         for name in ("_online", "loss_"):
             self.__dict__.pop(name, None)
         return self

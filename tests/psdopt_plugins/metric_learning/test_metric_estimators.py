@@ -129,9 +129,7 @@ def test_integer_weights_are_repetitions(learner, storage):
 
 def test_bad_weights():
     for weights, words in ((-np.ones(178), "found -1"), (np.zeros(178), "found only zeros")):
-        with pytest.raises(
-            InvalidInputError, match=f"sample_weight must be at least 0, and above 0 somewhere; {words}"
-        ):
+        with pytest.raises(InvalidInputError, match=f"sample_weight must be at least 0, .*; {words}"):
             KTA().fit(X, Y, sample_weight=weights)
     with pytest.raises(InvalidInputError, match=r"sample_weight .*found shape \(3,\)"):
         KTA().fit(X, Y, sample_weight=np.ones(3))
