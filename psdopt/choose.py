@@ -24,6 +24,7 @@ from psdopt.methods import (
     BILGO,
     AugmentedLagrangian,
     BlockConjugateGradient,
+    BoundaryPoint,
     ClosedForm,
     ColumnGeneration,
     ConjugateGradient,
@@ -54,6 +55,8 @@ AFFORDABLE, MOST_CONSTRAINTS = 6e10, 6000
 DIAGONAL_ORDER = 200
 #: Up to this order an eigendecomposition in every step is affordable.
 MOST_DECOMPOSED = 3000
+#: From so many constraints per row of a block on, splitting the dual is cheaper than Newton's systems of order m.
+MANY = 9.0
 
 
 def choose(
@@ -113,7 +116,8 @@ def _first_fit(
 def _constrained(
     problem: Problem, geometry: Geometry | None, method: Method | None
 ) -> tuple[Geometry, Method, tuple[str, ...]]:
-    """Newton on the dual for a distance; interior point where that is affordable; else an augmented Lagrangian.
+    """Newton on the dual for a distance; splitting for very many constraints, interior point where that is affordable;
+    else an augmented Lagrangian.
 
     The last one begins with up to √(2 m) columns.
 
@@ -127,7 +131,8 @@ def _constrained(
         if full and Ability.NEAREST in problem.abilities and problem.n <= MOST_DECOMPOSED:
             method = DualNewton()
         else:
-            method = InteriorPoint() if full and _decomposable(problem) else AugmentedLagrangian()
+            splits, newton = full and _splits(problem), full and _decomposable(problem)
+            method = BoundaryPoint() if splits else InteriorPoint() if newton else AugmentedLagrangian()
     if geometry is None and Ability.FULL_CONE in method.requires.get("geometry", ()):
         geometry = PSDCone(problem.n)
     if geometry is None:
@@ -136,6 +141,14 @@ def _constrained(
         # a curved F may have solutions of any rank
         geometry = FlatQuotient(problem.n, few if Ability.CONIC in problem.abilities else first_rank(problem.n))
     return geometry, method, names
+
+
+def _splits(problem: Problem) -> bool:
+    """Whether m³/3 flops, in each of a dozen Newton steps, are more than some hundred decompositions of the blocks."""
+    if not isinstance(problem, Constrained) or problem.conic is None or problem.n > MOST_DECOMPOSED:
+        return False
+    cubes = sum(float(len(rows)) ** 3 for rows in problem.conic.blocks)
+    return float(problem.m) ** 3 > MANY**3 * cubes
 
 
 def _decomposable(problem: Problem) -> bool:

@@ -170,10 +170,16 @@ class StandardForm:
 
     def factor(self, Xs: list[Array], x: Array) -> Array:
         """Y (n, width) whose Y Yᵀ has the diagonal blocks beta X_k; rows of different blocks overlap freely."""
-        width = max([1, *(block.size for block in self.blocks)])
-        Y = np.zeros((self.conic.n, width))
-        for block, X in zip(self.blocks, Xs, strict=True):
+        halves = []
+        for X in Xs:
             values, V = np.linalg.eigh(X)
-            Y[block.rows, : block.size] = V[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0))
+            halves.append(V[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0)))
+        return self.assembled(halves, x)
+
+    def assembled(self, halves: list[Array], x: Array) -> Array:
+        """:meth:`factor` from factors H_k (size, r_k) of the X_k = H_k H_kᵀ."""
+        Y = np.zeros((self.conic.n, max([1, *(half.shape[1] for half in halves)])))
+        for block, half in zip(self.blocks, halves, strict=True):
+            Y[block.rows, : half.shape[1]] = half
         Y[self.singles, 0] = np.sqrt(np.maximum(x[: len(self.singles)], 0.0))
         return np.asarray(Y * math.sqrt(self.beta), dtype=np.float64)

@@ -6,6 +6,7 @@ from psdopt.methods.admm import ADMM
 from psdopt.methods.augmented_lagrangian import AugmentedLagrangian
 from psdopt.methods.bilgo import BILGO
 from psdopt.methods.block_conjugate_gradient import BlockConjugateGradient
+from psdopt.methods.boundary_point import BoundaryPoint
 from psdopt.methods.closed_form import ClosedForm
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.methods.dual_newton import DualNewton
@@ -26,6 +27,7 @@ __all__ = [
     "LBFGS",
     "AugmentedLagrangian",
     "BlockConjugateGradient",
+    "BoundaryPoint",
     "ClosedForm",
     "ColumnGeneration",
     "ConjugateGradient",
@@ -62,5 +64,6 @@ def shipped_methods() -> list[Method]:
         ADMM(),
         AugmentedLagrangian(),
         InteriorPoint(),
+        BoundaryPoint(),
         DualNewton(),
     ]

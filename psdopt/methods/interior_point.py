@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,49 +11,27 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from psdopt.capability import Ability, Requires
-from psdopt.certificate import stationarity_scale
-from psdopt.constraints.certificate import SHRUNK, Multipliers, relative_violation
-from psdopt.constraints.problem import Constrained
+from psdopt.constraints.primal_dual import PrimalDualState, begun, constrained, moved
 from psdopt.constraints.standard import StandardForm
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
-from psdopt.method import Method, Outcome, State
+from psdopt.method import Method, Outcome
 from psdopt.problem import Evaluation, Problem
 
 #: A step goes this share of the way to the boundary, or more the longer the predictor's steps are.
 SHARE = 0.9
-#: A*(v) + Z and A(X) this small next to bᵀv and −⟨C, X⟩ make candidates for proofs that one side is infeasible.
-RAY = 1e-7
 #: So many steps without a tenth off the largest relative residual are no progress: rounding is what is left.
 CALM = 12
-#: C − A*(v) − Z is this small, next to C, once it is rounding.
-SETTLED = 1e-10
 #: Steps shorter than this make no progress.
 SHORT = 1e-7
 #: Ridges added to the system where it is not definite to working precision, as shares of its largest diagonal entry.
 RIDGES = (0.0, 16 * EPS, 1e3 * EPS, 1e6 * EPS)
 
 
-@dataclass
-class InteriorPointState(State):
-    """X and Z by blocks, x and z of the linear part, v; `dual` is what certificates are made from."""
-
-    form: StandardForm | None = None
-    X: list[Array] = field(default_factory=list)
-    Z: list[Array] = field(default_factory=list)
-    x: Array = field(default_factory=lambda: np.zeros(0))
-    z: Array = field(default_factory=lambda: np.zeros(0))
-    v: Array = field(default_factory=lambda: np.zeros(0))
-    dual: Multipliers | None = None
-    least: float = math.inf
-    since: int = 0
-    bound: float = -math.inf
-
-
 @dataclass(frozen=True)
-class InteriorPoint(Method):
+class InteriorPoint(Method[PrimalDualState]):
     """min ⟨C, M⟩ under linear constraints: infeasible primal-dual path following in the HKM direction.
 
     With v the dual variables, Z = C − A*(v) and X Z = mu I are linearised at once; dX and dZ are eliminated, and the
@@ -81,11 +59,8 @@ class InteriorPoint(Method):
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
-    ) -> InteriorPointState:
-        assert isinstance(problem, Constrained)
-        assert problem.conic is not None
-        form = StandardForm(problem.conic)
-        v = np.zeros(form.m)
+    ) -> PrimalDualState:
+        form = StandardForm(constrained(problem)[1])
         # SDPT3's start (Toh, Todd, Tutuncu 1999), block by block
         X, Z = [], []
         for block in form.blocks:
@@ -96,27 +71,19 @@ class InteriorPoint(Method):
             X.append(np.eye(s) * max(10.0, math.sqrt(s), s * reach))
             Z.append(np.eye(s) * max(10.0, math.sqrt(s), float(sizes.max(initial=0.0)), norm(block.C)))
         x, z = np.full(len(form.c), 10.0), np.full(len(form.c), 10.0)
-        state = InteriorPointState(
-            problem, geometry, start, evaluation or problem.at(geometry.factor(start)), math.inf,
-            form=form, X=X, Z=Z, x=x, z=z, v=v, dual=Multipliers(np.zeros(problem.m)),
-        )  # fmt: skip
-        if problem.contradiction is not None:
-            state.outcome = Outcome.FINISHED  # the certificate proves that nothing is feasible
-        return state
+        return begun(problem, geometry, start, evaluation, form, X, Z, x, z)
 
-    def step(self, state: Any) -> InteriorPointState:
-        assert isinstance(state, InteriorPointState)
-        form = state.form
-        assert form is not None
+    def step(self, state: PrimalDualState) -> PrimalDualState:
         try:
-            moved = self._newton(form, state)
+            X, Z, x, z, v, length = self._newton(state.form, state)
         except (np.linalg.LinAlgError, FloatingPointError):
-            return self._at(state, state.X, state.Z, state.x, state.z, state.v, 0.0, Outcome.STALLED)
-        X, Z, x, z, v, length = moved
-        return self._at(state, X, Z, x, z, v, length, Outcome.STALLED if length < SHORT else Outcome.RUNNING)
+            here = (state.X, state.Z, state.x, state.z, state.v)
+            return moved(state, *here, step=0.0, outcome=Outcome.STALLED, patience=CALM)
+        outcome = Outcome.STALLED if length < SHORT else Outcome.RUNNING
+        return moved(state, X, Z, x, z, v, step=length, outcome=outcome, patience=CALM)
 
     def _newton(
-        self, form: StandardForm, state: InteriorPointState
+        self, form: StandardForm, state: PrimalDualState
     ) -> tuple[list[Array], list[Array], Array, Array, Array, float]:
         X, Z, x, z, v = state.X, state.Z, state.x, state.z, state.v
         Zi = [_inverse(S) for S in Z]
@@ -171,58 +138,6 @@ class InteriorPoint(Method):
         X = [_definite(P, dP, ap) for P, dP in zip(X, dX, strict=True)]
         Z = [_definite(S, dS, ad) for S, dS in zip(Z, dZ, strict=True)]
         return X, Z, x + ap * dx, z + ad * dz, v + ad * dv, max(ap, ad)
-
-    def _at(
-        self, old: InteriorPointState, X: list[Array], Z: list[Array], x: Array, z: Array, v: Array, length: float,
-        outcome: Outcome,
-    ) -> InteriorPointState:  # fmt: skip
-        problem, form = old.problem, old.form
-        assert isinstance(problem, Constrained)
-        assert form is not None
-        Y = form.factor(X, x)
-        evaluation = problem.at(Y)
-        y = form.multipliers(v)
-        value, a = evaluation.value, problem.measured(Y)
-        falls = float(form.b @ v)
-        dual_off = math.sqrt(sum(norm(b.adjoint(v) + S) ** 2 for b, S in zip(form.blocks, Z, strict=True))
-                             + norm(form.At @ v + z) ** 2)  # fmt: skip
-        measured = np.asarray(form.A @ x, dtype=np.float64)
-        for block, P in zip(form.blocks, X, strict=True):
-            measured = measured + block.measure(P)
-        primal_off = norm(measured)
-        cost = sum(inner(b.C, P) for b, P in zip(form.blocks, X, strict=True)) + float(form.c @ x)
-        ray = y if falls > 0.0 and dual_off <= RAY * falls else None
-        direction = Y if cost < 0.0 and primal_off <= RAY * -cost else None
-        if ray is not None or direction is not None:
-            outcome = Outcome.FINISHED
-        infeasibility = relative_violation(problem, a)
-        slack = math.sqrt(sum(norm(b.C - b.adjoint(v) - S) ** 2 for b, S in zip(form.blocks, Z, strict=True))
-                          + norm(form.c - form.At @ v - z) ** 2)  # fmt: skip
-        bound = float(form.b @ v) * form.beta * form.gamma + problem.conic.constant  # type: ignore[union-attr]
-        # what a proof can make of it: S has rounding of its own, the more the larger multipliers are
-        limit = problem.trace_limit
-        reach = evaluation.size**2 if limit is None else limit.value
-        large = max([math.sqrt(len(S)) * norm(S) for S in Z], default=0.0)
-        cut = SHRUNK[-1] if problem.homogeneous.any() else 1.0
-        bound -= 4.0 * EPS * form.gamma * reach * large * cut
-        best, provable = old.dual.best if old.dual is not None else None, old.bound
-        if bound > provable and slack <= SETTLED:
-            best, provable = y, bound
-        bound = max(bound, provable)
-        unit = max(abs(value - problem.value_at_zero()), abs(bound - problem.value_at_zero()))
-        gap = abs(value - bound) / unit if unit > 0.0 else 0.0
-        relative = max(gap, infeasibility, slack)
-        least, since = (relative, 0) if relative < 0.9 * old.least else (old.least, old.since + 1)
-        if since >= CALM and outcome is Outcome.RUNNING:
-            outcome = Outcome.STALLED
-        scale = stationarity_scale(problem, value, evaluation.size)
-        dual = Multipliers(y, best, ray, direction)
-        return InteriorPointState(
-            problem, old.geometry, old.geometry.from_factor(Y), evaluation, 2.0 * relative * (scale or 1.0), length,
-            outcome,
-            extras={"infeasibility": infeasibility, "dual_residual": slack, "dual_bound": bound, "gap": gap},
-            form=form, X=X, Z=Z, x=x, z=z, v=v, dual=dual, least=least, since=since, bound=provable,
-        )  # fmt: skip
 
 
 def _lower(P: Array) -> Array:

@@ -15,6 +15,7 @@ from psdopt.methods import (
     LBFGS,
     AugmentedLagrangian,
     BlockConjugateGradient,
+    BoundaryPoint,
     ClosedForm,
     ColumnGeneration,
     ConjugateGradient,
@@ -127,6 +128,11 @@ def _methods() -> Iterator[Spec]:
         "interior-point", InteriorPoint, "linear objective, linear constraints: primal-dual path following, by blocks",
         "Helmberg, Rendl, Vanderbei, Wolkowicz (1996)",
         (Parameter("share", float, 0.9, "of the way to the boundary, per step"),), InteriorPoint,
+    )  # fmt: skip
+    yield MethodSpec(
+        "boundary-point", BoundaryPoint, "linear objective, very many linear constraints: splitting on the dual",
+        "Povh, Rendl, Wiegele (2006)",
+        (Parameter("overshoot", float, 1.6, "step of the multiplier, relative to the penalty"),), BoundaryPoint,
     )  # fmt: skip
     yield MethodSpec(
         "riemannian-gradient", RiemannianGradient, "gradient descent along a retraction", MEYER,

@@ -1,0 +1,129 @@
+"""Where a primal-dual method on the standard form stands: its state, and what certificates can be made of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from psdopt.certificate import stationarity_scale
+from psdopt.constraints.certificate import SHRUNK, Multipliers, relative_violation
+from psdopt.constraints.conic import Conic
+from psdopt.constraints.problem import Constrained
+from psdopt.constraints.standard import StandardForm
+from psdopt.errors import IncompatibleError
+from psdopt.geometry import Geometry
+from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.tolerances import EPS
+from psdopt.method import Outcome, State
+from psdopt.problem import Evaluation, Problem
+
+#: A*(v) + Z and A(X) this small next to bᵀv and −⟨C, X⟩ make candidates for proofs that one side is infeasible.
+RAY = 1e-7
+#: C − A*(v) − Z is this small, next to C, once it is rounding.
+SETTLED = 1e-10
+
+
+@dataclass(kw_only=True)
+class PrimalDualState(State):
+    """X and Z by blocks, x and z of the linear part, v; `dual` is what certificates are made from.
+
+    `least`, the smallest relative residual so far, and for how many steps (`since`) none was a tenth smaller.
+    """
+
+    form: StandardForm
+    X: list[Array]
+    Z: list[Array]
+    x: Array
+    z: Array
+    v: Array
+    dual: Multipliers
+    least: float = math.inf
+    since: int = 0
+    bound: float = -math.inf
+
+
+State_ = TypeVar("State_", bound=PrimalDualState)
+
+
+def constrained(problem: Problem) -> tuple[Constrained, Conic]:
+    """`problem` with its linear objective and constraints by entries; IncompatibleError where it has none."""
+    if not isinstance(problem, Constrained) or problem.conic is None:
+        raise IncompatibleError(f"{type(problem).__name__} has no linear objective with constraints by entries")
+    return problem, problem.conic
+
+
+def begun(
+    problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None, form: StandardForm,
+    X: list[Array], Z: list[Array], x: Array, z: Array,
+) -> PrimalDualState:  # fmt: skip
+    """The state at v = 0; finished at once where the certificate will prove that the constraints contradict."""
+    known, _ = constrained(problem)
+    return PrimalDualState(
+        problem, geometry, start, evaluation or problem.at(geometry.factor(start)), math.inf,
+        outcome=Outcome.RUNNING if known.contradiction is None else Outcome.FINISHED,
+        form=form, X=X, Z=Z, x=x, z=z, v=np.zeros(form.m), dual=Multipliers(np.zeros(known.m)),
+    )  # fmt: skip
+
+
+def moved(
+    old: State_, X: list[Array], Z: list[Array], x: Array, z: Array, v: Array, *, step: float, outcome: Outcome,
+    patience: int, splits: bool = False, factor: Array | None = None,
+) -> State_:  # fmt: skip
+    """The state at X, x ⪰ 0, Z, z ⪰ 0 and v, with its residuals, its multipliers and candidates for proofs.
+
+    `patience` : steps without a tenth off the largest relative residual that are no progress. `splits` : the dual
+    equation C = A*(v) + Z holds in the limit only; the dual bound is then lowered by what is missing. `factor` : Y of
+    X and x, where it is at hand.
+    """
+    (problem, conic), form = constrained(old.problem), old.form
+    Y = form.factor(X, x) if factor is None else factor
+    evaluation, y = problem.at(Y), form.multipliers(v)
+    value, infeasibility = evaluation.value, relative_violation(problem, problem.measured(Y))
+    ray, direction = _rays(form, X, Z, x, z, v)
+    if ray or direction:
+        outcome = Outcome.FINISHED
+    slack = math.sqrt(sum(norm(b.C - b.adjoint(v) - S) ** 2 for b, S in zip(form.blocks, Z, strict=True))
+                      + norm(form.c - form.At @ v - z) ** 2)  # fmt: skip
+    bound = float(form.b @ v) * form.beta * form.gamma + conic.constant
+    # what a proof can make of it: S has rounding of its own, the more the larger multipliers are
+    limit = problem.trace_limit
+    reach = evaluation.size**2 if limit is None else limit.value
+    large = max([math.sqrt(len(S)) * norm(S) for S in Z], default=0.0)
+    cut = SHRUNK[-1] if problem.homogeneous.any() else 1.0
+    bound -= 4.0 * EPS * form.gamma * reach * large * cut
+    if splits:
+        bound -= form.gamma * reach * slack  # λ_min(C − A*(v)) >= −|C − A*(v) − Z|
+    best, provable = old.dual.best, old.bound
+    if bound > provable and (splits or slack <= SETTLED):
+        best, provable = y, bound
+    bound = max(bound, provable)
+    unit = max(abs(value - problem.value_at_zero()), abs(bound - problem.value_at_zero()))
+    gap = abs(value - bound) / unit if unit > 0.0 else 0.0
+    relative = max(gap, infeasibility, slack)
+    least, since = (relative, 0) if relative < 0.9 * old.least else (old.least, old.since + 1)
+    if since >= patience and outcome is Outcome.RUNNING:
+        outcome = Outcome.STALLED
+    scale = stationarity_scale(problem, value, evaluation.size)
+    return replace(
+        old, point=old.geometry.from_factor(Y), evaluation=evaluation, gradient_norm=2.0 * relative * (scale or 1.0),
+        step=step, outcome=outcome, X=X, Z=Z, x=x, z=z, v=v, least=least, since=since, bound=provable,
+        dual=Multipliers(y, best, y if ray else None, Y if direction else None),
+        extras={"infeasibility": infeasibility, "dual_residual": slack, "dual_bound": bound, "gap": gap},
+    )  # fmt: skip
+
+
+def _rays(
+    form: StandardForm, X: list[Array], Z: list[Array], x: Array, z: Array, v: Array
+) -> tuple[bool, bool]:  # fmt: skip
+    """Whether v is nearly a proof that no M is feasible, and X, x one that the objective is unbounded."""
+    falls = float(form.b @ v)
+    dual_off = math.sqrt(sum(norm(b.adjoint(v) + S) ** 2 for b, S in zip(form.blocks, Z, strict=True))
+                         + norm(form.At @ v + z) ** 2)  # fmt: skip
+    measured = np.asarray(form.A @ x, dtype=np.float64)
+    for block, P in zip(form.blocks, X, strict=True):
+        measured = measured + block.measure(P)
+    cost = sum(inner(b.C, P) for b, P in zip(form.blocks, X, strict=True)) + float(form.c @ x)
+    return falls > 0.0 and dual_off <= RAY * falls, cost < 0.0 and norm(measured) <= RAY * -cost
