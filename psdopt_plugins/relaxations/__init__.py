@@ -10,29 +10,35 @@ from psdopt.plugins import ApplicationSpec, DataNeeds, DatasetSpec, Parameter, P
 from psdopt_plugins.relaxations.correlation import NearestCorrelation
 from psdopt_plugins.relaxations.correlation_problem import correlation_problem
 from psdopt_plugins.relaxations.correlation_report import correlation_report, gappy_correlations
-from psdopt_plugins.relaxations.graph_data import torus_graph
-from psdopt_plugins.relaxations.graph_reports import maxcut_report
+from psdopt_plugins.relaxations.graph_data import random_graph, torus_graph
+from psdopt_plugins.relaxations.graph_reports import maxcut_report, theta_report
 from psdopt_plugins.relaxations.maxcut import MaxCut
 from psdopt_plugins.relaxations.maxcut_problem import maxcut_problem
 from psdopt_plugins.relaxations.rounding import hyperplane_cut
+from psdopt_plugins.relaxations.theta import LovaszTheta, lovasz_theta
+from psdopt_plugins.relaxations.theta_problem import theta_problem
 
 __all__ = [
+    "LovaszTheta",
     "MaxCut",
     "NearestCorrelation",
     "correlation_problem",
     "hyperplane_cut",
+    "lovasz_theta",
     "maxcut_problem",
     "psdopt_components",
+    "theta_problem",
 ]
 
 CUT_REFERENCE = "Goemans, Williamson: Improved approximation algorithms for maximum cut"
 CORRELATION_REFERENCE = "Qi, Sun: A quadratically convergent Newton method for computing the nearest correlation matrix"
+THETA_REFERENCE = "Lovász: On the Shannon capacity of a graph"
 GRAPH = DataNeeds(samples=2, symmetric=True)
 
 
 @hookimpl
 def psdopt_components() -> Iterable[Spec]:
-    """Largest cut, nearest correlation matrix."""
+    """Largest cut, nearest correlation matrix, theta number."""
     yield ApplicationSpec(
         name="maxcut",
         factory=MaxCut,
@@ -73,6 +79,25 @@ def psdopt_components() -> Iterable[Spec]:
         reference=CORRELATION_REFERENCE,
         example=lambda: correlation_problem(_cycle(6)),
     )
+    yield ApplicationSpec(
+        name="lovasz-theta",
+        factory=LovaszTheta,
+        summary="the theta number of a graph, within a proven interval, and an independent set",
+        reference=THETA_REFERENCE,
+        example=LovaszTheta,
+        report=theta_report,
+        problem=theta_problem,
+        default_data="random_graph",
+        needs=GRAPH,
+    )
+    yield ProblemSpec(
+        name="lovasz-theta",
+        factory=theta_problem,
+        summary="−eᵀM e with tr M = 1 and M_ij = 0 on the edges of a graph",
+        reference=THETA_REFERENCE,
+        example=lambda: theta_problem(_cycle(7)),
+    )
+    yield DatasetSpec("random_graph", random_graph, "50 vertices, each pair joined with probability 0.2 (fixed seed)")
     yield DatasetSpec(
         "gappy_correlations",
         gappy_correlations,

@@ -19,6 +19,13 @@ def torus_graph() -> Dataset:
     return Dataset("torus_graph", _symmetric(i, j, rng.choice([-1.0, 1.0], len(i)), SIDE**2))
 
 
+def random_graph() -> Dataset:
+    """50 vertices, each pair joined with probability 0.2."""
+    i, j = np.triu_indices(50, 1)
+    kept = np.random.default_rng(0).random(len(i)) < 0.2
+    return Dataset("random_graph", _symmetric(i[kept], j[kept], np.ones(int(kept.sum())), 50))
+
+
 def _symmetric(i: np.ndarray, j: np.ndarray, weights: np.ndarray, n: int) -> sp.csr_array:
     half = sp.csr_array((weights, (i, j)), shape=(n, n))
     return sp.csr_array(half + half.T)

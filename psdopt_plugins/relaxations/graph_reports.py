@@ -52,6 +52,25 @@ def maxcut_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
     return run_report(estimator, dataset, options, trace, rows, draw, arrays)
 
 
+def theta_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Report:
+    """Bound theta of the graph of the data, X or K symmetric, beside an independent set."""
+    trace = CertificateTrace()
+    weights = weights_of(dataset.X, dataset.name)
+    n = weights.shape[0]
+    estimator = fitted(estimator, options, n, trace, dataset.X)
+    chosen = np.zeros(n, dtype=np.intp)
+    chosen[estimator.independent_set_] = 1
+    rows = [
+        ("graph", graph_text(dataset, weights)),
+        ("theta (proven interval)", f"{estimator.lower_:.10g} to {estimator.upper_:.10g}"),
+        ("independent set found", f"{int(chosen.sum())} vertices; none has more than {int(estimator.upper_)}"),
+    ]
+    vectors = np.linalg.eigh(weights.toarray())[1]
+    titles = "Vertices in two eigenvectors; 1: in the set", "Edges, the independent set last"
+    draw = partial(plot_graph, weights, chosen, vectors, titles)
+    return run_report(estimator, dataset, options, trace, rows, draw, {"independent_set": estimator.independent_set_})
+
+
 def graph_text(dataset: Dataset, weights: sp.csr_array) -> str:
     """Name and sizes of a graph."""
     return f"{dataset.name}: {weights.shape[0]} vertices, {weights.nnz // 2} edges"
@@ -59,7 +78,7 @@ def graph_text(dataset: Dataset, weights: sp.csr_array) -> str:
 
 def plot_graph(
     weights: sp.csr_array,
-    labels: Array,
+    labels: Any,
     V: Array,
     titles: tuple[str, str],
     *,

@@ -8,8 +8,9 @@ import scipy.sparse as sp
 
 from psdopt.cli.main import main
 from psdopt.plugins import RunOptions, plugin_manager
-from psdopt_plugins.relaxations.graph_reports import maxcut_report
+from psdopt_plugins.relaxations.graph_reports import maxcut_report, theta_report
 from psdopt_plugins.relaxations.maxcut import MaxCut
+from psdopt_plugins.relaxations.theta import LovaszTheta
 
 
 def test_the_report_says_what_the_estimator_found():
@@ -34,12 +35,21 @@ def test_a_graph_file_is_cut(tmp_path, capsys):
         assert saved["labels"].shape == (30,)
 
 
+def test_the_report_of_theta_draws_the_graph():
+    data = plugin_manager().get("dataset", "random_graph").factory()
+    report = theta_report(LovaszTheta(), data, RunOptions())
+    assert report.success
+    lower, upper = map(float, dict(report.rows)["theta (proven interval)"].split(" to "))
+    assert lower <= upper <= lower * (1 + 1e-5)
+    assert len(report.figure().axes) == 4
+
+
 def test_samples_are_no_graph(capsys):
     assert main(["run", "maxcut", "--data", "iris"]) == 2
     assert "square" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["torus_graph"])
+@pytest.mark.parametrize("name", ["torus_graph", "random_graph"])
 def test_data_sets_are_the_same_every_time(name):
     make = plugin_manager().get("dataset", name).factory
     assert (make().X != make().X).nnz == 0

@@ -1,0 +1,87 @@
+"""Theta: closed forms of cycles, Kneser graphs and perfect graphs lie within the interval; sets are independent."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from psdopt import LowRankPSD
+from psdopt.errors import InvalidInputError
+from psdopt_plugins.relaxations.theta import LovaszTheta, lovasz_theta
+from psdopt_plugins.relaxations.theta_problem import theta_lower_bound
+
+
+def cycle(n: int) -> np.ndarray:
+    shift = np.roll(np.eye(n), 1, axis=1)
+    return shift + shift.T
+
+
+def kneser(n: int, k: int) -> np.ndarray:
+    sets = [set(each) for each in itertools.combinations(range(n), k)]
+    return np.array([[float(not a & b) for b in sets] for a in sets])
+
+
+def path(n: int) -> np.ndarray:
+    return np.eye(n, k=1) + np.eye(n, k=-1)
+
+
+KNOWN = [
+    *((f"cycle {n}", cycle(n), n * math.cos(math.pi / n) / (1 + math.cos(math.pi / n))) for n in (5, 7, 9)),
+    ("Petersen", kneser(5, 2), 4.0),
+    ("path", path(7), 4.0),
+    ("wheel", np.block([[cycle(5), np.ones((5, 1))], [np.ones((1, 5)), np.zeros((1, 1))]]), math.sqrt(5.0)),
+    ("complete", np.ones((6, 6)), 1.0),
+    ("empty", np.zeros((5, 5)), 5.0),
+]
+
+
+@pytest.mark.parametrize(("graph", "theta"), [case[1:] for case in KNOWN], ids=[case[0] for case in KNOWN])
+def test_closed_forms_lie_within_the_interval(graph, theta):
+    interval = lovasz_theta(graph)
+    rounding = 1e-12 * theta
+    assert interval.lower - rounding <= theta <= interval.upper + rounding
+    assert interval.upper - interval.lower <= 1e-5 * theta
+
+
+def test_theta_of_graph_and_complement_multiply_to_the_order():
+    """theta(G) theta(complement) = n for graphs whose vertices are all alike."""
+    graph = kneser(5, 2)
+    product = lovasz_theta(graph).upper * lovasz_theta(1.0 - graph - np.eye(10)).upper
+    assert product == pytest.approx(10.0, rel=1e-5)
+
+
+def test_the_lower_bound_holds_for_any_matrix():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        M = LowRankPSD(rng.standard_normal((5, rng.integers(1, 5))))
+        assert 1.0 <= theta_lower_bound(cycle(5), M) <= math.sqrt(5.0)
+    assert theta_lower_bound(cycle(5), LowRankPSD(np.zeros((5, 1)))) == 1.0
+
+
+def test_the_interval_of_a_run_cut_short_holds():
+    with pytest.warns(ConvergenceWarning):
+        interval = lovasz_theta(cycle(7), max_iterations=2)
+    assert interval.lower <= KNOWN[1][2] <= interval.upper
+    assert interval.upper > interval.lower * 1.001
+
+
+def test_the_estimator_finds_an_independent_set():
+    model = LovaszTheta().fit(kneser(5, 2))
+    chosen = model.independent_set_
+    assert not kneser(5, 2)[np.ix_(chosen, chosen)].any()
+    assert 1 <= len(chosen) <= model.upper_
+    assert model.lower_ <= model.theta_ <= model.upper_
+
+
+def test_weights_of_edges_do_not_matter():
+    one, other = LovaszTheta().fit(cycle(7)), LovaszTheta().fit(-3.0 * cycle(7) + np.eye(7))
+    assert one.upper_ == other.upper_
+
+
+def test_a_matrix_that_is_not_symmetric_is_no_graph():
+    with pytest.raises(InvalidInputError, match="symmetric"):
+        lovasz_theta(np.triu(np.ones((4, 4))))
