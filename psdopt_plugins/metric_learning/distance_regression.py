@@ -19,6 +19,8 @@ from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.metric_learning.pair_distance_problem import distance_percentiles, pair_distance_problem
 from psdopt_plugins.pair_sampling import random_pairs
 from psdopt_plugins.pairs import joined_pairs, listed_pairs, signed_pairs
+from psdopt_plugins.regression.online import psd_regression_stream
+from psdopt_plugins.regression.online_model import OnlineModel
 from psdopt_plugins.rows import only_touched, validated
 
 #: Of the pairs that percentiles of all distances are estimated on.
@@ -37,11 +39,14 @@ class DistanceRegression(MahalanobisTransformer):
         `upper`, dissimilar ones from `lower` on. None: percentiles of the distances at the start.
     percentiles : these percentiles, where `bounds` is None.
     solver_options : keyword arguments of :func:`psdopt.solve`.
+    batch_size : pairs per update in :meth:`partial_fit`.
     random_state : seed of the sampled pairs.
 
     Attributes
     ----------
-    components_ : (r, d), M = components_ᵀ components_. result_ : the :class:`psdopt.Result`.
+    components_ : (r, d), M = components_ᵀ components_. result_ : the :class:`psdopt.Result` of :meth:`fit`.
+        :meth:`partial_fit` makes another model, and removes it. loss_ : mean loss of the pairs of the last
+        :meth:`partial_fit`, each before it was learned from.
     pairs_ : (m, 3), rows (i, j, ±1): the pairs that were learned from. bounds_ : (upper, lower). n_features_in_ : d.
 
     Examples
@@ -55,6 +60,7 @@ class DistanceRegression(MahalanobisTransformer):
 
     pairs_: NDArray[np.intp]
     bounds_: tuple[float, float]
+    loss_: float
 
     #: Pairs are drawn by the seed from the rows as they come: other rows, other pairs.
     permutation_invariant = False
@@ -69,6 +75,7 @@ class DistanceRegression(MahalanobisTransformer):
         percentiles: tuple[float, float] = (5.0, 95.0),
         bounds: tuple[float, float] | None = None,
         solver_options: Mapping[str, Any] | None = None,
+        batch_size: int = 32,
         random_state: Any = None,
     ) -> None:
         self.rank = rank
@@ -78,6 +85,7 @@ class DistanceRegression(MahalanobisTransformer):
         self.percentiles = percentiles
         self.bounds = bounds
         self.solver_options = solver_options
+        self.batch_size = batch_size
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, *, pairs: Any = None, pair_weight: Any = None) -> Self:
@@ -98,6 +106,8 @@ class DistanceRegression(MahalanobisTransformer):
             pairs = self._sampled(y)
         else:
             X = validated(self, X, blocks=True, **options)
+        for name in ("_online", "loss_"):
+            self.__dict__.pop(name, None)
         start = self._start(X)
         self.pairs_ = listed_pairs(pairs)
         self.bounds_ = self._bounds(X, start)
@@ -106,6 +116,33 @@ class DistanceRegression(MahalanobisTransformer):
         d = X.shape[1]
         geometry = named_geometry(self.geometry, d, d if self.rank is None else self.rank, self.weight)
         return self._learn(problem, None, self.solver_options, geometry=geometry, start=start)
+
+    def partial_fit(self, X: Any, *, pairs: Any) -> Self:
+        """Go on learning from `pairs` of the samples X (m, d): one update per `batch_size` pairs, as they are listed.
+
+        No update is longer than the curvature of its own pairs allows, no pair is kept: O(d r) memory beyond X. The
+        first call chooses step and annealing and, unless `bounds` are given, the bounds, on its own samples; after
+        :meth:`fit` it goes on from M and keeps the bounds. Warns (ConvergenceWarning) where the pairs of this call end
+        with more than twice their loss at its beginning. Raises what :meth:`fit` raises.
+        """
+        fresh = not hasattr(self, "components_")
+        X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, reset=fresh)
+        self.pairs_ = listed_pairs(pairs)
+        signed_pairs(self.pairs_, X.shape[0])  # which refuses what contradicts itself
+        start = self._start(X) if fresh else LowRankPSD(np.ascontiguousarray(self.components_.T))
+        if fresh:
+            self.bounds_ = self._bounds(X, start)
+        similar = self.pairs_[:, 2] == 1
+        targets, direction = np.where(similar, *self.bounds_), np.where(similar, 1.0, -1.0)
+        problem = psd_regression_stream(X, targets, self.pairs_[:, :2], direction, order="given")
+        if not hasattr(self, "_online"):
+            d = X.shape[1]
+            geometry = named_geometry(self.geometry, d, d if self.rank is None else self.rank, self.weight)
+            self._online = OnlineModel.begun(problem, geometry, start, self.batch_size, generator(self.random_state))
+        self.loss_ = self._online.learn(problem, len(similar), self.batch_size)
+        self.components_ = np.ascontiguousarray(self._online.factor.T)
+        self.__dict__.pop("result_", None)
+        return self
 
     def _bounds(self, X: Any, start: LowRankPSD) -> tuple[float, float]:
         if self.bounds is not None:

@@ -9,9 +9,11 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from psdopt.checks import classes
-from psdopt_plugins.metric_learning.linearity_problem import linearity_problem
+from psdopt.linalg import Array
+from psdopt_plugins.metric_learning.linearity_problem import linearity_problem, scatter_problem
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.pair_sampling import nearest_pairs
+from psdopt_plugins.pairs import signed_laplacian, signed_pairs
 from psdopt_plugins.rows import validated
 
 
@@ -46,6 +48,8 @@ class Linearity(MahalanobisTransformer):
     True
     """
 
+    _scatter: Array
+
     def __init__(
         self,
         rank: int | None = None,
@@ -76,5 +80,23 @@ class Linearity(MahalanobisTransformer):
             pairs = nearest_pairs(X, y, self.n_neighbors)
         else:
             X = validated(self, X, blocks=True, skip_check_array=False, **options)
+        self.__dict__.pop("_scatter", None)
         problem = linearity_problem(X, pairs, self.lam, self.regularizer, self.gram)
+        return self._learn(problem, self.rank, self.solver_options)
+
+    def partial_fit(self, X: Any, *, pairs: Any) -> Self:
+        """Learn from `pairs` of the samples X (m, d) and from those of all earlier calls, as from all of them at once.
+
+        What the earlier pairs say is Σ S_ij (x_i − x_j)(x_i − x_j)ᵀ (d, d), which is all that is kept: the problem is
+        solved anew by each call, without a loss of accuracy. A pair counts once in each call. :meth:`fit` begins anew.
+        Raises what :meth:`fit` raises. O(m d² + d³).
+        """
+        fresh = not hasattr(self, "_scatter")
+        options: dict[str, Any] = {"accept_sparse": ["csr", "csc"], "dtype": np.float64, "ensure_min_samples": 2}
+        X = validated(self, X, reset=fresh, **options)
+        laplacian = signed_laplacian(signed_pairs(pairs, X.shape[0]), X.shape[0])
+        scatter: Any = X.T @ (laplacian @ X)
+        dense: Array = scatter.toarray() if hasattr(scatter, "toarray") else scatter
+        self._scatter = 0.5 * (dense + dense.T) + (0.0 if fresh else self._scatter)
+        problem = scatter_problem(self._scatter, self.lam, self.regularizer)
         return self._learn(problem, self.rank, self.solver_options)

@@ -8,7 +8,7 @@ import numpy as np
 
 from psdopt import QuadraticSDP
 from psdopt.checks import weight
-from psdopt.linalg import LinearMap, RowBlocks, linear_map
+from psdopt.linalg import Array, LinearMap, RowBlocks, linear_map
 from psdopt.terms import Form, MatrixForm, WeightedGramForm
 from psdopt_plugins.metric_learning.objective import (
     forms_gram,
@@ -69,3 +69,10 @@ def linearity_problem(
         loss = MatrixForm(LinearMap(0.5 * (dense + np.transpose(dense)), "X'TX"))
     problem = QuadraticSDP(None, reg.b, linear_part(loss, reg), constant=reg.constant)
     return problem if formed else without_large_arrays(problem, data)
+
+
+def scatter_problem(scatter: Array, lam: float, regularizer: str = "identity") -> QuadraticSDP:
+    """min Reg(M) + lam tr(Z M), Z = Σ S_ij (x_i − x_j)(x_i − x_j)ᵀ (d, d): :func:`linearity_problem` of Z."""
+    reg = regularizer_for(regularizer, len(scatter), REGULARIZERS)
+    loss = MatrixForm(LinearMap(0.5 * weight(lam, "lam") * scatter, "X'TX"))
+    return QuadraticSDP(None, reg.b, linear_part(loss, reg), constant=reg.constant)

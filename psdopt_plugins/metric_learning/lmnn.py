@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 
-from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, Result, solve
+from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, Result, Streamed, solve
 from psdopt.checks import classes, integer, integer_or_none, one_of, positive
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, LinearMap, inner, norm, pair_dots
@@ -28,7 +28,9 @@ from psdopt_plugins.metric_learning.lmnn_start import (
     whitening,
 )
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
+from psdopt_plugins.metric_learning.triplet_stream import triplet_stream
 from psdopt_plugins.pairs import checked_triplets
+from psdopt_plugins.regression.online_model import OnlineModel
 from psdopt_plugins.rows import validated, weighted
 
 #: Triplets short of violation by less than this are kept ready, so that a step does not run into unseen ones.
@@ -49,6 +51,8 @@ SHRINKAGE = 0.8
 ROUND_ITERATIONS = 200
 DEFAULT_TOL = 1e-1
 FIRST_RANK = 60
+#: Triplets per update of partial_fit.
+BATCH = 32
 TARGET_METRICS = ("auto", "euclidean", "whitened")
 
 
@@ -160,6 +164,8 @@ class LMNN(MahalanobisTransformer):
         data, start = LinearMap(X, "X"), principal_axes(X, rank)
         Z = self._run(data, y, start) if triplets is None else self._on_triplets(data, triplets, start)
         del self._weights
+        for name in ("_online", "loss_"):
+            self.__dict__.pop(name, None)
         self.components_ = sorted_components(LowRankPSD(Z if basis is None else basis @ Z))
         return self
 
@@ -205,6 +211,42 @@ class LMNN(MahalanobisTransformer):
             text = f"LMNN stopped after {self.n_rounds_} rounds before convergence: {what}"
             warnings.warn(text, ConvergenceWarning, stacklevel=3)
         return Z
+
+    def partial_fit(self, X: Any, *, triplets: Any) -> Self:
+        """Go on learning from `triplets` (q, 3) of the samples X (m, d): one update per 32, in the order given.
+
+        The objective is E d_M(i, j) + lam max(0, 1 + d_M(i, j) − d_M(i, k))² over the stream. No update is longer than
+        the curvature of its own triplets allows, no triplet is kept: O(d r) memory beyond X. The first call chooses
+        coordinates (in which the scatter of its pairs (i, j) is the identity), step and annealing on its own samples;
+        after :meth:`fit` it goes on from M. `result_` is removed. `loss_` is the mean loss of the triplets of this
+        call, each before it was learned from. Warns and raises as :meth:`fit` does.
+        """
+        fresh = not hasattr(self, "components_")
+        X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, reset=fresh)
+        rows = checked_triplets(triplets, X.shape[0])
+        self._check_parameters(X)
+        if not hasattr(self, "_online"):
+            basis = whitening(X, np.unique(rows[:, :2], axis=0)) if can_be_whitened(X) else None
+            self._basis = basis if basis is not None and np.any(basis, axis=1).all() else None
+        image = X if self._basis is None else X @ self._basis
+        problem = triplet_stream(image, rows, self.lam)
+        if not hasattr(self, "_online"):
+            self._online = self._begun(problem, image, fresh)
+        self.loss_ = self._online.learn(problem, len(rows), BATCH)
+        factor = self._online.factor
+        self.components_ = np.ascontiguousarray((factor if self._basis is None else self._basis @ factor).T)
+        self.__dict__.pop("result_", None)
+        return self
+
+    def _begun(self, problem: Streamed, X: Any, fresh: bool) -> OnlineModel:
+        if fresh:
+            start = principal_axes(X, int(min(self.rank or FIRST_RANK, *X.shape)))
+            start /= np.sqrt(problem.n)
+        else:
+            L = self.components_.T
+            start = np.ascontiguousarray(L if self._basis is None else np.linalg.solve(self._basis, L))
+        geometry = FlatQuotient(*start.shape)
+        return OnlineModel.begun(problem, geometry, LowRankPSD(start), BATCH, np.random.default_rng(0))
 
     def _on_triplets(self, data: LinearMap, triplets: Indices, Z: Array) -> Array:
         """The factor at the end of one solve with the triplets given."""

@@ -51,6 +51,7 @@ class PairsClassifier(TupleLearner):
     """
 
     keyword = "pairs"
+    known = "those of DistanceRegression and, but for weights, Linearity"
 
     def __init__(self, estimator: Any = None, preprocessor: Any = None) -> None:
         self.estimator = estimator
@@ -74,6 +75,18 @@ class PairsClassifier(TupleLearner):
         weights = {} if sample_weight is None else {"pair_weight": sample_weight}
         self._learned(inner.fit(X, pairs=np.column_stack([rows, signs]), **weights))
         self._calibrate(self._distances(X, rows), signs, dict(calibration_params or {}))
+        return self
+
+    def partial_fit(self, pairs: Any, y: Any) -> Self:
+        """Go on learning from pairs and y as in :meth:`fit`, by the learner's ``partial_fit``.
+
+        `threshold_` is chosen on the pairs of this call; :meth:`calibrate_threshold` on held-out ones is better.
+        """
+        inner = self._going_on()
+        X, rows = points_of_tuples(pairs, 2, self.preprocessor)
+        signs = pair_signs(y, len(rows))
+        self._learned(inner.partial_fit(X, pairs=np.column_stack([rows, signs])))
+        self._calibrate(self._distances(X, rows), signs, {})
         return self
 
     def calibrate_threshold(

@@ -43,6 +43,7 @@ class TripletsClassifier(TupleLearner):
     """
 
     keyword = "triplets"
+    known = "those of LMNN and, but for partial_fit, PSDBoost"
 
     def __init__(self, estimator: Any = None, preprocessor: Any = None) -> None:
         self.estimator = estimator
@@ -56,6 +57,12 @@ class TripletsClassifier(TupleLearner):
         inner = self._inner("fit")
         X, rows = points_of_tuples(triplets, 3, self.preprocessor)
         return self._learned(inner.fit(X, triplets=rows))
+
+    def partial_fit(self, triplets: Any, y: Any = None) -> Self:
+        """Go on learning from triplets as in :meth:`fit`, by the learner's ``partial_fit``: :class:`LMNN` has one."""
+        inner = self._going_on()
+        X, rows = points_of_tuples(triplets, 3, self.preprocessor)
+        return self._learned(inner.partial_fit(X, triplets=rows))
 
     def decision_function(self, triplets: Any) -> Array:
         """|L (x − w)| − |L (x − z)| (m,): positive where the metric keeps the triplet."""

@@ -17,10 +17,12 @@ from psdopt_plugins.tuples import samples_of_indices
 class TupleLearner(MahalanobisTransformer):
     """A metric learner whose ``fit(X, pairs=...)`` or ``fit(X, triplets=...)`` is fed from tuples of points.
 
-    A subclass sets `keyword`, the name of that argument, and has the parameters `estimator` and `preprocessor`.
+    A subclass sets `keyword`, the name of that argument, and `known`, learners that take it, and has the parameters
+    `estimator` and `preprocessor`.
     """
 
     keyword: str
+    known: str
     estimator: Any
     estimator_: Any
 
@@ -37,16 +39,20 @@ class TupleLearner(MahalanobisTransformer):
             found = inner.__name__ if isinstance(inner, type) else type(inner).__name__
             raise InvalidTypeError(
                 f"estimator must be a metric learner whose {method} takes {missing[0]}=, as "
-                f"{type(self._default()).__name__}() does; found {found}"
+                f"{self.known} do; found {found}"
             )
         return clone(inner)
+
+    def _going_on(self) -> Any:
+        """The learner of the last call, or a new one. Raises InvalidTypeError unless it learns from tuples in parts."""
+        fresh = self._inner("partial_fit")
+        return self.estimator_ if "estimator_" in vars(self) else fresh
 
     def _learned(self, inner: Any) -> Self:
         """Self, with what the fitted `inner` has learned."""
         self.estimator_, self.components_ = inner, inner.components_
         self.n_features_in_ = inner.n_features_in_
-        for name in ("result_", "_tuples_seen"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("result_", None)
         if "result_" in vars(inner):
             self.result_ = inner.result_
         return self

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from psdopt import Geometry, LowRankPSD, OnlineRiemannianGradient, Pace, Result, starting_point
+from psdopt import Geometry, LowRankPSD, Result
 from psdopt.checks import one_of
 from psdopt.linalg import Array, RowBlocks, row_dots
 from psdopt_plugins.estimators import generator, named_geometry, solved, sorted_components
-from psdopt_plugins.regression.online import careful_updates, psd_regression_stream
+from psdopt_plugins.regression.online import psd_regression_stream
+from psdopt_plugins.regression.online_model import OnlineModel
 from psdopt_plugins.regression.problem import psd_regression_problem
 from psdopt_plugins.rows import projected, validated, weighted
 
@@ -122,27 +121,15 @@ class PSDRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.intercept_, self._rows = float(y.min()) if offset else 0.0, 0
         else:
             offset = self.intercept_ != 0.0
-        method = OnlineRiemannianGradient(self.batch_size)
         problem = psd_regression_stream(X, y - self.intercept_, None, direction, order="given")
         if not hasattr(self, "_online"):
-            geometry = self._geometry(X.shape[1])
             start = None if fresh else LowRankPSD(np.ascontiguousarray(self.components_.T))
-            point = starting_point(geometry, problem, start, generator(self.random_state))
-            state = method.init(problem, geometry, point)
-            self._online = (geometry, state.point, Pace(state.scale, state.horizon, state.longest), self._rows)
-        geometry, point, pace, samples = self._online
-        before = problem.at(geometry.factor(point)).value
-        batches = problem.stream.take(self.batch_size, 0, -(-X.shape[0] // self.batch_size))
-        point, loss, samples = careful_updates(problem, geometry, point, batches, pace, samples)
-        after = problem.at(geometry.factor(point)).value
-        if after > 2.0 * before:
-            text = f"partial_fit raised the mean loss of its rows from {before:.3g} to {after:.3g}"
-            warnings.warn(f"{text}: the batches contradict each other; raise batch_size", ConvergenceWarning, 2)
-        self._online = (geometry, point, pace, samples)
-        self.loss_ = loss / X.shape[0]
-        self.components_ = np.ascontiguousarray(geometry.factor(point).T)
+            geometry, rng = self._geometry(X.shape[1]), generator(self.random_state)
+            self._online = OnlineModel.begun(problem, geometry, start, self.batch_size, rng, self._rows)
+        self.loss_ = self._online.learn(problem, X.shape[0], self.batch_size)
+        self.components_ = np.ascontiguousarray(self._online.factor.T)
         if offset:
-            self.intercept_ += X.shape[0] / samples * float(np.mean(y - self.predict(X)))
+            self.intercept_ += X.shape[0] / self._online.samples * float(np.mean(y - self.predict(X)))
         self.__dict__.pop("result_", None)
         return self
 

@@ -64,7 +64,7 @@ def test_weights_of_pairs_of_points():
     two = PairsClassifier(learner).fit(np.repeat(X[ENDS], w, axis=0), np.repeat(PAIRS[:, 2], w))
     M = one.get_mahalanobis_matrix()
     np.testing.assert_allclose(two.get_mahalanobis_matrix(), M, atol=1e-4 * np.linalg.norm(M))
-    with pytest.raises(InvalidTypeError, match=r"takes pair_weight=, as DistanceRegression\(\) does; found Linearity"):
+    with pytest.raises(InvalidTypeError, match=r"takes pair_weight=, as those of Dist.*; found Linearity"):
         PairsClassifier(Linearity()).fit(X[ENDS], PAIRS[:, 2], sample_weight=w)
 
 

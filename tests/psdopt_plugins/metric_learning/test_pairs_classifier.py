@@ -79,7 +79,7 @@ def test_bad_input():
         PairsClassifier().fit(X[PAIRS], np.zeros(len(PAIRS)))
     with pytest.raises(InvalidInputError, match=r"have shape \(\d+,\), one per pair; found shape"):
         PairsClassifier().fit(X[PAIRS], Y[:-1])
-    with pytest.raises(InvalidTypeError, match=r"estimator must be .* as DistanceRegression\(\) does; found KTA"):
+    with pytest.raises(InvalidTypeError, match=r"estimator must be .* as those of DistanceRegression .* do; found KTA"):
         PairsClassifier(KTA()).fit(X[PAIRS], Y)
     with pytest.raises(InvalidTypeError, match="found int"):
         PairsClassifier(3).fit(X[PAIRS], Y)

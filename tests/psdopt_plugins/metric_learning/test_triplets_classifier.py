@@ -32,5 +32,5 @@ def test_selection_of_models():
     assert cross_val_score(TripletsClassifier(preprocessor=X), TRIPLETS, cv=3).min() > 0.9
     model = clone(TripletsClassifier(PSDBoost(nu=0.2))).set_params(estimator__nu=0.3).fit(X[TRIPLETS])
     assert model.estimator_.nu == 0.3
-    with pytest.raises(InvalidTypeError, match=r"takes triplets=, as PSDBoost\(\) does; found Linearity"):
+    with pytest.raises(InvalidTypeError, match=r"takes triplets=, as those of LMNN .*; found Linearity"):
         TripletsClassifier(Linearity()).fit(X[TRIPLETS])

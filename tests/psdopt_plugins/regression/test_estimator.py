@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from psdopt import Pace
 from psdopt_plugins.regression import PSDRegressor
+from psdopt_plugins.regression.online_model import OnlineModel
 
 SHORT = {"max_iterations": 30}
 
@@ -117,8 +118,8 @@ def test_partial_fit_lowers_the_loss_of_each_batch():
 def test_partial_fit_warns_where_batches_contradict_each_other():
     X, y = np.ones((40, 1)), np.repeat([100.0, 1.0], [36, 4])
     model = PSDRegressor(batch_size=4).partial_fit(X, np.full(40, 100.0))
-    geometry, point = model._online[:2]
-    model._online = (geometry, 10.0 * np.ones_like(point), Pace(scale=1.0, horizon=1e6), 0)
+    online = model._online
+    model._online = OnlineModel(online.geometry, 10.0 * np.ones_like(online.point), Pace(scale=1.0, horizon=1e6), 0)
     with pytest.warns(ConvergenceWarning, match="partial_fit raised the mean loss of its rows from"):
         model.partial_fit(X, y)
     assert model.predict(X)[0] > 0.0  # learned from the last batch, by a step that its curvature allows
