@@ -14,9 +14,9 @@ from psdopt.constraints import Constrained
 from psdopt.constraints.preconditioner import is_diagonal
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.geometries import FlatQuotient, PositiveDefinite, PSDCone, Spectraplex
-from psdopt.geometries.factor_quotient import FactorQuotient
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import Array, orthonormal_columns
+from psdopt.linalg.arrays import orthonormal_columns
+from psdopt.linalg.principal import principal_axes
 from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
 from psdopt.method import Method
@@ -97,7 +97,7 @@ def choose(
     if geometry is None:
         chosen.append("geometry")
         n = problem.n
-        places = [FlatQuotient(n, first_rank(n)), PSDCone(n), Spectraplex(n), PositiveDefinite(n)]
+        places = [PSDCone(n), FlatQuotient(n, first_rank(n)), Spectraplex(n), PositiveDefinite(n)]
         geometry = _first_fit(problem, places, [method])[0]
     return geometry, method, tuple(chosen)
 
@@ -199,27 +199,31 @@ def starting_point(
         start = np.array(start, dtype=np.float64)
     point = geometry.validated(start)
     free = method is None or not method.starts_at_zero
-    return _regular(geometry, problem, point, rng) if free and isinstance(geometry, FactorQuotient) else point
+    # where the set is not closed, its members have full rank anyway
+    deficient = free and Ability.FACTOR in geometry.abilities and geometry.closed
+    return _regular(geometry, problem, point, rng) if deficient else point
 
 
-def _regular(geometry: FactorQuotient, problem: Problem, Y: Array, rng: np.random.Generator) -> Array:
-    """Y, or for less than full column rank a factor of full rank whose Y Yᵀ differs by its rounding.
+def _regular(geometry: Geometry, problem: Problem, point: Any, rng: np.random.Generator) -> Any:
+    """`point`, or for a factor Y of less than full column rank a point of full rank whose Y Yᵀ differs by its rounding.
 
     The gradient 2 S Y never leaves the span of the rows of Y: columns of zeros stay zero, and a run from there ends in
     a matrix of lower rank than was asked for. So directions that YᵀY lacks get random columns of length √eps |Y|,
     which grow where F falls and shrink back where it does not. For Y = 0 the scale is that of the default start.
     """
-    Y = np.asarray(Y, dtype=np.float64)
-    values, V = np.linalg.eigh(Y.T @ Y)
-    missing = values <= EPS * len(values) * max(float(values[-1]), 0.0)
-    if not np.any(missing):
-        return Y
-    if values[-1] > 0.0:
-        scale = math.sqrt(EPS * float(values[-1]))
+    Y = np.asarray(geometry.factor(point), dtype=np.float64)
+    r = Y.shape[1]
+    values, W = principal_axes(Y, r * EPS)
+    k = len(values)
+    if k == r:
+        return point
+    if k > 0:
+        scale = math.sqrt(EPS * float(values[0]))
     else:
-        scale = math.sqrt(EPS) * float(np.linalg.norm(_scaled(geometry, problem, geometry.random_point(rng)), 2))
-    added = orthonormal_columns(rng, geometry.n, int(missing.sum())) * scale
-    return np.asarray(Y + added @ V[:, missing].T)
+        random = geometry.factor(_scaled(geometry, problem, geometry.random_point(rng)))
+        scale = math.sqrt(EPS) * float(np.linalg.norm(random, 2))
+    missing = np.linalg.qr(W, mode="complete")[0][:, k:] if k else np.eye(r)
+    return geometry.from_factor(Y + orthonormal_columns(rng, geometry.n, r - k) * scale @ missing.T)
 
 
 def _improved(geometry: Geometry, problem: Problem, point: Any) -> Any:

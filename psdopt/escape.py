@@ -10,6 +10,7 @@ import numpy as np
 
 from psdopt.certificate import Certificate
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.principal import principal_axes
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation
 from psdopt.result import Status
@@ -112,12 +113,9 @@ def _own_weights(evaluation: Evaluation, vectors: Array) -> Array:
 
 
 def _without_negligible_columns(evaluation: Evaluation) -> Evaluation:
-    gram = evaluation.factor.T @ evaluation.factor
-    values, vectors = np.linalg.eigh(gram)
-    keep = values > max(NEGLIGIBLE, len(values) * EPS) * max(values[-1], np.finfo(float).tiny)
-    if np.all(keep):
-        return evaluation
-    return evaluation.mix(vectors[:, keep])
+    r = evaluation.factor.shape[1]
+    _, W = principal_axes(evaluation.factor, max(NEGLIGIBLE, r * EPS))
+    return evaluation if W.shape[1] == r else evaluation.mix(W)
 
 
 def rank_binds(evaluation: Evaluation, tol: float) -> bool:

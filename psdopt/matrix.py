@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.checks import finite, integer_or_none
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, is_finite, norm, row_dots
+from psdopt.linalg.arrays import Array, norm, row_dots
 from psdopt.linalg.tolerances import EPS
 
 
@@ -27,25 +28,18 @@ class LowRankPSD:
     __array_ufunc__ = None  # so that ndarray @ LowRankPSD comes here
 
     def __init__(self, factor: Any) -> None:
-        Y = np.asarray(factor, dtype=np.float64)
+        Y = finite(factor, "factor")
         if Y.ndim != 2 or Y.shape[0] == 0:
             raise InvalidInputError(f"factor must be an (n, r) array with n >= 1; found shape {Y.shape}")
-        if not is_finite(Y):
-            bad = int(np.sum(~np.isfinite(Y)))
-            raise InvalidInputError(f"factor must be finite; found {bad} NaN or infinite entries")
         self.factor: Array = Y
 
     @classmethod
     def from_dense(cls, M: Any, rank: int | None = None) -> LowRankPSD:
         """Closest PSD matrix (of rank at most `rank`) to a symmetric M (n, n). One O(n³) eigensolve."""
-        dense = np.asarray(M, dtype=np.float64)
+        dense = finite(M, "M")
         if dense.ndim != 2 or dense.shape[0] != dense.shape[1]:
             raise InvalidInputError(f"M must be square; found shape {dense.shape}")
-        if not is_finite(dense):
-            bad = int(np.sum(~np.isfinite(dense)))
-            raise InvalidInputError(f"M must be finite; found {bad} NaN or infinite entries")
-        if rank is not None and rank < 0:
-            raise InvalidInputError(f"rank must be at least 0; found {rank}")
+        rank = integer_or_none(rank, "rank", 0)
         values, vectors = np.linalg.eigh(0.5 * (dense + dense.T))
         keep = values > dense.shape[0] * EPS * max(abs(values[0]), abs(values[-1]))
         if rank is not None:
@@ -82,9 +76,8 @@ class LowRankPSD:
 
     def eigh(self) -> tuple[Array, Array]:
         """Thin eigendecomposition: values (k,) descending, orthonormal vectors (n, k), k = rank. O(n r²)."""
-        U, s, _ = np.linalg.svd(self.factor, full_matrices=False)
-        keep = self._kept(s**2, None)
-        return s[keep] ** 2, U[:, keep]
+        U, s = self._axes(None)
+        return s**2, U
 
     def quadratic_form(self, X: Any) -> Array:
         """xᵀMx for each row x of X (m, n), dense or sparse; shape (m,). O(m n r) or O(nnz r)."""
@@ -97,9 +90,14 @@ class LowRankPSD:
 
     def compress(self, tol: float | None = None) -> LowRankPSD:
         """Drop eigenvalues below `tol` times the largest (default: rounding level). O(n r²)."""
+        U, s = self._axes(tol)
+        return LowRankPSD(U * s)
+
+    def _axes(self, tol: float | None) -> tuple[Array, Array]:
+        """Singular vectors U (n, k) and values s (k,) of Y without those of no size; YᵀY is less exact."""
         U, s, _ = np.linalg.svd(self.factor, full_matrices=False)
         keep = self._kept(s**2, tol)
-        return LowRankPSD(U[:, keep] * s[keep])
+        return U[:, keep], s[keep]
 
     def _kept(self, values: Array, tol: float | None) -> Any:
         if len(values) == 0 or values[0] <= 0.0:

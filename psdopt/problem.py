@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
+from psdopt.checks import finite
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import Array, is_finite, norm
+from psdopt.linalg.arrays import Array, norm
 from psdopt.matrix import LowRankPSD
 from psdopt.roles import Duality, Starts
 
@@ -213,12 +214,9 @@ class Problem(ABC):
 
     def check_factor(self, Y: Any) -> Array:
         """Y as a float array (n, r), or one clear error."""
-        factor: Array = np.asarray(Y, dtype=np.float64)
+        factor = finite(Y, "Y")
         if factor.ndim != 2 or factor.shape[0] != self.n:
             raise InvalidInputError(f"Y must have shape ({self.n}, r); found {factor.shape}")
-        if not is_finite(factor):
-            bad = int(np.sum(~np.isfinite(factor)))
-            raise InvalidInputError(f"Y must be finite; found {bad} NaN or infinite entries")
         return factor
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from psdopt.capability import Ability, name_of
 from psdopt.checkpoint import load_checkpoint
+from psdopt.checks import integer, integer_or_none, number
 from psdopt.choose import choose, starting_point
 from psdopt.compatibility import alternatives, compatible
 from psdopt.driver import Driver
@@ -167,19 +168,14 @@ def _criteria(stopping: Stopping | None, max_iterations: int | None, max_time: f
 def _check_arguments(
     tol: Any, max_iterations: Any, max_time: Any, max_rank: Any, problem: Any, stopping: Any, callback: Any, rng: Any
 ) -> None:  # fmt: skip
-    if isinstance(tol, bool) or not isinstance(tol, Real) or not 0.0 < float(tol) < 1.0:
-        raise InvalidInputError(f"tol must lie between 0 and 1; found {tol!r}")
+    number(tol, "tol", above=0.0, below=1.0)
     if max_iterations is not None:
-        number = isinstance(max_iterations, Real) and not isinstance(max_iterations, bool)
-        if not number or not math.isfinite(max_iterations) or int(max_iterations) != max_iterations:
-            raise InvalidInputError(f"max_iterations must be an integer; found {max_iterations!r}")
-        if max_iterations < 0:
-            raise InvalidInputError(f"max_iterations must be at least 0; found {max_iterations!r}")
+        whole = isinstance(max_iterations, float) and max_iterations.is_integer()  # 1e4, say
+        integer(int(max_iterations) if whole else max_iterations, "max_iterations", 0)
     if max_time is not None and not (isinstance(max_time, Real) and float(max_time) >= 0.0):
         raise InvalidInputError(f"max_time (seconds) must be at least 0; found {max_time!r}")
     n = getattr(problem, "n", None)
-    if max_rank is not None and n is not None and not (isinstance(max_rank, (int, np.integer)) and 1 <= max_rank <= n):
-        raise InvalidInputError(f"max_rank must lie between 1 and n = {n}; found {max_rank!r}")
+    integer_or_none(max_rank, "max_rank", 1, n, "n")
     if stopping is not None and not isinstance(stopping, Stopping):
         raise InvalidInputError(f"stopping must be a Stopping, such as SmallDecrease(1e-9); found {stopping!r}")
     if callback is not None and not callable(callback):

@@ -121,7 +121,7 @@ def test_a_widened_run_settles_before_it_is_judged_again():
 @pytest.mark.parametrize(
     ("columns", "misses", "times", "end"),
     [
-        (4, [100.0] * 18, [0, 10, 32, 72, 152], 162),  # to no avail, with a column to spare; asked at 22, 32, 42, ...
+        (4, [100.0] * 18, [0, 10, 30, 70, 150], 180),  # to no avail, with a column to spare
         (4, [900.0, 300.0, 100.0, 33.0], [0, 10, 20, 30], 40),  # what is left falls
         (3, [100.0, 100.0, 100.0, 100.0], [0, 10, 20, 30], 40),  # every column in use: more are needed
         (4, [100.0, 100.0], [0, 10], 20),  # the certificate does not wait until 30, and holds
@@ -141,7 +141,8 @@ def missed(monkeypatch, columns, method, misses, **options):
     problem, _ = planted(np.random.default_rng(2))
     tol = 1e-5
     values, V = np.linalg.eigh(solve(problem, tol=1e-3 * tol).matrix.to_dense())
-    start = (V * np.sqrt(np.maximum(values, 0.0)))[:, -columns:]
+    # off by a known share: stationarity 1.4e-6 is below tol and above tol / STRICTEST, where it is not asked again
+    start = (1.0 + 3e-7) * (V * np.sqrt(np.maximum(values, 0.0)))[:, -columns:]
     original, left = psdopt.driver.certify, iter(misses)
 
     def certify(*args, **kwargs):

@@ -139,7 +139,7 @@ def test_from_dense_is_the_closest_psd_matrix():
         (lambda: LowRankPSD([[np.nan], [1.0]]), "factor must be finite; found 1 NaN or infinite entries"),
         (lambda: LowRankPSD.from_dense(np.ones((2, 3))), r"M must be square; found shape \(2, 3\)"),
         (lambda: LowRankPSD.from_dense([[np.inf, 0], [0, 1]]), "M must be finite; found 1 NaN or infinite entries"),
-        (lambda: LowRankPSD.from_dense(np.eye(2), rank=-1), "rank must be at least 0; found -1"),
+        (lambda: LowRankPSD.from_dense(np.eye(2), rank=-1), "rank must be None or an integer of at least 0; found -1"),
     ],
 )
 def test_bad_matrices(make, text):

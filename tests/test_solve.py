@@ -373,12 +373,12 @@ def test_random_start_is_repeatable_and_depends_on_the_seed():
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"tol": 0.0}, "tol must lie between 0 and 1; found 0.0"),
-        ({"tol": math.nan}, "tol must lie between 0 and 1; found nan"),
-        ({"max_iterations": -1}, "max_iterations must be at least 0; found -1"),
+        ({"tol": 0.0}, "tol must be a finite number above 0 and below 1; found 0.0"),
+        ({"tol": math.nan}, "tol must be a finite number above 0 and below 1; found nan"),
+        ({"max_iterations": -1}, "max_iterations must be an integer of at least 0; found -1"),
         ({"max_time": -1.0}, r"max_time \(seconds\) must be at least 0; found -1.0"),
-        ({"max_rank": 0}, "max_rank must lie between 1 and n = 12; found 0"),
-        ({"max_rank": 13}, "max_rank must lie between 1 and n = 12; found 13"),
+        ({"max_rank": 0}, "max_rank must be None or an integer between 1 and n = 12; found 0"),
+        ({"max_rank": 13}, "max_rank must be None or an integer between 1 and n = 12; found 13"),
     ],
 )
 def test_bad_arguments(arguments, text):
@@ -584,9 +584,9 @@ def test_a_method_alone_gets_a_geometry_that_fits(method):
 @pytest.mark.parametrize(
     ("given", "found"),
     [
-        ({"tol": math.nan}, "tol must lie between 0 and 1; found nan"),
-        ({"max_iterations": math.nan}, "max_iterations must be an integer; found nan"),
-        ({"max_iterations": math.inf}, "max_iterations must be an integer; found inf"),
+        ({"tol": math.nan}, "tol must be a finite number above 0 and below 1; found nan"),
+        ({"max_iterations": math.nan}, "max_iterations must be an integer of at least 0; found nan"),
+        ({"max_iterations": math.inf}, "max_iterations must be an integer of at least 0; found inf"),
         ({"stopping": "x"}, "stopping must be a Stopping"),
         ({"callback": 3}, "callback must be callable"),
         ({"rng": "a"}, "rng must be a numpy.random.Generator or a seed; found 'a'"),

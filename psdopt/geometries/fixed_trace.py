@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.capability import Ability
-from psdopt.errors import InvalidInputError
+from psdopt.checks import positive
 from psdopt.geometries.factor_quotient import FactorQuotient
 from psdopt.geometries.square_root import scaled_to_trace
 from psdopt.geometry import Defect
@@ -30,9 +30,7 @@ class FixedTrace(FactorQuotient):
 
     def __init__(self, n: int, r: int, trace: float = 1.0) -> None:
         super().__init__(n, r)
-        if not math.isfinite(trace) or trace <= 0.0:
-            raise InvalidInputError(f"trace must be finite and positive; found {trace!r}")
-        self.trace = float(trace)
+        self.trace = positive(trace, "trace")
         self.abilities = frozenset({Ability.FACTOR, Ability.RIEMANNIAN})
 
     def with_rank(self, r: int) -> FixedTrace:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.capability import Ability
-from psdopt.checks import integer
-from psdopt.errors import InvalidInputError
+from psdopt.checks import integer, number
 from psdopt.geometries import polar_geodesics
 from psdopt.geometries.polar_points import PolarPoint, PolarVector
 from psdopt.geometries.polar_span import PolarSpan
@@ -42,9 +41,7 @@ class Polar(Geometry):
     def __init__(self, n: int, r: int, weight: float = 0.5) -> None:
         self.n = integer(n, "n")
         self.r = self.rank = integer(r, "r (rank)", 1, self.n, "n")
-        if not 0.0 <= weight <= 1.0:
-            raise InvalidInputError(f"weight must lie between 0 and 1; found {weight!r}")
-        self.weight = float(weight)
+        self.weight = number(weight, "weight", least=0.0, most=1.0)
         self.invariant = {0.0: "the range of M", 1.0: "the matrix within the range of M"}.get(self.weight, "")
         self.abilities = frozenset({Ability.FACTOR, Ability.RIEMANNIAN})
         subspaces, within = self.r * (self.n - self.r), self.r * (self.r + 1) // 2

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.capability import Ability
-from psdopt.checks import integer
+from psdopt.checks import integer, one_of
 from psdopt.curve import Curve, Mixture
 from psdopt.errors import InvalidInputError
 from psdopt.geometries import definite_geodesics
@@ -53,11 +53,8 @@ class PositiveDefinite(Geometry):
 
     def __init__(self, n: int, metric: str = "affine-invariant", retraction: str = "exponential") -> None:
         self.n = integer(n, "n")
-        if metric not in METRICS:
-            raise InvalidInputError(f"metric must be one of {', '.join(map(repr, METRICS))}; found {metric!r}")
-        if retraction not in RETRACTIONS:
-            known = ", ".join(map(repr, RETRACTIONS))
-            raise InvalidInputError(f"retraction must be one of {known}; found {retraction!r}")
+        one_of(metric, "metric", METRICS)
+        one_of(retraction, "retraction", RETRACTIONS)
         if retraction == "first-order" and metric != "affine-invariant":
             raise InvalidInputError(f"retraction 'first-order' goes with metric 'affine-invariant'; found {metric!r}")
         self.metric, self.retraction = metric, retraction

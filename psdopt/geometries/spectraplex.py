@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.capability import Ability
+from psdopt.checks import integer, positive
 from psdopt.errors import InvalidInputError
 from psdopt.geometries.square_root import scaled_to_trace
 from psdopt.geometry import Atom, Defect, Geometry
@@ -34,11 +35,7 @@ class Spectraplex(Geometry):
     trace: float
 
     def __init__(self, n: int, trace: float = 1.0) -> None:
-        if not isinstance(n, (int, np.integer)) or n < 1:
-            raise InvalidInputError(f"n must be an integer of at least 1; found {n!r}")
-        if not math.isfinite(trace) or trace <= 0.0:
-            raise InvalidInputError(f"trace must be finite and positive; found {trace!r}")
-        self.n, self.trace = int(n), float(trace)
+        self.n, self.trace = integer(n, "n"), positive(trace, "trace")
         self.abilities = frozenset({Ability.LINEAR_ORACLE, Ability.PROJECTION})
 
     def check_point(self, point: Any) -> Defect | None:

@@ -53,6 +53,8 @@ class PymanoptGeometry(Geometry):
                 f"points of {manifold} must be real arrays with n = {n} rows; found {_shape(plain)}"
             )
         self._shape = plain.shape
+        # definite matrices have singular limits, which are no members
+        self.closed = points == "factors" or not _definite(plain)
         #: Metrics on matrices are defined on symmetric vectors only.
         self.horizontal_is_orthogonal = points == "factors"
         abilities = {Ability.RIEMANNIAN, Ability.FACTOR} if points == "factors" else {Ability.RIEMANNIAN}
@@ -64,6 +66,8 @@ class PymanoptGeometry(Geometry):
             return Defect(f"a point must have shape {self._shape}; found {point.shape}", float(point.size), 0.0)
         if not is_finite(point):
             return Defect("non-finite entries", float(np.sum(~np.isfinite(point))), 0.0)
+        if not self.closed and not _definite(point):
+            return Defect("the matrix is singular to rounding", 1.0, 0.0)
         with np.errstate(all="ignore"):
             kept = np.asarray(self.manifold.retraction(point, np.zeros(self._shape)))
         allowed = SLACK * EPS * self.n * norm(point)
@@ -152,3 +156,9 @@ def _seeded(rng: np.random.Generator) -> Iterator[None]:
         yield
     finally:
         np.random.set_state(before)  # noqa: NPY002
+
+
+def _definite(M: Array) -> bool:
+    """Whether all eigenvalues of the symmetric M (n, n) are above rounding of the largest. O(n³)."""
+    values = np.linalg.eigvalsh(0.5 * (M + M.T))
+    return bool(values[0] > SLACK * EPS * len(M) * values[-1])

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.capability import Ability, Requires
+from psdopt.checks import integer
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.geometry_groups import HessianConversion, RetractionHessian, RiemannianHessian
@@ -144,8 +145,7 @@ class PymanoptOptimizer(Method):
     def __post_init__(self) -> None:
         if not hasattr(self.optimizer, "run"):
             raise InvalidInputError(f"optimizer must be a pymanopt optimizer; found {self.optimizer!r}")
-        if not isinstance(self.inner, (int, np.integer)) or self.inner < 1:
-            raise InvalidInputError(f"inner must be an integer of at least 1; found {self.inner!r}")
+        integer(self.inner, "inner")
 
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> State:
         evaluation = evaluation or problem.at(geometry.factor(start))

@@ -162,8 +162,12 @@ class SymmetricPattern:
         order %= max(p, 1)
         self._source: NDArray[np.signedinteger[Any]] = order.astype(np.int32 if p < 2**31 else np.int64)
         self._first: NDArray[np.intp] | None = None
+        #: The first pair that is there more than once, in either order, or None.
+        self.repeated: tuple[int, int] | None = None
         new = codes[1:] != codes[:-1]
         if not np.all(new):
+            row, column = divmod(int(codes[np.argmin(new)]), n)
+            self.repeated = row, column
             self._first = np.flatnonzero(np.concatenate([[True], new]))
             codes = codes[self._first]
         self._starts = np.searchsorted(codes, np.arange(n + 1, dtype=np.int64) * n)

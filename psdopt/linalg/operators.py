@@ -8,8 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
+from psdopt.checks import finite
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import Array, is_finite, sparse_product, with_data
+from psdopt.linalg.arrays import Array, sparse_product, with_data
 from psdopt.linalg.row_sources import row_source
 from psdopt.linalg.tolerances import asymmetry_allowed
 
@@ -144,10 +145,7 @@ def _validated(data: Any, name: str) -> Any:
     if not (np.issubdtype(data.dtype, np.number) or data.dtype == bool) or np.iscomplexobj(data):
         raise InvalidTypeError(f"{name} must hold real numbers; found dtype {data.dtype}")
     data = data.astype(np.float64, copy=False)
-    if not is_finite(data):
-        entries = cast(Any, data).data if sp.issparse(data) else data
-        bad = int(np.sum(~np.isfinite(entries)))
-        raise InvalidInputError(f"{name} must be finite; found {bad} NaN or infinite entries")
+    finite(cast(Any, data).data if sp.issparse(data) else data, name)
     return data
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import scipy.linalg
 
 from psdopt.capability import Ability, Requires
-from psdopt.errors import InvalidInputError, InvalidTypeError, unknown_name
+from psdopt.checks import integer_or_none, one_of
+from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.geometry import Atom, Geometry
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.simplex import project_simplex
@@ -91,24 +92,20 @@ class ColumnGeneration(Method[ColumnGenerationState]):
     residual: ClassVar[Residual] = Residual.GAP
 
     def __post_init__(self) -> None:
-        if isinstance(self.master, str) and self.master not in STABILIZATIONS:
-            raise unknown_name("master", self.master, STABILIZATIONS)
+        if isinstance(self.master, str):
+            one_of(self.master, "master", STABILIZATIONS)
         if not isinstance(self.master, (str, Master)):
             raise InvalidTypeError(f"master must be 'block', 'lp' or offer solve; found {type(self.master).__name__}")
         kind = "lp" if self._linear else "block"
         if isinstance(self.stabilization, str):
-            allowed = ("auto", *STABILIZATIONS[kind])
-            if self.stabilization not in allowed:
-                raise unknown_name(f"stabilization of master {kind!r}:", self.stabilization, allowed)
+            one_of(self.stabilization, f"stabilization of master {kind!r}:", ("auto", *STABILIZATIONS[kind]))
         elif not (self._linear and isinstance(self.stabilization, Stabilizer)):
             raise InvalidTypeError(
                 "stabilization must be a name or, with master 'lp', offer ask and observe; "
                 f"found {type(self.stabilization).__name__}"
             )
-        for name in ("columns", "max_columns"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1):
-                raise InvalidInputError(f"{name} must be None or an integer of at least 1; found {value!r}")
+        integer_or_none(self.columns, "columns")
+        integer_or_none(self.max_columns, "max_columns")
         if self.columns is not None and self.max_columns is not None and self.max_columns <= self.columns:
             raise InvalidInputError(
                 f"max_columns must exceed columns, {self.columns}, or nothing is kept; found {self.max_columns}"

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from psdopt.checks import weight
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner
 from psdopt.linalg.simplex import project_simplex
@@ -31,8 +32,7 @@ class CappedMargin(Loss):
     def __init__(self, size: int, cap: float, smoothing: float = 0.0) -> None:
         if not cap * size >= 1.0 - 4.0 * EPS * size:
             raise InvalidInputError(f"cap must be at least 1/m = {1.0 / size:g}; found {cap:g}")
-        if not (math.isfinite(smoothing) and smoothing >= 0.0):
-            raise InvalidInputError(f"smoothing must be finite and at least 0; found {smoothing!r}")
+        weight(smoothing, "smoothing")
         self.size, self.cap, self.smoothing = size, max(min(float(cap), 1.0), 1.0 / size), float(smoothing)
 
     @property

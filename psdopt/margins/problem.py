@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from functools import cached_property
-from numbers import Real
 from typing import Any, overload
 
 import numpy as np
 
 from psdopt.capability import Ability
+from psdopt.checks import number_or_none, vector
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, inner, is_finite
+from psdopt.linalg.arrays import Array, inner
 from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.tolerances import EPS
 from psdopt.margins.loss import CappedMargin
@@ -124,9 +123,7 @@ class MarginDuality(Duality):
         if dual is None:
             w = problem.dual_weights(evaluation)
         else:
-            w = np.asarray(dual, dtype=np.float64)
-            if w.shape != (problem.measurement.size,) or not is_finite(w):
-                raise InvalidInputError(f"dual must be finite of shape ({problem.measurement.size},); found {w.shape}")
+            w = vector(dual, "dual", problem.measurement.size)
             w = project_simplex(w, 1.0, problem.loss.cap)
         loss = inner(w, problem.margins().values(evaluation)) + problem.loss.penalty(w)
         return problem.combination(w), max(evaluation.value + loss, 0.0)
@@ -140,10 +137,9 @@ class MarginDuality(Duality):
 
 
 def _checked_cost(C: Any, size: int) -> float:
-    if C is None:
+    C = number_or_none(C, "C", above=0.0)
+    if C is None:  # a hard margin
         return 1.0
-    if not isinstance(C, Real) or isinstance(C, bool) or not math.isfinite(C) or float(C) <= 0.0:
-        raise InvalidInputError(f"C must be None (hard margin) or a finite number > 0; found {C!r}")
     if float(C) * size < 1.0 - 4.0 * EPS * size:
         raise InvalidInputError(
             f"C must be at least 1/m = {1.0 / size:.6g} for m = {size} margins, else ρ pays more than it costs "

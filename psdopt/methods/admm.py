@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from psdopt.capability import Requires, require_inner
+from psdopt.checks import number, positive
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.method import Method, State
@@ -70,11 +68,9 @@ class ADMM(Method[State]):
     requires: ClassVar[Requires] = SplitSteps.requires
 
     def __post_init__(self) -> None:
-        number = isinstance(self.rho, (int, float, np.floating)) and not isinstance(self.rho, bool)
-        if self.rho != "auto" and not (number and 0.0 < float(self.rho) < math.inf):
-            raise InvalidInputError(f"rho must be 'auto' or a finite number above 0; found {self.rho!r}")
-        if not 0.0 < self.switch < 1.0:
-            raise InvalidInputError(f"switch must lie between 0 and 1; found {self.switch!r}")
+        if self.rho != "auto":
+            positive(self.rho, "rho ('auto', or the first penalty)")
+        number(self.switch, "switch", above=0.0, below=1.0)
         if self.polish is not None and self.polish != "auto" and not isinstance(self.polish, Method):
             raise InvalidInputError(f"polish must be 'auto', a method or None; found {self.polish!r}")
 

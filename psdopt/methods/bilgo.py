@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.capability import Ability, Requires
-from psdopt.errors import InvalidInputError, InvalidTypeError, unknown_name
+from psdopt.checks import integer, one_of
+from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.geometries.flat_quotient import FlatQuotient
 from psdopt.geometries.psd_cone import CONIC_ORACLE
 from psdopt.geometry import Geometry
@@ -101,14 +102,10 @@ class BILGO(Method[BILGOState]):
             raise InvalidInputError(f"local_search must be a method, None or 'default'; found {self.local_search!r}")
         if not (self.local_search is None or isinstance(self.local_search, (str, Method))):
             raise InvalidTypeError(f"local_search must be a method, None or 'default'; found {self.local_search!r}")
-        for name, least in (("every", 1), ("eigenvectors", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or value < least:
-                raise InvalidInputError(f"{name} must be an integer of at least {least}; found {value!r}")
-        if self.rule not in ALPHA_BOUNDS:
-            raise unknown_name("rule", self.rule, ALPHA_BOUNDS)
-        if self.backend not in BACKENDS:
-            raise unknown_name("backend", self.backend, BACKENDS)
+        integer(self.every, "every")
+        integer(self.eigenvectors, "eigenvectors", 0)
+        one_of(self.rule, "rule", ALPHA_BOUNDS)
+        one_of(self.backend, "backend", BACKENDS)
 
     @property
     def searcher(self) -> Method | None:

@@ -12,10 +12,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.capability import Ability, Requires
-from psdopt.errors import InvalidInputError, unknown_name
+from psdopt.checks import one_of
+from psdopt.errors import InvalidInputError
 from psdopt.geometry import Atom, Geometry
 from psdopt.linalg.arrays import Array, inner, is_finite, norm, row_dots
 from psdopt.linalg.polynomials import minimize_smooth
+from psdopt.linalg.principal import principal_axes
 from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
@@ -86,10 +88,8 @@ class FrankWolfe(Method[FrankWolfeState]):
     scale_invariant: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.rule not in RULES:
-            raise unknown_name("rule", self.rule, RULES)
-        if self.variant not in ("auto", *VARIANTS):
-            raise unknown_name("variant", self.variant, VARIANTS)
+        one_of(self.rule, "rule", RULES)
+        one_of(self.variant, "variant", ("auto", *VARIANTS))
         if self.rule == "hazan" and self.kind != "vanilla":
             raise InvalidInputError(f"rule 'hazan' goes with variant 'vanilla' only; found variant {self.variant!r}")
 
@@ -284,18 +284,13 @@ def _nonzero_columns(evaluation: Evaluation) -> Evaluation:
 
 def _orthonormal(evaluation: Evaluation) -> tuple[Evaluation, Array]:
     """(evaluation at an orthonormal basis V of the columns of Y, W with Y Yᵀ = V W Vᵀ). No application."""
-    Y = evaluation.factor
-    values, vectors = np.linalg.eigh(Y.T @ Y)
-    keep = values > max(Y.shape) * EPS * values[-1]
-    return evaluation.mix(vectors[:, keep] / np.sqrt(values[keep])), np.diag(values[keep])
+    values, W = principal_axes(evaluation.factor)
+    return evaluation.mix(W / np.sqrt(values)), np.diag(values)
 
 
 def _principal(evaluation: Evaluation) -> Evaluation:
     """Y in its principal axes, columns at rounding level dropped. No application of a map."""
-    Y = evaluation.factor
-    values, vectors = np.linalg.eigh(Y.T @ Y)
-    keep = values > max(Y.shape) * EPS * values[-1]
-    return evaluation.mix(vectors[:, keep])
+    return evaluation.mix(principal_axes(evaluation.factor)[1])
 
 
 def _accepts_step(cls: type[FrankWolfe]) -> None:

@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from psdopt.capability import Ability, Requires, require_inner
+from psdopt.checks import integer_or_none
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.method import Method
@@ -69,9 +68,7 @@ class LagrangeNewton(Method[ThenState]):
     unit_invariant: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.steps, (int, np.integer)) and not isinstance(self.steps, bool)
-        if self.steps is not None and not (whole and self.steps >= 0):
-            raise InvalidInputError(f"steps must be None or an integer of at least 0; found {self.steps!r}")
+        integer_or_none(self.steps, "steps", 0)
         if not isinstance(self.approach, Method) or not self.approach.descends:
             raise InvalidInputError(f"approach must be a method that descends; found {self.approach!r}")
 

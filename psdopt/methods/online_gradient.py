@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from psdopt.capability import Ability, Requires
+from psdopt.checks import integer, integer_or_none, number_or_none, positive
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, is_finite
@@ -96,16 +97,12 @@ class OnlineRiemannianGradient(Method):
     sublinear_order: ClassVar[float | None] = 0.25
 
     def __post_init__(self) -> None:
-        for name in ("batch_size", "pretraining", "report_every"):
-            value = getattr(self, name)
-            if value is None and name != "batch_size":
-                continue
-            if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-                raise InvalidInputError(f"{name} must be an integer of at least 1; found {value!r}")
-        for name in ("scale", "annealing", "longest"):
-            value = getattr(self, name)
-            if value is not None and not 0.0 < value < math.inf:
-                raise InvalidInputError(f"{name} must be positive and finite; found {value!r}")
+        integer(self.batch_size, "batch_size")
+        integer_or_none(self.pretraining, "pretraining")
+        integer_or_none(self.report_every, "report_every")
+        number_or_none(self.scale, "scale", above=0.0)
+        number_or_none(self.annealing, "annealing", above=0.0)
+        positive(self.longest, "longest")
         if (self.scale is None) != (self.annealing is None):
             raise InvalidInputError("scale and annealing go together: give both, or neither to have them chosen")
 

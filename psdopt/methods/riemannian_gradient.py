@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from psdopt.capability import Ability, Requires
-from psdopt.checks import one_of
-from psdopt.errors import InvalidInputError
+from psdopt.checks import number, one_of, positive
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
 from psdopt.method import Method, Outcome, State, factor_residual
@@ -58,12 +57,9 @@ class RiemannianGradient(Method[RiemannianGradientState]):
 
     def __post_init__(self) -> None:
         one_of(self.search, "search", SEARCHES)
-        if not 0.0 < self.sufficient < 1.0:
-            raise InvalidInputError(f"sufficient must lie between 0 and 1; found {self.sufficient!r}")
-        if not 0.0 < self.first < math.inf:
-            raise InvalidInputError(f"first must be positive and finite; found {self.first!r}")
-        if not self.change_tol >= 0.0:
-            raise InvalidInputError(f"change_tol must be at least 0; found {self.change_tol!r}")
+        number(self.sufficient, "sufficient", above=0.0, below=1.0)
+        positive(self.first, "first")
+        number(self.change_tol, "change_tol", least=0.0)
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.capability import Ability, Requires
-from psdopt.errors import InvalidInputError
+from psdopt.checks import integer, number
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.method import Method, Outcome, State
@@ -50,10 +50,8 @@ class TruncatedNewton(Method):
     unit_invariant: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not isinstance(self.inner, (int, np.integer)) or self.inner < 1:
-            raise InvalidInputError(f"inner must be an integer of at least 1; found {self.inner!r}")
-        if not 0.0 < self.share < 1.0:
-            raise InvalidInputError(f"share must lie between 0 and 1; found {self.share!r}")
+        integer(self.inner, "inner")
+        number(self.share, "share", above=0.0, below=1.0)
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None

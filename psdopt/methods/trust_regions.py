@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.capability import Ability, Requires
-from psdopt.errors import InvalidInputError
+from psdopt.checks import integer_or_none, number, positive
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS, tie
@@ -56,14 +56,10 @@ class TrustRegions(Method[TrustRegionsState]):
     unit_invariant: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.kappa < 1.0:
-            raise InvalidInputError(f"kappa must lie between 0 and 1; found {self.kappa!r}")
-        if not self.theta > 0.0:
-            raise InvalidInputError(f"theta must be positive; found {self.theta!r}")
-        if not 0.0 <= self.accept < 0.25:
-            raise InvalidInputError(f"accept must lie in [0, 1/4); found {self.accept!r}")
-        if self.inner is not None and self.inner < 1:
-            raise InvalidInputError(f"inner must be at least 1; found {self.inner!r}")
+        number(self.kappa, "kappa", above=0.0, below=1.0)
+        positive(self.theta, "theta")
+        number(self.accept, "accept", least=0.0, below=0.25)
+        integer_or_none(self.inner, "inner")
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.errors import unknown_name
+from psdopt.checks import one_of
 from psdopt.linalg.arrays import Array, is_finite
 from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
 
@@ -45,8 +45,7 @@ def least_eigenpairs(
 
     Raises UnknownNameError for a backend that is not in the list.
     """
-    if backend not in BACKENDS:
-        raise unknown_name("backend", backend, BACKENDS)
+    one_of(backend, "backend", BACKENDS)
     if start is not None and (not is_finite(start) or not np.any(start)):
         start = None
     if backend == "auto":

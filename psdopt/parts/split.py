@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from psdopt.checks import integer
 from psdopt.errors import InvalidInputError, InvalidTypeError
 
 
@@ -37,7 +38,6 @@ def touched(tuples: Any) -> Touched:
 
 def even_slices(count: int, parts: int) -> list[slice]:
     """`parts` slices that cover range(count), lengths differing by one at most; some are empty if count < parts."""
-    if parts < 1:
-        raise InvalidInputError(f"parts must be an integer of at least 1; found {parts}")
+    integer(parts, "parts")
     bounds = [count * k // parts for k in range(parts + 1)]
     return [slice(a, b) for a, b in itertools.pairwise(bounds)]

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from psdopt.capability import Ability
+from psdopt.checks import vector
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, is_finite
+from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.row_updates import RowUpdates
 from psdopt.problems.entry_split import EntrySplit, coupling_bound
@@ -63,9 +63,10 @@ class EntryFit(TermSum):
         order = int(n) if self.L is None and n is not None else self.L.shape[0]  # type: ignore[union-attr]
         entries = Entries(i, j, order)
         self.i, self.j, self._pattern = entries.i, entries.j, entries.pattern
-        _check_distinct(self.i, self.j, order)
-        self.targets = _vector("targets", targets, entries.size)
-        self.weights = _vector("weights", weights, entries.size)
+        if self._pattern.repeated is not None:
+            raise InvalidInputError(f"entries must be listed once; found {self._pattern.repeated} more than once")
+        self.targets = vector(targets, "targets", entries.size)
+        self.weights = vector(weights, "weights", entries.size)
         if not np.all(self.weights > 0.0):
             raise InvalidInputError(f"weights must be above 0; found {float(self.weights.min()):g}")
         self._mean_weight = float(np.mean(self.weights))
@@ -129,23 +130,3 @@ def _precondition(evaluation: TermEvaluation) -> Callable[[Array], Array]:
     else:
         ridge = np.maximum(fit._diagonal, RIDGE_FLOOR * curvature)
     return lambda R: fit._rows.solve(evaluation.factor, R * (0.5 / ridge)[:, None], ridge)
-
-
-def _check_distinct(i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> None:
-    codes = np.sort(np.minimum(i, j) * n + np.maximum(i, j))
-    again = codes[1:] == codes[:-1]
-    if again.any():
-        code = int(codes[again.argmax()])
-        raise InvalidInputError(f"entries must be listed once; found ({code // n}, {code % n}) more than once")
-
-
-def _vector(name: str, values: Any, size: int) -> Array:
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim == 0:
-        array = np.full(size, float(array))
-    if array.shape != (size,):
-        raise InvalidInputError(f"{name} must be a number or have shape ({size},); found shape {array.shape}")
-    if not is_finite(array):
-        bad = int(np.sum(~np.isfinite(array)))
-        raise InvalidInputError(f"{name} must be finite; found {bad} NaN or infinite entries")
-    return array

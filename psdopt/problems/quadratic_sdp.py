@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.capability import Ability
+from psdopt.checks import integer_or_none, number
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array
@@ -163,8 +163,7 @@ class QuadraticStarts(Starts):
 
 
 def _common_order(operands: dict[str, Operand], n: int | None) -> int:
-    if n is not None and (not isinstance(n, (int, np.integer)) or n < 1):
-        raise InvalidInputError(f"n must be an integer of at least 1; found {n!r}")
+    n = integer_or_none(n, "n")
     if all(value is None for value in operands.values()):
         raise InvalidInputError("A, B and C are all None; give at least one")
     for name, value in operands.items():
@@ -174,7 +173,7 @@ def _common_order(operands: dict[str, Operand], n: int | None) -> int:
             )
     orders = {name: order for name, value in operands.items() if (order := _order(value)) is not None}
     if n is not None:
-        orders["n"] = int(n)
+        orders["n"] = n
     if not orders:
         raise InvalidInputError("n is needed when A, B and C are scalars or None")
     if len(set(orders.values())) > 1:
@@ -206,9 +205,8 @@ def _as_form(value: Operand, name: str, n: int) -> Form | None:
     if isinstance(value, Form):
         return value
     if isinstance(value, Real):
-        if not math.isfinite(value):
-            raise InvalidInputError(f"{name} must be finite; found {value}")
-        return IdentityForm(n, float(value)) if value != 0.0 else None
+        scale = number(value, name)
+        return IdentityForm(n, scale) if scale != 0.0 else None
     if _is_forms(value):
         return SumForm(value)
     return MatrixForm(symmetric_map(value, name, n))

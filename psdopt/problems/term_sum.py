@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from psdopt.capability import Ability
+from psdopt.checks import number
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array
@@ -49,11 +49,9 @@ class TermSum(Problem):
         orders = {term.n for term in terms}
         if len(orders) != 1:
             raise InvalidInputError(f"terms must share one order n; found {sorted(orders)}")
-        if not math.isfinite(constant):
-            raise InvalidInputError(f"constant must be finite; found {constant}")
         self.terms = tuple(terms)
         self.n = terms[0].n
-        self.constant = float(constant)
+        self.constant = number(constant, "constant")
         self.maps = distinct_maps(terms)
         if all(linear_map.is_matrix for linear_map in self.maps):
             self.rows = max([self.n, *(linear_map.shape[0] for linear_map in self.maps)])

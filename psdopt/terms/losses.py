@@ -12,8 +12,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from psdopt.checks import finite
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import Array, inner, is_finite
+from psdopt.linalg.arrays import Array, inner
 
 
 class Loss(ABC):
@@ -217,15 +218,9 @@ class Linear(Loss):
 
 
 def _numbers(value: Any, name: str) -> Array:
-    try:
-        numbers = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{name} must be a number or an array of numbers; found {value!r}") from error
+    numbers = finite(value, name)
     if numbers.ndim > 1:
         raise InvalidInputError(f"{name} must be a number or a 1-D array; found shape {numbers.shape}")
-    if not is_finite(numbers):
-        bad = int(np.sum(~np.isfinite(numbers)))
-        raise InvalidInputError(f"{name} must be finite; found {bad} NaN or infinite entries")
     return numbers
 
 

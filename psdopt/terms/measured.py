@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from psdopt.checks import number
 from psdopt.errors import InvalidInputError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, inner
@@ -32,9 +31,7 @@ class MeasuredTerm(Term):
             raise InvalidInputError(
                 f"loss must be made for {measurement.size} measurements; found arrays of length {loss.size}"
             )
-        if not math.isfinite(weight):
-            raise InvalidInputError(f"weight must be finite; found {weight}")
-        self.measurement, self.loss, self.weight = measurement, loss, float(weight)
+        self.measurement, self.loss, self.weight = measurement, loss, number(weight, "weight")
         self.n, self.maps, self.degree = measurement.n, measurement.maps, loss.degree
         self.has_entries = not measurement.maps
         self.nonnegative = loss.nonnegative and weight >= 0.0

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from psdopt.checks import indices, integer
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
 from psdopt.linalg.arrays import (
@@ -287,26 +288,13 @@ def _rows(X: Any, n: int | None) -> tuple[LinearMap | None, int, int]:
         if n is not None and n != shared.shape[1]:
             raise InvalidInputError(f"n must be {shared.shape[1]}, the number of columns of X; found {n}")
         return shared, *shared.shape
-    if not isinstance(n, (int, np.integer)) or n < 1:
-        raise InvalidInputError(f"n must be an integer of at least 1 when X is None; found {n!r}")
-    return None, int(n), int(n)
+    n = integer(n, "n (when X is None)")
+    return None, n, n
 
 
 def _indices(arrays: dict[str, Any], rows: int) -> list[Indices]:
     """Index arrays of one length, with entries in [0, rows), or one clear error."""
-    checked = []
-    for name, values in arrays.items():
-        index = np.asarray(values)
-        if index.ndim != 1:
-            raise InvalidInputError(f"{name} must be a 1-D array of indices; found shape {index.shape}")
-        if index.size == 0:
-            raise InvalidInputError(f"{name} must hold at least one index; found none")
-        if not np.issubdtype(index.dtype, np.integer):
-            raise InvalidTypeError(f"{name} must hold integers; found dtype {index.dtype}")
-        if index.min() < 0 or index.max() >= rows:
-            wrong = index.min() if index.min() < 0 else index.max()
-            raise InvalidInputError(f"{name} must hold indices between 0 and {rows - 1}; found {wrong}")
-        checked.append(index.astype(np.intp))
+    checked = [np.array(indices(values, name, rows, empty=False)) for name, values in arrays.items()]
     if len({len(index) for index in checked}) > 1:
         found = ", ".join(f"{name}: {len(index)}" for name, index in zip(arrays, checked, strict=True))
         raise InvalidInputError(f"index arrays must share one length; found {found}")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
+from psdopt.checks import number
 from psdopt.errors import InvalidInputError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, inner
@@ -39,7 +39,7 @@ class ProductTerm(Term):
         self.same = A is B
         self.A = as_form(A, "A")
         self.B = self.A if self.same else as_form(B, "B")
-        self.n, self.weight = self.A.n, _finite(weight)
+        self.n, self.weight = self.A.n, number(weight, "weight")
         if self.B.n != self.n:
             raise InvalidInputError(f"A and B must share one order; found {self.n} and {self.B.n}")
         self.maps = tuple(dict.fromkeys((*self.A.maps, *self.B.maps)))
@@ -103,7 +103,7 @@ class LinearTerm(Term):
     degree = 1
 
     def __init__(self, C: Any, weight: float = 1.0) -> None:
-        self.C, self.weight = as_form(C, "C"), _finite(weight)
+        self.C, self.weight = as_form(C, "C"), number(weight, "weight")
         self.n, self.maps, self.has_entries = self.C.n, self.C.maps, self.C.has_entries
         self.nonnegative = weight >= 0.0 and self.C.psd is True
 
@@ -148,9 +148,3 @@ def _quadratic_in_mu(A: Form, P0: Array, U: Images, D: Images) -> Array:
     np.add(cross, cross.T, out=P[1])
     P[2] = A.gram(D, D)
     return P
-
-
-def _finite(weight: float) -> float:
-    if not math.isfinite(weight):
-        raise InvalidInputError(f"weight must be finite; found {weight}")
-    return float(weight)

@@ -219,7 +219,7 @@ def test_one_application_each_way_per_step():
 
 
 def test_bad_input():
-    with pytest.raises(ValueError, match="weight must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="weight must be a finite number of at least 0 and at most 1"):
         Polar(4, 2, 1.5)
     with pytest.raises(ValueError, match="between 1 and n = 4"):
         Polar(4, 5)

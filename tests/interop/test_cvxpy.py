@@ -119,7 +119,7 @@ def test_options_come_from_the_solver_and_from_the_call():
         problem.solve(solver=PSDOPT(), eps=1e-3)
     with pytest.raises(cp.SolverError, match="form must be"):
         PSDOPT(form="both")
-    with pytest.raises(cp.SolverError, match="tol must lie between 0 and 1; found 2"):
+    with pytest.raises(cp.SolverError, match="tol must be a finite number above 0 and below 1; found 2"):
         problem.solve(solver=PSDOPT(), tol=2)
 
 

@@ -66,8 +66,9 @@ def test_it_is_never_split():
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
-    [((10, 0.05), "cap must be at least 1/m = 0.1; found 0.05"), ((4, 0.5, -1.0), "smoothing must be finite"),
-     ((4, 0.5, np.inf), "smoothing must be finite"), ((4, np.nan), "cap must be at least")],
+    [((10, 0.05), "cap must be at least 1/m = 0.1; found 0.05"),
+     ((4, 0.5, -1.0), "smoothing must be a finite number of at least 0"),
+     ((4, 0.5, np.inf), "smoothing must be a finite number of at least 0"), ((4, np.nan), "cap must be at least")],
 )  # fmt: skip
 def test_bad_input(arguments, text):
     with pytest.raises(InvalidInputError, match=text):

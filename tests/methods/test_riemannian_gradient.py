@@ -125,5 +125,5 @@ def test_stops_on_small_changes_without_claiming_an_optimum():
 def test_bad_parameters():
     with pytest.raises(ValueError, match="unknown search 'wolfe'; known: armijo, modelled"):
         RiemannianGradient(search="wolfe")
-    with pytest.raises(ValueError, match="sufficient must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="sufficient must be a finite number above 0 and below 1"):
         RiemannianGradient(sufficient=1.0)

@@ -242,7 +242,7 @@ def test_losses_by_hand():
     ("make", "kind", "text"),
     [
         (lambda: LeastSquares([np.nan]), InvalidInputError, "target must be finite; found 1 NaN"),
-        (lambda: LeastSquares("a"), InvalidInputError, "target must be a number or an array of numbers; found 'a'"),
+        (lambda: LeastSquares("a"), InvalidTypeError, "target must hold real numbers; found dtype <U1"),
         (lambda: LeastSquares([[1.0]]), InvalidInputError, r"target must be a number or a 1-D array; found shape \(1, 1\)"),
         (lambda: LeastSquares(1.0, [1.0, -2.0]), InvalidInputError, "weights must be non-negative; found -2"),
         (lambda: LeastSquares([1.0, 2.0], [1.0]), InvalidInputError, "share one length; found target: 2, weights: 1"),

@@ -152,7 +152,7 @@ def test_a_line_makes_as_many_calls_for_many_pairs_as_for_few(loss):
         (lambda: MeasuredTerm(Entries([0], [1], 3), LeastSquares([1.0, 2.0])), InvalidInputError,
          "loss must be made for 1 measurements; found arrays of length 2"),
         (lambda: MeasuredTerm(Entries([0], [1], 3), LeastSquares(1.0), math.nan), InvalidInputError,
-         "weight must be finite"),
+         "weight must be a finite number"),
     ],
 )  # fmt: skip
 def test_bad_input(make, kind, text):

@@ -107,7 +107,7 @@ def test_terms_without_entries_say_so():
     [
         (lambda: LinearTerm(np.triu(np.ones((3, 3)))), InvalidInputError, "C must be symmetric"),
         (lambda: LinearTerm(1.0), InvalidTypeError, "C must be a form, a symmetric matrix or operator; found float"),
-        (lambda: LinearTerm(np.eye(3), np.inf), InvalidInputError, "weight must be finite; found inf"),
+        (lambda: LinearTerm(np.eye(3), np.inf), InvalidInputError, "weight must be a finite number; found inf"),
         (lambda: ProductTerm(np.eye(3), np.eye(4)), InvalidInputError, "A and B must share one order; found 3 and 4"),
         (lambda: ProductTerm(np.eye(3), "x"), InvalidTypeError, "B must be a form"),
     ],

@@ -24,7 +24,7 @@ class _Fit(TermSum):
     """The problem, with its formula."""
 
     def __init__(self, rows: Any, y: Array, weights: Any = None) -> None:
-        self.formula = np.asarray(rows.todense() if sp.issparse(rows) else rows), np.array(y)
+        self.formula = np.asarray(rows.toarray() if isinstance(rows, (sp.sparray, sp.spmatrix)) else rows), np.array(y)
         super().__init__([MeasuredTerm(QuadraticForms(rows), LeastSquares(y, weights), 0.5 / len(y))])
 
     def reference(self) -> Problem:
@@ -55,7 +55,7 @@ class SparseTwice(_Builder):
     rejected_by = ("builder.storage_independence",)
 
     def make(self, rows: Any, y: Any) -> Problem:
-        return _Fit(2.0 * rows if sp.issparse(rows) else rows, y)
+        return _Fit(2.0 * rows if isinstance(rows, sp.sparray) else rows, y)
 
 
 class CentresInPlace(_Builder):

@@ -69,7 +69,7 @@ class Overwrites(_Forms):
 
     rejected_by = ("measurement.dense_sum",)
 
-    def add_to(self, S: Array, weights: Array, identity: Images) -> None:
+    def add_to(self, S: Array, weights: Array, identity: Images | None = None) -> None:
         S[:] = 0.0
         super().add_to(S, weights, identity)
 

@@ -61,7 +61,7 @@ class MakesSDense(_Quotient):
 class _Restricted(_Quotient):
     """Healthy base: moves reach everything, and yet it asks tangent_part when a run is over."""
 
-    restricted: ClassVar[bool] = True
+    restricted = True
 
 
 class StuckForever(_Restricted):
@@ -76,7 +76,7 @@ class StuckForever(_Restricted):
 class _Sphere(_Quotient):
     """Base: moves keep the trace, and nothing says so but `restricted`; the Hessian is still that of free traces."""
 
-    restricted: ClassVar[bool] = True
+    restricted = True
     invariant = "trace"
 
     def __init__(self) -> None:

@@ -214,7 +214,7 @@ def test_bad_data_are_named():
     X, t = data()
     with pytest.raises(InvalidInputError, match="X must be finite"):
         triplet_margin_problem(np.where(np.arange(80).reshape(20, 4) == 7, np.nan, X), t)
-    with pytest.raises(InvalidInputError, match="n must be an integer"):
+    with pytest.raises(InvalidInputError, match="must be an integer of at least 1"):
         triplet_margin_problem(None, t)
     with pytest.raises(InvalidInputError, match="smoothing"):
         triplet_margin_problem(X, t, smoothing=-1.0)
