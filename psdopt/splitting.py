@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Protocol, runtime_checkable
 
 from psdopt.errors import IncompatibleError
 from psdopt.linalg.arrays import Array
@@ -42,14 +41,6 @@ class BiconvexSplit(ABC):
     @abstractmethod
     def evaluation(self, Y: Array, LY: Array) -> Evaluation:
         """The problem's evaluation at Y Yᵀ, its image LY = image(Y) already known."""
-
-
-@runtime_checkable
-class Splittable(Protocol):
-    """A problem with the ability ``biconvex-split``."""
-
-    def split(self) -> BiconvexSplit:
-        """The split, made once and kept."""
 
 
 def split_of(problem: object) -> BiconvexSplit:
