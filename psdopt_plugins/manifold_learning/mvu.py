@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from psdopt import LowRankPSD, Result
 from psdopt.checks import integer, number_or_none, one_of, positive
@@ -15,9 +16,12 @@ from psdopt.linalg import Array, norm
 from psdopt_plugins.estimators import column_signs, finished
 from psdopt_plugins.manifold_learning.continuation import Unfolding
 from psdopt_plugins.manifold_learning.graph import Edges, nearest_neighbour_edges, smallest_connecting
+from psdopt_plugins.manifold_learning.new_points import keeping_fitted, local_placement
 from psdopt_plugins.manifold_learning.unfolding import as_kernel, unfold
 from psdopt_plugins.rows import validated
 
+#: Neighbours that place a new sample, per neighbour of a fitted one: enough to surround it.
+LOCAL = 3
 DISCONNECTED = ("refuse", "separate")
 
 
@@ -105,7 +109,19 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         if not parts:
             raise InvalidInputError("X must hold samples that differ; found only copies within each component")
         self._assemble(parts, int(X.shape[0]))
+        self._samples, self._n_neighbors = X, int(self.n_neighbors)
         return self
+
+    def transform(self, X: Any) -> Array:
+        """Places (q, n_components) of new samples X (q, d); a sample that equals a fitted one gets its place.
+
+        Others lie among their 3 · n_neighbors nearest fitted samples as they do in X, by
+        :func:`~psdopt_plugins.manifold_learning.new_points.local_placement`. No distance is promised to be kept. The samples that were fitted are kept for it.
+        """
+        check_is_fitted(self)
+        X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, reset=False)
+        placed = local_placement(self._samples, self.embedding_, X, LOCAL * self._n_neighbors)
+        return keeping_fitted(self._samples, self.embedding_, X, placed)
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """The embedding of X."""

@@ -8,11 +8,13 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics import euclidean_distances
+from sklearn.utils.validation import check_is_fitted
 
 from psdopt import LowRankPSD, Result
 from psdopt.checks import integer, one_of
 from psdopt.linalg import Array
 from psdopt_plugins.estimators import centred, column_signs, solved
+from psdopt_plugins.manifold_learning.new_points import keeping_fitted, landmark_placement
 from psdopt_plugins.manifold_learning.sstress_problem import known_entries, sstress_problem
 from psdopt_plugins.rows import validated
 
@@ -36,6 +38,7 @@ class SSTRESS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     embedding_: Array
     stress_: float
+    _samples: Any
     result_: Result
 
     def __init__(
@@ -69,8 +72,25 @@ class SSTRESS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.result_ = solved(problem, k, self.solver_options, start=start)
         G = self.result_.matrix.factor - self.result_.matrix.factor.mean(axis=0)
         self.embedding_ = _principal(G, k) if again is None else _turned_to(G, again)
+        self._samples = None if missing else X
         self.stress_ = 2.0 * len(pairs) * self.result_.value
         return self
+
+    def transform(self, X: Any) -> Array:
+        """Places (q, k) of new objects; a sample that equals a fitted one gets its place.
+
+        X : samples (q, d), or dissimilarities (q, n) from the n fitted objects, NaN where missing. Each is placed by
+        :func:`~psdopt_plugins.manifold_learning.new_points.landmark_placement`: exact where the dissimilarities are
+        distances in the space of the embedding. O(q n (d + k)). Samples that were fitted are kept for it.
+        """
+        check_is_fitted(self)
+        missing = self.dissimilarity == "precomputed"
+        X = validated(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan" if missing else True)
+        if missing:
+            return landmark_placement(self.embedding_, X**2)
+        centre = self._samples.mean(axis=0)
+        squared = euclidean_distances(X - centre, self._samples - centre) ** 2
+        return keeping_fitted(self._samples, self.embedding_, X, landmark_placement(self.embedding_, squared))
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """The coordinates (n, k)."""
