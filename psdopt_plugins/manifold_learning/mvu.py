@@ -116,7 +116,8 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """Places (q, n_components) of new samples X (q, d); a sample that equals a fitted one gets its place.
 
         Others lie among their 3 · n_neighbors nearest fitted samples as they do in X, by
-        :func:`~psdopt_plugins.manifold_learning.new_points.local_placement`. No distance is promised to be kept. The samples that were fitted are kept for it.
+        :func:`~psdopt_plugins.manifold_learning.new_points.local_placement`. No distance is promised to be kept.
+        The samples that were fitted are kept for it.
         """
         check_is_fitted(self)
         X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, reset=False)
