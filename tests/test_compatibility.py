@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import autograd.numpy as anp
 import numpy as np
 import pytest
 
@@ -9,6 +10,7 @@ from psdopt import (
     ADMM,
     BILGO,
     Ability,
+    AutogradProblem,
     ClosedForm,
     ColumnGeneration,
     FlatQuotient,
@@ -30,7 +32,7 @@ from .instances import psd, symmetric
 
 def claiming(ability):
     """A problem of order 5 that declares `ability` and has nothing behind it."""
-    problem = QuadraticSDP(None, 1.0, -np.eye(5))
+    problem = AutogradProblem(anp.trace, 5)
     problem.abilities = problem.abilities | {ability}
     return problem
 
@@ -47,7 +49,7 @@ def claiming(ability):
 def test_an_ability_without_its_members_is_no_ability(ability, geometry, method):
     verdict = compatible(claiming(ability), geometry, method)
     assert not verdict
-    assert f"the problem QuadraticSDP declares {ability} (its member {MEMBERS[ability][0]!r})" in verdict.message
+    assert f"the problem AutogradProblem declares {ability} (its member {MEMBERS[ability][0]!r})" in verdict.message
     with pytest.raises(IncompatibleError, match="which is not there"):
         solve(claiming(ability), geometry, method)
 

@@ -30,10 +30,8 @@ examples:
   psdopt run sdp --data problem.dat-s.gz --output solution.npz
 
 data files:
-  .csv, .tsv  one sample per line; the label is the column called label, target or y, else the last one; a first
-              column without a name under a header is an index and is left out
-  .npz        arrays X (m, d) and y (m,), or data, indices, indptr, shape of a sparse X in CSR format, or a symmetric
-              matrix K (for topk); .npy: X alone
+  .csv, .tsv  one sample per line; the label is the column called label, target or y, else the last one
+  .npz        X (m, d) and y (m,), or data, indices, indptr, shape of a CSR X, or symmetric K (for topk); .npy: X alone
   .parquet, .zarr, .npy over 64 MB  rows that are read in blocks, never whole (for metric-kta); labels as in .csv
   .dat-s, .dat  a semidefinite program in SDPA's format (for sdp), also with .gz
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from pymanopt.manifolds import SymmetricPositiveDefinite
 
 from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError
@@ -28,6 +29,7 @@ class PymanoptGeometry(Geometry):
     points : "factors" (M = Y Yᵀ, Y the point), or "matrices" (the point is M itself, symmetric PSD).
     from_factor : callable Y -> point; default for factors: Y itself, pushed onto the manifold by a
         retraction of the zero vector. trace : the fixed trace of all members, if there is one.
+    closed : whether limits of members are members; None: not for ``SymmetricPositiveDefinite``.
 
     pymanopt states no validity test, so one is made of what a manifold promises: a point is what the
     retraction along zero leaves in place, a tangent vector what the projection leaves in place.
@@ -41,11 +43,13 @@ class PymanoptGeometry(Geometry):
         *,
         from_factor: Callable[[Array], Any] | None = None,
         trace: float | None = None,
+        closed: bool | None = None,
     ) -> None:
         if points not in ("factors", "matrices"):
             raise InvalidInputError(f"points must be 'factors' or 'matrices'; found {points!r}")
         self.manifold, self.n, self.points, self.trace = manifold, int(n), points, trace
         self._from_factor = from_factor
+        self.closed = not isinstance(manifold, SymmetricPositiveDefinite) if closed is None else closed
         plain = self.random_point(np.random.default_rng(0))
         matrix = isinstance(plain, np.ndarray) and plain.ndim == 2 and not np.iscomplexobj(plain)
         if not matrix or plain.shape[0] != self.n:

@@ -51,9 +51,10 @@ def from_pymanopt(
     *,
     from_factor: Callable[[Array], Any] | None = None,
     trace: float | None = None,
+    closed: bool | None = None,
 ) -> PymanoptGeometry:
     """A pymanopt `manifold` as a geometry; see :class:`PymanoptGeometry`. Check it with ``run_checks``."""
-    return PymanoptGeometry(manifold, n, points, from_factor=from_factor, trace=trace)
+    return PymanoptGeometry(manifold, n, points, from_factor=from_factor, trace=trace, closed=closed)
 
 
 def riemannian_hessian(geometry: Geometry, point: Any, evaluation: Evaluation, vector: Any) -> Any:

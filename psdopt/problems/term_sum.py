@@ -78,8 +78,8 @@ class TermSum(Problem):
     def quadratic_fit(self) -> QuadraticFit:
         """F in multiplier form, for sums with the ability ``quadratic-fit``; InvalidTypeError for others. Made once."""
         if self._quadratic_fit is None:
-            if Ability.QUADRATIC_FIT not in self.abilities:
-                raise InvalidTypeError(f"{type(self).__name__} is no quadratic fit: it lacks the ability quadratic-fit")
+            if not is_quadratic_fit(self.terms):
+                raise InvalidTypeError(f"{type(self).__name__} is no quadratic fit: its terms are of other kinds")
             self._quadratic_fit = TermFit(self.terms)
         return self._quadratic_fit
 

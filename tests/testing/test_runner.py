@@ -45,7 +45,7 @@ def test_a_crash_on_a_trap_names_the_trap():
 def test_what_explains_other_failures_comes_first():
     assert set(FIRST) <= set(CHECKS)
     order = [bound.name for bound in yield_checks(FlatQuotient(3, 2))]
-    assert order[:2] == ["geometry.points_valid", "geometry.vectors_valid"]
+    assert order[:3] == ["geometry.abilities_kept", "geometry.points_valid", "geometry.vectors_valid"]
     assert sorted(order) == sorted(check.name for check in checks_of("geometry"))
 
 
