@@ -7,11 +7,13 @@ from collections.abc import Iterable
 import numpy as np
 
 from psdopt.plugins import ApplicationSpec, DataNeeds, DatasetSpec, Parameter, ProblemSpec, Spec, hookimpl
+from psdopt_plugins.relaxations.communities import CommunityDetection
+from psdopt_plugins.relaxations.communities_problem import modularity_problem
 from psdopt_plugins.relaxations.correlation import NearestCorrelation
 from psdopt_plugins.relaxations.correlation_problem import correlation_problem
 from psdopt_plugins.relaxations.correlation_report import correlation_report, gappy_correlations
-from psdopt_plugins.relaxations.graph_data import random_graph, torus_graph
-from psdopt_plugins.relaxations.graph_reports import maxcut_report, theta_report
+from psdopt_plugins.relaxations.graph_data import planted_graph, random_graph, torus_graph
+from psdopt_plugins.relaxations.graph_reports import communities_report, maxcut_report, theta_report
 from psdopt_plugins.relaxations.maxcut import MaxCut
 from psdopt_plugins.relaxations.maxcut_problem import maxcut_problem
 from psdopt_plugins.relaxations.rounding import hyperplane_cut
@@ -19,6 +21,7 @@ from psdopt_plugins.relaxations.theta import LovaszTheta, lovasz_theta
 from psdopt_plugins.relaxations.theta_problem import theta_problem
 
 __all__ = [
+    "CommunityDetection",
     "LovaszTheta",
     "MaxCut",
     "NearestCorrelation",
@@ -26,6 +29,7 @@ __all__ = [
     "hyperplane_cut",
     "lovasz_theta",
     "maxcut_problem",
+    "modularity_problem",
     "psdopt_components",
     "theta_problem",
 ]
@@ -33,12 +37,13 @@ __all__ = [
 CUT_REFERENCE = "Goemans, Williamson: Improved approximation algorithms for maximum cut"
 CORRELATION_REFERENCE = "Qi, Sun: A quadratically convergent Newton method for computing the nearest correlation matrix"
 THETA_REFERENCE = "Lovász: On the Shannon capacity of a graph"
+MODULARITY_REFERENCE = "Newman: Modularity and community structure in networks"
 GRAPH = DataNeeds(samples=2, symmetric=True)
 
 
 @hookimpl
 def psdopt_components() -> Iterable[Spec]:
-    """Largest cut, nearest correlation matrix, theta number."""
+    """Largest cut, nearest correlation matrix, theta number, communities."""
     yield ApplicationSpec(
         name="maxcut",
         factory=MaxCut,
@@ -97,6 +102,31 @@ def psdopt_components() -> Iterable[Spec]:
         reference=THETA_REFERENCE,
         example=lambda: theta_problem(_cycle(7)),
     )
+    yield ApplicationSpec(
+        name="communities",
+        factory=CommunityDetection,
+        summary="communities of a graph of high modularity, with a proven bound",
+        reference=MODULARITY_REFERENCE,
+        parameters=(
+            Parameter("n_clusters", int, 2, "most communities"),
+            Parameter("n_neighbors", int, 10, "of the graph of samples"),
+            Parameter("resolution", float, 1.0, "above 1 favours small communities"),
+        ),
+        example=CommunityDetection,
+        report=communities_report,
+        problem=modularity_problem,
+        default_data="planted_graph",
+        needs=GRAPH,
+    )
+    yield ProblemSpec(
+        name="communities",
+        factory=modularity_problem,
+        summary="−⟨B, M⟩/(2w) with M_ii = 1, B the modularity matrix of a graph",
+        reference=MODULARITY_REFERENCE,
+        parameters=(Parameter("resolution", float, 1.0, "weight of the null model"),),
+        example=lambda: modularity_problem(_cycle(7)),
+    )
+    yield DatasetSpec("planted_graph", planted_graph, "150 vertices in three groups, denser within (drawn, fixed seed)")
     yield DatasetSpec("random_graph", random_graph, "50 vertices, each pair joined with probability 0.2 (fixed seed)")
     yield DatasetSpec(
         "gappy_correlations",

@@ -26,6 +26,14 @@ def random_graph() -> Dataset:
     return Dataset("random_graph", _symmetric(i[kept], j[kept], np.ones(int(kept.sum())), 50))
 
 
+def planted_graph() -> Dataset:
+    """150 vertices in three groups; pairs are joined with probability 0.2 within a group and 0.03 between groups."""
+    groups = np.repeat(np.arange(3), 50)
+    i, j = np.triu_indices(150, 1)
+    kept = np.random.default_rng(0).random(len(i)) < np.where(groups[i] == groups[j], 0.2, 0.03)
+    return Dataset("planted_graph", _symmetric(i[kept], j[kept], np.ones(int(kept.sum())), 150), groups)
+
+
 def _symmetric(i: np.ndarray, j: np.ndarray, weights: np.ndarray, n: int) -> sp.csr_array:
     half = sp.csr_array((weights, (i, j)), shape=(n, n))
     return sp.csr_array(half + half.T)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt.linalg import Array
+from psdopt.linalg import Array, norm
 from psdopt.plugins import (
     BLUE,
     COLOURS,
@@ -69,6 +69,30 @@ def theta_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repor
     titles = "Vertices in two eigenvectors; 1: in the set", "Edges, the independent set last"
     draw = partial(plot_graph, weights, chosen, vectors, titles)
     return run_report(estimator, dataset, options, trace, rows, draw, {"independent_set": estimator.independent_set_})
+
+
+def communities_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Report:
+    """Communities of the graph of the data, where X is square and symmetric, else of the samples' neighbours."""
+    trace = CertificateTrace()
+    X = dataset.X
+    if X.shape[0] == X.shape[1] and norm((X - X.T).data if dataset.sparse else X - X.T) == 0.0:
+        estimator.set_params(affinity="precomputed")
+    estimator = fitted(estimator, options, X.shape[0], trace, X)
+    labels = estimator.labels_
+    rows = [
+        ("data", f"{dataset.name}: {X.shape[0]} vertices, affinity {estimator.affinity}"),
+        ("communities", f"{labels.max() + 1}, of {', '.join(map(str, np.bincount(labels)))} vertices"),
+        ("modularity", f"{estimator.modularity_:.6f}"),
+        ("no partition exceeds (proven)", f"{estimator.modularity_bound_:.6f}"),
+    ]
+    if dataset.y is not None:
+        from sklearn.metrics import adjusted_rand_score
+
+        rows.append(("adjusted Rand index with the labels", f"{adjusted_rand_score(dataset.y, labels):.3f}"))
+    titles = "Unit vectors of the vertices, coloured by community", "Edges, sorted by community"
+    draw = partial(plot_graph, estimator.graph_, labels, estimator.embedding_, titles)
+    arrays = {"labels": labels, "embedding": estimator.embedding_}
+    return run_report(estimator, dataset, options, trace, rows, draw, arrays)
 
 
 def graph_text(dataset: Dataset, weights: sp.csr_array) -> str:

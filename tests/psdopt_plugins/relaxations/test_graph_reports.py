@@ -8,7 +8,8 @@ import scipy.sparse as sp
 
 from psdopt.cli.main import main
 from psdopt.plugins import RunOptions, plugin_manager
-from psdopt_plugins.relaxations.graph_reports import maxcut_report, theta_report
+from psdopt_plugins.relaxations.communities import CommunityDetection
+from psdopt_plugins.relaxations.graph_reports import communities_report, maxcut_report, theta_report
 from psdopt_plugins.relaxations.maxcut import MaxCut
 from psdopt_plugins.relaxations.theta import LovaszTheta
 
@@ -44,12 +45,24 @@ def test_the_report_of_theta_draws_the_graph():
     assert len(report.figure().axes) == 4
 
 
+def test_communities_of_a_graph_and_of_samples():
+    data = plugin_manager().get("dataset", "planted_graph").factory()
+    report = communities_report(CommunityDetection(3), data, RunOptions())
+    rows = dict(report.rows)
+    assert report.success
+    assert float(rows["adjusted Rand index with the labels"]) > 0.9
+    assert float(rows["modularity"]) <= float(rows["no partition exceeds (proven)"])
+    assert len(report.figure().axes) == 4
+    iris = plugin_manager().get("dataset", "iris").factory()
+    assert "affinity neighbors" in dict(communities_report(CommunityDetection(3), iris, RunOptions()).rows)["data"]
+
+
 def test_samples_are_no_graph(capsys):
     assert main(["run", "maxcut", "--data", "iris"]) == 2
     assert "square" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["torus_graph", "random_graph"])
+@pytest.mark.parametrize("name", ["torus_graph", "random_graph", "planted_graph"])
 def test_data_sets_are_the_same_every_time(name):
     make = plugin_manager().get("dataset", name).factory
     assert (make().X != make().X).nnz == 0

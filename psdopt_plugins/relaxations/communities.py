@@ -1,0 +1,112 @@
+"""CommunityDetection: clusters of a graph of high modularity, with a proven bound."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import kneighbors_graph
+from sklearn.utils import check_random_state
+
+from psdopt import Result
+from psdopt.checks import integer, one_of, positive
+from psdopt.linalg import Array
+from psdopt_plugins.estimators import column_signs, generator
+from psdopt_plugins.relaxations.communities_problem import community_graph, modularity, modularity_problem, moved
+from psdopt_plugins.relaxations.fits import proven_bound, relaxed, unit_rows
+from psdopt_plugins.rows import validated
+
+AFFINITIES = ("neighbors", "precomputed")
+
+
+class CommunityDetection(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """At most `n_clusters` communities of a graph with high modularity.
+
+    max ⟨B, M⟩/(2w) over M ⪰ 0 with M_ii = 1 gives unit vectors of the vertices; k-means on their leading coordinates
+    gives communities, and moves of single vertices improve them.
+
+    Parameters
+    ----------
+    n_clusters : most communities, 1 to n. affinity : "neighbors" for the graph of the `n_neighbors` nearest samples, in
+        either direction, weighted by exp(−d²/(2 s²)), s their mean distance; or "precomputed" for weights (n, n) >= 0.
+    resolution : above 1 favours small communities.
+    solver_options : keyword arguments for :func:`psdopt.solve`. random_state : seed of the start and of k-means.
+
+    Attributes
+    ----------
+    labels_ : (n,) communities 0, 1, ... modularity_ : of `labels_`. modularity_bound_ : proven; no partition into
+        at most `n_clusters` parts has more. embedding_ : (n, r) unit vectors of the vertices.
+    graph_ : the weights, CSR without loops.
+    ``result_`` : the :class:`psdopt.Result`, F = −⟨B, M⟩/(2w).
+    """
+
+    labels_: NDArray[np.intp]
+    modularity_: float
+    modularity_bound_: float
+    embedding_: Array
+    graph_: sp.csr_array
+    result_: Result
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        affinity: str = "neighbors",
+        n_neighbors: int = 10,
+        resolution: float = 1.0,
+        solver_options: Mapping[str, Any] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.affinity = affinity
+        self.n_neighbors = n_neighbors
+        self.resolution = resolution
+        self.solver_options = solver_options
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find communities of samples X (n, d), or of the graph X (n, n) with affinity="precomputed".
+
+        Raises InvalidInputError for parameters out of range and what :func:`modularity_problem` refuses.
+        """
+        X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2)
+        k = integer(self.n_clusters, "n_clusters", 1, X.shape[0], "n")
+        resolution = positive(self.resolution, "resolution")
+        A = self.graph_ = self._graph(X)
+        random = check_random_state(self.random_state)
+        problem = modularity_problem(A, resolution)
+        self.result_ = relaxed(problem, self.solver_options, rng=generator(random))
+        V = unit_rows(self.result_.matrix)
+        self.embedding_ = V * column_signs(V)
+        means = KMeans(k, n_init=10, random_state=random.randint(np.iinfo(np.int32).max))
+        with warnings.catch_warnings():
+            # fewer distinct vectors than clusters are a fact of the data
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            labels = means.fit_predict(self.embedding_[:, :k]).astype(np.intp)
+        labels = moved(A, labels, k, resolution)
+        self.labels_ = np.unique(labels, return_inverse=True)[1].astype(np.intp)
+        self.modularity_ = modularity(A, self.labels_, resolution)
+        self.modularity_bound_ = (-(k - 1) * proven_bound(self.result_) + 1.0 - resolution) / k
+        return self
+
+    def _graph(self, X: Any) -> sp.csr_array:
+        if one_of(self.affinity, "affinity", AFFINITIES) == "precomputed":
+            return community_graph(X)
+        count = min(integer(self.n_neighbors, "n_neighbors"), X.shape[0] - 1)
+        near = sp.csr_array(kneighbors_graph(X, count, mode="distance", include_self=False))
+        width = float(near.data.mean()) or 1.0
+        near.data = np.exp(-0.5 * (near.data / width) ** 2)
+        return community_graph(near.maximum(near.T))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.affinity == "precomputed"
+        return tags

@@ -1,0 +1,96 @@
+"""CommunityDetection: the bound holds for every partition, modularity is as defined, planted groups are found."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import adjusted_rand_score
+
+from psdopt.errors import InvalidInputError, UnknownNameError
+from psdopt_plugins.relaxations.communities import CommunityDetection
+from psdopt_plugins.relaxations.communities_problem import modularity, moved
+from psdopt_plugins.relaxations.graph_data import planted_graph
+
+
+def graph(n: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    W = np.triu(rng.random((n, n)) * (rng.random((n, n)) < 0.5), 1)
+    return W + W.T
+
+
+def by_definition(W: np.ndarray, labels: np.ndarray, resolution: float) -> float:
+    d, total = W.sum(axis=1), W.sum()
+    same = labels[:, None] == labels[None, :]
+    return float(np.sum((W - resolution * np.outer(d, d) / total)[same])) / total
+
+
+@pytest.mark.parametrize("resolution", [1.0, 1.7])
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_bound_holds_for_every_partition(k, resolution):
+    W = graph(8, k)
+    best = max(by_definition(W, np.array(labels), resolution) for labels in itertools.product(range(k), repeat=8))
+    model = CommunityDetection(k, affinity="precomputed", resolution=resolution, random_state=0).fit(W)
+    assert best <= model.modularity_bound_ + 1e-9
+    assert model.modularity_ <= best + 1e-12
+    assert model.modularity_ == pytest.approx(by_definition(W, model.labels_, resolution))
+
+
+def test_planted_groups_are_found():
+    data = planted_graph()
+    model = CommunityDetection(3, affinity="precomputed", random_state=0).fit(data.X)
+    assert adjusted_rand_score(data.y, model.labels_) > 0.9
+    assert 0.5 * model.modularity_bound_ <= model.modularity_ <= model.modularity_bound_
+
+
+def test_two_cliques_and_a_bridge():
+    W = np.zeros((10, 10))
+    W[:5, :5] = W[5:, 5:] = 1.0
+    W[4, 5] = W[5, 4] = 1.0
+    labels = CommunityDetection(2, affinity="precomputed", random_state=0).fit_predict(W)
+    assert adjusted_rand_score(np.repeat([0, 1], 5), labels) == 1.0
+
+
+def test_a_complete_graph_has_no_communities():
+    model = CommunityDetection(2, affinity="precomputed", random_state=0).fit(np.ones((6, 6)))
+    assert model.modularity_ == pytest.approx(0.0, abs=1e-12)
+    assert model.modularity_bound_ >= -1e-12
+    assert np.all(model.labels_ == 0)
+
+
+def test_one_community_is_all_vertices_and_its_bound_is_exact():
+    model = CommunityDetection(1, affinity="precomputed", resolution=1.3).fit(graph(6, 1))
+    assert model.modularity_ == pytest.approx(-0.3)
+    assert model.modularity_bound_ == pytest.approx(-0.3)
+
+
+def test_no_single_move_improves_moved_labels():
+    A, rng = sp.csr_array(graph(20, 3)), np.random.default_rng(0)
+    labels = moved(A, rng.integers(0, 3, 20), 3)
+    value = modularity(A, labels)
+    for i, c in itertools.product(range(20), range(3)):
+        other = labels.copy()
+        other[i] = c
+        assert modularity(A, other) <= value + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("options", "W", "text"),
+    [
+        ({"n_clusters": 0}, graph(6, 0), "n_clusters"),
+        ({"n_clusters": 7}, graph(6, 0), "n_clusters"),
+        ({"resolution": 0.0}, graph(6, 0), "resolution"),
+        ({}, -graph(6, 0), "at least 0"),
+        ({}, np.zeros((4, 4)), "edge"),
+    ],
+)
+def test_bad_input_is_refused(options, W, text):
+    with pytest.raises(InvalidInputError, match=text):
+        CommunityDetection(**{"affinity": "precomputed", **options}).fit(W)
+
+
+def test_an_unknown_affinity_is_refused():
+    with pytest.raises(UnknownNameError, match="affinity"):
+        CommunityDetection(affinity="rbf").fit(graph(6, 0))
