@@ -24,7 +24,8 @@ class _Fit(TermSum):
     """The problem, with its formula."""
 
     def __init__(self, rows: Any, y: Array, weights: Any = None) -> None:
-        self.formula = np.asarray(rows.toarray() if isinstance(rows, (sp.sparray, sp.spmatrix)) else rows), np.array(y)
+        sparse: bool = sp.issparse(rows)
+        self.formula = np.asarray(rows.todense() if sparse else rows), np.array(y)
         super().__init__([MeasuredTerm(QuadraticForms(rows), LeastSquares(y, weights), 0.5 / len(y))])
 
     def reference(self) -> Problem:
@@ -55,7 +56,8 @@ class SparseTwice(_Builder):
     rejected_by = ("builder.storage_independence",)
 
     def make(self, rows: Any, y: Any) -> Problem:
-        return _Fit(2.0 * rows if isinstance(rows, sp.sparray) else rows, y)
+        sparse: bool = sp.issparse(rows)
+        return _Fit(2.0 * rows if sparse else rows, y)
 
 
 class CentresInPlace(_Builder):
