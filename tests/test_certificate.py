@@ -28,7 +28,6 @@ from psdopt import (
     certify,
     solve,
 )
-from psdopt.escape import rank_binds, widened
 from psdopt.linalg.tolerances import EPS
 from psdopt.roles import Duality
 from psdopt.terms import Entries, LeastSquares, LinearTerm, MeasuredTerm, ProductTerm
@@ -201,39 +200,6 @@ def test_gap_on_the_trace_one_set_is_a_bound(seed):
     certificate = certify(problem, Y, trace=1.0)
     assert certificate.gap >= certificate.value - optimum.value - 1e-12
     assert not certificate.proves(1e-3)
-
-
-# --------------------------------------------------------------------------------------------------------- escape
-
-
-def test_widening_goes_down_and_keeps_the_matrix_it_started_from():
-    problem = QuadraticSDP(None, 1.0, np.diag([-1.0, -2.0, -3.0, 1.0]))
-    here = problem.at(np.eye(4)[:, :1])  # stationary at value −1
-    wider = widened(here, 4, -6.0)
-    assert wider.value < here.value - 1.0
-    assert wider.factor.shape[1] == 2
-    np.testing.assert_array_equal(wider.factor[:, 0], here.factor[:, 0])
-    assert widened(here, 1, -6.0) is None  # no room
-    optimal = problem.at(np.diag(np.sqrt([1.0, 2.0, 3.0, 0.0]))[:, :3])
-    assert widened(optimal, 4, -1e-12) is None or widened(optimal, 4, -1e-12).value >= optimal.value - 1e-12
-
-
-def test_negligible_columns_make_room():
-    problem = QuadraticSDP(None, 1.0, np.diag([-1.0, -2.0]))
-    Y = np.zeros((2, 2))
-    Y[0, 0] = 1.0
-    wider = widened(problem.at(Y), 2, -4.0)
-    assert wider.factor.shape[1] == 2
-    assert wider.value == pytest.approx(-5.0)
-    zero = widened(problem.at(np.zeros((2, 2))), 2, -4.0)
-    assert zero.value < 0.0
-    assert not rank_binds(problem.at(Y), 1e-6)
-    assert rank_binds(problem.at(np.eye(2)), 1e-6)
-
-
-def test_widening_along_an_unbounded_ray_still_moves():
-    here = QuadraticSDP(np.diag([1.0, 0.0]), None, -np.eye(2)).at(np.array([[1.0], [0.0]]))
-    assert widened(here, 2, -2.0).value < here.value
 
 
 # ------------------------------------------------------------------------------------------ instances made to mislead

@@ -1,4 +1,4 @@
-"""Results on disk and in words; LowRankPSD; the choice of methods; files."""
+"""Results on disk and in words; the hints of a refusal; files."""
 
 from __future__ import annotations
 
@@ -7,21 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, Method, PSDCone, QuadraticSDP, Result, Status, solve
+from psdopt import ConjugateGradient, FlatQuotient, Method, PSDCone, QuadraticSDP, Result, Status, solve
 from psdopt.compatibility import compatible
 from psdopt.errors import (
     DataFileError,
     IncompatibleError,
-    InvalidInputError,
     MissingDependencyError,
-    PsdoptError,
-    unknown_name,
 )
 from psdopt.files import atomic_write
-from psdopt.linalg.tolerances import EPS
 
 from .test_solve import kta
 
@@ -87,66 +81,6 @@ def test_frame_and_texts(result, monkeypatch):
         result.history.to_frame()
 
 
-# ------------------------------------------------------------------------------------------------------ LowRankPSD
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.integers(1, 9), st.integers(1, 12), st.floats(-5, 5), st.floats(-6, 0), st.integers(0, 2**31))
-def test_low_rank_matrix_equals_its_dense_twin(n, r, log_scale, log_condition, seed):
-    rng = np.random.default_rng(seed)
-    k = min(n, r)
-    U, V = np.linalg.qr(rng.standard_normal((n, k)))[0], np.linalg.qr(rng.standard_normal((r, k)))[0]
-    Y = 10.0**log_scale * (U * np.logspace(0, log_condition, k)) @ V.T
-    M, dense = LowRankPSD(Y), Y @ Y.T
-    top = np.linalg.norm(dense, 2)
-    allowed = 64 * (n + r) * EPS * top
-    assert abs(M.trace() - np.trace(dense)) <= allowed * n
-    assert abs(M.norm() - np.linalg.norm(dense)) <= allowed * n
-    np.testing.assert_array_equal(M.to_dense(), dense)
-    values, vectors = M.eigh()
-    assert np.all(np.diff(values) <= 0)
-    assert np.linalg.norm((vectors * values) @ vectors.T - dense) <= allowed * n
-    assert np.linalg.norm(vectors.T @ vectors - np.eye(len(values))) <= 64 * n * EPS
-    X = rng.standard_normal((5, n))
-    assert np.max(np.abs(M.quadratic_form(X) - np.einsum("ij,jk,ik->i", X, dense, X))) <= allowed * np.sum(X**2)
-    assert np.linalg.norm(M @ X.T - dense @ X.T) <= allowed * np.linalg.norm(X)
-    assert np.linalg.norm(X @ M - X @ dense) <= allowed * np.linalg.norm(X)
-    small = M.compress()
-    assert small.factor.shape[1] == small.rank <= k
-    assert np.linalg.norm(small.to_dense() - dense) <= allowed * n
-    rebuilt = LowRankPSD.from_dense(dense)
-    assert np.linalg.norm(rebuilt.to_dense() - dense) <= allowed * n
-
-
-def test_from_dense_is_the_closest_psd_matrix():
-    rng = np.random.default_rng(0)
-    M = rng.standard_normal((6, 6))
-    M = M + M.T
-    values, vectors = np.linalg.eigh(M)
-    closest = (vectors * np.maximum(values, 0)) @ vectors.T
-    np.testing.assert_allclose(LowRankPSD.from_dense(M).to_dense(), closest, atol=64 * EPS * np.abs(values).max())
-    top = LowRankPSD.from_dense(M, rank=1)
-    assert top.rank == 1
-    assert top.trace() == pytest.approx(values[-1])
-    assert LowRankPSD.from_dense(-np.eye(3)).rank == 0
-    assert LowRankPSD.from_dense(np.zeros((3, 3))).trace() == 0.0
-
-
-@pytest.mark.parametrize(
-    ("make", "text"),
-    [
-        (lambda: LowRankPSD(np.ones(3)), r"factor must be an \(n, r\) array with n >= 1; found shape \(3,\)"),
-        (lambda: LowRankPSD([[np.nan], [1.0]]), "factor must be finite; found 1 NaN or infinite entries"),
-        (lambda: LowRankPSD.from_dense(np.ones((2, 3))), r"M must be square; found shape \(2, 3\)"),
-        (lambda: LowRankPSD.from_dense([[np.inf, 0], [0, 1]]), "M must be finite; found 1 NaN or infinite entries"),
-        (lambda: LowRankPSD.from_dense(np.eye(2), rank=-1), "rank must be None or an integer of at least 0; found -1"),
-    ],
-)
-def test_bad_matrices(make, text):
-    with pytest.raises(InvalidInputError, match=text):
-        make()
-
-
 # ------------------------------------------------------------------------------------------------- small remainders
 
 
@@ -200,11 +134,3 @@ def test_a_hint_names_what_a_method_needs_when_nothing_else_would_work():
     assert "ConjugateGradient on FlatQuotient" in verdict.message
     with pytest.raises(IncompatibleError, match="geometry with: factor, polar or sphere"):
         solve(QuadraticSDP(None, 1.0, -np.eye(3)), Bare(3), Picky())
-
-
-def test_unknown_names_get_near_matches():
-    assert str(unknown_name("method", "lbgfs", ["lbfgs", "admm"])) == "unknown method 'lbgfs'; did you mean 'lbfgs'?"
-    assert str(unknown_name("method", "xyz", ["b", "a"])) == "unknown method 'xyz'; known: a, b"
-    assert str(unknown_name("method", "xyz", [])) == "unknown method 'xyz'; known: none"
-    assert isinstance(unknown_name("method", "x", []), PsdoptError)
-    assert isinstance(unknown_name("method", "x", []), LookupError)

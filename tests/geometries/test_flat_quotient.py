@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from psdopt import FixedTrace, FlatQuotient, LowRankPSD, Polar, PositiveDefinite, PSDCone, Status, TermSum, solve
+from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.tolerances import EPS
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
@@ -152,3 +153,10 @@ def test_a_fit_to_entries_off_the_diagonal_is_solved_from_the_default_start(n, s
     result = solve(problem, rng=seed)
     assert result.status is Status.OPTIMAL
     assert result.matrix.trace() <= 1e3 * np.trace(target)  # of the starts it was 1e15
+
+
+@pytest.mark.parametrize("r", [1, 4, 5])
+def test_only_factors_of_full_width_are_the_whole_cone(r):
+    offered = FlatQuotient(5, r).abilities
+    assert {Ability.FACTOR, Ability.STRAIGHT, Ability.RIEMANNIAN} <= offered
+    assert (Ability.FULL_CONE in offered) is (r == 5)
