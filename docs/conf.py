@@ -56,6 +56,6 @@ sphinx_gallery_conf = {
     "reset_modules": ("matplotlib", "pictures.look"),
     "show_memory": False,
     "abort_on_example_error": True,
-    "min_reported_time": 5,
+    "write_computation_times": False,
 }
 warnings.filterwarnings("ignore", message="Matplotlib is currently using agg")

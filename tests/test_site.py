@@ -1,0 +1,91 @@
+"""The extensions that build the site: docstrings, reference pages, links. The site itself is built by .ci/site."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+import psdopt
+
+EXTENSIONS = Path(psdopt.__file__).resolve().parents[1] / "docs" / "_ext"
+
+
+@pytest.fixture
+def extension(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXTENSIONS))
+    before = set(sys.modules)
+    yield importlib.import_module
+    for name in set(sys.modules) - before:  # "links" is a name that others may have, too
+        if getattr(sys.modules[name], "__file__", None) and EXTENSIONS in Path(sys.modules[name].__file__).parents:
+            del sys.modules[name]
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A site of two pages in which all is well."""
+    (tmp_path / "a.html").write_text('<a href="sub/b.html#here">b</a> <img src="p.png"> <a href="https://host/x">x</a>')
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "b.html").write_text('<h1 id="here">b</h1> <a href="../a.html">a</a> <a href="#here">h</a>')
+    (tmp_path / "p.png").write_bytes(b"")
+    (tmp_path / "searchindex.js").write_text('Search.setIndex({terms:{partial_fit:1,"other":2}})')
+    return tmp_path
+
+
+def test_a_site_in_which_all_is_well(extension, site):
+    links = extension("links")
+    assert links.problems(site) == []
+    assert links.unknown_to_search(site, ["partial_fit", "other"]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('<a href="c.html">c</a>', "c.html is not there"),
+        ('<a href="sub/b.html#there">b</a>', "sub/b.html#there has no such place"),
+        ('<a href="#nowhere">b</a>', "#nowhere has no such place"),
+        ('<img src="q.png">', "q.png is not there"),
+        ('<script src="https://host/x.js"></script>', "https://host/x.js is loaded from another host"),
+    ],
+)
+def test_broken_links_are_named(extension, site, text, said):
+    (site / "a.html").write_text(text)
+    assert extension("links").problems(site) == [f"a.html: {said}"]
+
+
+def test_an_empty_folder_is_no_site(extension, tmp_path):
+    assert len(extension("links").problems(tmp_path)) == 1
+
+
+def test_words_that_search_does_not_know(extension, site):
+    assert extension("links").unknown_to_search(site, ["partial", "fit"]) == ["partial", "fit"]
+
+
+@pytest.mark.parametrize(
+    ("written", "escaped"),
+    [
+        ("the norm |S Y| of it", r"the norm \|S Y\| of it"),
+        ("components_ (r, d)", r"components\_ (r, d)"),
+        ("A*(y) and ``a*b|c_``", r"A\*(y) and ``a*b|c_``"),
+        ("**bold**, *slanted* and :class:`Result`", "**bold**, *slanted* and :class:`Result`"),
+    ],
+)
+def test_what_is_no_markup_is_escaped(extension, written, escaped):
+    assert extension("docstrings").escaped(written) == escaped
+
+
+def test_entries_and_formulas(extension):
+    written = [
+        "One line.",
+        "",
+        "    F = |Y|",
+        "",
+        "Parameters",
+        "----------",
+        "rank, tol : of |M|,",
+        "    or None.",
+        "",
+    ]
+    expected = ["One line.", "", "::", "", "    F = |Y|", "", "Parameters", "----------", "rank, tol",
+                r"    of \|M\|,", "    or None.", ""]  # fmt: skip
+    assert extension("docstrings").restructured(written) == expected
