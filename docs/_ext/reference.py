@@ -18,9 +18,10 @@ from docstrings import escaped, restructured
 from sphinx.application import Sphinx
 
 MODULES = (
-    "psdopt", "psdopt.constraints", "psdopt.terms", "psdopt.linalg", "psdopt.parts", "psdopt.engines",
+    "psdopt", "psdopt.constraints", "psdopt.terms", "psdopt.linalg", "psdopt.parts", "psdopt.engines", "psdopt.interop.pymanopt",
     "psdopt_plugins.metric_learning", "psdopt_plugins.kernel_learning", "psdopt_plugins.manifold_learning",
     "psdopt_plugins.regression", "psdopt_plugins.spectral",
+    "psdopt_plugins.relaxations",
     "psdopt.plugins", "psdopt.testing", "psdopt.checks", "psdopt.errors",
 )  # fmt: skip
 #: scikit-learn gives these to every estimator, and documents them itself.
@@ -101,7 +102,9 @@ def module_page(name: str) -> str:
 def name_page(module: str, name: str, value: Any) -> str:
     full = f"{module}.{name}"
     lines = [full, "=" * len(full), "", f".. currentmodule:: {module}", ""]
-    if inspect.isclass(value):
+    if inspect.isclass(value) and any(base.__module__.startswith("pymanopt") for base in value.__mro__):
+        lines += [f".. autoclass:: {name}"]  # its members are pymanopt's, documented there
+    elif inspect.isclass(value):
         lines += [f".. autoclass:: {name}", "   :members:", "   :inherited-members: " + ", ".join(foreign(value)),
                   "   :exclude-members: " + ", ".join(m for m in dir(value) if REQUEST.fullmatch(m))]  # fmt: skip
     else:
