@@ -18,10 +18,10 @@ from docstrings import escaped, restructured
 from sphinx.application import Sphinx
 
 MODULES = (
-    "psdopt", "psdopt.constraints", "psdopt.terms", "psdopt.linalg", "psdopt.parts", "psdopt.engines", "psdopt.interop.pymanopt",
+    "psdopt", "psdopt.constraints", "psdopt.terms", "psdopt.linalg", "psdopt.parts", "psdopt.engines",
+    "psdopt.interop.pymanopt",
     "psdopt_plugins.metric_learning", "psdopt_plugins.kernel_learning", "psdopt_plugins.manifold_learning",
-    "psdopt_plugins.regression", "psdopt_plugins.spectral",
-    "psdopt_plugins.relaxations",
+    "psdopt_plugins.regression", "psdopt_plugins.spectral", "psdopt_plugins.relaxations",
     "psdopt.plugins", "psdopt.testing", "psdopt.checks", "psdopt.errors",
 )  # fmt: skip
 #: scikit-learn gives these to every estimator, and documents them itself.
