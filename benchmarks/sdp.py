@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import time
 from pathlib import Path
@@ -11,12 +10,11 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks.sdp_peers import PEERS, bounded, fits
 from psdopt import Constrained, QuadraticSDP, constraints, read_sdpa, solve
 
 #: The folder of the .dat-s files.
 FOLDER = "PSDOPT_SDPLIB"
-#: Peers are skipped beyond this many constraints or this order: they would take many minutes.
-PEER_SIZES = {"SCS": (1200, 300), "CLARABEL": (600, 130), "SDPA": (6000, 2000)}
 HEAD = "problem      m     n  method               value           bound      infeas.     gap  status        process s"
 
 
@@ -24,42 +22,75 @@ def main(argv: list[str]) -> int:
     """Exit code 0; prints a row for each program and each solver."""
     parser = argparse.ArgumentParser(prog="psdopt bench sdp", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"programs in the folder ${FOLDER} (default: all of it)")
-    parser.add_argument(
-        "--max-cut", type=int, nargs="*", default=[], metavar="N", help="random max-cut of these orders"
-    )
+    for family in FAMILIES:
+        option = f"--{family.replace('_', '-')}"
+        parser.add_argument(option, type=int, nargs="*", default=[], metavar="N", help="random graphs of these orders")
+    parser.add_argument("--seeds", type=int, nargs="*", default=[0], help="of the random graphs")
     parser.add_argument("--max-time", type=float, default=120.0, help="seconds for each program of ours")
     parser.add_argument("--tol", type=float, default=1e-6)
-    parser.add_argument("--peers", action="store_true", help="run SCS, Clarabel and SDPA too, where installed")
+    parser.add_argument("--peers", action="store_true", help=f"run {', '.join(PEERS)} too, where installed")
+    parser.add_argument("--limit", type=float, default=60.0, help="processor seconds for each peer, its model included")
     arguments = parser.parse_args(argv)
     print(HEAD)
-    for name, problem in programs(arguments.names, arguments.max_cut):
+    generated = {family: getattr(arguments, family) for family in FAMILIES}
+    for name, problem in programs(arguments.names, generated, arguments.seeds):
         ours(name, problem, arguments.tol, arguments.max_time)
-        for solver in ("SCS", "CLARABEL", "SDPA") if arguments.peers else ():
-            peer(name, problem, solver, arguments.tol)
+        if arguments.peers:
+            others(name, problem, arguments.tol, arguments.limit)
     return 0
 
 
-def programs(names, orders):
-    """(name, problem) one after the other."""
-    folder = os.environ.get(FOLDER)
-    if folder is not None and not (orders and not names):
+def programs(names, generated, seeds=(0,)):
+    """(name, problem) one after the other; `generated` has orders by family."""
+    folder, orders = os.environ.get(FOLDER), any(generated.values())
+    if folder is not None and (names or not orders):
         found = {path.name.split(".")[0]: path for path in sorted(Path(folder).glob("*.dat-s*"))}
         for name in names or found:
             yield name, read_sdpa(found[name])
     elif not orders:
-        print(f"set {FOLDER} to the folder of the .dat-s files, or name orders by --max-cut")
-    for n in orders:
-        yield f"cut{n}", max_cut(n)
+        print(f"set {FOLDER} to the folder of the .dat-s files, or name orders by --max-cut, --partition, --theta")
+    for family, sizes in generated.items():
+        for n in sizes:
+            for seed in seeds:
+                yield f"{family[:3]}{n}-{seed}", FAMILIES[family](n, seed=seed)
 
 
-def max_cut(n, degree=8, seed=0):
-    """min −⟨L/4, M⟩, M_ii = 1, for a random graph."""
+def adjacency(n, degree, seed):
+    """A random graph, sparse (n, n)."""
     rng = np.random.default_rng(seed)
     A = sp.triu(sp.random(n, n, density=min(1.0, degree / n), random_state=rng, format="csr"), 1, format="csr")
     A.data[:] = 1.0
-    A = A + A.T
-    L = sp.csr_array(sp.diags_array(np.asarray(A.sum(axis=0)).ravel()) - A) / 4.0
-    return Constrained(QuadraticSDP(C=-0.5 * L), constraints.diagonal(n, 1.0))
+    return sp.csr_array(A + A.T)
+
+
+def laplacian(n, degree, seed):
+    """Its Laplacian."""
+    A = adjacency(n, degree, seed)
+    return sp.csr_array(sp.diags_array(np.asarray(A.sum(axis=0)).ravel()) - A)
+
+
+def max_cut(n, degree=8, seed=0):
+    """min −⟨L/4, M⟩, M_ii = 1."""
+    return Constrained(QuadraticSDP(C=-0.125 * laplacian(n, degree, seed)), constraints.diagonal(n, 1.0))
+
+
+def partition(n, degree=12, seed=0):
+    """min ⟨L/4, M⟩, M_ii = 1, ⟨e eᵀ, M⟩ = 0: halves of equal size, as in gpp and equalG."""
+    i, j = np.triu_indices(n)
+    whole = constraints.SparseForms(i, j, sp.csr_array(np.where(i == j, 1.0, 2.0)[None, :]), n)
+    groups = [constraints.diagonal(n, 1.0), constraints.sparse_forms(whole, 0.0)]
+    return Constrained(QuadraticSDP(C=0.125 * laplacian(n, degree, seed)), groups)
+
+
+def theta(n, share=0.2, seed=0):
+    """min −⟨e eᵀ, M⟩, tr M = 1, M_ij = 0 along the edges: Lovász's number."""
+    i, j = sp.triu(adjacency(n, share * n, seed), 1).nonzero()
+    groups = [constraints.trace(n, 1.0), constraints.entries(i, j, n, 0.0)]
+    return Constrained(QuadraticSDP(C=-0.5 * np.ones((n, n))), groups)
+
+
+#: Problems on random graphs, by order and seed.
+FAMILIES = {"max_cut": max_cut, "partition": partition, "theta": theta}
 
 
 def ours(name, problem, tol, max_time):
@@ -72,36 +103,12 @@ def ours(name, problem, tol, max_time):
         certificate.gap_relative, result.status.label, seconds)  # fmt: skip
 
 
-def peer(name, problem, solver, tol):
-    """The same through cvxpy, from a fresh model, which is not in the seconds."""
-    m, n = PEER_SIZES[solver]
-    if importlib.util.find_spec("cvxpy") is None or problem.m > m or problem.n > n:
-        return
-    import cvxpy as cp
-
-    if solver not in cp.installed_solvers():
-        return
-    conic, order = problem.conic, problem.n
-    X = cp.Variable((order, order), PSD=True)
-    forms = conic.forms
-    entries = cp.hstack([X[i, j] for i, j in zip(forms.i, forms.j, strict=True)]) if len(forms.i) < 2000 else (
-        cp.vec(X, order="C")[forms.i * order + forms.j]
-    )  # fmt: skip
-    model = cp.Problem(cp.Minimize(cp.sum(cp.multiply(conic.C.toarray(), X))), [forms.B @ entries == problem.lower])
-    options = {"SCS": {"eps": tol, "max_iters": 100_000}}.get(solver, {})
-    model.get_problem_data(solver)
-    start = time.process_time()
-    try:
-        model.solve(solver=solver, warm_start=False, **options)
-    except cp.error.SolverError as error:
-        print(f"{name:10} {solver}: {error}")
-        return
-    seconds = time.process_time() - start
-    infeasibility = np.nan
-    if X.value is not None:
-        a = forms.B @ X.value[forms.i, forms.j]
-        infeasibility = np.linalg.norm(a - problem.lower) / (1.0 + np.linalg.norm(problem.lower))
-    row(name, problem, solver, model.value, None, infeasibility, None, model.status, seconds)
+def others(name, problem, tol, limit):
+    """The peers that take it, each in a process of its own."""
+    for peer in PEERS:
+        if fits(peer, problem):
+            answer = bounded(peer, problem, tol, limit)
+            row(name, problem, peer, answer.value, None, answer.infeasibility, None, answer.status, answer.seconds)
 
 
 def row(name, problem, method, value, bound, infeasibility, gap, status, seconds):

@@ -33,6 +33,7 @@ class Residual(StrEnum):
     GRADIENT = "gradient"  # |2 S̃ Y|: zero at every stationary point of the factor
     OPTIMALITY = "optimality"  # at least |2 S̃ Y|, counting S ⪰ 0 as well: small only next to a global optimum
     GAP = "gap"  # 2 gap / |Y| for a proven gap >= F(M) − min F over the set
+    CERTIFICATE = "certificate"  # under constraints: 2 e u / |Y|, u the unit of values, e >= relative infeasibility
 
 
 @dataclass

@@ -31,6 +31,8 @@ class PrimalDualState(State):
     """X and Z by blocks, x and z of the linear part, v; `dual` is what certificates are made from.
 
     `least`, the smallest relative residual so far, and for how many steps (`since`) none was a tenth smaller.
+    `nearest` is the factor of the iterate with the least relative residual, `nearest_error`: rounding may spoil later
+    ones where multipliers are not bounded, and a run that stalls ends there.
     """
 
     form: StandardForm
@@ -43,6 +45,8 @@ class PrimalDualState(State):
     least: float = math.inf
     since: int = 0
     bound: float = -math.inf
+    nearest: Array | None = None
+    nearest_error: float = math.inf
 
 
 State_ = TypeVar("State_", bound=PrimalDualState)
@@ -106,10 +110,15 @@ def moved(
     least, since = (relative, 0) if relative < 0.9 * old.least else (old.least, old.since + 1)
     if since >= patience and outcome is Outcome.RUNNING:
         outcome = Outcome.STALLED
+    nearest, error = (old.nearest, old.nearest_error) if old.nearest_error <= relative else (Y, relative)
+    if outcome is Outcome.STALLED and nearest is not None and error < relative:
+        Y, relative, evaluation = nearest, error, problem.at(nearest)
+        value, infeasibility = evaluation.value, relative_violation(problem, problem.measured(Y))
     scale = stationarity_scale(problem, value, evaluation.size)
     return replace(
         old, point=old.geometry.from_factor(Y), evaluation=evaluation, gradient_norm=2.0 * relative * (scale or 1.0),
         step=step, outcome=outcome, X=X, Z=Z, x=x, z=z, v=v, least=least, since=since, bound=provable,
+        nearest=nearest, nearest_error=error,
         dual=Multipliers(y, best, y if ray else None, Y if direction else None),
         extras={"infeasibility": infeasibility, "dual_residual": slack, "dual_bound": bound, "gap": gap},
     )  # fmt: skip

@@ -20,7 +20,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, append_columns, inner, norm
 from psdopt.linalg.extreme import smallest_eigenpair
-from psdopt.method import Method, Outcome, State
+from psdopt.method import Method, Outcome, Residual, State
 from psdopt.methods.lbfgs import LBFGS
 from psdopt.methods.truncated_newton import TruncatedNewton
 from psdopt.problem import Evaluation, Problem
@@ -99,6 +99,7 @@ class AugmentedLagrangian(Method):
         "geometry": (Ability.FACTOR, Ability.STRAIGHT),
     }
     ranks_by_value: ClassVar[bool] = False
+    residual: ClassVar[Residual] = Residual.CERTIFICATE
 
     def __post_init__(self) -> None:
         if self.inside_steps < 1:

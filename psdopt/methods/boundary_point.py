@@ -17,7 +17,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
-from psdopt.method import Method, Outcome
+from psdopt.method import Method, Outcome, Residual
 from psdopt.problem import Evaluation, Problem
 
 #: The step of the multiplier X beyond one; below (1 + √5)/2 the iteration converges (Wen, Goldfarb, Yin 2010).
@@ -65,6 +65,7 @@ class BoundaryPoint(Method[BoundaryPointState]):
 
     requires: ClassVar[Requires] = {"problem": (Ability.CONIC,), "geometry": (Ability.FULL_CONE,)}
     ranks_by_value: ClassVar[bool] = False
+    residual: ClassVar[Residual] = Residual.CERTIFICATE
 
     def __post_init__(self) -> None:
         if not 0.0 < self.overshoot < 0.5 * (1.0 + 5.0**0.5):

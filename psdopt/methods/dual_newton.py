@@ -16,7 +16,7 @@ from psdopt.constraints.problem import Constrained
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.method import Method, Outcome, State
+from psdopt.method import Method, Outcome, Residual, State
 from psdopt.problem import Evaluation, Problem
 
 #: Armijo's share of the predicted decrease, and how often a step is halved.
@@ -62,6 +62,7 @@ class DualNewton(Method):
 
     requires: ClassVar[Requires] = {"problem": (Ability.NEAREST,), "geometry": (Ability.FULL_CONE,)}
     ranks_by_value: ClassVar[bool] = False
+    residual: ClassVar[Residual] = Residual.CERTIFICATE
 
     def __post_init__(self) -> None:
         if not isinstance(self.inner, (int, np.integer)) or self.inner < 1:

@@ -17,7 +17,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
-from psdopt.method import Method, Outcome
+from psdopt.method import Method, Outcome, Residual
 from psdopt.problem import Evaluation, Problem
 
 #: A step goes this share of the way to the boundary, or more the longer the predictor's steps are.
@@ -52,6 +52,7 @@ class InteriorPoint(Method[PrimalDualState]):
 
     requires: ClassVar[Requires] = {"problem": (Ability.CONIC,), "geometry": (Ability.FULL_CONE,)}
     ranks_by_value: ClassVar[bool] = False
+    residual: ClassVar[Residual] = Residual.CERTIFICATE
 
     def __post_init__(self) -> None:
         if not 0.0 < self.share < 1.0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -63,7 +64,7 @@ def problems(n: int = ORDER, definite: bool = False) -> dict[str, Problem]:
 
 
 def special_problems(n: int = ORDER, rank: int = ORDER, trace: float | None = None) -> dict[str, Problem]:
-    """A fit to entries (a bi-convex split), soft margins (a master program), exact measurements (a stream).
+    """A bi-convex fit to entries, soft margins (a master program), exact measurements (a stream), linear constraints.
 
     `rank` and `trace` are those of the matrix that the stream measures, so that no noise is left at the solution.
     """
@@ -88,7 +89,41 @@ def special_problems(n: int = ORDER, rank: int = ORDER, trace: float | None = No
     y = row_dots(rows @ W, rows)
     held_out = TermSum([MeasuredTerm(QuadraticForms(rows), LeastSquares(y), 0.5 / len(y))])
     stream = Streamed(ArrayStream(rows, y, seed=1), held_out, forms_gradient)
-    return {"entries": entries, "margins": margins, "stream": stream}
+    return {"entries": entries, "margins": margins, "stream": stream, **constrained_problems(n)}
+
+
+def constrained_problems(n: int = ORDER, c: float = 1.0, s: float = 1.0) -> dict[str, Problem]:
+    """Objectives c F(M / s), linear, quadratic and a distance, under constraints, with a known solution of rank two.
+
+    The solution M, multipliers y and S ⪰ 0 with S M = 0 come first, the linear part of F follows from
+    S = ∇F(M) + A*(y). An upper bound is active, a lower one is not.
+    """
+    from psdopt.constraints import Constrained, distances, entries, trace
+    from psdopt.problems import QuadraticSDP
+    from psdopt.testing.constrained import DenseConstraints
+
+    rng, width = np.random.default_rng(13), min(2, n)
+    frame = orthonormal_columns(rng, n, n)
+    M = (frame[:, :width] * np.linspace(1.0, 2.0, width)) @ frame[:, :width].T
+    S = (frame[:, width:] * np.linspace(0.5, 1.5, n - width)) @ frame[:, width:].T
+    length = M[0, 0] + M[n - 1, n - 1] - 2.0 * M[0, n - 1]
+    equations = [trace(n, s * float(np.trace(M))), distances([0], [n - 1], s * length, n=n)]
+    bounds = [entries([0], [1], n, upper=s * M[0, 1]), entries([1], [2], n, lower=s * (M[1, 2] - 1.0))]
+    A = with_spectrum(np.linspace(0.5, 1.0, n), 14)
+
+    def made(A: Array | None, B: float | None, groups: list[Any]) -> Problem:
+        y = np.array([-0.5, 0.4, 0.7, 0.0])[: len(groups)]
+        dense = DenseConstraints(Constrained(QuadraticSDP(C=np.eye(n)), groups))
+        slope = 2.0 * (0.0 if B is None else B) * M + (0.0 if A is None else 2.0 * A @ M @ A)
+        C = (c / s) * 0.5 * (S - dense.adjoint(y) - slope)
+        A = None if A is None else math.sqrt(c) / s * A
+        return Constrained(QuadraticSDP(A, None if B is None else c / s**2 * B, C), groups)
+
+    return {
+        "linear under constraints": made(None, None, equations + bounds),
+        "quadratic under constraints": made(A, 0.2, equations + bounds),
+        "nearest under equations": made(None, 0.5, equations),
+    }
 
 
 def forms_gradient(batch: tuple[Any, Array, Array | None], Y: Array) -> tuple[Array, float]:

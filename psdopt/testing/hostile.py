@@ -12,7 +12,7 @@ from psdopt.linalg.arrays import Array, orthonormal_columns
 from psdopt.matrix import LowRankPSD
 from psdopt.method import Method
 from psdopt.problem import Problem
-from psdopt.testing.gallery import ORDER, Instance, fits, geometries, needs_ability, with_spectrum
+from psdopt.testing.gallery import ORDER, Instance, constrained_problems, fits, geometries, needs_ability, with_spectrum
 
 #: (weight B, C): F(M) = weight · tr(M²) + 2 tr(C M), whose minimiser over the cone is the PSD part of −C/weight.
 Make = Callable[[float, Array], Problem]
@@ -27,6 +27,8 @@ def hostile_for(method: Method) -> list[Instance]:
     """
     if needs_ability(method, Ability.MARGINS):
         cases = _margins()
+    elif any(needs_ability(method, ability) for ability in (Ability.CONSTRAINTS, Ability.CONIC, Ability.NEAREST)):
+        cases = _constrained()
     else:
         cases = _projections(_as_entries if needs_ability(method, Ability.SPLIT) else _as_quadratic)
     everything, chosen = getattr(method, "conformance_gallery", True), geometries()
@@ -79,6 +81,27 @@ def _as_entries(weight: float, C: Array) -> Problem:
     weights = np.where(i == j, weight, 2.0 * weight)
     targets = -C[i, j] / weight
     return EntryFit(None, i, j, targets, weights, n=len(C), constant=-float(weights @ targets**2))
+
+
+def _constrained() -> list[tuple[str, Problem, Any]]:
+    """Units of values and matrices, a repeated equation, and one that leaves no strictly feasible matrix."""
+    from psdopt.constraints import Constrained, diagonal, sparse_forms, trace
+    from psdopt.problems import QuadraticSDP
+
+    n = ORDER
+    cases = []
+    for words, c, s in (("values scaled up", 1e8, 1.0), ("values scaled down", 1e-8, 1.0),
+                        ("matrix scaled up", 1.0, 1e8), ("matrix scaled down", 1.0, 1e-8)):  # fmt: skip
+        cases += [(f"{words}, {name}", problem, None) for name, problem in constrained_problems(n, c, s).items()]
+    L = with_spectrum(np.linspace(-1.0, 2.0, n), 15)
+    groups = {
+        "an equation twice": [diagonal(n, 1.0), trace(n, float(n))],
+        "nothing strictly feasible": [diagonal(n, 1.0), sparse_forms([np.ones((n, n))], 0.0)],
+    }
+    for words, group in groups.items():
+        cases += [(words, Constrained(QuadraticSDP(C=L), group), None)]
+        cases += [(f"{words}, nearest", Constrained(QuadraticSDP(None, 0.5, L), group), None)]
+    return cases
 
 
 def _margins() -> list[tuple[str, Problem, Any]]:

@@ -91,7 +91,13 @@ def dense_certificate(
 
     S is a gradient, or the subgradient that the weights `dual` stand for: what it is short of one counts in ⟨S, M⟩.
     A bound that the problem knows of is believed: it has a check of its own, `problem.dual_bound`.
+    Under constraints S = ∇F + A*(y), with multipliers from `dual`, and infeasibility counts.
     """
+    from psdopt.constraints import Constrained
+    from psdopt.testing.constrained import DenseConstraints, multipliers_of
+
+    if isinstance(problem, Constrained):
+        return _constrained_certificate(problem, DenseConstraints(problem), M, multipliers_of(dual))
     Y = M.factor
     evaluation, weights = problem.at(Y), dual
     operator, epsilon = problem.duality.subgradient(evaluation, weights)
@@ -119,6 +125,25 @@ def dense_certificate(
     if bound is not None:
         relative = min(relative, max(value - bound, 0.0) / decrease)
     return DenseCertificate(stationarity, dual, complementarity, relative, 1.0 + magnitude / decrease, decrease)
+
+
+def _constrained_certificate(problem: Any, dense: Any, M: LowRankPSD, candidates: list[Array]) -> DenseCertificate:
+    """The best dense dual bound that the multipliers prove, and the violation of the constraints."""
+    Y, limit = M.factor, problem.trace_limit
+    value, trace = float(problem.at(Y).value), None if limit is None else limit.value
+    bounds = [dense.bound(Y, dense.admissible(y), trace) for y in candidates]
+    best = max(range(len(bounds)), key=bounds.__getitem__)
+    S = dense_gradient(problem, M) + dense.adjoint(dense.admissible(candidates[best]))
+    values = np.linalg.eigvalsh(S)
+    at_zero = problem.value_at_zero()
+    unit = max(abs(value - at_zero), abs(bounds[best] - at_zero)) if np.isfinite(bounds[best]) else abs(value - at_zero)
+    unit = max(unit, float(np.finfo(float).tiny))
+    relative = max(abs(value - bounds[best]) / unit, dense.relative_violation(M.to_dense()))
+    magnitude = float(np.max(np.abs(values))) * M.trace()
+    return DenseCertificate(
+        float(np.linalg.norm(S @ Y)), max(0.0, -float(values[0])), abs(float(np.vdot(S @ Y, Y))), relative,
+        1.0 + magnitude / unit, unit,
+    )  # fmt: skip
 
 
 def horizontal_by_least_squares(Y: Array, Z: Array) -> Array:
@@ -174,26 +199,45 @@ def minimize_on_grid(function: Callable[[float], float], upper: float, points: i
 
 def has_conic_form(problem: Problem) -> bool:
     """Whether :func:`solve_conic` can write `problem` down."""
+    from psdopt.constraints import Constrained
     from psdopt.problems import QuadraticSDP
     from psdopt.problems.entry_fit import EntryFit
 
-    return isinstance(problem, (QuadraticSDP, EntryFit))
+    return isinstance(problem.problem if isinstance(problem, Constrained) else problem, (QuadraticSDP, EntryFit))
 
 
 def solve_conic(problem: Any, trace: float | None = None) -> float | None:
     """min F over M ⪰ 0 by an interior point method (Clarabel through cvxpy); None without cvxpy.
 
-    For a QuadraticSDP, where tr((AM)²) = |A½ M A½|² and tr(BM²) = |B½ M|² make it a second-order cone program over the
-    PSD cone, and for an EntryFit, a least-squares problem over it.
+    For the objectives of :func:`conic_objective`, also under linear constraints.
     """
-    from psdopt.problems import QuadraticSDP
+    from psdopt.constraints import Constrained
+    from psdopt.testing.constrained import conic_optimum
 
     try:
         import cvxpy
     except ImportError:
         return None
+    if isinstance(problem, Constrained):
+        optimum = conic_optimum(problem)
+        return None if optimum is None else optimum.value
     cp: Any = cvxpy
     M = cp.Variable((problem.n, problem.n), PSD=True)
+    constraints = [] if trace is None else [cp.trace(M) == trace]
+    return float(cp.Problem(cp.Minimize(conic_objective(problem, M)), constraints).solve(solver=cp.CLARABEL))
+
+
+def conic_objective(problem: Any, M: Any) -> Any:
+    """F as an expression of cvxpy in M (n, n).
+
+    For a QuadraticSDP, where tr((AM)²) = |A½ M A½|² and tr(BM²) = |B½ M|² make it a second-order cone program over the
+    PSD cone, and for an EntryFit, a least-squares problem over it.
+    """
+    import cvxpy
+
+    from psdopt.problems import QuadraticSDP
+
+    cp: Any = cvxpy
     total: Any = problem.constant
     if isinstance(problem, QuadraticSDP):
         A, B, C = (None if form is None else form.to_dense() for form in (problem.A, problem.B, problem.C))
@@ -201,15 +245,10 @@ def solve_conic(problem: Any, trace: float | None = None) -> float | None:
             total = total + cp.sum_squares(_root(A) @ M @ _root(A))
         if B is not None:
             total = total + cp.sum_squares(_root(B) @ M)
-        if C is not None:
-            total = total + 2.0 * cp.trace(C @ M)
-    else:
-        residuals = cp.hstack([M[i, j] for i, j in zip(problem.i, problem.j, strict=True)]) - problem.targets
-        total = total + cp.sum_squares(cp.multiply(np.sqrt(problem.weights), residuals))
-        if problem.L is not None:
-            total = total + cp.trace(problem.L.to_dense() @ M)
-    constraints = [] if trace is None else [cp.trace(M) == trace]
-    return float(cp.Problem(cp.Minimize(total), constraints).solve(solver=cp.CLARABEL))
+        return total if C is None else total + 2.0 * cp.trace(C @ M)
+    residuals = cp.hstack([M[i, j] for i, j in zip(problem.i, problem.j, strict=True)]) - problem.targets
+    total = total + cp.sum_squares(cp.multiply(np.sqrt(problem.weights), residuals))
+    return total if problem.L is None else total + cp.trace(problem.L.to_dense() @ M)
 
 
 def _root(A: Array) -> Array:

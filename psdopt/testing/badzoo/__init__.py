@@ -12,6 +12,7 @@ from psdopt.testing.badzoo import (
     abilities,
     applications,
     builders,
+    constrained,
     duality,
     geometries,
     measured,
@@ -26,9 +27,9 @@ from psdopt.testing.badzoo import (
 
 #: Every broken class, by kind.
 ZOO: dict[str, tuple[type[Any], ...]] = {
-    "problem": problems.ALL + searches.ALL + abilities.ALL + duality.ALL + members.PROBLEMS,
+    "problem": problems.ALL + searches.ALL + abilities.ALL + duality.ALL + members.PROBLEMS + constrained.PROBLEMS,
     "geometry": geometries.ALL + words.ALL + oracles.ALL + members.GEOMETRIES,
-    "method": methods.ALL,
+    "method": methods.ALL + constrained.METHODS,
     "application": applications.ALL,
     "term": terms.ALL,
     "measurement": measured.MEASUREMENTS,
@@ -41,6 +42,7 @@ __all__ = [
     "abilities",
     "applications",
     "builders",
+    "constrained",
     "duality",
     "geometries",
     "measured",

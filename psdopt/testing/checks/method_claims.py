@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from psdopt.certificate import stationarity_scale
 from psdopt.compatibility import compatible
+from psdopt.constraints import Constrained
 from psdopt.geometries import FixedTrace, FlatQuotient, PSDCone, Spectraplex
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, norm
@@ -21,6 +23,7 @@ from psdopt.solve import solve
 from psdopt.testing.checks.common import rounding_of, value_unit, worst
 from psdopt.testing.checks.method_answers import plain_run
 from psdopt.testing.checks.method_protocol import NEVER, PLAIN, _each, first_states, named, start_of, trajectory
+from psdopt.testing.constrained import DenseConstraints
 from psdopt.testing.gallery import ORDER, Instance, with_spectrum
 from psdopt.testing.record import Measurement, Trivial
 from psdopt.testing.regimes import Case
@@ -40,7 +43,8 @@ ORDER_SLACK = 2.0
 def residual_is_true(subject: MethodSubject, case: Case) -> Measurement:
     """In every state gradient_norm, if known, is what `residual` says: |2SY|, no less than it, or a proven gap.
 
-    A gap, 2 gap / |Y|, must bound F(M) − F(N) for the best N that any run has found.
+    A gap, 2 gap / |Y|, must bound F(M) − F(N) for the best N that any run has found. Under constraints the relative
+    error that is reported must be no less than the relative infeasibility.
     """
     kind = subject.method.residual
     results = []
@@ -53,6 +57,14 @@ def residual_is_true(subject: MethodSubject, case: Case) -> Measurement:
             where = f"in state {k} on {instance.name}"
             fresh = instance.problem.at(instance.geometry.factor(state.point))
             unit, size = value_unit(instance.problem, fresh), max(norm(fresh.factor), 1e-300)
+            if kind == Residual.CERTIFICATE:
+                assert isinstance(instance.problem, Constrained)
+                scale = stationarity_scale(instance.problem, fresh.value, size)
+                told = 0.5 * state.gradient_norm / scale
+                true = DenseConstraints(instance.problem).relative_violation(fresh.matrix.to_dense())
+                words = f"the relative error is {told:.3g}, but M is infeasible by {true:.3g} {where}"
+                results.append(Measurement((true - told) / (true + math.sqrt(EPS)), math.sqrt(EPS), words))
+                continue
             if kind == Residual.GAP:
                 gap = 0.5 * state.gradient_norm * norm(state.evaluation.factor)
                 words = f"the gap is {gap:.6g}, but F can fall by {fresh.value - best:.6g} {where}"
