@@ -14,6 +14,7 @@ from psdopt.constraints.model import ConstrainedModel
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array
 from psdopt.terms.base import combine
+from psdopt.testing.conic import conic_objective, has_conic_objective
 
 
 class DenseConstraints:
@@ -91,10 +92,8 @@ class ConicOptimum:
 
 
 def conic_optimum(problem: ConstrainedModel, dense: DenseConstraints | None = None) -> ConicOptimum | None:
-    """min F over the feasible M by Clarabel, for the F that :func:`psdopt.testing.reference.solve_conic` takes."""
-    from psdopt.testing.reference import conic_objective, has_conic_form
-
-    if not has_conic_form(problem.problem):
+    """min F over the feasible M by Clarabel, for the F of :func:`~psdopt.testing.conic.conic_objective`."""
+    if not has_conic_objective(problem.problem):
         return None
     try:
         import cvxpy
