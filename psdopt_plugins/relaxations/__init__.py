@@ -17,20 +17,24 @@ from psdopt_plugins.relaxations.graph_reports import communities_report, maxcut_
 from psdopt_plugins.relaxations.maxcut import MaxCut
 from psdopt_plugins.relaxations.maxcut_problem import maxcut_problem
 from psdopt_plugins.relaxations.rounding import hyperplane_cut
+from psdopt_plugins.relaxations.sensors import Localization, localize_sensors, sensor_problem
 from psdopt_plugins.relaxations.theta import LovaszTheta, lovasz_theta
 from psdopt_plugins.relaxations.theta_problem import theta_problem
 
 __all__ = [
     "CommunityDetection",
+    "Localization",
     "LovaszTheta",
     "MaxCut",
     "NearestCorrelation",
     "correlation_problem",
     "hyperplane_cut",
+    "localize_sensors",
     "lovasz_theta",
     "maxcut_problem",
     "modularity_problem",
     "psdopt_components",
+    "sensor_problem",
     "theta_problem",
 ]
 
