@@ -19,7 +19,7 @@ from psdopt.version import __version__
 
 #: The first bytes of every checkpoint; then one line of JSON, the header, then the content, a .npz archive.
 MAGIC = b"psdopt checkpoint\n"
-FORMAT = 2
+FORMAT = 3
 #: Longest header.
 _LINE = 10_000
 #: Name of the array that holds the text of the object graph.

@@ -31,7 +31,7 @@ STRICTEST = 10.0
 #: It is also asked again once the run is longer by this share (and 10 steps), however slowly stationarity falls.
 LONGER = 0.25
 #: Consecutive steps without a decrease above rounding that count as no progress.
-CALM_STEPS = 20
+IDLE_STEPS = 20
 #: tr M beyond this multiple of its start is divergence: no units of data reach it otherwise.
 DIVERGED = 1e100
 #: Another point's certificate must be this much better for the point to be returned in the place of the last one.
@@ -127,7 +127,7 @@ class Driver:
         met = self.rules.limits.met(self._progress(stationarity))
         if met is not None:
             return met.status, f"{met.reason()}"
-        if self.method.descends and run.calm >= CALM_STEPS:
+        if self.method.descends and run.idle_steps >= IDLE_STEPS:
             verdict = self._judge(stationarity, True)
             return verdict if verdict is not None or state is not run.state else NO_PROGRESS
         return None
@@ -211,7 +211,7 @@ class Driver:
         run.geometry = run.geometry.with_rank(wider.factor.shape[1])
         point = run.geometry.from_factor(wider.factor)
         run.state = self.method.widened(run.state, run.geometry, point, wider)
-        run.calm, run.best_stationarity = 0, math.inf
+        run.idle_steps, run.best_stationarity = 0, math.inf
         run.escape.note(run.iteration, certificate, spare)
         self._note("widened_to", wider.factor.shape[1])
         return True

@@ -34,22 +34,22 @@ class Escape:
     """When columns are added: the policy of a run, and what it remembers of the last widening.
 
     `allowed` up to `max_rank` columns; `last` is the iteration of the last widening, after which the next one waits
-    for `settling` steps; `missed` is the relative dual infeasibility that it found.
+    for `wait` steps; `last_infeasibility` is the relative dual infeasibility that it found.
     """
 
     allowed: bool
     max_rank: int
     last: int = -1
-    settling: int = 0
-    missed: float = math.inf
+    wait: int = 0
+    last_infeasibility: float = math.inf
 
     def settles(self, iteration: int) -> bool:
         """Whether the last widening is too fresh for a certificate."""
-        return iteration < self.last + min(self.settling, SETTLING)
+        return iteration < self.last + min(self.wait, SETTLING)
 
     def waits(self, iteration: int, binds: Callable[[], bool]) -> bool:
         """Whether columns that are still growing or shrinking need steps rather than further columns."""
-        return iteration < self.last + self.settling and not binds()
+        return iteration < self.last + self.wait and not binds()
 
     def wants(self, certificate: Certificate, stationarity: float, tol: float, binds: Callable[[], bool]) -> bool:
         """Whether the dual infeasibility is the rank's doing: it exceeds what stationarity explains."""
@@ -61,9 +61,9 @@ class Escape:
     def note(self, iteration: int, certificate: Certificate, spare: bool) -> None:
         """Remember a widening at `iteration`, made with columns to spare or not."""
         infeasible = certificate.dual_infeasibility_relative
-        stuck = spare and infeasible > STUCK * self.missed
-        self.settling = 2 * self.settling if stuck else SETTLING
-        self.missed, self.last = infeasible, iteration
+        stuck = spare and infeasible > STUCK * self.last_infeasibility
+        self.wait = 2 * self.wait if stuck else SETTLING
+        self.last_infeasibility, self.last = infeasible, iteration
 
 
 def clearly_bound(certificate: Certificate, stationarity: float, tol: float) -> bool:

@@ -36,7 +36,7 @@ class Run:
     iteration: int = 0
     seconds: float = 0.0
     judged: int = -1
-    calm: int = 0
+    idle_steps: int = 0
     best_stationarity: float = math.inf
     zero_tried: bool = False
     first_trace: float = 0.0
@@ -52,7 +52,7 @@ class Run:
     def record(self, problem: Problem, descends: bool, counts: Mapping[str, int]) -> float:
         """Add the current state to the history; returns its relative stationarity.
 
-        `calm` counts the steps in a row without progress, where a method descends.
+        `idle_steps` counts the steps in a row without progress, where a method descends.
         """
         state, value = self.state, self.state.evaluation.value
         reference = reference_value(problem, self.geometry.trace or 0.0)
@@ -60,14 +60,14 @@ class Run:
         scale = stationarity_scale(problem, value, state.evaluation.size, self.geometry.trace)
         at_rest = 0.0 if state.gradient_norm == 0.0 else math.inf
         stationarity = 0.5 * state.gradient_norm / scale if scale > 0.0 else at_rest
-        calm = False
+        idle = False
         if self.values and descends:
             # the value has the resolution eps, stationarity only √eps: while that improves there is progress, and by
             # little at a time as well, so that it is held against what it was at the last progress
-            calm = self.values[-1] - value <= tie(value, reference)
-            calm = calm and not stationarity < 0.9 * self.best_stationarity
-        self.calm = self.calm + 1 if calm else 0
-        if not calm:
+            idle = self.values[-1] - value <= tie(value, reference)
+            idle = idle and not stationarity < 0.9 * self.best_stationarity
+        self.idle_steps = self.idle_steps + 1 if idle else 0
+        if not idle:
             self.best_stationarity = min(self.best_stationarity, stationarity)
         self.values.append(value)
         self.history.records.append({

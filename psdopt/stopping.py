@@ -13,7 +13,7 @@ from psdopt.result import Status
 
 @dataclass(frozen=True)
 class Progress:
-    """What a criterion may look at. Times in seconds; `stationarity` relative (see Certificate)."""
+    """The data of a criterion: `seconds` since the start, `stationarity` relative as in the Certificate."""
 
     iteration: int
     seconds: float
@@ -24,10 +24,10 @@ class Progress:
 
 
 class Stopping(ABC):
-    """Pure: progress in, verdict out. One object may serve any number of runs.
+    """A stopping criterion: a pure function of :class:`Progress`, so that one object may serve any number of runs.
 
-    `converges` says whether being met is meant as convergence; the driver still asks the certificate.
-    `status` is what the run is called if it is not.
+    converges : whether a run that meets the criterion counts as converged; the certificate is computed either way.
+    status : the status of a run that meets the criterion and is not proven optimal.
     """
 
     converges: ClassVar[bool] = False
@@ -67,7 +67,7 @@ class MaxIterations(Stopping):
 
 @dataclass(frozen=True)
 class MaxTime(Stopping):
-    """Stop after `seconds` of wall-clock time, looked at between iterations."""
+    """Stop after `seconds` of wall-clock time, read between iterations."""
 
     seconds: float
     status: ClassVar[Status] = Status.TIME_LIMIT

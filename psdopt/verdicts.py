@@ -88,7 +88,7 @@ def recovered(problem: Problem, method: Method, run: Run, tol: float) -> bool:
         return False
     run.geometry, run.recoveries = geometry, run.recoveries + 1
     run.state = method.widened(run.state, geometry, point, evaluation)
-    run.calm, run.best_stationarity = 0, math.inf
+    run.idle_steps, run.best_stationarity = 0, math.inf
     return True
 
 

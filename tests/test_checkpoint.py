@@ -130,9 +130,9 @@ def test_unreadable_checkpoints(tmp_path):
         path.write_bytes(bad)
         with pytest.raises(CheckpointError, match="is damaged: its checksum is not that of its content"):
             solve(problem, FlatQuotient(8, 4), resume=path)
-    path.write_bytes(whole.replace(b'"format": 2', b'"format": 9', 1))
+    path.write_bytes(whole.replace(b'"format": 3', b'"format": 9', 1))
     with pytest.raises(
-        CheckpointError, match=r"not a psdopt checkpoint of format 2; found format 9, written by psdopt"
+        CheckpointError, match=r"not a psdopt checkpoint of format 3; found format 9, written by psdopt"
     ):
         solve(problem, FlatQuotient(8, 4), resume=path)
 
@@ -157,7 +157,7 @@ def test_a_pickle_is_never_loaded(tmp_path):
 
 def resealed(content, problem):
     """A header with the checksum of `content` before it."""
-    header = {"format": 2, "psdopt": "0", "problem": type(problem).__name__, "n": problem.n,
+    header = {"format": 3, "psdopt": "0", "problem": type(problem).__name__, "n": problem.n,
               "sha256": hashlib.sha256(content).hexdigest()}  # fmt: skip
     return MAGIC + json.dumps(header).encode() + b"\n" + content
 

@@ -232,4 +232,4 @@ def test_a_gradient_that_falls_slowly_is_progress_where_the_value_is_level(facto
     problem, _ = planted(np.random.default_rng(4))
     result = solve(problem, FlatQuotient(12, 4), Fading(factor), rng=0, max_iterations=200)
     assert (result.status is Status.NO_PROGRESS) == ends
-    assert result.iterations == (psdopt.driver.CALM_STEPS if ends else 200)
+    assert result.iterations == (psdopt.driver.IDLE_STEPS if ends else 200)

@@ -77,19 +77,19 @@ def test_infeasibility_within_the_stationarity_of_the_certificate_asks_for_nothi
 def test_widenings_that_do_not_help_wait_longer():
     escape = Escape(True, 5)
     escape.note(7, failing(1e-3), spare=True)
-    assert (escape.last, escape.settling, escape.missed) == (7, SETTLING, 1e-3)
+    assert (escape.last, escape.wait, escape.last_infeasibility) == (7, SETTLING, 1e-3)
     assert escape.settles(7 + SETTLING - 1)
     assert not escape.settles(7 + SETTLING)
     escape.note(20, failing(0.9e-3), spare=True)  # hardly less, with columns to spare
-    assert escape.settling == 2 * SETTLING
+    assert escape.wait == 2 * SETTLING
     assert not escape.settles(20 + SETTLING)  # it is the widening that waits, not the certificate
     assert escape.waits(20 + SETTLING, never)
     assert not escape.waits(20 + SETTLING, always)
     assert not escape.waits(20 + 2 * SETTLING, never)
     escape.note(50, failing(0.4e-3), spare=True)
-    assert escape.settling == SETTLING
+    assert escape.wait == SETTLING
     escape.note(70, failing(0.4e-3), spare=False)
-    assert escape.settling == SETTLING
+    assert escape.wait == SETTLING
 
 
 def test_what_is_clearly_the_rank_is_far_above_tolerance_and_stationarity():

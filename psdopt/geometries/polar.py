@@ -26,14 +26,14 @@ class Polar(Geometry):
 
     Metric ⟨U̇₁, U̇₂⟩ / weight + tr(B⁻¹Ḃ₁B⁻¹Ḃ₂) / (1 − weight) on horizontal vectors: UᵀU̇ = 0, Ḃ symmetric
     (Meyer et al., eq. 17). B is kept as a square root R, B = R Rᵀ, and Ḃ as K = R⁻¹ḂR⁻ᵀ, so that the second
-    part is |K|² / (1 − weight). R need not be symmetric: (U, R) ~ (U O, OᵀR Q) for all orthogonal O, Q, and
-    nothing below depends on which representative is at hand (the printed update keeps R only as a symmetric
-    root, and its QR retraction depends on U; erratum: any root, polar factor).
+    part is |K|² / (1 − weight). R need not be symmetric: (U, R) ~ (U O, OᵀR Q) for all orthogonal O, Q, and every
+    operation is independent of the representative. Erratum: the update as printed needs a symmetric R, and its
+    retraction by QR depends on U; a polar factor and any root R do not.
 
     Parameters
     ----------
     n, r : order and rank, 1 <= r <= n.
-    weight : λ in [0, 1]: 0 keeps the range of M, exactly, and moves B only; 1 keeps B and moves the range only.
+    weight : in [0, 1]. With 0 only B moves, and the range of M is kept exactly; with 1 only the range moves.
 
     Retraction: U ↦ polar orthogonal factor of U + U̇, R ↦ R exp(K/2) (eqs. 18, 19). Costs O(n r² + r³).
     """

@@ -11,12 +11,13 @@ from scipy.linalg.lapack import dpbsv
 
 from psdopt.linalg.arrays import Array, sparse_product, with_data
 
-#: Up to this order all inner products come from two products of whole blocks, because calls cost more than arithmetic.
+#: Up to this order n all inner products come from two products of whole (n, r) blocks: below it the calls of a finer
+#: scheme would cost more than the arithmetic they save.
 SMALL_ORDER = 256
-#: Rows with different numbers of entries share a band while the padding adds fewer multiplications than this, which is
-#: about what the calls of another band cost.
+#: Most multiplications that padding may add for rows with different numbers of entries to share a band. The calls of a
+#: band of their own cost about as much.
 SHARED = 1e5
-#: Numbers kept in bands and their indices at most (8 MiB each).
+#: Most entries of all bands together: their numbers and their indices take 8 MiB each.
 MOST_PLACES = 2**20
 
 
@@ -43,8 +44,9 @@ class BandedRows:
 
         v_i = b_i + U_iᵀ z_i,   (rho_i W_i⁻¹ + U_i U_iᵀ) z_i = t_i − U_i b_i,
 
-    the systems of :class:`~psdopt.linalg.row_updates.RowUpdates` with √W_i taken out on both sides. One after the
-    other they are a banded positive definite matrix: one call of LAPACK solves them, where a batch makes one per row.
+    the systems of :class:`~psdopt.linalg.row_updates.RowUpdates` with √W_i taken out on both sides. Placed along one
+    diagonal, the systems are a banded positive definite matrix, which one call of LAPACK solves; a batch of separate
+    systems makes one call per row.
     All inner products come from U Uᵀ and b Uᵀ, and V = b + Z U with Z of the pattern of W.
     Cost 4 n² r + O(Σ_i t_i³) flops and some ten calls; memory n² + Σ_i t_i².
 

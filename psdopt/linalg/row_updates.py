@@ -14,8 +14,8 @@ from psdopt.linalg.banded_rows import BandedRows
 
 #: Floats gathered at a time (1 MiB): they fit a cache, and memory stays O(n r) for any number of entries.
 CHUNK = 2**17
-#: Rows with fewer entries are padded to the next larger number while that adds fewer inner products than this, which
-#: is about what the calls of another group cost.
+#: Most inner products that padding may add for rows with fewer entries to join the group of the next larger number.
+#: The calls of a group of their own cost about as much.
 PADDING = 1000
 #: Small problems go through :class:`BandedRows` up to this ratio of w |u_j|² to rho: V = b + Z U loses this factor to
 #: cancellation.
