@@ -7,6 +7,7 @@ import math
 import multiprocessing
 import os
 import resource
+import signal
 import tempfile
 import time
 import warnings
@@ -140,8 +141,11 @@ def bounded(peer: str, problem: Constrained, tol: float, seconds: float) -> Answ
     sender.close()
     try:
         answer: Answer = receiver.recv()
-    except EOFError:
-        answer = Answer(math.nan, math.nan, f"> {seconds:.0f} s", seconds)
+    except EOFError:  # it ended without an answer: by the limit, or by itself, as for want of memory
+        child.join()
+        late = child.exitcode in (-signal.SIGXCPU, -signal.SIGKILL)
+        status = f"> {seconds:.0f} s" if late else f"died, exit code {child.exitcode}"
+        answer = Answer(math.nan, math.nan, status, seconds if late else math.nan)
     child.join()
     return answer
 

@@ -1,0 +1,33 @@
+"""The first penalty: it scales with the objective, with M, and not with the units of a constraint."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from psdopt import Constrained, QuadraticSDP, constraints
+from psdopt.constraints.start import first_multipliers
+
+N = 8
+
+
+def first(c: float = 1.0, s: float = 1.0, units: float = 1.0) -> tuple[float, float]:
+    rng = np.random.default_rng(0)
+    G, i = rng.standard_normal((N, N)), np.arange(N)
+    forms = constraints.SparseForms(i, i, np.diag(np.where(i == 2, units, 1.0)), N)
+    group = constraints.sparse_forms(forms, s * np.where(i == 2, units, 1.0))
+    problem = Constrained(QuadraticSDP(C=0.5 * c * (G + G.T)), group)
+    return first_multipliers(problem, problem.at(np.sqrt(s) * rng.standard_normal((N, 3))))
+
+
+def test_scales() -> None:
+    sigma, size = first()
+    assert first(c=1e6) == pytest.approx((1e6 * sigma, 1e6 * size))
+    assert first(s=1e4) == pytest.approx((1e-4 * sigma, size))
+    assert first(units=1e5) == pytest.approx((sigma, size))
+
+
+def test_an_objective_of_zero_has_a_penalty_all_the_same() -> None:
+    sigma, size = first(c=0.0)
+    assert sigma > 0.0
+    assert size > 0.0
