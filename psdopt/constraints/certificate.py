@@ -29,6 +29,10 @@ SHRUNK = (0.1, 0.01)
 SMALL = 1e-5
 
 
+#: What is divided by where tr M = 0 is all that the constraints allow: no quotient by it overflows.
+LEAST = math.sqrt(np.finfo(float).tiny)
+
+
 @dataclass(frozen=True)
 class Multipliers:
     """What a method hands over for a certificate to check. Nothing of it is believed.
@@ -126,7 +130,7 @@ def certify_constrained(
     limit = problem.trace_limit
     tau = None if limit is None else limit.value
     unit = problem.duality.value_unit(value, trace) or 0.0
-    reach = max(trace, np.finfo(float).tiny) if tau is None else tau
+    reach = max(trace if tau is None else tau, LEAST)
     # without a bound on the trace a bound below zero proves nothing, however small
     accuracy = SHARE * tol * unit / reach if tau is not None else 0.0
     GY = evaluation.gradient @ Y
@@ -230,7 +234,7 @@ def proven_infeasible(problem: ConstrainedModel, candidates: list[Array | None])
         )
         if not support < -rounding:
             continue
-        allowed = -support / limit.value if limit is not None else 0.0
+        allowed = -support / max(limit.value, LEAST) if limit is not None else 0.0
         S = adjoint_operator(problem, y)
         blocks = diagonal_blocks(S) if isinstance(S, sp.csr_array) else ()
         low = slack_eigenpair(S, 0.5 * allowed, blocks=blocks).lower_bound

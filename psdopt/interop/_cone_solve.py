@@ -12,6 +12,7 @@ from psdopt.certificate import Certificate, certify
 from psdopt.choose import choose
 from psdopt.constraints import ConstrainedCertificate
 from psdopt.interop._cone_forms import DualForm, Point, PrimalForm
+from psdopt.interop._cone_recession import may_fall, recession
 from psdopt.linalg.arrays import Array
 from psdopt.matrix import LowRankPSD
 from psdopt.methods import InteriorPoint
@@ -20,6 +21,8 @@ from psdopt.solve import solve
 
 #: What a run takes.
 OPTIONS = ("tol", "max_iterations", "max_time", "max_rank", "rng", "algorithm", "form", "trace_bound")
+#: Where the constraints bound no trace, a gap is proven among matrices of so many times the trace of M.
+REACH = 1e3
 #: Relative gap and infeasibility, unless it is said otherwise.
 TOL = 1e-6
 
@@ -28,7 +31,7 @@ TOL = 1e-6
 class Answer:
     """How a run ended, and the point of the cone program that its M and multipliers make; None without one.
 
-    `residual` is the largest relative residual; `warm`, M's factor and the multipliers, from which the next run starts.
+    `residual` is the largest DIMACS error; `warm`, M's factor and the multipliers, from which the next run starts.
     """
 
     status: Status
@@ -41,7 +44,26 @@ class Answer:
 
     @property
     def residual(self) -> float:
+        if isinstance(self.certificate, ConstrainedCertificate):
+            return max(self.certificate.dimacs.values())
         return math.inf if self.certificate is None else self.certificate.relative
+
+    def proven(self, tol: float) -> str:
+        """What the certificate proves to `tol`: "everywhere", "within" a trace of `REACH` times that of M, or "".
+
+        To `tol` is |F(M) − bound| <= tol (1 + |F(M)| + |bound|), and an infeasibility of tol (1 + |b|).
+        """
+        c = self.certificate
+        if self.status is Status.OPTIMAL:
+            return "everywhere"
+        if self.status is Status.OPTIMAL_WITHIN:
+            return "within"
+        if not isinstance(c, ConstrainedCertificate) or not c.convex or self.residual > tol:
+            return ""
+        if c.dual_value is not None:
+            return "everywhere"
+        lost = -min(c.lower_bound, 0.0) * REACH * max(c.trace, 1.0)
+        return "within" if lost <= tol * (1.0 + abs(c.value)) else ""
 
 
 def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verbose: bool) -> Answer:
@@ -59,6 +81,11 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
             message = "optimal: the last solution still is"
             return Answer(Status.OPTIMAL, message, form.point(last[0], _multipliers(kept)), kept, warm=last)
         start = LowRankPSD(last[0])
+    if may_fall(form, problem):
+        ray = PrimalForm(recession(form.program))
+        limits = {name: value for name, value in chosen.items() if name in ("tol", "max_time")}
+        if not ray.impossible and solved(ray, limits, None, verbose).status is Status.OPTIMAL:
+            return Answer(Status.UNBOUNDED, "unbounded: the objective falls along a ray on which it is linear")
     _, method, _ = choose(problem, None, chosen.pop("algorithm", None))
     start = None if isinstance(method, InteriorPoint) else start
     result = solve(problem, method=method, start=start, progress=verbose, **chosen)

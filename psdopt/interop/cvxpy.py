@@ -29,9 +29,9 @@ from cvxpy.reductions.solvers import utilities
 from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
 
 from psdopt.errors import InvalidInputError
-from psdopt.interop._cone_forms import DualForm, Point, PrimalForm, form_of
+from psdopt.interop._cone_forms import Point, form_of
 from psdopt.interop._cone_program import ConeProgram, symmetric_parts
-from psdopt.interop._cone_solve import OPTIONS, Answer, solved
+from psdopt.interop._cone_solve import OPTIONS, TOL, Answer, solved
 from psdopt.result import Status
 
 __all__ = ["PSDOPT", "register"]
@@ -46,8 +46,10 @@ class PSDOPT(ConicSolver):  # type: ignore[misc]
     """A solver for ``problem.solve(solver=PSDOPT(**options), **options)``; options of the call come first.
 
     It takes PSD variables and constraints, scalars beside them, equations, inequalities and second-order cones, under
-    linear and convex quadratic objectives. CVXPY's status is ``optimal`` only with a certificate to `tol`;
-    ``optimal_inaccurate`` where residuals are at most 1e-3 without one; ``infeasible`` and ``unbounded`` with a proof.
+    linear and convex quadratic objectives. CVXPY's status is ``optimal`` only with a certificate to `tol`; it holds
+    among matrices of 1000 times the trace of the solution where no bound on traces is known (`proven` is "within", and
+    not "everywhere"). ``optimal_inaccurate`` is for residuals of at most 1e-3 without one; ``infeasible`` and
+    ``unbounded`` are for proofs of that.
 
     Options
     -------
@@ -56,7 +58,8 @@ class PSDOPT(ConicSolver):  # type: ignore[misc]
     form : "primal" makes M of the PSD slacks, "dual" of their multipliers; default "auto", the one of fewer
         constraints (linear objectives). trace_bound : of that M, where the caller knows one.
 
-    ``problem.solver_stats.extra_stats`` is a dict: `result`, psdopt's own; `certificate`; `form`, `n`, `m`; `message`.
+    ``problem.solver_stats.extra_stats`` is a dict: `result`, psdopt's own; `certificate`; `proven`; `form`, `n`, `m`;
+    `message`.
 
     Raises
     ------
@@ -125,15 +128,15 @@ class PSDOPT(ConicSolver):  # type: ignore[misc]
             solver_cache[self.name()] = answer.warm
         return {
             "program": program, "form": form, "answer": answer, "setup": setup,
-            "seconds": time.perf_counter() - clock - setup,
+            "seconds": time.perf_counter() - clock - setup, "proven": answer.proven(options.get("tol", TOL)),
         }  # fmt: skip
 
     def invert(self, solution: dict[str, Any], inverse_data: Any) -> Solution:
         program, answer, form = solution["program"], solution["answer"], solution["form"]
-        status = _status(answer, form.swapped)
+        status = _status(answer, solution["proven"], form.swapped)
         stats = {
             settings.SOLVE_TIME: solution["seconds"], settings.SETUP_TIME: solution["setup"],
-            settings.NUM_ITERS: answer.iterations, settings.EXTRA_STATS: _statistics(answer, form),
+            settings.NUM_ITERS: answer.iterations, settings.EXTRA_STATS: _statistics(solution),
         }  # fmt: skip
         if status not in settings.SOLUTION_PRESENT:
             return failure_solution(status, stats)
@@ -172,11 +175,12 @@ def _cones(problem_form: Any, quadratic: bool) -> str:
     return next((CONES[name] for name in names if name in CONES), f"a cone of another kind ({', '.join(names)})")
 
 
-def _status(answer: Answer, swapped: bool) -> str:
+def _status(answer: Answer, proven: str, swapped: bool) -> str:
     """CVXPY's word. What is unbounded in multipliers has no feasible x, and the other way round."""
     infeasible, unbounded = settings.INFEASIBLE, settings.UNBOUNDED
+    if proven:
+        return str(settings.OPTIMAL)
     known = {
-        Status.OPTIMAL: settings.OPTIMAL,
         Status.INFEASIBLE: unbounded if swapped else infeasible,
         Status.UNBOUNDED: infeasible if swapped else unbounded,
     }
@@ -190,10 +194,11 @@ def _status(answer: Answer, swapped: bool) -> str:
     return str(settings.USER_LIMIT if limited else settings.SOLVER_ERROR)
 
 
-def _statistics(answer: Answer, form: PrimalForm | DualForm) -> dict[str, Any]:
+def _statistics(solution: dict[str, Any]) -> dict[str, Any]:
+    answer, form = solution["answer"], solution["form"]
     return {
         "result": answer.result, "certificate": answer.certificate, "message": answer.message,
-        "form": "dual" if form.swapped else "primal", "n": form.n, "m": form.m,
+        "proven": solution["proven"], "form": "dual" if form.swapped else "primal", "n": form.n, "m": form.m,
     }  # fmt: skip
 
 

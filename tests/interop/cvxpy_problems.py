@@ -114,6 +114,23 @@ def frobenius_norm(rng: np.random.Generator) -> cp.Problem:
     return cp.Problem(cp.Minimize(cp.norm(X - A, "fro")), [cp.trace(X) == 1])
 
 
+def squares_beside_a_free_slack(rng: np.random.Generator) -> cp.Problem:
+    """Nothing bounds a trace here: of W, or of the slack of the inequality."""
+    X, W = cp.Variable((3, 3), PSD=True), cp.Variable((3, 3), symmetric=True)
+    fit = cp.sum_squares(X - symmetric(rng, 3)) + cp.trace(W)
+    return cp.Problem(cp.Minimize(fit), [W >> X, cp.trace(symmetric(rng, 3) @ X) <= 1])
+
+
+def zero_is_best(rng: np.random.Generator) -> cp.Problem:
+    X = cp.Variable((3, 3), PSD=True)
+    return cp.Problem(cp.Minimize(cp.trace(X)), [X[0, 1] >= -1, cp.trace(X) <= 2])
+
+
+def nothing_but_zero(rng: np.random.Generator) -> cp.Problem:
+    X = cp.Variable((3, 3), PSD=True)
+    return cp.Problem(cp.Minimize(cp.sum(X) + 1), [cp.trace(X) == 0])
+
+
 def projection(rng: np.random.Generator) -> cp.Problem:
     X = cp.Variable((5, 5), PSD=True)
     return cp.Problem(cp.Minimize(cp.sum_squares(X - symmetric(rng, 5))))
@@ -133,7 +150,10 @@ UNIQUE: list[Callable[[np.random.Generator], cp.Problem]] = [
 QUADRATIC = [
     nearest_correlation, bounded_correlation, covariance, projection, quadratic_under_a_matrix_inequality,
 ]  # fmt: skip
-SOLVABLE = [*UNIQUE, theta, frobenius_norm, projection, feasibility]
+SOLVABLE = [
+    *UNIQUE, theta, frobenius_norm, projection, feasibility, squares_beside_a_free_slack, zero_is_best,
+    nothing_but_zero,
+]  # fmt: skip
 
 
 def negative_diagonal() -> cp.Problem:
@@ -178,5 +198,11 @@ def falling_along_matrices() -> cp.Problem:
     return cp.Problem(cp.Minimize(-x[0]), [total - np.eye(4) >> 0])
 
 
+def falling_where_nothing_is_curved() -> cp.Problem:
+    """Convex quadratic in one entry, and falling along another."""
+    X = cp.Variable((3, 3), PSD=True)
+    return cp.Problem(cp.Minimize(cp.square(X[0, 0] - 1) - X[1, 1]), [X[2, 2] == 1, X[0, 1] <= 2])
+
+
 INFEASIBLE = [negative_diagonal, entry_too_large, two_traces, matrices_of_both_signs, contradicting_scalars]
-UNBOUNDED = [falling_trace, falling_scalar, falling_along_matrices]
+UNBOUNDED = [falling_trace, falling_scalar, falling_along_matrices, falling_where_nothing_is_curved]

@@ -19,6 +19,7 @@ from tests.interop.cvxpy_problems import (
     UNIQUE,
     max_cut,
     nearest_correlation,
+    squares_beside_a_free_slack,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate:UserWarning")
@@ -107,6 +108,19 @@ def test_statistics_hold_the_certificate():
     assert extra["result"].status is Status.OPTIMAL
     assert extra["certificate"].proves(1e-5)
     assert (extra["form"], extra["n"], extra["m"]) == ("primal", 12, 12)
+
+
+def test_what_is_proven_within_a_trace_alone_says_so():
+    problem = made(squares_beside_a_free_slack)
+    problem.solve(solver=PSDOPT())
+    extra = problem.solver_stats.extra_stats
+    assert problem.status == "optimal"
+    assert extra["proven"] == ("everywhere" if extra["certificate"].dual_value is not None else "within")
+    problem = made(max_cut)
+    problem.solve(solver=PSDOPT())
+    assert problem.solver_stats.extra_stats["proven"] == "everywhere"
+    problem.solve(solver=PSDOPT(), max_iterations=1, warm_start=False)
+    assert problem.solver_stats.extra_stats["proven"] == ""
 
 
 def test_options_come_from_the_solver_and_from_the_call():
