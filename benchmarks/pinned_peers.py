@@ -24,8 +24,8 @@ import numpy as np
 
 HERE = Path(__file__).resolve().parent / "pinned"
 REQUIREMENTS = HERE / "requirements-metric-learn.txt"
-METHODS = ("itml", "lmnn", "pylmnn", "psdopt", "psdopt-kta")
-ARRAYS = ("X", "y", "pairs", "signs", "bounds")
+METHODS = ("itml", "lmnn", "pylmnn", "scml", "psdopt", "psdopt-kta")
+ARRAYS = ("X", "y", "pairs", "signs", "bounds", "triplets")
 
 
 class Learned(NamedTuple):
@@ -58,12 +58,14 @@ def learn(
 
 
 def learn_all(tasks: Sequence[Mapping[str, Any]], *, folder: Any = None, timeout: float = 600.0) -> list[Learned]:
-    """Fit "itml", "lmnn" (metric-learn 0.7.0) or "pylmnn" (PyLMNN 1.6.4), all tasks in one process.
+    """Fit "itml", "lmnn", "scml" (metric-learn 0.7.0) or "pylmnn" (PyLMNN 1.6.4), all tasks in one process.
 
     "psdopt" and "psdopt-kta", our own LMNN and KTA, go the same way but in this environment, not mixed with others.
     A task holds `method`, X (m, d), labels y (m,); for ITML, which otherwise draws its own from y, also `pairs` (k, 2),
-    `signs` (k,) of ±1 and `bounds` (largest similar, least dissimilar distance). Whatever else it holds are options
-    of the learner. Raises RuntimeError with the last words of a learner that failed, and TimeoutExpired (of subprocess)
+    `signs` (k,) of ±1 and `bounds` (largest similar, least dissimilar distance); for SCML `triplets` (q, 3). Whatever
+    else it holds are options of the learner.
+
+    Raises RuntimeError with the last words of a learner that failed, and TimeoutExpired (of subprocess)
     after `timeout` seconds of wall time.
     """
     with tempfile.TemporaryDirectory() as scratch:

@@ -2,10 +2,10 @@
 
     python worker.py task.npz answer.npz [task2.npz answer2.npz ...]
 
-A task holds `method` (itml, lmnn, pylmnn, or psdopt and psdopt-kta for our LMNN and KTA, in an environment that has
-them), X (m, d), y (m,), a JSON string `options` of keyword arguments for the learner and, for itml, optionally `pairs`
-(k, 2), `signs` (k,) of +1 (similar) and -1 (dissimilar), `bounds` (2,). The seconds are those of fit; imports are not
-counted. Megabytes are the largest resident size, before fit and after it (Linux).
+A task holds `method` (itml, lmnn, scml, pylmnn, or psdopt and psdopt-kta for our LMNN and KTA, in an environment that
+has them), X (m, d), y (m,), a JSON string `options` of keyword arguments for the learner and, for itml, optionally
+`pairs` (k, 2), `signs` (k,) of +1 (similar) and -1 (dissimilar), `bounds` (2,), for scml `triplets` (q, 3). The seconds
+are those of fit; imports are not counted. Megabytes are the largest resident size, before fit and after it (Linux).
 """
 
 import json
@@ -30,6 +30,12 @@ def lmnn(X, y, options, task):
     from metric_learn import LMNN
 
     return lambda: LMNN(**options).fit(X, y)
+
+
+def scml(X, y, options, task):
+    from metric_learn import SCML
+
+    return lambda: SCML(**options).fit(X[task["triplets"]])
 
 
 def pylmnn(X, y, options, task):
@@ -69,7 +75,9 @@ def kta(X, y, options, task):
 def solve(question, answer):
     with np.load(question) as task:
         task = dict(task)
-    learner = {"itml": itml, "lmnn": lmnn, "pylmnn": pylmnn, "psdopt": psdopt, "psdopt-kta": kta}[str(task["method"])]
+    learner = {"itml": itml, "lmnn": lmnn, "scml": scml, "pylmnn": pylmnn, "psdopt": psdopt, "psdopt-kta": kta}[
+        str(task["method"])
+    ]
     fit = learner(task["X"], task["y"], json.loads(str(task["options"])), task)
     before, begin = peak_megabytes(), time.process_time()
     components = fit().components_
