@@ -88,6 +88,10 @@ class LMNN(MahalanobisTransformer):
     complete_ : whether no violated triplet is missing from the last round.
     n_features_in_ : d.
 
+    Units of features: a dense X of up to 2000 features is solved in coordinates that do not depend on them, but targets
+    are chosen by Euclidean distance unless `target_metric` is "whitened", or "auto" finds that better.
+    Scale first where ranges differ by orders of magnitude and X is sparse or wider.
+
     Cost per round: O(m² r) flops in blocks for the impostors, O((m d + triplets) r) per iteration. Memory: the
     data, the triplets, one block.
 
