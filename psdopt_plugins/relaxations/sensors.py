@@ -108,8 +108,9 @@ def refined(P: Array, pairs: NDArray[np.intp], distances: Array, anchors: Array)
                  for s, c in zip((1.0, -1.0), columns, strict=True)]  # fmt: skip
         return sp.csr_array((parts[0] + parts[1])[:, : n * d])
 
-    accuracy = {"xtol": 1e-14, "ftol": 1e-14, "gtol": 1e-14}
-    found = scipy.optimize.least_squares(residual, P.ravel(), jac=jacobian, method="trf", **accuracy)  # type: ignore[call-overload]
+    found = scipy.optimize.least_squares(
+        residual, P.ravel(), jac=jacobian, method="trf", xtol=1e-14, ftol=1e-14, gtol=1e-14
+    )
     return np.asarray(found.x.reshape(n, d))
 
 
