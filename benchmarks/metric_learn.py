@@ -14,6 +14,7 @@ import os
 import sys
 import time
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +84,8 @@ def race(name: str) -> list[tuple[str, float, float, float]]:
     return rows
 
 
-def main() -> int:
-    for name in sys.argv[1:] or ["iris", "wine", "breast_cancer"]:
+def main(argv: Sequence[str] | None = None) -> int:
+    for name in (sys.argv[1:] if argv is None else argv) or ["iris", "wine", "breast_cancer"]:
         print(f"{name}: learner, 3-NN error, area under the curve of held-out pairs, processor seconds")
         for label, error, area, seconds in race(name):
             print(f"  {label:26s} {100 * error:5.1f} %  {area:.3f}  {seconds:6.2f}")

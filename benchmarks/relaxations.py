@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 
 import cvxpy as cp
 import numpy as np
@@ -31,8 +32,8 @@ def scs(G: np.ndarray) -> tuple[np.ndarray, float]:
     return np.asarray(M.value), float(problem.solver_stats.solve_time)
 
 
-def main(orders: list[int]) -> None:
-    for n in orders:
+def main(argv: Sequence[str] | None = None) -> int:
+    for n in [int(word) for word in (sys.argv[1:] if argv is None else argv)] or [100, 300]:
         G = spoilt(n)
         begun = time.process_time()
         model = NearestCorrelation(solver_options={"tol": 1e-8}).fit(G)
@@ -46,7 +47,8 @@ def main(orders: list[int]) -> None:
         print(f"n = {n}: psdopt {ours:.3f} s, |M - G| {model.distance_:.8f}, proven gap {gap:.1e}")
         print(f"  SCS {theirs:.2f} s ({inside:.2f}), |M - G| {np.linalg.norm(M - G):.8f}, diagonal off by {off:.0e}, "
               f"lambda_min {low:.0e}")  # fmt: skip
+    return 0
 
 
 if __name__ == "__main__":
-    main([int(argument) for argument in sys.argv[1:]] or [100, 300])
+    raise SystemExit(main())

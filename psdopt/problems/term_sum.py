@@ -79,7 +79,7 @@ class TermSum(Problem):
         """F in multiplier form, for sums with the ability ``quadratic-fit``; InvalidTypeError for others. Made once."""
         if self._quadratic_fit is None:
             if not is_quadratic_fit(self.terms):
-                raise InvalidTypeError(f"{type(self).__name__} is no quadratic fit: its terms are of other kinds")
+                raise InvalidTypeError(f"{type(self).__name__} is no quadratic fit: it lacks the ability quadratic-fit")
             self._quadratic_fit = TermFit(self.terms)
         return self._quadratic_fit
 

@@ -117,8 +117,10 @@ class DistanceRegression(MahalanobisTransformer):
         geometry = named_geometry(self.geometry, d, d if self.rank is None else self.rank, self.weight)
         return self._learn(problem, None, self.solver_options, geometry=geometry, start=start)
 
-    def partial_fit(self, X: Any, *, pairs: Any) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, *, pairs: Any = None) -> Self:
         """Go on learning from `pairs` of the samples X (m, d): one update per `batch_size` pairs, as they are listed.
+
+        Without `pairs` they are drawn by the labels y (m,) as :meth:`fit` draws them, among the samples of this call.
 
         No update is longer than the curvature of its own pairs allows, no pair is kept: O(d r) memory beyond X. The
         first call chooses step and annealing and, unless `bounds` are given, the bounds, on its own samples; after
@@ -126,7 +128,12 @@ class DistanceRegression(MahalanobisTransformer):
         with more than twice their loss at its beginning. Raises what :meth:`fit` raises.
         """
         fresh = not hasattr(self, "components_")
-        X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, reset=fresh)
+        if pairs is None:
+            X, y = validated(self, X, y, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2, reset=fresh)
+            check_classification_targets(y)
+            pairs = self._sampled(y)
+        else:
+            X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, reset=fresh)
         self.pairs_ = listed_pairs(pairs)
         signed_pairs(self.pairs_, X.shape[0])  # which refuses what contradicts itself
         start = self._start(X) if fresh else LowRankPSD(np.ascontiguousarray(self.components_.T))

@@ -84,8 +84,10 @@ class Linearity(MahalanobisTransformer):
         problem = linearity_problem(X, pairs, self.lam, self.regularizer, self.gram)
         return self._learn(problem, self.rank, self.solver_options)
 
-    def partial_fit(self, X: Any, *, pairs: Any) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, *, pairs: Any = None) -> Self:
         """Learn from `pairs` of the samples X (m, d) and from those of all earlier calls, as from all of them at once.
+
+        Without `pairs` they are made of the labels y (m,) as :meth:`fit` makes them, among the samples of this call.
 
         What the earlier pairs say is Σ S_ij (x_i − x_j)(x_i − x_j)ᵀ (d, d), which is all that is kept: the problem is
         solved anew by each call, without a loss of accuracy. A pair counts once in each call. :meth:`fit` begins anew.
@@ -93,7 +95,13 @@ class Linearity(MahalanobisTransformer):
         """
         fresh = not hasattr(self, "_scatter")
         options: dict[str, Any] = {"accept_sparse": ["csr", "csc"], "dtype": np.float64, "ensure_min_samples": 2}
-        X = validated(self, X, reset=fresh, **options)
+        if pairs is None:
+            X, y = validated(self, X, y, reset=fresh, **options)
+            check_classification_targets(y)
+            classes(y)
+            pairs = nearest_pairs(X, y, self.n_neighbors)
+        else:
+            X = validated(self, X, reset=fresh, **options)
         laplacian = signed_laplacian(signed_pairs(pairs, X.shape[0]), X.shape[0])
         scatter: Any = X.T @ (laplacian @ X)
         dense: Array = scatter.toarray() if hasattr(scatter, "toarray") else scatter

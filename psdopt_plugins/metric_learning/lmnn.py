@@ -29,6 +29,7 @@ from psdopt_plugins.metric_learning.lmnn_start import (
 )
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.metric_learning.triplet_stream import triplet_stream
+from psdopt_plugins.pair_sampling import nearest_triplets
 from psdopt_plugins.pairs import checked_triplets
 from psdopt_plugins.regression.online_model import OnlineModel
 from psdopt_plugins.rows import validated, weighted
@@ -216,8 +217,11 @@ class LMNN(MahalanobisTransformer):
             warnings.warn(text, ConvergenceWarning, stacklevel=3)
         return Z
 
-    def partial_fit(self, X: Any, *, triplets: Any) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, *, triplets: Any = None) -> Self:
         """Go on learning from `triplets` (q, 3) of the samples X (m, d): one update per 32, in the order given.
+
+        Without `triplets` they are those of the labels y (m,) among the samples of this call: each sample with its
+        nearest ones of its class and of the others.
 
         The objective is E d_M(i, j) + lam max(0, 1 + d_M(i, j) − d_M(i, k))² over the stream. No update is longer than
         the curvature of its own triplets allows, no triplet is kept: O(d r) memory beyond X. The first call chooses
@@ -226,7 +230,12 @@ class LMNN(MahalanobisTransformer):
         call, each before it was learned from. Warns and raises as :meth:`fit` does.
         """
         fresh = not hasattr(self, "components_")
-        X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, reset=fresh)
+        if triplets is None:
+            X, y = validated(self, X, y, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2, reset=fresh)
+            check_classification_targets(y)
+            triplets = nearest_triplets(X, y, self.n_neighbors)
+        else:
+            X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, reset=fresh)
         rows = checked_triplets(triplets, X.shape[0])
         self._check_parameters(X)
         if not hasattr(self, "_online"):

@@ -106,7 +106,7 @@ def test_large_sparse_data_need_no_dense_array():
         ({"X": np.ones((3, 2)), "y": 1.0, "pairs": [[1, 1]]}, "two different samples"),
         ({"X": np.ones((3, 2)), "y": 1.0, "direction": [2, 1, 1]}, "direction must be -1, 0 or"),
         ({"X": np.ones((2, 2, 3)), "y": 1.0}, "square matrices"),
-        ({"pairs": [[0, 1]], "y": 1.0}, "n must be an integer"),
+        ({"pairs": [[0, 1]], "y": 1.0}, "must be an integer"),
     ],
 )
 def test_bad_input(arguments, text):
