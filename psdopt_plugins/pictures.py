@@ -181,8 +181,8 @@ def _frame(axes: Axes, points: Array) -> None:
     room = np.where(high > low, 0.12 * (high - low), 1.0)
     low = np.maximum(low - room, points.min(axis=0) - 0.4 * room)
     high = np.minimum(high + room, points.max(axis=0) + 0.4 * room)
-    axes.set_xlim(low[0], high[0])
-    axes.set_ylim(low[1], high[1])
+    axes.set_xlim(low[0], high[0], auto=True)
+    axes.set_ylim(low[1], high[1], auto=True)
     axes.set_aspect("equal", adjustable="datalim")  # an axis of no variance must not fill the panel
     outside = int(np.sum(np.any((points < low) | (points > high), axis=1)))
     if outside:
