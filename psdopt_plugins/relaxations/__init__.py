@@ -82,7 +82,7 @@ def psdopt_components() -> Iterable[Spec]:
         needs=DataNeeds(samples=2, symmetric=True),
     )
     yield ProblemSpec(
-        name="nearest-correlation",
+        name="weighted-correlation",
         factory=correlation_problem,
         summary="½ |W ∘ (M − G)|² with M_ii = 1",
         reference=CORRELATION_REFERENCE,
