@@ -16,6 +16,8 @@ from scipy.sparse.linalg import LinearOperator
 from psdopt.checks import finite
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.planes import Quadratic, minimize_plane, minimize_quadratic_in_box
+from psdopt.linalg.polynomials import minimize_quartic, minimize_smooth
 from psdopt.matrix import LowRankPSD
 from psdopt.roles import Duality, Starts
 
@@ -42,13 +44,15 @@ class LineModel(ABC):
     def derivatives(self, mu: float) -> tuple[float, float]:
         """First and second derivative in mu."""
 
-    @abstractmethod
     def minimize(self, upper: float = np.inf) -> float:
         """The mu in (0, upper] of least value among all positive stationary points and `upper`.
 
         inf when F is unbounded below along the ray; 0.0 when D is no descent direction and no
-        positive point is better.
+        positive point is better. Default: exact where `coefficients` are known, else Newton steps inside a bracket.
         """
+        if self.coefficients is not None:
+            return minimize_quartic(self.coefficients, upper)
+        return minimize_smooth(self.derivatives, upper, value=self.value)
 
     @abstractmethod
     def step(self, mu: float) -> Evaluation:
@@ -59,7 +63,7 @@ class PlaneModel(ABC):
     """(alpha, beta) ↦ F(alpha M + beta v vᵀ), without applying a map."""
 
     #: (c, g, H) with F = c + gᵀx + xᵀHx/2, when F is quadratic in M.
-    quadratic: tuple[float, Array, Array] | None = None
+    quadratic: Quadratic | None = None
 
     @abstractmethod
     def value(self, alpha: float, beta: float) -> float:
@@ -69,11 +73,17 @@ class PlaneModel(ABC):
     def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
         """Gradient (2,) and Hessian (2, 2)."""
 
-    @abstractmethod
     def minimize(
         self, alpha: tuple[float, float] = (0.0, np.inf), beta: tuple[float, float] = (0.0, np.inf)
     ) -> tuple[float, float]:
-        """Minimiser over the box `alpha` × `beta` (bounds may coincide); inf where unbounded below."""
+        """Minimiser over the box `alpha` × `beta` (bounds may coincide); inf where unbounded below.
+
+        Default: exact where `quadratic` is known, else projected Newton steps.
+        """
+        lower, upper = (alpha[0], beta[0]), (alpha[1], beta[1])
+        if self.quadratic is not None:
+            return minimize_quadratic_in_box(self.quadratic[1], self.quadratic[2], lower, upper)
+        return minimize_plane(self, lower, upper)
 
     @abstractmethod
     def step(self, alpha: float, beta: float) -> Evaluation:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -12,10 +11,8 @@ from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.penalty import Penalty
 from psdopt.constraints.preconditioner import PenaltyPreconditioner
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.polynomials import minimize_quartic, minimize_smooth
 from psdopt.problem import Evaluation, GradientOperator, LineModel, PlaneModel, Problem
 from psdopt.problems.term_sum import TermSum
-from psdopt.searches.plane import minimize_plane
 from psdopt.terms.measured import MeasuredTerm
 
 
@@ -103,11 +100,6 @@ class SumLine(LineModel):
         (a, b), (c, d) = self.first.derivatives(mu), self.second.derivatives(mu)
         return a + c, b + d
 
-    def minimize(self, upper: float = math.inf) -> float:
-        if self.coefficients is not None:
-            return minimize_quartic(self.coefficients, upper)
-        return minimize_smooth(self.derivatives, upper, value=self.value)
-
     def step(self, mu: float) -> AugmentedEvaluation:
         return AugmentedEvaluation(self.evaluation.problem, self.first.step(mu), self.second.step(mu))
 
@@ -124,11 +116,6 @@ class SumPlane(PlaneModel):
     def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
         (g, H), (h, K) = self.first.derivatives(alpha, beta), self.second.derivatives(alpha, beta)
         return g + h, H + K
-
-    def minimize(
-        self, alpha: tuple[float, float] = (0.0, np.inf), beta: tuple[float, float] = (0.0, np.inf)
-    ) -> tuple[float, float]:
-        return minimize_plane(self, (alpha[0], beta[0]), (alpha[1], beta[1]))
 
     def step(self, alpha: float, beta: float) -> AugmentedEvaluation:
         return AugmentedEvaluation(self.evaluation.problem, self.first.step(alpha, beta), self.second.step(alpha, beta))

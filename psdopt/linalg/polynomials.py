@@ -6,12 +6,21 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-import numpy as np
-
 from psdopt.linalg.tolerances import EPS
 
 Derivatives = Callable[[float], tuple[float, float]]
 Cubic = tuple[float, float, float, float]
+
+
+def quartic(c: Sequence[float], mu: float) -> float:
+    """c0 + c1 mu + ... + c4 mu⁴."""
+    return c[0] + mu * (c[1] + mu * (c[2] + mu * (c[3] + mu * c[4])))
+
+
+def quartic_derivatives(c: Sequence[float], mu: float) -> tuple[float, float]:
+    """First and second derivative of :func:`quartic` at mu."""
+    first = c[1] + mu * (2.0 * c[2] + mu * (3.0 * c[3] + mu * 4.0 * c[4]))
+    return first, 2.0 * c[2] + mu * (6.0 * c[3] + mu * 12.0 * c[4])
 
 
 def minimize_quartic(c: Sequence[float], upper: float = math.inf) -> float:
@@ -194,97 +203,3 @@ def _smooth_downhill(derivatives: Derivatives, slope0: float, t: float, upper: f
         else:
             right = t
     return t
-
-
-def minimize_quadratic_in_box(
-    g: np.ndarray, H: np.ndarray, lower: Sequence[float], upper: Sequence[float]
-) -> tuple[float, float]:
-    """Argmin over a box in R² of gᵀx + xᵀHx/2, H ⪰ 0, by enumeration of interior, faces and corners.
-
-    `lower` is finite; `upper` may be inf, and may equal `lower`. H may be singular (dependent
-    measurement vectors, Hao et al., section 3.1): whole lines of minimisers cross a face, where the
-    one-variable problems find them. Variables are scaled first, so that alpha and beta may differ in
-    units. Returns inf in each coordinate of a direction along which the objective is unbounded below,
-    nan for non-finite data.
-    """
-    g, H = np.asarray(g, dtype=float), np.asarray(H, dtype=float)
-    lo, hi = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
-    if not (np.all(np.isfinite(g)) and np.all(np.isfinite(H))):
-        return (math.nan, math.nan)
-    for fixed, free in ((1, 0), (0, 1)):
-        if lower[fixed] == upper[fixed]:
-            at = float(lower[fixed])
-            t = _scalar_box(float(g[free] + H[0, 1] * at), float(H[free, free]), float(lower[free]), float(upper[free]))
-            return (at, t) if fixed == 0 else (t, at)
-    unit = np.array([_power_of_two(H[k, k], g[k]) for k in (0, 1)])
-    g, lo, hi = g * unit, lo / unit, hi / unit
-    # powers of two leave cross² <= h00 h11 as it was
-    h00, h11, cross = H[0, 0] * unit[0] ** 2, H[1, 1] * unit[1] ** 2, H[0, 1] * unit[0] * unit[1]
-    scaled = np.array([[h00, cross], [cross, h11]])
-    determinant = h00 * h11 - cross * cross
-    singular = determinant <= SINGULAR * h00 * h11 or h00 <= 0.0 or h11 <= 0.0
-    if singular:
-        ray = _unbounded_ray(g, h00, h11, cross, hi)
-        if ray is not None:
-            return ray
-    candidates: list[tuple[float, float]] = []
-    if not singular:
-        interior = ((cross * g[1] - h11 * g[0]) / determinant, (cross * g[0] - h00 * g[1]) / determinant)
-        if lo[0] <= interior[0] <= hi[0] and lo[1] <= interior[1] <= hi[1]:
-            candidates.append((float(interior[0]), float(interior[1])))
-    for fixed in (0, 1):
-        free = 1 - fixed
-        for value in (lo[fixed], hi[fixed]):
-            if not math.isfinite(value):
-                continue
-            t = _scalar_box(g[free] + cross * value, scaled[free, free], lo[free], hi[free])
-            x = (float(value), t) if fixed == 0 else (t, float(value))
-            if math.isinf(t):
-                return (x[0] * unit[0], x[1] * unit[1])
-            candidates.append(x)
-
-    def defect(x: tuple[float, float]) -> float:
-        """Largest entry of the projected gradient: zero at minimisers alone. Values cannot tell a minimiser from a
-        bound that is nearer than the root of rounding."""
-        p = np.array(x)
-        q = g + scaled @ p
-        q = np.where(p <= lo, np.minimum(q, 0.0), q)
-        return float(np.max(np.abs(np.where(p >= hi, np.maximum(q, 0.0), q))))
-
-    def objective(x: tuple[float, float]) -> float:
-        p = np.array(x)
-        return float(g @ p + 0.5 * p @ scaled @ p)
-
-    values = [objective(x) for x in candidates]
-    tied = min(values) + 8.0 * EPS * max(map(abs, values))
-    best = min((x for x, value in zip(candidates, values, strict=True) if value <= tied), key=defect)
-    return float(best[0] * unit[0]), float(best[1] * unit[1])
-
-
-#: A 2 × 2 matrix whose determinant is below this fraction of the product of its diagonal counts as singular.
-SINGULAR = 64 * EPS
-
-
-def _power_of_two(curvature: float, slope: float) -> float:
-    """A unit of a variable in which its curvature, or else its slope, is about 1."""
-    exponent = math.frexp(curvature)[1] // 2 if curvature > 0.0 else math.frexp(slope)[1]
-    return math.ldexp(1.0, -max(-400, min(400, exponent)))
-
-
-def _unbounded_ray(g: np.ndarray, h00: float, h11: float, cross: float, hi: np.ndarray) -> tuple[float, float] | None:
-    """inf in the coordinates of a direction d >= 0 with H d = 0 and gᵀd < 0, if the box is open there."""
-    for k, curvature in enumerate((h00, h11)):
-        if curvature <= 0.0 and g[k] < 0.0 and abs(cross) <= 0.0 and math.isinf(hi[k]):
-            return (math.inf, 0.0) if k == 0 else (0.0, math.inf)
-    if h00 > 0.0 and h11 > 0.0 and cross < 0.0 and np.all(np.isinf(hi)):
-        d = np.array([math.sqrt(h11), math.sqrt(h00)])
-        if float(g @ d) < -SINGULAR * float(np.abs(g) @ d):
-            return (math.inf, math.inf)
-    return None
-
-
-def _scalar_box(slope: float, curvature: float, lower: float, upper: float) -> float:
-    if curvature > 0.0:
-        return float(min(max(-slope / curvature, lower), upper))
-    across = slope + 0.5 * curvature * (lower + upper) if math.isfinite(upper) else slope
-    return float(upper if across < 0.0 else lower)

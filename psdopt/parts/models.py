@@ -10,10 +10,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from psdopt.linalg.arrays import Array, inner
-from psdopt.linalg.polynomials import minimize_quadratic_in_box, minimize_quartic
+from psdopt.linalg.planes import quadratic, quadratic_derivatives
+from psdopt.linalg.polynomials import quartic, quartic_derivatives
 from psdopt.parts.rounds import bracket, root_between
 from psdopt.problem import Evaluation, LineModel, PlaneModel
-from psdopt.searches.plane import minimize_plane
 
 #: A step is taken once |F'| there is at most this share of |F'(0)|. A conjugate direction needs no more.
 FLAT_ENOUGH = 1e-3
@@ -76,7 +76,7 @@ class SummedLine(LineModel, Held):
     def value(self, mu: float) -> float:
         c = self.coefficients
         if c is not None:
-            return c[0] + mu * (c[1] + mu * (c[2] + mu * (c[3] + mu * c[4])))
+            return quartic(c, mu)
         if mu == 0.0:
             return self.evaluation.value
         if self._next is not None and self._next[0] == mu:
@@ -84,12 +84,8 @@ class SummedLine(LineModel, Held):
         return math.fsum(float(values[0]) for values in self.parts.ask("line_values", self.key, np.array([mu])))
 
     def derivatives(self, mu: float) -> tuple[float, float]:
-        c = self.coefficients
-        if c is not None:
-            return (
-                c[1] + mu * (2.0 * c[2] + mu * (3.0 * c[3] + mu * 4.0 * c[4])),
-                2.0 * c[2] + mu * (6.0 * c[3] + mu * 12.0 * c[4]),
-            )
+        if self.coefficients is not None:
+            return quartic_derivatives(self.coefficients, mu)
         first, second = self.derivatives_at(np.array([mu]))
         return (self.slope if mu == 0.0 else float(first[0])), float(second[0])
 
@@ -100,7 +96,7 @@ class SummedLine(LineModel, Held):
 
     def minimize(self, upper: float = np.inf) -> float:
         if self.coefficients is not None:
-            return minimize_quartic(self.coefficients, upper)
+            return super().minimize(upper)
         found = bracket(self.derivatives_at, self.slope, self._bend, upper)
         if isinstance(found, float):
             return found
@@ -147,25 +143,14 @@ class SummedPlane(PlaneModel, Held):
 
     def value(self, alpha: float, beta: float) -> float:
         if self.quadratic is not None:
-            c, g, H = self.quadratic
-            x = np.array([alpha, beta])
-            return float(c + g @ x + 0.5 * x @ H @ x)
+            return quadratic(self.quadratic, alpha, beta)
         return math.fsum(self.parts.ask("plane_value", self.key, alpha, beta))
 
     def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
         if self.quadratic is not None:
-            _, g, H = self.quadratic
-            return g + H @ np.array([alpha, beta]), H
+            return quadratic_derivatives(self.quadratic, alpha, beta)
         found = self.parts.ask("plane_derivatives", self.key, alpha, beta)
         return np.sum([g for g, _ in found], axis=0), np.sum([H for _, H in found], axis=0)
-
-    def minimize(
-        self, alpha: tuple[float, float] = (0.0, np.inf), beta: tuple[float, float] = (0.0, np.inf)
-    ) -> tuple[float, float]:
-        lower, upper = (alpha[0], beta[0]), (alpha[1], beta[1])
-        if self.quadratic is not None:
-            return minimize_quadratic_in_box(self.quadratic[1], self.quadratic[2], lower, upper)
-        return minimize_plane(self, lower, upper)
 
     def step(self, alpha: float, beta: float) -> Evaluation:
         Y = np.hstack([math.sqrt(alpha) * self.evaluation.factor, math.sqrt(beta) * self.v])

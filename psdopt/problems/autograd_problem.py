@@ -11,9 +11,7 @@ import numpy as np
 from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, append_columns, inner
-from psdopt.linalg.polynomials import minimize_smooth
 from psdopt.problem import Evaluation, GradientOperator, LineModel, PlaneModel, Problem
-from psdopt.searches.plane import minimize_plane
 
 
 class AutogradProblem(Problem):
@@ -132,9 +130,6 @@ class AutogradLine(LineModel):
         moved = self.step(mu)
         return inner(moved.factor_gradient(), self.D), inner(moved.hessian_vector(self.D), self.D)
 
-    def minimize(self, upper: float = math.inf) -> float:
-        return minimize_smooth(self.derivatives, upper, value=self.value)
-
     def step(self, mu: float) -> AutogradEvaluation:
         return AutogradEvaluation(self.evaluation.problem, self.evaluation.factor + mu * self.D)
 
@@ -156,11 +151,6 @@ class AutogradPlane(PlaneModel):
         HM, HN = problem.dense_hessian(at, M), problem.dense_hessian(at, N)
         g = np.array([inner(S, M), inner(S, N)])
         return g, np.array([[inner(HM, M), inner(HM, N)], [inner(HN, M), inner(HN, N)]])
-
-    def minimize(
-        self, alpha: tuple[float, float] = (0.0, np.inf), beta: tuple[float, float] = (0.0, np.inf)
-    ) -> tuple[float, float]:
-        return minimize_plane(self, (alpha[0], beta[0]), (alpha[1], beta[1]))
 
     def step(self, alpha: float, beta: float) -> AutogradEvaluation:
         grown = append_columns(math.sqrt(alpha) * self.evaluation.factor, math.sqrt(beta) * self.v)

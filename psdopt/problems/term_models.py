@@ -10,9 +10,9 @@ import numpy as np
 
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, inner
-from psdopt.linalg.polynomials import minimize_quadratic_in_box, minimize_quartic, minimize_smooth
+from psdopt.linalg.planes import Quadratic
+from psdopt.linalg.polynomials import quartic, quartic_derivatives
 from psdopt.problem import Evaluation, LineModel, PlaneModel
-from psdopt.searches.plane import minimize_plane
 from psdopt.terms.base import Term
 from psdopt.terms.models import Curve, Surface
 
@@ -85,24 +85,17 @@ class TermLine(LineModel):
     def value(self, mu: float) -> float:
         c = self.coefficients
         if c is not None:
-            return c[0] + mu * (c[1] + mu * (c[2] + mu * (c[3] + mu * c[4])))
+            return quartic(c, mu)
         if mu != self._last[0]:
             self._last = mu, sum_of([self.evaluation.problem.constant, *(curve.value(mu) for curve in self.curves)])
         return self._last[1]
 
     def derivatives(self, mu: float) -> tuple[float, float]:
         if self.coefficients is not None:
-            c = self.coefficients
-            first = c[1] + mu * (2 * c[2] + mu * (3 * c[3] + mu * 4 * c[4]))
-            return first, 2 * c[2] + mu * (6 * c[3] + mu * 12 * c[4])
+            return quartic_derivatives(self.coefficients, mu)
         pairs = [curve.derivatives(mu) for curve in self.curves]
         first = self.slope if mu == 0.0 else sum_of(p[0] for p in pairs)
         return first, sum_of(p[1] for p in pairs)
-
-    def minimize(self, upper: float = np.inf) -> float:
-        if self.coefficients is not None:
-            return minimize_quartic(self.coefficients, upper)
-        return minimize_smooth(self.derivatives, upper, value=self.value)
 
     def step(self, mu: float) -> Evaluation:
         images = self.evaluation.images.step(mu, self.direction)
@@ -120,7 +113,7 @@ class TermPlane(PlaneModel):
         ]
         self.quadratic = self._sum_quadratics()
 
-    def _sum_quadratics(self) -> tuple[float, Array, Array] | None:
+    def _sum_quadratics(self) -> Quadratic | None:
         parts = [surface.quadratic for surface in self.surfaces]
         c, g, H = self.evaluation.problem.constant, np.zeros(2), np.zeros((2, 2))
         for part in parts:
@@ -139,14 +132,6 @@ class TermPlane(PlaneModel):
             first, second = surface.derivatives(alpha, beta)
             g, H = g + first, H + second
         return g, H
-
-    def minimize(
-        self, alpha: tuple[float, float] = (0.0, np.inf), beta: tuple[float, float] = (0.0, np.inf)
-    ) -> tuple[float, float]:
-        lower, upper = (alpha[0], beta[0]), (alpha[1], beta[1])
-        if self.quadratic is not None:
-            return minimize_quadratic_in_box(self.quadratic[1], self.quadratic[2], lower, upper)
-        return minimize_plane(self, lower, upper)
 
     def step(self, alpha: float, beta: float) -> Evaluation:
         r = self.evaluation.factor.shape[1]

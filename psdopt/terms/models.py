@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.planes import Quadratic, quadratic, quadratic_derivatives
+from psdopt.linalg.polynomials import quartic, quartic_derivatives
 
 
 class Curve(ABC):
@@ -40,13 +42,10 @@ class PolynomialCurve(Curve):
         self._features_at = features_at
 
     def value(self, mu: float) -> float:
-        c = self._c
-        return float(c[0] + mu * (c[1] + mu * (c[2] + mu * (c[3] + mu * c[4]))))
+        return quartic(self._c, mu)
 
     def derivatives(self, mu: float) -> tuple[float, float]:
-        c = self._c
-        first = c[1] + mu * (2 * c[2] + mu * (3 * c[3] + mu * 4 * c[4]))
-        return float(first), float(2 * c[2] + mu * (6 * c[3] + mu * 12 * c[4]))
+        return quartic_derivatives(self._c, mu)
 
     def features_at(self, mu: float) -> Any:
         return None if self._features_at is None else self._features_at(mu)
@@ -58,7 +57,7 @@ class Surface(ABC):
     `quadratic` is (c, g, H) with f = c + gᵀx + xᵀHx/2, x = (alpha, beta), or None.
     """
 
-    quadratic: tuple[float, Array, Array] | None = None
+    quadratic: Quadratic | None = None
 
     @abstractmethod
     def value(self, alpha: float, beta: float) -> float: ...
@@ -80,13 +79,10 @@ class QuadraticSurface(Surface):
         self._features_at = features_at
 
     def value(self, alpha: float, beta: float) -> float:
-        c, g, H = self._model
-        x = np.array([alpha, beta])
-        return float(c + g @ x + 0.5 * x @ H @ x)
+        return quadratic(self._model, alpha, beta)
 
     def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
-        _, g, H = self._model
-        return g + H @ np.array([alpha, beta]), H
+        return quadratic_derivatives(self._model, alpha, beta)
 
     def features_at(self, alpha: float, beta: float) -> Any:
         return None if self._features_at is None else self._features_at(alpha, beta)

@@ -1,0 +1,164 @@
+"""Minimisation over (alpha, beta) in a box: exactly where F is quadratic there, else by projected Newton steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.tolerances import EPS
+
+#: (c, g, H): the function c + gᵀx + xᵀHx/2 of x = (alpha, beta).
+Quadratic = tuple[float, Array, Array]
+#: Where the local quadratic is unbounded, go this many times farther and let backtracking come back.
+EXPANSION = 1000.0
+#: A 2 × 2 matrix whose determinant is below this fraction of the product of its diagonal counts as singular.
+SINGULAR = 64 * EPS
+
+
+def quadratic(model: Quadratic, alpha: float, beta: float) -> float:
+    """c + gᵀx + xᵀHx/2 at x = (alpha, beta)."""
+    c, g, H = model
+    x = np.array([alpha, beta])
+    return float(c + g @ x + 0.5 * x @ H @ x)
+
+
+def quadratic_derivatives(model: Quadratic, alpha: float, beta: float) -> tuple[Array, Array]:
+    """Gradient (2,) and Hessian (2, 2) of :func:`quadratic` at (alpha, beta)."""
+    _, g, H = model
+    return g + H @ np.array([alpha, beta]), H
+
+
+class Plane(Protocol):
+    """What the search needs of a plane model."""
+
+    def value(self, alpha: float, beta: float) -> float: ...
+
+    def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]: ...
+
+
+def minimize_plane(
+    plane: Plane, lower: Sequence[float], upper: Sequence[float], max_iterations: int = 60, tol: float = 1e-12
+) -> tuple[float, float]:
+    """Projected Newton: minimise the local quadratic over the box, backtrack on the true value.
+
+    Each subproblem is solved exactly by enumeration, so that active bounds are found at once; for a
+    piecewise quadratic objective the iteration ends after finitely many pieces. Cost: one value or
+    derivative of the plane model per step, no application of a map. Hao et al., section 3.1.
+    """
+    x = np.clip(np.array([1.0, 0.0]), lower, upper)
+    value = plane.value(x[0], x[1])
+    for _ in range(max_iterations):
+        g, H = plane.derivatives(x[0], x[1])
+        target = np.array(minimize_quadratic_in_box(g - H @ x, H, lower, upper))
+        if not np.all(np.isfinite(target)):
+            target = np.where(np.isinf(target), x + EXPANSION * np.maximum(1.0, np.abs(x)), target)
+        d = target - x
+        slope = float(g @ d)
+        if not slope < -tol * max(abs(value), abs(float(g @ x)), np.finfo(float).tiny):
+            break
+        t = 1.0
+        while True:
+            trial = plane.value(*(x + t * d))
+            if trial <= value + 1e-4 * t * slope or t < 1e-12:
+                break
+            t *= 0.5
+        if not trial < value:
+            break
+        x, value = x + t * d, trial
+        if np.max(np.abs(x)) > 1e100 or not math.isfinite(value):
+            return (math.inf, math.inf)
+    return float(x[0]), float(x[1])
+
+
+def minimize_quadratic_in_box(
+    g: np.ndarray, H: np.ndarray, lower: Sequence[float], upper: Sequence[float]
+) -> tuple[float, float]:
+    """Argmin over a box in R² of gᵀx + xᵀHx/2, H ⪰ 0, by enumeration of interior, faces and corners.
+
+    `lower` is finite; `upper` may be inf, and may equal `lower`. H may be singular (dependent
+    measurement vectors, Hao et al., section 3.1): whole lines of minimisers cross a face, where the
+    one-variable problems find them. Variables are scaled first, so that alpha and beta may differ in
+    units. Returns inf in each coordinate of a direction along which the objective is unbounded below,
+    nan for non-finite data.
+    """
+    g, H = np.asarray(g, dtype=float), np.asarray(H, dtype=float)
+    lo, hi = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
+    if not (np.all(np.isfinite(g)) and np.all(np.isfinite(H))):
+        return (math.nan, math.nan)
+    for fixed, free in ((1, 0), (0, 1)):
+        if lower[fixed] == upper[fixed]:
+            at = float(lower[fixed])
+            t = _scalar_box(float(g[free] + H[0, 1] * at), float(H[free, free]), float(lower[free]), float(upper[free]))
+            return (at, t) if fixed == 0 else (t, at)
+    unit = np.array([_power_of_two(H[k, k], g[k]) for k in (0, 1)])
+    g, lo, hi = g * unit, lo / unit, hi / unit
+    # powers of two leave cross² <= h00 h11 as it was
+    h00, h11, cross = H[0, 0] * unit[0] ** 2, H[1, 1] * unit[1] ** 2, H[0, 1] * unit[0] * unit[1]
+    scaled = np.array([[h00, cross], [cross, h11]])
+    determinant = h00 * h11 - cross * cross
+    singular = determinant <= SINGULAR * h00 * h11 or h00 <= 0.0 or h11 <= 0.0
+    if singular:
+        ray = _unbounded_ray(g, h00, h11, cross, hi)
+        if ray is not None:
+            return ray
+    candidates: list[tuple[float, float]] = []
+    if not singular:
+        interior = ((cross * g[1] - h11 * g[0]) / determinant, (cross * g[0] - h00 * g[1]) / determinant)
+        if lo[0] <= interior[0] <= hi[0] and lo[1] <= interior[1] <= hi[1]:
+            candidates.append((float(interior[0]), float(interior[1])))
+    for fixed in (0, 1):
+        free = 1 - fixed
+        for value in (lo[fixed], hi[fixed]):
+            if not math.isfinite(value):
+                continue
+            t = _scalar_box(g[free] + cross * value, scaled[free, free], lo[free], hi[free])
+            x = (float(value), t) if fixed == 0 else (t, float(value))
+            if math.isinf(t):
+                return (x[0] * unit[0], x[1] * unit[1])
+            candidates.append(x)
+
+    def defect(x: tuple[float, float]) -> float:
+        """Largest entry of the projected gradient: zero at minimisers alone. Values cannot tell a minimiser from a
+        bound that is nearer than the root of rounding."""
+        p = np.array(x)
+        q = g + scaled @ p
+        q = np.where(p <= lo, np.minimum(q, 0.0), q)
+        return float(np.max(np.abs(np.where(p >= hi, np.maximum(q, 0.0), q))))
+
+    def objective(x: tuple[float, float]) -> float:
+        p = np.array(x)
+        return float(g @ p + 0.5 * p @ scaled @ p)
+
+    values = [objective(x) for x in candidates]
+    tied = min(values) + 8.0 * EPS * max(map(abs, values))
+    best = min((x for x, value in zip(candidates, values, strict=True) if value <= tied), key=defect)
+    return float(best[0] * unit[0]), float(best[1] * unit[1])
+
+
+def _power_of_two(curvature: float, slope: float) -> float:
+    """A unit of a variable in which its curvature, or else its slope, is about 1."""
+    exponent = math.frexp(curvature)[1] // 2 if curvature > 0.0 else math.frexp(slope)[1]
+    return math.ldexp(1.0, -max(-400, min(400, exponent)))
+
+
+def _unbounded_ray(g: np.ndarray, h00: float, h11: float, cross: float, hi: np.ndarray) -> tuple[float, float] | None:
+    """inf in the coordinates of a direction d >= 0 with H d = 0 and gᵀd < 0, if the box is open there."""
+    for k, curvature in enumerate((h00, h11)):
+        if curvature <= 0.0 and g[k] < 0.0 and abs(cross) <= 0.0 and math.isinf(hi[k]):
+            return (math.inf, 0.0) if k == 0 else (0.0, math.inf)
+    if h00 > 0.0 and h11 > 0.0 and cross < 0.0 and np.all(np.isinf(hi)):
+        d = np.array([math.sqrt(h11), math.sqrt(h00)])
+        if float(g @ d) < -SINGULAR * float(np.abs(g) @ d):
+            return (math.inf, math.inf)
+    return None
+
+
+def _scalar_box(slope: float, curvature: float, lower: float, upper: float) -> float:
+    if curvature > 0.0:
+        return float(min(max(-slope / curvature, lower), upper))
+    across = slope + 0.5 * curvature * (lower + upper) if math.isfinite(upper) else slope
+    return float(upper if across < 0.0 else lower)
