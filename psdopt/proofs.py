@@ -228,7 +228,8 @@ class DenseProof:
         if not np.all(np.isfinite(S)):
             return None
         sizes = self.sizes + np.abs(np.diagonal(S))
-        sizes = np.maximum(sizes, EPS**2 * max(float(sizes.max()), np.finfo(float).tiny))
+        largest = max(float(sizes.max()), float(np.abs(S).max()))
+        sizes = np.maximum(sizes, max(EPS**2 * largest, np.finfo(float).tiny))
         return np.asarray(1.0 / np.sqrt(sizes))
 
     def _directions(self) -> Iterator[Array]:

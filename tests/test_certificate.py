@@ -242,6 +242,12 @@ def test_zero_is_not_optimal_where_one_direction_goes_down_however_steep_the_oth
         assert solve(problem, geometry, method).value == pytest.approx(-1.0, rel=1e-5)
 
 
+def test_a_gradient_of_zero_diagonal_is_not_taken_for_semidefinite():
+    """M₁₂ alone is fitted, to −1: ∇F(0) has eigenvalues ±1 and a zero diagonal; `optimal` was said there."""
+    problem = TermSum([MeasuredTerm(Entries([0], [1], 2), LeastSquares([-1.0]))])
+    assert not certify(problem, np.zeros((2, 1)), tol=1e-3).proves(1e-3)
+
+
 @pytest.mark.parametrize("far", [1e4, 1e10])
 def test_an_optimum_of_much_larger_trace_is_not_missed(far):
     """D3: residuals per unit of tr M vanish at diag(1, 0), yet F falls by 2e-7 far along e₂."""

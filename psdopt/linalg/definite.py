@@ -29,7 +29,7 @@ class ProvenPair:
 
 
 def factor_above(S: Array, g: float) -> tuple[Array, float] | None:
-    """(R, bound) with RᵀR = S − g I up to rounding and bound <= λ_min(S); None if S − g I is not definite.
+    """(R, bound) with RᵀR = S − g I up to rounding and bound <= λ_min(S); None if S − g I is not definite, or NaN.
 
     A factorisation that runs to its end proves λ_min(A) >= −γ/(1 − γ) tr A, γ = (n + 1) eps, in whatever order its
     sums are taken (Rump, BIT 46 (2006), verification of positive definiteness), for A = S − g I as it was rounded.
@@ -40,6 +40,8 @@ def factor_above(S: Array, g: float) -> tuple[Array, float] | None:
     diagonal -= g
     gamma = (len(S) + 1) * EPS
     rounding = gamma / (1.0 - gamma) * float(diagonal.sum()) + EPS * float(np.abs(diagonal).max())
+    if not math.isfinite(rounding):
+        return None  # of NaN the backend may well say that the factorisation succeeded
     R, info = dpotrf(A, lower=0, clean=0, overwrite_a=1)
     return (R, float(g - rounding)) if info == 0 else None
 

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import autograd.numpy as anp
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt import EntryFit, Problem, QuadraticSDP, TermSum
-from psdopt.terms import Entries, LeastSquares, LinearTerm, MeasuredTerm, PairDistances, QuadraticForms, SquaredHinge
+from psdopt import AutogradProblem, EntryFit, Problem, QuadraticSDP, TermSum
+from psdopt.terms import (
+    Entries,
+    LeastSquares,
+    LinearTerm,
+    MeasuredTerm,
+    PairDistances,
+    QuadraticForms,
+    SquaredHinge,
+    TripletDifferences,
+)
 from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
 from psdopt_plugins.metric_learning import kta_problem, linearity_problem
 
@@ -34,7 +44,7 @@ def spectrum(rng, hostile, n, positive=False):
 
 
 def order(rng):
-    return int(rng.integers(2, 9))
+    return int(rng.integers(2, 7))
 
 
 def projection(rng, hostile):
@@ -101,7 +111,57 @@ def pairwise(rng, hostile):
     return pairwise_kernel_problem(sp.csr_array(np.diag(W.sum(1)) - W), pairs, targets, gamma)
 
 
-FAMILIES: dict[str, Family] = {
-    f.__name__: f
-    for f in (projection, quadratic, kta, linearity, regression, hinges, completion, offdiagonal, pairwise)
-}
+def linear(rng, hostile):
+    return QuadraticSDP(C=spectrum(rng, hostile, order(rng)))
+
+
+def definite(rng, hostile):
+    """⟨B M, M⟩ / 2 with a kernel, and a linear term in the range of B: a minimum without strong convexity."""
+    n = order(rng)
+    B = spectrum(rng, hostile, n, True)
+    w, Q = np.linalg.eigh(B)
+    w[0] = 0.0
+    B = (Q * w) @ Q.T
+    return QuadraticSDP(None, B, -B @ B if rng.random() < 0.5 else B - 2.0 * B @ B)
+
+
+def barrier(rng, hostile):
+    """Σ a_i / (M_ii + eps) + ⟨C, M⟩, infinite at M = 0 where eps = 0."""
+    n = order(rng)
+    a = 10.0 ** (rng.uniform(-4, 4, n) if hostile else rng.uniform(-1, 1, n))
+    eps = 0.0 if rng.random() < 0.5 else float(10.0 ** rng.uniform(-9, 0))
+    C = spectrum(rng, hostile, n, True)
+    return AutogradProblem(lambda M: anp.sum(a / (anp.diag(M) + eps)) + anp.sum(C * M), n, convex=True)
+
+
+def soft(rng, hostile):
+    """Σ log(1 + exp(⟨A_t, M⟩ − b_t)) + c tr M: smooth, not quadratic, flat far away."""
+    n, m = order(rng), 8
+    A = np.array([spectrum(rng, hostile and rng.random() < 0.3, n) for _ in range(m)])
+    A, b = A / np.abs(A).max(), rng.standard_normal(m)
+    c = float(10.0 ** rng.uniform(-4, 0))
+
+    def value(M):
+        z = anp.tensordot(A, M, 2) - b
+        return anp.sum(anp.maximum(z, 0.0) + anp.log1p(anp.exp(-anp.abs(z)))) + c * anp.trace(M)
+
+    return AutogradProblem(value, n, convex=True)
+
+
+def triplets(rng, hostile):
+    n, m = order(rng), 12
+    X = samples(rng, hostile, m, n)
+    t = np.array([rng.choice(m, 3, replace=False) for _ in range(15)])
+    hinge = MeasuredTerm(TripletDifferences(t[:, 0], t[:, 1], t[:, 2], X), SquaredHinge(np.ones(len(t))))
+    return TermSum([hinge, LinearTerm(np.eye(n), float(10.0 ** rng.uniform(-4, 1)))])
+
+
+#: Unbounded on the cone.
+FIXED_ONLY = {"linear"}
+#: A run takes ten times as long as of the others.
+DEAR = {"barrier", "hinges", "soft"}
+ALL = (
+    projection, quadratic, kta, linearity, regression, hinges, completion, offdiagonal, pairwise, linear, definite,
+    barrier, soft, triplets,
+)  # fmt: skip
+FAMILIES: dict[str, Family] = {f.__name__: f for f in ALL}

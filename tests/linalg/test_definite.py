@@ -85,6 +85,13 @@ def test_nothing_is_claimed_below_the_threshold():
     assert pair_above(S, -1.1e-3).lower_bound >= -1.1e-3
 
 
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_nothing_is_proven_of_a_matrix_that_is_not_finite(wrong):
+    S = np.eye(3)
+    S[1, 1] = wrong
+    assert factor_above(S, 0.0) is None
+
+
 @pytest.mark.parametrize("n", [FACTORED - 1, FACTORED, 200])
 def test_a_threshold_that_holds_spares_the_spectrum(n, monkeypatch):
     calls = []
