@@ -1,41 +1,50 @@
-"""Mutation testing: one operator or constant is changed at a time, and the tests that mirror the file are run.
+"""Mutation testing: one operator or constant is changed at a time, and the tests that call that place are run.
 
-    python -m benchmarks.mutants --count 60 --seed 0
+    python -m benchmarks.mutants --count 60 --seed 0 --calls calls.json
     python -m benchmarks.mutants --files psdopt/terms/losses.py --count 20
 
 Changes are drawn evenly over the areas, from a seed. Each is made in a copy of the checkout, never in the checkout
-itself. A mutant is killed where a test fails or does not end in time. Printed: every mutant with its fate, the
-survivors once more, and the score.
+itself. Which tests call which function is found by one run of the tests, and kept in the file `--calls`. The fastest
+tests come first, up to a limit of processor time. A mutant is killed where a test fails or does not end in time.
+Printed: every mutant with its fate, the survivors once more, and the score.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.mutant_tests import Calls, record, run_chosen, warm_up
+
 ROOT = Path(__file__).resolve().parents[1]
-#: Area -> its sources, and tests that are run after those that mirror the file.
-AREAS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "terms": ("psdopt/terms/*.py", ("tests/testing/test_term_checks.py", "tests/terms")),
-    "problems": ("psdopt/problems/*.py", ("tests/problems", "tests/testing/test_shipped.py::test_problems")),
-    "geometries": ("psdopt/geometries/*.py", ("tests/geometries", "tests/testing/test_shipped.py::test_geometries")),
-    "certificate": ("psdopt/certificate*.py", ("tests/test_certificate.py", "tests/test_solve.py")),
-    "searches": ("psdopt/searches/*.py", ("tests/searches", "tests/methods")),
-    "oracles": ("psdopt/oracles/*.py", ("tests/oracles", "tests/geometries", "tests/margins")),
-    "methods": ("psdopt/methods/*.py", ("tests/methods",)),
+#: Area -> its sources.
+AREAS: dict[str, tuple[str, ...]] = {
+    "terms": ("psdopt/terms/*.py",),
+    "problems": ("psdopt/problems/*.py",),
+    "geometries": ("psdopt/geometries/*.py",),
+    "certificate": ("psdopt/certificate.py", "psdopt/proofs.py", "psdopt/verdicts.py"),
+    "searches": ("psdopt/searches/*.py",),
+    "oracles": ("psdopt/oracles/*.py", "psdopt/linalg/extreme.py", "psdopt/linalg/polynomials.py"),
+    "methods": ("psdopt/methods/*.py",),
+    "constraints": ("psdopt/constraints/*.py", "psdopt/margins/*.py"),
 }
-#: Seconds after which the tests of a mutant are given up: it is killed then, as a run without end is noticed.
-PATIENCE = 240.0
+#: Tests that may kill a mutant: those of the areas, without clusters, command lines and pages.
+TESTS = (
+    "tests/terms", "tests/problems", "tests/geometries", "tests/test_certificate.py", "tests/test_driver.py",
+    "tests/test_solve.py", "tests/test_choose.py", "tests/searches", "tests/oracles", "tests/methods",
+    "tests/constraints", "tests/margins", "tests/multipliers", "tests/linalg", "tests/parts", "tests/testing",
+    "tests/integration", "tests/test_images.py", "tests/test_escape.py", "tests/test_stopping.py", "tests/interop",
+)  # fmt: skip
+#: Processor seconds of the tests that are tried on one mutant, the fastest first; and what one child may take.
+BUDGET, PATIENCE = 20.0, 120.0
 
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.GtE, ast.LtE: ast.Lt, ast.Gt: ast.LtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -47,10 +56,14 @@ _OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of one place in one file: bytes [start, end) of the source become `text`."""
+    """A change of one place in one file: bytes [start, end) of the source become `text`.
+
+    function : qualified name of the function around the place; "" at the top of the file or of a class.
+    """
 
     area: str
     path: str
+    function: str
     line: int
     start: int
     end: int
@@ -67,7 +80,7 @@ def mutants_of(area: str, path: Path) -> Iterator[Mutant]:
     starts = np.concatenate([[0], np.cumsum([len(line) for line in source.splitlines(keepends=True)])])
     tree = ast.parse(source)
     hints = {id(child) for node in ast.walk(tree) for child in _annotations(node)}
-    for node in ast.walk(tree):
+    for node, function in _with_functions(tree, "", ""):
         if id(node) in hints:
             continue
         changed = _changed(node)
@@ -76,7 +89,24 @@ def mutants_of(area: str, path: Path) -> Iterator[Mutant]:
         start = int(starts[node.lineno - 1]) + node.col_offset  # type: ignore[attr-defined]
         end = int(starts[node.end_lineno - 1]) + node.end_col_offset  # type: ignore[attr-defined]
         text = f"({ast.unparse(changed)})"
-        yield Mutant(area, str(path.relative_to(ROOT)), node.lineno, start, end, source[start:end].decode(), text)  # type: ignore[attr-defined]
+        before, line = source[start:end].decode(), source[:start].count(b"\n") + 1
+        yield Mutant(area, str(path.relative_to(ROOT)), function, line, start, end, before, text)
+
+
+def _with_functions(node: ast.AST, prefix: str, function: str) -> Iterator[tuple[ast.AST, str]]:
+    """Every node with the qualified name of the function whose body holds it."""
+    yield node, function
+    body: list[ast.AST] = []
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        body = list(node.body)
+        name = f"{prefix}{node.name}"
+        inner = (f"{name}.", "") if isinstance(node, ast.ClassDef) else (f"{name}.<locals>.", name)
+        for child in body:
+            yield from _with_functions(child, *inner)
+    inside = {id(child) for child in body}
+    for child in ast.iter_child_nodes(node):
+        if id(child) not in inside:
+            yield from _with_functions(child, prefix, function)
 
 
 def _annotations(node: ast.AST) -> Iterator[ast.AST]:
@@ -103,12 +133,13 @@ def _changed(node: ast.AST) -> ast.expr | None:
     return None
 
 
-def drawn(count: int, seed: int, files: list[str]) -> list[Mutant]:
+def drawn(count: int, seed: int, files: Sequence[str]) -> list[Mutant]:
     """`count` mutants, as many of each area as of any other; of the given files only, where there are any."""
     rng, chosen = np.random.default_rng(seed), []
     areas = {}
-    for area, (pattern, _) in AREAS.items():
-        paths = [path for path in sorted(ROOT.glob(pattern)) if not files or str(path.relative_to(ROOT)) in files]
+    for area, patterns in AREAS.items():
+        paths = [path for pattern in patterns for path in sorted(ROOT.glob(pattern))]
+        paths = [path for path in paths if not files or str(path.relative_to(ROOT)) in files]
         found = [mutant for path in paths for mutant in mutants_of(area, path)]
         if found:
             areas[area] = [found[k] for k in rng.permutation(len(found))]
@@ -119,64 +150,67 @@ def drawn(count: int, seed: int, files: list[str]) -> list[Mutant]:
     return chosen
 
 
-def tests_of(mutant: Mutant, mirror_only: bool) -> list[list[str]]:
-    """The tests that mirror the file, then those of the area, unless `mirror_only` and there are tests that mirror."""
-    path = Path(mutant.path)
-    mirror = Path("tests", *path.parts[1:-1], f"test_{path.stem}.py")
-    stages = [[str(mirror)]] if (ROOT / mirror).exists() else []
-    if stages and mirror_only:
-        return stages
-    return [*stages, [test for test in AREAS[mutant.area][1] if (ROOT / test.split("::")[0]).exists()]]
+def tests_of(mutant: Mutant, calls: Calls) -> list[str]:
+    """The tests that call the function, the fastest first, up to `BUDGET` seconds; at least one where there is one."""
+    chosen, spent = [], 0.0
+    for test in calls.of(mutant.path, mutant.function):
+        spent += calls.seconds[test]
+        if chosen and spent > BUDGET:
+            break
+        chosen.append(test)
+    return chosen
 
 
-def fate(mutant: Mutant, copy: Path, mirror_only: bool = False) -> str:
-    """ "killed by ...", or "survived": the tests are run on the copy with this one change, which is then undone."""
+def fate(mutant: Mutant, copy: Path, calls: Calls) -> str:
+    """ "killed by ...", or "survived ...": tests are run on the copy with this one change, which is then undone."""
+    tests = tests_of(mutant, calls)
+    if not tests:
+        return "survived: no test calls it"
     target = copy / mutant.path
     source = target.read_bytes()
     target.write_bytes(source[: mutant.start] + mutant.text.encode() + source[mutant.end :])
-    environment = {**os.environ, "PYTHONPATH": str(copy), "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     try:
-        for stage in tests_of(mutant, mirror_only):
-            command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *stage]
-            try:
-                done = subprocess.run(
-                    command, cwd=copy, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
-                )
-            except subprocess.TimeoutExpired:
-                return "killed by the clock"
-            if done.returncode != 0:
-                failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-                return f"killed by {failed[0][:110] if failed else 'an error'}"
+        found = run_chosen(copy, tests, PATIENCE, copy / "output.txt")
     finally:
         target.write_bytes(source)
-    return "survived"
+    return f"killed by {found}" if found else f"survived {len(tests)} tests"
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run a sample of mutants; 0 whatever the score is, 1 where tests fail on the sources as they are."""
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a sample of mutants; 0 whatever the score is, 1 where no test passes on the sources as they are."""
     parser = argparse.ArgumentParser(prog="benchmarks.mutants", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=30, help="mutants to try (default: %(default)s)")
+    parser.add_argument("--first", type=int, default=0, help="of the drawn ones, the first to try")
     parser.add_argument("--seed", type=int, default=0, help="of the drawing (default: %(default)s)")
     parser.add_argument("--files", nargs="*", default=[], help="sources to change; default: all areas")
-    parser.add_argument("--mirror-only", action="store_true", help="leave the other tests of the area out")
+    parser.add_argument("--calls", type=Path, help="file that keeps which tests call what; made if it is not there")
+    tests = [test for test in TESTS if (ROOT / test).exists()]
+    parser.add_argument("--tests", nargs="*", default=tests, help="tests to choose from (default: those of the areas)")
     arguments = parser.parse_args(argv)
-    survivors, mutants = [], drawn(arguments.count, arguments.seed, arguments.files)
+    survivors, mutants = [], drawn(arguments.first + arguments.count, arguments.seed, arguments.files)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
-        for name in ("psdopt", "psdopt_plugins", "tests", "examples", "docs"):
-            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("psdopt", "psdopt_plugins", "tests", "examples", "docs", "benchmarks"):
+            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "_build"))
         for name in ("pyproject.toml", "README.md"):
             shutil.copy(ROOT / name, copy / name)
-        for mutant in {mutant.area: mutant for mutant in mutants}.values():
-            broken = fate(replace(mutant, text=mutant.before), copy, arguments.mirror_only)
-            if broken != "survived":
-                print(f"the tests of {mutant.area} fail without any change: {broken}")
-                return 1
-        for k, mutant in enumerate(mutants, 1):
-            found = fate(mutant, copy, arguments.mirror_only)
-            print(f"{k:3d} {found:9.9} {mutant}\n      {found}", flush=True)
-            survivors += [mutant] if found == "survived" else []
-    print(f"\n{len(mutants) - len(survivors)} of {len(mutants)} killed; survivors:")
+        warm_up()
+        if arguments.calls is not None and arguments.calls.exists():
+            calls = Calls.load(arguments.calls)
+        else:
+            calls = record(copy, arguments.tests, copy / "output.txt")
+            if arguments.calls is not None:
+                calls.save(arguments.calls)
+        print(f"{len(calls.seconds)} tests, {sum(calls.seconds.values()):.0f} seconds", flush=True)
+        if not calls.seconds:
+            print((copy / "output.txt").read_text())
+            return 1
+        for k, mutant in enumerate(mutants[arguments.first :], arguments.first + 1):
+            found = fate(mutant, copy, calls)
+            print(f"{k:3d} {found:9.9} {mutant}\n      {found[:150]}", flush=True)
+            survivors += [mutant] if found.startswith("survived") else []
+    tried = len(mutants) - arguments.first
+    print(f"\n{tried - len(survivors)} of {tried} killed; survivors:")
     for mutant in survivors:
         print(f"  {mutant}")
     return 0

@@ -16,6 +16,7 @@ from psdopt.testing.record import Measurement, Record, Trivial, Verdict
 from psdopt.testing.regimes import REGIMES, Case
 from psdopt.testing.registry import CHECKS, Check, check
 from psdopt.testing.runner import PROFILES, BoundCheck, replay, run_checks, yield_checks
+from psdopt.testing.splits import Split
 
 __all__ = [
     "CHECKS",
@@ -27,6 +28,7 @@ __all__ = [
     "Check",
     "Measurement",
     "Record",
+    "Split",
     "Trivial",
     "Verdict",
     "check",

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
@@ -127,3 +128,17 @@ def ambient_vectors(draw: st.DrawFn, *, n: int, r: int) -> Array:
 def cases() -> st.SearchStrategy[Case]:
     """Samples for a check: a regime (the simplest first) and a seed."""
     return st.builds(Case, st.sampled_from(list(REGIMES)), st.integers(0, 2**16))
+
+
+@st.composite
+def partitions(draw: st.DrawFn, *, count: int, parts: int = 5) -> list[NDArray[np.intp]]:
+    """Numbers below `count` in at most `parts` parts, empty ones included, for :class:`psdopt.testing.Split`.
+
+    Shrinks to one part of all. Raises InvalidInputError for count < 1 or parts < 1.
+    """
+    if count < 1 or parts < 1:
+        raise InvalidInputError(f"count and parts must be at least 1; found {count} and {parts}")
+    cuts = sorted(draw(st.lists(st.sampled_from((0, 1, count - 1, count)) | st.integers(0, count), max_size=parts - 1)))
+    order = np.random.default_rng(draw(st.integers(0, 2**16))).permutation(count) if draw(st.booleans()) else None
+    items = np.arange(count) if order is None else order
+    return np.split(items.astype(np.intp), cuts)

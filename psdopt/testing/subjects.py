@@ -19,11 +19,12 @@ from psdopt.terms.measurements import Measurement
 from psdopt.testing.builders import Builder
 from psdopt.testing.gallery import Instance, instances_for
 from psdopt.testing.hostile import hostile_for
+from psdopt.testing.splits import Split
 
 #: What has checks of its own, besides estimators.
 KINDS: dict[str, type[Any]] = {
     "problem": Problem, "geometry": Geometry, "method": Method, "term": Term, "loss": Loss, "measurement": Measurement,
-    "builder": Builder,
+    "builder": Builder, "split": Split,
 }  # fmt: skip
 #: Pickles longer than this are not printed.
 LONGEST_PICKLE = 4000

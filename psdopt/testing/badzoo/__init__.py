@@ -21,6 +21,7 @@ from psdopt.testing.badzoo import (
     oracles,
     problems,
     searches,
+    splits,
     terms,
     words,
 )
@@ -35,6 +36,7 @@ ZOO: dict[str, tuple[type[Any], ...]] = {
     "measurement": measured.MEASUREMENTS,
     "loss": measured.LOSSES,
     "builder": builders.ALL,
+    "split": splits.ALL,
 }
 
 __all__ = [
@@ -51,6 +53,7 @@ __all__ = [
     "oracles",
     "problems",
     "searches",
+    "splits",
     "terms",
     "words",
 ]

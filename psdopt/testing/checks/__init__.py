@@ -24,6 +24,7 @@ from psdopt.testing.checks import (
     problem_models,
     problem_moves,
     problem_restriction,
+    split,
     term,
 )
 
@@ -51,5 +52,6 @@ __all__ = [
     "problem_models",
     "problem_moves",
     "problem_restriction",
+    "split",
     "term",
 ]
