@@ -28,7 +28,6 @@ from sklearn.datasets import load_digits, make_swiss_roll
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 
-from benchmarks.newton_oracle import newton_least
 from psdopt import ConjugateGradient, FlatQuotient, PSDCone, QuadraticSDP, solve
 from psdopt.methods.bilgo import BILGO
 from psdopt.oracles import least_eigenpairs
@@ -39,6 +38,7 @@ from psdopt_plugins.metric_learning.impostors import target_neighbours, violated
 from psdopt_plugins.metric_learning.kta_problem import kta_problem
 from psdopt_plugins.metric_learning.lmnn import LMNN
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
+from psdopt_plugins.papers.newton_oracle import newton_least
 
 
 def data_set(name: str) -> tuple[str, Any, Any]:

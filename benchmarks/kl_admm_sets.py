@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from data import load
 
 from psdopt_plugins.kernel_learning.graphs import knn_laplacian
 from psdopt_plugins.kernel_learning.pairwise_estimator import constraint_rank
 from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
 from psdopt_plugins.kernel_learning.sampled_pairs import sampled_pairs
+from psdopt_plugins.papers.data import load
 
 #: Table 2 of the paper: accuracy (%) and seconds of KL-ADMM, SimpleNPKL, hybrid, MFPC.
 PAPER = {

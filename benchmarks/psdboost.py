@@ -26,13 +26,13 @@ import scipy.sparse as sp
 from scipy.ndimage import zoom
 from sklearn.neighbors import KNeighborsClassifier
 
-from benchmarks.data import load
 from benchmarks.psdboost_masters import ConicMaster, Level, Proximal
 from psdopt import Result, solve
 from psdopt.geometries.spectraplex import Spectraplex
 from psdopt.margins.column_generation import ColumnGeneration
 from psdopt_plugins.metric_learning.triplet_problem import triplet_margin_problem
 from psdopt_plugins.pair_sampling import nearest_triplets
+from psdopt_plugins.papers.data import load
 
 #: C = 1/(NU m) throughout.
 NU = 0.1

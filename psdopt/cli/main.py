@@ -36,7 +36,7 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """The argument parser with all commands."""
-    from psdopt.cli import bench, check, env, list, run
+    from psdopt.cli import bench, check, env, list, reproduce, run
 
     top = _Parser(
         prog="psdopt",
@@ -46,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"psdopt {__version__}")
     top.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
-    for module in (list, run, check, bench, env):
+    for module in (list, run, check, reproduce, bench, env):
         module.add_parser(commands)
     for command in commands.choices.values():
         command.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)

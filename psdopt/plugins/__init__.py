@@ -16,6 +16,14 @@ from psdopt.plotting import (
     plot_convergence,
     plot_run,
 )
+from psdopt.plugins.experiments import (
+    Comparison,
+    Experiment,
+    ExperimentCase,
+    ExperimentSpec,
+    Findings,
+    ResultTable,
+)
 from psdopt.plugins.hookspec import GROUP, hookimpl
 from psdopt.plugins.manager import PluginManager, PluginProblem, plugin_manager
 from psdopt.plugins.specs import (
@@ -51,9 +59,14 @@ __all__ = [
     "MARKERS",
     "ApplicationSpec",
     "CertificateTrace",
+    "Comparison",
     "DataNeeds",
     "Dataset",
     "DatasetSpec",
+    "Experiment",
+    "ExperimentCase",
+    "ExperimentSpec",
+    "Findings",
     "GeometrySpec",
     "MethodSpec",
     "Parameter",
@@ -61,6 +74,7 @@ __all__ = [
     "PluginProblem",
     "ProblemSpec",
     "Report",
+    "ResultTable",
     "RunOptions",
     "Spec",
     "Table",

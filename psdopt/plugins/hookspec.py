@@ -21,7 +21,8 @@ class PsdoptHooks:
 
     @hookspec
     def psdopt_components(self) -> Iterable[Spec]:  # type: ignore[empty-body]
-        """Yield what the plugin contributes: applications, geometries, methods, problems, data sets.
+        """Yield what the plugin contributes: applications, geometries, methods, problems, data sets,
+        experiments of papers.
 
         A plugin is a module named in the entry-point group ``psdopt`` of its package::
 

@@ -83,7 +83,7 @@ class PluginManager:
         return specs
 
     def specs(self, kind: str) -> tuple[Spec, ...]:
-        """All specs of `kind` ("application", "problem", "geometry", "method", "dataset"), sorted by name."""
+        """All specs of `kind`, a key of KINDS such as "application" or "experiment", sorted by name."""
         self._load()
         if kind not in KINDS:
             raise unknown_name("kind", kind, KINDS)

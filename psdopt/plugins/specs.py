@@ -42,7 +42,7 @@ class Spec:
 
     @property
     def kind(self) -> str:
-        """application, geometry, method, problem or dataset."""
+        """application, geometry, method, problem, dataset or experiment."""
         return type(self).__name__.removesuffix("Spec").lower()
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from psdopt.errors import PluginError
+from psdopt.plugins.experiments import ExperimentSpec
 from psdopt.plugins.specs import (
     ApplicationSpec,
     DataNeeds,
@@ -27,6 +28,7 @@ KINDS: dict[str, type[Spec]] = {
     "geometry": GeometrySpec,
     "method": MethodSpec,
     "dataset": DatasetSpec,
+    "experiment": ExperimentSpec,
 }
 LABELS = ("none", "classes", "numbers")
 PARAMETER_TYPES = (int, float, str, bool)
@@ -67,6 +69,13 @@ def validate(spec: Any, plugin: str) -> Spec:
             isinstance(spec.needs, DataNeeds) and spec.needs.labels in LABELS,
             "needs", spec.needs, f"give a psdopt.plugins.DataNeeds with labels one of {', '.join(LABELS)}",
         )  # fmt: skip
+    if isinstance(spec, ExperimentSpec):
+        check.require(
+            isinstance(spec.paper, str) and _NAME.match(spec.paper) is not None,
+            "paper", spec.paper, "use lower-case words joined by hyphens, such as 'kl-admm'",
+        )  # fmt: skip
+        for name, text in (("title", spec.title), ("differences", spec.differences)):
+            check.require(isinstance(text, str), name, text, "give a string, '' if there is nothing to say")
     check.require(isinstance(spec.parameters, tuple), "parameters", spec.parameters, "give a tuple of Parameter")
     for index, parameter in enumerate(spec.parameters):
         _check_parameter(check, index, parameter)

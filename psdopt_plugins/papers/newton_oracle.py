@@ -1,23 +1,19 @@
 """Leading eigenvector by Hessian-free Newton steps on |v vᵀ − A|²/4 (Hao et al., algorithm 2).
 
 The paper's oracle of BILGO. It restarts its Krylov space at every Newton step and takes several times the products of
-block Lanczos, which keeps it (docs/experiments/bilgo.md, table 4). The library does without it.
+block Lanczos, which keeps it (table 4). The library does without it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
 
-from psdopt.linalg.arrays import Array
-from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
-from psdopt.linalg.polynomials import minimize_quartic
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg import EPS, Array
 
 #: Krylov steps per Newton system.
 INNER_STEPS = 30
@@ -30,18 +26,23 @@ SHIFT = 1.5
 Product = Callable[[Array], Array]
 
 
+class NewtonPair(NamedTuple):
+    """vᵀS v, the unit v (n,) and the columns of products with S that it took."""
+
+    value: float
+    vector: Array
+    products: int
+
+
 def newton_least(
     S: Any, *, inner: str = "lanczos", tol: float = 0.0, start: Array | None = None, seed: int = 0
-) -> ExtremePair:
-    """The smallest eigenpair of S (n, n): :func:`newton_leading` of −S, verified by a product with S."""
+) -> NewtonPair:
+    """The smallest eigenpair of S (n, n): :func:`newton_leading` of −S, and a product with S for the value."""
     negative = _Negative(S)
     guess = None if start is None else np.asarray(start, dtype=float).reshape(len(start), -1)[:, 0]
     v = newton_leading(negative, inner=inner, tol=tol, start=guess, seed=seed)
-    pair = smallest_eigenpair(
-        S, tol=max(tol, 1e-300), start=v.reshape(-1, 1), trust_start=True, backend="lanczos", seed=seed,
-        failure_probability=1.0,
-    )  # fmt: skip
-    return replace(pair, products=pair.products + negative.products)
+    value = -float(v @ (negative @ v[:, None])[:, 0])
+    return NewtonPair(value, v, negative.products)
 
 
 class _Negative:
@@ -115,8 +116,8 @@ def newton_leading(
         d, Ad = solver(apply, v, g, steps)
         if not g @ d < 0.0:
             d, Ad = -g, -apply(g)
-        mu = minimize_quartic(list(_quartic(v, Av, d, Ad)))
-        if not 0.0 < mu < math.inf:
+        mu = _best_positive_step(_quartic(v, Av, d, Ad))
+        if mu == 0.0:
             return np.asarray(v / np.linalg.norm(v))
         v, Av = v + mu * d, Av + mu * Ad
 
@@ -128,6 +129,15 @@ def _quartic(v: Array, Av: Array, d: Array, Ad: Array) -> Array:
         0.25 * (a * a - 2.0 * float(v @ Av)), a * b - float(d @ Av), 0.5 * (a * c + 2.0 * b * b - float(d @ Ad)), b * c,
         0.25 * c * c,
     ])  # fmt: skip
+
+
+def _best_positive_step(coefficients: Array) -> float:
+    """The mu > 0 of least value of a quartic that grows at infinity; 0 where none is below mu = 0."""
+    polynomial = np.polynomial.Polynomial([0.0, *coefficients])
+    roots = polynomial.deriv().roots()
+    steps = [float(root.real) for root in np.atleast_1d(roots) if abs(root.imag) <= 1e-8 * abs(root) and root.real > 0]
+    best = min(steps, key=polynomial, default=0.0)
+    return best if polynomial(best) < 0.0 else 0.0
 
 
 def _forcing(size: float, scale: float) -> float:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.newton_oracle import newton_least
+from psdopt_plugins.papers.newton_oracle import newton_least
 
 
 class Counted:

@@ -1,14 +1,21 @@
-"""Data sets of the benchmarks, from the folder named by the environment variable PSDOPT_DATA."""
+"""Data sets of the papers, from the folder named by the environment variable PSDOPT_DATA."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.datasets import load_digits, load_iris, load_wine
 
 from psdopt.errors import DataFileError
+
+Array = NDArray[Any]
+#: Sets that scikit-learn brings.
+BUNDLED = {"iris": load_iris, "wine": load_wine, "digits": load_digits}
 
 
 def folder() -> Path:
@@ -19,9 +26,18 @@ def folder() -> Path:
     return Path(name)
 
 
-def load(name: str) -> tuple[np.ndarray | sp.csr_array, np.ndarray, dict[str, np.ndarray]]:
-    """(X, y, the other arrays of the file), X float64, dense or CSR, as stored: neither scaled nor centred."""
-    with np.load(folder() / f"{name}.npz") as stored:
+def load(name: str) -> tuple[Any, Array, dict[str, Array]]:
+    """(X, y, the other arrays of the file), X float64, dense or CSR, as stored: neither scaled nor centred.
+
+    Iris, wine and digits are scikit-learn's where the folder lacks them. DataFileError if there is no such file.
+    """
+    if name in BUNDLED and not (os.environ.get("PSDOPT_DATA") and (folder() / f"{name}.npz").is_file()):
+        X, y = BUNDLED[name](return_X_y=True)
+        return X, y, {}
+    path = folder() / f"{name}.npz"
+    if not path.is_file():
+        raise DataFileError(f"{name} is not in {path.parent}, which PSDOPT_DATA names")
+    with np.load(path, allow_pickle=False) as stored:
         arrays = {key: stored[key] for key in stored.files}
     y = arrays.pop("y")
     if "X" in arrays:
@@ -30,7 +46,12 @@ def load(name: str) -> tuple[np.ndarray | sp.csr_array, np.ndarray, dict[str, np
     return sp.csr_array(parts, shape=tuple(arrays.pop("shape"))), y, arrays
 
 
-def training_part(name: str) -> tuple[np.ndarray | sp.csr_array, np.ndarray]:
+def needs(name: str) -> tuple[str, ...]:
+    """The files that `name` needs: none for what scikit-learn brings."""
+    return () if name in BUNDLED else (name,)
+
+
+def training_part(name: str) -> tuple[Any, Array]:
     """(X, y) of the training rows: dense features standardised (constant ones only centred), counts as tf-idf.
 
     letters: the first 15,000 rows (Yuan et al., table 3); sets without a split: all rows.

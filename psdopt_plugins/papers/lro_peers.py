@@ -1,4 +1,4 @@
-"""Peers of the LRO benchmark on the KTA cost: SciPy L-BFGS-B and pymanopt on the same factor, start and products."""
+"""Peers on the KTA cost: SciPy L-BFGS-B and pymanopt on the same factor, start and products."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from race import Curve, Meter, run_peer
+
+from psdopt_plugins.papers.race import Curve, Meter, run_peer
 
 
 class KTACost:
@@ -37,7 +38,7 @@ class KTACost:
     def gradient(self, Y: np.ndarray, meter: Meter) -> np.ndarray:
         self.evaluate(Y, meter)
         KY, P, Q, T = self._state
-        return 4 * (Y @ Q - Y + self.lam * (KY @ P - self.Z @ T))
+        return np.asarray(4 * (Y @ Q - Y + self.lam * (KY @ P - self.Z @ T)))
 
     def hessian(self, Y: np.ndarray, E: np.ndarray, meter: Meter) -> np.ndarray:
         self.evaluate(Y, meter)
@@ -45,7 +46,9 @@ class KTACost:
         KE = self.product(E)
         meter.tick()
         S, R = KE.T @ Y, E.T @ Y
-        return 4 * (E @ Q - E + Y @ (R + R.T) + self.lam * (KE @ P + KY @ (S + S.T) - self.Z @ (self.Z.T @ E)))
+        return np.asarray(
+            4 * (E @ Q - E + Y @ (R + R.T) + self.lam * (KE @ P + KY @ (S + S.T) - self.Z @ (self.Z.T @ E)))
+        )
 
 
 def scipy_lbfgsb(cost: KTACost, Y0: np.ndarray, limit: float) -> Curve:
@@ -57,7 +60,7 @@ def scipy_lbfgsb(cost: KTACost, Y0: np.ndarray, limit: float) -> Curve:
             Y = x.reshape(Y0.shape)
             return cost.evaluate(Y, meter), cost.gradient(Y, meter).ravel()
 
-        options = {"maxiter": 10**6, "maxfun": 10**7, "ftol": 0.0, "gtol": 0.0, "maxcor": 20}
+        options: Any = {"maxiter": 10**6, "maxfun": 10**7, "ftol": 0.0, "gtol": 0.0, "maxcor": 20}
         minimize(both, Y0.ravel(), jac=True, method="L-BFGS-B", options=options)
 
     return run_peer("scipy L-BFGS-B", limit, solve)

@@ -1,0 +1,126 @@
+"""Measuring the cases of experiments one after the other, and what became of each."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+from psdopt.errors import DataFileError
+from psdopt.plugins.experiments import Experiment, ExperimentCase, ExperimentSpec, Findings
+from psdopt.reproduction.store import Store
+
+#: Names the folder with the data sets.
+DATA_VARIABLE = "PSDOPT_DATA"
+
+
+@dataclass
+class Outcome:
+    """One experiment: what there is to show, and what could not be measured.
+
+    missing : {case: why it was left out}. failed : {case: error}. kept, measured : numbers of cases taken from an
+    earlier run, and measured in this one. seconds : processor seconds of all cases that are shown.
+    """
+
+    spec: ExperimentSpec
+    findings: Findings = field(default_factory=Findings)
+    missing: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    kept: int = 0
+    measured: int = 0
+    seconds: float = 0.0
+    codes: tuple[str, ...] = ()
+    machine: Mapping[str, str] = field(default_factory=dict)
+
+
+def data_folder() -> Path | None:
+    """The folder that PSDOPT_DATA names, None if it names none. Raises DataFileError if there is no such folder."""
+    name = os.environ.get(DATA_VARIABLE)
+    if not name:
+        return None
+    if not Path(name).is_dir():
+        raise DataFileError(
+            f"{DATA_VARIABLE} names {name}, which is no folder; set it to the folder with the data sets"
+        )
+    return Path(name)
+
+
+def lacks(case: ExperimentCase, folder: Path | None) -> str:
+    """What `case` needs and is not there, in words; "" if nothing."""
+    sets = [name for name in case.data if folder is None or not (folder / f"{name}.npz").is_file()]
+    packages = [name for name in case.packages if importlib.util.find_spec(name) is None]
+    parts = [f"data {', '.join(sets)}"] if sets else []
+    return "; ".join([*parts, *([f"packages {', '.join(packages)}"] if packages else [])])
+
+
+def run_experiment(
+    spec: ExperimentSpec,
+    store: Store,
+    code: Mapping[str, str],
+    *,
+    quick: bool = False,
+    again: bool = False,
+    measure: bool = True,
+    say: Callable[[str], None] = lambda text: None,
+) -> Outcome:
+    """Measure the cases that `store` does not hold for this `code` and their settings, and present all it holds.
+
+    again : measure every case. measure : False shows what is kept, by whatever code, and measures nothing. A case that
+    raises is reported in `failed` and does not end the run; KeyboardInterrupt does, with all earlier cases kept.
+    """
+    experiment: Experiment = spec.factory()
+    outcome, folder = Outcome(spec), data_folder()
+    cases = list(experiment.cases(quick))
+    for case in cases if measure else ():
+        missing = lacks(case, folder)
+        if not again and store.valid(case, code):
+            outcome.kept += 1
+        elif missing:
+            outcome.missing[case.name] = missing
+        else:
+            _measure(experiment, case, store, code, outcome, say)
+    if not measure:
+        there = store.measured(cases)
+        outcome.kept = len(there)
+        outcome.missing = {case.name: "not measured" for case in cases if case.name not in there}
+    outcome.findings = experiment.present(store.measured(_shown(cases, store, code, measure)))
+    outcome.seconds, outcome.codes, outcome.machine = store.seconds(), tuple(store.codes()), store.machine
+    return outcome
+
+
+def _measure(
+    experiment: Experiment,
+    case: ExperimentCase,
+    store: Store,
+    code: Mapping[str, str],
+    outcome: Outcome,
+    say: Callable[[str], None],
+) -> None:
+    begin = time.process_time()
+    try:
+        with threadpool_limits(1), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            measured = experiment.measure(case)
+        seconds = time.process_time() - begin
+        store.keep(case, code, seconds, measured)
+    except DataFileError:
+        raise
+    except Exception as error:
+        outcome.failed[case.name] = f"{type(error).__name__}: {error}"
+        say(f"{outcome.spec.name}, {case.name}: failed, {outcome.failed[case.name]}")
+        return
+    outcome.measured += 1
+    say(f"{outcome.spec.name}, {case.name}: {seconds:.1f} s")
+
+
+def _shown(
+    cases: Sequence[ExperimentCase], store: Store, code: Mapping[str, str], measure: bool
+) -> list[ExperimentCase]:
+    """The cases to show: after measuring, only those of this code and these settings."""
+    return [case for case in cases if not measure or store.valid(case, code)]
