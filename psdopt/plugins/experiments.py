@@ -1,8 +1,8 @@
 """Tables and figures of a paper as data: what is measured, case by case, and how it is shown beside the paper's.
 
 A plugin yields an :class:`ExperimentSpec` for each table or figure; ``psdopt reproduce`` measures its cases, keeps
-them, and makes the report. What a case measured is kept as JSON and shown from there: a table is drawn anew without being
-measured anew, and an interrupted run goes on with the next case.
+them, and makes the report. What a case measured is kept as JSON and shown from there: a table is drawn anew without
+being measured anew, and an interrupted run goes on with the next case.
 """
 
 from __future__ import annotations
