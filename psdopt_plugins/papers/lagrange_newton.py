@@ -79,7 +79,7 @@ PROBLEMS: dict[str, Callable[[], tuple[Any, int]]] = {
 
 
 def _cases(quick: bool) -> list[ExperimentCase]:
-    names = ("pairs, chessboard 50", "forms, wine") if quick else tuple(PROBLEMS)
+    names = ("forms, wine",) if quick else tuple(PROBLEMS)
     settings = {"tols": [1e-6] if quick else [1e-6, 1e-9], "repetitions": 1 if quick else 3, "longest": 20.0}
     return [ExperimentCase(name, settings) for name in names]
 

@@ -133,7 +133,7 @@ def _quartic(v: Array, Av: Array, d: Array, Ad: Array) -> Array:
 
 def _best_positive_step(coefficients: Array) -> float:
     """The mu > 0 of least value of a quartic that grows at infinity; 0 where none is below mu = 0."""
-    polynomial = np.polynomial.Polynomial([0.0, *coefficients])
+    polynomial = np.polynomial.Polynomial([0.0, *coefficients[1:]])
     roots = polynomial.deriv().roots()
     steps = [float(root.real) for root in np.atleast_1d(roots) if abs(root.imag) <= 1e-8 * abs(root) and root.real > 0]
     best = min(steps, key=polynomial, default=0.0)

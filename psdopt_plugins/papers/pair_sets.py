@@ -85,7 +85,7 @@ def timed(run: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def least(run: Callable[[], Any], turns: int = 3, longest: float = 2.0) -> tuple[Any, float]:
-    """(result, CPU seconds) of the fastest of several runs: a shared machine has slow seconds. Once beyond `longest`."""
+    """(result, CPU seconds) of the fastest of several runs, of one where it takes more than `longest`."""
     result, best = timed(run)
     for _ in range(turns - 1 if best <= longest else 0):
         best = min(best, timed(run)[1])

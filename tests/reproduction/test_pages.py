@@ -1,0 +1,71 @@
+"""Pages take their tables and numbers from results; those of this repository have the numbers of its JSON files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import psdopt
+from psdopt.errors import InvalidInputError
+from psdopt.plugins import ExperimentSpec, PluginManager
+from psdopt.reproduction.pages import filled, paper_page, places
+from psdopt.reproduction.runner import Outcome, run_experiment
+from psdopt.reproduction.store import Store
+from psdopt_plugins import papers
+from tests.reproduction.toy import ToyPaper
+
+EXPERIMENTS = Path(psdopt.__file__).resolve().parents[1] / "docs" / "experiments"
+PAGES = sorted(path for path in EXPERIMENTS.glob("*.md") if places(path.read_text("utf-8")))
+
+
+def outcome_of(tmp_path: Path) -> Outcome:
+    manager = ToyPaper().manager()
+    spec = manager.get("experiment", "toy-table-1")
+    assert isinstance(spec, ExperimentSpec)
+    return run_experiment(spec, Store(tmp_path / "a.json"), {"version": "1", "commit": "abc"})
+
+
+def test_tables_and_facts_are_replaced_and_prose_stays(tmp_path: Path) -> None:
+    page = (
+        "# A page\n\nThere are <!-- fact toy-table-1.cases -->9<!-- end --> cases.\n\n"
+        "<!-- table toy-table-1 -->\nold\n<!-- end -->\n\nNot ours: <!-- table other -->kept<!-- end -->\n"
+    )
+    text = filled(page, {"toy-table-1": outcome_of(tmp_path)})
+    assert "There are <!-- fact toy-table-1.cases -->2<!-- end --> cases." in text
+    assert "<!-- table other -->kept<!-- end -->" in text
+    assert "old" not in text
+    assert r"| first | 6.0 | \<b onclick=" in text
+    assert "Not measured: stored, wide." in text
+    assert filled(text, {"toy-table-1": outcome_of(tmp_path)}) == text
+    assert places(page) == {"toy-table-1", "other"}
+
+
+def test_a_fact_that_is_not_stated_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"no fact 'least'; known: cases"):
+        filled("<!-- fact toy-table-1.least --><!-- end -->", {"toy-table-1": outcome_of(tmp_path)})
+
+
+def test_a_page_of_its_own_has_every_table_and_picture(tmp_path: Path) -> None:
+    text = paper_page("toy", [outcome_of(tmp_path)])
+    assert "![course](figures/toy-table-1-course.png)" in text
+    assert "<b" not in text.replace(r"\<b", "")
+
+
+def stored_outcomes() -> dict[str, Outcome]:
+    manager = PluginManager([], core=False)
+    manager.register(papers, "papers")
+    found = {}
+    for spec in manager.specs("experiment"):
+        assert isinstance(spec, ExperimentSpec)
+        store = Store(EXPERIMENTS / "results" / f"{spec.name}.json")
+        found[spec.name] = run_experiment(spec, store, {}, measure=False)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_the_numbers_of_a_page_are_those_of_its_results(page: Path) -> None:
+    """`psdopt reproduce --stored --out docs/experiments --pages docs/experiments` fills the pages in again."""
+    text, outcomes = page.read_text("utf-8"), stored_outcomes()
+    assert places(text) <= set(outcomes)
+    assert filled(text, outcomes) == text
