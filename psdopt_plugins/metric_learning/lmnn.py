@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,19 +11,21 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 
-from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, Result, Streamed, solve
+from psdopt import FlatQuotient, LowRankPSD, Streamed, solve
 from psdopt.checks import classes, integer, integer_or_none, one_of, positive
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array, LinearMap, inner, norm, pair_dots
+from psdopt.linalg import Array, LinearMap, norm
 from psdopt_plugins.estimators import finished, options_for_solve, sample_weights, sorted_components
-from psdopt_plugins.metric_learning.impostors import Indices, merged, violated_triplets
+from psdopt_plugins.metric_learning.impostors import Indices
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
+from psdopt_plugins.metric_learning.lmnn_rounds import Labelled, Rounds
 from psdopt_plugins.metric_learning.lmnn_start import (
     WHITENED_FEATURES,
     can_be_whitened,
+    in_units,
     principal_axes,
-    scaled,
     targets_and_basis,
+    units_of_features,
     whitening,
 )
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
@@ -34,22 +35,6 @@ from psdopt_plugins.pairs import checked_triplets
 from psdopt_plugins.regression.online_model import OnlineModel
 from psdopt_plugins.rows import validated, weighted
 
-#: Triplets short of violation by less than this are kept ready, so that a step does not run into unseen ones.
-BUFFER = 0.15
-#: Conjugate gradient steps on the triplets of the moment, before the first round: far from the optimum an active set
-#: does not last longer, and less of a buffer and a random part of very many triplets do.
-WARM_STEPS = (4, 4, 4)
-WARM_BUFFER = 0.1
-WARM_TRIPLETS = 2**17
-#: No accuracy is asked of them: the steps are all that is wanted.
-WARM_TOL = 1e-12
-#: A last step that leaves F above this fraction of what it was says that the optimum is near.
-NEAR = 0.998
-#: As long as a round brings F below this fraction of its least value so far, the active set is replaced; then it grows.
-ENOUGH = 0.99
-#: |L| falls at most by this factor from round to round.
-SHRINKAGE = 0.8
-ROUND_ITERATIONS = 200
 DEFAULT_TOL = 1e-1
 FIRST_RANK = 60
 #: Triplets per update of partial_fit.
@@ -73,7 +58,8 @@ class LMNN(MahalanobisTransformer):
     rank : largest rank of M, or None for no limit.
     target_metric : distance in which targets are nearest: "euclidean"; "whitened", in which the scatter of the
         Euclidean targets is the identity (dense X up to d = 2000); or "auto", the one under which fewer of 500
-        samples are misclassified by their neighbours (the Euclidean one unless the difference is beyond chance).
+        samples are misclassified by their neighbours (the Euclidean one unless the difference is beyond chance); the
+        features are standardised before that where their ranges differ by a factor above 1000.
     max_rounds : rounds of the active set. max_triplets : most triplets held; beyond, the most violated are kept.
     solver_options : keyword arguments for :func:`psdopt.solve`, for every round; default tol 0.1, below which no error
         rate that was measured changes.
@@ -89,9 +75,11 @@ class LMNN(MahalanobisTransformer):
     complete_ : whether no violated triplet is missing from the last round.
     n_features_in_ : d.
 
-    Units of features: a dense X of up to 2000 features is solved in coordinates that do not depend on them, but targets
-    are chosen by Euclidean distance unless `target_metric` is "whitened", or "auto" finds that better.
-    Scale first where ranges differ by orders of magnitude and X is sparse or wider.
+    Units of features: where the ranges max − min of the features of X differ by a factor above 1000, "auto" learns from
+    X divided by its standard deviations, and `components_` are for X as given: the answer is that of a pipeline with
+    ``StandardScaler``. Below that factor, and under "euclidean" and "whitened", targets are those of X as given:
+    standardise it first unless its features have one unit. `partial_fit` takes the nearest triplets of labels in X as
+    given.
 
     Cost per round: O(m² r) flops in blocks for the impostors, O((m d + triplets) r) per iteration. Memory: the
     data, the triplets, one block.
@@ -157,8 +145,11 @@ class LMNN(MahalanobisTransformer):
             self._weights = sample_weights(sample_weight, X.shape[0])
             triplets = checked_triplets(triplets, X.shape[0])
         self._check_parameters(X)
+        units = units_of_features(X) if self.target_metric == "auto" else None
         if not sp.issparse(X):
             X -= X.mean(axis=0)  # no distance depends on it, and digits would
+        if units is not None:
+            X = in_units(X, units)
         if triplets is None:
             self.targets_, basis = targets_and_basis(X, y, self.n_neighbors, self.target_metric)
         else:
@@ -167,49 +158,23 @@ class LMNN(MahalanobisTransformer):
         rank = int(min(self.rank or FIRST_RANK, *X.shape))
         X = X if basis is None else X @ basis
         data, start = LinearMap(X, "X"), principal_axes(X, rank)
-        Z = self._run(data, y, start) if triplets is None else self._on_triplets(data, triplets, start)
+        Z = self._on_labels(data, y, start) if triplets is None else self._on_triplets(data, triplets, start)
         del self._weights
         for name in ("_online", "loss_"):
             self.__dict__.pop(name, None)
-        self.components_ = sorted_components(LowRankPSD(Z if basis is None else basis @ Z))
+        Z = Z if basis is None else basis @ Z
+        self.components_ = sorted_components(LowRankPSD(Z if units is None else Z / units[:, None]))
         return self
 
-    def _run(self, data: LinearMap, y: Any, Z: Array) -> Array:
-        """Rounds of the active set; the factor at the end."""
-        targets, m = self.targets_, data.shape[0]
+    def _on_labels(self, data: LinearMap, y: Any, Z: Array) -> Array:
+        """The factor at the end of the rounds of the active set."""
         options = options_for_solve(self.solver_options, tol=DEFAULT_TOL)
-        Z, self.n_iter_ = self._warmed_up(data, y, Z)
-        triplets = np.empty((0, 3), dtype=np.intp)
-        best, best_Z = np.inf, Z
-        self.n_rounds_, self.complete_, settled = 0, False, False
-        while self.n_rounds_ < self.max_rounds:
-            image = data.apply(Z)
-            rows, excess = violated_triplets(image, y, targets, 1.0 + BUFFER, self.max_triplets)
-            if settled and len(merged(triplets, rows[excess > BUFFER], m)) == len(triplets):
-                self.complete_ = len(rows) < self.max_triplets
-                break
-            value = _value(image, targets, rows, excess - BUFFER, self.lam, self._weights)
-            triplets = rows if value < ENOUGH * best else merged(triplets, rows, m)
-            if value < best:
-                best, best_Z = value, Z
-            else:  # triplets that were not held have undone the round: again with them
-                Z = best_Z
-            problem = lmnn_problem(data, targets, triplets, self.lam, self._weights)
-            given = {"geometry": FlatQuotient(*Z.shape), "escape": self.rank is None, **options}
-            result = solve(problem, start=Z, **{"max_iterations": ROUND_ITERATIONS, **given})
-            self.result_: Result = replace(result, state=None)  # which holds all that the next round will replace
-            del problem, result
-            before, Z = Z, self.result_.matrix.factor
-            self.n_rounds_ += 1
-            self.n_iter_ += self.result_.iterations
-            collapsed = norm(Z) < SHRINKAGE * norm(before)
-            if collapsed:  # triplets that are not known would have kept M from shrinking
-                Z = SHRINKAGE * before
-            settled = self.result_.converged and not collapsed
-            if settled and self.result_.iterations == 0:  # all that is violated at this very Z has been held
-                self.complete_ = len(rows) < self.max_triplets
-                break
-        self.n_triplets_ = len(triplets)
+        labelled = Labelled(data, y, self.targets_, self.lam, self._weights)
+        rounds = Rounds(labelled, self.rank, self.max_rounds, self.max_triplets, options)
+        Z = rounds.run(Z)
+        self.result_, self.warm_up_values_ = rounds.result, rounds.warm_up_values
+        self.n_rounds_, self.n_iter_ = rounds.made, rounds.iterations
+        self.n_triplets_, self.complete_ = rounds.held, rounds.complete
         if not (self.complete_ and self.result_.converged):
             missing = "violated triplets are missing from the last round"
             what = missing if self.result_.converged else self.result_.message
@@ -271,34 +236,6 @@ class LMNN(MahalanobisTransformer):
         self.n_triplets_, self.complete_ = len(triplets), True
         return self.result_.matrix.factor
 
-    def _warmed_up(self, data: LinearMap, y: Any, Z: Array) -> tuple[Array, int]:
-        """Z (d, r) after WARM_STEPS, at its best scale, and the steps made."""
-        made = 0
-        self.warm_up_values_ = []
-        for steps in WARM_STEPS:
-            Z = scaled(data, y, self.targets_, self.lam, Z, self._weights)
-            Z, fraction = self._advanced(data, y, Z, steps)
-            made += steps
-            if fraction > NEAR:
-                break
-        return scaled(data, y, self.targets_, self.lam, Z, self._weights), made
-
-    def _advanced(self, data: LinearMap, y: Any, Z: Array, steps: int) -> tuple[Array, float]:
-        """Z after `steps` on the triplets at hand, and what the last one left of F; nothing else is kept."""
-        triplets = violated_triplets(data.apply(Z), y, self.targets_, 1.0 + WARM_BUFFER, self.max_triplets)[0]
-        share = min(1.0, WARM_TRIPLETS / max(1, len(triplets)))
-        if share < 1.0:
-            triplets = triplets[np.random.default_rng(0).random(len(triplets)) < share]
-        problem = lmnn_problem(data, self.targets_, triplets, self.lam / share, self._weights)
-        geometry, method = FlatQuotient(*Z.shape), ConjugateGradient()
-        result = solve(problem, geometry, method, start=Z, max_iterations=steps, tol=WARM_TOL, escape=False)
-        values = [float(value) for value in result.history["value"]]
-        self.warm_up_values_ += values[1:]
-        last, before = values[-1], values[-2] if len(values) > 1 else values[-1]
-        # M = 0 may be the optimum for these triplets, but others keep M from vanishing: they are found around Z
-        found = result.matrix.factor if norm(result.matrix.factor) > 0.0 else Z
-        return found, last / before if before > 0.0 else 1.0
-
     def _check_parameters(self, X: Any) -> None:
         for name in ("n_neighbors", "max_rounds", "max_triplets"):
             integer(getattr(self, name), name)
@@ -309,15 +246,3 @@ class LMNN(MahalanobisTransformer):
             kind = "sparse" if sp.issparse(X) else "dense"
             needed = f"a dense X of at most {WHITENED_FEATURES} features"
             raise InvalidInputError(f"target_metric 'whitened' needs {needed}; found a {kind} X of shape {X.shape}")
-
-
-def _value(
-    image: Array, targets: Indices, triplets: Indices, shortfall: Array, lam: float, weights: Array | None
-) -> float:
-    """F, of the images Z (m, r) of the samples and what triplets lack of their margins."""
-    lacking = np.maximum(shortfall, 0.0)
-    near = pair_dots(targets[:, 0], targets[:, 1], image, image)
-    if weights is None:
-        return float(near.sum()) + lam * inner(lacking, lacking)
-    counts = weights[triplets[:, 0]] * weights[triplets[:, 2]]
-    return inner(weights[targets[:, 0]], near) + lam * inner(counts * lacking, lacking)

@@ -10,8 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import svds
 from sklearn.neighbors import NearestNeighbors
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from psdopt.linalg import Array, LinearMap, inner, minimize_smooth, pair_dots
+from psdopt.linalg import EPS, Array, LinearMap, inner, minimize_smooth, pair_dots
 from psdopt.terms import LINE_BLOCK, SquaredHinge
 from psdopt_plugins.metric_learning.impostors import Indices, target_neighbours
 from psdopt_plugins.metric_learning.lmnn_problem import pair_laplacian
@@ -19,8 +20,12 @@ from psdopt_plugins.metric_learning.lmnn_problem import pair_laplacian
 #: Up to this many features a dense X is whitened by the scatter of its target neighbours.
 WHITENED_FEATURES = 2000
 #: Damping of that scatter, features measured by their ranges, relative to its mean eigenvalue: collinear features cost
-#: nothing, and units do not count. (By their standard deviations, pixels that are seldom lit would take over.)
+#: nothing, and units do not count. (By their standard variances, pixels that are seldom lit would take over.)
 DAMPING = 0.1
+#: Ranges of features that differ by more than this are no measure of how much the features say: units differ.
+UNLIKE_UNITS = 1e3
+#: A range below this fraction of a feature's largest entry is rounding: the feature counts as constant.
+CONSTANT = 64 * EPS
 #: Samples whose part of that scatter is summed at a time.
 ROWS = 1024
 #: Samples that vote on the metric in which targets are chosen.
@@ -34,6 +39,30 @@ SCALE_ACCURACY = 1e-6
 def can_be_whitened(X: Any) -> bool:
     """Whether X is dense and narrow enough for its scatter to be decomposed."""
     return not sp.issparse(X) and X.shape[1] <= WHITENED_FEATURES
+
+
+def units_of_features(X: Any) -> Array | None:
+    """Standard variances (d,) of the features of X (m, d), dense or sparse, if their ranges max − min are unlike.
+
+    That is, if the ranges differ by a factor above UNLIKE_UNITS; else None. 1 for constant features.
+    """
+    sparse = sp.issparse(X)
+    high, low = X.max(axis=0), X.min(axis=0)
+    if sparse:
+        high, low = high.toarray().ravel(), low.toarray().ravel()
+    ranges = high - low
+    varies = ranges > np.maximum(CONSTANT * np.maximum(np.abs(high), np.abs(low)), np.finfo(float).tiny)
+    if not varies.any() or ranges[varies].max() <= UNLIKE_UNITS * ranges[varies].min():
+        return None
+    scaled_to_range = in_units(X, np.where(varies, ranges, 1.0))
+    variances = mean_variance_axis(scaled_to_range, 0)[1] if sparse else scaled_to_range.var(axis=0)
+    return np.where(varies, ranges * np.sqrt(variances), 1.0)
+
+
+def in_units(X: Any, units: Array) -> Any:
+    """X (m, d) with its columns divided by `units` (d,), sparse if X is."""
+    inverse = 1.0 / units
+    return sp.csr_array(X.multiply(inverse)) if sp.issparse(X) else X * inverse
 
 
 def targets_and_basis(X: Any, y: NDArray[Any], n_neighbors: int, metric: str) -> tuple[Indices, Array | None]:

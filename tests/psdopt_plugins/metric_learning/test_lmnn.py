@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import psdopt
@@ -20,6 +21,7 @@ from psdopt_plugins.metric_learning.lmnn_start import (
     principal_axes,
     scaled,
     targets_and_basis,
+    units_of_features,
     whitening,
 )
 from psdopt_plugins.metric_learning.triplets_classifier import TripletsClassifier
@@ -87,7 +89,7 @@ def test_violated_triplets_of_classes_in_any_order(monkeypatch):
 
 
 def test_a_random_part_of_the_triplets_is_only_for_the_start(monkeypatch):
-    module = "psdopt_plugins.metric_learning.lmnn."
+    module = "psdopt_plugins.metric_learning.lmnn_rounds."
     whole = LMNN(n_neighbors=2, lam=0.5, solver_options={"tol": 1e-6}).fit(X, Y_LABELS)
     made = []
     monkeypatch.setattr(module + "WARM_TRIPLETS", 20)
@@ -263,6 +265,34 @@ def test_coordinates_do_not_depend_on_units():
     damping = DAMPING * np.sum(np.diag(scatter)[kept] / ranges[kept] ** 2) / 5
     whitened = basis.T @ (scatter + damping * np.diag(ranges**2)) @ basis
     np.testing.assert_allclose(np.sort(np.linalg.eigvalsh(whitened)), [0.0, 1.0, 1.0, 1.0, 1.0], atol=1e-12)
+
+
+@pytest.mark.parametrize(("load", "sparse"), [(load_wine, False), (load_wine, True), (load_breast_cancer, False)])
+def test_raw_features_of_unlike_units_give_the_metric_of_standardised_ones(load, sparse):
+    """Wine's proline has 2,600 times the range of its hue: targets in raw units are the nearest in proline."""
+    raw, y = load(return_X_y=True)
+    raw, y = raw[::2], y[::2]
+    if sparse:
+        raw = sp.csr_array(raw * (np.random.default_rng(0).random(raw.shape) < 0.8))
+    standardised = StandardScaler(with_mean=not sparse).fit_transform(raw)
+    model, other = LMNN(rank=5).fit(raw, y), LMNN(rank=5).fit(standardised, y)
+    np.testing.assert_array_equal(model.targets_, other.targets_)
+    a, b = model.transform(raw), other.transform(standardised)
+    a, b = a - a.mean(axis=0), b - b.mean(axis=0)
+    np.testing.assert_allclose(a @ a.T, b @ b.T, atol=1e-6 * np.abs(b @ b.T).max())
+    as_given = LMNN(rank=5, target_metric="euclidean").fit(raw, y)
+    assert not np.array_equal(as_given.targets_, other.targets_)
+
+
+def test_units_are_unlike_beyond_a_factor_of_a_thousand():
+    columns = np.random.default_rng(0).random((30, 3))
+    columns[0], columns[1] = 0.0, 1.0  # ranges 1
+    assert units_of_features(columns * [1.0, 1e3, 30.0]) is None
+    units = np.array([1.0, 1.1e3, 30.0])
+    np.testing.assert_allclose(units_of_features(columns * units), columns.std(axis=0) * units)
+    # a constant, and rounding about one, are no features to be magnified
+    assert units_of_features(columns * [1.0, 0.0, 1.0] + [0.0, 1e6, 0.0]) is None
+    assert units_of_features(columns * [1.0, 1e-9, 1.0] + [0.0, 1e6, 0.0]) is None
 
 
 def test_a_feature_of_subnormal_range_counts_as_constant():

@@ -1,0 +1,153 @@
+"""The active set of LMNN: rounds on the triplets that are violated, or nearly, until none is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psdopt import ConjugateGradient, FlatQuotient, Result, solve
+from psdopt.linalg import Array, LinearMap, inner, norm, pair_dots
+from psdopt_plugins.metric_learning.impostors import Indices, merged, violated_triplets
+from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
+from psdopt_plugins.metric_learning.lmnn_start import scaled
+
+#: Triplets short of violation by less than this are kept ready, so that a step does not run into unseen ones.
+BUFFER = 0.15
+#: Conjugate gradient steps on the triplets of the moment, before the first round: far from the optimum an active set
+#: does not last longer, and less of a buffer and a random part of very many triplets do.
+WARM_STEPS = (4, 4, 4)
+WARM_BUFFER = 0.1
+WARM_TRIPLETS = 2**17
+#: No accuracy is asked of them: the steps are all that is wanted.
+WARM_TOL = 1e-12
+#: A last step that leaves F above this fraction of what it was says that the optimum is near.
+NEAR = 0.998
+#: As long as a round brings F below this fraction of its least value so far, the active set is replaced; then it grows.
+ENOUGH = 0.99
+#: |L| falls at most by this factor from round to round.
+SHRINKAGE = 0.8
+ROUND_ITERATIONS = 200
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """The whole problem: samples X (m, d) as `data`, labels y (m,), targets (p, 2), lam, weights (m,) or None.
+
+    F(M) = Σ w_i d_M(i, j) + lam Σ w_i w_k max(0, 1 + d_M(i, j) − d_M(i, k))² over all k of other classes.
+    """
+
+    data: LinearMap
+    y: NDArray[Any]
+    targets: Indices
+    lam: float
+    weights: Array | None
+
+    def value(self, image: Array, triplets: Indices, shortfall: Array) -> float:
+        """F, of the images (m, r) of the samples and what `triplets` (q, 3), all that are violated, lack (q,)."""
+        lacking = np.maximum(shortfall, 0.0)
+        near = pair_dots(self.targets[:, 0], self.targets[:, 1], image, image)
+        if self.weights is None:
+            return float(near.sum()) + self.lam * inner(lacking, lacking)
+        counts = self.weights[triplets[:, 0]] * self.weights[triplets[:, 2]]
+        return inner(self.weights[self.targets[:, 0]], near) + self.lam * inner(counts * lacking, lacking)
+
+    def rescaled(self, Z: Array) -> Array:
+        """The multiple of Z (d, r) of least F, as :func:`~.lmnn_start.scaled` estimates it."""
+        return scaled(self.data, self.y, self.targets, self.lam, Z, self.weights)
+
+
+@dataclass
+class Rounds:
+    """Rounds of the active set, and what they came to.
+
+    `rank`, `max_rounds` and `max_triplets` are those of LMNN, `options` keyword arguments of :func:`psdopt.solve`.
+    After :meth:`run`: `result` of the last round, `made` rounds, `iterations` of all of them and of the steps before
+    the first, `held` triplets of the last, `complete` if none that is violated is missing there, `warm_up_values` of F
+    after each step before the first round.
+    """
+
+    labelled: Labelled
+    rank: int | None
+    max_rounds: int
+    max_triplets: int
+    options: Mapping[str, Any]
+    result: Result = field(init=False)
+    made: int = 0
+    iterations: int = 0
+    held: int = 0
+    complete: bool = False
+    warm_up_values: list[float] = field(default_factory=list)
+
+    def run(self, Z: Array) -> Array:
+        """The factor (d, r) at the end, from the start Z."""
+        whole = self.labelled
+        m = whole.data.shape[0]
+        Z = self._warmed_up(Z)
+        triplets: Indices = np.empty((0, 3), dtype=np.intp)
+        best, best_Z = np.inf, Z
+        settled = False
+        while self.made < self.max_rounds:
+            image = whole.data.apply(Z)
+            rows, excess = violated_triplets(image, whole.y, whole.targets, 1.0 + BUFFER, self.max_triplets)
+            if settled and len(merged(triplets, rows[excess > BUFFER], m)) == len(triplets):
+                self.complete = len(rows) < self.max_triplets
+                break
+            value = whole.value(image, rows, excess - BUFFER)
+            triplets = rows if value < ENOUGH * best else merged(triplets, rows, m)
+            if value < best:
+                best, best_Z = value, Z
+            else:  # triplets that were not held have undone the round: again with them
+                Z = best_Z
+            before = Z
+            self._solve(triplets, Z)
+            Z = self.result.matrix.factor
+            collapsed = norm(Z) < SHRINKAGE * norm(before)
+            if collapsed:  # triplets that are not known would have kept M from shrinking
+                Z = SHRINKAGE * before
+            settled = self.result.converged and not collapsed
+            if settled and self.result.iterations == 0:  # all that is violated at this very Z has been held
+                self.complete = len(rows) < self.max_triplets
+                break
+        self.held = len(triplets)
+        return Z
+
+    def _solve(self, triplets: Indices, Z: Array) -> None:
+        """One round from Z, with `triplets`."""
+        whole = self.labelled
+        problem = lmnn_problem(whole.data, whole.targets, triplets, whole.lam, whole.weights)
+        given = {"geometry": FlatQuotient(*Z.shape), "escape": self.rank is None, **self.options}
+        result = solve(problem, start=Z, **{"max_iterations": ROUND_ITERATIONS, **given})
+        self.result = replace(result, state=None)  # which holds all that the next round will replace
+        self.made += 1
+        self.iterations += result.iterations
+
+    def _warmed_up(self, Z: Array) -> Array:
+        """Z (d, r) after WARM_STEPS, at its best scale."""
+        for steps in WARM_STEPS:
+            Z, fraction = self._advanced(self.labelled.rescaled(Z), steps)
+            self.iterations += steps
+            if fraction > NEAR:
+                break
+        return self.labelled.rescaled(Z)
+
+    def _advanced(self, Z: Array, steps: int) -> tuple[Array, float]:
+        """Z after `steps` on the triplets at hand, and what the last one left of F; nothing else is kept."""
+        whole = self.labelled
+        image = whole.data.apply(Z)
+        triplets = violated_triplets(image, whole.y, whole.targets, 1.0 + WARM_BUFFER, self.max_triplets)[0]
+        share = min(1.0, WARM_TRIPLETS / max(1, len(triplets)))
+        if share < 1.0:
+            triplets = triplets[np.random.default_rng(0).random(len(triplets)) < share]
+        problem = lmnn_problem(whole.data, whole.targets, triplets, whole.lam / share, whole.weights)
+        geometry, method = FlatQuotient(*Z.shape), ConjugateGradient()
+        result = solve(problem, geometry, method, start=Z, max_iterations=steps, tol=WARM_TOL, escape=False)
+        values = [float(value) for value in result.history["value"]]
+        self.warm_up_values += values[1:]
+        last, before = values[-1], values[-2] if len(values) > 1 else values[-1]
+        # M = 0 may be the optimum for these triplets, but others keep M from vanishing: they are found around Z
+        found = result.matrix.factor if norm(result.matrix.factor) > 0.0 else Z
+        return found, last / before if before > 0.0 else 1.0
