@@ -10,6 +10,7 @@ import argparse
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
@@ -68,7 +69,7 @@ def _main(argv: Sequence[str] | None, manager: PluginManager | None) -> int:
         parser().print_help()
         return WRONG_USE
     try:
-        with _warnings_on_stderr(quiet=arguments.lists_problems):
+        with _warnings_on_stderr(quiet=arguments.lists_problems), _python_warnings_on_stderr(arguments):
             code: int = arguments.command(arguments, manager or plugin_manager())
             sys.stdout.flush()
             return code
@@ -117,6 +118,22 @@ def _warnings_on_stderr(quiet: bool) -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         logger.propagate = before
+
+
+@contextmanager
+def _python_warnings_on_stderr(arguments: argparse.Namespace) -> Iterator[None]:
+    """What estimators warn of, as one line each, in the words of the command line: no file, no line of code."""
+
+    def show(message: Warning | str, *where: object, **more: object) -> None:
+        text = as_flags(str(message), getattr(arguments, "parameters", frozenset()))
+        print(f"psdopt: warning: {' '.join(text.split())}", file=sys.stderr)
+
+    before = warnings.showwarning
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = before
 
 
 if __name__ == "__main__":

@@ -36,7 +36,9 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("n_neighbors", int, 4, "neighbours that are joined to each sample"),
             Parameter("nu", float, None, "tension; none: from edge_error"),
             Parameter("edge_error", float, 0.05, "median relative error of edge lengths that is allowed"),
-            Parameter("disconnected", str, "refuse", "refuse, or unfold components separate-ly"),
+            Parameter(
+                "disconnected", str, "connect", "connect a graph in pieces, refuse it, or unfold them separate-ly"
+            ),
         ),
         # for samples of any kind: blobs that few neighbours do not connect are no error
         example=partial(MaximumVarianceUnfolding, disconnected="separate"),
@@ -84,7 +86,9 @@ def psdopt_components() -> Iterable[Spec]:
 
 def _edge_errors(model: MaximumVarianceUnfolding) -> list[tuple[str, str]]:
     shares = model.eigenvalues_ / model.eigenvalues_.sum()
+    added = [("edges added", f"{model.edges_added_}, to connect the graph of neighbours")] if model.edges_added_ else []
     return [
+        *added,
         ("variance in the first axes", ", ".join(f"{100 * share:.1f} %" for share in shares[:4])),
         ("tension nu", f"{model.nu_:.4g}"),
         (

@@ -60,6 +60,36 @@ def nearest_neighbour_edges(X: Any, n_neighbors: int) -> Edges:
     return Edges(codes // n, codes % n, distances.ravel()[first] ** 2, n)
 
 
+def connecting_edges(X: Any, edges: Edges, n_neighbors: int) -> Edges:
+    """`edges` on the samples X (n, d), and more of them until the graph is connected.
+
+    In each round every component gets its `n_neighbors` shortest edges to samples outside it: more than one, as a
+    single bridge bears all the repulsion between two parts. At most log2(components) rounds of O(n² d).
+    """
+    count, labels = edges.components()
+    while count > 1:
+        found = [edges]
+        for c in range(count):
+            own, others = np.flatnonzero(labels == c), np.flatnonzero(labels != c)
+            search = NearestNeighbors(n_neighbors=min(n_neighbors, len(others))).fit(X[others])
+            distances, indices = search.kneighbors(X[own])
+            rows = np.repeat(own, distances.shape[1])
+            shortest = np.argsort(distances, axis=None, kind="stable")[:n_neighbors]
+            i, j = rows[shortest], others[indices.ravel()[shortest]]
+            found.append(Edges(np.minimum(i, j), np.maximum(i, j), distances.ravel()[shortest] ** 2, edges.n))
+        edges = _together(found)
+        count, labels = edges.components()
+    return edges
+
+
+def _together(parts: list[Edges]) -> Edges:
+    """All edges of `parts`, each once."""
+    n = parts[0].n
+    i, j, squared = (np.concatenate(lists) for lists in zip(*((p.i, p.j, p.squared) for p in parts), strict=True))
+    codes, first = np.unique(i * n + j, return_index=True)
+    return Edges(codes // n, codes % n, squared[first], n)
+
+
 def smallest_connecting(X: Any, n_neighbors: int) -> int:
     """Smallest number of neighbours, above `n_neighbors`, whose graph is connected: doubling, then bisection."""
     n = int(X.shape[0])

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from psdopt.linalg import Array, incidence
+from psdopt.linalg import EPS, Array, incidence
 from psdopt_plugins.manifold_learning.coordinates import SYMMETRIC
 from psdopt_plugins.manifold_learning.graph import Edges
 
@@ -16,6 +16,8 @@ from psdopt_plugins.manifold_learning.graph import Edges
 BRACKET = 1.25
 #: Multiples below this count as zero: they cost less than any tolerance sees.
 LEAST_MULTIPLE = 1e-6
+#: Levels below this fraction of the largest weight are rounding.
+RESOLVED = 256 * EPS
 #: Weight of an edge without tension in `base_weights`, in units of the mean.
 SLACK = 0.05
 
@@ -77,11 +79,17 @@ class GraphMatrices:
         return int(np.count_nonzero(factors.U.diagonal() < 0.0))
 
     def dominates(self, weights: Array, level: float) -> bool:
-        """Whether L(w) ⪰ level (I − eeᵀ/n), level > 0: L(w) − level I is negative on e and nowhere else."""
-        return self.negatives(weights, level) == 1
+        """Whether L(w) ⪰ level (I − eeᵀ/n), level > 0: L(w) − level I is negative on e and nowhere else.
+
+        Asked of a higher level where `level` is below what pivots of L(w) resolve: never a wrong yes.
+        """
+        return self.negatives(weights, max(level, RESOLVED * float(np.abs(weights).max()))) == 1
 
     def feasible_multiple(self, weights: Array, base: Array, level: float, guess: float) -> float:
-        """A theta >= 0, at most BRACKET times the least, with L(w + theta base) ⪰ level on the complement of e."""
+        """A theta >= 0, at most BRACKET times the least, with L(w + theta base) ⪰ level on the complement of e.
+
+        Raises FloatingPointError if there is none that a double holds.
+        """
         if self.dominates(weights, level):
             return 0.0
 
@@ -97,6 +105,8 @@ class GraphMatrices:
             low, high = high, 4.0 * high
             while not fits(high):
                 low, high = high, 4.0 * high
+                if not np.isfinite(high):
+                    raise FloatingPointError("no multiple of the weights makes the dual feasible")
         while high > max(BRACKET * low, LEAST_MULTIPLE):
             middle = float(np.sqrt(low * high))
             low, high = (low, middle) if fits(middle) else (middle, high)

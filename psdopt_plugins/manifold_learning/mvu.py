@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -15,14 +16,19 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, norm
 from psdopt_plugins.estimators import column_signs, finished
 from psdopt_plugins.manifold_learning.continuation import Unfolding
-from psdopt_plugins.manifold_learning.graph import Edges, nearest_neighbour_edges, smallest_connecting
+from psdopt_plugins.manifold_learning.graph import (
+    Edges,
+    connecting_edges,
+    nearest_neighbour_edges,
+    smallest_connecting,
+)
 from psdopt_plugins.manifold_learning.new_points import keeping_fitted, local_placement
 from psdopt_plugins.manifold_learning.unfolding import as_kernel, unfold
 from psdopt_plugins.rows import validated
 
 #: Neighbours that place a new sample, per neighbour of a fitted one: enough to surround it.
 LOCAL = 3
-DISCONNECTED = ("refuse", "separate")
+DISCONNECTED = ("connect", "refuse", "separate")
 
 
 class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -39,8 +45,10 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         lengths is at most `edge_error`.
     edge_error : see nu.
     coloured : use y (class labels, or side information (n, q)) in W; else y is ignored.
-    disconnected : "refuse" a neighbour graph that is not connected, with the number of neighbours that would connect
-        it, or unfold each component "separate"-ly and place them side by side, the largest first.
+    disconnected : what to do with a neighbour graph in several components, between which the variance is unbounded.
+        "connect" adds the n_neighbors shortest edges from each to the others until there is one, and warns; "refuse"
+        raises an error with the number of neighbours that would connect it; "separate" unfolds each by itself and
+        places them side by side, the largest first.
     solver_options : keyword arguments for :func:`psdopt.solve`; default tol 1e-4.
 
     Attributes
@@ -52,7 +60,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         is from the constraints it stands for.
     result_ : the :class:`psdopt.Result` of the last stage (of the largest component, if there are several); where
         conjugate gradient was used, in coordinates in which tr is the sum of squared edge lengths.
-    n_iter_ : iterations of all stages.
+    edges_added_ : edges that "connect" has added. n_iter_ : iterations of all stages.
 
     Cost per iteration O(edges · rank); memory O((n + edges) · rank): no (n, n) array.
 
@@ -72,7 +80,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         nu: float | None = None,
         edge_error: float = 0.05,
         coloured: bool = False,
-        disconnected: str = "refuse",
+        disconnected: str = "connect",
         solver_options: Mapping[str, Any] | None = None,
     ) -> None:
         self.n_components = n_components
@@ -86,18 +94,29 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def fit(self, X: Any, y: Any = None) -> Self:
         """Unfold the samples X (n, d), dense or sparse.
 
-        Raises InvalidInputError for bad parameters and a disconnected neighbour graph, and scikit-learn's ValueErrors.
+        Warns where edges were added to connect the neighbour graph. Raises InvalidInputError for bad parameters and,
+        under "refuse", a disconnected graph; and scikit-learn's ValueErrors.
         """
         X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=3)
         self._check_parameters(y)
         edges = nearest_neighbour_edges(X, self.n_neighbors)
         count, labels = edges.components()
+        self.edges_added_ = 0
         if count > 1 and self.disconnected == "refuse":
             raise InvalidInputError(
                 f"the graph of n_neighbors={self.n_neighbors} has {count} components, between which the variance is "
                 f"unbounded; n_neighbors={smallest_connecting(X, self.n_neighbors)} is the smallest that connects it "
-                "(or pass disconnected='separate')"
+                "(or pass disconnected='connect' or disconnected='separate')"
             )
+        if count > 1 and self.disconnected == "connect":
+            edges, before = connecting_edges(X, edges, self.n_neighbors), edges
+            self.edges_added_ = len(edges.i) - len(before.i)
+            warnings.warn(
+                f"the graph of n_neighbors={self.n_neighbors} has {count} components; the {self.edges_added_} shortest "
+                "edges between them were added to connect it; pass disconnected='separate' to unfold each by itself",
+                stacklevel=2,
+            )
+            count, labels = edges.components()
         side = np.asarray(y) if self.coloured else None
         parts = []
         for c in range(count):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ AIM = 0.8
 #: nu changes by a factor within these from stage to stage, and by one within SETTLED in the last of the rough ones.
 CHANGE, SETTLED = (0.02, 20.0), (0.6, 1.6)
 STAGES = 20
+#: Less tension that leaves more than this of the median error leaves it level: the tolerance is then tightened by this.
+FALLING, TIGHTER = 0.9, 0.1
 
 
 def unfold(
@@ -60,23 +63,47 @@ def _by_newton(
     given = options_for_solve(options, tol=DEFAULT_TOL)
     Y = _with_random(edges, geodesic_axes(edges, min(AXES, edges.n - 1)), ROUGH_COLUMNS)
     level = _tension_for(edges, Y, edge_error) if nu is None else nu
-    iterations = 0
+    iterations, medians = 0, _Medians(level)
     for _ in range(STAGES if nu is None else 0):
         result = _solved(edges, level, Y, {"max_iterations": ROUGH_STEPS, "tol": max(given["tol"], 1e-3)})
         iterations, Y = iterations + result.iterations, result.matrix.factor
+        if medians.level_out(level, edge_errors(edges, Y)):
+            level = medians.level
+            break
         factor = _change(edges, Y, edge_error)
         level *= factor
         if SETTLED[0] <= factor <= SETTLED[1]:
             break
     Y = _with_random(edges, Y, COLUMNS if factorises(graph, COLUMNS) else MORE_COLUMNS)
+    medians = _Medians(level)
     for _ in range(STAGES):
         result = _solved(edges, level, Y, given)
         iterations, Y = iterations + result.iterations, result.matrix.factor
         errors = edge_errors(edges, Y)
         if nu is not None or not result.optimal or float(np.median(errors)) <= edge_error:
             break
-        level *= _change(edges, Y, edge_error)
+        if medians.level_out(level, errors):  # F is too far from its minimum to see short edges
+            level, given = medians.level, {**given, "tol": TIGHTER * given["tol"]}
+        else:
+            level *= _change(edges, Y, edge_error)
     return Unfolding(Y - Y.mean(axis=0), replace(result, state=None), level, errors, iterations)
+
+
+@dataclass
+class _Medians:
+    """The median edge error at the last tension `level`: where less tension does not lower it, accuracy is missing."""
+
+    level: float
+    median: float = math.inf
+
+    def level_out(self, level: float, errors: Array) -> bool:
+        """Whether the errors at a lower `level` are about those before; else they are kept for the next question."""
+        median = float(np.median(errors))
+        if level < self.level and median > FALLING * self.median:
+            self.median = math.inf
+            return True
+        self.level, self.median = level, median
+        return False
 
 
 def _solved(edges: Edges, nu: float, Y: Array, options: Mapping[str, Any]) -> Result:

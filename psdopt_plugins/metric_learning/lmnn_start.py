@@ -61,8 +61,8 @@ def units_of_features(X: Any) -> Array | None:
 
 def in_units(X: Any, units: Array) -> Any:
     """X (m, d) with its columns divided by `units` (d,), sparse if X is."""
-    inverse = 1.0 / units
-    return sp.csr_array(X.multiply(inverse)) if sp.issparse(X) else X * inverse
+    entries: Any = X
+    return sp.csr_array(entries.multiply(1.0 / units)) if sp.issparse(X) else X / units
 
 
 def targets_and_basis(X: Any, y: NDArray[Any], n_neighbors: int, metric: str) -> tuple[Indices, Array | None]:

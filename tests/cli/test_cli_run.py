@@ -6,11 +6,14 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+from psdopt.cli.main import main
 
 Command = Any
 
@@ -180,6 +183,19 @@ def test_unforeseen_errors_are_one_line_and_debug_shows_the_traceback(psdopt_com
     for argv in (("--debug", "run", "unforeseen"), ("run", "unforeseen", "--debug")):
         with pytest.raises(ZeroDivisionError):
             psdopt_command(*argv)
+
+
+def test_what_an_estimator_warns_of_is_one_line_in_the_words_of_the_command(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    corners = np.kron(np.eye(2) * 30.0, np.ones((6, 1))) + np.random.default_rng(0).random((12, 2))
+    np.savez(tmp_path / "two.npz", X=corners)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert main(["run", "mvu", "--data", str(tmp_path / "two.npz")]) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("psdopt: warning: the graph of --set n_neighbors=4 has 2 components; the ")
+    assert line.endswith("; add --set disconnected=separate to unfold each by itself")
 
 
 def test_interruption_outside_the_solver(psdopt_command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

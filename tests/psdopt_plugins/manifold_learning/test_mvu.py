@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.datasets import make_blobs, make_s_curve
+from sklearn.datasets import load_iris, make_blobs, make_s_curve
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -14,7 +14,14 @@ from psdopt import ConjugateGradient
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt_plugins.manifold_learning import MaximumVarianceUnfolding, mvu_problem
 from psdopt_plugins.manifold_learning.coordinates import LaplacianCoordinates
-from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges, read_edges, smallest_connecting
+from psdopt_plugins.manifold_learning.graph import (
+    Edges,
+    connecting_edges,
+    nearest_neighbour_edges,
+    read_edges,
+    smallest_connecting,
+)
+from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices
 from psdopt_plugins.manifold_learning.mvu_problem import scaled_mvu_problem
 from psdopt_plugins.manifold_learning.unfolding import unfold
 
@@ -112,7 +119,7 @@ def test_s_curve_is_unrolled():
 def test_disconnected_graph_is_refused_with_the_remedy():
     data, _ = make_blobs(60, centers=3, cluster_std=0.3, random_state=0)
     with pytest.raises(InvalidInputError, match=r"3 components.*n_neighbors=(\d+) is the smallest") as error:
-        MaximumVarianceUnfolding(n_neighbors=4).fit(data)
+        MaximumVarianceUnfolding(n_neighbors=4, disconnected="refuse").fit(data)
     k = int(str(error.value).split("n_neighbors=")[2].split()[0])
     assert k == smallest_connecting(data, 4)
     assert nearest_neighbour_edges(data, k).components()[0] == 1
@@ -122,6 +129,59 @@ def test_disconnected_graph_is_refused_with_the_remedy():
     separate = MaximumVarianceUnfolding(n_neighbors=4, disconnected="separate").fit(data)
     assert separate.embedding_.shape == (60, 2)
     assert np.isfinite(separate.embedding_).all()
+
+
+def test_a_graph_in_pieces_is_connected_by_its_shortest_edges():
+    data = load_iris().data
+    with pytest.warns(UserWarning, match=r"2 components; the 4 shortest edges between them were added"):
+        model = MaximumVarianceUnfolding().fit(data)
+    assert model.result_.optimal
+    assert model.edges_added_ == 4
+    setosa, others = model.embedding_[:50], model.embedding_[50:]
+    assert np.ptp(setosa[:, 0]) < np.abs(setosa[:, 0].mean() - others[:, 0].mean())  # a gap stays one
+    assert MaximumVarianceUnfolding().fit(make_s_curve(80, random_state=0)[0]).edges_added_ == 0
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_each_component_gets_its_shortest_edges_until_there_is_one(count):
+    data, blob = make_blobs(60, centers=4, cluster_std=0.3, random_state=0)
+    before = nearest_neighbour_edges(data, 4)
+    assert before.components()[0] == 4
+    after = connecting_edges(data, before, count)
+    assert after.components()[0] == 1
+    old, new = ({*zip(e.i.tolist(), e.j.tolist(), strict=True)} for e in (before, after))
+    assert old < new
+    assert len(new) == len(after.i)
+    assert len(new - old) <= 6 * count  # 4 components, then 2 at most
+    np.testing.assert_allclose(after.squared, np.sum((data[after.i] - data[after.j]) ** 2, axis=1))
+    distances = np.where(blob[:, None] != blob, np.linalg.norm(data[:, None] - data, axis=2), np.inf)
+    for b in range(4):
+        i, j = np.unravel_index(
+            np.argsort(np.where(blob[:, None] == b, distances, np.inf), axis=None)[:count], (60, 60)
+        )
+        assert {(min(pair), max(pair)) for pair in zip(i.tolist(), j.tolist(), strict=True)} <= new
+
+
+def test_a_few_samples_with_long_edges_between_them_get_the_edge_error_asked():
+    """F is mostly the long edges: at its tolerance less tension left the short ones as they were, without end."""
+    data = np.kron(np.eye(2) * 30.0, np.ones((6, 1))) + np.random.default_rng(0).random((12, 2))
+    with pytest.warns(UserWarning, match="2 components"):
+        model = MaximumVarianceUnfolding().fit(data)
+    assert model.result_.optimal
+    assert 0.0 < model.edge_error_median_ <= 0.05
+    assert model.nu_ > 1e-6
+    assert model.n_iter_ < 60
+
+
+def test_a_tension_below_rounding_is_still_dominated():
+    edges = Edges(np.arange(9), np.arange(1, 10), np.ones(9), 10)
+    graph, ones = GraphMatrices(edges), np.ones(9)
+    assert graph.feasible_multiple(ones, ones, 1e-300, 1.0) == 0.0
+    theta = graph.feasible_multiple(-ones, ones, 1e-300, 1.0)
+    assert 1.0 < theta <= 1.25 * (1.0 + 1e-9)
+    assert not graph.dominates(-ones, 1e-300)
+    with pytest.raises(FloatingPointError, match="no multiple"):
+        graph.feasible_multiple(-ones, np.zeros(9), 1e-3, 1.0)
 
 
 def test_coloured_separates_labels_more_than_plain():
