@@ -22,10 +22,10 @@ def arpack_smallest(
     """`count` smallest Ritz vectors (n, count) of `op` to residual target(), or the best within `budget` products.
 
     One vector that stands far apart from the rest, as that of a gradient often does, is found by `SHORT` products or
-    fewer; otherwise ARPACK starts from what they gave. Raises InvalidInputError for constraints or count >= n.
+    fewer; otherwise ARPACK starts from what they gave. Raises InvalidInputError for count >= n.
     """
-    if op.C.shape[1] or count >= op.n:
-        raise InvalidInputError("the eigsh backend takes no constraints and needs count < n; use backend='lanczos'")
+    if count >= op.n:
+        raise InvalidInputError("the eigsh backend needs count < n; use backend='lanczos'")
     v0 = guess[:, 0] if guess.any() else rng.standard_normal(op.n)
     # products for the norm as well: ARPACK's tolerance is relative to |theta|, up to twice what one of them shows
     share = 0.8 if count == 1 else 0.5

@@ -4,7 +4,6 @@ Every answer is checked by a product of its own: `residual` never comes from the
 residual alone proves only that *some* eigenvalue is near the Ritz value; `smallest_eigenpair` says what the bound adds.
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 import scipy.linalg
 import scipy.special
-from scipy.sparse.linalg import lobpcg
 
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arpack import arpack_smallest
@@ -22,7 +20,7 @@ from psdopt.linalg.definite import pair_above
 from psdopt.linalg.krylov import norm_estimate
 from psdopt.linalg.tolerances import EPS
 
-Backend = Literal["auto", "dense", "lanczos", "eigsh", "lobpcg"]
+Backend = Literal["auto", "dense", "lanczos", "eigsh"]
 
 DENSE_LIMIT = 500  # at and below this order `auto` forms the matrix
 FACTORED = 64  # below this order the spectrum costs no more than the factorisations of a proof
@@ -59,8 +57,7 @@ class ExtremePair:
 def smallest_eigenpair(
     S: Any, *, tol: float = 0.0, scale: float | Literal["norm"] = 1.0, threshold: float | None = None,
     start: Array | None = None, trust_start: bool = False, count: int = 1, max_products: int = 5000,
-    backend: Backend = "auto", failure_probability: float = 1e-8, preconditioner: Any = None,
-    constraints: Array | None = None, seed: int = 0,
+    backend: Backend = "auto", failure_probability: float = 1e-8, seed: int = 0,
 ) -> ExtremePair:  # fmt: skip
     """Return the `count` smallest eigenpairs of the symmetric operator S and a lower bound on lambda_min.
 
@@ -82,8 +79,8 @@ def smallest_eigenpair(
       Hochstenbach, van der Vorst, SIAM J. Matrix Anal. Appl. 22 (2000), here for blocks and restarts. The a priori
       counterpart, Kuczynski and Wozniakowski, same journal 13 (1992): after k single-vector steps
       `Prob[theta - lambda_min > eps (lambda_max - lambda_min)] <= 1.648 sqrt(n) exp(-sqrt(eps) (2k - 1))`, is weaker.
-    - *eigsh, lobpcg, trust_start, failure_probability=1*: `value - residual - rounding`, `failure_probability` 1 in the
-      result: a bound only if the pair found is the smallest. SciPy's solvers do miss the smallest and report success.
+    - *eigsh, trust_start, failure_probability=1*: `value - residual - rounding`, `failure_probability` 1 in the result:
+      a bound only if the pair found is the smallest. ARPACK does miss the smallest and reports success.
 
     `norm` estimates |S|_2 from below by what the run has seen; `rounding = 4 sqrt(n) eps norm` allows
     for that backward error of the products with S; where they are less accurate, the bound is so too.
@@ -95,18 +92,16 @@ def smallest_eigenpair(
 
     **Options.** `start` (n,) or (n, j): guesses, the first `count` of them used, beside the random columns that the
     certificate needs. `trust_start=True` uses them alone: an accurate vector then costs two products, with a bound of
-    the third kind (for linear minimisation oracles, which need a descent direction). `constraints` (n, c): work in the
-    orthogonal complement of its columns (not with eigsh). `preconditioner`: SPD approximation of the inverse of S, for
-    lobpcg, which `auto` then chooses; otherwise `auto` is dense for n <= 500, lanczos above. Same `seed`, same result.
+    the third kind (for linear minimisation oracles, which need a descent direction). `auto` is dense for n <= 500,
+    lanczos above. Same `seed`, same result.
 
     **Cost.** lanczos: `products` columns of S and about 6 n BASIS_SIZE flops for each, memory n (BASIS_SIZE + block).
     dense: n columns, O(n^3). **Raises** InvalidInputError for shapes or options that do not fit,
     FloatingPointError if S returns NaN or infinity.
     """
-    op = CheckedOperator(S, constraints)
-    if not 1 <= count <= op.dim:
-        space = f"{op.dim}, the dimension of the space searched"
-        raise InvalidInputError(f"count must be between 1 and {space}; found {count}")
+    op = CheckedOperator(S)
+    if not 1 <= count <= op.n:
+        raise InvalidInputError(f"count must be between 1 and the order {op.n}; found {count}")
     if not tol >= 0.0 or (scale != "norm" and not float(scale) >= 0.0):
         raise InvalidInputError(f"tol and scale must be at least 0; found tol={tol}, scale={scale}")
     if not 0.0 < failure_probability <= 1.0:
@@ -115,8 +110,7 @@ def smallest_eigenpair(
     if guess.shape[0] != op.n or not np.isfinite(guess).all() or (trust_start and not guess.any()):
         raise InvalidInputError(f"start must be finite, not zero, with {op.n} rows; found shape {guess.shape}")
     if backend == "auto":
-        small, guided = op.n <= DENSE_LIMIT and not trust_start, preconditioner is not None
-        backend = "lobpcg" if guided else "dense" if small else "lanczos"
+        backend = "dense" if op.n <= DENSE_LIMIT and not trust_start else "lanczos"
 
     def target() -> float:
         return max(tol * (op.norm if scale == "norm" else float(scale)), op.rounding)
@@ -130,17 +124,15 @@ def smallest_eigenpair(
     rng = np.random.default_rng(seed)
     if backend == "lanczos":
         chance = 1.0 if trust_start else failure_probability
-        width = 0 if trust_start else min(4, max(2, count), op.dim)
+        width = 0 if trust_start else min(4, max(2, count), op.n)
         block = np.hstack([rng.standard_normal((op.n, width)), guess])
         V, bound = _lanczos(op, block, width, count, chance, max_products, done, rng)
     elif backend == "eigsh":
         V = arpack_smallest(op, guess, count, target, max_products, rng)
-    elif backend == "lobpcg":
-        V = _lobpcg(op, guess, count, target, max_products, preconditioner, rng)
     else:
-        raise InvalidInputError(f"backend must be auto, dense, lanczos, eigsh or lobpcg; found {backend!r}")
+        raise InvalidInputError(f"backend must be auto, dense, lanczos or eigsh; found {backend!r}")
 
-    V = orthonormal(op.project(V))[0]
+    V = orthonormal(V)[0]
     SV = op(V)
     values, W = np.linalg.eigh(_symmetric(V.T @ SV))
     V, SV = V @ W, SV @ W
@@ -153,19 +145,16 @@ def smallest_eigenpair(
 
 def _dense(op: CheckedOperator, count: int, threshold: float | None, guess: Array) -> ExtremePair:
     matrix = _symmetric(op.to_dense(op.n if op.n <= 2 * DENSE_BLOCK else DENSE_BLOCK))
-    Z = scipy.linalg.null_space(op.C.T) if op.C.shape[1] else None
-    inside = matrix if Z is None else Z.T @ matrix @ Z
-    if threshold is not None and count == 1 and op.dim == op.n >= FACTORED:
+    if threshold is not None and count == 1 and op.n >= FACTORED:
         proven = pair_above(matrix, threshold + op.rounding, guess[:, 0] if guess.any() else None)
         if proven is not None:
             values, bound = np.array([proven.value]), proven.lower_bound - op.rounding
             V = proven.vector[:, None]
             return ExtremePair(values, V, proven.residual, bound, 0.0, op.norm, op.products, "dense", True)
     # a few eigenvectors cost a quarter of all of them; the norm needs a digit, for the size of rounding
-    values, V = scipy.linalg.eigh(inside, subset_by_index=[0, count - 1], check_finite=False)
-    op.norm = max(float(np.max(np.abs(values))), norm_estimate(inside))
-    V = V if Z is None else Z @ V
-    residual = float(column_norms(op.project(matrix @ V[:, :1]) - V[:, :1] * values[:1])[0])
+    values, V = scipy.linalg.eigh(matrix, subset_by_index=[0, count - 1], check_finite=False)
+    op.norm = max(float(np.max(np.abs(values))), norm_estimate(matrix))
+    residual = float(column_norms(matrix @ V[:, :1] - V[:, :1] * values[:1])[0])
     return ExtremePair(values, V, residual, float(values[0]) - op.rounding, 0.0, op.norm, op.products, "dense", True)
 
 
@@ -177,13 +166,13 @@ def _lanczos(
 
     The first `width` columns of `block` are the random ones. `done(error, bound)` stops it.
     """
-    block = orthonormal(op.project(block))[0]
-    capacity = min(op.dim, max(BASIS_SIZE, 3 * count + 8 * block.shape[1])) + block.shape[1]
+    block = orthonormal(block)[0]
+    capacity = min(op.n, max(BASIS_SIZE, 3 * count + 8 * block.shape[1])) + block.shape[1]
     Q, T = np.zeros((op.n, capacity), order="F"), np.zeros((capacity, capacity))
     size, fresh, unchecked, exact = 0, slice(0, width), 0, False
     chain: list[tuple[Array, Array, Array]] = []  # one entry per cycle: Ritz values, B E'W, W'F
-    inside = 0 < width < op.dim  # otherwise the random columns span the space: no overlap can be missed
-    quantile = np.sqrt(scipy.special.betaincinv(width / 2, (op.dim - width) / 2, chance)) if inside else 1.0
+    inside = 0 < width < op.n  # otherwise the random columns span the space: no overlap can be missed
+    quantile = np.sqrt(scipy.special.betaincinv(width / 2, (op.n - width) / 2, chance)) if inside else 1.0
     while True:
         p, end = block.shape[1], size + block.shape[1]
         Q[:, size:end] = block
@@ -193,7 +182,7 @@ def _lanczos(
         T[size:end, size:end] = _symmetric(T[size:end, size:end])
         image -= Q[:, :end] @ T[:end, size:end]
         size, unchecked = end, unchecked + 1
-        block, B = orthonormal(image, Q[:, :size], 10 * EPS * op.dim**0.5 * op.norm, op.dim - size)
+        block, B = orthonormal(image, Q[:, :size], 10 * EPS * op.n**0.5 * op.norm, op.n - size)
         full = size + block.shape[1] > capacity
         spent = op.products + block.shape[1] + count > budget
         if not (full or spent or unchecked >= 4 or size <= 2 * p or block.shape[1] == 0):
@@ -216,7 +205,7 @@ def _lanczos(
             T[:] = 0.0
             T[range(keep), range(keep)] = theta[:keep]
             if block.shape[1] == 0:  # more pairs wanted than the subspace holds: new directions
-                fill = op.project(rng.standard_normal((op.n, min(count - size, op.dim - size, 4))))
+                fill = rng.standard_normal((op.n, min(count - size, op.n - size, 4)))
                 block = orthonormal(fill - Q[:, :keep] @ (Q[:, :keep].T @ fill), Q[:, :keep])[0]
             size, fresh = keep, slice(keep, keep + block.shape[1])
 
@@ -232,24 +221,6 @@ def _probable_bound(chain: list[tuple[Array, Array, Array]], quantile: float, no
     fails = np.flatnonzero(~(np.linalg.norm(Z, 2, axis=(1, 2)) < quantile))
     least = fails[-1] + 1 if fails.size else 0
     return bottom - float(gaps[least]) if least < GRID_SIZE else -np.inf
-
-
-def _lobpcg(
-    op: CheckedOperator,
-    guess: Array,
-    count: int,
-    target: Callable[[], float],
-    budget: int,
-    M: Any,
-    rng: np.random.Generator,
-) -> Array:
-    extra = rng.standard_normal((op.n, min(count + 2, op.dim) - guess.shape[1]))
-    X, Y = orthonormal(op.project(np.hstack([guess, extra])))[0], op.C if op.C.shape[1] else None
-    op(X)  # for the norm in `target`
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # its own reports of failure: the residual of the caller decides
-        V = lobpcg(op.operator(), X, M=M, Y=Y, tol=target(), largest=False, maxiter=max(1, budget // X.shape[1]))[1]
-    return np.asarray(V[:, :count] if np.isfinite(V).all() else X[:, :count], dtype=float)
 
 
 def _symmetric(X: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -105,6 +106,9 @@ class BILGO(Method[BILGOState]):
         integer(self.every, "every")
         integer(self.eigenvectors, "eigenvectors", 0)
         one_of(self.rule, "rule", ALPHA_BOUNDS)
+        if self.backend == "lobpcg":
+            warnings.warn("BILGO(backend='lobpcg') is deprecated: 'auto' is used", DeprecationWarning, stacklevel=3)
+            object.__setattr__(self, "backend", "auto")
         one_of(self.backend, "backend", BACKENDS)
 
     @property

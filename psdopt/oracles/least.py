@@ -10,7 +10,7 @@ from psdopt.checks import one_of
 from psdopt.linalg.arrays import Array, is_finite
 from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
 
-BACKENDS = ("auto", "dense", "lanczos", "eigsh", "lobpcg")
+BACKENDS = ("auto", "dense", "lanczos", "eigsh")
 #: Up to this order forming S and decomposing it is cheaper than any iteration (and gives all vectors).
 DENSE_ORDER = 300
 #: So it is up to this order, if more than one in so many of all eigenvectors are asked for.
@@ -25,7 +25,6 @@ def least_eigenpairs(
     count: int = 1,
     backend: str = "auto",
     proven: bool = False,
-    preconditioner: Any = None,
     seed: int = 0,
 ) -> ExtremePair:
     """The `count` smallest eigenpairs of S (n, n), to residual `tol`, with a lower bound on λ_min(S).
@@ -39,9 +38,8 @@ def least_eigenpairs(
     Parameters
     ----------
     S : anything with `.shape` and ``S @ block``. tol : absolute residual asked for.
-    backend : "auto" (dense up to n = 300, lobpcg with a `preconditioner`, eigsh without a start
-        or a proof to give, else lanczos), "dense", "lanczos", "eigsh" or "lobpcg".
-    preconditioner : SPD approximation of S⁻¹, for lobpcg.
+    backend : "auto" (dense up to n = 300, eigsh without a start or a proof to give, else lanczos), "dense", "lanczos"
+        or "eigsh".
 
     Raises UnknownNameError for a backend that is not in the list.
     """
@@ -53,7 +51,6 @@ def least_eigenpairs(
         cold = start is None and not proven and count < n
         formed = n <= DENSE_ORDER or (n <= MANY_ORDER and count * MANY >= n)
         backend = "dense" if formed else "eigsh" if cold else "lanczos"
-        backend = "lobpcg" if preconditioner is not None and backend != "dense" else backend
     if backend == "eigsh":  # ARPACK wants fewer than all
         backend, count = ("eigsh", min(count, S.shape[0] - 1)) if S.shape[0] > 1 else ("dense", 1)
     return smallest_eigenpair(
@@ -64,6 +61,5 @@ def least_eigenpairs(
         count=count,
         backend=backend,  # type: ignore[arg-type]
         failure_probability=1e-8 if proven else 1.0,
-        preconditioner=preconditioner,
         seed=seed,
     )

@@ -132,8 +132,10 @@ def test_bad_parameters():
         BILGO(local_search=3)
     with pytest.raises(UnknownNameError, match="journee"):
         BILGO(rule="journe")
-    with pytest.raises(UnknownNameError, match="lobpcg"):
-        BILGO(backend="lobpc")
+    with pytest.raises(UnknownNameError, match="lanczos"):
+        BILGO(backend="lanczo")
+    with pytest.warns(DeprecationWarning, match="lobpcg"):
+        assert BILGO(backend="lobpcg") == BILGO()
 
 
 def test_refused_on_a_quotient():
