@@ -27,11 +27,12 @@ from scipy.ndimage import zoom
 from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.psdboost_masters import ConicMaster, Level, Proximal
-from psdopt import Result, solve
+from psdopt import Method, Result, solve
 from psdopt.geometries.spectraplex import Spectraplex
 from psdopt.margins.column_generation import ColumnGeneration
 from psdopt_plugins.metric_learning.triplet_problem import triplet_margin_problem
 from psdopt_plugins.pair_sampling import nearest_triplets
+from psdopt_plugins.papers import MatrixGeneration
 from psdopt_plugins.papers.data import load
 
 #: C = 1/(NU m) throughout.
@@ -51,12 +52,12 @@ def synthetic(D: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def column_generation(
-    X: np.ndarray, rows: np.ndarray, tol: float, rounds: int = 100, **options: Any
+    X: np.ndarray, rows: np.ndarray, tol: float, rounds: int = 100, method: Method | None = None
 ) -> tuple[Result, float]:
     """The result, and the processor seconds it took, the making of the problem included."""
     start = time.process_time()
     problem = triplet_margin_problem(X, rows, 1.0 / (NU * len(rows)))
-    result = solve(problem, Spectraplex(X.shape[1]), ColumnGeneration(**options), tol=tol, max_iterations=rounds)
+    result = solve(problem, Spectraplex(X.shape[1]), method or ColumnGeneration(), tol=tol, max_iterations=rounds)
     return result, time.process_time() - start
 
 
@@ -103,16 +104,16 @@ def figure1(image: str, rounds: int) -> None:
     best, _ = column_generation(X, rows, 1e-7)
     optimum = -best.value
     print(f"optimum {optimum:.8f} (relative gap {best.certificate.relative:.1e})")
-    runs: dict[str, dict[str, Any]] = {
-        "linear program, as printed": {"master": "lp", "stabilization": "none"},
-        "linear program, smoothed duals": {"master": "lp", "stabilization": "smoothing"},
-        "linear program, level": {"master": "lp", "stabilization": Level(), "max_columns": 120},
-        "linear program, proximal": {"master": "lp", "stabilization": Proximal(), "max_columns": 120},
-        "block master, 8 columns a round": {"columns": 8},
+    runs: dict[str, Method] = {
+        "linear program, as printed": MatrixGeneration("none"),
+        "linear program, smoothed duals": MatrixGeneration(),
+        "linear program, level": MatrixGeneration(Level(), max_columns=120),
+        "linear program, proximal": MatrixGeneration(Proximal(), max_columns=120),
+        "block master, 8 columns a round": ColumnGeneration(columns=8),
     }
     fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
-    for name, options in runs.items():
-        result, seconds = column_generation(X, rows, 1e-4, rounds, **options)
+    for name, method in runs.items():
+        result, seconds = column_generation(X, rows, 1e-4, rounds, method)
         records = result.history.records
         steps = np.arange(len(records))
         dual = -np.array([record["master_value"] for record in records])
@@ -238,7 +239,7 @@ def masters(sizes: list[int]) -> None:
     for D in sizes:
         X, rows = instance(D)
         for solver, master in (("interior-point", "block"), ("clarabel", ConicMaster())):
-            result, seconds = column_generation(X, rows, 1e-4, master=master)
+            result, seconds = column_generation(X, rows, 1e-4, method=ColumnGeneration(master=master))
             assert result.certificate is not None
             text = f"D = {D}, {solver}: {result.iterations} rounds, {seconds:.2f} s"
             print(f"{text}, gap {result.certificate.relative:.1e}, {-result.value:.7f}", flush=True)

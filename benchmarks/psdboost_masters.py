@@ -1,8 +1,8 @@
 """Twins of ColumnGeneration's masters, for comparison: Clarabel on the block master, level and proximal bundles.
 
     ColumnGeneration(master=ConicMaster())
-    ColumnGeneration(master="lp", stabilization=Level())
-    ColumnGeneration(master="lp", stabilization=Proximal())
+    MatrixGeneration(stabilization=Level())
+    MatrixGeneration(stabilization=Proximal())
 
 None of them was ever faster than the library's own block master (docs/experiments/psdboost.md): they are kept to show
 that, and as examples of a master and of a stabilizer of one's own. Clarabel: Goulart and Chen 2024. Bundle methods:
@@ -11,6 +11,7 @@ Lemaréchal, Nemirovskii, Nesterov 1995 (level); Kiwiel 1990 (proximal).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any, ClassVar
@@ -23,7 +24,9 @@ from psdopt.errors import MissingDependencyError
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.margins import CappedMargin, SignedSquares
-from psdopt.margins.masters import Answer, LPMaster, Unsolved
+from psdopt.margins.masters import Answer, Unsolved
+from psdopt_plugins import papers
+from psdopt_plugins.papers.linear_program import CappedSimplex
 
 Indices = NDArray[np.intp]
 
@@ -122,9 +125,11 @@ class Level:
 
     reprices: ClassVar[bool] = False
 
-    def ask(self, lp: LPMaster, columns: list[Array], loss: CappedMargin) -> tuple[Answer, Array, Level]:
+    def ask(
+        self, program: papers.LinearProgram, columns: Sequence[Array], weights: CappedSimplex
+    ) -> tuple[papers.Answer, Array, Level]:
         """The linear program's answer, the w to ask about, and the stabilizer that observes the outcome."""
-        answer = lp.solve(columns, loss)
+        answer = program.solve(columns, weights)
         if self.centre is None:
             return answer, answer.dual, self
         least = float(max(a @ answer.dual for a in columns))
@@ -132,10 +137,10 @@ class Level:
             return answer, answer.dual, self
         level = least + LEVEL * (self.value - least)
         try:
-            near, _ = QuadraticMaster(self.solver).level(columns, loss, self.centre, level)
-        except Unsolved:
+            near, _ = QuadraticMaster(self.solver).level(columns, weights, self.centre, level)
+        except papers.Unsolved:
             return answer, answer.dual, self
-        return Answer(answer.weights, answer.dual, answer.steps + near.steps), near.dual, self
+        return papers.Answer(answer.theta, answer.dual, answer.steps + near.steps), near.dual, self
 
     def observe(self, w: Array, value: float) -> Level:
         """After the oracle's φ(w) = `value`."""
@@ -157,16 +162,18 @@ class Proximal:
 
     reprices: ClassVar[bool] = False
 
-    def ask(self, lp: LPMaster, columns: list[Array], loss: CappedMargin) -> tuple[Answer, Array, Proximal]:
+    def ask(
+        self, program: papers.LinearProgram, columns: Sequence[Array], weights: CappedSimplex
+    ) -> tuple[papers.Answer, Array, Proximal]:
         """The answer of the quadratic program, or of the linear one where that was not solved."""
         if self.centre is not None:
             try:
-                answer, model = QuadraticMaster(self.solver).proximal(columns, loss, self.centre, self.step)
+                answer, model = QuadraticMaster(self.solver).proximal(columns, weights, self.centre, self.step)
                 return answer, answer.dual, replace(self, promised=model)
-            except Unsolved:  # shorter steps are easier to find
-                answer = lp.solve(columns, loss)
+            except papers.Unsolved:  # shorter steps are easier to find
+                answer = program.solve(columns, weights)
                 return answer, answer.dual, replace(self, promised=float("-inf"), step=self.step * SHORTER)
-        answer = lp.solve(columns, loss)
+        answer = program.solve(columns, weights)
         return answer, answer.dual, self
 
     def observe(self, w: Array, value: float) -> Proximal:
@@ -207,31 +214,35 @@ class QuadraticMaster:
             solver = "clarabel" if find_spec("clarabel") is not None else "highs"
         self.solver = solver
 
-    def proximal(self, columns: list[Array], loss: CappedMargin, centre: Array, t: float) -> tuple[Answer, float]:
-        """θ (diagonal) and w, and the model's value max_i ⟨a_i, w⟩ there."""
-        return self._solve(columns, loss, centre, t, None)
+    def proximal(
+        self, columns: Sequence[Array], weights: CappedSimplex, centre: Array, t: float
+    ) -> tuple[papers.Answer, float]:
+        """θ and w, and the model's value max_i ⟨a_i, w⟩ there."""
+        return self._solve(columns, weights, centre, t, None)
 
-    def level(self, columns: list[Array], loss: CappedMargin, centre: Array, level: float) -> tuple[Answer, float]:
+    def level(
+        self, columns: Sequence[Array], weights: CappedSimplex, centre: Array, level: float
+    ) -> tuple[papers.Answer, float]:
         """As :meth:`proximal`. `level` must lie above the least value of the model, which the linear program knows."""
-        return self._solve(columns, loss, centre, 1.0, level)
+        return self._solve(columns, weights, centre, 1.0, level)
 
     def _solve(
-        self, columns: list[Array], loss: CappedMargin, centre: Array, t: float, level: float | None
-    ) -> tuple[Answer, float]:
-        A, m = np.array(columns), loss.size
+        self, columns: Sequence[Array], weights: CappedSimplex, centre: Array, t: float, level: float | None
+    ) -> tuple[papers.Answer, float]:
+        A, m = np.array(columns), weights.size
         scale = max(norm(a) for a in A) / np.sqrt(m) or 1.0
         rows = np.hstack([A / scale, np.full((len(A), 1), 0.0 if level is not None else -1.0)])
         upper = np.full(len(A), 0.0 if level is None else level / scale)
         curvature = m / t
         cost = np.append(-curvature * centre, 1.0 if level is None else 0.0)
         solver = _highs if self.solver == "highs" else _clarabel
-        w, theta, steps = solver(curvature, cost, rows, upper, m, loss.cap)
-        w, theta = np.clip(w, 0.0, loss.cap), np.maximum(theta, 0.0)
+        w, theta, steps = solver(curvature, cost, rows, upper, m, weights.cap)
+        w, theta = np.clip(w, 0.0, weights.cap), np.maximum(theta, 0.0)
         w = w / w.sum()
         total = theta.sum()
         # no column holds the projection back if the centre itself is below the level: none has a multiplier
         theta = theta / total if total > 0.0 else np.full(len(A), 1.0 / len(A))
-        return Answer(np.diag(theta), w, steps), float(np.max(A @ w))
+        return papers.Answer(theta, w, steps), float(np.max(A @ w))
 
 
 def _highs(curvature: float, cost: Array, rows: Array, upper: Array, m: int, cap: float) -> tuple[Array, Array, int]:
@@ -267,7 +278,7 @@ def _highs(curvature: float, cost: Array, rows: Array, upper: Array, m: int, cap
     model.passHessian(hessian)
     model.run()
     if model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-        raise Unsolved(f"HiGHS did not solve the quadratic program: {model.getModelStatus()}")
+        raise papers.Unsolved(f"HiGHS did not solve the quadratic program: {model.getModelStatus()}")
     solution = model.getSolution()
     return (
         np.asarray(solution.col_value)[:m],
@@ -297,5 +308,5 @@ def _clarabel(curvature: float, cost: Array, rows: Array, upper: Array, m: int, 
     constraints = sp.csc_matrix(sp.block_array(blocks))
     solution = clarabel.DefaultSolver(quadratic, cost, constraints, b, cones, settings).solve()
     if str(solution.status) not in USABLE:
-        raise Unsolved(f"Clarabel did not solve the quadratic program: {solution.status}")
+        raise papers.Unsolved(f"Clarabel did not solve the quadratic program: {solution.status}")
     return np.array(solution.x)[:m], np.array(solution.z)[1 : 1 + len(rows)], int(solution.iterations)

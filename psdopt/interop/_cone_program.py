@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -85,9 +84,3 @@ def symmetric_parts(first: int, psd: Sequence[int]) -> sp.csr_array:
         halves = np.full(2 * len(row), 0.5)
         parts.append(sp.csr_array((halves, (np.concatenate([t, t]), places)), shape=(len(row), k * k)))
     return sp.csr_array(sp.block_diag(parts, format="csr")) if parts else sp.csr_array((0, 0))
-
-
-def row_slices(program: ConeProgram) -> list[slice]:
-    """The rows of each PSD block."""
-    ends = np.cumsum([program.first_psd, *(k * (k + 1) // 2 for k in program.psd)])
-    return [slice(int(a), int(b)) for a, b in pairwise(ends)]

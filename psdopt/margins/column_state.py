@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psdopt.linalg.arrays import Array
-from psdopt.margins.masters import Bundle, LPMaster, Stabilizer
+from psdopt.margins.masters import Bundle
 from psdopt.method import State
 
 
@@ -18,21 +18,17 @@ class ColumnGenerationState(State):
     """The best matrix so far (`point`, `evaluation`), the best dual so far (`dual`, `bound`), and the master.
 
     `bundle` holds the columns V (n, k) and the aggregate with their images; `weights`, Diag(θ, T) if there is an
-    aggregate and T if not, and `answer_dual` w (m,) are the last master's solution. For the linear program `squares`
-    holds (v_iᵀA_rv_i)_r per column. `gap` = F − bound; `rows` (m,) marks the margins in the block master, `settled`
-    is the gap when some could last leave it. `gradient_norm` is 2 gap / |Y|: the gap in the units of the factor
-    gradient.
+    aggregate and T if not, and `answer_dual` w (m,) are the last master's solution. `gap` = F − bound; `rows` (m,)
+    marks the margins in the master, `settled` is the gap when some could last leave it. `gradient_norm` is
+    2 gap / |Y|: the gap in the units of the factor gradient.
     """
 
     bundle: Bundle
     weights: Array
     answer_dual: Array
-    stabilizer: Stabilizer
     dual: Array | None = None
     bound: float = -math.inf
     gap: float = math.inf
-    squares: tuple[Array, ...] = ()
-    lp: LPMaster | None = None
     guess: Array | None = None
     idle: int = 0
     rows: NDArray[np.bool_] | None = None
@@ -47,10 +43,9 @@ class ColumnGenerationState(State):
 
     @property
     def theta(self) -> Array:
-        """Weights of the columns of the last master: θ (k,) of the linear program, T (k, k) of the block master."""
+        """Weights T (k, k) of the columns of the last master."""
         first = self.bundle.order - self.bundle.width
-        T = self.weights[first:, first:]
-        return np.diag(T) if self.lp is not None else T
+        return self.weights[first:, first:]
 
     @property
     def aggregate(self) -> tuple[float, Array]:

@@ -158,8 +158,7 @@ def _methods() -> Iterator[Spec]:
     yield MethodSpec(
         "column-generation", ColumnGeneration, "matrix generation with a stabilised master problem", SHEN,
         (
-            Parameter("master", str, "block", "block or lp"),
-            Parameter("stabilization", str, "auto", "block: centre or none; lp: smoothing or none"),
+            Parameter("stabilization", str, "auto", "centre (auto) or none"),
             Parameter("columns", int, None, "new columns per round"),
             Parameter("max_columns", int, None, "most columns kept; the others are aggregated"),
         ),

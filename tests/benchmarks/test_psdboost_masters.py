@@ -10,8 +10,10 @@ from psdopt import ColumnGeneration, MarginProblem, Spectraplex, solve
 from psdopt.errors import MissingDependencyError
 from psdopt.linalg.simplex import project_simplex
 from psdopt.margins import CappedMargin
-from psdopt.margins.masters import BlockMaster, LPMaster, Unsolved
+from psdopt.margins.masters import BlockMaster, Unsolved
 from psdopt.terms import TripletDifferences
+from psdopt_plugins import papers
+from psdopt_plugins.papers import LinearProgram, MatrixGeneration
 
 EPS = np.finfo(float).eps
 
@@ -70,15 +72,15 @@ def test_quadratic_programs_meet_their_optimality_conditions(solver, count):
     A, centre = np.array(columns), project_simplex(rng.random(m) / 20, 1.0, loss.cap)
     scale = max(np.linalg.norm(a) for a in columns) / np.sqrt(m)
     answer, model = QuadraticMaster(solver).proximal(columns, loss, centre, t)
-    theta, w = np.diag(answer.weights), answer.dual
+    theta, w = answer.theta, answer.dual
     assert np.isclose(theta.sum(), 1.0)
     assert np.isclose(model, (A @ w).max())
     assert np.allclose(w, project_simplex(centre - t / (scale * m) * theta @ A, 1.0, loss.cap), atol=1e-6)
     assert theta @ (model - A @ w) <= 1e-6 * scale  # complementarity
-    least = (A @ LPMaster().solve(columns, loss).dual).max()
+    least = (A @ LinearProgram().solve(columns, loss).dual).max()
     level = 0.5 * (least + (A @ centre).max())
     answer, model = QuadraticMaster(solver).level(columns, loss, centre, level)
-    theta, w = np.diag(answer.weights), answer.dual
+    theta, w = answer.theta, answer.dual
     assert np.isclose(model, level, atol=1e-6)
     apart = np.linalg.norm(w - centre)
     for seed in range(20):  # no feasible point of the level set is nearer
@@ -93,7 +95,7 @@ def test_quadratic_programs_meet_their_optimality_conditions(solver, count):
 def test_stabilised_linear_programs_reach_the_optimum(stabilization, solver):
     pytest.importorskip("highspy" if solver == "highs" else solver)
     problem = instance(d=3, m=30, seed=1)
-    method = ColumnGeneration(master="lp", stabilization={"level": Level, "proximal": Proximal}[stabilization](solver))
+    method = MatrixGeneration({"level": Level, "proximal": Proximal}[stabilization](solver))
     result = solve(problem, Spectraplex(3), method, tol=1e-4, max_iterations=150)
     exact = solve(problem, Spectraplex(3), ColumnGeneration(), tol=1e-8)
     assert result.optimal
@@ -102,12 +104,12 @@ def test_stabilised_linear_programs_reach_the_optimum(stabilization, solver):
 
 def test_a_quadratic_program_that_is_not_solved_costs_a_round_and_no_more(monkeypatch):
     def refuse(*_):
-        raise Unsolved("no")
+        raise papers.Unsolved("no")
 
     problem = instance(d=3, m=30, seed=1)
     monkeypatch.setattr(QuadraticMaster, "_solve", refuse)
     for stabilization in (Level(), Proximal()):
-        method = ColumnGeneration(master="lp", stabilization=stabilization)
+        method = MatrixGeneration(stabilization)
         assert solve(problem, Spectraplex(3), method, tol=1e-3, max_iterations=100).optimal
 
 
@@ -116,7 +118,7 @@ def test_the_proximal_step_follows_what_the_oracle_says():
     columns, w = [rng.standard_normal(10) for _ in range(3)], np.full(10, 0.1)
     first = Proximal().observe(w, 1.0)
     assert first.centre is w
-    _, asked, before = first.ask(LPMaster(), columns, loss)
+    _, asked, before = first.ask(LinearProgram(), columns, loss)
     gain = 1.0 - before.promised
     good, null, bad = (before.observe(asked, 1.0 - share * gain) for share in (0.9, 0.0, -0.9))
     assert good.centre is asked
@@ -141,10 +143,10 @@ def test_missing_solvers_are_named(monkeypatch):
     with pytest.raises(MissingDependencyError, match=r"pip install clarabel"):
         solve(problem, Spectraplex(3), ColumnGeneration(master=ConicMaster()))
     with pytest.raises(MissingDependencyError, match=r"pip install clarabel"):
-        solve(problem, Spectraplex(3), ColumnGeneration(master="lp", stabilization=Level("clarabel")))
+        solve(problem, Spectraplex(3), MatrixGeneration(Level("clarabel")))
     monkeypatch.setitem(sys.modules, "highspy", None)
     with pytest.raises(MissingDependencyError, match=r"psdopt\[lp\]"):
-        solve(problem, Spectraplex(3), ColumnGeneration(master="lp", stabilization=Proximal("highs")))
+        solve(problem, Spectraplex(3), MatrixGeneration(Proximal("highs")))
 
 
 def test_a_master_that_cannot_be_solved_is_named():
@@ -159,9 +161,7 @@ def test_a_master_that_cannot_be_solved_is_named():
 def test_every_stabilisation_is_ahead_of_the_printed_algorithm(stabilization):
     problem = instance(d=10, m=120, seed=5, samples=60)
     gaps = [
-        solve(
-            problem, Spectraplex(10), ColumnGeneration(master="lp", stabilization=name), tol=1e-6, max_iterations=70
-        ).certificate.relative
+        solve(problem, Spectraplex(10), MatrixGeneration(name), tol=1e-6, max_iterations=70).certificate.relative
         for name in (stabilization, "none")
     ]
     assert gaps[0] < 0.5 * gaps[1]

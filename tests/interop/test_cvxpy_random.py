@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, starmap
 
 import cvxpy as cp
 import numpy as np
@@ -16,7 +16,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.interop import _cone_objective
 from psdopt.interop._cone_forms import DualForm, PrimalForm, form_of
 from psdopt.interop._cone_objective import objective, square_root
-from psdopt.interop._cone_program import ConeProgram, row_slices, symmetric_parts
+from psdopt.interop._cone_program import ConeProgram, symmetric_parts
 from psdopt.interop._elimination import eliminate, merged
 from psdopt.interop.cvxpy import PSDOPT
 from psdopt.linalg.tolerances import EPS
@@ -42,7 +42,8 @@ def random_program(rng: np.random.Generator, quadratic: bool = False) -> ConePro
     s, y = (np.concatenate([np.zeros(zero), rng.random(nonneg) + 0.1, np.zeros(R - zero - nonneg)]) for _ in range(2))
     y[:zero] = rng.standard_normal(zero)
     for v, twice in ((s, 1.0), (y, 2.0)):
-        for rows, k in zip(row_slices(empty), psd, strict=True):
+        ends = np.cumsum([empty.first_psd, *(k * (k + 1) // 2 for k in psd)])
+        for rows, k in zip(starmap(slice, pairwise(ends)), psd, strict=True):
             G = rng.standard_normal((k, k))
             G = G @ G.T + 0.1 * np.eye(k)
             column, row = np.triu_indices(k)

@@ -7,9 +7,13 @@ import scipy.sparse as sp
 from psdopt import Ability, ColumnGeneration, Duality, Evaluation, Geometry, LowRankPSD, Problem, Spectraplex, solve
 from psdopt.compatibility import compatible
 from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.images import Images
 from psdopt.margins import MarginProblem, SignedSquares
 from psdopt.margins.column_generation import margins_of
 from psdopt.terms import QuadraticForms
+from psdopt.terms.measurements import Entries, PairDistances, TripletDifferences
+from psdopt_plugins.papers import MatrixGeneration
+from tests.margins.instances import EPS, matrices, triplets
 
 
 class Margins:
@@ -94,7 +98,7 @@ class Bounds(Duality):
         return abs(value)
 
 
-@pytest.mark.parametrize("method", [ColumnGeneration(), ColumnGeneration(master="lp")], ids=["block", "lp"])
+@pytest.mark.parametrize("method", [ColumnGeneration(), MatrixGeneration()], ids=["block", "printed"])
 def test_a_problem_that_offers_margins_by_itself_is_solved(method):
     X = np.random.default_rng(0).standard_normal((40, 5))
     own, shipped = LeastForm(X), MarginProblem(QuadraticForms(X))
@@ -163,3 +167,50 @@ def test_a_set_without_a_fixed_trace_is_refused_by_name():
     problem = MarginProblem(QuadraticForms(np.eye(3)))
     with pytest.raises(InvalidInputError, match="a set of fixed trace, such as Spectraplex; found Free"):
         ColumnGeneration().init(problem, Free(3), LowRankPSD(np.eye(3)))
+
+
+def _measurements(rng):
+    X = rng.standard_normal((9, 5))
+    t = triplets(rng, 9, 14)
+    return {
+        "triplets": (TripletDifferences(*t.T, X), matrices(X, t)),
+        "kernel": (TripletDifferences(*t.T, n=9), matrices(np.eye(9), t)),
+        "pairs": (PairDistances(t[:, 0], t[:, 1], X), _squares(X[t[:, 0]] - X[t[:, 1]])),
+        "forms": (QuadraticForms(X), _squares(X)),
+    }
+
+
+def _squares(Z):
+    return Z[:, :, None] * Z[:, None, :]
+
+
+@pytest.mark.parametrize("kind", ["triplets", "kernel", "pairs", "forms"])
+def test_structure_equals_the_dense_matrices(kind):
+    rng = np.random.default_rng(1)
+    measurement, A = _measurements(rng)[kind]
+    n, m, k = measurement.n, measurement.size, 3
+    V, w = rng.standard_normal((n, k)), rng.standard_normal(m)
+    T = rng.standard_normal((k, k))
+    T = T + T.T
+    small = np.einsum("ia,rij,jb->rab", V, A, V)
+    problem = MarginProblem(measurement)
+    squares = problem.margins().squares(problem.at(V))
+    slack = 64 * EPS * np.abs(small).max() * m * k
+    assert np.abs(squares.forms(T) - np.einsum("rab,ab->r", small, T)).max() <= slack
+    assert np.abs(squares.combination(w) - np.einsum("r,rab->ab", w, small)).max() <= slack
+    assert np.abs(squares.squares() - np.einsum("raa->ra", small)).max() <= slack
+    gram = np.einsum("rab,sab->rs", small, small)
+    assert np.abs(squares.gram() - gram).max() <= slack * np.abs(small).max()
+    assert np.abs(squares.vectors() @ squares.vectors().T - gram).max() <= slack * np.abs(small).max()
+    some = np.array([4, 1, 7])
+    assert np.allclose(squares.rows(some).forms(T), squares.forms(T)[some])
+    assert np.all(squares.sizes() >= np.linalg.norm(small, 2, axis=(1, 2)) - slack)
+
+
+def test_a_measurement_that_offers_no_signs_is_refused_before_any_work():
+    entries = MarginProblem(Entries([0], [1], 3))
+    assert "lacks margins" in compatible(entries, Spectraplex(3), ColumnGeneration()).message
+    with pytest.raises(InvalidTypeError, match=r"offer signs and directions, as .*; found Entries"):
+        entries.margins().squares(entries.at(np.eye(3)))
+    with pytest.raises(InvalidTypeError, match="Entries offers no signs and directions"):
+        Entries([0], [1], 3).directions(Images((), np.eye(3)))

@@ -11,7 +11,7 @@ import psdopt.methods
 from psdopt import AutogradProblem, FlatQuotient, Polar, PositiveDefinite, PSDCone, QuadraticSDP, Spectraplex
 from psdopt.geometries.fixed_trace import FixedTrace
 from psdopt.method import Method
-from psdopt.methods import BILGO, LBFGS, ColumnGeneration, ConjugateGradient, FrankWolfe, RiemannianGradient
+from psdopt.methods import BILGO, LBFGS, ConjugateGradient, FrankWolfe, RiemannianGradient
 from psdopt.methods.then import AfterSteps, Then
 from psdopt.plugins import plugin_manager
 from psdopt.testing import parametrize_with_checks
@@ -19,6 +19,7 @@ from psdopt.testing.gallery import problems, special_problems, with_spectrum
 from psdopt_plugins.kernel_learning import distance_kernel_problem, pairwise_kernel_problem
 from psdopt_plugins.manifold_learning import mvu_problem, sstress_problem
 from psdopt_plugins.metric_learning import lmnn_problem, pair_distance_problem, triplet_margin_problem
+from psdopt_plugins.papers import MatrixGeneration
 from psdopt_plugins.regression import psd_regression_problem, psd_regression_stream
 
 RNG = np.random.default_rng(0)
@@ -153,7 +154,7 @@ def test_methods(check):
 
 
 OTHER_METHODS = [
-    FrankWolfe(variant="vanilla"), FrankWolfe(variant="pairwise"), ColumnGeneration(master="lp"),
+    FrankWolfe(variant="vanilla"), FrankWolfe(variant="pairwise"), MatrixGeneration(),
     BILGO(local_search=LBFGS()), RiemannianGradient(search="modelled"),
     Then(ConjugateGradient(), LBFGS(), AfterSteps(3)),
 ]  # fmt: skip

@@ -3,7 +3,5 @@
 from psdopt.margins.masters.base import Answer, Master, Unsolved
 from psdopt.margins.masters.block import BlockMaster
 from psdopt.margins.masters.bundle import Bundle
-from psdopt.margins.masters.lp import LPMaster
-from psdopt.margins.masters.stabilizer import Smoothing, Stabilizer
 
-__all__ = ["Answer", "BlockMaster", "Bundle", "LPMaster", "Master", "Smoothing", "Stabilizer", "Unsolved"]
+__all__ = ["Answer", "BlockMaster", "Bundle", "Master", "Unsolved"]

@@ -11,14 +11,14 @@ from psdopt.margins.structure import SignedSquares
 
 
 class Unsolved(ArithmeticError):
-    """A solver gave up: a quadratic program is then done without, a master ends the run where it is."""
+    """The solver of a master gave up: the run ends where it is."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Solution of min F(V T Vᵀ) over a set of T (k, k), and its dual.
+    """Solution of min F(V T Vᵀ) over T (k, k), and its dual.
 
-    weights : T (k, k), PSD, trace one (diagonal for a linear program). dual : w (m,), 0 <= w <= cap, Σ w = 1.
+    weights : T (k, k), PSD, trace one. dual : w (m,), 0 <= w <= cap, Σ w = 1.
     steps : iterations it took.
     """
 

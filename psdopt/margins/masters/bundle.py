@@ -83,9 +83,9 @@ class Bundle:
     def reduced(
         self, T: Array, W: Array, values: Array, kept: NDArray[np.bool_], aggregate: bool
     ) -> tuple[Bundle, Array]:
-        """The bundle of the columns V W[:, kept] with its weights; the others, of weights `values`, join M̄ or are lost.
+        """The bundle of the columns V W[:, kept] with its weights, W (k, k) orthogonal.
 
-        W (k, k) is orthogonal for a block of weights, the identity for a linear program.
+        The other columns, of weights `values`, join M̄ or are lost.
         """
         q = self.aggregated
         rest = np.vstack([np.zeros((q, np.count_nonzero(kept))), W[:, kept]])

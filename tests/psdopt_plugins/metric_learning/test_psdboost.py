@@ -140,7 +140,7 @@ def test_left_to_itself_solve_takes_column_generation_over_the_spectraplex():
     assert result.chosen == ("geometry", "method")
     assert (result.method, result.geometry) == ("ColumnGeneration", "Spectraplex(n=3, trace=1)")
     assert solve(problem, Spectraplex(3, 2.0), tol=1e-6).value == pytest.approx(2.0 * result.value, rel=1e-5)
-    assert solve(problem, method=ColumnGeneration(master="lp"), tol=1e-2).chosen == ("geometry",)
+    assert solve(problem, method=ColumnGeneration(columns=2), tol=1e-2).chosen == ("geometry",)
 
 
 def test_duplicated_samples_do_not_keep_a_run_from_a_fine_tolerance():
