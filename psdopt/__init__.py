@@ -5,7 +5,7 @@ A free composition Problem × Geometry × Method, with certificates of global op
 
 from psdopt import constraints
 from psdopt.capability import Ability, Requires, Verdict
-from psdopt.certificate import Certificate, certify, stationarity_scale
+from psdopt.certificate import Certificate, certify
 from psdopt.choose import starting_point
 from psdopt.compatibility import compatible
 from psdopt.constraints import Constrained, Constraint, read_sdpa
@@ -51,6 +51,7 @@ from psdopt.solve import solve
 from psdopt.splitting import BiconvexSplit
 from psdopt.stopping import MaxIterations, MaxTime, SmallDecrease, SmallStationarity, Stopping, ValueBelow
 from psdopt.streams import ArrayStream, Batch, BatchStream, IteratorStream
+from psdopt.units import stationarity_scale
 from psdopt.version import __version__
 
 __all__ = [

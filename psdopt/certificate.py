@@ -9,23 +9,15 @@ from typing import Any
 import numpy as np
 
 from psdopt.capability import Ability
+from psdopt.dense_proof import PROOF_ORDER, ROUNDINGS, DenseProof, dense_gradient
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.linalg.extreme import ExtremePair
 from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
 from psdopt.problem import Evaluation, Problem
-from psdopt.proofs import (
-    PROOF_ORDER,
-    ROUNDINGS,
-    DenseProof,
-    checked_eigenpair,
-    gradient_size_at_zero,
-    improvement,
-    reference_value,
-    unit_at_fixed_trace,
-    unit_on_the_cone,
-)
+from psdopt.proofs import checked_eigenpair, gaps_at_hand, improvement, pair_at_fixed_trace
+from psdopt.roles import Duality
+from psdopt.units import own_unit, reference_value, unit_on_the_cone, value_scale
 
 #: Once the lower bound on λ_min(S) is within this share of what `tol` allows below zero, it is not sharpened further.
 ENOUGH = 0.95
@@ -45,7 +37,7 @@ class Certificate:
     - on the cone: min(F(0) − F(M), 4 (F(M/4) − F(M))), so that no F(0) out of proportion enlarges it; at M = 0, where
       it is 0, only a gap of 0 is a proof;
     - at a fixed trace: the least rise of F from M to a matrix of the set far from M
-      (:func:`psdopt.proofs.unit_at_fixed_trace`), which c (tr M − t) added to F leaves as it is;
+      (:func:`psdopt.units.unit_at_fixed_trace`), which c (tr M − t) added to F leaves as it is;
       The gap is also at most 1 % of |F(M)|, or of eps^¾ · unit where |F(M)| is less, unless tol or a unit of the
       problem's own says otherwise;
     - on a geometry's own set without a fixed trace: that of the cone.
@@ -65,7 +57,7 @@ class Certificate:
     complementarity : |⟨S, M⟩|; relative: / unit.
     gap : the least proven bound on F(M) − min F, or None: from λ_min(S) at a fixed trace, from the geometry's linear
         oracle, from strong convexity, from `dual_value`, or from a matrix near M where S ⪰ 0
-        (:class:`psdopt.proofs.DenseProof`, up to order 500, tried once the residuals are small); relative: / unit.
+        (:class:`psdopt.dense_proof.DenseProof`, up to order 500, tried once the residuals are small); relative: / unit.
     value_scale : what 1 % of bounds the gap at a fixed trace; inf elsewhere.
     decrease : what the best step found along `descent` gains; a claim that it exceeds is refuted.
     descent : unit v of that step alpha M + beta v vᵀ, or None.
@@ -217,8 +209,11 @@ def certify(
     SY = S @ Y
     size, value = norm(Y), float(evaluation.value)
     tr, product = size**2, inner(SY, Y)
+    dense: Array | None = None
     if trace is None:
-        unit = max(_own_unit(problem, value, tr, unit_on_the_cone(problem, evaluation)), 0.0)
+        if problem.n <= PROOF_ORDER and type(duality).subgradient is Duality.subgradient:
+            S = dense = dense_gradient(evaluation)  # for the eigenpair and for the proof
+        unit = max(own_unit(problem, value, tr, unit_on_the_cone(problem, evaluation)), 0.0)
         per_trace = unit / tr if tr > 0.0 else 0.0
         pair = checked_eigenpair(
             problem, evaluation, S, tol=0.25 * tol * per_trace, threshold=-ENOUGH * tol * per_trace, start=start,
@@ -226,7 +221,7 @@ def certify(
         )  # fmt: skip
         shift = 0.0
     else:
-        pair, unit = _at_fixed_trace(problem, evaluation, S, product, trace, tol, start, seed)
+        pair, unit = pair_at_fixed_trace(problem, evaluation, S, product, trace, tol, start, seed)
         shift = pair.value
         SY = SY - shift * Y
     dual_infeasibility = max(0.0, shift - pair.lower_bound)
@@ -234,7 +229,7 @@ def certify(
     stationarity = norm(SY)
     per_trace = unit / tr if tr > 0.0 else pair.norm
     bound = duality.dual_bound(evaluation, dual) if trace is None else None
-    gaps = _gaps(problem, value, product, tr, pair, trace, epsilon, bound)
+    gaps = gaps_at_hand(problem, value, product, tr, pair, trace, epsilon, bound)
     if geometry is not None and Ability.LINEAR_ORACLE in geometry.abilities:
         atom = geometry.minimize_linear(S, 0.25 * tol * max(unit, np.finfo(float).tiny))
         gaps.append(max(product + epsilon - (atom.value - atom.gap_bound), 0.0))
@@ -251,10 +246,10 @@ def certify(
     if trace is None and convex and not proven and (tr == 0.0 or max(found.values()) <= tol):
         vectors = [pair.vector]
         if problem.n <= PROOF_ORDER:
-            proof = DenseProof(problem, evaluation)
-            dense = proof.gap(tol * unit)
-            gaps += [] if dense is None else [dense]
-            proven = dense is not None and dense <= max(tol * unit, slack)
+            proof = DenseProof(evaluation, dense_gradient(evaluation) if dense is None else dense)
+            found_gap = proof.gap(tol * unit)
+            gaps += [] if found_gap is None else [found_gap]
+            proven = found_gap is not None and found_gap <= max(tol * unit, slack)
             direction = None if proven else proof.descent()
             vectors += [] if direction is None else [direction]
         if not proven:
@@ -283,90 +278,14 @@ def certify(
         unit=unit,
         decrease=decrease,
         descent=descent,
-        value_scale=_value_scale(problem, value, tr, unit, trace, gap is not None and gap <= slack),
+        value_scale=value_scale(problem, value, tr, unit, trace, gap is not None and gap <= slack),
     )
-
-
-def stationarity_scale(problem: Problem, value: float, size: float, trace: float | None = None) -> float:
-    """The unit in which |S Y| is measured when |Y| = `size` and F = `value`; 0 if there is none yet. Cheap.
-
-    (F(0) − F(M)) / |Y|, or with F at the centre of a fixed `trace` in the place of F(0); |∇F(0)| |Y| where M gains
-    nothing over zero, and |F(M)| / |Y| where F(0) or that gradient is not finite.
-    """
-    if not size > 0.0:
-        return 0.0
-    rise = reference_value(problem, trace or 0.0) - value
-    if trace is not None:
-        rise = abs(rise)
-    unit = _own_unit(problem, value, size**2, rise if math.isfinite(rise) else abs(value))
-    if not unit > 0.0:
-        slope = gradient_size_at_zero(problem)
-        unit = slope * size**2 if math.isfinite(slope) else abs(value)
-    return unit / size
 
 
 def _evaluation(problem: Problem, matrix: LowRankPSD | Evaluation | Array) -> Evaluation:
     if isinstance(matrix, Evaluation):
         return matrix.refresh()
     return problem.at(matrix.factor if isinstance(matrix, LowRankPSD) else matrix)
-
-
-def _own_unit(problem: Problem, value: float, trace: float, unit: float) -> float:
-    """The problem's own unit of values, no larger than |F(M)| or the certificate's `unit`; that one without it."""
-    own = problem.duality.value_unit(value, trace)
-    return unit if own is None else min(own, max(abs(value), unit))
-
-
-def _value_scale(
-    problem: Problem, value: float, tr: float, unit: float, trace: float | None, exact: bool
-) -> float:  # fmt: skip
-    if trace is None or exact or problem.duality.value_unit(value, tr) is not None:
-        return math.inf
-    floor: float = EPS**0.75 * unit
-    return max(abs(value), floor)
-
-
-def _at_fixed_trace(
-    problem: Problem, evaluation: Evaluation, S: Any, product: float, trace: float, tol: float, start: Array | None,
-    seed: int,
-) -> tuple[ExtremePair, float]:  # fmt: skip
-    """The lowest eigenpairs of S, as sharp as the gap needs, and the unit of values, which depends on the vectors."""
-    value, tr = float(evaluation.value), norm(evaluation.factor) ** 2
-    rise = abs(reference_value(problem, trace) - value)
-    unit = rise if math.isfinite(rise) else abs(value)
-    pair: ExtremePair | None = None
-    for _ in range(2):
-        room = tol * unit / trace
-        threshold = product / tr - 0.5 * room if tr > 0.0 else -math.inf
-        pair = checked_eigenpair(
-            problem, evaluation, S, tol=0.25 * room, threshold=threshold, start=start, seed=seed,
-            count=2,
-        )  # fmt: skip
-        sharper = _own_unit(problem, value, trace, unit_at_fixed_trace(problem, evaluation, trace, pair.vectors))
-        enough = product - trace * pair.lower_bound <= tol * sharper or problem.n <= PROOF_ORDER
-        unit, start = sharper, pair.vector
-        if enough or not unit > 0.0:
-            break
-    assert pair is not None
-    return pair, unit
-
-
-def _gaps(
-    problem: Problem, value: float, product: float, tr: float, pair: ExtremePair, trace: float | None, epsilon: float,
-    bound: float | None,
-) -> list[float]:  # fmt: skip
-    """Proven bounds on F(M) − min F that cost nothing more."""
-    if trace is not None:
-        return [max(product - trace * pair.lower_bound, 0.0) + epsilon]
-    gaps = [] if bound is None else [max(value - bound, 0.0)]
-    below = max(0.0, -pair.lower_bound)
-    if below == 0.0:
-        gaps.append(max(product, 0.0) + epsilon)
-    if problem.lower_curvature > 0.0:
-        # F* >= F − ⟨S₊, M⟩ − |S₋|²/(2 sigma), with ⟨S₊, M⟩ <= ⟨S, M⟩ + below · tr M and |S₋|² <= n below²
-        loss = product + below * tr + problem.n * below**2 / (2.0 * problem.lower_curvature)
-        gaps.append(max(loss, 0.0) + epsilon)
-    return gaps
 
 
 def _ratio(amount: float, unit: float) -> float:

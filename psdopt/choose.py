@@ -37,7 +37,7 @@ from psdopt.methods import (
     RiemannianGradient,
 )
 from psdopt.problem import Evaluation, Problem
-from psdopt.proofs import reference_value
+from psdopt.units import reference_value
 
 #: Beyond this order conjugate gradient has no complete decomposition of A to precondition with, and the method
 #: that needs none and makes the most of each product is ahead (docs/experiments/lro.md).

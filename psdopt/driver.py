@@ -18,10 +18,10 @@ from psdopt.escape import clearly_bound, rank_binds, widened
 from psdopt.linalg.tolerances import tie
 from psdopt.method import Method, Outcome, State
 from psdopt.problem import Problem
-from psdopt.proofs import reference_value
 from psdopt.result import Result, Status
 from psdopt.run import NonFiniteStart, Rules, Run, Snapshot
 from psdopt.stopping import Progress
+from psdopt.units import reference_value
 from psdopt.verdicts import NO_PROGRESS, kept_back, recovered, settled, unbounded, why_stationary
 
 #: While the certificate fails although the rank does not bind, stationarity is tightened to tol · this.

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from psdopt.certificate import Certificate, stationarity_scale
+from psdopt.certificate import Certificate
 from psdopt.escape import Escape
 from psdopt.geometry import Geometry
 from psdopt.linalg.tolerances import tie
 from psdopt.method import State
 from psdopt.problem import Problem
 from psdopt.progress import Bar
-from psdopt.proofs import reference_value
 from psdopt.result import History, Status
 from psdopt.stopping import Stopping
+from psdopt.units import reference_value, stationarity_scale
 
 
 @dataclass

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from psdopt.certificate import stationarity_scale
 from psdopt.constraints.certificate import SHRUNK, Multipliers, relative_violation
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.problem import Constrained
@@ -19,6 +18,7 @@ from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.method import Outcome, State
 from psdopt.problem import Evaluation, Problem
+from psdopt.units import stationarity_scale
 
 #: A*(v) + Z and A(X) this small next to bᵀv and −⟨C, X⟩ make candidates for proofs that one side is infeasible.
 RAY = 1e-7

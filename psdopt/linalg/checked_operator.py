@@ -39,9 +39,10 @@ class CheckedOperator:
         return image
 
     def to_dense(self, width: int) -> Array:
-        """S (n, n): from its own `entries` where it has some, else by products with `width` columns of I at a time."""
+        """S (n, n): as it is where it is an array, from its own `entries` where it has some, else by products with
+        `width` columns of I at a time."""
         own = getattr(self.S, "entries", None)
-        S = None if own is None else own()
+        S = self.S if isinstance(self.S, np.ndarray) else None if own is None else own()
         if S is None:
             eye = np.eye(self.n)
             blocks = [self(eye[:, j : j + width]) for j in range(0, self.n, width)]

@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from psdopt.capability import Ability, Requires, missing_needs, require_inner
-from psdopt.certificate import stationarity_scale
 from psdopt.constraints.augmented import augmented
 from psdopt.constraints.certificate import Multipliers, proven_infeasible, relative_violation
 from psdopt.constraints.problem import Constrained
@@ -24,6 +23,7 @@ from psdopt.method import Method, Outcome, Residual, State
 from psdopt.methods.lbfgs import LBFGS
 from psdopt.methods.truncated_newton import TruncatedNewton
 from psdopt.problem import Evaluation, Problem
+from psdopt.units import stationarity_scale
 
 #: The penalty grows where a round leaves more than this share of the last round's infeasibility,
 SLOW = 0.25

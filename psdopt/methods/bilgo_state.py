@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from psdopt.certificate import stationarity_scale
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.method import Outcome, State, ensure_finite
 from psdopt.oracles import least_eigenpairs
 from psdopt.problem import Evaluation
+from psdopt.units import stationarity_scale
 
 #: Accuracy of an eigenvector relative to the eigenvalue it is for: a direction of descent needs no more.
 ORACLE_ACCURACY = 0.3

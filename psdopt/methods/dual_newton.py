@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from psdopt.capability import Ability, Requires
-from psdopt.certificate import stationarity_scale
 from psdopt.constraints.certificate import Multipliers, proven_infeasible, relative_violation
 from psdopt.constraints.problem import Constrained
 from psdopt.errors import InvalidInputError
@@ -18,6 +17,7 @@ from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.method import Method, Outcome, Residual, State
 from psdopt.problem import Evaluation, Problem
+from psdopt.units import stationarity_scale
 
 #: Armijo's share of the predicted decrease, and how often a step is halved.
 SUFFICIENT, HALVINGS = 1e-4, 30

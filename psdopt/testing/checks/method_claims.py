@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from psdopt.certificate import stationarity_scale
 from psdopt.compatibility import compatible
 from psdopt.constraints import Constrained
 from psdopt.geometries import FixedTrace, FlatQuotient, PSDCone, Spectraplex
@@ -29,6 +28,7 @@ from psdopt.testing.record import Measurement, Trivial
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
 from psdopt.testing.subjects import MethodSubject
+from psdopt.units import stationarity_scale
 
 #: Steps over which an order of convergence is measured, how many of them set the constant, and from where it must hold:
 #: a start that happens to be good is left behind before the order shows.

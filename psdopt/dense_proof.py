@@ -1,0 +1,189 @@
+"""Proofs on the whole cone for orders at which S is formed: a matrix near M where the gradient is semidefinite."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import islice
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import scipy.linalg
+
+from psdopt.capability import Ability
+from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.definite import factor_above
+from psdopt.linalg.tolerances import EPS
+from psdopt.problem import Evaluation, GradientOperator, Problem
+from psdopt.units import reference_value
+
+#: Up to this order S is formed for a proof on the whole cone: a few factorisations, O(n³) each.
+PROOF_ORDER = 500
+#: Roundings of its own size, times n, by which an entry of S may be wrong.
+ROUNDINGS = 16.0
+#: Evaluations in search of a perturbation whose cost is within the goal.
+TRIALS = 6
+#: Shares of the goal that perturbations of a quadratic F may cost: the smaller one makes the sharper bound.
+COSTS = (0.5, 0.95)
+#: Eigenvalues of the curvature below this share of the largest count as that share.
+LEAST_CURVATURE = 1e-14
+
+_DIAGONALS: WeakKeyDictionary[Problem, Array] = WeakKeyDictionary()
+_CURVATURES: WeakKeyDictionary[Problem, Array] = WeakKeyDictionary()
+
+
+class DenseProof:
+    """A bound on F(M) − min F over the whole cone, from a matrix near M where the gradient is positive semidefinite.
+
+    For convex F and any P ⪰ 0 with S' = ∇F(P) ⪰ 0, F(N) >= F(P) + ⟨S', N − P⟩ >= F(P) − ⟨S', P⟩ for every N ⪰ 0,
+    whatever its trace. P = M itself serves where S ⪰ 0; else P = M + s Z with Z ≻ 0 and the s that the goal allows.
+    S' ⪰ 0 is proved by a Cholesky factor of S' scaled to a unit diagonal, up to ROUNDINGS · n · eps: scales of the
+    coordinates of any size leave the proof as it is.
+
+    Where F is quadratic, S' = S + s H with H = ∇²F[Z], and the cost F(M) − F(P) + ⟨S', P⟩ is
+    ⟨S, M⟩ + s ⟨H, M⟩ + s² ⟨H, Z⟩ / 2: one factorisation for each Z, and H of Z = I is kept as long as the problem.
+    Else some evaluations at n + r columns look for s. Order up to PROOF_ORDER; memory a few (n, n).
+
+    `S` : ∇F(M) (n, n), symmetric, as :func:`dense_gradient` makes it.
+    """
+
+    def __init__(self, evaluation: Evaluation, S: Array) -> None:
+        self.problem, self.evaluation, self.n, self.S = evaluation.problem, evaluation, evaluation.problem.n, S
+        self.quadratic = Ability.QUADRATIC in self.problem.abilities
+        self.finite = bool(np.all(np.isfinite(S)))
+
+    def gap(self, goal: float) -> float | None:
+        """A proven bound on F(M) − min F, at most `goal` if one can be found; None if there is none."""
+        if not self.finite:
+            return None
+        Y = self.evaluation.factor
+        own = inner(self.S @ Y, Y)
+        if self._definite(self.S):
+            return max(own, 0.0)
+        if not (goal > 0.0 and norm(Y) > 0.0):
+            return None
+        if self.quadratic:
+            return self._perturbed_quadratic(own, goal)
+        return next((found for L in self._directions() if (found := self._perturbed(L, goal)) is not None), None)
+
+    def descent(self) -> Array | None:
+        """The direction v of least vᵀSv in units of the coordinates, for a refutation that scales leave as it is."""
+        if not self.finite:
+            return None
+        scale = self._scale(self.S)
+        _, w = scipy.linalg.eigh(self.S * scale * scale[:, None], subset_by_index=[0, 0])
+        v = scale * w[:, 0]
+        return np.asarray(v / norm(v))
+
+    def _definite(self, S: Array) -> bool:
+        scale = self._scale(S)
+        return factor_above(S * scale * scale[:, None], -ROUNDINGS * self.n * EPS) is not None
+
+    def _scale(self, S: Array) -> Array:
+        """1/√(size of the diagonals of S, ∇F(M) and ∇F(0)) (n,)."""
+        sizes = np.abs(np.diagonal(S)) + np.abs(np.diagonal(self.S)) + _diagonal_at_zero(self.problem)
+        largest = max(float(sizes.max()), float(np.abs(S).max()))
+        return np.asarray(1.0 / np.sqrt(np.maximum(sizes, max(EPS**2 * largest, np.finfo(float).tiny))))
+
+    def _directions(self) -> Iterator[Array]:
+        """Factors L of Z = L Lᵀ: the identity, scaled coordinates, and the inverse of the curvature's trace."""
+        share = norm(self.evaluation.factor) ** 2 / self.n
+        yield math.sqrt(share) * np.eye(self.n)
+        scale = self._scale(self.S)
+        yield np.diag(scale * math.sqrt(share * self.n) / norm(scale))
+        curvature = _curvature(self.problem) if self.quadratic else self._difference(np.eye(self.n), 1e-4 * share)
+        if np.all(np.isfinite(curvature)):
+            values, U = np.linalg.eigh(curvature)
+            values = np.maximum(values, LEAST_CURVATURE * max(float(values[-1]), np.finfo(float).tiny))
+            root = 1.0 / np.sqrt(values)
+            yield U * (root * math.sqrt(share * self.n) / norm(root))
+
+    def _difference(self, L: Array, share: float) -> Array:
+        """∇F(M + share L Lᵀ) − ∇F(M)."""
+        return dense_gradient(self.evaluation.append(math.sqrt(share) * L)) - self.S
+
+    def _curvatures(self) -> Iterator[tuple[Array, float]]:
+        """(H, ⟨H, Z⟩) with H = ∇²F[Z], for the Z of `_directions`, of a quadratic F."""
+        first = _curvature(self.problem)
+        yield first, float(np.trace(first))
+        for L in islice(self._directions(), 1, None):
+            H = self._difference(L, 1.0)
+            yield H, inner(H @ L, L)
+
+    def _perturbed_quadratic(self, own: float, goal: float) -> float | None:
+        """The bound from P = M + s Z of a cost within the goal, for quadratic F; `own` is ⟨S, M⟩."""
+        Y = self.evaluation.factor
+        for H, bend in self._curvatures():
+            slope = inner(H @ Y, Y)
+            if not math.isfinite(slope + bend):
+                continue
+            for share in COSTS:
+                s = _step_of_cost(own, slope, bend, share * goal)
+                if s is not None and self._definite(self.S + s * H):
+                    return max(own + s * slope + 0.5 * s**2 * bend, 0.0)
+        return None
+
+    def _perturbed(self, L: Array, goal: float) -> float | None:
+        """The bound from P = M + s L Lᵀ at the s whose cost is between a quarter of the goal and the goal."""
+        value, s = float(self.evaluation.value), 1e-6
+        r = self.evaluation.factor.shape[1]
+        both = self.evaluation.append(L)  # the maps are applied to L once, whatever s will be
+        for _ in range(TRIALS):
+            there = both.mix(np.diag(np.r_[np.ones(r), np.full(self.n, math.sqrt(s))]))
+            if not math.isfinite(there.value):
+                return None
+            cost = value - float(there.value) + 0.5 * inner(there.factor_gradient(), there.factor)
+            if cost > goal:
+                s *= min(0.5, max(0.5 * goal / cost, 1e-4))
+                continue
+            S = dense_gradient(there)
+            if np.all(np.isfinite(S)) and self._definite(S):
+                return max(cost, 0.0)
+            if cost >= 0.25 * goal:
+                return None
+            s *= min(0.5 * goal / max(cost, EPS * goal), 1e4)
+        return None
+
+
+def dense_gradient(evaluation: Evaluation) -> Array:
+    """∇F(M) as a symmetric array (n, n): assembled where its entries are at hand, else by n products."""
+    operator = evaluation.gradient
+    entries = operator.entries() if isinstance(operator, GradientOperator) else None
+    S: Array = np.asarray(operator @ np.eye(len(evaluation.factor)) if entries is None else entries)
+    symmetric: Array = 0.5 * (S + S.T)
+    return symmetric
+
+
+def _step_of_cost(own: float, slope: float, bend: float, cost: float) -> float | None:
+    """The s > 0 with own + s slope + s² bend / 2 = cost; None where there is none."""
+    room = cost - own
+    if not room > 0.0:
+        return None
+    root = slope + math.sqrt(slope**2 + 2.0 * max(bend, 0.0) * room)
+    return 2.0 * room / root if root > 0.0 else None
+
+
+def _diagonal_at_zero(problem: Problem) -> Array:
+    """|∇F(0)_ii| (n,), 0 where undefined; kept as long as the problem."""
+    if problem not in _DIAGONALS:
+        diagonal = np.abs(np.diagonal(_gradient_at_zero(problem)))
+        _DIAGONALS[problem] = np.where(np.isfinite(diagonal), diagonal, 0.0)
+    return _DIAGONALS[problem]
+
+
+def _curvature(problem: Problem) -> Array:
+    """∇²F[I] = ∇F(I) − ∇F(0) (n, n) of a quadratic F; kept as long as the problem."""
+    if problem not in _CURVATURES:
+        _CURVATURES[problem] = dense_gradient(problem.at(np.eye(problem.n))) - _gradient_at_zero(problem)
+    return _CURVATURES[problem]
+
+
+def _gradient_at_zero(problem: Problem) -> Array:
+    """∇F(0) (n, n); nan where it is undefined: F may have a value at 0 and no gradient there."""
+    if math.isfinite(reference_value(problem, 0.0)):
+        try:
+            with np.errstate(all="ignore"):
+                return dense_gradient(problem.at(np.zeros((problem.n, 1))))
+        except (FloatingPointError, ZeroDivisionError, np.linalg.LinAlgError):
+            pass
+    return np.full((problem.n, problem.n), math.nan)

@@ -1,0 +1,145 @@
+"""Units of values: what a gap, a residual and a decrease of F are relative to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from psdopt.capability import Ability
+from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.tolerances import EPS
+from psdopt.problem import Evaluation, Problem
+
+#: Columns of the random factor whose multiple of trace t stands for the centre (t / n) I beyond this order.
+CENTRE_COLUMNS = 64
+#: A reference matrix nearer to M than this share of |M| says nothing of the size of F.
+FAR = 0.5
+#: The key of |∇F(0)| among the references of a problem; the others are traces.
+GRADIENT = -1.0
+
+_REFERENCES: WeakKeyDictionary[Problem, dict[float, float]] = WeakKeyDictionary()
+
+
+def reference_value(problem: Problem, trace: float) -> float:
+    """F at (trace / n) I, or beyond order 64 at a random matrix of that trace; F(0) for trace 0; inf where undefined.
+
+    Evaluated by :meth:`Problem.at`, never asked of a hook, and kept as long as the problem.
+    """
+    kept = _REFERENCES.setdefault(problem, {})
+    if trace not in kept:
+        n = problem.n
+        if trace == 0.0:
+            factor = np.zeros((n, 1))
+        elif n <= CENTRE_COLUMNS:
+            factor = np.eye(n)
+        else:
+            factor = np.random.default_rng(0).standard_normal((n, CENTRE_COLUMNS))
+        if trace > 0.0:
+            factor = factor * (math.sqrt(trace) / norm(factor))
+        kept[trace] = _finite(lambda: float(problem.at(factor).value))
+    return kept[trace]
+
+
+def _finite(value: Callable[[], float]) -> float:
+    """The value, or inf where F is not defined: a reference may lie where no run would go."""
+    try:
+        with np.errstate(all="ignore"):
+            found = value()
+    except (FloatingPointError, ZeroDivisionError, np.linalg.LinAlgError):
+        return math.inf
+    return found if math.isfinite(found) else math.inf
+
+
+def unit_on_the_cone(problem: Problem, evaluation: Evaluation) -> float:
+    """min(F(0) − F(M), 4 (F(M/4) − F(M))): what M gains over nothing; <= 0 where it gains nothing.
+
+    The second is the smaller one where F(0) is out of proportion, or infinite as for a barrier. For F quadratic along
+    the ray with its minimum at M the first is.
+    """
+    value = float(evaluation.value)
+    r = evaluation.factor.shape[1]
+    near = _finite(lambda: float(evaluation.mix(0.5 * np.eye(r)).value))
+    unit = min(reference_value(problem, 0.0) - value, 4.0 * (near - value))
+    return unit if math.isfinite(unit) else 0.0
+
+
+def unit_at_fixed_trace(problem: Problem, evaluation: Evaluation, trace: float, vectors: Array) -> float:
+    """Least rise of F from M to a matrix of the set far from M; 0 where none rises.
+
+    The matrices: the centre (t / n) I, and M/4 + (3/4) t v vᵀ for the unit columns v of `vectors`, along which F
+    rises least. Far: |N − M| >= |M| / 2.
+    """
+    Y, value = evaluation.factor, float(evaluation.value)
+    size = norm(Y.T @ Y)
+    found = []
+    if math.sqrt(max(size**2 - trace**2 / problem.n, 0.0)) >= FAR * size:
+        found.append(reference_value(problem, trace))
+    for v in vectors.T:
+        Yv = Y.T @ v
+        apart = math.sqrt(max(size**2 + trace**2 - 2.0 * trace * float(Yv @ Yv), 0.0))
+        if 0.75 * apart >= FAR * size:
+            found.append(_finite(partial(_in_plane, problem, evaluation, v, 0.25, 0.75 * trace)))
+    noise = 64.0 * EPS * abs(value)
+    rises = [other - value for other in found if noise < other - value < math.inf]
+    return min(rises, default=0.0)
+
+
+def _in_plane(problem: Problem, evaluation: Evaluation, v: Array, alpha: float, beta: float) -> float:
+    if Ability.EXACT_PLANE in problem.abilities:
+        return float(evaluation.along_atom(v).value(alpha, beta))
+    Y = np.column_stack([math.sqrt(alpha) * evaluation.factor, math.sqrt(beta) * v])
+    return float(problem.at(Y).value)
+
+
+def own_unit(problem: Problem, value: float, trace: float, unit: float) -> float:
+    """The problem's own unit of values, no larger than |F(M)| or the certificate's `unit`; that one without it."""
+    own = problem.duality.value_unit(value, trace)
+    return unit if own is None else min(own, max(abs(value), unit))
+
+
+def value_scale(
+    problem: Problem, value: float, tr: float, unit: float, trace: float | None, exact: bool
+) -> float:  # fmt: skip
+    if trace is None or exact or problem.duality.value_unit(value, tr) is not None:
+        return math.inf
+    floor: float = EPS**0.75 * unit
+    return max(abs(value), floor)
+
+
+def stationarity_scale(problem: Problem, value: float, size: float, trace: float | None = None) -> float:
+    """The unit in which |S Y| is measured when |Y| = `size` and F = `value`; 0 if there is none yet. Cheap.
+
+    (F(0) − F(M)) / |Y|, or with F at the centre of a fixed `trace` in the place of F(0); |∇F(0)| |Y| where M gains
+    nothing over zero, and |F(M)| / |Y| where F(0) or that gradient is not finite.
+    """
+    if not size > 0.0:
+        return 0.0
+    rise = reference_value(problem, trace or 0.0) - value
+    if trace is not None:
+        rise = abs(rise)
+    unit = own_unit(problem, value, size**2, rise if math.isfinite(rise) else abs(value))
+    if not unit > 0.0:
+        slope = gradient_size_at_zero(problem)
+        unit = slope * size**2 if math.isfinite(slope) else abs(value)
+    return unit / size
+
+
+def gradient_size_at_zero(problem: Problem) -> float:
+    """About |∇F(0)|_2, by a few power steps from a fixed start; kept as long as the problem. inf where undefined."""
+    kept = _REFERENCES.setdefault(problem, {})
+    if GRADIENT not in kept:
+        kept[GRADIENT] = _finite(lambda: _power_steps(problem))
+    return kept[GRADIENT]
+
+
+def _power_steps(problem: Problem) -> float:
+    S = problem.at(np.zeros((problem.n, 1))).gradient
+    V, size = np.random.default_rng(0).standard_normal((problem.n, 2)), 0.0
+    for _ in range(6):
+        V = S @ (V / max(norm(V), np.finfo(float).tiny))
+        size = max(size, norm(V))
+    return size

@@ -1,0 +1,128 @@
+"""Bounds on the whole cone: never below the excess, tight next to an optimum, and at the price that is promised."""
+
+from __future__ import annotations
+
+import autograd.numpy as anp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from psdopt import AutogradProblem, FlatQuotient, LagrangeNewton, QuadraticSDP, TermEvaluation, certify, solve
+from psdopt import dense_proof as module
+from psdopt.dense_proof import PROOF_ORDER, DenseProof, dense_gradient
+from psdopt.linalg import definite
+from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
+
+from .instances import symmetric
+
+
+def proof_of(problem, Y):
+    evaluation = problem.at(Y)
+    return DenseProof(evaluation, dense_gradient(evaluation))
+
+
+def projection(n, rng, scale=1.0):
+    """(problem, K₊, its factor): F(M) = |M − K|² / 2 up to a constant, of eigenvalues ±1 to ±2."""
+    K = symmetric(rng, n) * scale
+    values, U = np.linalg.eigh(K)
+    root = U * np.sqrt(np.maximum(values, 0.0))
+    return QuadraticSDP(None, 1.0, -K), root
+
+
+@settings(max_examples=30, deadline=None)
+@given(n=st.integers(1, 8), seed=st.integers(0, 2**31), away=st.sampled_from([0.0, 1e-9, 1e-5, 1e-2, 1.0]))
+@pytest.mark.parametrize("twin", [False, True], ids=["quadratic", "any F"])
+def test_a_bound_is_never_below_the_excess(twin, n, seed, away):
+    rng = np.random.default_rng(seed)
+    problem, root = projection(n, rng)
+    if twin:
+        C = problem.at(np.zeros((n, 1))).gradient @ np.eye(n)
+        problem = AutogradProblem(lambda M: 0.5 * anp.sum(M * M) + anp.sum(C * M), n, convex=True)
+    least = problem.at(root).value
+    Y = root + away * rng.standard_normal((n, n))
+    excess = problem.at(Y).value - least
+    for goal in (1e-8, 1e-3, 1.0, 100.0):
+        bound = proof_of(problem, Y).gap(goal)
+        assert bound is None or bound >= excess - 1e-12 * (1.0 + abs(least))
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("goal", [1e-8, 1e-4])
+def test_next_to_an_optimum_the_goal_is_proven(scale, goal):
+    rng = np.random.default_rng(0)
+    problem, root = projection(12, rng, scale)
+    Y = root + 1e-3 * goal * np.sqrt(scale) * rng.standard_normal(root.shape)
+    bound = proof_of(problem, Y).gap(goal * scale**2)
+    assert bound is not None
+    assert 0.0 <= bound <= goal * scale**2
+
+
+def test_coordinates_of_any_scale_are_proven_alike():
+    """F(D M D) for D of entries 1e±4: the first Z = I is far too large for one coordinate, the scaled one is not."""
+    rng = np.random.default_rng(1)
+    d = 10.0 ** rng.uniform(-4, 4, 6)
+    K = symmetric(rng, 6)
+    values, U = np.linalg.eigh(K)
+    problem = QuadraticSDP(np.diag(d**2), None, -K * np.outer(d, d))
+    Y = (U * np.sqrt(np.maximum(values, 0.0))) / d[:, None]
+    moved = Y * (1.0 + 1e-9 * rng.standard_normal(Y.shape))
+    assert proof_of(problem, moved).gap(1e-6) is not None
+
+
+def test_nothing_is_proven_of_a_gradient_that_is_not_finite():
+    problem = QuadraticSDP(None, 1.0, np.eye(2))
+    proof = DenseProof(problem.at(np.eye(2)), np.full((2, 2), np.nan))
+    assert proof.gap(1.0) is None
+    assert proof.descent() is None
+
+
+def test_the_direction_of_descent_leads_down_in_units_of_the_coordinates():
+    problem = QuadraticSDP(B=np.diag([1.0, 1e-8]), C=np.diag([1.0, -1e-6]))
+    proof = proof_of(problem, np.eye(2)[:, :1])
+    v = proof.descent()
+    assert abs(v[1]) == pytest.approx(1.0)
+    assert proof.gap(1e-3) is None
+
+
+def pairs_problem(n, rng):
+    labels = np.arange(n) % 3
+    i, j = np.triu_indices(n, 1)
+    kept = rng.random(len(i)) < 0.1
+    pairs, same = np.column_stack([i, j])[kept], (labels[i] == labels[j])[kept]
+    W = sp.random_array((n, n), density=0.1, rng=rng)
+    W = abs(W + W.T)
+    return pairwise_kernel_problem(sp.csr_array(sp.diags_array(W.sum(axis=1)) - W), pairs, same.astype(float))
+
+
+def test_a_certificate_of_a_quadratic_fit_takes_a_few_factorisations(monkeypatch):
+    """Two for the eigenpair, one of S, one or two of S + s H; S is assembled once; the curvature once a problem."""
+    problem = pairs_problem(80, np.random.default_rng(0))
+    result = solve(problem, FlatQuotient(80, 12), LagrangeNewton(), tol=1e-8)
+    assert result.optimal
+    factored, assembled = [], []
+    inside = definite.dpotrf
+    monkeypatch.setattr(definite, "dpotrf", lambda *a, **k: factored.append(1) or inside(*a, **k))
+    entries = TermEvaluation._gradient_entries
+    monkeypatch.setattr(TermEvaluation, "_gradient_entries", lambda self: assembled.append(1) or entries(self))
+    again = certify(problem, result.matrix, tol=1e-8)
+    assert again.proves(1e-8)
+    assert len(assembled) == 1
+    assert len(factored) <= 5
+
+
+def test_the_curvature_is_kept_as_long_as_the_problem():
+    problem, root = projection(5, np.random.default_rng(2))
+    assert proof_of(problem, 0.999 * root).gap(1.0) is not None
+    kept = module._CURVATURES[problem]
+    assert proof_of(problem, 0.999 * root).gap(1.0) is not None
+    assert module._CURVATURES[problem] is kept
+    np.testing.assert_allclose(kept, np.eye(5) * kept[0, 0], atol=1e-14)
+
+
+def test_beyond_its_order_nothing_dense_is_formed(monkeypatch):
+    monkeypatch.setattr(module, "dense_gradient", lambda evaluation: pytest.fail("formed"))
+    n = PROOF_ORDER + 1
+    problem = QuadraticSDP(None, 1.0, sp.diags_array(np.r_[-1.0, np.ones(n - 1)]).tocsr())
+    assert certify(problem, np.eye(n)[:, :1]).proves(1e-6)

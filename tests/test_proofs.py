@@ -1,0 +1,92 @@
+"""Eigenpairs that are checked, bounds that cost nothing more, and steps that refute a claim."""
+
+from __future__ import annotations
+
+import math
+
+import autograd.numpy as anp
+import numpy as np
+import pytest
+
+from psdopt import AutogradProblem, QuadraticSDP
+from psdopt.dense_proof import PROOF_ORDER
+from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.proofs import checked_eigenpair, gaps_at_hand, improvement, pair_at_fixed_trace, plane_minimum
+from psdopt.roles import Duality
+
+from .instances import symmetric
+
+e = np.eye(2)
+
+
+def test_the_exact_minimum_of_a_plane():
+    problem = QuadraticSDP(None, 1.0, np.diag([-1.0, -3.0]))
+    better = plane_minimum(problem.at(0.1 * e[:, :1]), e[:, 1])
+    least = problem.at(np.diag(np.sqrt([1.0, 3.0]))).value
+    assert better.value == pytest.approx(least)
+
+
+def test_a_ray_of_the_plane_has_no_minimum():
+    problem = QuadraticSDP(C=np.diag([1.0, -1.0]))
+    assert plane_minimum(problem.at(e[:, :1]), e[:, 1]) is None
+    assert improvement(problem.at(e[:, :1]), [e[:, 1]])[0] == math.inf
+
+
+def test_a_problem_without_an_exact_plane_is_refuted_by_trials():
+    problem = AutogradProblem(lambda M: anp.sum((M - anp.diag(anp.array([1.0, 3.0]))) ** 2), 2, convex=True)
+    problem.abilities -= {"exact-plane"}
+    gain, v = improvement(problem.at(e[:, :1]), [e[:, 0], e[:, 1]])
+    assert gain > 4.0
+    assert v is not None
+    np.testing.assert_array_equal(v, e[:, 1])
+
+
+def test_no_step_leads_down_from_an_optimum():
+    problem = QuadraticSDP(None, 1.0, np.diag([-1.0, 3.0]))
+    optimum = problem.at(e[:, :1] * math.sqrt(problem.at(e[:, :1]).best_multiple()))
+    gain, _ = improvement(optimum, [e[:, 1]])
+    assert gain <= 1e-14
+
+
+@pytest.mark.parametrize("n", [40, PROOF_ORDER + 1])
+def test_an_eigenpair_that_lies_is_not_believed(n):
+    class Liar(Duality):
+        def smallest_eigenpair(self, evaluation, S, **options):
+            return smallest_eigenpair(np.eye(n), **options)
+
+    class Lying(QuadraticSDP):
+        duality = Liar()
+
+    problem = Lying(None, 1.0, np.diag(np.r_[-2.0, np.ones(n - 1)]))
+    evaluation = problem.at(np.zeros((n, 1)))
+    pair = checked_eigenpair(problem, evaluation, evaluation.gradient, tol=1e-6, threshold=-1e-6, start=None, seed=0)
+    assert pair.lower_bound <= pair.value <= -1.9
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_bounds_at_hand_are_above_the_excess(seed):
+    rng = np.random.default_rng(seed)
+    K = symmetric(rng, 6)
+    values, U = np.linalg.eigh(K)
+    problem = QuadraticSDP(None, 1.0, -K)
+    least = problem.at(U * np.sqrt(np.maximum(values, 0.0))).value
+    evaluation = problem.at(rng.standard_normal((6, 3)))
+    S = evaluation.gradient @ np.eye(6)
+    pair = smallest_eigenpair(S)
+    product, tr = float(np.sum(S * evaluation.matrix.to_dense())), evaluation.size**2
+    gaps = gaps_at_hand(problem, evaluation.value, product, tr, pair, None, 0.0, None)
+    assert problem.lower_curvature > 0.0
+    assert gaps
+    assert min(gaps) >= evaluation.value - least - 1e-12
+
+
+def test_at_a_fixed_trace_the_pair_bounds_the_gap():
+    rng = np.random.default_rng(3)
+    problem = QuadraticSDP(C=symmetric(rng, 5))
+    S = problem.at(np.zeros((5, 1))).gradient @ np.eye(5)
+    evaluation = problem.at(np.linalg.eigh(S)[1][:, :1])
+    pair, unit = pair_at_fixed_trace(problem, evaluation, S, evaluation.value, 1.0, 1e-6, None, 0)
+    least = np.linalg.eigvalsh(S)[0]
+    assert pair.lower_bound == pytest.approx(least, abs=1e-12)
+    assert evaluation.value - pair.lower_bound >= evaluation.value - least
+    assert unit > 0.0
