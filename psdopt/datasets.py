@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,8 @@ BUNDLED = {
     "wine": "178 samples, 13 features, 3 classes: chemical analysis of wines",
 }
 ROLLED = 1000
+#: So many different numbers, and more than the square root of the samples, are no labels where one of them is alone.
+MOST_CLASSES = 20
 
 
 @dataclass(frozen=True)
@@ -97,16 +100,24 @@ class Dataset:
         if self.y is None:
             raise InvalidInputError(f"{self.name} has no labels y, which this application needs")
         if self.y.dtype.kind == "f" and np.any(self.y != np.floor(self.y)):
-            raise InvalidInputError(f"{self.name}: y must hold class labels; found numbers such as {self.y[0]:g}")
+            raise InvalidInputError(
+                f"{self.name}: y must hold class labels; found numbers such as {self.y[0]:g}{self._origin()}"
+            )
         labels, counts = np.unique(self.y, return_counts=True)
         if len(labels) < 2:
             raise InvalidInputError(f"{self.name}: y must hold at least 2 classes; found only {str(labels[0])!r}")
         if counts.min() < at_least:
             rare = labels[counts.argmin()]
-            raise InvalidInputError(
-                f"{self.name}: each class needs at least {at_least} samples; class {str(rare)!r} has {counts.min()}"
-            )
+            problem = f"each class needs at least {at_least} samples; class {str(rare)!r} has {counts.min()}"
+            if self.y.dtype.kind in "if" and len(labels) > max(MOST_CLASSES, math.sqrt(len(self.y))):
+                numbers = f"{len(labels)} different numbers in {len(self.y)} samples"
+                problem = f"y must hold class labels; found {numbers}, which look like a quantity to predict"
+            raise InvalidInputError(f"{self.name}: {problem}{self._origin()}")
         return labels
+
+    def _origin(self) -> str:
+        """Where y was read from, if a reader of files found that out by itself."""
+        return next((f" ({note})" for note in self.notes if note.startswith("label: ")), "")
 
 
 def bundled(name: str) -> Dataset:

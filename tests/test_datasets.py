@@ -66,6 +66,24 @@ def test_labels_that_are_no_classes_are_refused(y: Any, text: str) -> None:
     assert str(caught.value).replace("np.str_('a')", "'a'") == text
 
 
+def test_numbers_to_predict_are_told_from_rare_classes() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 1000, 100)
+    data = Dataset("d", rng.random((100, 2)), y, notes=("decimal commas", "label: column 'age', the last one"))
+    with pytest.raises(InvalidInputError) as caught:
+        data.classes(at_least=2)
+    found = f"{len(np.unique(y))} different numbers in 100 samples"
+    assert str(caught.value) == (
+        f"d: y must hold class labels; found {found}, which look like a quantity to predict "
+        "(label: column 'age', the last one)"
+    )
+    with pytest.raises(InvalidInputError, match=r"numbers such as 0.5 \(label: column 'age'"):
+        Dataset("d", X, [0.5, 1.0, 0.5, 1.0], notes=("label: column 'age'",)).classes()
+    few = Dataset("d", rng.random((100, 2)), np.append(np.arange(11).repeat(9), 11))
+    with pytest.raises(InvalidInputError, match="class '11' has 1"):
+        few.classes(at_least=2)
+
+
 def test_small_integers_become_floats_so_that_products_do_not_overflow() -> None:
     for data in (np.full((3, 2), 200, dtype=np.uint8), scipy.sparse.csr_array(np.full((3, 2), 200, dtype=np.uint8))):
         found = Dataset("d", data).X

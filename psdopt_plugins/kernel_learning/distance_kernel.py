@@ -9,13 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from psdopt import LowRankPSD, Result
 from psdopt.checks import integer, integer_or_none, one_of
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array
 from psdopt_plugins.estimators import centred, generator, named_geometry, solved
+from psdopt_plugins.fitted_samples import keeping_fitted
 from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
+from psdopt_plugins.kernel_learning.extension import KernelExtension
 from psdopt_plugins.pair_sampling import random_pairs
 from psdopt_plugins.rows import validated
 
@@ -23,7 +27,7 @@ KERNELS = ("linear", "rbf", "precomputed")
 
 
 class DistanceKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Kernel learning from distance constraints (Meyer et al., section 10.2); transductive, like MDS.
+    """Kernel learning from distance constraints (Meyer et al., section 10.2), learned on given samples as MDS is.
 
     Distances of random pairs in the centred base kernel become constraints: y_ij (1 − alpha) from above for samples
     of one class, y_ij (1 + alpha) from below for samples of two. Starts at kernel PCA of the given rank.
@@ -77,7 +81,11 @@ class DistanceKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from X (n, d), or the kernel (n, n), and labels y (n,); without y distances are equalities."""
         X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2)
-        K = self._centred_kernel(X)
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise InvalidInputError(f"a precomputed kernel must be square; found shape {X.shape}")
+        K = self._kernel(X, X)
+        means = K.mean(axis=0)
+        K = K - means[:, None] - means + means.mean()
         n = len(K)
         rank = min(integer(self.rank, "rank"), n)
         wanted = integer_or_none(self.n_constraints, "n_constraints")
@@ -87,6 +95,8 @@ class DistanceKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         labels = None if y is None else np.asarray(y).ravel()
         if labels is not None and labels.shape != (n,):
             raise InvalidInputError(f"y must hold one label per sample, shape ({n},); found {labels.shape}")
+        if labels is not None:
+            check_classification_targets(labels)
         same = None if labels is None else labels[i] == labels[j]
         problem = distance_kernel_problem(n, self.pairs_, distances, same, self.alpha if same is not None else 0.0)
         geometry = named_geometry(self.geometry, n, rank, self.weight)
@@ -94,23 +104,31 @@ class DistanceKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.kernel_ = self.result_.matrix
         values, vectors = self.kernel_.eigh()
         self.embedding_ = vectors * np.sqrt(values) if len(values) else np.zeros((n, 1))
+        self._samples, self._extension = X, KernelExtension.of(K, means, self.embedding_)
         return self
+
+    def transform(self, X: Any) -> Array:
+        """Places (q, r) of new samples X (q, d), or of rows (q, n) of the kernel; a fitted sample keeps its own.
+
+        Others by :class:`~psdopt_plugins.kernel_learning.extension.KernelExtension`, ridge regression of the embedding
+        on the base kernel: what labels have done to the fitted samples is done to those that the base kernel finds
+        near. O(q n (d + r)). The samples that were fitted are kept for it.
+        """
+        check_is_fitted(self)
+        X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, reset=False)
+        placed = self._extension.places(self._kernel(X, self._samples))
+        return keeping_fitted(self._samples, self.embedding_, X, placed)
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """The embedding (n, r) of the samples."""
         return self.fit(X, y).embedding_
 
-    def _centred_kernel(self, X: Any) -> Array:
+    def _kernel(self, X: Any, fitted: Any) -> Array:
+        """The base kernel (q, n) of X (q, d) and the `fitted` samples (n, d), or X itself where it is precomputed."""
         if one_of(self.kernel, "kernel", KERNELS) == "precomputed":
-            if X.shape[0] != X.shape[1]:
-                raise InvalidInputError(f"a precomputed kernel must be square; found shape {X.shape}")
-            K = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
-        elif self.kernel == "linear":
-            K = np.asarray(linear_kernel(centred(X)))
-        else:
-            K = rbf_kernel(centred(X), gamma=self.gamma)
-        means = K.mean(axis=0)
-        return np.asarray(K - means[:, None] - means[None, :] + means.mean())
+            return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+        X, fitted = centred(X, fitted), centred(fitted)
+        return np.asarray(linear_kernel(X, fitted) if self.kernel == "linear" else rbf_kernel(X, fitted, self.gamma))
 
     @property
     def _n_features_out(self) -> int:

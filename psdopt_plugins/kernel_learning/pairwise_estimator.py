@@ -16,6 +16,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import ADMM, FlatQuotient, LowRankPSD, Method, Problem, Result, solve
@@ -209,4 +210,5 @@ def _checked_labels(y: Any, n: int) -> NDArray[Any]:
         raise InvalidInputError(f"y must hold one label per sample, shape ({n},); found {labels.shape}")
     if labels.dtype.kind == "f":
         finite(labels, "y")
+    check_classification_targets(labels)
     return labels

@@ -15,6 +15,7 @@ from psdopt.checks import integer, number_or_none, one_of, positive
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, norm
 from psdopt_plugins.estimators import column_signs, finished
+from psdopt_plugins.fitted_samples import keeping_fitted
 from psdopt_plugins.manifold_learning.continuation import Unfolding
 from psdopt_plugins.manifold_learning.graph import (
     Edges,
@@ -22,7 +23,7 @@ from psdopt_plugins.manifold_learning.graph import (
     nearest_neighbour_edges,
     smallest_connecting,
 )
-from psdopt_plugins.manifold_learning.new_points import keeping_fitted, local_placement
+from psdopt_plugins.manifold_learning.new_points import local_placement
 from psdopt_plugins.manifold_learning.unfolding import as_kernel, unfold
 from psdopt_plugins.rows import validated
 

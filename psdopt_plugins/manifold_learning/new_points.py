@@ -60,15 +60,6 @@ def local_placement(X: Any, embedding: Array, new: Any, n_neighbors: int) -> Arr
     return placed
 
 
-def keeping_fitted(X: Any, embedding: Array, new: Any, placed: Array) -> Array:
-    """`placed` (q, k) with the places (n, k) of fitted samples X (n, d) in the rows of `new` (q, d) that equal them."""
-    nearest = NearestNeighbors(n_neighbors=1).fit(X).kneighbors(new, return_distance=False)[:, 0]
-    gaps: Any = abs(X[nearest] - new)
-    equal = np.asarray(gaps.sum(axis=1)).ravel() == 0.0
-    placed[equal] = embedding[nearest[equal]]
-    return placed
-
-
 def _dense(rows: Any) -> Array:
     sparse: bool = issparse(rows)
     return np.asarray(rows.toarray() if sparse else rows)

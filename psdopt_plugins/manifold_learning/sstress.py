@@ -14,7 +14,8 @@ from psdopt import LowRankPSD, Result
 from psdopt.checks import integer, one_of
 from psdopt.linalg import Array
 from psdopt_plugins.estimators import centred, column_signs, solved
-from psdopt_plugins.manifold_learning.new_points import keeping_fitted, landmark_placement
+from psdopt_plugins.fitted_samples import keeping_fitted
+from psdopt_plugins.manifold_learning.new_points import landmark_placement
 from psdopt_plugins.manifold_learning.sstress_problem import known_entries, sstress_problem
 from psdopt_plugins.rows import validated
 

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,7 +30,7 @@ TOL = 1e-8
 WEAK = 1e-2
 
 
-class TopKEigen(BaseEstimator):  # type: ignore[misc]
+class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """The k largest positive eigenvalues of a symmetric K (n, n), and K ≈ Σ λ_i u_i u_iᵀ.
 
     L (n, k) minimises |L Lᵀ − K|_F² (Yuan et al., eq. 3). "lanczos" minimises it exactly over all factor
@@ -112,6 +112,23 @@ class TopKEigen(BaseEstimator):  # type: ignore[misc]
         columns = self.eigenvectors_ * np.sqrt(self.eigenvalues_)
         self.approximation_ = LowRankPSD(columns if columns.shape[1] else np.zeros((problem.n, 1)))
         return self
+
+    def transform(self, K: Any) -> Array:
+        """Coordinates k(x)ᵀ u_i / √λ_i (q, k') of new objects x, from rows k(x) (q, n) of K: x and the n fitted ones.
+
+        Nyström's extension: inner products of coordinates approximate K between new objects, and the rows of K itself
+        give U Λ^½, the factor of `approximation_`. One column of zeros where K has no positive eigenvalue.
+        """
+        check_is_fitted(self)
+        if not isinstance(K, LinearOperator):
+            K = validated(self, K, accept_sparse=["csr", "csc"], dtype=np.float64, reset=False)
+        if len(self.eigenvalues_) == 0:
+            return np.zeros((K.shape[0], 1))
+        return np.asarray(K @ (self.eigenvectors_ / np.sqrt(self.eigenvalues_)))
+
+    @property
+    def _n_features_out(self) -> int:
+        return max(1, len(self.eigenvalues_))
 
     def _uses_factor(self) -> bool:
         one_of(self.algorithm, "algorithm", ALGORITHMS)

@@ -21,7 +21,7 @@ QUICK = {"max_iterations": 5}
     [
         KTA(rank=2), Linearity(), LMNN(n_neighbors=1), PSDBoost(), DistanceRegression(random_state=0),
         QuadraticKernel(rank=2), DistanceKernel(rank=2, random_state=0, solver_options=QUICK),
-        SSTRESS(solver_options=QUICK), MaximumVarianceUnfolding(n_neighbors=12),
+        SSTRESS(solver_options=QUICK), MaximumVarianceUnfolding(),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )  # fmt: skip

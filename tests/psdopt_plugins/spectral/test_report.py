@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from psdopt import QuadraticSDP, solve
-from psdopt.datasets import Dataset
+from psdopt.datasets import Dataset, bundled
 from psdopt.linalg.tolerances import EPS
 from psdopt.plugins import (
     RunOptions,
@@ -44,6 +44,7 @@ def test_spectral_report_computes_residuals_itself() -> None:
         for row in table.rows:
             assert float(row[1]) == pytest.approx(error, abs=64 * EPS)
             assert float(row[3]) == pytest.approx(error, abs=64 * EPS)
+    assert rows(report)["proof"].endswith("LAPACK's largest eigenvalues stand beside them")
     assert rows(report)["K"] == "correlation matrix of the 4 features of blobs"
 
 
@@ -57,3 +58,12 @@ def test_the_matrix_of_the_spectral_report() -> None:
     K, _ = symmetric_matrix(Dataset("d", X))
     assert np.allclose(K[:3, :3], np.corrcoef(X[:, :3].T), rtol=0.0, atol=1e3 * EPS)
     assert np.all(K[3] == 0.0)
+
+
+def test_the_status_of_a_rank_that_is_meant_to_bind_names_the_columns_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
+    from psdopt_plugins.spectral import TopKEigen
+
+    monkeypatch.setattr("psdopt_plugins.spectral.report.COMPARED_ORDER", 3)
+    report = spectral_report(TopKEigen(algorithm="factor"), bundled("wine"), RunOptions())
+    assert rows(report)["status"] == "converged: |S Y| is within the tolerance at 5 columns, 4 of them to spare"
+    assert rows(report)["proof"].endswith("that none larger is missing is not proven")

@@ -194,3 +194,18 @@ def test_an_unknown_solver_option_and_an_unfinished_run_are_told():
         TopKEigen(k=2, solver_options={"tolerance": 1e-3}).fit(K)
     with pytest.warns(ConvergenceWarning, match="psdopt.solve ended before convergence"):
         TopKEigen(k=2, solver_options={"max_iterations": 1}).fit(K)
+
+
+def test_new_objects_get_nystroem_coordinates():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 3))
+    K = X @ X.T
+    model = TopKEigen(k=3).fit(K[:30, :30])
+    coordinates = model.fit_transform(K[:30, :30])
+    np.testing.assert_allclose(coordinates, model.approximation_.factor, atol=1e-5)
+    new = model.transform(K[30:, :30])  # a kernel of rank 3 is extended exactly
+    np.testing.assert_allclose(new @ new.T, K[30:, 30:], atol=1e-5)
+    np.testing.assert_allclose(new @ coordinates.T, K[30:, :30], atol=1e-5)
+    assert list(model.get_feature_names_out()) == ["topkeigen0", "topkeigen1", "topkeigen2"]
+    nothing = TopKEigen(k=2).fit(-np.eye(4))
+    np.testing.assert_array_equal(nothing.transform(np.ones((2, 4))), np.zeros((2, 1)))
