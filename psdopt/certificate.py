@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.dense_proof import PROOF_ORDER, ROUNDINGS, DenseProof, dense_gradient
+from psdopt.devices import placed, released
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
@@ -272,14 +273,19 @@ def certify(
         dual_value=bound,
         convex=convex,
         fixed_trace=trace,
-        eigenvector=pair.vector,
+        eigenvector=_handed_over(problem, pair.vector),
         failure_probability=pair.failure_probability,
         products=pair.products,
         unit=unit,
         decrease=decrease,
-        descent=descent,
+        descent=None if descent is None else _handed_over(problem, descent),
         value_scale=value_scale(problem, value, tr, unit, trace, gap is not None and gap <= slack),
     )
+
+
+def _handed_over(problem: Problem, v: Array) -> Array:
+    """v (n,) as an array of the library that the problem's data are of."""
+    return v if problem.device is None else cast(Array, released(placed(v, problem.device)))
 
 
 def _evaluation(problem: Problem, matrix: LowRankPSD | Evaluation | Array) -> Evaluation:

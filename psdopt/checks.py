@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from psdopt.devices import require_host
 from psdopt.errors import InvalidInputError, InvalidTypeError, unknown_name
 
 __all__ = [
@@ -98,6 +99,7 @@ def finite(values: Any, name: str) -> NDArray[np.float64]:
 
     Raises InvalidInputError with the count of bad entries, InvalidTypeError for what holds no real numbers.
     """
+    require_host(values, name)
     array = np.asarray(values)
     try:
         if array.dtype.kind not in "biufO":
@@ -143,6 +145,7 @@ def indices(
     Raises InvalidInputError for a wrong shape or an index out of range, InvalidTypeError for entries that are no
     integers.
     """
+    require_host(values, name)
     array = np.asarray(values)
     shape = "(m,)" if columns is None else f"(m, {columns})"
     if array.size == 0:
@@ -176,6 +179,7 @@ def classes(labels: Any, name: str = "y", size: int | None = None) -> tuple[NDAr
 
     Raises InvalidInputError for labels that are no vector, not finite, not (m,), or all of one class.
     """
+    require_host(labels, name)
     array = np.asarray(labels)
     if array.ndim != 1 or (size is not None and len(array) != size):
         wanted = "m" if size is None else str(size)

@@ -12,10 +12,11 @@ from psdopt.capability import Ability
 from psdopt.compatibility import compatible
 from psdopt.constraints import Constrained
 from psdopt.constraints.preconditioner import is_diagonal
+from psdopt.devices import held, is_device_array, require_host
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.geometries import FlatQuotient, PositiveDefinite, PSDCone, Spectraplex
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import orthonormal_columns
+from psdopt.linalg.arrays import as_array, orthonormal_columns
 from psdopt.linalg.principal import principal_axes
 from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
@@ -197,6 +198,10 @@ def starting_point(
         start = geometry.from_matrix(start)
     elif isinstance(start, np.ndarray):
         start = np.array(start, dtype=np.float64)
+    elif is_device_array(start):
+        if problem.device is None:
+            require_host(start, "start")
+        start = held(start, "start").copy()
     point = geometry.validated(start)
     free = method is None or not method.starts_at_zero
     # where the set is not closed, its members have full rank anyway
@@ -211,7 +216,7 @@ def _regular(geometry: Geometry, problem: Problem, point: Any, rng: np.random.Ge
     a matrix of lower rank than was asked for. So directions that YᵀY lacks get random columns of length √eps |Y|,
     which grow where F falls and shrink back where it does not. For Y = 0 the scale is that of the default start.
     """
-    Y = np.asarray(geometry.factor(point), dtype=np.float64)
+    Y = as_array(geometry.factor(point))
     r = Y.shape[1]
     values, W = principal_axes(Y, r * EPS)
     k = len(values)

@@ -46,7 +46,22 @@ def _lacking(problem: Any, geometry: Any, method: Any) -> list[str]:
             missing.append(f"the {role} {name_of(piece)} lacks {need}")
         for need in missing_members(piece, named):
             missing.append(f"the {role} {name_of(piece)} declares {need}, which is not there")
-    return missing
+    return missing + _without_device(problem, geometry, method)
+
+
+def _without_device(problem: Any, geometry: Any, method: Any) -> list[str]:
+    """Who does not take arrays on a device, where the problem's are on one."""
+    devices = {linear_map.device for linear_map in getattr(problem, "maps", ())} | {problem.device}
+    device = next((device for device in devices if device is not None), None)
+    if device is None:
+        return []
+    taking = [("problem", problem, problem.device is not None), ("geometry", geometry, geometry.takes_device_arrays),
+              ("method", method, method.takes_device_arrays)]  # fmt: skip
+    return [
+        f"the {role} {name_of(piece)} takes NumPy arrays only, and the data are on a device ({device})"
+        for role, piece, takes in taking
+        if not takes
+    ]
 
 
 def missing_members(piece: Any, abilities: Iterable[str]) -> list[str]:

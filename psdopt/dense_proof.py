@@ -11,6 +11,7 @@ import numpy as np
 import scipy.linalg
 
 from psdopt.capability import Ability
+from psdopt.devices import on_host
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.tolerances import EPS
@@ -56,7 +57,7 @@ class DenseProof:
         """A proven bound on F(M) − min F, at most `goal` if one can be found; None if there is none."""
         if not self.finite:
             return None
-        Y = self.evaluation.factor
+        Y = on_host(self.evaluation.factor)
         own = inner(self.S @ Y, Y)
         if self._definite(self.S):
             return max(own, 0.0)
@@ -112,7 +113,7 @@ class DenseProof:
 
     def _perturbed_quadratic(self, own: float, goal: float) -> float | None:
         """The bound from P = M + s Z of a cost within the goal, for quadratic F; `own` is ⟨S, M⟩."""
-        Y = self.evaluation.factor
+        Y = on_host(self.evaluation.factor)
         for H, bend in self._curvatures():
             slope = inner(H @ Y, Y)
             if not math.isfinite(slope + bend):
@@ -149,7 +150,7 @@ def dense_gradient(evaluation: Evaluation) -> Array:
     """∇F(M) as a symmetric array (n, n): assembled where its entries are at hand, else by n products."""
     operator = evaluation.gradient
     entries = operator.entries() if isinstance(operator, GradientOperator) else None
-    S: Array = np.asarray(operator @ np.eye(len(evaluation.factor)) if entries is None else entries)
+    S: Array = np.asarray(on_host(operator @ np.eye(len(evaluation.factor))) if entries is None else entries)
     symmetric: Array = 0.5 * (S + S.T)
     return symmetric
 

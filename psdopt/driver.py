@@ -13,6 +13,7 @@ import numpy as np
 from psdopt.capability import Ability, name_of
 from psdopt.certificate import Certificate, certify
 from psdopt.checkpoint import save_checkpoint
+from psdopt.devices import released
 from psdopt.errors import CheckpointError, DataFileError
 from psdopt.escape import clearly_bound, rank_binds, widened
 from psdopt.linalg.tolerances import tie
@@ -344,7 +345,7 @@ class Driver:
         certificate, state = run.certificate if finite else None, run.state
         return Result(
             matrix=run.geometry.to_matrix(state.point),
-            point=state.point,
+            point=released(state.point),
             value=certificate.value if certificate is not None else state.evaluation.value,
             status=status,
             message=f"{message}; {self.unsaved}" if self.unsaved else message,

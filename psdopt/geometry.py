@@ -68,6 +68,7 @@ class Geometry(ABC):
     retraction_order : 2 where :meth:`retract` agrees with geodesics to second order.
     horizontal_is_orthogonal : False where the horizontal space is some other complement of the fibre.
     retraction_depends_on_representative : True where R(Y O, D O) is R(Y, D) O up to second order only.
+    takes_device_arrays : True where points and vectors may be arrays on a device (:mod:`psdopt.devices`).
     """
 
     n: int
@@ -80,6 +81,7 @@ class Geometry(ABC):
     retraction_order: int = 1
     horizontal_is_orthogonal: bool = True
     retraction_depends_on_representative: bool = False
+    takes_device_arrays: bool = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

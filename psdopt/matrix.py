@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from psdopt.checks import finite, integer_or_none
+from psdopt.devices import held, is_device_array, released
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, norm, row_dots
+from psdopt.linalg.arrays import Array, as_array, norm, row_dots
 from psdopt.linalg.tolerances import EPS
 
 
@@ -17,7 +18,8 @@ class LowRankPSD:
 
     Parameters
     ----------
-    factor : array (n, r), finite. The array is not copied; it must not be changed afterwards.
+    factor : array (n, r), finite: NumPy's, or on a device, where vectors then are as well. The array is not copied; it
+        must not be changed afterwards.
 
     Raises
     ------
@@ -28,10 +30,10 @@ class LowRankPSD:
     __array_ufunc__ = None  # so that ndarray @ LowRankPSD comes here
 
     def __init__(self, factor: Any) -> None:
-        Y = finite(factor, "factor")
+        Y = held(factor, "factor") if is_device_array(factor) else finite(factor, "factor")
         if Y.ndim != 2 or Y.shape[0] == 0:
             raise InvalidInputError(f"factor must be an (n, r) array with n >= 1; found shape {Y.shape}")
-        self.factor: Array = Y
+        self.factor: Array = released(Y)
 
     @classmethod
     def from_dense(cls, M: Any, rank: int | None = None) -> LowRankPSD:
@@ -63,26 +65,27 @@ class LowRankPSD:
 
     def trace(self) -> float:
         """tr M = |Y|². O(n r)."""
-        return norm(self.factor) ** 2
+        return norm(self._held) ** 2
 
     def norm(self) -> float:
         """Frobenius norm |M| = |YᵀY|. O(n r²)."""
-        return norm(self.factor.T @ self.factor)
+        Y = self._held
+        return norm(Y.T @ Y)
 
     def eigenvalues(self) -> Array:
         """The min(n, r) leading eigenvalues, descending; the other n − r are zero. O(n r²)."""
-        singular: Array = np.asarray(np.linalg.svd(self.factor, compute_uv=False), dtype=np.float64)
+        singular: Array = np.asarray(np.linalg.svd(self._held, compute_uv=False), dtype=np.float64)
         return singular**2
 
     def eigh(self) -> tuple[Array, Array]:
         """Thin eigendecomposition: values (k,) descending, orthonormal vectors (n, k), k = rank. O(n r²)."""
         U, s = self._axes(None)
-        return s**2, U
+        return s**2, released(U)
 
     def quadratic_form(self, X: Any) -> Array:
         """xᵀMx for each row x of X (m, n), dense or sparse; shape (m,). O(m n r) or O(nnz r)."""
-        Z = np.asarray(X @ self.factor)
-        return row_dots(Z, Z)
+        Z = as_array(held(X, "X") @ self._held)
+        return cast(Array, released(row_dots(Z, Z)))
 
     def to_dense(self) -> Array:
         """The (n, n) array: the only place where one is formed."""
@@ -93,9 +96,14 @@ class LowRankPSD:
         U, s = self._axes(tol)
         return LowRankPSD(U * s)
 
+    @property
+    def _held(self) -> Array:
+        """The factor, as the library's own functions take it."""
+        return cast(Array, held(self.factor, "factor"))
+
     def _axes(self, tol: float | None) -> tuple[Array, Array]:
         """Singular vectors U (n, k) and values s (k,) of Y without those of no size; YᵀY is less exact."""
-        U, s, _ = np.linalg.svd(self.factor, full_matrices=False)
+        U, s, _ = np.linalg.svd(self._held, full_matrices=False)
         keep = self._kept(s**2, tol)
         return U[:, keep], s[keep]
 

@@ -89,6 +89,8 @@ class Method(ABC, Generic[S]):
     unit_invariant: ClassVar[bool] = False
     #: Whether the lowest value seen is the best point seen: not where points may leave constraints.
     ranks_by_value: ClassVar[bool] = True
+    #: Whether it runs on problems whose large arrays are on a device (:mod:`psdopt.devices`).
+    takes_device_arrays: ClassVar[bool] = False
     #: Whether a run without a given start begins at M = 0 rather than at a random point.
     starts_at_zero: ClassVar[bool] = False
 

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt.checks import finite
+from psdopt.devices import Device, held, is_device_array, placed
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.planes import Quadratic, minimize_plane, minimize_quadratic_in_box
@@ -175,13 +176,15 @@ class Problem(ABC):
 
     Attributes: `n`; `abilities`, a frozenset of :class:`~psdopt.capability.Ability` values;
     `lower_curvature`, a known modulus sigma of strong convexity of F in M (0 if none is known); `rows`, how many the
-    largest array has that a step multiplies Y with, n at least (None if not known: BLAS is left its threads).
+    largest array has that a step multiplies Y with, n at least (None if not known: BLAS is left its threads); `device`,
+    where its large arrays are (None for NumPy's): factors come back on it, wherever they came from.
     """
 
     n: int
     abilities: frozenset[str] = frozenset()
     lower_curvature: float = 0.0
     rows: int | None = None
+    device: Device | None = None
 
     @abstractmethod
     def at(self, Y: Array) -> Evaluation:
@@ -223,11 +226,12 @@ class Problem(ABC):
                 )
 
     def check_factor(self, Y: Any) -> Array:
-        """Y as a float array (n, r), or one clear error."""
-        factor = finite(Y, "Y")
+        """Y as a float array (n, r), on the problem's device where it has one, or one clear error."""
+        factor: Any = finite(Y, "Y") if self.device is None else placed(Y, self.device, "Y")
         if factor.ndim != 2 or factor.shape[0] != self.n:
             raise InvalidInputError(f"Y must have shape ({self.n}, r); found {factor.shape}")
-        return factor
+        checked: Array = factor
+        return checked
 
 
 FLOAT = np.dtype(np.float64)
@@ -238,7 +242,7 @@ class GradientOperator(LinearOperator):
 
     `apply` maps a block (n, k) to S times it; `known` holds (block, product) pairs recognised by
     identity, such as the factor of the evaluation itself. `entries` returns S as a new array (n, n), or None where
-    products are the better way to it.
+    products are the better way to it. `device` is where products are, if not NumPy's.
     """
 
     def __new__(cls, *args: Any) -> GradientOperator:
@@ -246,22 +250,30 @@ class GradientOperator(LinearOperator):
 
     def __init__(
         self, n: int, apply: Callable[[Array], Array], known: Callable[[Array], Array | None],
-        entries: Callable[[], Array | None] = lambda: None,
+        entries: Callable[[], Array | None] = lambda: None, device: Device | None = None,
     ) -> None:  # fmt: skip
         # what LinearOperator.__init__ does, without its checks: one is made in every iteration
         self.dtype = FLOAT
         self.shape = (n, n)  # type: ignore[misc]
-        self._apply, self._known, self.entries = apply, known, entries
+        self._apply, self._known, self.entries, self.device = apply, known, entries, device
 
     def __matmul__(self, V: Any) -> Any:
         # blocks, the common case, go past SciPy's dispatch: it costs as much as a small product
         if type(V) is np.ndarray and V.ndim == 2 and V.shape[0] == self.shape[0]:
             return self._matmat(V)
+        if is_device_array(V):
+            return self._on_device(held(V))
         return super().__matmul__(V)
 
     def _matmat(self, V: Array) -> Array:
         product = self._known(V)
         return self._apply(np.asarray(V, dtype=np.float64)) if product is None else product
+
+    def _on_device(self, V: Any) -> Any:
+        product = self._known(V)
+        if product is not None:
+            return product
+        return self._apply(V) if V.ndim == 2 else self._apply(V.reshape(-1, 1)).reshape(-1)
 
     def _matvec(self, v: Array) -> Array:
         product = self._known(v) if v.ndim == 2 else None  # SciPy sends blocks of one column here

@@ -111,6 +111,8 @@ def solve(
             clock -= run.seconds
         else:
             point = starting_point(geometry, problem, start, generator, method)
+            if problem.device is not None:
+                point = geometry.from_factor(problem.check_factor(geometry.factor(point)))
             inner_tol = max(tol, COARSE) if escape else tol
             run = Run(_first(method, problem, geometry, point), geometry, inner_tol, (repr(geometry), repr(method)))
             run.first_trace = norm(run.state.evaluation.factor) ** 2

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from psdopt.checks import integer
+from psdopt.devices import held
 from psdopt.geometries.square_root import random_factor
 from psdopt.geometry import Defect, Geometry
-from psdopt.linalg.arrays import Array, inner, is_finite, norm
+from psdopt.linalg.arrays import Array, append_columns, as_array, inner, is_finite, norm
 from psdopt.linalg.tolerances import EPS
 
 
@@ -26,7 +27,7 @@ class FactorQuotient(Geometry):
         self.r = self.rank = integer(r, "r (rank)", 1, self.n, "n")
 
     def check_point(self, point: Any) -> Defect | None:
-        Y = np.asarray(point)
+        Y = as_array(held(point))
         if Y.shape != (self.n, self.r):
             return Defect(f"a factor must have shape ({self.n}, {self.r}); found {Y.shape}", float(Y.size), 0.0)
         if not is_finite(Y):
@@ -34,7 +35,7 @@ class FactorQuotient(Geometry):
         return None
 
     def check_vector(self, point: Array, vector: Any) -> Defect | None:
-        D = np.asarray(vector)
+        D = as_array(held(vector))
         if D.shape != (self.n, self.r):
             return Defect(f"a vector must have shape ({self.n}, {self.r}); found {D.shape}", float(D.size), 0.0)
         if not is_finite(D):
@@ -61,13 +62,14 @@ class FactorQuotient(Geometry):
 
     def from_factor(self, Y: Array) -> Array:
         """Y itself, padded with zero columns, or its best rank-r approximation. O(n r²)."""
-        Y = np.asarray(Y, dtype=np.float64)
+        Y = as_array(held(Y))
         if Y.shape[1] == self.r:
             return Y
         if Y.shape[1] < self.r:
-            return np.concatenate([Y, np.zeros((self.n, self.r - Y.shape[1]))], axis=1)
+            return append_columns(Y, np.zeros_like(Y, shape=(self.n, self.r - Y.shape[1])))
         U, s, _ = np.linalg.svd(Y, full_matrices=False)
-        return np.asarray(U[:, : self.r] * s[: self.r])
+        closest: Array = U[:, : self.r] * s[: self.r]
+        return closest
 
     def inner(self, point: Array, left: Array, right: Array) -> float:
         return inner(left, right)

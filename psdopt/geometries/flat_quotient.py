@@ -23,6 +23,8 @@ class FlatQuotient(FactorQuotient):
     Raises InvalidInputError unless 1 <= r <= n.
     """
 
+    takes_device_arrays = True
+
     def __init__(self, n: int, r: int) -> None:
         super().__init__(n, r)
         abilities = {Ability.FACTOR, Ability.STRAIGHT, Ability.RIEMANNIAN}
@@ -35,7 +37,8 @@ class FlatQuotient(FactorQuotient):
 
     def gradient(self, point: Array, S: Any) -> Array:
         """2 S Y: horizontal by itself, since Yᵀ S Y is symmetric. One application of S."""
-        return np.asarray(2.0 * (S @ point))
+        gradient: Array = 2.0 * (S @ point)
+        return gradient
 
     def retract(self, point: Array, vector: Array) -> Array:
         """Y + D."""

@@ -12,7 +12,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from psdopt.devices import DeviceArray
+
 Array = NDArray[np.float64]
+
+
+def as_array(values: Any) -> Array:
+    """`values` as a float64 array, not copied where it is one; an array on a device as it is."""
+    if isinstance(values, DeviceArray):
+        return cast(Array, values)
+    return np.asarray(values, dtype=np.float64)
 
 
 def inner(Y: Array, Z: Array) -> float:
@@ -28,7 +37,8 @@ def norm(Y: Array) -> float:
 
 def row_dots(Y: Array, Z: Array) -> Array:
     """Inner products of matching rows, shape (m,): the diagonal of Y Zᵀ without Y Zᵀ."""
-    return np.asarray(np.einsum("ij,ij->i", Y, Z), dtype=np.float64)
+    dots: Array = np.einsum("ij,ij->i", Y, Z)
+    return dots
 
 
 #: Entries of a block of gathered rows: small enough to stay in the processor's cache.

@@ -3,40 +3,55 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import LinearOperator
 
+from psdopt.devices import Device, DeviceArray, DeviceMatrix, held, on_host, placed
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, as_array
 from psdopt.linalg.tolerances import EPS
 
 SAFE_SQUARES = (1e-250, 1e300)  # sums of squares between these have lost nothing to underflow or overflow
 
 
 class CheckedOperator:
-    """S that counts the columns it is applied to, refuses NaN, and keeps the largest |S x| / |x| seen as its norm."""
+    """S that counts the columns it is applied to, refuses NaN, and keeps the largest |S x| / |x| seen as its norm.
+
+    `device` is where an S of a device takes blocks and leaves products; a NumPy array is answered by one all the same.
+    """
 
     def __init__(self, S: Any) -> None:
+        S = held(S, "S", DeviceMatrix)
         shape = tuple(S.shape)
         if len(shape) != 2 or shape[0] != shape[1] or shape[0] < 1:
             raise InvalidInputError(f"S must be square with at least one row; found shape {shape}")
         self.S, self.n, self.products, self.norm = S, int(shape[0]), 0, 0.0
+        device = getattr(S, "device", None)  # NumPy's arrays have a device by another meaning
+        self.device = device if isinstance(device, Device) else None
 
     @property
     def rounding(self) -> float:
         return float(4.0 * self.n**0.5 * EPS * self.norm)
 
+    def placed(self, X: Array) -> Array:
+        """X (n, k) where S takes it."""
+        return X if self.device is None else cast(Array, placed(X, self.device, "start"))
+
     def __call__(self, X: Array) -> Array:
-        image = np.asarray(self.S @ X, dtype=float)
+        image = as_array(self._product(X))
         if image.shape != X.shape:
             raise InvalidInputError(f"S @ X must have the shape {X.shape} of X; found {image.shape}")
         sizes = self._checked(image)
         self.products += X.shape[1]
         self.norm = max(self.norm, float(np.max(sizes / np.maximum(column_norms(X), 1e-300))))
         return image
+
+    def _product(self, X: Array) -> Any:
+        product = self.S @ X
+        return on_host(product) if self.device is not None and not isinstance(X, DeviceArray) else product
 
     def to_dense(self, width: int) -> Array:
         """S (n, n): as it is where it is an array, from its own `entries` where it has some, else by products with
@@ -93,7 +108,7 @@ def orthonormal(
     """P (at most `most` orthonormal columns, orthogonal to `basis`) and B: `X = P B` up to columns of size `floor`."""
     if X.shape[1] == 0:
         return X, np.zeros((0, 0))
-    P, R, order = scipy.linalg.qr(X, mode="economic", pivoting=True)
+    P, R, order = _pivoted_qr(X)
     diagonal = np.abs(np.diag(R))
     rank = int(np.sum(diagonal > max(floor, 4 * EPS * diagonal[0])))
     rank = rank if most is None else min(rank, most)
@@ -103,7 +118,16 @@ def orthonormal(
         for _ in range(2):  # small columns bring components along the basis with them
             P, R = np.linalg.qr(P - basis @ (basis.T @ P))
             B = R @ B
-    return np.asarray(P, dtype=float), np.asarray(B, dtype=float)
+    return as_array(P), np.asarray(B, dtype=float)
+
+
+def _pivoted_qr(X: Array) -> tuple[Any, Any, Any]:
+    """P, R and the order of the columns with X[:, order] = P R; on a device by way of the R of a QR without pivots."""
+    if not isinstance(X, DeviceArray):
+        return scipy.linalg.qr(X, mode="economic", pivoting=True)
+    Q, R = np.linalg.qr(X)
+    P, R, order = scipy.linalg.qr(R, mode="economic", pivoting=True)
+    return Q @ P, R, order
 
 
 def column_norms(X: Array) -> Array:

@@ -12,9 +12,10 @@ import numpy as np
 import scipy.linalg
 import scipy.special
 
+from psdopt.devices import held, on_host
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arpack import arpack_smallest
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, as_array
 from psdopt.linalg.checked_operator import CheckedOperator, column_norms, orthonormal
 from psdopt.linalg.definite import pair_above
 from psdopt.linalg.krylov import norm_estimate
@@ -106,7 +107,8 @@ def smallest_eigenpair(
         raise InvalidInputError(f"tol and scale must be at least 0; found tol={tol}, scale={scale}")
     if not 0.0 < failure_probability <= 1.0:
         raise InvalidInputError(f"failure_probability must lie in (0, 1]; found {failure_probability}")
-    guess = np.empty((op.n, 0)) if start is None else np.asarray(start, float).reshape(len(start), -1)[:, :count]
+    start = held(start, "start")
+    guess = np.empty((op.n, 0)) if start is None else as_array(start).reshape(len(start), -1)[:, :count]
     if guess.shape[0] != op.n or not np.isfinite(guess).all() or (trust_start and not guess.any()):
         raise InvalidInputError(f"start must be finite, not zero, with {op.n} rows; found shape {guess.shape}")
     if backend == "auto":
@@ -120,12 +122,12 @@ def smallest_eigenpair(
 
     bound, chance = -np.inf, 1.0
     if backend == "dense":
-        return _dense(op, count, threshold, guess)
+        return _dense(op, count, threshold, on_host(guess))
     rng = np.random.default_rng(seed)
     if backend == "lanczos":
         chance = 1.0 if trust_start else failure_probability
         width = 0 if trust_start else min(4, max(2, count), op.n)
-        block = np.hstack([rng.standard_normal((op.n, width)), guess])
+        block = np.hstack([op.placed(rng.standard_normal((op.n, width))), guess])
         V, bound = _lanczos(op, block, width, count, chance, max_products, done, rng)
     elif backend == "eigsh":
         V = arpack_smallest(op, guess, count, target, max_products, rng)
@@ -168,7 +170,7 @@ def _lanczos(
     """
     block = orthonormal(block)[0]
     capacity = min(op.n, max(BASIS_SIZE, 3 * count + 8 * block.shape[1])) + block.shape[1]
-    Q, T = np.zeros((op.n, capacity), order="F"), np.zeros((capacity, capacity))
+    Q, T = np.zeros_like(block, order="F", shape=(op.n, capacity)), np.zeros((capacity, capacity))
     size, fresh, unchecked, exact = 0, slice(0, width), 0, False
     chain: list[tuple[Array, Array, Array]] = []  # one entry per cycle: Ritz values, B E'W, W'F
     inside = 0 < width < op.n  # otherwise the random columns span the space: no overlap can be missed
@@ -205,7 +207,7 @@ def _lanczos(
             T[:] = 0.0
             T[range(keep), range(keep)] = theta[:keep]
             if block.shape[1] == 0:  # more pairs wanted than the subspace holds: new directions
-                fill = rng.standard_normal((op.n, min(count - size, op.n - size, 4)))
+                fill = op.placed(rng.standard_normal((op.n, min(count - size, op.n - size, 4))))
                 block = orthonormal(fill - Q[:, :keep] @ (Q[:, :keep].T @ fill), Q[:, :keep])[0]
             size, fresh = keep, slice(keep, keep + block.shape[1])
 

@@ -1,4 +1,4 @@
-"""Linear maps given as ndarray, sparse array, ``LinearOperator`` or scalar, with honest counters."""
+"""Linear maps given as ndarray, sparse array, array on a device or ``LinearOperator``, with honest counters."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt.checks import finite
+from psdopt.devices import Device, DeviceArray, DeviceMatrix, device_of, held, is_device_array, on_host
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, sparse_product, with_data
 from psdopt.linalg.row_sources import row_source
@@ -22,13 +23,16 @@ class LinearMap:
     take blocks of columns. `applications` counts calls (blocks) in either direction,
     `columns` the columns in them; these are the only source of the counts in a ``Result``.
     `most_columns` is how many columns of an image are made at a time beyond those of the factor; None is all.
+    `device` is where the data, and with it all images, are; None for NumPy's arrays.
     """
 
     most_columns: int | None = None
+    device: Device | None = None
 
     def __init__(self, data: Any, name: str = "A") -> None:
         self.data = _validated(data, name)
         self.name = name
+        self.device = device_of(self.data)
         self.shape: tuple[int, int] = (int(self.data.shape[0]), int(self.data.shape[1]))
         self.applications = 0
         self.columns = 0
@@ -55,7 +59,7 @@ class LinearMap:
 
     @property
     def is_matrix(self) -> bool:
-        """True when entries are at hand (ndarray or sparse), False for a ``LinearOperator``."""
+        """True when entries are at hand (an array, sparse or not), False for a ``LinearOperator``."""
         return not isinstance(self.data, LinearOperator)
 
     @property
@@ -73,7 +77,7 @@ class LinearMap:
         """The (p, n) array; a ``LinearOperator`` is applied to the identity (n columns)."""
         if isinstance(self.data, LinearOperator):
             return self.apply(np.eye(self.shape[1]))
-        return _dense(self.data).copy()
+        return np.array(on_host(_dense(self.data)))
 
     def __repr__(self) -> str:
         return f"LinearMap({self.name}: {self.shape[0]}x{self.shape[1]}, {type(self.data).__name__})"
@@ -131,6 +135,8 @@ def _validated(data: Any, name: str) -> Any:
         return data
     if row_source(data, name) is not None:
         raise InvalidTypeError(f"{name} is read in blocks of rows; use psdopt.linalg.linear_map, or pass an array")
+    if is_device_array(data):
+        return _on_device(data, name)
     if isinstance(data, (sp.sparray, sp.spmatrix)):
         data = sp.csr_array(data)  # type: ignore[call-overload]
     else:
@@ -149,7 +155,16 @@ def _validated(data: Any, name: str) -> Any:
     return data
 
 
+def _on_device(data: Any, name: str) -> DeviceMatrix:
+    matrix = held(data, name, DeviceMatrix)
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise InvalidInputError(f"{name} must be a 2-D array, not empty; found shape {matrix.shape}")
+    return matrix if isinstance(matrix, DeviceMatrix) else DeviceMatrix(matrix.raw, matrix.device)
+
+
 def _dense(product: Any) -> Array:
+    if isinstance(product, DeviceArray):
+        return cast(Array, product)
     if sp.issparse(product):
         product = cast(Any, product).toarray()
     return np.asarray(product, dtype=np.float64)

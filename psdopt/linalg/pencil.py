@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 
-from psdopt.linalg.arrays import Array, row_dots
+from psdopt.devices import Device, DeviceArray, DeviceMatrix, placed
+from psdopt.linalg.arrays import Array, as_array, row_dots
 from psdopt.linalg.tolerances import EPS
 
 #: Damping relative to the mean eigenvalue of the pencil: keeps it definite when Y is rank-deficient.
@@ -22,11 +24,14 @@ CLUSTER = 0.03
 class EigenBasis:
     """A ≈ V diag(a) Vᵀ + rest · (I − V Vᵀ), A ⪰ 0: exact with k = n, else the leading part of the spectrum.
 
-    `a` (k,), `V` (n, k) with orthonormal columns; V = None stands for A = Diag(a), a (n,) or one number.
+    `a` (k,), `V` (n, k) with orthonormal columns; V = None stands for A = Diag(a), a (n,) or one number. Where V is on
+    a device, `a` is as well.
     """
 
     def __init__(self, a: Array, V: Array | None, rest: float | None = None) -> None:
-        self.a = np.maximum(np.asarray(a, dtype=np.float64), 0.0)
+        if isinstance(V, DeviceArray):
+            a, V = cast(Array, placed(a, V.device)), cast(Array, DeviceMatrix(V.raw, V.device))
+        self.a = np.maximum(as_array(a), 0.0)
         self.V, self.rest = V, rest
         self.largest = float(self.a.max())
         #: A typical eigenvalue of A: it sets the scale of the rounding level of the pencil.
@@ -49,6 +54,7 @@ class EigenBasis:
         extra: int = 10,
         passes: int = 2,
         seed: int = 0,
+        device: Device | None = None,
     ) -> EigenBasis:
         """k leading pairs by randomised subspace iteration: `passes` block products of width k + extra.
 
@@ -56,6 +62,7 @@ class EigenBasis:
         """
         width = min(k + extra, n)
         B = np.random.default_rng(seed).standard_normal((n, width))
+        B = B if device is None else cast(Array, placed(B, device))
         for last in [False] * (passes - 1) + [True]:
             B = np.linalg.qr(B)[0]
             AB = apply(B)
@@ -120,7 +127,8 @@ def pencil_inverse(
 
     def apply(R: Array) -> Array:
         RW = R @ W
-        return np.asarray((RW * rest + V @ ((V.T @ RW) * (scaled - rest))) @ WT)
+        product: Array = (RW * rest + V @ ((V.T @ RW) * (scaled - rest))) @ WT
+        return product
 
     return apply
 

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
+from psdopt.devices import is_device_array
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array
 
@@ -177,6 +178,8 @@ class ArrowRows(RowSource):
 def row_source(data: Any, name: str = "X") -> RowSource | None:
     """`data` as rows to be read in blocks; None where it is in memory already (arrays, frames, lists) or an operator.
 
+    Arrays on a device count as in memory.
+
     A memory map of up to 64 MB as float64 counts as in memory.
 
     Raises InvalidTypeError for an object that is neither in memory nor readable in blocks of rows: nothing is loaded
@@ -192,7 +195,7 @@ def row_source(data: Any, name: str = "X") -> RowSource | None:
     library = type(data).__module__.split(".")[0]
     if library == "pyarrow" and (hasattr(data, "iter_batches") or (hasattr(data, "schema") and hasattr(data, "slice"))):
         return ArrowRows(data, name)
-    if library in ("pandas", "polars"):
+    if library in ("pandas", "polars") or is_device_array(data):
         return None
     if hasattr(data, "shape") and hasattr(data, "dtype") and hasattr(type(data), "__getitem__"):
         return DaskRows(data, name) if library == "dask" else SlicedRows(data, name)

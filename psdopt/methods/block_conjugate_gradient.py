@@ -61,6 +61,7 @@ class BlockConjugateGradient(Method[BlockState]):
         "problem": (Ability.GRADIENT, Ability.EXACT_LINE, Ability.RESTRICTION),
         "geometry": (Ability.FACTOR, Ability.STRAIGHT),
     }
+    takes_device_arrays: ClassVar[bool] = True
     descends: ClassVar[bool] = True
     scale_invariant: ClassVar[bool] = True
     unit_invariant: ClassVar[bool] = True

@@ -77,6 +77,7 @@ class ConjugateGradient(Method[ConjugateGradientState]):
         "problem": (Ability.GRADIENT, Ability.EXACT_LINE),
         "geometry": (Ability.FACTOR, (Ability.STRAIGHT, Ability.RIEMANNIAN)),
     }
+    takes_device_arrays: ClassVar[bool] = True
     descends: ClassVar[bool] = True
     scale_invariant: ClassVar[bool] = True
     unit_invariant: ClassVar[bool] = True

@@ -45,6 +45,7 @@ class LBFGS(Method[LBFGSState]):
         "problem": (Ability.GRADIENT, Ability.EXACT_LINE),
         "geometry": (Ability.FACTOR, Ability.STRAIGHT),
     }
+    takes_device_arrays: ClassVar[bool] = True
     descends: ClassVar[bool] = True
     scale_invariant: ClassVar[bool] = True
     unit_invariant: ClassVar[bool] = True

@@ -92,6 +92,7 @@ class OnlineRiemannianGradient(Method):
     longest: float = 4.0
 
     requires: ClassVar[Requires] = {"problem": (Ability.STREAM,), "geometry": (Ability.RIEMANNIAN,)}
+    takes_device_arrays: ClassVar[bool] = True
     descends: ClassVar[bool] = False
     #: F − min F falls like k^-1/2 with annealed steps, its gradient like the root of that.
     sublinear_order: ClassVar[float | None] = 0.25

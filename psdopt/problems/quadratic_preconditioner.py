@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from psdopt.devices import matrix_on
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.pencil import EigenBasis, pencil_inverse
@@ -100,11 +101,13 @@ def _decompose(A: Form | None) -> EigenBasis:
         return EigenBasis(np.zeros(1), None)
     if isinstance(A, IdentityForm):
         return EigenBasis(np.full(1, A.scale), None)
+    device = next((linear_map.device for linear_map in A.maps), None)
     if A.holds_array and A.n <= FULL_ORDER:
-        return EigenBasis.full(A.to_dense())
+        dense = A.to_dense()
+        return EigenBasis.full(dense if device is None else matrix_on(device, dense))
 
     def apply(B: Array) -> Array:
         images = Images(A.maps, B)
         return combine(A.force(images), B.shape)
 
-    return EigenBasis.leading(apply, A.n, A.full_trace(), A.rank_bound, LEADING_PAIRS)
+    return EigenBasis.leading(apply, A.n, A.full_trace(), A.rank_bound, LEADING_PAIRS, device=device)

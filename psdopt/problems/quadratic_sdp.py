@@ -80,7 +80,7 @@ class QuadraticSDP(TermSum):
         if isinstance(self.B, IdentityForm):
             self.lower_curvature = 2.0 * self.B.scale
         self.abilities |= {Ability.RESTRICTION}
-        if self._closed_form_kind() is not None:
+        if self.device is None and self._closed_form_kind() is not None:
             self.abilities |= {Ability.CLOSED_FORM}
 
     def _closed_form_kind(self) -> str | None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.checks import number
+from psdopt.devices import Device, held, placed, require_host
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, as_array
+from psdopt.linalg.operators import LinearMap
 from psdopt.multipliers.quadratic_fit import QuadraticFit
 from psdopt.multipliers.term_fit import TermFit, is_quadratic_fit
 from psdopt.problem import Evaluation, GradientOperator, LineModel, Problem
@@ -53,7 +55,8 @@ class TermSum(Problem):
         self.n = terms[0].n
         self.constant = number(constant, "constant")
         self.maps = distinct_maps(terms)
-        if all(linear_map.is_matrix for linear_map in self.maps):
+        self.device = _common_device(self.maps)
+        if self.device is None and all(linear_map.is_matrix for linear_map in self.maps):
             self.rows = max([self.n, *(linear_map.shape[0] for linear_map in self.maps)])
         if preconditioner is not None and not isinstance(preconditioner, Preconditioner):
             preconditioner = PlainPreconditioner(preconditioner)
@@ -67,7 +70,7 @@ class TermSum(Problem):
             abilities.add(Ability.QUADRATIC)
         if preconditioner is not None:
             abilities.add(Ability.PRECONDITIONER)
-        if is_quadratic_fit(self.terms):
+        if self.device is None and is_quadratic_fit(self.terms):
             abilities.add(Ability.QUADRATIC_FIT)
         self._quadratic_fit: QuadraticFit | None = None
         self.abilities: frozenset[str] = frozenset(abilities)
@@ -98,6 +101,15 @@ class TermSum(Problem):
             "operator_applications": sum(m.applications for m in self.maps),
             "operator_columns": sum(m.columns for m in self.maps),
         }
+
+
+def _common_device(maps: Sequence[LinearMap]) -> Device | None:
+    """Where the data of all maps are; InvalidInputError where they are in different places."""
+    devices = {linear_map.device: linear_map.name for linear_map in maps}
+    if len(devices) > 1:
+        found = ", ".join(f"{name}: {device or 'NumPy'}" for device, name in devices.items())
+        raise InvalidInputError(f"the arrays of all terms must be in one place; found {found}")
+    return next(iter(devices), None)
 
 
 class _NonNegative(Duality):
@@ -170,21 +182,31 @@ class TermEvaluation(Evaluation):
             self._gradient_times_block,
             self._known_product,
             self._gradient_entries,
+            self.problem.device,
         )
+
+    def _images(self, V: Array) -> Images:
+        """Images of V (n, k), on the problem's device where it has one; an array from elsewhere is refused."""
+        device = self.problem.device
+        if device is not None:
+            V = cast(Array, placed(V, device, "D"))
+        elif type(V) is not np.ndarray:
+            require_host(V, "D")
+        return Images(self.problem.maps, V)
 
     def _gradient_times_block(self, V: Array) -> Array:
         """S V, a group of columns at a time where an image of all of them would not fit in memory."""
         widths = [m.most_columns for m in self.problem.maps if m.most_columns is not None]
         most = min(widths, default=V.shape[1])
         if V.shape[1] <= most:
-            return self._gradient_times(Images(self.problem.maps, V))
+            return self._gradient_times(self._images(V))
         groups = [V[:, start : start + most] for start in range(0, V.shape[1], most)]
         return np.hstack([self._gradient_times(Images(self.problem.maps, group)) for group in groups])
 
     def _gradient_entries(self) -> Array | None:
         """S as an array, if every term can add its part entry by entry; None otherwise."""
         terms = self.problem.terms
-        if not all(term.has_entries for term in terms):
+        if self.problem.device is not None or not all(term.has_entries for term in terms):
             return None
         S = np.zeros((self.problem.n, self.problem.n))
         for k, term in enumerate(terms):
@@ -214,7 +236,7 @@ class TermEvaluation(Evaluation):
         return self._factor_gradient
 
     def hessian_vector(self, D: Array) -> Array:
-        images = Images(self.problem.maps, D)
+        images = self._images(D)
         forces = [
             force
             for k, term in enumerate(self.problem.terms)
@@ -236,14 +258,13 @@ class TermEvaluation(Evaluation):
         return self.problem._preconditioner.diagonal_at(self)
 
     def along(self, D: Array) -> TermLine:
-        return TermLine(self, Images(self.problem.maps, D))
+        return TermLine(self, self._images(D))
 
     def along_evaluation(self, D: Evaluation) -> LineModel:
         return TermLine(self, D.images) if isinstance(D, TermEvaluation) else super().along_evaluation(D)
 
     def along_atom(self, v: Array) -> TermPlane:
-        column = np.asarray(v, dtype=np.float64).reshape(-1, 1)
-        return TermPlane(self, Images(self.problem.maps, column))
+        return TermPlane(self, self._images(self._block(v)))
 
     def mix(self, T: Array) -> TermEvaluation:
         mixed = TermEvaluation(self.problem, self.images.mix(T))
@@ -251,8 +272,13 @@ class TermEvaluation(Evaluation):
         return mixed
 
     def append(self, v: Array) -> TermEvaluation:
-        block = np.asarray(v, dtype=np.float64).reshape(self.problem.n, -1)
-        return TermEvaluation(self.problem, self.images.append(Images(self.problem.maps, block)))
+        return TermEvaluation(self.problem, self.images.append(self._images(self._block(v))))
+
+    def _block(self, v: Array) -> Array:
+        """v (n,) or (n, k) as a block of columns."""
+        if self.problem.device is None:
+            require_host(v, "v")
+        return as_array(held(v, "v")).reshape(self.problem.n, -1)
 
     def joined(self, others: Sequence[Evaluation]) -> TermEvaluation:
         images = [o.images if isinstance(o, TermEvaluation) else Images(self.problem.maps, o.factor) for o in others]

@@ -13,7 +13,7 @@ from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.geometry_groups import GramPreconditioner, Lift
-from psdopt.linalg.arrays import Array, inner, is_finite
+from psdopt.linalg.arrays import Array, as_array, inner, is_finite
 from psdopt.problem import Evaluation, Problem
 
 PRECONDITIONERS = ("auto", "problem", "diagonal", "gram", "none")
@@ -103,4 +103,4 @@ def gram_scaled(Y: Array, G: Array, damping: float = GRAM_DAMPING) -> Array:
     if eta <= 0.0:
         return G
     gram[np.diag_indices(r)] += eta
-    return np.asarray(np.linalg.solve(gram, G.T).T)
+    return as_array(np.linalg.solve(gram, G.T).T)

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.devices import DeviceMatrix, on_host, placed
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
-from psdopt.linalg.arrays import Array, inner, norm, row_dots
+from psdopt.linalg.arrays import Array, as_array, inner, norm, row_dots
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.tolerances import EPS
 from psdopt.terms.base import Forces
@@ -195,13 +196,15 @@ class GramForm(Form):
             )
         self.n, self.maps, self.dense_is_cheap = self.X.shape[1], (self.X,), self.X.is_matrix
         self.scale, self.inner, self.psd = float(scale), inner, scale >= 0.0
+        if self.X.device is not None and inner is not None:
+            self.inner = _beside(self.X, inner)
         self._trace: float | None = None
 
     def _half(self, U: Images) -> Array:
         """X U, or Lᵀ X U: computed once for all uses of one U."""
         if self.inner is None:
             return U.of(self.X)
-        return U.derived(self, self.X, lambda XU: np.asarray(self.inner.T @ XU))
+        return U.derived(self, self.X, lambda XU: as_array(self.inner.T @ XU))
 
     def gram(self, U: Images, V: Images) -> Array:
         return np.asarray(scaled(self.scale, self._half(U).T @ self._half(V)))
@@ -216,7 +219,7 @@ class GramForm(Form):
     def to_dense(self) -> Array:
         X = self.X.to_dense()
         if self.inner is not None:
-            X = self.inner.T @ X
+            X = on_host(self.inner).T @ X
         return self.scale * (X.T @ X)
 
     def full_trace(self) -> float:
@@ -227,13 +230,13 @@ class GramForm(Form):
 
     def diagonal(self) -> Array:
         if self.inner is not None:
-            half = self.X.adjoint(np.asarray(self.inner.todense() if hasattr(self.inner, "todense") else self.inner))
+            half = self.X.adjoint(as_array(self.inner.todense() if hasattr(self.inner, "todense") else self.inner))
             return self.scale * row_dots(half, half)
         if not self.X.is_matrix:
             return super().diagonal()
         X = self.X.data
         squares = X.multiply(X).sum(axis=0) if self.X.is_sparse else np.einsum("ij,ij->j", X, X)
-        return self.scale * np.asarray(squares, dtype=np.float64).ravel()
+        return self.scale * as_array(squares).ravel()
 
     @property
     def rank_bound(self) -> int:
@@ -302,6 +305,13 @@ def as_form(A: Any, name: str) -> Form:
     if not hasattr(A, "shape") and not isinstance(A, (list, tuple)):
         raise InvalidTypeError(f"{name} must be a form, a symmetric matrix or operator; found {type(A).__name__}")
     return MatrixForm(symmetric_map(A, name))
+
+
+def _beside(X: LinearMap, inner: Any) -> DeviceMatrix:
+    """`inner` (m, c) as an array on the device of X: there are no sparse arrays there."""
+    dense = inner.toarray() if hasattr(inner, "toarray") else inner
+    assert X.device is not None
+    return DeviceMatrix(placed(dense, X.device, "inner").raw, X.device)
 
 
 #: Probing vectors for the trace of an operator whose entries are not at hand.

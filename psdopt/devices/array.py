@@ -1,0 +1,386 @@
+"""Arrays with n or m rows on a device, with the operators and NumPy functions that the library's own code uses.
+
+Code that is written for NumPy arrays runs on them unchanged: NumPy hands its functions over to them by protocols of its
+own (NEP 13 and NEP 18). What NumPy cannot hand over, a conversion above all, raises. Nothing travels unseen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psdopt.devices.library import Device, device_for, is_foreign, without_history
+from psdopt.errors import InvalidInputError, InvalidTypeError
+
+#: NumPy function -> what does the same for device arrays; :mod:`psdopt.devices.functions` fills it in.
+NUMPY: dict[Any, Callable[..., Any]] = {}
+#: Name of a NumPy ufunc -> operator or function on (device, raw arguments).
+UFUNCS: dict[str, Callable[..., Any]] = {}
+_FLOAT = np.dtype(np.float64)
+
+
+class _OnDevice:
+    """What NumPy asks of objects that take its functions over."""
+
+    __slots__ = ()
+
+    def __array__(self, *args: Any, **options: Any) -> Any:
+        raise InvalidTypeError(
+            f"a NumPy array is needed here; found an array of {getattr(self, 'device', None)}. Hand the data in as "
+            "NumPy arrays, or choose pieces that take arrays on a device (docs/guide/large_data.md)"
+        )
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        known = UFUNCS.get(ufunc.__name__)
+        if known is None or method != "__call__" or options:
+            return self.__array__() if known is None else NotImplemented
+        return known(*inputs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        known = NUMPY.get(function)
+        return self.__array__() if known is None else known(*args, **options)
+
+
+class DeviceArray(_OnDevice):
+    """An array (n, k) or (n,) on a device; `raw` is the library's own array, in float64 except for masks and indices.
+
+    Its `T` is good for products only: Uᵀ V is small and comes to the host. So do numbers, and sums over the rows. A
+    small NumPy array on the other side of an operator is sent to the device.
+    """
+
+    __slots__ = ("__weakref__", "device", "raw")
+
+    def __init__(self, raw: Any, device: Device) -> None:
+        self.raw, self.device = raw, device
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.raw.shape)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.raw.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        xp = self.device.xp
+        return _FLOAT if self.raw.dtype == xp.float64 else np.dtype(bool if self.raw.dtype == xp.bool else np.int64)
+
+    def __len__(self) -> int:
+        return int(self.raw.shape[0])
+
+    def of(self, raw: Any) -> Self:
+        """A raw array on the same device as an array of the same kind."""
+        return type(self)(raw, self.device)
+
+    def operand(self, other: Any) -> Any:
+        """The other side of an operator: a raw array, or a Python number."""
+        if isinstance(other, DeviceArray):
+            return other.number_raw()
+        if isinstance(other, (int, float, np.number, np.bool_)) or (isinstance(other, np.ndarray) and not other.ndim):
+            return float(other)
+        if isinstance(other, np.ndarray):
+            return self.device.send(other)
+        return NotImplemented
+
+    def number_raw(self) -> Any:
+        """`raw`, with 0 and 1 for the entries of a mask: the standard has no arithmetic of masks."""
+        xp = self.device.xp
+        return xp.astype(self.raw, xp.float64) if self.raw.dtype == xp.bool else self.raw
+
+    def _binary(self, other: Any, operation: Callable[[Any, Any], Any]) -> Any:
+        right = self.operand(other)
+        return right if right is NotImplemented else self.of(operation(self.number_raw(), right))
+
+    def __add__(self, other: Any) -> Any:
+        return self._binary(other, lambda a, b: a + b)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._binary(other, lambda a, b: a - b)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._binary(other, lambda a, b: b - a)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._binary(other, lambda a, b: a * b)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._binary(other, lambda a, b: a / b)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._binary(other, lambda a, b: b / a)
+
+    def __pow__(self, other: Any) -> Any:
+        return self._binary(other, lambda a, b: a**b)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._binary(other, lambda a, b: a < b)
+
+    def __le__(self, other: Any) -> Any:
+        return self._binary(other, lambda a, b: a <= b)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._binary(other, lambda a, b: a > b)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._binary(other, lambda a, b: a >= b)
+
+    def __eq__(self, other: Any) -> Any:
+        return self._binary(other, lambda a, b: a == b)
+
+    def __ne__(self, other: Any) -> Any:
+        return self._binary(other, lambda a, b: a != b)
+
+    __hash__ = object.__hash__
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __neg__(self) -> Self:
+        return self.of(-self.raw)
+
+    def __invert__(self) -> Self:
+        return self.of(~self.raw)
+
+    def __or__(self, other: DeviceArray) -> Self:
+        return self.of(self.raw | other.raw)
+
+    def __and__(self, other: DeviceArray) -> Self:
+        return self.of(self.raw & other.raw)
+
+    def __iadd__(self, other: Any) -> Self:
+        self.raw += self.operand(other)
+        return self
+
+    def __isub__(self, other: Any) -> Self:
+        self.raw -= self.operand(other)
+        return self
+
+    def __imul__(self, other: Any) -> Self:
+        self.raw *= self.operand(other)
+        return self
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return self.__array__()  # a product with an (k, n) array of the host: no code of psdopt means that
+
+    def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, DeviceArray):
+            if self.ndim == 1:
+                return self.device.number(self.raw @ other.raw)
+            return DeviceArray(self.raw @ other.raw, self.device)
+        if isinstance(other, np.ndarray):
+            return DeviceArray(self.raw @ self.device.send(other), self.device)
+        return NotImplemented
+
+    @property
+    def T(self) -> Any:
+        return Transposed(self) if self.ndim == 2 else self
+
+    def dot(self, other: DeviceArray) -> float:
+        """Inner product of two vectors, as a number."""
+        return self.device.number(self.raw @ other.raw)
+
+    def flat(self) -> Any:
+        """The raw entries as a vector, by rows."""
+        return self.device.xp.reshape(self.raw, (-1,))
+
+    def ravel(self, order: str = "C") -> DeviceArray:
+        """The entries as a vector, by rows whatever the `order`."""
+        return DeviceArray(self.flat(), self.device)
+
+    def reshape(self, *shape: Any) -> DeviceArray:
+        wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+        return DeviceArray(self.device.xp.reshape(self.raw, wanted), self.device)
+
+    def copy(self) -> Self:
+        return self.of(self.device.xp.asarray(self.raw, copy=True))
+
+    def sum(self, axis: int | None = None) -> Any:
+        """Over all entries a number, over the rows a small NumPy array, over the columns an array on the device."""
+        found = self.device.xp.sum(self.number_raw(), axis=axis)
+        return self.device.number(found) if axis is None else self._reduced(found, axis)
+
+    def max(self, axis: int | None = None, initial: float | None = None) -> Any:
+        """As :meth:`sum`."""
+        found = self.device.xp.max(self.raw, axis=axis)
+        return self.device.number(found) if axis is None else self._reduced(found, axis)
+
+    def min(self, axis: int | None = None, initial: float | None = None) -> Any:
+        """As :meth:`sum`."""
+        found = self.device.xp.min(self.raw, axis=axis)
+        return self.device.number(found) if axis is None else self._reduced(found, axis)
+
+    def mean(self, axis: int | None = None) -> Any:
+        """As :meth:`sum`."""
+        found = self.device.xp.mean(self.number_raw(), axis=axis)
+        return self.device.number(found) if axis is None else self._reduced(found, axis)
+
+    def _reduced(self, raw: Any, axis: int) -> Any:
+        return self.device.fetch(raw) if axis == 0 else DeviceArray(raw, self.device)
+
+    def all(self) -> bool:
+        """Whether no entry is zero."""
+        return bool(self.device.number(self.device.xp.all(self.raw)))
+
+    def any(self) -> bool:
+        """Whether an entry is not zero."""
+        return bool(self.device.number(self.device.xp.any(self.raw)))
+
+    def take(self, indices: Any, axis: int | None = None) -> DeviceArray:
+        """The entries, rows or columns at `indices`, an array on the device or a small NumPy array."""
+        xp = self.device.xp
+        raw = indices.raw if isinstance(indices, DeviceArray) else self.device.send(indices, np.int64)
+        found = xp.take(self.raw, xp.reshape(raw, (-1,)), axis=axis or 0)
+        return DeviceArray(xp.reshape(found, (*raw.shape, *found.shape[1:])) if raw.ndim > 1 else found, self.device)
+
+    def __getitem__(self, key: Any) -> DeviceArray:
+        if isinstance(key, tuple) and len(key) == 2 and isinstance(key[1], (np.ndarray, list)):
+            columns = np.asarray(key[1])
+            return self.take(np.flatnonzero(columns) if columns.dtype == bool else columns, axis=1)
+        if isinstance(key, (np.ndarray, DeviceArray)):
+            return self.take(np.flatnonzero(key) if isinstance(key, np.ndarray) and key.dtype == bool else key)
+        return DeviceArray(self.raw[key if isinstance(key, tuple) else (key, ...)], self.device)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.raw[key] = self.operand(value)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({'x'.join(map(str, self.shape))}, {self.device})"
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, Device]]:
+        return type(self), (self.raw, self.device)
+
+
+class DeviceMatrix(DeviceArray):
+    """The data of a linear map, (m, n) on a device: products with its transpose stay there, and sums over its rows."""
+
+    __slots__ = ()
+
+    @property
+    def T(self) -> DeviceMatrix:
+        return self.of(self.raw.T)
+
+    def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, DeviceMatrix):
+            return self.of(self.raw @ other.raw)
+        return super().__matmul__(other)
+
+    def _reduced(self, raw: Any, axis: int) -> DeviceArray:
+        return DeviceArray(raw, self.device)
+
+    def diagonal(self) -> DeviceArray:
+        """The diagonal (n,), on the device."""
+        return DeviceArray(self.device.xp.linalg.diagonal(self.raw), self.device)
+
+    def trace(self) -> float:
+        return self.device.number(self.device.xp.linalg.trace(self.raw))
+
+
+class Transposed(_OnDevice):
+    """Uᵀ (k, n) of a DeviceArray U, for products: Uᵀ V is small, and comes to the host."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: DeviceArray) -> None:
+        self.of = of
+
+    @property
+    def device(self) -> Device:
+        return self.of.device
+
+    @property
+    def T(self) -> DeviceArray:
+        return self.of
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.of.shape[::-1]
+
+    def __matmul__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            other = DeviceArray(self.device.send(other), self.device)
+        return self.device.fetch(self.of.raw.T @ other.raw) if isinstance(other, DeviceArray) else NotImplemented
+
+    def __rmatmul__(self, other: NDArray[Any]) -> Transposed:
+        return Transposed(self.of @ other.T)
+
+    def __iter__(self) -> Iterator[DeviceArray]:
+        return (self.of[:, k] for k in range(self.of.shape[1]))
+
+
+def is_device_array(x: Any) -> bool:
+    """Whether x is an array of another library than NumPy, as it is or as a :class:`DeviceArray`."""
+    return type(x) is not np.ndarray and (isinstance(x, DeviceArray) or is_foreign(x))
+
+
+def held(x: Any, name: str = "the array", kind: type[DeviceArray] = DeviceArray) -> Any:
+    """x (n, k) as a DeviceArray of finite float64 where it is an array of another library, else x as it is.
+
+    The entries are not copied where they are float64. Raises InvalidInputError for NaN and infinity, InvalidTypeError
+    for arrays that hold no real numbers, or whose device has no float64, MissingDependencyError without
+    array-api-compat.
+    """
+    if type(x) is np.ndarray or isinstance(x, DeviceArray) or not is_foreign(x):
+        return x
+    raw = without_history(x)
+    device = device_for(raw, name)
+    raw = device.real(raw, name)
+    xp = device.xp
+    bad = int(device.number(xp.sum(xp.astype(~xp.isfinite(raw), xp.float64))))
+    if bad:
+        raise InvalidInputError(f"{name} must be finite; found {bad} NaN or infinite entries")
+    return kind(raw, device)
+
+
+def placed(x: Any, device: Device, name: str = "the array") -> DeviceArray:
+    """x on `device`: sent there if it is a NumPy array. Raises InvalidInputError where x is on another device."""
+    x = held(x, name)
+    if not isinstance(x, DeviceArray):
+        host = np.asarray(x, dtype=np.float64)
+        if not np.all(np.isfinite(host)):
+            bad = int(np.sum(~np.isfinite(host)))
+            raise InvalidInputError(f"{name} must be finite; found {bad} NaN or infinite entries")
+        return DeviceArray(device.send(host), device)
+    if x.device is not device:
+        raise InvalidInputError(f"{name} must be a NumPy array or one of {device}, like the data; found {x.device}")
+    return x
+
+
+def matrix_on(device: Device, host: NDArray[np.float64]) -> Any:
+    """A NumPy array (m, n) as data on `device`."""
+    return DeviceMatrix(device.send(host), device)
+
+
+def released(x: Any) -> Any:
+    """The library's own array of a DeviceArray; anything else as it is."""
+    return x.raw if isinstance(x, DeviceArray) else x
+
+
+def on_host(x: Any, name: str = "the array") -> Any:
+    """x as a NumPy array where it is on a device: a transfer that is meant. Anything else as it is."""
+    if isinstance(x, DeviceArray):
+        return x.device.fetch(x.raw)
+    if type(x) is np.ndarray or not is_foreign(x):
+        return x
+    raw = without_history(x)
+    return device_for(raw, name).fetch(raw)
+
+
+def device_of(x: Any) -> Device | None:
+    """The device of a DeviceArray; None for anything else."""
+    return x.device if isinstance(x, DeviceArray) else None
+
+
+def require_host(x: Any, name: str) -> None:
+    """Raises InvalidTypeError, which names the argument, where x is an array of another library than NumPy."""
+    if is_device_array(x):
+        where = str(x.device) if isinstance(x, DeviceArray) else type(x).__module__.partition(".")[0]
+        raise InvalidTypeError(
+            f"{name} must be a NumPy array here; found an array of {where}. Nothing is moved to the host unasked: "
+            "pass a NumPy copy"
+        )

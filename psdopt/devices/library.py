@@ -1,0 +1,126 @@
+"""A library of arrays and one of its devices: how arrays come to it and leave it, and how often they did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psdopt.errors import InvalidTypeError, MissingDependencyError
+
+#: Attributes by which arrays of other libraries are known: the standard's own, PyTorch's, CuPy's.
+_MARKS = ("__array_namespace__", "__torch_function__", "__cuda_array_interface__")
+
+
+def is_foreign(x: Any) -> bool:
+    """Whether x is an array of a library beside NumPy that follows the array API standard. No library is imported."""
+    kind = type(x)
+    return not issubclass(kind, (np.ndarray, np.generic)) and any(hasattr(kind, mark) for mark in _MARKS)
+
+
+@dataclass
+class Transfers:
+    """What has travelled between the host and a device: arrays each way, and the most rows that one of them had."""
+
+    to_device: int = 0
+    to_host: int = 0
+    most_rows: int = 0
+
+    def clear(self) -> None:
+        self.to_device = self.to_host = self.most_rows = 0
+
+
+class Device:
+    """A namespace `xp` of the array API standard, one of its devices, and the `transfers` that were made there.
+
+    There is one object for each library and device: :func:`device_for` finds it. It is written "torch on cuda:0".
+    """
+
+    def __init__(self, xp: Any, device: Any, name: str) -> None:
+        self.xp, self.device, self.name = xp, device, name
+        self.transfers = Transfers()
+
+    def send(self, array: Any, dtype: Any = np.float64) -> Any:
+        """A NumPy array, or a list of numbers, as an array of the library on this device. Copied and counted."""
+        host = np.ascontiguousarray(array, dtype=dtype)
+        self.transfers.to_device += 1
+        self.transfers.most_rows = max(self.transfers.most_rows, *host.shape[:1], 0)
+        return self.xp.asarray(host, device=self.device, copy=True)
+
+    def fetch(self, raw: Any) -> NDArray[Any]:
+        """An array of the library as a NumPy array. Counted; the device's work up to here is waited for."""
+        self.transfers.to_host += 1
+        self.transfers.most_rows = max(self.transfers.most_rows, *raw.shape[:1], 0)
+        return _to_numpy(raw, self.xp)
+
+    def number(self, raw: Any) -> float:
+        """A 0-d array as a number. Counted as a transfer."""
+        self.transfers.to_host += 1
+        return float(raw)
+
+    def scalar(self, value: float, dtype: Any) -> Any:
+        """A number as a 0-d array, made on the device."""
+        return self.xp.full((), value, dtype=dtype, device=self.device)
+
+    def real(self, raw: Any, name: str) -> Any:
+        """`raw` in the float64 of the library. Raises InvalidTypeError for other kinds of numbers, and without it."""
+        xp = self.xp
+        if raw.dtype == xp.float64:
+            return raw
+        if not xp.isdtype(raw.dtype, ("real floating", "integral", "bool")):
+            raise InvalidTypeError(f"{name} must hold real numbers; found dtype {raw.dtype}")
+        try:
+            return xp.astype(raw, xp.float64)
+        except Exception as error:  # each library has an error of its own for a device without double precision
+            text = f"{name} must be on a device that computes in float64; found {self}: {error}"
+            raise InvalidTypeError(text) from error
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Any, tuple[Any]]:
+        return _device_of_sample, (self.xp.zeros(1, device=self.device),)
+
+
+_DEVICES: dict[str, Device] = {}
+
+
+def device_for(raw: Any, name: str) -> Device:
+    """The :class:`Device` of an array of another library.
+
+    Raises MissingDependencyError without array-api-compat, InvalidTypeError for arrays that are not dense, which
+    `name` is the argument's name for.
+    """
+    try:
+        import array_api_compat
+    except ImportError as error:
+        text = f"{name} is a {type(raw).__name__}: arrays of other libraries need array-api-compat, in the extra gpu"
+        raise MissingDependencyError(f"{text}: pip install 'psdopt[gpu]'") from error
+    if array_api_compat.is_pydata_sparse_array(raw) or array_api_compat.is_dask_array(raw):
+        raise InvalidTypeError(f"{name} must be a dense array; found a {type(raw).__name__}")
+    xp = array_api_compat.array_namespace(raw)
+    device = array_api_compat.device(raw)
+    library = type(raw).__module__.partition(".")[0]
+    name = f"{library} on {device}"
+    if name not in _DEVICES:
+        _DEVICES[name] = Device(xp, device, name)
+    return _DEVICES[name]
+
+
+def without_history(raw: Any) -> Any:
+    """`raw`, without the record of operations that PyTorch keeps for derivatives."""
+    return raw.detach() if hasattr(type(raw), "__torch_function__") else raw
+
+
+def _to_numpy(raw: Any, xp: Any) -> NDArray[Any]:
+    import array_api_compat
+
+    if array_api_compat.is_torch_array(raw) or array_api_compat.is_cupy_array(raw):
+        return np.asarray(array_api_compat.to_device(raw, "cpu"))
+    return np.asarray(raw.to_device(xp.__array_namespace_info__().default_device()))
+
+
+def _device_of_sample(raw: Any) -> Device:
+    return device_for(raw, "a pickled array")

@@ -1,0 +1,134 @@
+"""Device arrays compute as NumPy's do; what is small comes to the host, and nothing else does."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+import pytest
+
+from psdopt.devices import DeviceArray, DeviceMatrix, held, on_host, placed, released, require_host
+from psdopt.devices.array import matrix_on
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from tests.devices.libraries import LIBRARIES, sent
+
+Y = np.arange(12.0).reshape(6, 2) - 5.25
+Z = np.cos(Y)
+
+
+@pytest.fixture(params=LIBRARIES)
+def library(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def there(library: str, array: object) -> DeviceArray:
+    kept = held(sent(library, array))
+    assert isinstance(kept, DeviceArray)
+    return kept
+
+
+BINARY = (operator.add, operator.sub, operator.mul, operator.truediv, operator.lt, operator.le, operator.gt,
+          operator.ge, operator.eq, operator.ne)  # fmt: skip
+
+
+@pytest.mark.parametrize("operation", BINARY)
+@pytest.mark.parametrize("other", ["array", "host", "row", "number", "numpy number", "0-d"])
+def test_operators_are_numpys(library: str, operation: object, other: str) -> None:
+    host = {"array": Z, "host": Z, "row": Z[0], "number": 2.5, "numpy number": np.float64(2.5), "0-d": np.array(2.5)}
+    right = there(library, Z) if other == "array" else host[other]
+    left = there(library, Y)
+    np.testing.assert_allclose(on_host(operation(left, right)), operation(Y, host[other]), rtol=4e-16)
+    if operation not in (operator.le, operator.ge, operator.ne):
+        np.testing.assert_allclose(on_host(operation(right, left)), operation(host[other], Y), rtol=4e-16)
+
+
+def test_operators_in_place_change_the_array(library: str) -> None:
+    for operation in (operator.iadd, operator.isub, operator.imul):
+        kept, expected = there(library, Y), Y.copy()
+        alias = kept
+        kept, expected = operation(kept, Z), operation(expected, Z)
+        assert kept is alias
+        np.testing.assert_array_equal(on_host(kept), expected)
+
+
+def test_masks_count_as_zero_and_one(library: str) -> None:
+    kept = there(library, Y)
+    np.testing.assert_array_equal(on_host((kept > 0.0) * 3.0), (Y > 0.0) * 3.0)
+    np.testing.assert_array_equal(on_host((kept > 2.0) | (kept < -2.0)), (Y > 2.0) | (Y < -2.0))
+    np.testing.assert_array_equal(on_host((kept > -2.0) & ~(kept > 2.0)), (Y > -2.0) & ~(Y > 2.0))
+    assert (kept > 0.0).sum() == (Y > 0.0).sum()
+    assert (kept > 0.0).dtype == np.bool_
+
+
+def test_products_of_blocks_come_home_and_images_stay(library: str) -> None:
+    U, V, X = there(library, Y), there(library, Z), matrix_on(there(library, Y).device, Y.T.copy())
+    T = np.array([[1.0, 2.0, 3.0], [0.5, 0.0, -1.0]])
+    small = U.T @ V
+    assert type(small) is np.ndarray
+    np.testing.assert_allclose(small, Y.T @ Z, rtol=1e-13)
+    for image, expected in ((U @ T, Y @ T), (X @ V, Y.T @ Z), (X.T @ (X @ V), Y @ (Y.T @ Z))):
+        assert isinstance(image, DeviceArray)
+        np.testing.assert_allclose(on_host(image), expected, rtol=1e-13)
+    assert isinstance(X @ X.T, DeviceMatrix)
+    np.testing.assert_allclose(on_host((T.T @ U.T).T), (T.T @ Y.T).T, rtol=1e-13)
+    assert there(library, Y[:, 0]) @ there(library, Y[:, 1]) == pytest.approx(Y[:, 0] @ Y[:, 1])
+
+
+def test_reductions_over_rows_come_home_and_over_columns_stay(library: str) -> None:
+    kept = there(library, Y)
+    for name in ("sum", "mean", "max", "min"):
+        method, expected = getattr(kept, name), getattr(Y, name)
+        assert method() == expected()
+        assert type(method()) is float
+        assert type(method(axis=0)) is np.ndarray
+        np.testing.assert_array_equal(method(axis=0), expected(axis=0))
+        assert isinstance(method(axis=1), DeviceArray)
+        np.testing.assert_array_equal(on_host(method(axis=1)), expected(axis=1))
+    data = matrix_on(kept.device, Y)
+    assert isinstance(data.sum(axis=0), DeviceArray)  # one number per column of the data is no small array
+    assert data.T.shape == (2, 6)
+    square = matrix_on(kept.device, Y @ Y.T)
+    np.testing.assert_array_equal(on_host(square.diagonal()), np.diagonal(Y @ Y.T))
+    assert square.trace() == pytest.approx(np.trace(Y @ Y.T))
+
+
+def test_parts_are_taken_as_from_numpy(library: str) -> None:
+    kept, rows = there(library, Y), np.array([4, 0, 4])
+    for key in (np.s_[1:3], np.s_[:, 1:], np.s_[:, 0], rows, np.s_[:, np.array([True, False])], np.s_[:, [1, 0]]):
+        np.testing.assert_array_equal(on_host(kept[key]), Y[key])
+    np.testing.assert_array_equal(on_host(kept.take(rows.reshape(3, 1), axis=0)), Y.take(rows.reshape(3, 1), axis=0))
+    np.testing.assert_array_equal(on_host(kept[:, 0][:, None]), Y[:, 0][:, None])
+    np.testing.assert_array_equal(on_host(kept.reshape(4, 3)), Y.reshape(4, 3))
+    for column, expected in zip(kept.T, Y.T, strict=True):
+        np.testing.assert_array_equal(on_host(column), expected)
+    copied = kept.copy()
+    copied[:, :1] = np.zeros((6, 1))
+    assert on_host(copied)[:, 0].any() == np.False_
+    assert kept.any()
+    assert (len(kept), kept.ndim, kept.size, kept.shape) == (6, 2, 12, (6, 2))
+    assert repr(kept).startswith("DeviceArray(6x2, ")
+
+
+def test_conversions_to_numpy_are_refused(library: str) -> None:
+    kept = there(library, Y)
+    wanted = "a NumPy array is needed here; found an array of"
+    with pytest.raises(TypeError):
+        np.add.reduce(kept)
+    for convert in (np.asarray, np.array, np.cumsum, np.linalg.inv, np.exp, lambda a: Y.T @ a):
+        with pytest.raises(InvalidTypeError, match=wanted):
+            convert(kept)
+    with pytest.raises(InvalidTypeError, match=r"labels must be a NumPy array here; found an array of .*Nothing"):
+        require_host(released(kept), "labels")
+    require_host(Y, "labels")
+
+
+def test_arrays_are_placed_where_the_data_are(library: str) -> None:
+    device = there(library, Y).device
+    assert placed(Y, device, "Y").device is device
+    kept = there(library, Y)
+    assert placed(kept, device, "Y") is kept
+    with pytest.raises(InvalidInputError, match="Y must be finite; found 1 NaN"):
+        placed(np.array([[np.nan]]), device, "Y")
+    other = there("strict" if library == "torch" else "torch", Y)
+    with pytest.raises(InvalidInputError, match=r"Y must be a NumPy array or one of .*, like the data; found"):
+        placed(other, device, "Y")

@@ -1,0 +1,117 @@
+"""Devices: found once for each library and place, float64 or an error, every transfer counted."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import array_api_strict
+import numpy as np
+import pytest
+
+from psdopt.devices import held, is_device_array, on_host, released
+from psdopt.devices.library import device_for
+from psdopt.errors import InvalidInputError, InvalidTypeError, MissingDependencyError
+from tests.devices.libraries import LIBRARIES, fetched, is_of, sent
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_device_is_found_once_and_arrays_come_and_go(library: str) -> None:
+    X = np.arange(6.0).reshape(3, 2)
+    device = device_for(sent(library, X), "X")
+    assert device is device_for(sent(library, X[:, 0]), "y")
+    assert "device1" in str(device) if library == "strict" else str(device) == "torch on cpu"
+    device.transfers.clear()
+    there = device.send(X)
+    assert is_of(library, there)
+    np.testing.assert_array_equal(device.fetch(there), X)
+    assert device.number(device.xp.sum(there)) == 15.0
+    transfers = device.transfers
+    assert (transfers.to_device, transfers.to_host, transfers.most_rows) == (1, 2, 3)
+
+
+def test_what_is_sent_is_a_copy() -> None:
+    pytest.importorskip("torch")
+    X = np.ones((2, 2))
+    device = device_for(sent("torch", X), "X")
+    there = device.send(X)
+    there += 1.0
+    assert X.sum() == 4.0
+
+
+def test_devices_of_one_library_are_told_apart() -> None:
+    one, other = (
+        device_for(array_api_strict.zeros(2, device=array_api_strict.Device(name)), "X")
+        for name in ("device1", "CPU_DEVICE")
+    )
+    assert one is not other
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_arrays_are_held_in_double_precision(library: str) -> None:
+    whole = held(sent(library, np.array([[1, 2], [3, 4]])), "X")
+    assert whole.dtype == np.float64
+    np.testing.assert_array_equal(on_host(whole), [[1.0, 2.0], [3.0, 4.0]])
+    single = held(sent(library, np.ones((2, 2), dtype=np.float32)), "X")
+    assert single.dtype == np.float64
+    double = sent(library, np.ones((2, 2)))
+    assert released(held(double)) is double or library == "torch"  # PyTorch makes a view without history
+    with pytest.raises(InvalidTypeError, match=r"X must hold real numbers; found dtype .*complex"):
+        held(sent(library, np.ones((2, 2)) * 1j), "X")
+    for bad in (np.nan, np.inf):
+        with pytest.raises(InvalidInputError, match="X must be finite; found 1 NaN or infinite entries"):
+            held(sent(library, np.array([[1.0, bad]])), "X")
+
+
+def test_a_tensor_that_records_operations_loses_the_record() -> None:
+    torch = pytest.importorskip("torch")
+    kept = held(torch.ones((2, 2), dtype=torch.float64, requires_grad=True))
+    assert not (kept * 2.0).raw.requires_grad
+
+
+def test_a_device_without_double_precision_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = sent("strict", np.ones((2, 2), dtype=np.float32))
+    device = device_for(raw, "X")
+
+    def refuses(array: object, dtype: object) -> None:
+        raise TypeError("no float64 here")
+
+    monkeypatch.setattr(device.xp, "astype", refuses)
+    with pytest.raises(InvalidTypeError, match=r"X must be on a device that computes in float64; found .*device1"):
+        device.real(raw, "X")
+
+
+def test_numpy_and_what_it_takes_are_no_device_arrays() -> None:
+    for plain in (np.ones(2), np.float64(1.0), [1.0], 1.0, None, "x"):
+        assert not is_device_array(plain)
+        assert held(plain) is plain
+        assert on_host(plain) is plain
+    for library in LIBRARIES:
+        raw = sent(library, np.ones(2))
+        assert is_device_array(raw)
+        assert is_device_array(held(raw))
+        np.testing.assert_array_equal(on_host(raw), np.ones(2))
+
+
+def test_without_array_api_compat_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "array_api_compat", None)
+    with pytest.raises(MissingDependencyError, match=r"X is a Array: .* pip install 'psdopt\[gpu\]'"):
+        device_for(sent("strict", np.ones(2)), "X")
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_arrays_can_be_pickled(library: str) -> None:
+    kept = held(sent(library, np.arange(4.0)))
+    again = pickle.loads(pickle.dumps(kept))
+    np.testing.assert_array_equal(fetched(again.raw), np.arange(4.0))
+    assert again.device is kept.device
+
+
+def test_no_library_is_imported_for_numpy() -> None:
+    code = (
+        "import sys, numpy as np, psdopt; psdopt.solve(psdopt.QuadraticSDP(np.eye(3), 1.0, -np.eye(3)));"
+        "print([m for m in ('array_api_compat', 'torch', 'cupy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.strip() == "[]"

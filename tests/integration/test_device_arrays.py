@@ -1,0 +1,279 @@
+"""Problems, methods and certificates on arrays of other libraries: the same answers, and nothing long travels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from psdopt import (
+    BILGO,
+    LBFGS,
+    BlockConjugateGradient,
+    ConjugateGradient,
+    FlatQuotient,
+    LowRankPSD,
+    Method,
+    Polar,
+    Problem,
+    PSDCone,
+    QuadraticSDP,
+    TermSum,
+    TrustRegions,
+    certify,
+    solve,
+)
+from psdopt.devices import on_host
+from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError
+from psdopt.linalg import linear_map
+from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.terms import GramForm, IdentityForm, LinearTerm, MatrixForm, ProductTerm
+from tests.devices.libraries import LIBRARIES, fetched, is_of, sent
+
+Place = Callable[[Any], Any]
+N, R = 14, 3
+rng = np.random.default_rng(5)
+X, L = rng.standard_normal((40, N)), np.eye(3)[rng.integers(3, size=40)]
+
+
+def definite(n: int, k: int) -> Any:
+    half = rng.standard_normal((n, k))
+    return half @ half.T / k
+
+
+A, B, C = definite(N, 20), definite(N, 16), -definite(N, 6)
+
+
+def with_matrices(at: Place) -> Problem:
+    return QuadraticSDP(MatrixForm(at(A), psd=True), MatrixForm(at(B), psd=True), at(C))
+
+
+def with_gram_forms(at: Place) -> Problem:
+    data = linear_map(at(X), "X")
+    return QuadraticSDP(GramForm(data, 0.3), 1.0, [GramForm(data, -0.1, L), IdentityForm(N, 0.2)])
+
+
+def with_terms(at: Place) -> Problem:
+    K = MatrixForm(at(A), psd=True)
+    return TermSum([ProductTerm(K, IdentityForm(N)), LinearTerm(at(C), 0.5)], 2.0)
+
+
+def closest(at: Place) -> Problem:
+    """|M − K|² for a K of both signs, as in the leading eigenpairs."""
+    return QuadraticSDP(None, 1.0, at(C + 0.5 * np.eye(N)))
+
+
+PROBLEMS = {build.__name__: build for build in (with_matrices, with_gram_forms, with_terms, closest)}
+METHODS: dict[str, Method] = {
+    "conjugate gradient": ConjugateGradient(),
+    "gram": ConjugateGradient(preconditioner="gram", search="armijo", update="HS"),
+    "diagonal": ConjugateGradient(preconditioner="diagonal"),
+    "unscaled": ConjugateGradient(preconditioner="none"),
+    "LBFGS": LBFGS(memory=4),
+    "block": BlockConjugateGradient(),
+}
+cases = pytest.mark.parametrize("name", PROBLEMS)
+libraries = pytest.mark.parametrize("library", LIBRARIES)
+
+
+def at(library: str) -> Place:
+    return lambda array: sent(library, array)
+
+
+def here(array: Any) -> Any:
+    return array
+
+
+def close(found: Any, expected: Any, rtol: float = 1e-9) -> None:
+    expected = np.asarray(expected)
+    scale = float(np.max(np.abs(expected), initial=0.0))
+    np.testing.assert_allclose(np.asarray(on_host(found)), expected, rtol=rtol, atol=rtol * scale)
+
+
+@libraries
+@cases
+def test_values_gradients_lines_and_planes_are_numpys(name: str, library: str) -> None:
+    there, known = PROBLEMS[name](at(library)), PROBLEMS[name](here)
+    Y, D, v = (rng.standard_normal((N, R)), rng.standard_normal((N, R)), rng.standard_normal(N))
+    for factor, direction, column in ((Y, D, v), tuple(sent(library, array) for array in (Y, D, v))):
+        found, expected = there.at(factor), known.at(Y)
+        close(found.value, expected.value)
+        close(found.factor_gradient(), expected.factor_gradient())
+        close(found.gradient @ direction, expected.gradient @ D)
+        line, known_line = found.along(direction), expected.along(D)
+        for mu in (0.0, 0.3, -1.0):
+            close(line.value(mu), known_line.value(mu))
+            close(line.derivatives(mu), known_line.derivatives(mu))
+            close(line.step(mu).factor_gradient(), known_line.step(mu).factor_gradient())
+        close(line.minimize(), known_line.minimize())
+        plane, known_plane = found.along_atom(column), expected.along_atom(v)
+        close(plane.value(0.5, 2.0), known_plane.value(0.5, 2.0))
+        close(plane.minimize(), known_plane.minimize())
+        close(found.hessian_vector(direction), expected.hessian_vector(D))
+        grown, known_grown = found.append(column), expected.append(v)
+        close(grown.factor_gradient(), known_grown.factor_gradient())
+        close(grown.mix(np.eye(R + 1)[:, ::-1]).value, known_grown.value)
+        assert found.refresh().value == pytest.approx(expected.value, rel=1e-12)
+
+
+@libraries
+@cases
+@pytest.mark.parametrize("method", METHODS)
+def test_iterates_are_numpys_and_nothing_long_travels(name: str, method: str, library: str) -> None:
+    there, known = PROBLEMS[name](at(library)), PROBLEMS[name](here)
+    if name == "with_terms" and METHODS[method] == BlockConjugateGradient():
+        pytest.skip("a plain sum of terms offers no restriction")
+    start = rng.standard_normal((N, R))
+    device = there.device
+    assert device is not None
+    counts: list[tuple[int, int, int]] = []
+
+    def watch(snapshot: Any) -> None:
+        transfers = device.transfers
+        counts.append((transfers.to_device, transfers.to_host, transfers.most_rows))
+        transfers.clear()
+
+    options: dict[str, Any] = {"max_iterations": 6, "tol": 1e-12}
+    found = solve(there, FlatQuotient(N, R), METHODS[method], start=sent(library, start), callback=watch, **options)
+    expected = solve(known, FlatQuotient(N, R), METHODS[method], start=start, **options)
+    close(found.history["value"], expected.history["value"], 1e-8)
+    close(fetched(found.matrix.factor), expected.matrix.factor, 1e-6)
+    assert found.counts == expected.counts
+    # numbers of sums, small matrices: as many for any n, and none with n rows
+    # (the first steps make what is made once, and look at M = 0)
+    for to_device, to_host, most_rows in counts[2:]:
+        assert to_device <= 16
+        assert to_host <= 40
+        assert most_rows <= 3 * R
+    assert is_of(library, found.matrix.factor)
+    assert is_of(library, found.point)
+
+
+def same_certificate(there: Problem, known: Problem, Y: Any, library: str, tol: float) -> None:
+    """That of M = Y Yᵀ, Y of the library, is the same wherever the arrays are."""
+    one, other = certify(there, Y, tol=tol), certify(known, fetched(Y), tol=tol)
+    assert one.proof == other.proof
+    assert one.proves(tol) == other.proves(tol)
+    assert is_of(library, one.eigenvector)
+    scale = max(abs(other.value), other.unit)
+    for field in ("value", "value_at_zero", "unit", "complementarity", "gap", "trace"):
+        wanted = getattr(other, field)
+        assert getattr(one, field) == (None if wanted is None else pytest.approx(wanted, rel=1e-9, abs=1e-11 * scale))
+    for field in ("smallest_eigenvalue", "lower_bound", "dual_infeasibility", "stationarity"):
+        assert getattr(one, field) == pytest.approx(getattr(other, field), rel=1e-6, abs=1e-10 * scale)
+
+
+@libraries
+@cases
+def test_whole_runs_end_in_the_same_certificate(name: str, library: str) -> None:
+    there, known = PROBLEMS[name](at(library)), PROBLEMS[name](here)
+    found, expected = solve(there, tol=1e-8), solve(known, method=ConjugateGradient(), tol=1e-8)
+    assert found.optimal
+    assert found.certificate is not None
+    assert is_of(library, found.matrix.factor)
+    assert is_of(library, found.certificate.eigenvector)
+    close(found.value, expected.value)
+    close(fetched(found.matrix.to_dense()), expected.matrix.to_dense(), 1e-3)
+    same_certificate(there, known, found.matrix.factor, library, 1e-8)
+    same_certificate(there, known, sent(library, 0.5 * fetched(found.matrix.factor)), library, 1e-8)
+
+
+@libraries
+def test_beyond_order_500_the_bound_comes_from_block_products_on_the_device(library: str) -> None:
+    n = 520
+    half = rng.standard_normal((n, 30))
+    K = half @ half.T / 30 - 0.05 * np.eye(n)
+    there, known = QuadraticSDP(None, 1.0, sent(library, -K)), QuadraticSDP(None, 1.0, -K)
+    device = there.device
+    assert device is not None
+    geometry, method = FlatQuotient(n, 34), ConjugateGradient()
+    device.transfers.clear()
+    found = solve(there, geometry, method, tol=1e-7)
+    assert found.optimal
+    same_certificate(there, known, found.matrix.factor, library, 1e-7)
+    Y = found.matrix.factor
+    device.transfers.clear()
+    again = certify(there, found.matrix, tol=1e-7)
+    assert again.proves(1e-7)
+    blocks = -(-again.products // 2)
+    assert device.transfers.to_host <= 60 + 8 * blocks
+    assert is_of(library, again.eigenvector)
+    # S itself, as an operator and as data
+    S = there.at(Y).gradient
+    pair, dense = smallest_eigenpair(S, tol=1e-6), smallest_eigenpair(known.at(fetched(Y)).gradient, tol=1e-6)
+    assert pair.value == pytest.approx(dense.value, abs=1e-6)
+    assert pair.lower_bound <= pair.value
+    close(smallest_eigenpair(sent(library, K), tol=1e-8).value, -0.05, 1e-6)
+
+
+@libraries
+def test_the_rank_grows_on_the_device(library: str) -> None:
+    found = solve(closest(at(library)), FlatQuotient(N, 1), ConjugateGradient(), escape=True, tol=1e-8)
+    expected = solve(closest(here), FlatQuotient(N, 1), ConjugateGradient(), escape=True, tol=1e-8)
+    assert found.optimal
+    assert found.rank == expected.rank > 1
+    close(found.value, expected.value)
+
+
+@libraries
+def test_matrices_of_a_device_factor_are_of_the_library(library: str) -> None:
+    Y = rng.standard_normal((N, R))
+    M, known = LowRankPSD(sent(library, Y)), LowRankPSD(Y)
+    assert (M.n, M.rank, M.shape, repr(M)) == (known.n, known.rank, known.shape, repr(known))
+    close(M.trace(), known.trace())
+    close(M.norm(), known.norm())
+    close(M.eigenvalues(), known.eigenvalues())
+    values, vectors = M.eigh()
+    assert is_of(library, vectors)
+    close(fetched(vectors) * values @ fetched(vectors).T, known.to_dense())
+    for result, wanted in (
+        (M.quadratic_form(sent(library, X)), known.quadratic_form(X)),
+        (M.to_dense(), known.to_dense()),
+        (M @ sent(library, A), known @ A),
+        (M.compress().factor, known.compress().factor),
+    ):
+        assert is_of(library, result)
+        close(np.abs(fetched(result)), np.abs(wanted))
+    with pytest.raises(InvalidInputError, match="factor must be finite; found 1 NaN"):
+        LowRankPSD(sent(library, np.array([[np.nan]])))
+
+
+@libraries
+def test_pieces_that_take_numpy_only_say_so_before_any_work(library: str) -> None:
+    there = with_gram_forms(at(library))
+    for geometry, method, who in (
+        (Polar(N, 2), ConjugateGradient(), "the geometry Polar"),
+        (FlatQuotient(N, 2), TrustRegions(), "the method TrustRegions"),
+        (PSDCone(N), BILGO(), "the method BILGO"),
+    ):
+        with pytest.raises(IncompatibleError, match=f"{who} takes NumPy arrays only, and the data are on a device"):
+            solve(there, geometry, method)
+    with pytest.raises(
+        IncompatibleError, match=r"With this problem and geometry these work: .*ConjugateGradient, LBFGS"
+    ):
+        solve(there, FlatQuotient(N, 2), TrustRegions())
+
+
+@libraries
+def test_arrays_in_different_places_are_refused_by_name(library: str) -> None:
+    Y = sent(library, rng.standard_normal((N, R)))
+    known = with_gram_forms(here)
+    for call, name in (
+        (lambda: known.at(Y), "Y"),
+        (lambda: known.at(fetched(Y)).along(Y), "D"),
+        (lambda: known.at(fetched(Y)).along_atom(Y[:, 0]), "v"),
+        (lambda: solve(known, FlatQuotient(N, R), start=Y), "start"),
+    ):
+        with pytest.raises(InvalidTypeError, match=f"^{name} must be a NumPy array here; found an array of"):
+            call()
+    with pytest.raises(InvalidInputError, match=r"the arrays of all terms must be in one place; found .*NumPy"):
+        QuadraticSDP(GramForm(sent(library, X)), 1.0, C)
+    with pytest.raises(InvalidInputError, match="A must be symmetric"):
+        QuadraticSDP(sent(library, np.triu(A)))
+    with pytest.raises(InvalidInputError, match="X must be a 2-D array, not empty; found shape"):
+        GramForm(sent(library, X[:, 0]))
+    other = "strict" if library == "torch" else "torch"
+    with pytest.raises(InvalidInputError, match=r"Y must be a NumPy array or one of .*, like the data; found"):
+        with_gram_forms(at(other)).at(Y)
