@@ -17,12 +17,11 @@ import subprocess
 from collections.abc import Sequence
 from typing import Any
 
-import scipy.sparse as sp
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
-from benchmarks.bilgo import data_set
 from benchmarks.pinned_peers import learn
+from psdopt_plugins.papers.data import dense, load
 
 METHODS = {"ours": "psdopt", "kta": "psdopt-kta", "pylmnn": "pylmnn", "metric-learn": "lmnn"}
 
@@ -47,8 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     context = multiprocessing.get_context("spawn")  # OpenMP does not survive a fork
     for name in args.data:
-        _, X, y = data_set(name)
-        X = X.toarray() if sp.issparse(X) else X  # the peers take nothing else
+        X, y, _ = load(name)
+        X = dense(X)  # the peers take nothing else
         if name == "letters":
             X, y = X[:5000], y[:5000]
         A, B, a, b = train_test_split(X, y, test_size=0.3, random_state=0, stratify=y)

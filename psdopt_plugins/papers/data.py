@@ -51,6 +51,11 @@ def needs(name: str) -> tuple[str, ...]:
     return () if name in BUNDLED else (name,)
 
 
+def dense(X: Any) -> Array:
+    """X as an array, whether it was sparse or not."""
+    return X if isinstance(X, np.ndarray) else np.asarray(X.todense())
+
+
 def training_part(name: str) -> tuple[Any, Array]:
     """(X, y) of the training rows: dense features standardised (constant ones only centred), counts as tf-idf.
 

@@ -141,4 +141,10 @@ def test_every_paper_at_small_sizes_without_data(tmp_path: Path, monkeypatch: py
 
 
 #: Experiments whose every case needs a stored data set.
-WITHOUT_SMALL_CASE = {"kl-admm-table-2-adult", "kl-admm-conic-sets"}
+WITHOUT_SMALL_CASE = {
+    "kl-admm-conic-sets",
+    "kl-admm-table-2-adult",
+    "psdboost-pendigits",
+    "psdboost-pixels",
+    "regression-figure-7",
+}
