@@ -1,6 +1,6 @@
 """PSDBoost beyond the paper's experiments: masters by other solvers, Clarabel's limits, memory.
 
-    python -m benchmarks.psdboost masters [--sizes 24 64 200]  (solvers of the block master, and bundles, up to 150 rounds)
+    python -m benchmarks.psdboost masters [--sizes 24 64 200]  (other masters, 150 rounds at most)
     python -m benchmarks.psdboost limit [--limit 300 --memory 12]  (Clarabel on the full SDP at D = 200)
     python -m benchmarks.psdboost memory                       (needs PSDOPT_DATA)
 
