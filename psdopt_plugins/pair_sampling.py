@@ -10,6 +10,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from psdopt.checks import integer
 from psdopt.errors import InvalidInputError
+from psdopt.linalg import RowBlocks
+from psdopt_plugins.block_neighbours import OTHER, SAME, nearest_rows
 from psdopt_plugins.pairs import Pairs, pair_codes, pairs_of
 
 #: Up to this many samples all their pairs are listed where few of them are candidates.
@@ -20,12 +22,16 @@ def nearest_pairs(X: Any, y: NDArray[Any], n_neighbors: int) -> tuple[Pairs, Pai
     """Each sample with its `n_neighbors` nearest of the same class, and of the other classes.
 
     Returns (similar, dissimilar), (p, 2) and (q, 2). Fewer where a class is too small; y (m,) with at
-    least two classes. Exact Euclidean neighbours of X (m, d), dense or sparse; up to O(m² d) time,
+    least two classes. Exact Euclidean neighbours of X (m, d), dense, sparse, or read in blocks; up to O(m² d) time,
     O(m) memory beyond X.
 
     Raises InvalidInputError unless n_neighbors >= 1.
     """
     count = integer(n_neighbors, "n_neighbors")
+    if isinstance(X, RowBlocks):
+        codes = np.unique(y, return_inverse=True)[1]
+        same, other = nearest_rows(X, codes, min(count, len(y) - 1), (SAME, OTHER))
+        return known_pairs(same), known_pairs(other)
     similar: list[Pairs] = []
     dissimilar: list[Pairs] = []
     for label in np.unique(y):
@@ -90,6 +96,12 @@ def random_pairs(
         good = i != j if codes is None else (i != j) & ((codes[i] == codes[j]) == same)
         found = np.unique(np.concatenate([found, pair_codes(np.column_stack([i[good], j[good]]), n)]))
     return pairs_of(np.sort(rng.choice(found, wanted, replace=False)), n)
+
+
+def known_pairs(neighbours: Pairs) -> Pairs:
+    """(i, j) for every j >= 0 in row i of `neighbours` (m, k), ascending in i."""
+    i, k = np.nonzero(neighbours >= 0)
+    return np.column_stack([i, neighbours[i, k]])
 
 
 def _each_with(samples: Pairs, neighbours: Pairs) -> Pairs:

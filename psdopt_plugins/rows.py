@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg import Array, LinearMap, RowBlocks, linear_map, row_source
+from psdopt.linalg import Array, LinearMap, RowBlocks, WithoutRows, linear_map, row_source
 from psdopt.parts import touched
 from psdopt_plugins.estimators import sample_weights
 
@@ -59,16 +59,17 @@ def projected(X: Any, components: Array) -> Array:
 
 
 def weighted(X: Any, sample_weight: Any, *others: Any) -> tuple[Any, ...]:
-    """(X, w, *others): weights w (m,), or None for None; in memory, samples of weight 0 are left out of all.
+    """(X, w, *others): weights w (m,), or None for None; samples of weight 0 are left out of all.
 
     X (m, d); `others` are None or arrays (m,). Raises InvalidInputError unless weights are finite, at least 0 and not
     all 0.
     """
     w = sample_weights(sample_weight, X.shape[0])
-    if w is None or w.all() or isinstance(X, LinearMap):
+    if w is None or w.all() or (isinstance(X, LinearMap) and not isinstance(X, RowBlocks)):
         return (X, w, *others)
     kept = np.flatnonzero(w)
-    return (X[kept], w[kept], *(None if other is None else np.asarray(other)[kept] for other in others))
+    rows = RowBlocks(WithoutRows(X.source, np.flatnonzero(w == 0.0)), X.name) if isinstance(X, RowBlocks) else X[kept]
+    return (rows, w[kept], *(None if other is None else np.asarray(other)[kept] for other in others))
 
 
 def only_touched(X: LinearMap, tuples: NDArray[np.intp]) -> tuple[LinearMap, NDArray[np.intp]]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 from psdopt.engines.base import Engine, Part, Question, made
 from psdopt.engines.resident import Answer, Resident
 from psdopt.errors import InvalidInputError
+from psdopt.linalg.row_sources import DaskRows, RowSource
 
 #: Times that one question is asked again of a part that was lost with its worker.
 TRIES = 5
@@ -36,6 +38,26 @@ class OnDask(Engine):
                     "client must be a dask.distributed Client; found none, nor a current one"
                 ) from error
         self.client = client
+
+    @classmethod
+    def current(cls) -> OnDask | None:
+        """An engine on the client that this process has open; None where there is none, or Dask is not in use."""
+        distributed = sys.modules.get("distributed")
+        if distributed is None:
+            return None
+        try:
+            return cls(distributed.get_client())
+        except ValueError:
+            return None
+
+    @property
+    def workers(self) -> int:
+        """Workers of the client at this moment."""
+        return len(self.client.scheduler_info(n_workers=-1)["workers"])
+
+    def rows(self, source: RowSource, rows: Any) -> Any:
+        """The given rows of `source` for a recipe: a future of them where they are a Dask array, which stays there."""
+        return self.client.compute(source.data[rows]) if isinstance(source, DaskRows) else source.take(rows)
 
     def place(self, parts: Sequence[Part]) -> None:
         workers = list(self.client.scheduler_info(n_workers=-1)["workers"])

@@ -22,18 +22,20 @@ from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.polynomials import minimize_smooth
 from psdopt.linalg.principal import principal_axes
 from psdopt.linalg.row_blocks import RowBlocks, linear_map, watching
-from psdopt.linalg.row_sources import RowSource, row_source
-from psdopt.linalg.row_views import Standardized, WithoutRows, mean_and_scale
+from psdopt.linalg.row_sources import DaskRows, RowSource, row_source
+from psdopt.linalg.row_views import Standardized, Transformed, WithoutRows, mean_and_scale, transformed
 from psdopt.linalg.tolerances import EPS, rounding
 
 __all__ = [
     "EPS",
     "Array",
+    "DaskRows",
     "ExtremePair",
     "LinearMap",
     "RowBlocks",
     "RowSource",
     "Standardized",
+    "Transformed",
     "WithoutRows",
     "incidence",
     "inner",
@@ -51,6 +53,7 @@ __all__ = [
     "sparse_product",
     "symmetric_map",
     "top_eigenpairs",
+    "transformed",
     "watching",
     "with_data",
 ]

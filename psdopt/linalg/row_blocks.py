@@ -12,7 +12,7 @@ import numpy as np
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, is_finite
 from psdopt.linalg.operators import LinearMap
-from psdopt.linalg.row_sources import RowSource, row_source
+from psdopt.linalg.row_sources import RowSource, only, row_source
 
 #: Largest image (m, k) that is made of a block of columns beyond the factor's own, in bytes.
 IMAGE_BYTES = 2**27
@@ -54,23 +54,23 @@ class RowBlocks(LinearMap):
         """X V (m, k) for V (d, k). One pass."""
         self._count(V)
         image = np.empty((self.shape[0], V.shape[1]))
-        for rows, block in self._pass():
-            np.matmul(block, V, out=image[rows])
+        for rows, part in self.parts(_Times(V)):
+            image[rows] = part
         return image
 
     def adjoint(self, W: Array) -> Array:
         """Xᵀ W (d, k) for W (m, k). One pass."""
         self._count(W)
         total = np.zeros((self.shape[1], W.shape[1]))
-        for rows, block in self._pass():
-            total += block.T @ W[rows]
+        for _, part in self.parts(_TimesRows(W)):
+            total += part
         return total
 
     def normal_product(self, V: Array) -> Array:
         """XᵀX V (d, k) for V (d, k), without the image (m, k). One pass."""
         self._count(V)
         total = np.zeros_like(V)
-        for part in self._sums(_Normal(V)):
+        for _, part in self.parts(_Normal(V)):
             total += part
         return total
 
@@ -79,7 +79,7 @@ class RowBlocks(LinearMap):
         d = self.shape[1]
         self._count(np.empty((d, d)))
         gram, cross = np.zeros((d, d)), None if Y is None else np.zeros((d, Y.shape[1]))
-        for part_of_gram, part_of_cross in self._sums(_Moments(Y)):
+        for _, (part_of_gram, part_of_cross) in self.parts(_Moments(Y)):
             gram += part_of_gram
             if cross is not None:
                 cross += part_of_cross
@@ -110,13 +110,16 @@ class RowBlocks(LinearMap):
             if observer is not None:
                 observer(self.name, rows.stop, self.shape[0])
 
-    def _sums(self, part: Callable[[slice, Array], Any]) -> Iterator[Any]:
-        """`part` of every block, made where the source makes its sums: one pass."""
+    def parts(self, part: Callable[[slice, Array], Any]) -> Iterator[tuple[slice, Any]]:
+        """(rows, part(rows, block)) for every block, made where the source makes its sums, in any order. One pass.
+
+        A `part` with a method ``only(rows)`` is asked for the part that those rows need, before it travels to them.
+        """
         observer, done = _observer.get(), 0
         self.passes += 1
         checked = _Checked(part, self.name) if self._checked < self.shape[0] else part
         for rows, found in self.source.partial_sums(checked):
-            yield found
+            yield rows, found
             done += rows.stop - rows.start
             if observer is not None:
                 observer(self.name, done, self.shape[0])
@@ -129,11 +132,39 @@ class RowBlocks(LinearMap):
 class _Moments:
     """(rows, X_k) ↦ (X_kᵀX_k, X_kᵀY_k or None); picklable, so that it can be made on a cluster."""
 
-    def __init__(self, Y: Any) -> None:
-        self.Y = Y
+    def __init__(self, Y: Any, first: int = 0) -> None:
+        self.Y, self.first = Y, first
+
+    def only(self, rows: slice) -> _Moments:
+        return self if self.Y is None else _Moments(self.Y[_within(rows, self.first)], rows.start)
 
     def __call__(self, rows: slice, block: Array) -> tuple[Array, Array | None]:
-        return block.T @ block, None if self.Y is None else np.asarray((self.Y[rows].T @ block).T)
+        if self.Y is None:
+            return block.T @ block, None
+        return block.T @ block, np.asarray((self.Y[_within(rows, self.first)].T @ block).T)
+
+
+class _Times:
+    """(rows, X_k) ↦ X_k V."""
+
+    def __init__(self, V: Array) -> None:
+        self.V = V
+
+    def __call__(self, rows: slice, block: Array) -> Array:
+        return block @ self.V
+
+
+class _TimesRows:
+    """(rows, X_k) ↦ X_kᵀ W_k; W (m, k), or its rows from `first` on."""
+
+    def __init__(self, W: Array, first: int = 0) -> None:
+        self.W, self.first = W, first
+
+    def only(self, rows: slice) -> _TimesRows:
+        return _TimesRows(self.W[_within(rows, self.first)], rows.start)
+
+    def __call__(self, rows: slice, block: Array) -> Array:
+        return block.T @ self.W[_within(rows, self.first)]
 
 
 class _Normal:
@@ -152,9 +183,17 @@ class _Checked:
     def __init__(self, part: Callable[[slice, Array], Any], name: str) -> None:
         self.part, self.name = part, name
 
+    def only(self, rows: slice) -> _Checked:
+        return _Checked(only(self.part, rows), self.name)
+
     def __call__(self, rows: slice, block: Array) -> Any:
         _require_finite(block, self.name)
         return self.part(rows, block)
+
+
+def _within(rows: slice, first: int) -> slice:
+    """`rows` of X as rows of an array that begins with row `first`."""
+    return slice(rows.start - first, rows.stop - first)
 
 
 def _require_finite(block: Array, name: str) -> None:

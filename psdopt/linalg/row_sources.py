@@ -95,7 +95,12 @@ class SlicedRows(RowSource):
 
 
 class MappedRows(SlicedRows):
-    """A NumPy memory map of any float type, or a view of one. Pages that were read are given back after each block."""
+    """A NumPy memory map of any float type, or a view of one. Pages that were read are given back after each block.
+
+    They are given back by ``madvise(MADV_DONTNEED)``, which Linux and macOS have. Where it is not there (Windows) the
+    system gives pages of the file back when memory runs short: the peak that is counted for this process may then reach
+    the size of the file, although the rows never have to fit in memory.
+    """
 
     def __init__(self, data: Any, base: mmap.mmap, name: str) -> None:
         super().__init__(data, name)
@@ -118,8 +123,14 @@ class DaskRows(SlicedRows):
 
         starts = range(0, self.shape[0], self.block)
         blocks = [slice(start, min(start + self.block, self.shape[0])) for start in starts]
-        made = [delayed(_part_of)(part, rows, self.data[rows]) for rows in blocks]
+        made = [delayed(_part_of)(only(part, rows), rows, self.data[rows]) for rows in blocks]
         yield from zip(blocks, compute(*made), strict=True)  # type: ignore[no-untyped-call]
+
+
+def only(part: Callable[[slice, Array], Any], rows: slice) -> Callable[[slice, Array], Any]:
+    """What of `part` these rows need, where it can say so: it is what travels to them."""
+    narrowed = getattr(part, "only", None)
+    return part if narrowed is None else narrowed(rows)  # type: ignore[no-any-return]
 
 
 def _part_of(part: Callable[[slice, Array], Any], rows: slice, block: Any) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.row_sources import RowSource
+from psdopt.linalg.row_sources import DaskRows, RowSource
 
 
 class WithoutRows(RowSource):
@@ -40,6 +40,28 @@ class Standardized(RowSource):
 
     def read(self, start: int, stop: int) -> Array:
         return np.asarray((self.source.read(start, stop) - self.mean) / self.scale)
+
+
+class Transformed(RowSource):
+    """(x − mean) B of each row x of `source`, for mean (d,) and B (d, k); None stands for mean 0, and for B = I."""
+
+    def __init__(self, source: RowSource, mean: Array | None = None, basis: Array | None = None) -> None:
+        self.source, self.name, self.mean, self.basis = source, source.name, mean, basis
+        self.shape = source.shape if basis is None else (source.shape[0], basis.shape[1])
+
+    def read(self, start: int, stop: int) -> Array:
+        rows = self.source.read(start, stop)
+        rows = rows if self.mean is None else rows - self.mean
+        return rows if self.basis is None else rows @ self.basis
+
+
+def transformed(source: RowSource, mean: Array | None = None, basis: Array | None = None) -> RowSource:
+    """:class:`Transformed` rows. Those of a Dask array are a Dask array again: sums are made where Dask computes."""
+    if not isinstance(source, DaskRows):
+        return Transformed(source, mean, basis)
+    rows = source.data.astype(np.float64)
+    rows = rows if mean is None else rows - mean
+    return DaskRows(rows if basis is None else rows @ basis, source.name)
 
 
 def mean_and_scale(source: RowSource) -> tuple[Array, Array]:

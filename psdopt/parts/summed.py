@@ -16,7 +16,8 @@ from psdopt.engines.base import Part
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array
 from psdopt.parts.models import Held, PartsEvaluation, SummedLine, SummedPlane
-from psdopt.problem import GradientOperator, Problem
+from psdopt.problem import Evaluation, GradientOperator, Problem
+from psdopt.roles import PlainPreconditioner, Preconditioner
 
 #: Abilities that a sum has where all of its parts have them.
 INHERITED = frozenset(
@@ -41,11 +42,19 @@ class Summed(Problem):
         problem, called where the part is to live, or None for a part without data.
     engine : where the parts live, an object of :mod:`psdopt.engines`; None is this process.
     local : a problem that is added here, such as a regulariser that must count once; or None.
+    preconditioner : a :class:`~psdopt.roles.Preconditioner`, a callable evaluation ↦ (R ↦ P⁻¹R) of what is known here
+        (Y, F, S Y), or None. The parts are not asked for theirs.
 
     Raises InvalidInputError for no parts, or parts of different orders; InvalidTypeError for what is no part.
     """
 
-    def __init__(self, parts: Sequence[Part], engine: Engine | None = None, local: Problem | None = None) -> None:
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        engine: Engine | None = None,
+        local: Problem | None = None,
+        preconditioner: Preconditioner | Callable[[Evaluation], Callable[[Array], Array]] | None = None,
+    ) -> None:
         parts = list(parts)
         if not parts:
             raise InvalidInputError("parts must hold at least one part; found none")
@@ -69,6 +78,11 @@ class Summed(Problem):
             raise InvalidInputError(f"parts must share one order n; found {orders or 'no part with data'}")
         self.n = orders[0]
         self.abilities = frozenset.intersection(*(abilities for _, abilities, *_ in about)) & INHERITED
+        if preconditioner is not None:
+            self.abilities |= {Ability.PRECONDITIONER}
+            if not isinstance(preconditioner, Preconditioner):
+                preconditioner = PlainPreconditioner(preconditioner)
+        self._preconditioner = preconditioner
         self.lower_curvature = math.fsum(curvature for _, _, curvature, _ in about)
         rows = [count for *_, count in about]
         self.rows = None if None in rows else max(rows)
@@ -197,6 +211,10 @@ class SummedEvaluation(PartsEvaluation):
 
     def hessian_vector(self, D: Array) -> Array:
         return np.asarray(np.sum(self.problem.ask("hessian", self.key, D), axis=0))
+
+    def preconditioner(self) -> Callable[[Array], Array]:
+        chosen = self.problem._preconditioner
+        return super().preconditioner() if chosen is None else chosen.at(self)
 
     def __getstate__(self) -> tuple[Summed, Array]:
         return self.problem, self.factor  # a checkpoint holds Y and names the problem

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array, pair_dots, row_dots
+from psdopt.linalg import Array, RowBlocks, pair_dots, row_dots
+from psdopt_plugins.block_neighbours import SAME, nearest_rows
+from psdopt_plugins.pair_sampling import known_pairs
 
 Indices = NDArray[np.signedinteger[Any]]
 #: Distances held at a time while looking for impostors: few enough to stay in the processor's cache.
@@ -27,7 +29,11 @@ def target_neighbours(X: Any, y: NDArray[Any], n_neighbors: int) -> Indices:
     Classes with fewer samples give what they have. Raises InvalidInputError if no class has two samples.
     """
     rows = []
-    for label in np.unique(y):
+    if isinstance(X, RowBlocks):
+        codes = np.unique(y, return_inverse=True)[1]
+        rows = [known_pairs(nearest_rows(X, codes, min(n_neighbors, len(y) - 1), (SAME,))[0])]
+        rows = rows if len(rows[0]) else []
+    for label in () if isinstance(X, RowBlocks) else np.unique(y):
         own = np.flatnonzero(y == label)
         if len(own) < 2:
             continue

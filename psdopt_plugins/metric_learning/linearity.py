@@ -74,7 +74,7 @@ class Linearity(MahalanobisTransformer):
         """
         options: dict[str, Any] = {"accept_sparse": ["csr", "csc"], "dtype": np.float64, "ensure_min_samples": 2}
         if pairs is None:
-            X, y = validated(self, X, y, **options)
+            X, y = validated(self, X, y, blocks=True, **options)
             check_classification_targets(y)
             classes(y)
             pairs = nearest_pairs(X, y, self.n_neighbors)

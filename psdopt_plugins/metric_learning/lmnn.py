@@ -14,7 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from psdopt import FlatQuotient, LowRankPSD, Streamed, solve
 from psdopt.checks import classes, integer, integer_or_none, one_of, positive
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array, LinearMap, norm
+from psdopt.linalg import Array, LinearMap, RowBlocks, linear_map, norm
+from psdopt.parts import touched
 from psdopt_plugins.estimators import finished, options_for_solve, sample_weights, sorted_components
 from psdopt_plugins.metric_learning.impostors import Indices
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
@@ -22,6 +23,8 @@ from psdopt_plugins.metric_learning.lmnn_rounds import Labelled, Rounds
 from psdopt_plugins.metric_learning.lmnn_start import (
     WHITENED_FEATURES,
     can_be_whitened,
+    centred,
+    in_basis,
     in_units,
     principal_axes,
     targets_and_basis,
@@ -132,22 +135,30 @@ class LMNN(MahalanobisTransformer):
         impostor; it does not make a sample its own neighbour, as a second copy of it would. Samples of weight 0 are
         left out. triplets : rows (i, j, k), "i is nearer to j than to k"; they decide alone, and y is ignored.
 
+        Rows that are read in blocks (files, chunked arrays) stay where they are: neighbours are searched block by
+        block, O(m² d) flops in m / block passes, and the images X L of the samples (m, r) are in memory. Of a Dask
+        array with a client open, targets and triplets live on the workers in parts, with the rows that they touch.
+
         Raises InvalidInputError (naming the argument) and scikit-learn's ValueErrors.
         """
         options: dict[str, Any] = {"accept_sparse": ["csr"], "dtype": np.float64, "ensure_min_samples": 2, "copy": True}
         if triplets is None:
-            X, y = validated(self, X, y, **options)
+            X, y = validated(self, X, y, blocks=True, **options)
             check_classification_targets(y)
             X, self._weights, y = weighted(X, sample_weight, y)
             classes(y)
         else:
-            X = validated(self, X, **options)
+            X = validated(self, X, blocks=True, **options)
             self._weights = sample_weights(sample_weight, X.shape[0])
             triplets = checked_triplets(triplets, X.shape[0])
+            targets = np.unique(triplets[:, :2], axis=0)
+            if isinstance(X, RowBlocks):  # the rows that are touched, and positions among them
+                rows, triplets = touched(triplets)
+                X = X.take(rows)
+                self._weights = None if self._weights is None else self._weights[rows]
         self._check_parameters(X)
         units = units_of_features(X) if self.target_metric == "auto" else None
-        if not sp.issparse(X):
-            X -= X.mean(axis=0)  # no distance depends on it, and digits would
+        X = centred(X)  # no distance depends on it, and digits would
         if units is not None:
             X = in_units(X, units)
         if triplets is None:
@@ -156,9 +167,13 @@ class LMNN(MahalanobisTransformer):
             self.targets_ = np.unique(triplets[:, :2], axis=0)
             basis = whitening(X, self.targets_) if can_be_whitened(X) else None
         rank = int(min(self.rank or FIRST_RANK, *X.shape))
-        X = X if basis is None else X @ basis
-        data, start = LinearMap(X, "X"), principal_axes(X, rank)
-        Z = self._on_labels(data, y, start) if triplets is None else self._on_triplets(data, triplets, start)
+        X = X if basis is None else in_basis(X, basis)
+        data, start = linear_map(X, "X"), principal_axes(X, rank)
+        if triplets is None:
+            Z = self._on_labels(data, y, start)
+        else:
+            Z = self._on_triplets(data, triplets, start)
+            self.targets_ = targets
         del self._weights
         for name in ("_online", "loss_"):
             self.__dict__.pop(name, None)

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt import TermEvaluation, TermSum, gram_scaled
+from psdopt import Evaluation, TermSum, gram_scaled
 from psdopt.checks import weight
 from psdopt.linalg import Array, LinearMap
 from psdopt.terms import LinearTerm, MeasuredTerm, SquaredHinge, TripletDifferences, WeightedGramForm
@@ -51,10 +51,10 @@ def lmnn_problem(X: Any, targets: Any, triplets: Any, lam: float, weights: Any =
         return TermSum([pull])
     hinge = SquaredHinge(1.0, weights=None if w is None else w[rows[:, 0]] * w[rows[:, 2]])
     push = MeasuredTerm(TripletDifferences(rows[:, 0], rows[:, 1], rows[:, 2], data), hinge, lam)
-    return TermSum([pull, push], preconditioner=_across_columns)
+    return TermSum([pull, push], preconditioner=across_columns)
 
 
-def _across_columns(evaluation: TermEvaluation) -> Callable[[Array], Array]:
+def across_columns(evaluation: Evaluation) -> Callable[[Array], Array]:
     """R (d, r) ↦ R (YᵀY + δI)⁻¹, δ the mean eigenvalue of YᵀY. O(d r² + r³).
 
     A curvature C of F in M is D ↦ C D YᵀY in Y: columns that M hardly uses would hold back the others. δ stands for

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from psdopt import ConjugateGradient, FlatQuotient, Result, solve
 from psdopt.linalg import Array, LinearMap, inner, norm, pair_dots
 from psdopt_plugins.metric_learning.impostors import Indices, merged, violated_triplets
-from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
+from psdopt_plugins.metric_learning.lmnn_parts import round_problem
 from psdopt_plugins.metric_learning.lmnn_start import scaled
 
 #: Triplets short of violation by less than this are kept ready, so that a step does not run into unseen ones.
@@ -118,9 +118,9 @@ class Rounds:
     def _solve(self, triplets: Indices, Z: Array) -> None:
         """One round from Z, with `triplets`."""
         whole = self.labelled
-        problem = lmnn_problem(whole.data, whole.targets, triplets, whole.lam, whole.weights)
         given = {"geometry": FlatQuotient(*Z.shape), "escape": self.rank is None, **self.options}
-        result = solve(problem, start=Z, **{"max_iterations": ROUND_ITERATIONS, **given})
+        with round_problem(whole.data, whole.targets, triplets, whole.lam, whole.weights) as problem:
+            result = solve(problem, start=Z, **{"max_iterations": ROUND_ITERATIONS, **given})
         self.result = replace(result, state=None)  # which holds all that the next round will replace
         self.made += 1
         self.iterations += result.iterations
@@ -142,9 +142,9 @@ class Rounds:
         share = min(1.0, WARM_TRIPLETS / max(1, len(triplets)))
         if share < 1.0:
             triplets = triplets[np.random.default_rng(0).random(len(triplets)) < share]
-        problem = lmnn_problem(whole.data, whole.targets, triplets, whole.lam / share, whole.weights)
         geometry, method = FlatQuotient(*Z.shape), ConjugateGradient()
-        result = solve(problem, geometry, method, start=Z, max_iterations=steps, tol=WARM_TOL, escape=False)
+        with round_problem(whole.data, whole.targets, triplets, whole.lam / share, whole.weights) as problem:
+            result = solve(problem, geometry, method, start=Z, max_iterations=steps, tol=WARM_TOL, escape=False)
         values = [float(value) for value in result.history["value"]]
         self.warm_up_values += values[1:]
         last, before = values[-1], values[-2] if len(values) > 1 else values[-1]

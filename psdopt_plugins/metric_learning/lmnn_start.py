@@ -12,8 +12,20 @@ from scipy.sparse.linalg import svds
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from psdopt.linalg import EPS, Array, LinearMap, inner, minimize_smooth, pair_dots
+from psdopt.linalg import (
+    EPS,
+    Array,
+    LinearMap,
+    RowBlocks,
+    inner,
+    mean_and_scale,
+    minimize_smooth,
+    pair_dots,
+    transformed,
+)
+from psdopt.parts import touched
 from psdopt.terms import LINE_BLOCK, SquaredHinge
+from psdopt_plugins.block_neighbours import ANY, nearest_rows
 from psdopt_plugins.metric_learning.impostors import Indices, target_neighbours
 from psdopt_plugins.metric_learning.lmnn_problem import pair_laplacian
 
@@ -47,7 +59,8 @@ def units_of_features(X: Any) -> Array | None:
     That is, if the ranges differ by a factor above UNLIKE_UNITS; else None. 1 for constant features.
     """
     sparse = sp.issparse(X)
-    high, low = X.max(axis=0), X.min(axis=0)
+    extremes: Any = _extremes_of(X) if isinstance(X, RowBlocks) else (X.min(axis=0), X.max(axis=0))
+    low, high = extremes
     if sparse:
         high, low = high.toarray().ravel(), low.toarray().ravel()
     ranges = high - low
@@ -55,12 +68,16 @@ def units_of_features(X: Any) -> Array | None:
     if not varies.any() or ranges[varies].max() <= UNLIKE_UNITS * ranges[varies].min():
         return None
     scaled_to_range = in_units(X, np.where(varies, ranges, 1.0))
+    if isinstance(X, RowBlocks):
+        return np.where(varies, ranges * mean_and_scale(scaled_to_range.source)[1], 1.0)
     variances = mean_variance_axis(scaled_to_range, 0)[1] if sparse else scaled_to_range.var(axis=0)
     return np.where(varies, ranges * np.sqrt(variances), 1.0)
 
 
 def in_units(X: Any, units: Array) -> Any:
-    """X (m, d) with its columns divided by `units` (d,), sparse if X is."""
+    """X (m, d) with its columns divided by `units` (d,), sparse if X is, read in blocks if X is."""
+    if isinstance(X, RowBlocks):
+        return in_basis(X, np.diag(1.0 / units))
     entries: Any = X
     return sp.csr_array(entries.multiply(1.0 / units)) if sp.issparse(X) else X / units
 
@@ -77,7 +94,7 @@ def targets_and_basis(X: Any, y: NDArray[Any], n_neighbors: int, metric: str) ->
     basis = whitening(X, targets) if can_be_whitened(X) else None
     if basis is None or metric == "euclidean":
         return targets, basis
-    white = X @ basis
+    white = in_basis(X, basis)
     if metric == "auto" and not _clearly_better(*(_misclassified(Z, y, n_neighbors) for Z in (white, X))):
         return targets, basis
     targets = target_neighbours(white, y, n_neighbors)
@@ -91,10 +108,11 @@ def whitening(X: Array, targets: Indices) -> Array | None:
     give the same X B. Constant ones have no part in it, their rows of B are 0. In these coordinates the pulling term is
     about the trace of M: what is left is well conditioned.
     """
-    laplacian, scatter = pair_laplacian(targets, len(X)), np.zeros((X.shape[1], X.shape[1]))
-    for rows in (slice(s, s + ROWS) for s in range(0, len(X), ROWS)):  # no second array of the size of X
-        scatter += X[rows].T @ (laplacian[rows] @ X)
-    ranges = np.ptp(X, axis=0)
+    if isinstance(X, RowBlocks):
+        low, high = _extremes_of(X)
+        scatter, ranges = _scatter_in_blocks(X, targets), high - low
+    else:
+        scatter, ranges = _scatter(X, targets), np.ptp(X, axis=0)
     inverse = np.divide(1.0, ranges, out=np.zeros_like(ranges), where=ranges > np.finfo(float).tiny)
     scatter *= inverse[:, None] / len(targets)
     scatter *= inverse
@@ -106,11 +124,45 @@ def whitening(X: Array, targets: Indices) -> Array | None:
     return np.asarray(vectors / np.sqrt(values + DAMPING * values.mean()))
 
 
+def _scatter(X: Array, targets: Indices) -> Array:
+    """Σ (x_i − x_j)(x_i − x_j)ᵀ over the targets (i, j)."""
+    laplacian, scatter = pair_laplacian(targets, len(X)), np.zeros((X.shape[1], X.shape[1]))
+    for rows in (slice(s, s + ROWS) for s in range(0, len(X), ROWS)):  # no second array of the size of X
+        scatter += X[rows].T @ (laplacian[rows] @ X)
+    return scatter
+
+
+def _scatter_in_blocks(X: RowBlocks, targets: Indices) -> Array:
+    """The same of rows that are read in blocks: as many targets at a time as a block has rows, by their order in i."""
+    scatter, size = np.zeros((X.shape[1], X.shape[1])), X.source.block
+    ordered = targets[np.argsort(targets[:, 0], kind="stable")]
+    for start in range(0, len(ordered), size):
+        here = ordered[start : start + size]
+        rows, ends = touched(here)
+        block = X.take(rows)
+        difference = block[ends[:, 0]] - block[ends[:, 1]]
+        scatter += difference.T @ difference
+    return scatter
+
+
+def _extremes(rows: slice, block: Array) -> tuple[Array, Array]:
+    return block.min(axis=0), block.max(axis=0)
+
+
+def _extremes_of(X: RowBlocks) -> tuple[Array, Array]:
+    """(min, max) (d,) of the columns: one pass."""
+    low, high = zip(*(part for _, part in X.parts(_extremes)), strict=True)
+    return np.min(low, axis=0), np.max(high, axis=0)
+
+
 def _misclassified(X: Any, y: NDArray[Any], n_neighbors: int) -> NDArray[np.bool_]:
     """Which of VOTERS samples have a class without a majority among their nearest others."""
     m = X.shape[0]
     voters = np.random.default_rng(0).choice(m, VOTERS, replace=False) if m > VOTERS else np.arange(m)
     count = min(n_neighbors, m - 1)
+    if isinstance(X, RowBlocks):
+        nearest = nearest_rows(X, np.zeros(m, dtype=np.intp), count, (ANY,), voters)[0]
+        return np.asarray(2 * np.sum(y[nearest] == y[voters][:, None], axis=1) <= count)
     search = NearestNeighbors(n_neighbors=count + 1, algorithm="brute").fit(X)
     found = search.kneighbors(X[voters], return_distance=False)
     others = found != voters[:, None]
@@ -125,9 +177,27 @@ def _clearly_better(white: NDArray[np.bool_], plain: NDArray[np.bool_]) -> bool:
     return better - worse > 2.0 * math.sqrt(better + worse)
 
 
+def centred(X: Any) -> Any:
+    """X less its mean row, in place where it is an array; sparse arrays as they are."""
+    if isinstance(X, RowBlocks):
+        return RowBlocks(transformed(X.source, mean_and_scale(X.source)[0]), X.name)
+    if not sp.issparse(X):
+        X -= X.mean(axis=0)
+    return X
+
+
+def in_basis(X: Any, basis: Array) -> Any:
+    """X B: of rows that are read in blocks as rows that are read in blocks."""
+    if isinstance(X, RowBlocks):
+        return RowBlocks(transformed(X.source, basis=basis), X.name)
+    return X @ basis
+
+
 def principal_axes(X: Any, rank: int) -> Array:
     """(d, r): leading principal axes of the samples X (m, d), centred or sparse."""
-    if sp.issparse(X):
+    if isinstance(X, RowBlocks):
+        V = np.linalg.eigh(X.moments()[0])[1][:, ::-1][:, :rank]
+    elif sp.issparse(X):
         data: Any = X
         smaller = min(data.shape)
         k = min(rank, smaller - 1)

@@ -78,7 +78,7 @@ class PSDBoost(MahalanobisTransformer):
         """
         options: dict[str, Any] = {"accept_sparse": ["csr", "csc"], "dtype": np.float64, "ensure_min_samples": 2}
         if triplets is None:
-            X, y = validated(self, X, y, **options)
+            X, y = validated(self, X, y, blocks=True, **options)
             check_classification_targets(y)
             rows = nearest_triplets(X, y, self.n_neighbors)
         else:

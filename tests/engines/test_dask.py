@@ -16,20 +16,6 @@ distributed = pytest.importorskip("dask.distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
-    ) as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def client(cluster):
-    with distributed.Client(cluster) as client:
-        yield client
-
-
 @pytest.mark.parametrize("one_sided", [False, True])
 def test_parts_on_workers_give_the_answer_of_one_process(client, one_sided):
     pairs = Pairs(one_sided=one_sided)

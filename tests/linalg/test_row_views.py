@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import Standardized, WithoutRows, mean_and_scale, row_sources
-from psdopt.linalg.row_sources import SlicedRows
+from psdopt.linalg import Standardized, WithoutRows, mean_and_scale, row_sources, transformed
+from psdopt.linalg.row_sources import DaskRows, SlicedRows
 
 
 @pytest.fixture
@@ -34,3 +34,27 @@ def test_one_pass_gives_mean_and_deviation_without_cancellation(source):
     standard = whole(Standardized(source, mean, scale))
     assert np.allclose(standard.mean(axis=0), 0.0, atol=1e-9)
     assert np.allclose(standard.std(axis=0), [1.0, 1.0, 0.0], atol=1e-9)
+
+
+def test_transformed_rows_are_centred_and_multiplied_block_by_block():
+    rng = np.random.default_rng(3)
+    X, mean, basis = rng.standard_normal((9, 4)), rng.standard_normal(4), rng.standard_normal((4, 2))
+    source = SlicedRows(X, "X")
+    for given, expected in (
+        ({}, X), ({"mean": mean}, X - mean), ({"basis": basis}, X @ basis),
+        ({"mean": mean, "basis": basis}, (X - mean) @ basis),
+    ):  # fmt: skip
+        rows = transformed(source, **given)
+        assert rows.shape == expected.shape
+        assert np.allclose(rows.read(2, 7), expected[2:7])
+        assert np.allclose(rows.take([8, 0]), expected[[8, 0]])
+
+
+def test_transformed_rows_of_a_dask_array_stay_one():
+    da = pytest.importorskip("dask.array")
+    X = np.random.default_rng(4).standard_normal((9, 4)).astype(np.float32)
+    source = DaskRows(da.from_array(X, chunks=(4, 3)), "X")
+    rows = transformed(source, X.mean(axis=0), 2.0 * np.eye(4)[:, :3])
+    assert isinstance(rows, DaskRows)
+    assert np.allclose(rows.read(3, 9), 2.0 * (X - X.mean(axis=0))[3:, :3], atol=1e-6)
+    assert transformed(source).data.dtype == np.float64

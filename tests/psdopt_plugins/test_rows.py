@@ -18,6 +18,8 @@ from psdopt_plugins.rows import validated
 PAIRS = [[0, 1, 1], [60, 61, 1], [150, 151, 1], [0, 60, -1], [1, 150, -1], [61, 151, -1], [2, 90, -1]]
 TRIPLETS = [[0, 1, 60], [60, 61, 150], [150, 151, 0], [5, 9, 100]]
 
+MANY = [[i, (i + 7) % 50, 60 + i] for i in range(50)] + [[90 + i, 70 + i, 2 * i] for i in range(25)]
+
 
 @pytest.fixture
 def wine(monkeypatch):
@@ -53,8 +55,26 @@ class OnDisk:
         (lambda: DistanceRegression(rank=2), {"pairs": PAIRS}),
         (lambda: PSDBoost(nu=0.5), {"triplets": TRIPLETS}),
         (lambda: PSDRegressor(random_state=0), {"y": True}),
+        (lambda: Linearity(), {"y": True}),
+        (lambda: PSDBoost(nu=0.5, solver_options={"tol": 1e-6}), {"y": True}),
+        (lambda: LMNN(solver_options={"tol": 1e-8}), {"y": True}),
+        (lambda: LMNN(target_metric="euclidean", rank=2, solver_options={"tol": 1e-8}), {"y": True}),
+        (lambda: LMNN(solver_options={"tol": 1e-8}), {"triplets": MANY}),
     ],
-    ids=["kta", "kta-products", "linearity", "distances", "distances-pairs", "psdboost", "regression"],
+    ids=[
+        "kta",
+        "kta-products",
+        "linearity",
+        "distances",
+        "distances-pairs",
+        "psdboost",
+        "regression",
+        "linearity-y",
+        "psdboost-y",
+        "lmnn",
+        "lmnn-rank",
+        "lmnn-triplets",
+    ],
 )
 def test_the_answer_is_that_of_the_array(make, arguments, wine):
     X, y = wine
@@ -74,7 +94,7 @@ def test_the_answer_is_that_of_the_array(make, arguments, wine):
 
 @pytest.mark.parametrize(
     "estimator",
-    [LMNN(), PSDBoost(), Linearity(), PairwiseKernel(), QuadraticKernel(), DistanceKernel(), SSTRESS(),
+    [PairwiseKernel(), QuadraticKernel(), DistanceKernel(), SSTRESS(),
      MaximumVarianceUnfolding()],
     ids=lambda estimator: type(estimator).__name__,
 )  # fmt: skip

@@ -98,7 +98,7 @@ def test_a_random_part_of_the_triplets_is_only_for_the_start(monkeypatch):
         made.append((len(triplets), lam))
         return lmnn_problem(data, targets, triplets, lam, *weights)
 
-    monkeypatch.setattr(module + "lmnn_problem", recorded)
+    monkeypatch.setattr("psdopt_plugins.metric_learning.lmnn_parts.lmnn_problem", recorded)
     part = LMNN(n_neighbors=2, lam=0.5, solver_options={"tol": 1e-6}).fit(X, Y_LABELS)
     assert part.complete_
     assert part.result_.optimal
