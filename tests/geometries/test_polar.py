@@ -5,41 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.linalg
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, QuadraticSDP, Status, TermSum, solve
+from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, QuadraticSDP, Status, solve
 from psdopt.geometries.polar import Polar, PolarPoint, PolarVector
 from psdopt.linalg.arrays import orthonormal_columns
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.riemannian_gradient import RiemannianGradient
-from psdopt.searches.riemannian import locate, path_along
-from psdopt.terms.losses import LeastSquares
-from psdopt.terms.measured import MeasuredTerm
-from psdopt.terms.measurements import QuadraticForms
 from psdopt.testing import run_checks
 from psdopt.testing.slopes import derivative
-
-SEEDS = st.integers(0, 2**32 - 1)
-
-
-def regression(X, y):
-    return TermSum([MeasuredTerm(QuadraticForms(X), LeastSquares(y), 0.5 / len(y))])
-
-
-def data(n, rank, m, seed, noise=0.0):
-    rng = np.random.default_rng(seed)
-    X, W = rng.standard_normal((m, n)), rng.standard_normal((n, rank))
-    return X, ((X @ W) ** 2).sum(axis=1) * (1 + noise * rng.standard_normal(m)), rng
+from tests.geometries.regressions import SEEDS, data, point, regression
 
 
 def symmetric(rng, n):
     A = rng.standard_normal((n, n))
     return A + A.T
-
-
-def point(rng, n, r):
-    return PolarPoint(orthonormal_columns(rng, n, r), rng.standard_normal((r, r)) + 2.0 * np.eye(r))
 
 
 @pytest.mark.parametrize("geometry", [Polar(8, 3), Polar(5, 5, 0.3), Polar(6, 2, 0.0), Polar(6, 3, 1.0), Polar(4, 1)])
@@ -152,38 +133,6 @@ def test_weight_zero_solves_the_problem_within_the_range():
     found = solve(regression(X, y), Polar(8, 3, 0.0), start=start, tol=1e-9, max_iterations=200)
     best = solve(regression(X @ start.U, y), FlatQuotient(3, 3), tol=1e-9)
     assert found.value == pytest.approx(best.value, rel=1e-9)
-
-
-@given(SEEDS, st.sampled_from([False, True]))
-@settings(max_examples=20)
-def test_paths_agree_with_points_and_cost_one_application(seed, straight):
-    X, y, rng = data(7, 3, 30, seed)
-    problem, geometry, p = regression(X, y), Polar(7, 3), point(rng, 7, 3)
-    here = locate(problem, geometry, p)
-    v = -0.1 * geometry.gradient(here.point, here.evaluation.gradient)
-    v = (0.3 / geometry.norm(p, v)) * v
-    before = problem.counts()["operator_applications"]
-    path = path_along(problem, geometry, here, v, straight)
-    values = {s: path.value(s) for s in (0.0, 0.3, 1.0)}
-    moved = path.at(1.0)
-    assert problem.counts()["operator_applications"] == before + 1
-    fresh = problem.at(moved.point.factor).value
-    assert moved.evaluation.value == pytest.approx(fresh, rel=1e6 * EPS)
-    assert values[1.0] == pytest.approx(fresh, rel=1e6 * EPS)
-    assert geometry.check_point(moved.point) is None
-    if not straight:
-        retracted = geometry.retract(here.point, v)
-        np.testing.assert_allclose(moved.point.factor, retracted.factor, atol=1e5 * EPS * np.linalg.norm(p.R))
-
-
-def test_velocity_and_its_inverse():
-    rng = np.random.default_rng(5)
-    geometry, p = Polar(7, 3), point(rng, 7, 3)
-    v = geometry.random_vector(p, rng)
-    back = geometry.from_velocity(p, geometry.velocity(p, v))
-    tol = 1e4 * EPS * np.linalg.cond(p.R) ** 2
-    np.testing.assert_allclose(back.U, v.U, atol=tol)
-    np.testing.assert_allclose(back.K, v.K, atol=tol)
 
 
 STARTS = {

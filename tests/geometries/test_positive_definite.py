@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 import scipy.linalg
 from hypothesis import given
 from hypothesis import strategies as st
 
-from psdopt import ConjugateGradient, PSDCone, QuadraticSDP, Status, TrustRegions, solve
+from psdopt import ConjugateGradient, QuadraticSDP, Status, TrustRegions, solve
 from psdopt.geometries.positive_definite import METRICS, PositiveDefinite, Root
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.riemannian_gradient import RiemannianGradient
@@ -93,16 +91,6 @@ def test_log_euclidean_gradient_is_the_integral(seed):
     np.testing.assert_allclose(found, total, atol=tol * np.linalg.norm(S) * np.linalg.norm(W))
 
 
-def test_cone_with_a_metric_is_its_interior():
-    with pytest.warns(DeprecationWarning, match=r"now called PositiveDefinite\(n, metric='log-euclidean'\)"):
-        assert repr(PSDCone(3, "log-euclidean")) == "PositiveDefinite(n=3, metric='log-euclidean')"
-    assert isinstance(PSDCone(3), PSDCone)
-    assert pickle.loads(pickle.dumps(PSDCone(3))).n == 3
-    assert repr(PositiveDefinite(3, metric="log-euclidean")) == "PositiveDefinite(n=3, metric='log-euclidean')"
-    with pytest.raises(ValueError, match="unknown metric 'flat'"):
-        PositiveDefinite(3, metric="flat")
-
-
 @pytest.mark.parametrize("metric", METRICS)
 def test_gradient_descent_finds_the_optimum(metric):
     rng = np.random.default_rng(0)
@@ -116,6 +104,8 @@ def test_gradient_descent_finds_the_optimum(metric):
 
 
 LINEAR = QuadraticSDP(C=-np.eye(4))
+
+
 MIXED = QuadraticSDP(None, 1.0, np.diag([1e8, -1.0, 2.0, 1e-8]))
 
 

@@ -1,7 +1,5 @@
 """BILGO: global optimum and rank found, the awkward points of the paper, rules of comparison."""
 
-import pickle
-
 import autograd.numpy as anp
 import numpy as np
 import pytest
@@ -12,22 +10,7 @@ from psdopt import LBFGS, AutogradProblem, ConjugateGradient, PSDCone, Quadratic
 from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
 from psdopt.methods.bilgo import BILGO
 from psdopt_plugins.metric_learning.kta_problem import kta_problem
-
-
-def planted(n=30, rank=4, seed=0):
-    """A QSDP with a known optimum of known rank, strictly complementary; its optimal value."""
-    rng = np.random.default_rng(seed)
-    A = rng.standard_normal((n, n))
-    A = A @ A.T / n
-    Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
-    M = (Q[:, :rank] * np.linspace(1.0, 3.0, rank)) @ Q[:, :rank].T
-    S = (Q[:, rank:] * np.linspace(0.5, 2.0, n - rank)) @ Q[:, rank:].T
-    C = 0.5 * (S - 2 * A @ M @ A - 0.2 * M)
-    return QuadraticSDP(A, 0.1, C), float(np.trace(C @ M)), M
-
-
-def zero(problem):
-    return np.zeros((problem.n, 1))
+from tests.methods.planted import planted, zero
 
 
 @pytest.mark.parametrize("search", ["default", LBFGS(), ConjugateGradient("FR")])
@@ -105,19 +88,6 @@ def test_singular_plane_after_the_first_step():
     assert result.value == pytest.approx(-5.0)
 
 
-def test_state_is_picklable_and_steps_leave_it_alone():
-    problem, _, _ = planted(10, 2)
-    method = BILGO()
-    state = method.init(problem, PSDCone(10), np.zeros((10, 1)))
-    for _ in range(4):
-        twin = pickle.loads(pickle.dumps(state))
-        value = state.evaluation.value
-        nxt = method.step(state)
-        assert state.evaluation.value == value
-        assert method.step(twin).evaluation.value == pytest.approx(nxt.evaluation.value, rel=1e-13)
-        state = nxt
-
-
 def test_same_seed_same_run():
     problem, _, _ = planted(15, 3)
     runs = [psdopt.solve(problem, method=BILGO(), start=zero(problem)).history["value"] for _ in range(2)]
@@ -160,20 +130,6 @@ def test_rate_of_the_plain_method_under_the_conditions_that_make_it_true():
     lipschitz = 2 * np.linalg.norm(A, 2) ** 2 + 0.2
     errors = result.history["value"][1:] - best
     assert np.all(errors <= 2 * lipschitz * 2 * tau**2 / (np.arange(1, len(errors) + 1) + 2))
-
-
-@pytest.mark.parametrize("backend", ["lanczos", "eigsh"])
-def test_directions_that_a_warm_start_cannot_see_are_found(backend):
-    """Three coordinates that nothing couples to the rest, with equal eigenvalues: each must be found."""
-    rng = np.random.default_rng(0)
-    A = np.zeros((40, 40))
-    A[:37, :37] = rng.standard_normal((37, 37)) / 6.0
-    C = -0.05 * np.eye(40)
-    C[:37, :37] = -np.eye(37)
-    problem = QuadraticSDP(A @ A.T, 0.5, C)
-    result = psdopt.solve(problem, method=BILGO(backend=backend), start=zero(problem))
-    assert result.optimal
-    np.testing.assert_allclose(result.matrix.to_dense()[37:, 37:], 0.1 * np.eye(3), atol=1e-3)
 
 
 def alignment(name):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import pickle
 
 import autograd.numpy as anp
@@ -10,21 +9,12 @@ import numpy as np
 import pytest
 
 from psdopt import (
-    Ability,
     AutogradProblem,
     ConjugateGradient,
-    Defect,
     FixedTrace,
-    FlatQuotient,
-    Geometry,
     LowRankPSD,
     Outcome,
-    Polar,
-    PositiveDefinite,
-    QuadraticSDP,
     Status,
-    TermSum,
-    compatible,
     solve,
 )
 from psdopt.errors import InvalidInputError
@@ -32,46 +22,10 @@ from psdopt.linalg.arrays import inner, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods import conjugate_gradient
 from psdopt.methods.conjugate_gradient import RULES
-from psdopt.searches.preconditioning import PRECONDITIONERS
-from psdopt.terms import LeastSquares, MeasuredTerm, QuadraticForms
+from tests.methods.searched import GEOMETRIES, N, problem, regression, values
 
-from ..instances import psd
 from .quadratics import N as ORDER
 from .quadratics import problem_and_start, residual_after
-
-N, R = 8, 3
-
-
-def problem():
-    """Quadratic with a preconditioner of its own, whose optimum has full rank."""
-    rng = np.random.default_rng(0)
-    return QuadraticSDP(psd(rng, N, condition=30.0), psd(rng, N, condition=30.0), -psd(rng, N))
-
-
-def regression():
-    rng = np.random.default_rng(1)
-    X, W = rng.standard_normal((60, N)), rng.standard_normal((N, R))
-    return TermSum([MeasuredTerm(QuadraticForms(X), LeastSquares(((X @ W) ** 2).sum(axis=1)), 0.01)])
-
-
-def start():
-    return LowRankPSD(np.random.default_rng(2).standard_normal((N, R)) * [1.0, 0.5, 0.2])
-
-
-GEOMETRIES = {
-    "flat": FlatQuotient(N, R),
-    "trace": FixedTrace(N, R, 2.0),
-    "polar": Polar(N, R),
-    "range kept": Polar(N, R, 0.0),
-    "matrix kept": Polar(N, R, 1.0),
-    "definite": PositiveDefinite(N),
-    "log-Euclidean": PositiveDefinite(N, "log-euclidean"),
-}
-NO_LIFT = ("definite", "log-Euclidean")
-
-
-def values(method, geometry, f=None, steps=6):
-    return solve(f or problem(), geometry, method, start=start(), tol=1e-14, max_iterations=steps).history["value"]
 
 
 @pytest.mark.parametrize("name", GEOMETRIES)
@@ -85,29 +39,6 @@ def test_both_searches_decrease_and_differ(name, f):
     assert np.any(np.abs(exact[:k] - armijo[:k]) > 1e-6 * abs(exact[0]))
 
 
-@pytest.mark.parametrize("name", [name for name in GEOMETRIES if name not in NO_LIFT])
-def test_every_preconditioner_is_honoured(name):
-    """Four of them are four methods; "auto" is the problem's own, or none with a fixed trace."""
-    runs = {kind: values(ConjugateGradient(preconditioner=kind), GEOMETRIES[name], steps=4) for kind in PRECONDITIONERS}
-    for one, other in itertools.combinations(("problem", "diagonal", "gram", "none"), 2):
-        k = min(len(runs[one]), len(runs[other]))
-        assert np.any(np.abs(runs[one][:k] - runs[other][:k]) > 1e-9 * abs(runs[one][0])), (one, other)
-    np.testing.assert_array_equal(runs["auto"], runs["none" if name == "trace" else "problem"])
-
-
-@pytest.mark.parametrize("name", NO_LIFT)
-@pytest.mark.parametrize("kind", ["problem", "diagonal", "gram"])
-def test_a_preconditioner_that_cannot_be_lifted_is_refused(name, kind):
-    with pytest.raises(InvalidInputError, match=f"preconditioner '{kind}' acts on factors, and PositiveDefinite"):
-        values(ConjugateGradient(preconditioner=kind), GEOMETRIES[name])
-
-
-@pytest.mark.parametrize("name", ["flat", "polar"])
-def test_the_preconditioner_of_a_problem_that_has_none_is_refused(name):
-    with pytest.raises(InvalidInputError, match="'problem' needs a problem that has one; TermSum has none"):
-        values(ConjugateGradient(preconditioner="problem"), GEOMETRIES[name], regression())
-
-
 @pytest.mark.parametrize("rank", [1, 2])
 def test_a_rank_limited_optimum_of_fixed_trace_is_stationary(rank):
     result = solve(problem(), FixedTrace(N, rank, 2.0), ConjugateGradient(), tol=1e-6)
@@ -115,81 +46,6 @@ def test_a_rank_limited_optimum_of_fixed_trace_is_stationary(rank):
     assert f"at rank {rank} of {N} the relative duality gap is" in result.message
     SY, Y = result.state.evaluation.factor_gradient(), result.state.evaluation.factor
     assert norm(SY - inner(SY, Y) / inner(Y, Y) * Y) <= 1e-5 * norm(SY)
-
-
-class UnitRows(Geometry):
-    """Rows of length one: the group that a Riemannian geometry must have, and nothing else of it."""
-
-    def __init__(self, n, r):
-        self.n, self.r = n, r
-        self.abilities = frozenset({Ability.FACTOR, Ability.RIEMANNIAN})
-
-    def check_point(self, point):
-        off = np.abs(np.linalg.norm(point, axis=1) - 1.0).max()
-        return None if off < 1e-12 else Defect("rows must have length one, off by", off, 1e-12)
-
-    def check_vector(self, point, vector):
-        return None
-
-    def random_point(self, rng):
-        return self.from_factor(rng.standard_normal((self.n, self.r)))
-
-    def random_vector(self, point, rng):
-        v = self.horizontal(point, rng.standard_normal(point.shape))
-        return v / norm(v)
-
-    def factor(self, point):
-        return point
-
-    def from_factor(self, Y):
-        return Y / np.linalg.norm(Y, axis=1, keepdims=True)
-
-    def inner(self, point, left, right):
-        return inner(left, right)
-
-    def horizontal(self, point, ambient):
-        across = ambient - np.sum(ambient * point, axis=1, keepdims=True) * point
-        s, Q = np.linalg.eigh(point.T @ point)
-        skew = Q.T @ (point.T @ across - across.T @ point) @ Q
-        return across - point @ (Q @ (skew / (s[:, None] + s[None, :])) @ Q.T)
-
-    def gradient(self, point, S):
-        G = 2.0 * (S @ point)
-        return G - np.sum(G * point, axis=1, keepdims=True) * point
-
-    def retract(self, point, vector):
-        return self.from_factor(point + vector)
-
-
-@pytest.mark.parametrize("search", ["exact", "armijo"])
-def test_the_minimal_riemannian_group_is_enough(search):
-    """No velocity, no transport, no word on what is kept: the run ends where the tangent part of 2 S Y vanishes."""
-    geometry, f, method = UnitRows(N, R), problem(), ConjugateGradient(search=search)
-    assert compatible(f, geometry, method).ok
-    result = solve(f, geometry, method, max_iterations=2000)
-    assert result.status is Status.STATIONARY, result.message
-    assert "UnitRows" in result.message
-    point, S = result.point, result.state.evaluation.gradient
-    assert norm(geometry.gradient(point, S)) <= 1e-4 * norm(2.0 * (S @ point))
-
-
-def test_default_velocity_and_tangent_part_are_those_of_the_retraction():
-    rng = np.random.default_rng(0)
-    geometry, S = UnitRows(N, R), psd(rng, N) - 0.5 * np.eye(N)
-    point = geometry.random_point(rng)
-    v = 7.0 * geometry.random_vector(point, rng)
-    np.testing.assert_allclose(geometry.velocity(point, v), v, atol=1e-8 * norm(v))
-    np.testing.assert_array_equal(geometry.velocity(point, 0.0 * v), 0.0 * v)
-    g = geometry.gradient(point, S)
-    np.testing.assert_allclose(geometry.tangent_part(point, S), g, atol=1e-8 * norm(g))
-
-
-def test_old_names_of_members_say_the_new_one():
-    with pytest.warns(DeprecationWarning, match=r"Old\.movable is no longer read; its new name is tangent_part"):
-
-        class Old(FlatQuotient):
-            def movable(self, Y, G):
-                return G
 
 
 @pytest.mark.parametrize("method", [ConjugateGradient(rule, preconditioner="none") for rule in sorted(RULES)], ids=str)

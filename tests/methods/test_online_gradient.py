@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import tracemalloc
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
-from psdopt import FlatQuotient, LagrangeNewton, solve
+from psdopt import FlatQuotient, solve
 from psdopt.capability import Ability
-from psdopt.errors import IncompatibleError
 from psdopt.geometries.polar import Polar
 from psdopt.linalg.arrays import orthonormal_columns
 from psdopt.methods.online_gradient import GRID, OnlineRiemannianGradient, Pace
-from psdopt.problem import Problem
-from psdopt.problems.streamed import streamed
-from psdopt.streams import ArrayStream, IteratorStream
 from psdopt_plugins.regression import psd_regression_problem, psd_regression_stream
-
-D, R, M = 8, 3, 640
-
-
-def data(noise=0.02):
-    rng = np.random.default_rng(0)
-    X, W = rng.standard_normal((M, D)), rng.standard_normal((D, R))
-    return X, ((X @ W) ** 2).sum(axis=1) * (1 + noise * rng.standard_normal(M))
-
-
-FIXED = {"batch_size": 32, "scale": 0.5, "annealing": 0.5, "pretraining": 3}
+from tests.methods.regressions import FIXED, D, M, R, batches_of, data, mapped
 
 
 @pytest.mark.parametrize("geometry", [FlatQuotient(D, R), Polar(D, R)])
@@ -70,17 +54,6 @@ def test_save_and_resume_mid_stream(tmp_path, geometry):
     solve(psd_regression_stream(X, y), geometry, method, start=start, max_iterations=4, checkpoint=path)
     rest = solve(psd_regression_stream(X, y), geometry, method, max_iterations=9, resume=path)
     np.testing.assert_array_equal(rest.state.evaluation.factor, whole.state.evaluation.factor)
-
-
-def batches_of(X, y, first=0):
-    return ((X[k : k + 32], y[k : k + 32]) for k in range(32 * first, M, 32))
-
-
-def mapped(folder, X):
-    file = np.lib.format.open_memmap(folder / "X.npy", mode="w+", dtype=float, shape=X.shape)
-    file[:] = X
-    file.flush()
-    return np.load(folder / "X.npy", mmap_mode="r")
 
 
 @pytest.mark.parametrize("geometry", [FlatQuotient(D, R), Polar(D, R)])
@@ -215,15 +188,6 @@ def test_online_iterates_do_not_depend_on_units(mu, geometry):
     np.testing.assert_allclose(scaled, plain, rtol=1e-8, atol=1e-8 * np.linalg.norm(plain))
 
 
-def test_batches_set_aside_come_once_and_in_order():
-    X, y = data()
-    stream = IteratorStream(batches_of(X, y), D)
-    for count in (2, 5, 3):
-        assert [batch.targets[0] for batch in stream.sample(count, 32)] == list(y[: 32 * count : 32])
-    delivered = list(stream.take(32, 0, 1000))
-    np.testing.assert_array_equal(np.concatenate([batch.targets for batch in delivered]), y)
-
-
 def test_wild_batches_are_cut():
     """A gradient of a thousand times the usual length moves the point by `longest` of them."""
     X, y = data()
@@ -236,25 +200,6 @@ def test_wild_batches_are_cut():
     np.testing.assert_allclose(np.linalg.norm(moved[0] - Y), 0.1 * 2.0, rtol=1e-12)
 
 
-def test_sources_agree(tmp_path):
-    """Array, memory map, sparse array and iterator of the same rows in the same order: the same iterates."""
-    X, y = data()
-    held_out = (X[:50], y[:50])
-    batches = batches_of(X, y)
-    problems = [
-        psd_regression_stream(X, y, held_out=held_out, order="given"),
-        psd_regression_stream(mapped(tmp_path, X), y, held_out=held_out, order="given"),
-        psd_regression_stream(sp.csr_array(X), y, held_out=held_out, order="given"),
-        psd_regression_stream(batches, held_out=held_out, d=D, size=M),
-    ]
-    method = OnlineRiemannianGradient(report_every=5, **FIXED)
-    factors = [
-        solve(problem, Polar(D, R), method, max_iterations=4, rng=3).state.evaluation.factor for problem in problems
-    ]
-    for other in factors[1:]:
-        np.testing.assert_allclose(other, factors[0], rtol=1e-8)
-
-
 def test_iterator_ends_the_run():
     X, y = data()
     batches = [(X[k : k + 64], y[k : k + 64]) for k in range(0, M, 64)]
@@ -262,26 +207,6 @@ def test_iterator_ends_the_run():
     result = solve(problem, Polar(D, R), OnlineRiemannianGradient(report_every=4, pretraining=2), max_iterations=100)
     assert result.history["samples"][-1] == M
     assert result.iterations < 10
-
-
-def test_differences_of_pairs_are_formed_batch_by_batch():
-    X, _ = data()
-    rng = np.random.default_rng(1)
-    pairs = np.column_stack([rng.integers(0, 320, 96), rng.integers(320, 640, 96)])
-    stream = ArrayStream(X, np.arange(96.0), pairs=pairs, order="given")
-    rows, targets, _ = next(stream.batches(32, start=1))
-    np.testing.assert_array_equal(rows, X[pairs[32:64, 0]] - X[pairs[32:64, 1]])
-    np.testing.assert_array_equal(targets, np.arange(32.0, 64.0))
-
-
-def test_every_epoch_sees_every_row_and_starts_anywhere():
-    y = np.arange(10.0)
-    for order in ("shuffled", "blocks", "given"):
-        stream = ArrayStream(y[:, None], y, order=order, seed=4)
-        batches = list(stream.take(4, 0, 6))
-        for epoch in (batches[:3], batches[3:]):
-            np.testing.assert_array_equal(np.sort(np.concatenate([batch.targets for batch in epoch])), y)
-        np.testing.assert_array_equal(next(stream.take(4, 4, 1)).targets, batches[4].targets)
 
 
 def test_bad_input():
@@ -305,62 +230,3 @@ def test_bad_input():
     assert Ability.STREAM in psd_regression_stream(X, y).abilities
     with pytest.raises(TypeError, match="lacks stream"):
         solve(psd_regression_stream(X, y).held_out, Polar(D, R), OnlineRiemannianGradient())
-
-
-class Batches:
-    """A stream with no class of the library as its base: rows of an array, again and again."""
-
-    size, repeatable = M, True
-
-    def __init__(self, X, y):
-        self.X, self.y = X, y
-
-    def take(self, batch_size, start, count):
-        for number in range(start, start + count):
-            rows = np.arange(number * batch_size, (number + 1) * batch_size) % M
-            yield SimpleNamespace(rows=self.X[rows], targets=self.y[rows])
-
-    def sample(self, count, batch_size):
-        return list(self.take(batch_size, 0, count))
-
-
-class Offers(Problem):
-    """Streamed regression on forms, from the interface of a problem alone."""
-
-    def __init__(self, X, y):
-        self.n, self.stream, self.whole = D, Batches(X, y), psd_regression_problem(X, y)
-        self.abilities = frozenset({"gradient", "convex", "stream"})
-
-    def at(self, Y):
-        return self.whole.at(Y)
-
-    def batch_gradient(self, batch, Y):
-        image = batch.rows @ Y
-        residual = (image**2).sum(axis=1) - batch.targets
-        return batch.rows.T @ (residual[:, None] * image) / len(residual), 0.5 * float(np.mean(residual**2))
-
-
-def test_a_problem_that_offers_a_stream_by_itself_is_learned_from():
-    X, y = data()
-    theirs, ours = Offers(X, y), psd_regression_stream(X, y, order="given")
-    start = np.random.default_rng(0).standard_normal((D, R))
-    method = OnlineRiemannianGradient(**FIXED)
-    results = [solve(p, FlatQuotient(D, R), method, start=start, max_iterations=4) for p in (theirs, ours)]
-    np.testing.assert_allclose(results[0].matrix.factor, results[1].matrix.factor, rtol=1e-9, atol=1e-12)
-    assert results[0].value < 0.1 * results[0].history["value"][0]
-
-
-def test_a_missing_member_is_named():
-    theirs = Offers(*data())
-    theirs.stream = None
-    with pytest.raises(IncompatibleError, match="stream"):
-        solve(theirs, FlatQuotient(D, R), OnlineRiemannianGradient())
-    with pytest.raises(IncompatibleError, match="stream and batch_gradient is not there"):
-        streamed(object())
-
-
-def test_abilities_that_stand_for_members_stay_with_the_held_out_problem():
-    problem = psd_regression_stream(*data())
-    assert Ability.QUADRATIC_FIT in problem.held_out.abilities
-    with pytest.raises(IncompatibleError, match="lacks quadratic-fit"):
-        solve(problem, FlatQuotient(D, R), LagrangeNewton())

@@ -10,28 +10,17 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
-from psdopt import ClosedForm, ConjugateGradient, FlatQuotient, PSDCone, QuadraticSDP, Status, solve
+from psdopt import ConjugateGradient, FlatQuotient, QuadraticSDP, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.tolerances import EPS
 from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm, SumForm
-
-from ..instances import psd, spectrum_matrix, symmetric
-
-N = 9
+from tests.problems.quadratics import N, data
 
 
 def value(A, B, C, M):
     AM = A @ M
     return float(np.sum(AM * AM.T) + np.sum(B * (M @ M)) + 2 * np.sum(C * M))
-
-
-def data(seed=0):
-    rng = np.random.default_rng(seed)
-    return rng, psd(rng, N), psd(rng, N, rank=5), symmetric(rng, N)
-
-
-# ------------------------------------------------------------------------------------------------------- operands
 
 
 def test_every_kind_of_operand_gives_the_same_value():
@@ -124,56 +113,6 @@ def test_an_indefinite_a_makes_f_nonconvex():
     assert middle > 0.5 * (value(A, zero, zero, P) + value(A, zero, zero, Q))
 
 
-# --------------------------------------------------------------------------------------------------- closed forms
-
-
-@pytest.mark.parametrize("rank", range(1, N + 1))
-@pytest.mark.parametrize("kind", ["projection", "congruence"])
-def test_closed_forms_at_every_rank_against_solve(kind, rank):
-    rng, A, _, C = data(rank)
-    A = spectrum_matrix(rng, N, np.linspace(0.5, 2.0, N))
-    problem = QuadraticSDP(None, 1.5, C) if kind == "projection" else QuadraticSDP(A, None, C)
-    exact = problem.solve_in_closed_form(rank)
-    best = problem.at(exact.factor).value
-    if kind == "projection":
-        eigenvalues = np.sort(np.linalg.eigvalsh(-C))[::-1][:rank]
-        assert best == pytest.approx(-np.sum(np.maximum(eigenvalues, 0) ** 2) / 1.5, rel=1e3 * EPS)
-    assert exact.factor.shape[1] <= rank
-    results = [
-        solve(problem, FlatQuotient(N, rank), ConjugateGradient(), tol=1e-9, rng=seed, max_iterations=2000)
-        for seed in range(2)
-    ]
-    found = min(results, key=lambda result: result.value)
-    assert found.value == pytest.approx(best, rel=1e-7)
-    assert found.value >= best - 1e-12 * abs(best)
-
-
-def test_closed_form_is_chosen_and_certified():
-    _, _, _, C = data(1)
-    result = solve(QuadraticSDP(None, 2.0, C))
-    assert result.status is Status.OPTIMAL
-    assert result.method == "ClosedForm"
-    assert result.iterations <= 1
-    explicit = solve(QuadraticSDP(None, 2.0, C), PSDCone(N), ClosedForm())
-    assert explicit.value == pytest.approx(result.value, rel=1e-12)
-
-
-def test_full_rank_form_of_kta_and_its_refusal_when_it_is_not_psd():
-    rng, A, _, _ = data(2)
-    positive = -psd(rng, N, condition=3.0)
-    problem = QuadraticSDP(A, 1.0, positive)
-    M = problem.solve_in_closed_form()
-    S = problem.at(M.factor).gradient @ np.eye(N)
-    assert np.linalg.norm(S) <= 1e4 * EPS * np.linalg.norm(positive)
-    assert QuadraticSDP(A, 1.0, symmetric(rng, N)).solve_in_closed_form() is None
-    assert QuadraticSDP(A, psd(rng, N), positive).solve_in_closed_form() is None
-    assert QuadraticSDP(psd(rng, N, rank=3), None, positive).solve_in_closed_form() is None  # A singular
-    assert solve(QuadraticSDP(A, 1.0, symmetric(rng, N)), tol=1e-5).optimal
-
-
-# -------------------------------------------------------------------------------------------------------- planted
-
-
 @pytest.mark.parametrize("rank", [1, 3, N])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_planted_optimum_certifies_itself(rank, seed):
@@ -207,9 +146,6 @@ def test_strong_convexity_gap_is_a_bound():
         certificate = certify(problem, moved)
         assert certificate.gap >= problem.at(moved).value - best - 1e-8 * abs(best)
         assert problem.lower_curvature == 2.0
-
-
-# --------------------------------------------------------------------------------------------------------- memory
 
 
 def test_no_array_of_order_n_squared_with_a_sparse_operand():

@@ -12,8 +12,7 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm, SumForm, as_form
 from psdopt.terms.weighted_gram import WeightedGramForm
 from tests.instances import psd, symmetric
-
-N, M = 6, 9
+from tests.terms.dense_forms import M, N
 
 
 def cases(rng):
@@ -70,17 +69,6 @@ def test_entries_are_added_where_they_are_at_hand(name):
     form.add_to(S, 0.7)
     np.testing.assert_allclose(S, expected, atol=64 * EPS * np.abs(expected).max())
     assert sum(linear_map.applications for linear_map in form.maps) == before
-
-
-def test_probed_traces_are_exact_where_random_signs_are():
-    """sᵀAs = tr A for diagonal A, |X s|² = |X|² for orthogonal columns of X, whatever the signs s."""
-    d = np.array([3.0, -1.0, 4.0, 1.0, -5.0, 9.0])
-    assert MatrixForm(aslinearoperator(np.diag(d)), 2.0).full_trace() == pytest.approx(2.0 * d.sum(), rel=1e-14)
-    np.testing.assert_allclose(MatrixForm(aslinearoperator(np.diag(d))).diagonal(), np.full(N, d.mean()))
-    X = np.linalg.qr(np.random.default_rng(0).standard_normal((M, N)))[0] * d
-    assert GramForm(aslinearoperator(X), 0.5).full_trace() == pytest.approx(0.5 * np.sum(d**2), rel=1e-13)
-    diagonal = WeightedGramForm(aslinearoperator(np.vstack([np.diag(d), np.zeros((3, N))])), np.diag(np.arange(9.0)))
-    assert diagonal.full_trace() == pytest.approx(np.sum(np.arange(6.0) * d**2), rel=1e-13)
 
 
 def test_probed_traces_of_full_operators_are_within_their_statistical_error():

@@ -1,7 +1,7 @@
 """Measured terms: their lines in blocks, solutions with a known answer, calls, and bad inputs.
 
 Whole terms (value, gradient, Hessian, lines, planes, counts) are compared with autograd twins in
-``tests/problems/test_evaluations.py``.
+``tests/problems/test_term_sum.py``.
 """
 
 from __future__ import annotations

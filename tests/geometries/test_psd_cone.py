@@ -1,10 +1,19 @@
 """The oracle of the cone: steepest extreme ray, with a bound that holds for every PSD matrix."""
 
+from __future__ import annotations
+
+import pickle
+
 import numpy as np
 import pytest
 
-from psdopt import Ability, PSDCone
+from psdopt import (
+    Ability,
+    PositiveDefinite,
+    PSDCone,
+)
 from psdopt.geometries.psd_cone import CONIC_ORACLE
+from psdopt.linalg.tolerances import EPS
 
 
 @pytest.mark.parametrize("n", [1, 5, 230])
@@ -28,3 +37,23 @@ def test_the_cone_does_not_promise_a_minimiser():
     abilities = PSDCone(3).abilities
     assert CONIC_ORACLE in abilities
     assert Ability.LINEAR_ORACLE not in abilities
+
+
+def test_projection_on_the_cone_is_the_closest_member():
+    rng = np.random.default_rng(0)
+    M = rng.standard_normal((5, 5))
+    M = M + M.T
+    P = PSDCone(5).project(M).to_dense()
+    # optimality: M − P is negative semidefinite and orthogonal to P
+    assert np.linalg.eigvalsh(M - P)[-1] <= 64 * EPS * np.linalg.norm(M)
+    assert abs(np.vdot(M - P, P)) <= 64 * EPS * np.linalg.norm(M) ** 2
+
+
+def test_cone_with_a_metric_is_its_interior():
+    with pytest.warns(DeprecationWarning, match=r"now called PositiveDefinite\(n, metric='log-euclidean'\)"):
+        assert repr(PSDCone(3, "log-euclidean")) == "PositiveDefinite(n=3, metric='log-euclidean')"
+    assert isinstance(PSDCone(3), PSDCone)
+    assert pickle.loads(pickle.dumps(PSDCone(3))).n == 3
+    assert repr(PositiveDefinite(3, metric="log-euclidean")) == "PositiveDefinite(n=3, metric='log-euclidean')"
+    with pytest.raises(ValueError, match="unknown metric 'flat'"):
+        PositiveDefinite(3, metric="flat")

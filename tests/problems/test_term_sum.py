@@ -9,45 +9,15 @@ from hypothesis import strategies as st
 
 from psdopt import TermSum
 from psdopt.linalg.operators import LinearMap
-from psdopt.linalg.tolerances import EPS
 from psdopt.problems import term_sum
 from psdopt.terms.forms import MatrixForm
+from psdopt.terms.losses import LeastSquares
+from psdopt.terms.measured import MeasuredTerm
+from psdopt.terms.measurements import QuadraticForms
 from psdopt.terms.quadratic import ProductTerm
+from tests.problems.twins import CASES, ROUNDING, assert_close, assert_same_point, setup, size_of
 
 from ..instances import INSTANCES, N, psd
-
-CASES = [(name, r) for name in INSTANCES for r in (1, 3, N)]
-#: Operations in a chain of some dozens of products; measured worst is below a tenth of it.
-ROUNDING = 4096 * EPS
-
-
-def setup(name, r, seed=0, scale=1.0):
-    rng = np.random.default_rng([seed, r])
-    instance = INSTANCES[name](rng)
-    Y = scale * rng.standard_normal((N, r))
-    return instance, rng, Y
-
-
-def assert_close(found, expected, scale):
-    scale = max(float(scale), float(np.max(np.abs(expected))))
-    assert np.max(np.abs(np.asarray(found) - expected)) <= ROUNDING * scale
-
-
-def size_of(evaluation):
-    """Magnitude of the terms that a value is the sum of: rounding is relative to it."""
-    problem = evaluation.problem
-    zero = abs(problem.value_at_zero())
-    return zero + sum(abs(t.value(evaluation.feature(k))) for k, t in enumerate(problem.terms))
-
-
-def assert_same_point(moved, fresh):
-    """All that an evaluation offers, compared with a fresh one at the same factor up to rounding."""
-    assert_close(moved.factor, fresh.factor, 0.0)
-    assert_close(moved.value, fresh.value, size_of(fresh))
-    S = fresh.gradient @ np.eye(N)
-    size = np.linalg.norm(S) * max(1.0, np.linalg.norm(fresh.factor))
-    assert_close(moved.factor_gradient(), fresh.factor_gradient(), size)
-    assert_close(moved.gradient @ np.eye(N), S, size)
 
 
 @pytest.mark.parametrize(("name", "r"), CASES)
@@ -74,93 +44,6 @@ def test_the_comparison_rejects_a_wrong_gradient():
     for wrong in (0.5 * here.factor_gradient(), here.factor_gradient() + 1e-9 * Y):
         with pytest.raises(AssertionError):
             assert_close(wrong, twin.factor_gradient(), np.linalg.norm(twin.dense_gradient) * np.linalg.norm(Y))
-
-
-@pytest.mark.parametrize(("name", "r"), CASES)
-def test_lines(name, r):
-    instance, rng, Y = setup(name, r)
-    D = rng.standard_normal((N, r))
-    here = instance.problem.at(Y)
-    line, twin = here.along(D), instance.twin.at(Y).along(D)
-    assert (line.coefficients is not None) == instance.quadratic
-    assert line.value(0.0) == pytest.approx(here.value, rel=ROUNDING)
-    for mu in (0.0, 1e-3, 0.7, -1.3, 30.0):
-        fresh = instance.problem.at(Y + mu * D)
-        size = size_of(fresh) + size_of(here)
-        assert_close(line.value(mu), fresh.value, size * max(1.0, mu**2))
-        slope, curvature = line.derivatives(mu)
-        slope_twin, curvature_twin = twin.derivatives(mu)
-        scale = np.linalg.norm(fresh.gradient @ np.eye(N)) * np.linalg.norm(D) * np.linalg.norm(fresh.factor)
-        assert_close(slope, slope_twin, scale)
-        assert_close(curvature, curvature_twin, scale)
-        assert_same_point(line.step(mu), fresh)
-
-
-@pytest.mark.parametrize("name", [name for name in INSTANCES if name not in ("triplets", "one-sided")])
-def test_coefficients_are_those_of_the_quartic(name):
-    """Interpolation of the twin at five points gives the same polynomial."""
-    instance, rng, Y = setup(name, 2)
-    D = rng.standard_normal((N, 2))
-    line = instance.problem.at(Y).along(D)
-    mus = np.cos(np.pi * (np.arange(5) + 0.5) / 5)
-    values = [instance.twin.at(Y + mu * D).value for mu in mus]
-    fitted = np.linalg.solve(np.vander(mus, increasing=True), values)
-    condition = np.linalg.cond(np.vander(mus))
-    assert np.max(np.abs(line.coefficients - fitted)) <= ROUNDING * condition * np.max(np.abs(values))
-
-
-@pytest.mark.parametrize(("name", "r"), CASES)
-def test_the_minimiser_on_a_line_beats_a_scan(name, r):
-    instance, rng, Y = setup(name, r)
-    here = instance.problem.at(Y)
-    for D in (-here.factor_gradient(), rng.standard_normal((N, r)), -Y):
-        line = here.along(D)
-        mu = line.minimize()
-        if mu == np.inf:
-            assert line.value(1e12) < line.value(1e9)
-            continue
-        allowed = ROUNDING * (size_of(here) + abs(line.value(mu)))
-        assert line.value(mu) <= here.value + allowed
-        if mu > 0.0:
-            assert abs(line.derivatives(mu)[0]) * mu <= 1e4 * ROUNDING * (size_of(here) + abs(line.value(mu)))
-        if instance.quadratic:
-            scan = mu * np.linspace(0, 3, 61) if mu > 0 else np.logspace(-6, 3, 60)
-            assert line.value(mu) <= min(map(line.value, scan)) + allowed
-        assert line.minimize(0.5 * mu) <= 0.5 * mu
-
-
-@pytest.mark.parametrize(("name", "r"), CASES)
-def test_planes(name, r):
-    instance, rng, Y = setup(name, r)
-    v = rng.standard_normal(N)
-    here = instance.problem.at(Y)
-    plane, twin = here.along_atom(v), instance.twin.at(Y).along_atom(v)
-    assert (plane.quadratic is not None) == instance.quadratic
-    for alpha, beta in ((1.0, 0.0), (0.0, 0.0), (0.4, 2.5), (3.0, 1e-4)):
-        fresh = instance.problem.at(np.column_stack([np.sqrt(alpha) * Y, np.sqrt(beta) * v]))
-        size = size_of(fresh) + size_of(here)
-        assert_close(plane.value(alpha, beta), fresh.value, size)
-        assert_close(plane.value(alpha, beta), twin.value(alpha, beta), size)
-        g, H = plane.derivatives(alpha, beta)
-        g_twin, H_twin = twin.derivatives(alpha, beta)
-        assert_close(g, g_twin, size + np.abs(H_twin).max() * (alpha + beta))
-        assert_close(H, H_twin, size)
-        assert_same_point(plane.step(alpha, beta), fresh)
-    if plane.quadratic is not None:
-        c, g, H = plane.quadratic
-        x = np.array([0.3, 0.9])
-        assert_close(c + g @ x + 0.5 * x @ H @ x, plane.value(*x), size_of(here))
-    alpha, beta = plane.minimize()
-    assert alpha >= 0.0
-    assert beta >= 0.0
-    if np.isfinite(alpha) and np.isfinite(beta):
-        allowed = 1e3 * ROUNDING * (size_of(here) + abs(plane.value(alpha, beta)))
-        for a in (0.0, 0.5 * alpha, alpha, 1.0, 2.0 * alpha):
-            for b in (0.0, 0.5 * beta, beta, beta + 1.0):
-                assert plane.value(alpha, beta) <= plane.value(a, b) + allowed
-    pinned = plane.minimize(alpha=(1.0, 1.0), beta=(0.0, 0.25))
-    assert pinned[0] == 1.0
-    assert 0.0 <= pinned[1] <= 0.25
 
 
 @pytest.mark.parametrize(("name", "r"), CASES)
@@ -305,3 +188,50 @@ def test_overflow_is_a_value_and_no_error():
     assert np.isnan(sum_of([np.inf, -np.inf]))
     assert sum_of([1e308, 1e308]) == np.inf
     assert sum_of([np.inf, 1.0]) == np.inf
+
+
+N, M, R = 7, 20, 3
+
+
+def problem():
+    """Exact values of random quadratic forms, and the factor Y that has them."""
+    rng = np.random.default_rng(0)
+    X, Y = LinearMap(rng.standard_normal((M, N))), rng.standard_normal((N, R))
+    targets = np.sum((X.data @ Y) ** 2, axis=1)
+    return TermSum([MeasuredTerm(QuadraticForms(X), LeastSquares(targets))]), Y
+
+
+@pytest.mark.parametrize("scale", [1e4, 1e8])
+def test_what_is_left_of_a_large_value_is_not_its_rounding(scale):
+    F, Y = problem()
+    there = 1.01 * Y
+    far = F.at(there + scale * np.random.default_rng(1).standard_normal((N, R)))
+    moved = far.along(there - far.factor).step(1.0)
+    direct = F.at(moved.factor)
+    assert direct.value < term_sum.FALLEN * far.value
+    assert moved.value == pytest.approx(direct.value, rel=1e-12)
+    np.testing.assert_allclose(moved.factor_gradient(), direct.factor_gradient(), rtol=1e-9)
+
+
+def test_many_small_falls_count_as_one_large_one(monkeypatch):
+    """F of Y/2 is a sixteenth: five halvings are a fall by a million, and each of those is recomputed once."""
+    F, Y = problem()
+    here, calls, original = F.at(1e9 * Y), [], term_sum.TermEvaluation.refresh
+    monkeypatch.setattr(term_sum.TermEvaluation, "refresh", lambda evaluation: calls.append(1) or original(evaluation))
+    refreshed = []
+    for _ in range(25):
+        here = here.along(-0.5 * here.factor).step(1.0)
+        assert here.value == pytest.approx(F.at(here.factor).value, rel=1e-9)
+        refreshed.append(len(calls))
+    assert refreshed == [k // 5 for k in range(1, 26)]
+
+
+def test_an_ordinary_step_applies_nothing_twice():
+    F, Y = problem()
+    here = F.at(2.0 * Y)
+    line = here.along(-0.4 * here.factor)
+    before = F.counts()["operator_applications"]
+    moved = line.step(1.0)
+    assert moved.value < here.value
+    moved.factor_gradient()
+    assert F.counts()["operator_applications"] == before + 1  # the adjoint's, for the gradient

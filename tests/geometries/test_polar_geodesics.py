@@ -1,0 +1,47 @@
+"""Geodesics of the polar metric: the closed form obeys its equation, the inverse of the retraction inverts it."""
+
+import numpy as np
+import pytest
+
+from psdopt import Polar
+from psdopt.geometries import polar_geodesics
+from psdopt.geometries.polar import PolarVector
+
+
+def drawn(weight, seed=0):
+    rng, geometry = np.random.default_rng(seed), Polar(6, 2, weight)
+    p = geometry.random_point(rng)
+    v = geometry.random_vector(p, rng)
+    return geometry, p, 0.5 * v
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.3, 0.5, 0.8, 1.0])
+def test_geodesics_can_be_driven_in_two_legs(weight):
+    """The velocity at half time, from differences of the curve, leads on to the same end."""
+    _, p, v = drawn(weight)
+    at = lambda t: polar_geodesics.exp(p.U, p.R, t * v.U, t * v.K, weight)  # noqa: E731
+    whole, half = at(1.0), at(0.5)
+    h = 1e-4
+    ahead, behind = at(0.5 + h), at(0.5 - h)
+    D = (ahead[0] - behind[0]) / (2 * h)
+    D -= half[0] @ (half[0].T @ D)
+    Bdot = (ahead[1] @ ahead[1].T - behind[1] @ behind[1].T) / (2 * h)
+    K = np.linalg.solve(half[1], np.linalg.solve(half[1], Bdot).T)
+    end = polar_geodesics.exp(*half, 0.5 * D, 0.5 * (K + K.T) / 2, weight)
+    M, N = (U @ R @ R.T @ U.T for U, R in (whole, end))
+    assert np.linalg.norm(M - N) <= 1e-5 * np.linalg.norm(M)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.4, 1.0])
+def test_the_inverse_retraction_inverts(weight):
+    geometry, p, v = drawn(weight, 1)
+    moved = geometry.retract(p, v)
+    D, K = polar_geodesics.inverse_retraction(p.U, p.R, moved.U, moved.R)
+    assert geometry.norm(p, PolarVector(D, K) - v) <= 1e-10
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.4, 0.9, 1.0])
+def test_log_inverts_exp(weight):
+    geometry, p, v = drawn(weight, 2)
+    D, K = polar_geodesics.log(p.U, p.R, *polar_geodesics.exp(p.U, p.R, v.U, v.K, weight), weight)
+    assert geometry.norm(p, PolarVector(D, K) - v) <= 1e-10

@@ -1,0 +1,19 @@
+"""Symmetric matrices for eigensolvers, and operators that count."""
+
+import numpy as np
+
+
+def symmetric(n, seed, shift=0.0):
+    A = np.random.default_rng(seed).standard_normal((n, n))
+    return 0.5 * (A + A.T) + shift * np.eye(n)
+
+
+class Counted:
+    """An operator that counts columns by itself."""
+
+    def __init__(self, S):
+        self.S, self.shape, self.columns = S, S.shape, 0
+
+    def __matmul__(self, X):
+        self.columns += X.shape[1]
+        return self.S @ X

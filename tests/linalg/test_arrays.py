@@ -1,0 +1,84 @@
+"""The few functions that large arrays go through, and patterns of symmetric sums."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from psdopt.linalg import arrays
+from psdopt.linalg.arrays import (
+    SymmetricPattern,
+    incidence,
+    mixed_row_dots,
+    orthonormal_columns,
+    row_dots,
+    sparse_product,
+)
+from psdopt.linalg.tolerances import EPS
+
+
+def test_incidence_and_patterns():
+    rng = np.random.default_rng(0)
+    i, j = rng.integers(0, 6, 15), rng.integers(0, 6, 15)
+    Z, w = rng.standard_normal((6, 3)), rng.standard_normal(15)
+    np.testing.assert_array_equal(incidence(i, j, 6) @ Z, Z[i] - Z[j])
+    dense = np.zeros((6, 6))
+    for t in range(15):
+        dense[i[t], j[t]] += w[t]
+        dense[j[t], i[t]] += w[t]
+    pattern = SymmetricPattern(i, j, 6)
+    first = pattern(w)
+    np.testing.assert_allclose(first.toarray(), dense, atol=64 * EPS)
+    # repeated and unsorted pairs: SciPy must find nothing to change in the indices that the arrays share
+    first.sum_duplicates()
+    first.sort_indices()
+    np.testing.assert_allclose(pattern(2.0 * w).toarray(), 2.0 * dense, atol=128 * EPS)
+    sparse = np.where(np.arange(15) < 3, w, 0.0)
+    np.testing.assert_allclose(pattern(sparse).sum(), 2.0 * sparse.sum(), atol=64 * EPS)
+    np.testing.assert_allclose(row_dots(Z, 2 * Z), 2 * np.diag(Z @ Z.T), rtol=64 * EPS)
+
+
+def test_orthonormal_columns_are_orthonormal_and_spread():
+    rng = np.random.default_rng(0)
+    Q = orthonormal_columns(rng, 9, 4)
+    assert np.linalg.norm(Q.T @ Q - np.eye(4)) <= 64 * EPS
+    signs = [np.sign(orthonormal_columns(rng, 3, 1)[0, 0]) for _ in range(60)]
+    assert {-1.0, 1.0} == set(signs)  # LAPACK's sign convention alone would fix it
+
+
+@pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_array, lambda A: sp.csr_array(A).astype(np.float32)])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("k", [1, 3])
+def test_sparse_product_is_the_product_for_every_storage(kind, order, k):
+    rng = np.random.default_rng(0)
+    dense = np.where(rng.random((6, 4)) < 0.5, rng.integers(-8, 9, (6, 4)), 0).astype(float)
+    X, start = (
+        np.asarray(rng.standard_normal((4, k)), order=order),
+        np.asarray(rng.standard_normal((6, k)), order=order),
+    )
+    before = start.copy()
+    A = kind(dense)
+    np.testing.assert_allclose(sparse_product(A, X), dense @ X, atol=1e-14 * np.abs(dense).max() * 4)
+    np.testing.assert_allclose(sparse_product(A, X, start), start + dense @ X, atol=1e-14 * np.abs(dense).max() * 4)
+    assert np.array_equal(start, before)
+    with pytest.raises(ValueError, match="mismatch"):
+        sparse_product(A, rng.standard_normal((5, k)))
+
+
+@pytest.mark.parametrize("gathered", [1, 65536])
+def test_mixed_row_dots_gather_in_blocks(gathered, monkeypatch):
+    monkeypatch.setattr(arrays, "GATHERED", gathered)
+    rng = np.random.default_rng(0)
+    Y, Z = rng.standard_normal((2, 7, 3))
+    i, j = rng.integers(0, 7, (2, 20))
+    mixed, own = mixed_row_dots(np.stack([i, j]), Y, Z)
+    np.testing.assert_allclose(mixed, (Y @ Z.T + Z @ Y.T)[i, j], atol=1e-14)
+    np.testing.assert_allclose(own, (Z @ Z.T)[i, j], atol=1e-14)
+
+
+def test_a_full_pattern_keeps_the_entries_that_are_zero():
+    pattern = SymmetricPattern(np.array([0, 1, 2]), np.array([0, 2, 3]), 4)
+    filled = pattern.filled(np.array([0.0, 0.0, 3.0]))
+    assert filled.nnz == 5
+    np.testing.assert_array_equal(filled.toarray(), pattern(np.array([0.0, 0.0, 3.0])).toarray())

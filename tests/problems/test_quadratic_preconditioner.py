@@ -1,0 +1,64 @@
+"""The preconditioner of quadratic SDPs: close to the factor Hessian, damped where S has a positive trace."""
+
+import numpy as np
+import pytest
+
+from psdopt import FlatQuotient, QuadraticSDP
+from psdopt.problems import quadratic_preconditioner
+from psdopt.problems.quadratic_preconditioner import QuadraticPreconditioner
+from psdopt.testing.gallery import with_spectrum
+from tests.instances import psd
+
+N, R = 8, 3
+
+
+def problem(**parts):
+    rng = np.random.default_rng(0)
+    given = {"A": psd(rng, N, N), "B": 0.5, "C": with_spectrum(np.linspace(-2.0, 1.0, N), 1), **parts}
+    return QuadraticSDP(**given), rng.standard_normal((N, R)), rng
+
+
+@pytest.mark.parametrize(
+    "parts", [{}, {"A": None, "n": N}, {"B": 0.0}, {"A": 2.0, "n": N}], ids=lambda p: ",".join(p) or "all"
+)
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_symmetric_and_positive_definite(parts, diagonal):
+    p, Y, _ = problem(**parts)
+    here = p.at(Y)
+    solve = here.diagonal_preconditioner() if diagonal else here.preconditioner()
+    matrix = np.array([solve(E.reshape(N, R)).ravel() for E in np.eye(N * R)])
+    assert np.linalg.norm(matrix - matrix.T) <= 1e-9 * np.linalg.norm(matrix)
+    assert np.linalg.eigvalsh(0.5 * (matrix + matrix.T))[0] > 0.0
+
+
+def test_the_decomposition_is_made_once_and_leading_pairs_agree(monkeypatch):
+    p, Y, rng = problem()
+    full = p.at(Y).preconditioner()
+    assert isinstance(p.curvature, QuadraticPreconditioner)
+    basis = p.curvature.basis
+    assert p.curvature.basis is basis
+    monkeypatch.setattr(quadratic_preconditioner, "FULL_ORDER", N - 1)
+    other, _, _ = problem()
+    G = rng.standard_normal((N, R))
+    leading = other.at(Y).preconditioner()(G)
+    np.testing.assert_allclose(leading, full(G), rtol=0, atol=1e-6 * np.abs(leading).max())
+
+
+def test_a_gradient_of_positive_trace_damps():
+    """S is large and positive far beyond the optimum: there the step is shorter than without C."""
+    heavy, Y, rng = problem(C=50.0 * np.eye(N))
+    light, _, _ = problem(C=-50.0 * np.eye(N))
+    G = rng.standard_normal((N, R))
+    sizes = [np.linalg.norm(p.at(1e-2 * Y).preconditioner()(G)) for p in (heavy, light)]
+    assert sizes[0] < 0.5 * sizes[1]
+
+
+def test_it_saves_most_steps_where_a_is_badly_conditioned():
+    from psdopt import ConjugateGradient, solve
+
+    p = QuadraticSDP(np.diag(10.0 ** np.linspace(0, 3, N)), 1e-2, with_spectrum(np.linspace(-2.0, 1.0, N), 1))
+    steps = {
+        kind: solve(p, FlatQuotient(N, N), ConjugateGradient(preconditioner=kind), rng=0, tol=1e-7).iterations
+        for kind in ("problem", "gram")
+    }
+    assert 2 * steps["problem"] <= steps["gram"]

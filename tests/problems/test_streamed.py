@@ -1,0 +1,76 @@
+"""The ability "stream": a member of any problem, and what the held-out problem keeps."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from psdopt import FlatQuotient, LagrangeNewton, solve
+from psdopt.capability import Ability
+from psdopt.errors import IncompatibleError
+from psdopt.methods.online_gradient import OnlineRiemannianGradient
+from psdopt.problem import Problem
+from psdopt.problems.streamed import streamed
+from psdopt_plugins.regression import psd_regression_problem, psd_regression_stream
+from tests.methods.regressions import FIXED, D, M, R, data
+
+
+class Batches:
+    """A stream with no class of the library as its base: rows of an array, again and again."""
+
+    size, repeatable = M, True
+
+    def __init__(self, X, y):
+        self.X, self.y = X, y
+
+    def take(self, batch_size, start, count):
+        for number in range(start, start + count):
+            rows = np.arange(number * batch_size, (number + 1) * batch_size) % M
+            yield SimpleNamespace(rows=self.X[rows], targets=self.y[rows])
+
+    def sample(self, count, batch_size):
+        return list(self.take(batch_size, 0, count))
+
+
+class Offers(Problem):
+    """Streamed regression on forms, from the interface of a problem alone."""
+
+    def __init__(self, X, y):
+        self.n, self.stream, self.whole = D, Batches(X, y), psd_regression_problem(X, y)
+        self.abilities = frozenset({"gradient", "convex", "stream"})
+
+    def at(self, Y):
+        return self.whole.at(Y)
+
+    def batch_gradient(self, batch, Y):
+        image = batch.rows @ Y
+        residual = (image**2).sum(axis=1) - batch.targets
+        return batch.rows.T @ (residual[:, None] * image) / len(residual), 0.5 * float(np.mean(residual**2))
+
+
+def test_a_problem_that_offers_a_stream_by_itself_is_learned_from():
+    X, y = data()
+    theirs, ours = Offers(X, y), psd_regression_stream(X, y, order="given")
+    start = np.random.default_rng(0).standard_normal((D, R))
+    method = OnlineRiemannianGradient(**FIXED)
+    results = [solve(p, FlatQuotient(D, R), method, start=start, max_iterations=4) for p in (theirs, ours)]
+    np.testing.assert_allclose(results[0].matrix.factor, results[1].matrix.factor, rtol=1e-9, atol=1e-12)
+    assert results[0].value < 0.1 * results[0].history["value"][0]
+
+
+def test_a_missing_member_is_named():
+    theirs = Offers(*data())
+    theirs.stream = None
+    with pytest.raises(IncompatibleError, match="stream"):
+        solve(theirs, FlatQuotient(D, R), OnlineRiemannianGradient())
+    with pytest.raises(IncompatibleError, match="stream and batch_gradient is not there"):
+        streamed(object())
+
+
+def test_abilities_that_stand_for_members_stay_with_the_held_out_problem():
+    problem = psd_regression_stream(*data())
+    assert Ability.QUADRATIC_FIT in problem.held_out.abilities
+    with pytest.raises(IncompatibleError, match="lacks quadratic-fit"):
+        solve(problem, FlatQuotient(D, R), LagrangeNewton())

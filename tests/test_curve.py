@@ -1,0 +1,71 @@
+"""Curves of a geometry: combinations of known arrays that agree with the retraction, point by point."""
+
+import numpy as np
+import pytest
+
+from psdopt import Polar, PositiveDefinite
+
+GEOMETRIES = [
+    Polar(6, 2),
+    Polar(5, 3, 0.2),
+    Polar(4, 4),
+    PositiveDefinite(4),
+    PositiveDefinite(3, retraction="first-order"),
+]
+EPS = np.finfo(float).eps
+
+
+def drawn(geometry, seed=0):
+    rng = np.random.default_rng(seed)
+    point = geometry.random_point(rng)
+    return point, 0.4 * geometry.random_vector(point, rng)
+
+
+def factor_on(geometry, curve, point, s):
+    """The factor and the point at s, from the arrays that the curve combines."""
+    parts = geometry.frame(point)
+    frame = geometry.factor(point) if parts is None else parts[0]
+    wide = frame if curve.block is None else np.hstack([frame, curve.block])
+    mixture = curve.mixture(s)
+    here = frame if mixture.frame is None else wide @ mixture.frame
+    Y = here if mixture.factor is None else here @ mixture.factor
+    return Y, curve.point(here, mixture, Y), mixture
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES, ids=repr)
+@pytest.mark.parametrize("s", [0.0, 0.3, 1.0])
+def test_a_curve_is_the_retraction(geometry, s):
+    point, v = drawn(geometry)
+    curve = geometry.curve(point, v)
+    Y, moved, _ = factor_on(geometry, curve, point, s)
+    expected = geometry.factor(geometry.retract(point, s * v))
+    allowed = 1e4 * EPS * np.linalg.norm(expected) ** 2
+    assert np.linalg.norm(Y @ Y.T - expected @ expected.T) <= allowed
+    assert np.linalg.norm(geometry.factor(moved) - Y) <= allowed
+    assert s <= curve.longest
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES, ids=repr)
+def test_the_velocity_is_how_the_matrix_begins_to_move(geometry):
+    point, v = drawn(geometry, 1)
+    curve, Y = geometry.curve(point, v), geometry.factor(point)
+    parts = geometry.frame(point)
+    frame = Y if parts is None else parts[0]
+    wide = frame if curve.block is None else np.hstack([frame, curve.block])
+    D = wide @ curve.velocity
+    h = EPS ** (1 / 3)
+    ahead, behind = (geometry.to_matrix(geometry.retract(point, t * v)).to_dense() for t in (h, -h))
+    assert np.linalg.norm((ahead - behind) / (2 * h) - (D @ Y.T + Y @ D.T)) <= 1e-8 * np.linalg.norm(Y) ** 2
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES[:3], ids=repr)
+def test_the_turn_carries_the_start(geometry):
+    """Where `turn` is given it is orthogonal: the curve began at Y and is at factor · turnᵀ in the same gauge."""
+    point, v = drawn(geometry, 2)
+    curve = geometry.curve(point, v, straight=True)
+    _, _, mixture = factor_on(geometry, curve, point, 1e-6)
+    r = len(mixture.turn)
+    assert np.linalg.norm(mixture.turn.T @ mixture.turn - np.eye(r)) <= 64 * EPS * r
+    Y = geometry.factor(point)
+    near = factor_on(geometry, curve, point, 1e-6)[0] @ mixture.turn.T
+    assert np.linalg.norm(near - Y) <= 1e-5 * np.linalg.norm(Y)
