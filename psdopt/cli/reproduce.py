@@ -42,7 +42,12 @@ def add_parser(commands: Any) -> None:
                         help="folder of results and report (default: %(default)s)")  # fmt: skip
     parser.add_argument("--again", action="store_true", help="measure what an earlier run has measured already")
     parser.add_argument("--stored", action="store_true", help="measure nothing: show what is kept in DIR")
-    parser.add_argument("--pages", type=Path, metavar="DIR", help="fill in the tables and figures of the *.md in DIR")
+    parser.add_argument(
+        "--pages",
+        type=Path,
+        metavar="DIR",
+        help="bring the *.md in DIR up to date, and results and pictures beside them",
+    )
     parser.set_defaults(command=run, lists_problems=False)
 
 
@@ -73,7 +78,7 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
         sentence = verdict(outcomes[-1].findings.comparisons)
         if sentence:
             say(f"{spec.name}: {sentence}")
-    _write(arguments, manager, outcomes, time.perf_counter() - begin)
+    _write(arguments, manager, outcomes, results, time.perf_counter() - begin)
     return 1 if any(outcome.failed for outcome in outcomes) else 0
 
 
@@ -110,7 +115,9 @@ def _say_data(specs: Sequence[ExperimentSpec], quick: bool) -> None:
         say(f"{len(missing)} of {len(wanted)} data sets are missing ({where}): {', '.join(missing)}")
 
 
-def _write(arguments: argparse.Namespace, manager: PluginManager, outcomes: list[Outcome], seconds: float) -> None:
+def _write(
+    arguments: argparse.Namespace, manager: PluginManager, outcomes: list[Outcome], results: Path, seconds: float
+) -> None:
     papers = sorted({outcome.spec.paper for outcome in outcomes})
     references = {outcome.spec.paper: outcome.spec.reference for outcome in outcomes}
     code = code_version()
@@ -130,15 +137,15 @@ def _write(arguments: argparse.Namespace, manager: PluginManager, outcomes: list
     _text(arguments.out / REPORT, html_report(title, facts, outcomes, references))
     for paper in papers:
         found = [outcome for outcome in outcomes if outcome.spec.paper == paper]
-        _text(arguments.out / f"{paper}.md", paper_page(references[paper] or paper, found))
-    _pictures(made(arguments.out / "figures"), outcomes)
+        _text(made(arguments.out / "pages") / f"{paper}.md", paper_page(references[paper] or paper, found))
+    _pictures(made(arguments.out / "pages" / "figures"), outcomes)
     if arguments.pages is not None:
-        _fill(arguments.pages, outcomes)
+        _fill(arguments.pages, outcomes, results)
     say(f"Report: {arguments.out / REPORT}")
 
 
-def _fill(folder: Path, outcomes: list[Outcome]) -> None:
-    """Tables and facts of the pages, and the pictures that they show."""
+def _fill(folder: Path, outcomes: list[Outcome], results: Path) -> None:
+    """Tables and facts of the pages, and the pictures and results of the experiments that they show."""
     by_name = {outcome.spec.name: outcome for outcome in outcomes}
     shown: set[str] = set()
     for path in sorted(folder.glob("*.md")):
@@ -149,6 +156,10 @@ def _fill(folder: Path, outcomes: list[Outcome]) -> None:
             _text(path, text)
             say(f"Page: {path}")
     _pictures(made(folder / "figures"), [outcome for name, outcome in by_name.items() if name in shown])
+    for name in shown & set(by_name):
+        path = results / f"{name}.json"
+        if path.exists():
+            _text(made(folder / "results") / path.name, path.read_text(encoding="utf-8"))
 
 
 def _pictures(folder: Path, outcomes: list[Outcome]) -> None:

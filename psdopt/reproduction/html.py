@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from psdopt.plugins.experiments import ResultTable
-from psdopt.reproduction.runner import Outcome
+from psdopt.reproduction.runner import NOT_MEASURED, Outcome
 from psdopt.reproduction.verdicts import number, verdict
 
 #: Of pictures, in dots per inch.
@@ -21,6 +21,7 @@ h1, h2, h3 { line-height: 1.25; } h2 { margin-top: 3rem; border-bottom: 1px soli
 caption { text-align: left; font-weight: 600; padding: .25rem 0; }
 th, td { padding: .2rem .6rem; border-bottom: 1px solid #e4e8ec; text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; } thead th { border-bottom: 2px solid #8c959f; }
+.facts td { text-align: left; white-space: normal; }
 .verdict { font-weight: 600; } .origin, .left { color: #57606a; font-size: .875rem; } .failed { color: #b42318; }
 .ahead { color: #116329; } .behind { color: #b42318; } img { max-width: 100%; height: auto; }
 summary { cursor: pointer; color: #57606a; }
@@ -53,7 +54,7 @@ def html_report(
 def _section(outcome: Outcome) -> str:
     spec, findings = outcome.spec, outcome.findings
     parts = [f'<h3 id="{escape(spec.name)}">{escape(spec.title or spec.name)}</h3>', f"<p>{escape(spec.summary)}</p>"]
-    parts += [_table(table) for table in findings.tables]
+    parts += [_table(table) for table in findings.tables if table.rows]
     sentence = verdict(findings.comparisons)
     if sentence:
         parts.append(f'<p class="verdict">{escape(sentence)}</p>')
@@ -61,12 +62,22 @@ def _section(outcome: Outcome) -> str:
     if spec.differences:
         parts.append(f"<p>{escape(spec.differences)}</p>")
     parts += [picture(name, draw()) for name, draw in findings.figures.items()]
-    for case, why in outcome.missing.items():
-        parts.append(f'<p class="left">Left out: {escape(case)}, for want of {escape(why)}.</p>')
+    parts += [f'<p class="left">{escape(sentence)}</p>' for sentence in left_out(outcome)]
     for case, why in outcome.failed.items():
         parts.append(f'<p class="failed">Failed: {escape(case)}: {escape(why)}</p>')
     parts.append(f'<p class="origin">{escape(origin(outcome))}</p>')
     return "\n".join(parts)
+
+
+def left_out(outcome: Outcome) -> list[str]:
+    """A sentence for each reason why cases were left out, with their names."""
+    by_reason: dict[str, list[str]] = {}
+    for case, why in outcome.missing.items():
+        by_reason.setdefault(why, []).append(case)
+    return [
+        f"{'Not measured' if why == NOT_MEASURED else f'Left out for want of {why}'}: {'; '.join(cases)}."
+        for why, cases in by_reason.items()
+    ]
 
 
 def origin(outcome: Outcome) -> str:
@@ -118,4 +129,4 @@ def _comparisons(outcome: Outcome) -> str:
 
 def _rows(facts: Sequence[tuple[str, str]]) -> str:
     rows = "".join(f"<tr><td>{escape(what)}</td><td>{escape(found)}</td></tr>" for what, found in facts)
-    return f'<div class="scroll"><table><tbody>{rows}</tbody></table></div>'
+    return f'<div class="scroll"><table class="facts"><tbody>{rows}</tbody></table></div>'

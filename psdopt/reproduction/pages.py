@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from psdopt.errors import InvalidInputError
 from psdopt.plugins.experiments import ResultTable
-from psdopt.reproduction.html import origin
+from psdopt.reproduction.html import left_out, origin
 from psdopt.reproduction.runner import Outcome
 from psdopt.reproduction.verdicts import verdict
 
@@ -46,8 +46,7 @@ def section(outcome: Outcome) -> str:
     parts = [markdown_table(table) for table in outcome.findings.tables if table.rows]
     sentence = verdict(outcome.findings.comparisons)
     parts += [_plain(sentence)] if sentence else []
-    if outcome.missing:
-        parts.append(f"Not measured: {_plain(', '.join(outcome.missing))}.")
+    parts += [_plain(sentence) for sentence in left_out(outcome)]
     return "\n\n".join([*parts, f"*{_plain(origin(outcome))}*"]) + "\n"
 
 

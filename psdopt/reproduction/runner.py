@@ -18,14 +18,16 @@ from psdopt.reproduction.store import Store
 
 #: Names the folder with the data sets.
 DATA_VARIABLE = "PSDOPT_DATA"
+#: Why a case is missing where nothing is measured.
+NOT_MEASURED = "not measured"
 
 
 @dataclass
 class Outcome:
     """One experiment: what there is to show, and what could not be measured.
 
-    missing : {case: why it was left out}. failed : {case: error}. kept, measured : numbers of cases taken from an
-    earlier run, and measured in this one. seconds : processor seconds of all cases that are shown.
+    missing : {case: what it lacks, or NOT_MEASURED}. failed : {case: error}. kept, measured : numbers of cases taken
+    from an earlier run, and measured in this one. seconds : processor seconds of all cases that are shown.
     """
 
     spec: ExperimentSpec
@@ -88,7 +90,7 @@ def run_experiment(
     if not measure:
         there = store.measured(cases)
         outcome.kept = len(there)
-        outcome.missing = {case.name: "not measured" for case in cases if case.name not in there}
+        outcome.missing = {case.name: NOT_MEASURED for case in cases if case.name not in there}
     outcome.findings = experiment.present(store.measured(_shown(cases, store, code, measure)))
     outcome.seconds, outcome.codes, outcome.machine = store.seconds(), tuple(store.codes()), store.machine
     return outcome

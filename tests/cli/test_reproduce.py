@@ -45,9 +45,9 @@ def test_report_pages_pictures_and_results(tmp_path: Path, capsys: pytest.Captur
     assert reproduce(ToyPaper(), tmp_path / "out", "--pages", str(pages)) == 0
     written = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")}
     assert written == {
-        "out/report.html", "out/toy.md", "out/results/toy-table-1.json", "out/results/toy-table-2.json",
-        "out/figures/toy-table-1-course.png", "out/figures/toy-table-2-course.png",
-        "pages/toy.md", "pages/figures/toy-table-2-course.png",
+        "out/report.html", "out/pages/toy.md", "out/results/toy-table-1.json", "out/results/toy-table-2.json",
+        "out/pages/figures/toy-table-1-course.png", "out/pages/figures/toy-table-2-course.png",
+        "pages/toy.md", "pages/figures/toy-table-2-course.png", "pages/results/toy-table-2.json",
     }  # fmt: skip
     assert "| first | 6.0 |" in (pages / "toy.md").read_text()
     out = capsys.readouterr().out

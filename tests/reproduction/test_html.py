@@ -59,8 +59,8 @@ def test_pictures_are_in_the_file_and_nothing_is_fetched(tmp_path: Path) -> None
 
 def test_it_says_what_was_left_out_and_by_what_code(tmp_path: Path) -> None:
     text, outcome = report(tmp_path)
-    assert "Left out: stored, for want of data no_such_set." in text
-    assert "Left out: wide, for want of packages nopack." in text
+    assert "Left out for want of data no_such_set: stored." in text
+    assert "Left out for want of packages nopack: wide." in text
     assert origin(outcome).startswith("Measured by psdopt 1 (abc) in ")
     assert origin(Outcome(outcome.spec)) == "Nothing was measured."
     assert "2 are worse than the paper&#x27;s" in text

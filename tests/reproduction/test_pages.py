@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,7 @@ def test_tables_and_facts_are_replaced_and_prose_stays(tmp_path: Path) -> None:
     assert "<!-- table other -->kept<!-- end -->" in text
     assert "old" not in text
     assert r"| first | 6.0 | \<b onclick=" in text
-    assert "Not measured: stored, wide." in text
+    assert r"Left out for want of data no\_such\_set: stored." in text
     assert filled(text, {"toy-table-1": outcome_of(tmp_path)}) == text
     assert places(page) == {"toy-table-1", "other"}
 
@@ -65,7 +66,18 @@ def stored_outcomes() -> dict[str, Outcome]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 def test_the_numbers_of_a_page_are_those_of_its_results(page: Path) -> None:
-    """`psdopt reproduce --stored --out docs/experiments --pages docs/experiments` fills the pages in again."""
+    """If not, `psdopt reproduce --pages docs/experiments` brings them up to date, with --stored without measuring."""
     text, outcomes = page.read_text("utf-8"), stored_outcomes()
     assert places(text) <= set(outcomes)
     assert filled(text, outcomes) == text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_pictures_of_a_page_are_there_and_numbers_begin_no_line(page: Path) -> None:
+    """A comment at the beginning of a line would end the paragraph."""
+    text = page.read_text("utf-8")
+    assert re.findall(r"^ *<!-- fact", text, re.MULTILINE) == []
+    missing = [
+        name for name in re.findall(r"\]\(((?:\.\./)?\w+/[^)]*\.png)\)", text) if not (page.parent / name).exists()
+    ]
+    assert missing == []
