@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from psdopt.version import __version__
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
@@ -18,6 +20,23 @@ def test_the_oldest_pins_are_the_lower_bounds() -> None:
     bounds = dict(requirement.split(">=") for requirement in wanted)
     lines = (ROOT / ".ci" / "oldest.txt").read_text().splitlines()
     assert dict(line.split("==") for line in lines if not line.startswith("#")) == bounds
+
+
+def test_the_version_is_written_once_and_agrees_with_changelog_and_citation() -> None:
+    assert PROJECT["dynamic"] == ["version"]
+    assert re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M)[0] == __version__
+    assert re.findall(r"^version: (\S+)", (ROOT / "CITATION.cff").read_text(), re.M) == [__version__]
+
+
+def test_workflows_are_yaml_whose_commands_name_files_that_are_there() -> None:
+    yaml = pytest.importorskip("yaml")
+    for path in sorted((ROOT / ".github" / "workflows").glob("*.yml")):
+        jobs = yaml.safe_load(path.read_text())["jobs"]
+        commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
+        assert commands, path
+        for command in commands:
+            for word in re.findall(r"(?<![\w/])(?:\.ci|tests)/[\w./]+", command):
+                assert (ROOT / word).exists(), f"{path.name}: {word}"
 
 
 def test_hooks_before_a_commit_are_the_tools_of_the_automatic_check() -> None:

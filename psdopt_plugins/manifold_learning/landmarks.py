@@ -23,7 +23,8 @@ def geodesic_axes(edges: Edges, columns: int) -> Array:
     n = edges.n
     lengths = np.sqrt(edges.squared)
     lengths = np.maximum(lengths, SHORTEST * lengths.mean())
-    graph = sp.csr_array((lengths, (edges.i, edges.j)), shape=(n, n))
+    ends = (edges.i.astype(np.int32), edges.j.astype(np.int32))  # what the paths of SciPy 1.14 read
+    graph = sp.csr_array((lengths, ends), shape=(n, n))
     chosen = np.random.default_rng(0).choice(n, min(LANDMARKS, n), replace=False)
     squared = dijkstra(graph, directed=False, indices=chosen) ** 2
     among = squared[:, chosen]
