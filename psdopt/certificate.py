@@ -24,6 +24,8 @@ from psdopt.units import own_unit, reference_value, unit_on_the_cone, value_scal
 ENOUGH = 0.95
 #: At a fixed trace the gap must not exceed this share of |F(M)| either: references may be out of all proportion.
 DIGITS = 1e-2
+#: tr M farther from the fixed trace than this share is no rounding: M is not in the set, and F(M) no bound on anything.
+OFF_TRACE = EPS**0.75
 #: F(M) above F(0) by more roundings than these is no tie.
 WORSE = 64.0
 
@@ -234,6 +236,8 @@ def certify(
     if geometry is not None and Ability.LINEAR_ORACLE in geometry.abilities:
         atom = geometry.minimize_linear(S, 0.25 * tol * max(unit, np.finfo(float).tiny))
         gaps.append(max(product + epsilon - (atom.value - atom.gap_bound), 0.0))
+    if trace is not None and abs(tr - trace) > OFF_TRACE * trace:
+        gaps = []
     noise = ROUNDINGS * math.sqrt(problem.n) * EPS * pair.norm
     found = {
         "stationarity_relative": _ratio(stationarity, per_trace * size),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import autograd.numpy as anp
@@ -240,6 +241,17 @@ def test_zero_is_not_optimal_where_one_direction_goes_down_however_steep_the_oth
     assert zero.decrease == pytest.approx(1.0)
     for geometry, method in ((None, None), (PSDCone(2), BILGO()), (FlatQuotient(2, 2), ConjugateGradient())):
         assert solve(problem, geometry, method).value == pytest.approx(-1.0, rel=1e-5)
+
+
+def test_a_matrix_off_the_fixed_trace_proves_nothing():
+    """F falls with the trace, so that ⟨S, M⟩ − t λ_min(S) is negative for a smaller M: no gap, but no member either."""
+    problem = QuadraticSDP(None, 1.0, np.diag([0.5, 1.0]))
+    optimum = certify(problem, np.sqrt(np.diag([0.75, 0.25])), trace=1.0)
+    assert optimum.proves(1e-9)
+    for share in (0.99, 1.0 - 1e-9, 1.0 + 1e-9, 1.01):
+        off = certify(problem, math.sqrt(share) * np.sqrt(np.diag([0.75, 0.25])), trace=1.0)
+        assert off.gap is None
+        assert not off.proves(0.5)
 
 
 def test_a_gradient_of_zero_diagonal_is_not_taken_for_semidefinite():

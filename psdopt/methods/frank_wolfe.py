@@ -283,9 +283,17 @@ def _nonzero_columns(evaluation: Evaluation) -> Evaluation:
 
 
 def _orthonormal(evaluation: Evaluation) -> tuple[Evaluation, Array]:
-    """(evaluation at an orthonormal basis V of the columns of Y, W with Y Yᵀ = V W Vᵀ). No application."""
-    values, W = principal_axes(evaluation.factor)
-    return evaluation.mix(W / np.sqrt(values)), np.diag(values)
+    """(evaluation at an orthonormal basis V of the columns of Y, W with Y Yᵀ = V W Vᵀ). No application.
+
+    Eigenvalues of YᵀY near rounding have no digit, so that one scaling by them leaves V far from orthonormal, and the
+    trace of V B Vᵀ would be another than that of B. The second scaling meets eigenvalues near 1.
+    """
+    basis = evaluation
+    for _ in range(2):
+        values, T = principal_axes(basis.factor)
+        basis = basis.mix(T / np.sqrt(values))
+    coordinates = basis.factor.T @ evaluation.factor
+    return basis, coordinates @ coordinates.T
 
 
 def _principal(evaluation: Evaluation) -> Evaluation:

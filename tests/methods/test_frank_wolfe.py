@@ -10,6 +10,7 @@ import psdopt
 from psdopt import QuadraticSDP
 from psdopt.errors import InvalidInputError, UnknownNameError
 from psdopt.geometries.spectraplex import Spectraplex
+from psdopt.methods import frank_wolfe
 from psdopt.methods.frank_wolfe import VARIANTS, FrankWolfe
 from psdopt.methods.projected_gradient import ProjectedGradient
 
@@ -142,3 +143,15 @@ def test_the_former_name_of_the_rule_is_deprecated():
     assert old == pickle.loads(pickle.dumps(old))
     with pytest.raises(TypeError, match="unexpected keyword"):
         FrankWolfe(steps="hazan")
+
+
+@pytest.mark.parametrize("apart", [1e-3, 1e-7, 3e-8])
+def test_the_basis_of_nearly_parallel_atoms_is_orthonormal(apart):
+    """tr(V B Vᵀ) is tr B only then: without it runs left the set, unseen."""
+    problem = QuadraticSDP(None, 1.0, -np.diag([2.0, 1.0, 0.5, 0.1]))
+    u = np.array([0.6, 0.8, 0.0, 0.0])
+    Y = np.column_stack([u, u + apart * np.eye(4)[:, 2], 1e-6 * np.eye(4)[:, 3]])
+    basis, W = frank_wolfe._orthonormal(problem.at(Y))
+    V = basis.factor
+    np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-13)
+    np.testing.assert_allclose(V @ W @ V.T, Y @ Y.T, atol=1e-14)
