@@ -10,6 +10,7 @@ from psdopt.capability import Ability
 from psdopt.geometries import PSDCone
 from psdopt.geometry import Atom, Defect, Geometry
 from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
 from psdopt.testing.reference import project_spectraplex
@@ -62,6 +63,25 @@ class OracleMaximises(_TraceOne):
 
     rejected_by = ("geometry.linear_oracle",)
     chosen = -1
+
+
+class OracleOutside(_TraceOne):
+    """The set is {M ⪰ 0, tr M = 1, M ⪯ I/2}, which holds no matrix of rank one; the oracle answers with one."""
+
+    rejected_by = ("geometry.linear_oracle",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.abilities = frozenset({Ability.LINEAR_ORACLE})
+
+    def check_point(self, point: Any) -> Defect | None:
+        defect = super().check_point(point)
+        largest = 0.5 if defect is not None else float(np.linalg.norm(point, 2)) ** 2
+        return Defect("an eigenvalue exceeds 1/2", largest, 0.5) if largest > 0.5 + 1024 * EPS else defect
+
+    def from_factor(self, Y: Array) -> Array:
+        values, vectors = np.linalg.eigh(Y @ Y.T)
+        return np.asarray(vectors * np.sqrt(project_simplex(values, 1.0, 0.5)))
 
 
 class OracleWithoutDoubt(_TraceOne):
