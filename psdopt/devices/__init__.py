@@ -4,14 +4,15 @@ Arrays with n or m rows stay where they are, as :class:`~psdopt.devices.array.De
 to the host as a NumPy array. No other module of psdopt knows a library beside NumPy, and NumPy arrays never come here.
 """
 
-from psdopt.devices.array import (
-    DeviceArray,
-    DeviceMatrix,
+from psdopt.devices.array import DeviceArray, DeviceMatrix
+from psdopt.devices.doors import (
     device_of,
     held,
+    indices_on,
     is_device_array,
     matrix_on,
     on_host,
+    once,
     placed,
     released,
     require_host,
@@ -27,9 +28,11 @@ __all__ = [
     "Transfers",
     "device_of",
     "held",
+    "indices_on",
     "is_device_array",
     "matrix_on",
     "on_host",
+    "once",
     "placed",
     "released",
     "require_host",

@@ -95,6 +95,13 @@ def least(a: DeviceArray, axis: int | None = None, initial: float | None = None)
     return a.min(axis)
 
 
+@_for(np.full_like)
+def full_like(prototype: DeviceArray, value: float) -> DeviceArray:
+    device = prototype.device
+    raw = device.xp.full(prototype.shape, float(value), dtype=device.xp.float64, device=device.device)
+    return DeviceArray(raw, device)
+
+
 @_for(np.all)
 def every(a: DeviceArray) -> bool:
     return bool(a.device.number(a.device.xp.all(a.raw)))
@@ -214,5 +221,6 @@ UFUNCS.update({
     "matmul": _either(lambda a, b: a @ b, lambda b, a: b.__rmatmul__(a)),
     "less": _either(DeviceArray.__lt__, DeviceArray.__gt__),
     "greater": _either(DeviceArray.__gt__, DeviceArray.__lt__),
+    "bitwise_or": _either(DeviceArray.__or__, DeviceArray.__or__),
     "equal": _either(DeviceArray.__eq__, DeviceArray.__eq__),
 })  # fmt: skip

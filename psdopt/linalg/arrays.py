@@ -12,7 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.devices import DeviceArray
+from psdopt.devices import Device, DeviceArray, once, pairs
+from psdopt.devices.groups import PairSums
 
 Array = NDArray[np.float64]
 
@@ -22,6 +23,11 @@ def as_array(values: Any) -> Array:
     if isinstance(values, DeviceArray):
         return cast(Array, values)
     return np.asarray(values, dtype=np.float64)
+
+
+def filled_like(a: Array, value: Any) -> Array:
+    """One number as an array of the shape of a, where a is; not to be changed."""
+    return np.full_like(a, value) if isinstance(a, DeviceArray) else np.broadcast_to(value, a.shape)
 
 
 def inner(Y: Array, Z: Array) -> float:
@@ -47,6 +53,8 @@ GATHERED = 32768
 
 def pair_dots(i: NDArray[np.intp], j: NDArray[np.intp], Y: Array, Z: Array) -> Array:
     """⟨Y_i − Y_j, Z_i − Z_j⟩ for index pairs, shape (m,), block by block: no array with m rows of Y."""
+    if isinstance(Y, DeviceArray):
+        return cast(Array, pairs.pair_dots(i, j, Y, Z))
     result = np.empty(len(i))
     for rows, (left, *right) in _differences(i, j, *((Y,) if Z is Y else (Y, Z))):
         np.einsum("ij,ij->i", left, right[0] if right else left, out=result[rows])
@@ -55,6 +63,8 @@ def pair_dots(i: NDArray[np.intp], j: NDArray[np.intp], Y: Array, Z: Array) -> A
 
 def line_dots(i: NDArray[np.intp], j: NDArray[np.intp], Y: Array, D: Array) -> tuple[Array, Array]:
     """(2 ⟨Y_i − Y_j, D_i − D_j⟩, |D_i − D_j|²) for index pairs, (m,) each, block by block, D gathered once."""
+    if isinstance(Y, DeviceArray):
+        return cast(tuple[Array, Array], pairs.line_dots(i, j, Y, D))
     first, second = np.empty(len(i)), np.empty(len(i))
     for rows, (at, along) in _differences(i, j, Y, D):
         np.einsum("ij,ij->i", at, along, out=first[rows])
@@ -84,6 +94,8 @@ def mixed_row_dots(ends: NDArray[np.intp], Y: Array, Z: Array) -> tuple[Array, A
 
     Block by block, and each row is gathered once.
     """
+    if isinstance(Y, DeviceArray):
+        return cast(tuple[Array, Array], pairs.mixed_row_dots(*ends, Y, Z))
     m = ends.shape[1]
     mixed, own = np.empty(m), np.empty(m)
     size = max(1, GATHERED // max(4 * Y.shape[1], 1))
@@ -143,7 +155,7 @@ def with_data(pattern: sp.csr_array, data: Array) -> sp.csr_array:
 
 def sparse_product(A: sp.csr_array, X: Array, start: Array | None = None) -> Array:
     """`start` + A X for X (n, k), as a new array."""
-    product = np.asarray(A @ X, dtype=np.float64)
+    product = as_array(A @ X)
     if start is not None:
         product += start
     return product
@@ -153,10 +165,13 @@ class SymmetricPattern:
     """w (p,) ↦ Σ_t w_t (e_i e_jᵀ + e_j e_iᵀ) as a sparse (n, n) array; the sorting is done once, here.
 
     Indices are sorted and repeated pairs are one entry, so that SciPy finds nothing to put in order in what the arrays
-    share. Zero weights are left out where they are most: hinges that are met cost nothing. Can be pickled.
+    share. Zero weights are left out where they are most: hinges that are met cost nothing. Can be pickled. Weights on a
+    device give a :class:`~psdopt.devices.groups.PairSum` there.
     """
 
     def __init__(self, i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> None:
+        self._ends, self._n = (i, j), n
+        self._there: dict[Device, PairSums] = {}
         p, kind = len(i), code_dtype(n)
         codes = np.empty(2 * p, dtype=kind)
         for half, left, right in ((codes[:p], i, j), (codes[p:], j, i)):
@@ -206,6 +221,9 @@ class SymmetricPattern:
         return rows * (len(self._starts) - 1) + self._indices
 
     def __call__(self, w: Array) -> sp.csr_array:
+        if isinstance(w, DeviceArray):
+            sums = once(self._there, w.device, lambda: PairSums(*self._ends, self._n, w.device))
+            return cast(sp.csr_array, sums(w))
         filled = self.filled(w)
         data = filled.data
         if 2 * np.count_nonzero(data) > len(data):

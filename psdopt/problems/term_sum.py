@@ -55,7 +55,7 @@ class TermSum(Problem):
         self.n = terms[0].n
         self.constant = number(constant, "constant")
         self.maps = distinct_maps(terms)
-        self.device = _common_device(self.maps)
+        self.device = _common_device(self.terms, self.maps)
         if self.device is None and all(linear_map.is_matrix for linear_map in self.maps):
             self.rows = max([self.n, *(linear_map.shape[0] for linear_map in self.maps)])
         if preconditioner is not None and not isinstance(preconditioner, Preconditioner):
@@ -103,9 +103,10 @@ class TermSum(Problem):
         }
 
 
-def _common_device(maps: Sequence[LinearMap]) -> Device | None:
-    """Where the data of all maps are; InvalidInputError where they are in different places."""
-    devices = {linear_map.device: linear_map.name for linear_map in maps}
+def _common_device(terms: Sequence[Term], maps: Sequence[LinearMap]) -> Device | None:
+    """Where the data of all terms are; InvalidInputError where they are in different places."""
+    devices: dict[Device | None, str] = {term.device: type(term).__name__ for term in terms if term.device is not None}
+    devices.update({linear_map.device: linear_map.name for linear_map in maps})
     if len(devices) > 1:
         found = ", ".join(f"{name}: {device or 'NumPy'}" for device, name in devices.items())
         raise InvalidInputError(f"the arrays of all terms must be in one place; found {found}")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.devices import Device
 from psdopt.errors import InvalidTypeError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array
@@ -28,7 +29,8 @@ class Term(ABC):
     Attributes: `n` order of M; `maps` the linear maps whose images are needed; `degree` of f as a
     polynomial in M (1, 2) or None; `convex` whether f is known to be convex on symmetric matrices;
     `nonnegative` whether f >= 0 for every M ⪰ 0 is known; `has_hessian` whether :meth:`hessian` is there;
-    `has_entries` whether :meth:`add_gradient_to` is there.
+    `has_entries` whether :meth:`add_gradient_to` is there; `device` where its data are beside those of its maps (None
+    for NumPy's arrays, and for none at all).
     """
 
     n: int
@@ -38,6 +40,7 @@ class Term(ABC):
     nonnegative: bool = False
     has_hessian: bool = True
     has_entries: bool = False
+    device: Device | None = None
 
     @abstractmethod
     def features(self, U: Images) -> Any:

@@ -13,8 +13,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from psdopt.checks import finite
+from psdopt.devices import Device, device_of, held, is_device_array, on_host, placed
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import Array, inner
+from psdopt.linalg.arrays import Array, as_array, filled_like, inner
 
 
 class Loss(ABC):
@@ -30,8 +31,8 @@ class Loss(ABC):
     separable : whether phi is a sum over the measurements. size : m, or None if any m will do.
     per_measurement : names of all attributes that are either scalars or arrays (m,) of one number per measurement.
         A separable class that declares them allows long vectors to be processed in blocks that stay in the
-        processor's cache. The declaration covers the class itself, not its subclasses: these may hold more data.
-        None, the default: the loss is only ever evaluated on all measurements together.
+        processor's cache, and to be on a device. The declaration covers the class itself, not its subclasses: these
+        may hold more data. None, the default: the loss is only ever evaluated on all measurements together.
     """
 
     degree: int | None = None
@@ -86,6 +87,25 @@ class Loss(ABC):
             alone.size = len(range(self.size)[rows])
         return alone
 
+    def on(self, device: Device) -> Self:
+        """The loss with its arrays on `device`. Raises InvalidTypeError where `per_measurement` is not declared."""
+        declared: tuple[str, ...] | None = vars(type(self)).get("per_measurement")
+        if declared is None:
+            text = f"{type(self).__name__} does not declare per_measurement, without which no loss is taken to {device}"
+            raise InvalidTypeError(text)
+        alone = copy(self)
+        for name in declared:
+            value = getattr(self, name)
+            if np.ndim(value) == 1:
+                setattr(alone, name, placed(value, device, name))
+        return alone
+
+    @property
+    def device(self) -> Device | None:
+        """Where its arrays of one number per measurement are; None for NumPy's, and where it has none."""
+        declared: tuple[str, ...] = vars(type(self)).get("per_measurement") or ()
+        return next((where for name in declared if (where := device_of(getattr(self, name))) is not None), None)
+
 
 class LeastSquares(Loss):
     """Σ_t w_t (a_t − target_t)².
@@ -113,7 +133,7 @@ class LeastSquares(Loss):
         return self._second * (a - self.target)
 
     def second(self, a: Array) -> Array:
-        return self._second if self._second.shape == a.shape else np.broadcast_to(self._second, a.shape)
+        return self._second if self._second.shape == a.shape else filled_like(a, self._second)
 
 
 class SquaredHinge(Loss):
@@ -133,8 +153,9 @@ class SquaredHinge(Loss):
     def __init__(self, margin: Any = 1.0, sign: Any = 1.0, weights: Any = None) -> None:
         self.margin = _numbers(margin, "margin")
         self.sign = _numbers(sign, "sign")
-        if not np.all(np.abs(self.sign) == 1.0):
-            raise InvalidInputError(f"sign must be +1 or -1; found {_first(self.sign[np.abs(self.sign) != 1.0])}")
+        wrong = np.abs(signs := on_host(self.sign)) != 1.0
+        if np.any(wrong):
+            raise InvalidInputError(f"sign must be +1 or -1; found {_first(signs[wrong])}")
         self.weights = _weights(weights)
         self.size = _size(margin=self.margin, sign=self.sign, weights=self.weights)
 
@@ -174,12 +195,12 @@ class HalfSquaredOneSided(Loss):
     def __init__(self, target: Any, direction: Any = 0.0, weights: Any = None) -> None:
         self.target = _numbers(target, "target")
         self.direction = _numbers(direction, "direction")
-        wrong = ~np.isin(self.direction, (-1.0, 0.0, 1.0))
+        wrong = ~np.isin(directions := on_host(self.direction), (-1.0, 0.0, 1.0))
         if np.any(wrong):
-            raise InvalidInputError(f"direction must be -1, 0 or +1; found {_first(self.direction[wrong])}")
+            raise InvalidInputError(f"direction must be -1, 0 or +1; found {_first(directions[wrong])}")
         self.weights = _weights(weights)
         self.size = _size(target=self.target, direction=self.direction, weights=self.weights)
-        self.degree = None if np.any(self.direction) else 2
+        self.degree = None if np.any(directions) else 2
 
     def _violation(self, a: Array) -> Array:
         residual = a - self.target
@@ -211,14 +232,14 @@ class Linear(Loss):
         return float(np.sum(self.weights * a))
 
     def derivative(self, a: Array) -> Array:
-        return np.broadcast_to(self.weights, a.shape)
+        return self.weights if self.weights.shape == a.shape else filled_like(a, self.weights)
 
     def second(self, a: Array) -> Array:
-        return np.zeros(a.shape)
+        return np.zeros_like(a)
 
 
 def _numbers(value: Any, name: str) -> Array:
-    numbers = finite(value, name)
+    numbers: Array = as_array(held(value, name)) if is_device_array(value) else finite(value, name)
     if numbers.ndim > 1:
         raise InvalidInputError(f"{name} must be a number or a 1-D array; found shape {numbers.shape}")
     return numbers

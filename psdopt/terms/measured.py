@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from psdopt.checks import number
+from psdopt.devices import Device, DeviceArray, once
 from psdopt.errors import InvalidInputError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, inner
@@ -34,17 +35,26 @@ class MeasuredTerm(Term):
         self.measurement, self.loss, self.weight = measurement, loss, number(weight, "weight")
         self.n, self.maps, self.degree = measurement.n, measurement.maps, loss.degree
         self.has_entries = not measurement.maps
+        self.device = measurement.device or loss.device
+        self._losses: dict[Device, Loss] = {}
         self.nonnegative = loss.nonnegative and weight >= 0.0
         self.convex = loss.degree == 1 or (loss.convex and weight >= 0.0)
+
+    def loss_at(self, features: Array) -> Loss:
+        """The loss with its data where the features are."""
+        if isinstance(features, DeviceArray):
+            device = features.device
+            return once(self._losses, device, lambda: self.loss.on(device))
+        return self.loss
 
     def features(self, U: Images) -> Array:
         return self.measurement.pair(U, U)
 
     def value(self, features: Array) -> float:
-        return self.weight * self.loss.value(features)
+        return self.weight * self.loss_at(features).value(features)
 
     def gradient(self, U: Images, features: Array, V: Images) -> Forces:
-        return self.measurement.adjoint(self.weight * self.loss.derivative(features), V)
+        return self.measurement.adjoint(self.weight * self.loss_at(features).derivative(features), V)
 
     def add_gradient_to(self, S: Array, U: Images, features: Array) -> None:
         self.measurement.add_to(S, self.weight * self.loss.derivative(features))
@@ -53,16 +63,17 @@ class MeasuredTerm(Term):
         if self.degree == 1:
             return []
         moved = 2.0 * self.measurement.pair(U, D)
-        return self.measurement.adjoint(self.weight * self.loss.curvature(features, moved), V)
+        return self.measurement.adjoint(self.weight * self.loss_at(features).curvature(features, moved), V)
 
     def along(self, U: Images, features: Array, D: Images) -> Curve:
         a1, a2 = self.measurement.along(U, D)
+        loss = self.loss_at(features)
         if self.degree is None:
-            return MeasuredCurve(self.loss, self.weight, features, a1, a2)
-        g, (h1, h2) = self.loss.expansion(features, a1, a2)
+            return MeasuredCurve(loss, self.weight, features, a1, a2)
+        g, (h1, h2) = loss.expansion(features, a1, a2)
         w = self.weight
         coefficients = (
-            w * self.loss.value(features),
+            w * loss.value(features),
             w * inner(g, a1),
             w * (inner(g, a2) + 0.5 * inner(h1, a1)),
             w * inner(h1, a2),
@@ -71,14 +82,14 @@ class MeasuredTerm(Term):
         return PolynomialCurve(coefficients, lambda mu: features + mu * (a1 + mu * a2))
 
     def along_atom(self, U: Images, features: Array, v: Images) -> Surface:
-        atom = self.measurement.pair(v, v)
+        atom, loss = self.measurement.pair(v, v), self.loss_at(features)
         if self.degree is None:
-            return MeasuredSurface(self.loss, self.weight, features, atom)
+            return MeasuredSurface(loss, self.weight, features, atom)
         zero = np.zeros_like(features)
-        g, (ha, hb) = self.loss.expansion(zero, features, atom)
+        g, (ha, hb) = loss.expansion(zero, features, atom)
         cross = inner(features, hb)
         return QuadraticSurface(
-            self.weight * self.loss.value(zero),
+            self.weight * loss.value(zero),
             self.weight * np.array([inner(g, features), inner(g, atom)]),
             self.weight * np.array([[inner(ha, features), cross], [cross, inner(hb, atom)]]),
             lambda alpha, beta: alpha * features + beta * atom,
@@ -94,7 +105,7 @@ class MeasuredCurve(Curve):
 
     def __init__(self, loss: Loss, weight: float, a0: Array, a1: Array, a2: Array) -> None:
         self.loss, self.weight, self.a0, self.a1, self.a2 = loss, weight, a0, a1, a2
-        self._blocks = [(part, a0[rows], a1[rows], a2[rows]) for part, rows in _blocks(loss, len(a0))]
+        self._blocks = [(part, a0[rows], a1[rows], a2[rows]) for part, rows in _blocks(loss, a0)]
 
     def features_at(self, mu: float) -> Array:
         return self.a0 + mu * (self.a1 + mu * self.a2)
@@ -133,10 +144,14 @@ class MeasuredSurface(Surface):
         return self.weight * gradient, self.weight * hessian
 
 
-def _blocks(loss: Loss, size: int) -> list[tuple[Loss, slice]]:
-    """Losses of consecutive measurements whose values add up to the loss; the loss itself where it cannot be split."""
+def _blocks(loss: Loss, a: Array) -> list[tuple[Loss, slice]]:
+    """Losses of consecutive measurements whose values add up to the loss; the loss itself where it cannot be split.
+
+    Nor is it split on a device, which has no such cache.
+    """
+    size = len(a)
     whole = [(loss, slice(0, size))]
-    if size <= LINE_BLOCK:
+    if size <= LINE_BLOCK or isinstance(a, DeviceArray):
         return whole
     blocks = []
     for start in range(0, size, LINE_BLOCK):

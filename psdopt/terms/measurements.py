@@ -11,11 +11,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.checks import indices, integer
+from psdopt.devices import Device, DeviceArray, device_of, indices_on, on_host, once
+from psdopt.devices.groups import GroupSums
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
 from psdopt.linalg.arrays import (
     Array,
     SymmetricPattern,
+    as_array,
     code_dtype,
     line_dots,
     mixed_row_dots,
@@ -36,13 +39,14 @@ class Measurement(ABC):
     """M ↦ (⟨A_1, M⟩, ..., ⟨A_m, M⟩) for symmetric A_t (n, n), all at once.
 
     Attributes: `n` order of M; `size` = m; `maps` the linear maps whose images are needed; `couples`, whether
-    :meth:`coupling` is there.
+    :meth:`coupling` is there; `device` where X, or the indices if there is no X, were handed in (None for NumPy's).
     """
 
     n: int
     size: int
     maps: tuple[LinearMap, ...] = ()
     couples: bool = False
+    device: Device | None = None
 
     @abstractmethod
     def pair(self, U: Images, V: Images) -> Array:
@@ -109,6 +113,7 @@ class QuadraticForms(RankOne):
         self.X = _as_map(X)
         self.maps = (self.X,)
         self.size, self.n = self.X.shape
+        self.device = self.X.device
 
     def pair(self, U: Images, V: Images) -> Array:
         return row_dots(U.of(self.X), V.of(self.X))
@@ -131,8 +136,8 @@ class PairDistances(RankOne):
 
     Parameters
     ----------
-    i, j : integer arrays (m,), i_t ≠ j_t. X : data (N, n), array or shared :class:`LinearMap`; None is
-        the identity, and then `n` is needed.
+    i, j : integer arrays (m,), i_t ≠ j_t, of any library: they are read on the host, once. X : data (N, n), array or
+        shared :class:`LinearMap`; None is the identity, and then `n` is needed.
 
     Attributes: `adjacency`, w (m,) ↦ Σ_t w_t (e_i e_jᵀ + e_j e_iᵀ) as a sparse array over the rows of X.
     """
@@ -140,16 +145,26 @@ class PairDistances(RankOne):
     def __init__(self, i: Any, j: Any, X: Any = None, n: int | None = None) -> None:
         self.X, rows, self.n = _rows(X, n)
         self.maps = () if self.X is None else (self.X,)
+        self.device = _place(self.X, i=i, j=j)
         self.i, self.j = _indices({"i": i, "j": j}, rows)
+        self._there: dict[Device, tuple[Any, Any]] = {}
         _distinct(self.i, self.j, "i", "j")
         self.size = len(self.i)
         self.adjacency = SymmetricPattern(self.i, self.j, rows)
 
     def pair(self, U: Images, V: Images) -> Array:
-        return pair_dots(self.i, self.j, U.of(self.X), V.of(self.X))
+        Y = U.of(self.X)
+        return pair_dots(*self._ends_at(Y), Y, V.of(self.X))
 
     def along(self, U: Images, D: Images) -> tuple[Array, Array]:
-        return line_dots(self.i, self.j, U.of(self.X), D.of(self.X))
+        Y = U.of(self.X)
+        return line_dots(*self._ends_at(Y), Y, D.of(self.X))
+
+    def _ends_at(self, Y: Array) -> tuple[Indices, Indices]:
+        """i and j where Y is."""
+        if isinstance(Y, DeviceArray):
+            return _both_on(self._there, Y.device, self.i, self.j)
+        return self.i, self.j
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
         # Σ_t w_t (e_i − e_j)(e_i − e_j)ᵀ Z is a product with the sparse Laplacian of the weights. It annihilates a
@@ -157,7 +172,7 @@ class PairDistances(RankOne):
         Z = V.of(self.X)
         Z = Z - Z.mean(axis=0)
         A = self.adjacency(weights)
-        force = scale_rows(np.asarray(A.sum(axis=1), dtype=np.float64).ravel(), Z)
+        force = scale_rows(as_array(A.sum(axis=1)).ravel(), Z)
         force -= A @ Z
         return [(self.X, force)]
 
@@ -197,6 +212,7 @@ class TripletDifferences(Measurement):
 
     def __init__(self, i: Any, j: Any, k: Any, X: Any = None, n: int | None = None) -> None:
         shared, rows, self.n = _rows(X, n)
+        self.device = _place(shared, i=i, j=j, k=k)
         i, j, k = _indices({"i": i, "j": j, "k": k}, rows)
         for left, right, names in ((i, j, ("i", "j")), (i, k, ("i", "k")), (j, k, ("j", "k"))):
             _distinct(left, right, *names)
@@ -208,6 +224,8 @@ class TripletDifferences(Measurement):
         self.near, self.far = where[: len(near)][in_near], where[len(near) :][in_far]
         self.pairs = PairDistances(codes // rows, codes % rows, shared, n)
         self.maps = self.pairs.maps
+        self._there: dict[Device, tuple[Any, Any]] = {}
+        self._sums: dict[Device, GroupSums] = {}
 
     def pair(self, U: Images, V: Images) -> Array:
         return self._differences(self.pairs.pair(U, V))
@@ -226,15 +244,29 @@ class TripletDifferences(Measurement):
         return self.pairs.directions(V)
 
     def _differences(self, d: Array) -> Array:
-        difference = d[self.far]
-        difference -= d[self.near]
+        far, near = self.far, self.near
+        if isinstance(d, DeviceArray):
+            far, near = _both_on(self._there, d.device, far, near)
+        difference = d[far]
+        difference -= d[near]
         return difference
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
+        if isinstance(weights, DeviceArray):
+            return self.pairs.adjoint(self._on_pairs(weights), V)
         size = self.pairs.size
         on_pairs: Array = np.bincount(self.far, weights, size).astype(np.float64, copy=False)
         on_pairs -= np.bincount(self.near, weights, size)
         return self.pairs.adjoint(on_pairs, V)
+
+    def _on_pairs(self, weights: Any) -> Any:
+        """The same sums for weights on a device."""
+        device = weights.device
+        sums = once(
+            self._sums, device, lambda: GroupSums(np.concatenate([self.far, self.near]), self.pairs.size, device)
+        )
+        both: Any = np.concatenate([weights, -weights])
+        return sums(both)
 
     def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
         C = np.triu(self.pairs.coupling(P, Q, identity))
@@ -250,18 +282,28 @@ class Entries(Measurement):
 
     def __init__(self, i: Any, j: Any, n: int) -> None:
         _, rows, self.n = _rows(None, n)
+        self.device = _place(None, i=i, j=j)
         self.i, self.j = _indices({"i": i, "j": j}, rows)
+        self._there: dict[Device, tuple[Any, Any]] = {}
         self.size = len(self.i)
         self.pattern, self._ends = SymmetricPattern(self.i, self.j, rows), np.stack([self.i, self.j])
 
     def along(self, U: Images, D: Images) -> tuple[Array, Array]:
+        if isinstance(U.factor, DeviceArray):
+            return mixed_row_dots(self._ends_at(U.factor), U.factor, D.factor)
         return mixed_row_dots(self._ends, U.factor, D.factor)
 
     def pair(self, U: Images, V: Images) -> Array:
-        direct = row_dots(U.factor.take(self.i, axis=0), V.factor.take(self.j, axis=0))
+        i, j = self._ends_at(U.factor)
+        direct = row_dots(U.factor.take(i, axis=0), V.factor.take(j, axis=0))
         if V is U:
             return direct
-        return 0.5 * (direct + row_dots(V.factor.take(self.i, axis=0), U.factor.take(self.j, axis=0)))
+        return 0.5 * (direct + row_dots(V.factor.take(i, axis=0), U.factor.take(j, axis=0)))
+
+    def _ends_at(self, Y: Array) -> Any:
+        if isinstance(Y, DeviceArray):
+            return _both_on(self._there, Y.device, self.i, self.j)
+        return self.i, self.j
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
         return [(None, sparse_product(self.pattern(0.5 * weights), V.factor))]
@@ -275,6 +317,19 @@ class Entries(Measurement):
     @cached_property
     def _coupling(self) -> EntryCoupling:
         return EntryCoupling(self.i, self.j, self.n)
+
+
+def _place(X: LinearMap | None, **arrays: Any) -> Device | None:
+    """Where measurements are taken: where X is, or else the first of the arrays of indices."""
+    if X is not None:
+        return X.device
+    devices = [device_of(values, name) for name, values in arrays.items()]
+    return next((device for device in devices if device is not None), None)
+
+
+def _both_on(kept: dict[Device, tuple[Any, Any]], device: Device, left: Indices, right: Indices) -> tuple[Any, Any]:
+    """Two arrays of indices on `device`, sent there at first use."""
+    return once(kept, device, lambda: (indices_on(device, left), indices_on(device, right)))
 
 
 def _as_map(X: Any) -> LinearMap:
@@ -294,7 +349,7 @@ def _rows(X: Any, n: int | None) -> tuple[LinearMap | None, int, int]:
 
 def _indices(arrays: dict[str, Any], rows: int) -> list[Indices]:
     """Index arrays of one length, with entries in [0, rows), or one clear error."""
-    checked = [np.array(indices(values, name, rows, empty=False)) for name, values in arrays.items()]
+    checked = [np.array(indices(on_host(values, name), name, rows, empty=False)) for name, values in arrays.items()]
     if len({len(index) for index in checked}) > 1:
         found = ", ".join(f"{name}: {len(index)}" for name, index in zip(arrays, checked, strict=True))
         raise InvalidInputError(f"index arrays must share one length; found {found}")

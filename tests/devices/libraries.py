@@ -13,7 +13,9 @@ LIBRARIES = ("strict", "torch")
 def sent(library: str, array: Any) -> Any:
     """A NumPy array as one of the library, float64 or integer as it is."""
     if library == "torch":
-        return pytest.importorskip("torch").asarray(np.array(array))
+        torch = pytest.importorskip("torch")
+        torch.set_num_threads(1)
+        return torch.asarray(np.array(array))
     import array_api_strict
 
     return array_api_strict.asarray(np.array(array), device=array_api_strict.Device("device1"))

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from psdopt.devices import FUNCTIONS, DeviceArray, held, on_host
-from psdopt.devices.array import UFUNCS, matrix_on
+from psdopt.devices import FUNCTIONS, DeviceArray, held, matrix_on, on_host
+from psdopt.devices.array import UFUNCS
 from psdopt.errors import InvalidTypeError
 from tests.devices.libraries import LIBRARIES, sent
 
@@ -42,6 +42,7 @@ CASES: dict[str, tuple[Callable[..., Any], str]] = {
     "size": (lambda Y, Z: np.size(Y), "number"),
     "norm": (lambda Y, Z: np.linalg.norm(Y), "number"),
     "spectral norm": (lambda Y, Z: np.linalg.norm(Y, 2), "number"),
+    "full_like": (lambda Y, Z: np.full_like(Y, 2.5), "device"),
     "column norms": (lambda Y, Z: np.linalg.norm(Y, axis=0), "host"),
     "maximum": (lambda Y, Z: np.maximum(0.0, Y), "device"),
     "maximum of arrays": (lambda Y, Z: np.maximum(Y, Z), "device"),
@@ -84,4 +85,4 @@ def test_other_patterns_are_refused(library: str) -> None:
 def test_every_function_of_the_tables_is_tested() -> None:
     assert len(FUNCTIONS) <= len(CASES)
     assert set(UFUNCS) == {"add", "subtract", "multiply", "divide", "matmul", "less", "greater", "equal",
-                           "isfinite", "absolute", "maximum"}  # fmt: skip
+                           "isfinite", "absolute", "maximum", "bitwise_or"}  # fmt: skip

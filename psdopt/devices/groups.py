@@ -1,0 +1,118 @@
+"""Sums over groups of rows on a device, by gathers alone: the array API standard has no sparse arrays, no scattering.
+
+The members of a group are split into chunks of `WIDTH`. The sums of the chunks are found by `WIDTH` gathers of one row
+for every chunk, and are summed in the same way until each group has one chunk. The order of summation is the same in
+every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psdopt.devices.array import DeviceArray
+from psdopt.devices.library import Device
+
+#: Members of a chunk. A group of d members costs at most d + WIDTH gathered rows.
+WIDTH = 8
+Indices = NDArray[np.intp]
+
+
+class GroupSums:
+    """values ↦ their sums over groups, (size,) or (size, k); the sorting is done once, here.
+
+    Parameters
+    ----------
+    keys : the group of each member (p,), integers below `size`. device : where values and sums are.
+    """
+
+    def __init__(self, keys: Indices, size: int, device: Device) -> None:
+        self.device, self.members = device, len(keys)
+        members = np.argsort(keys, kind="stable")
+        counts = np.bincount(keys, minlength=size)
+        table, counts = _chunked(members, counts, self.members)
+        #: Members of each chunk, (chunks, WIDTH), filled up with the number p of a member that is not there.
+        self.first = [device.send(column, np.int64) for column in table.T]
+        self.further: list[list[Any]] = []
+        while counts.max(initial=1) > 1:
+            chunks = len(table)
+            table, counts = _chunked(np.arange(chunks), counts, chunks)
+            self.further.append([device.send(column, np.int64) for column in table.T])
+
+    def __call__(self, values: DeviceArray) -> DeviceArray:
+        """Sums of values (p,) over the groups."""
+        return DeviceArray(self.summed(partial(self._rows, self.padded(values.raw))), self.device)
+
+    def padded(self, values: Any) -> Any:
+        """Raw values (p,) or (p, k) with a zero row for the member that is not there."""
+        xp = self.device.xp
+        zero = xp.zeros((1, *values.shape[1:]), dtype=xp.float64, device=self.device.device)
+        return xp.concat([values, zero])
+
+    def summed(self, term: Callable[[Any], Any]) -> Any:
+        """Sums over the groups of term(chosen), raw rows for raw numbers of members; that of number p must be zero."""
+        total = _added(term, self.first)
+        for columns in self.further:
+            total = _added(partial(self._rows, self.padded(total)), columns)
+        return total
+
+    def _rows(self, values: Any, chosen: Any) -> Any:
+        return self.device.xp.take(values, chosen, axis=0)
+
+
+class PairSums:
+    """w (p,) ↦ Σ_t w_t (e_i e_jᵀ + e_j e_iᵀ) (n, n) on a device, for index pairs (i_t, j_t)."""
+
+    def __init__(self, i: Indices, j: Indices, n: int, device: Device) -> None:
+        self.sums, self.device, self.n = GroupSums(np.concatenate([i, j]), n, device), device, n
+        # the member that is not there has a neighbour, with weight zero
+        self.neighbours = device.send(np.concatenate([j, i, [0]]), np.int64)
+
+    def __call__(self, w: DeviceArray) -> PairSum:
+        xp = self.device.xp
+        return PairSum(self, self.sums.padded(xp.concat([w.raw, w.raw])))
+
+
+class PairSum:
+    """The matrix of :class:`PairSums` for one w, as far as it is needed: products, and sums of its rows."""
+
+    def __init__(self, pairs: PairSums, weights: Any) -> None:
+        self.pairs, self.weights, self.shape = pairs, weights, (pairs.n, pairs.n)
+
+    def __matmul__(self, Z: DeviceArray) -> DeviceArray:
+        xp, neighbours = Z.device.xp, self.pairs.neighbours
+
+        def term(chosen: Any) -> Any:
+            rows = xp.take(Z.raw, xp.take(neighbours, chosen), axis=0)
+            return xp.take(self.weights, chosen)[:, None] * rows
+
+        return DeviceArray(self.pairs.sums.summed(term), Z.device)
+
+    def sum(self, axis: int) -> DeviceArray:
+        """Sums of the rows (n,); those of the columns are the same."""
+        xp = self.pairs.device.xp
+        return DeviceArray(self.pairs.sums.summed(lambda chosen: xp.take(self.weights, chosen)), self.pairs.device)
+
+
+def _chunked(members: Indices, counts: Indices, absent: int) -> tuple[Indices, Indices]:
+    """(members of each chunk (chunks, WIDTH), chunks of each group) for members listed group by group.
+
+    A group without members has one chunk, of absent ones.
+    """
+    chunks = np.maximum(-(-counts // WIDTH), 1)
+    first = np.concatenate([[0], np.cumsum(chunks)[:-1]]) * WIDTH
+    table = np.full(int(chunks.sum()) * WIDTH, absent, dtype=np.intp)
+    within = np.arange(len(members)) - np.repeat(np.cumsum(counts) - counts, counts)
+    table[np.repeat(first, counts) + within] = members
+    return table.reshape(-1, WIDTH), chunks
+
+
+def _added(term: Callable[[Any], Any], columns: list[Any]) -> Any:
+    total = term(columns[0])
+    for chosen in columns[1:]:
+        total = total + term(chosen)
+    return total

@@ -1,0 +1,55 @@
+"""Sums over groups on a device are those of a sparse product, for groups of any size."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from psdopt.devices import DeviceArray, held, on_host
+from psdopt.devices.groups import WIDTH, GroupSums, PairSums
+from psdopt.devices.library import device_for
+from psdopt.linalg.arrays import SymmetricPattern
+from tests.devices.libraries import LIBRARIES, sent
+
+libraries = pytest.mark.parametrize("library", LIBRARIES)
+
+
+def there(library: str, array: object) -> DeviceArray:
+    kept = held(sent(library, array))
+    assert isinstance(kept, DeviceArray)
+    return kept
+
+
+@libraries
+@pytest.mark.parametrize("size", [1, 5, 40])
+@pytest.mark.parametrize("members", [0, 1, WIDTH, WIDTH + 1, WIDTH**2 + 1, 700])
+def test_sums_of_groups(library: str, size: int, members: int) -> None:
+    rng = np.random.default_rng(members)
+    keys = np.minimum(rng.geometric(0.3, size=members) - 1, size - 1)  # one group is far larger than the others
+    values = rng.standard_normal(members)
+    device = device_for(sent(library, np.ones(1)), "w")
+    sums = GroupSums(keys, size, device)
+    expected = np.bincount(keys, values, size)
+    np.testing.assert_allclose(on_host(sums(there(library, values))), expected, rtol=1e-13, atol=1e-13)
+    assert len(sums.further) <= 4
+
+
+@libraries
+def test_sums_over_pairs_are_a_symmetric_sparse_matrix(library: str) -> None:
+    rng = np.random.default_rng(1)
+    n, p = 30, 200
+    i, j = rng.integers(n // 2, size=p), rng.integers(n - 3, size=p)  # repeated pairs, i = j, rows without pairs
+    w, Z = rng.standard_normal(p), rng.standard_normal((n, 4))
+    dense = np.zeros((n, n))
+    for a, b, weight in zip(i, j, w, strict=True):
+        dense[a, b] += weight
+        dense[b, a] += weight
+    made = PairSums(i, j, n, device_for(sent(library, w), "w"))(there(library, w))
+    np.testing.assert_allclose(on_host(made @ there(library, Z)), dense @ Z, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(on_host(made.sum(axis=1)), dense.sum(axis=1), rtol=1e-12, atol=1e-12)
+    pattern = pickle.loads(pickle.dumps(SymmetricPattern(i, j, n)))
+    known, found = pattern(w), pattern(there(library, w))
+    assert found.shape == known.shape
+    np.testing.assert_allclose(on_host(found @ there(library, Z)), known @ Z, rtol=1e-12, atol=1e-12)
