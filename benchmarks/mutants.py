@@ -152,8 +152,8 @@ def drawn(count: int, seed: int, files: Sequence[str]) -> list[Mutant]:
     return chosen
 
 
-def tests_of(mutant: Mutant, calls: Calls) -> list[list[str]]:
-    """The tests that call the function, the fastest first, up to `BUDGET` seconds, in two stages.
+def tests_of(mutant: Mutant, calls: Calls, budget: float) -> list[list[str]]:
+    """The tests that call the function, the fastest first, up to `budget` seconds, in two stages.
 
     The first stage has the tests of the folder that mirrors the source, in a few files: most mutants die there, and the
     files of the other tests need not be imported.
@@ -161,7 +161,7 @@ def tests_of(mutant: Mutant, calls: Calls) -> list[list[str]]:
     chosen, spent = [], 0.0
     for test in calls.of(mutant.path, mutant.function):
         spent += calls.seconds[test]
-        if chosen and spent > BUDGET:
+        if chosen and spent > budget:
             break
         chosen.append(test)
     folder = f"tests/{Path(mutant.path).parent.relative_to('psdopt')}/test_{Path(mutant.path).stem}"
@@ -174,9 +174,9 @@ def tests_of(mutant: Mutant, calls: Calls) -> list[list[str]]:
     return [stage for stage in (first, [test for test in chosen if test not in set(first)]) if stage]
 
 
-def fate(mutant: Mutant, copy: Path, calls: Calls) -> str:
+def fate(mutant: Mutant, copy: Path, calls: Calls, budget: float = BUDGET) -> str:
     """ "killed by ...", or "survived ...": tests are run on the copy with this one change, which is then undone."""
-    stages = tests_of(mutant, calls)
+    stages = tests_of(mutant, calls, budget)
     if not stages:
         return "survived: no test calls it"
     target = copy / mutant.path
@@ -197,6 +197,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.mutants", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=30, help="mutants to try (default: %(default)s)")
     parser.add_argument("--first", type=int, default=0, help="of the drawn ones, the first to try")
+    parser.add_argument("--only", type=int, nargs="*", help="numbers, as printed, of those to try: survivors once more")
+    parser.add_argument(
+        "--budget", type=float, default=BUDGET, help="seconds of tests per mutant (default: %(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the drawing (default: %(default)s)")
     parser.add_argument("--files", nargs="*", default=[], help="sources to change; default: all areas")
     parser.add_argument("--calls", type=Path, help="file that keeps which tests call what; made if it is not there")
@@ -204,6 +208,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--tests", nargs="*", default=tests, help="tests to choose from (default: those of the areas)")
     arguments = parser.parse_args(argv)
     survivors, mutants = [], drawn(arguments.first + arguments.count, arguments.seed, arguments.files)
+    tried = [(k, mutant) for k, mutant in enumerate(mutants, 1) if k > arguments.first]
+    tried = [(k, mutant) for k, mutant in tried if arguments.only is None or k in arguments.only]
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
         for name in ("psdopt", "psdopt_plugins", "tests", "examples", "docs", "benchmarks"):
@@ -221,12 +227,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not calls.seconds:
             print((copy / "output.txt").read_text())
             return 1
-        for k, mutant in enumerate(mutants[arguments.first :], arguments.first + 1):
-            found = fate(mutant, copy, calls)
+        for k, mutant in tried:
+            found = fate(mutant, copy, calls, arguments.budget)
             print(f"{k:3d} {found:9.9} {mutant}\n      {found[:150]}", flush=True)
             survivors += [mutant] if found.startswith("survived") else []
-    tried = len(mutants) - arguments.first
-    print(f"\n{tried - len(survivors)} of {tried} killed; survivors:")
+    print(f"\n{len(tried) - len(survivors)} of {len(tried)} killed; survivors:")
     for mutant in survivors:
         print(f"  {mutant}")
     return 0

@@ -12,6 +12,13 @@ HEAVY = (
 )  # fmt: skip
 
 
+#: Modules of an estimator, by the packages of plugins that are shipped.
+ESTIMATORS = (
+    "metric_learning.kta", "metric_learning.lmnn", "kernel_learning.estimator", "manifold_learning.mvu",
+    "regression.estimator", "relaxations.maxcut", "spectral.estimator",
+)  # fmt: skip
+
+
 def loaded(code: str) -> set[str]:
     script = f"import sys\n{code}\nprint('\\n'.join(name for name in {HEAVY!r} if name in sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
@@ -22,3 +29,16 @@ def loaded(code: str) -> set[str]:
 def test_heavy_packages_are_imported_when_they_are_used(code: str) -> None:
     assert loaded(code) == set()
     assert loaded(f"{code}\nimport scipy.stats") >= {"scipy.stats"}
+
+
+def test_a_list_imports_no_estimator() -> None:
+    script = (
+        "import sys\nfrom psdopt.cli.main import main\nassert main(['list']) == 0\n"
+        "print('MODULES', *(name for name in sys.modules if name.startswith(('psdopt_plugins.', 'sklearn'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
+    names = set(done.stdout.rpartition("MODULES")[2].split())
+    assert "metric-kta" in done.stdout
+    assert {f"psdopt_plugins.{name.partition('.')[0]}" for name in ESTIMATORS} <= names
+    assert not {f"psdopt_plugins.{name}" for name in ESTIMATORS} & names
+    assert "sklearn" not in names

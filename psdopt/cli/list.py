@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from psdopt.cli.sdp import SPEC as BUILT_IN
 from psdopt.cli.tables import say, show_table
 from psdopt.plugins import PluginManager
+from psdopt.plugins.manager import CORE
 from psdopt.plugins.validation import KINDS
 
 PLURALS = {kind: {"geometry": "geometries"}.get(kind, f"{kind}s") for kind in KINDS}
@@ -33,11 +35,12 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
 
 def show_kind(kind: str, manager: PluginManager) -> None:
     """One table of the specs of `kind`, plugin by plugin."""
-    specs = manager.specs(kind)
-    if not specs:
+    specs = manager.listed(kind)
+    own = [BUILT_IN] if kind == "application" and CORE in manager.plugins() else []
+    if not specs and not own:
         say(f"No {PLURALS[kind]} installed.\n")
         return
-    rows = []
+    rows = [(spec.name, CORE, spec.summary) for spec in own]
     for plugin in manager.plugins():
         for spec in specs:
             if manager.plugin_of(spec) == plugin:

@@ -25,6 +25,7 @@ from psdopt.plugins.experiments import (
     ResultTable,
 )
 from psdopt.plugins.hookspec import GROUP, hookimpl
+from psdopt.plugins.lazy import Deferred, LazyNames, lazy_names
 from psdopt.plugins.manager import PluginManager, PluginProblem, plugin_manager
 from psdopt.plugins.specs import (
     ApplicationSpec,
@@ -63,11 +64,13 @@ __all__ = [
     "DataNeeds",
     "Dataset",
     "DatasetSpec",
+    "Deferred",
     "Experiment",
     "ExperimentCase",
     "ExperimentSpec",
     "Findings",
     "GeometrySpec",
+    "LazyNames",
     "MethodSpec",
     "Parameter",
     "PluginManager",
@@ -84,6 +87,7 @@ __all__ = [
     "fit_report",
     "fitted",
     "hookimpl",
+    "lazy_names",
     "new_figure",
     "plot_convergence",
     "plot_run",

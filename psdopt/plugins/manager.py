@@ -13,6 +13,7 @@ import pluggy
 
 from psdopt.errors import PluginError, UnknownNameError, unknown_name
 from psdopt.plugins.hookspec import GROUP, PsdoptHooks
+from psdopt.plugins.lazy import resolved
 from psdopt.plugins.specs import Spec
 from psdopt.plugins.validation import KINDS, validate
 
@@ -82,23 +83,53 @@ class PluginManager:
             self._owners[spec.kind, spec.name] = name
         return specs
 
-    def specs(self, kind: str) -> tuple[Spec, ...]:
-        """All specs of `kind`, a key of KINDS such as "application" or "experiment", sorted by name."""
+    def listed(self, kind: str) -> tuple[Spec, ...]:
+        """All specs of `kind`, a key of KINDS, sorted by name, as they are: what is deferred is not imported."""
         self._load()
         if kind not in KINDS:
             raise unknown_name("kind", kind, KINDS)
         return tuple(spec for _, spec in sorted(self._specs[kind].items()))
 
+    def specs(self, kind: str) -> tuple[Spec, ...]:
+        """All specs of `kind`, such as "application" or "experiment", ready for use and sorted by name.
+
+        One whose deferred names cannot be imported is left out, and listed in `problems`.
+        """
+        found = []
+        for spec in self.listed(kind):
+            try:
+                found.append(self._ready(spec))
+            except PluginError as error:
+                self._report(self.plugin_of(spec), str(error))
+                del self._specs[kind][spec.name]
+        return tuple(found)
+
     def names(self, kind: str) -> tuple[str, ...]:
         """Names of all specs of `kind`, sorted."""
-        return tuple(spec.name for spec in self.specs(kind))
+        return tuple(spec.name for spec in self.listed(kind))
 
     def get(self, kind: str, name: str) -> Spec:
-        """The spec called `name`; UnknownNameError with near matches if there is none."""
+        """The spec called `name`, ready for use; UnknownNameError with near matches if there is none.
+
+        Raises PluginError where what it defers cannot be imported, or does not fit its parameters.
+        """
         names = self.names(kind)
         if name not in names:
             raise self._unknown(kind, name, names)
-        return self._specs[kind][name]
+        return self._ready(self._specs[kind][name])
+
+    def _ready(self, spec: Spec) -> Spec:
+        """`spec` with its deferred names imported, once, and validated again now that their signatures are known."""
+        plugin = self.plugin_of(spec)
+        try:
+            ready = resolved(spec)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # SystemExit too
+            raise PluginError(f"plugin {plugin!r}, {spec.kind} {spec.name!r}: {_one_line(error)}") from error
+        if ready is not spec:
+            self._specs[spec.kind][spec.name] = validate(ready, plugin)
+        return ready
 
     def plugin_of(self, spec: Spec) -> str:
         """Name of the plugin that contributed `spec`."""

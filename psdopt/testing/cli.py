@@ -18,6 +18,7 @@ from rich.text import Text
 
 from psdopt.errors import InvalidTypeError, PsdoptError, UnknownNameError, unknown_name
 from psdopt.plugins import PluginManager, plugin_manager
+from psdopt.plugins.lazy import resolved
 from psdopt.plugins.specs import Spec
 from psdopt.testing.builders import Builder
 from psdopt.testing.record import Record, Verdict
@@ -180,7 +181,7 @@ def _of_module(target: str, known: list[str]) -> Iterator[Target]:
         for spec in _yielded(components):
             picked = f"next(spec for spec in {target}.psdopt_components() if spec.name == {spec.name!r})"
             if isinstance(spec, Spec) and spec.kind in KINDS:
-                yield from _of_spec(spec, f"import {target}\nobj = {picked}.example()")
+                yield from _of_spec(resolved(spec), f"import {target}\nobj = {picked}.example()")
         return
     for name, obj in vars(module).items():
         try:
@@ -198,6 +199,11 @@ def _refusals(module: Any, name: str) -> Iterator[Target]:
         manager.register(module, name)
     except PsdoptError as error:
         yield Target(f"plugin:{name}", None, "", f"not loaded: {error}")
+        return
+    for kind in KINDS:
+        manager.specs(kind)  # imports what is deferred
+    for problem in manager.problems:
+        yield Target(f"plugin:{name}", None, "", str(problem))
 
 
 def _yielded(components: Any) -> list[Any]:

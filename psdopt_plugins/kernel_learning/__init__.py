@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from psdopt import TermSum
-from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, ProblemSpec, Spec, hookimpl
-from psdopt_plugins.kernel_learning.distance_kernel import DistanceKernel
-from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
-from psdopt_plugins.kernel_learning.estimator import QuadraticKernel
-from psdopt_plugins.kernel_learning.graphs import knn_laplacian
-from psdopt_plugins.kernel_learning.pairwise_estimator import PairwiseKernel
-from psdopt_plugins.kernel_learning.pairwise_problem import PairwiseKernelProblem, pairwise_kernel_problem
-from psdopt_plugins.kernel_learning.problem import QuadraticKernelProblem, quadratic_kernel_problem
-from psdopt_plugins.kernel_learning.report import kernel_report
+from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, ProblemSpec, Spec, hookimpl, lazy_names
+
+if TYPE_CHECKING:
+    from psdopt_plugins.kernel_learning.distance_kernel import DistanceKernel
+    from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
+    from psdopt_plugins.kernel_learning.estimator import QuadraticKernel
+    from psdopt_plugins.kernel_learning.pairwise_estimator import PairwiseKernel
+    from psdopt_plugins.kernel_learning.pairwise_problem import PairwiseKernelProblem, pairwise_kernel_problem
+    from psdopt_plugins.kernel_learning.problem import QuadraticKernelProblem, quadratic_kernel_problem
 
 __all__ = [
     "DistanceKernel",
@@ -32,13 +33,29 @@ REFERENCE = "Yuan, Zhang, Ghanem: Low-rank optimization for quadratic SDP, secti
 ADMM_REFERENCE = "Hu, Kwok: Efficient kernel learning from side information using ADMM"
 REGRESSION_REFERENCE = "Meyer, Bonnabel, Sepulchre: Regression on fixed-rank PSD matrices"
 
+later = lazy_names(
+    __name__,
+    {
+        "DistanceKernel": "distance_kernel",
+        "distance_kernel_problem": "distance_kernel_problem",
+        "QuadraticKernel": "estimator",
+        "knn_laplacian": "graphs",
+        "PairwiseKernel": "pairwise_estimator",
+        "PairwiseKernelProblem": "pairwise_problem",
+        "pairwise_kernel_problem": "pairwise_problem",
+        "QuadraticKernelProblem": "problem",
+        "quadratic_kernel_problem": "problem",
+        "kernel_report": "report",
+    },
+)
+
 
 @hookimpl
 def psdopt_components() -> Iterable[Spec]:
     """Kernels from pairs with the quadratic regulariser, from must-links and cannot-links, and from distances."""
     yield ApplicationSpec(
         name="kernel-quadratic",
-        factory=QuadraticKernel,
+        factory=later.QuadraticKernel,
         summary="low-rank kernel near a Gaussian one that respects similar and dissimilar pairs",
         reference=REFERENCE,
         parameters=(
@@ -48,15 +65,15 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("bandwidth", float, None, "of the Gaussian kernel; none: the median distance"),
             Parameter("n_neighbors", int, 3, "pairs per sample, of its class and of the others"),
         ),
-        example=QuadraticKernel,
-        report=kernel_report,
-        problem=quadratic_kernel_problem,
+        example=later.QuadraticKernel,
+        report=later.kernel_report,
+        problem=later.quadratic_kernel_problem,
         default_data="iris",
         needs=DataNeeds(samples=3, sparse=False, labels="classes"),
     )
     yield ApplicationSpec(
         name="kernel-pairwise",
-        factory=PairwiseKernel,
+        factory=later.PairwiseKernel,
         summary="kernel that is smooth on a graph and obeys must-links and cannot-links; clusters with it",
         reference=ADMM_REFERENCE,
         parameters=(
@@ -64,30 +81,30 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("n_neighbors", int, 5, "of the graph"),
             Parameter("n_pairs", float, 0.6, "pairs sampled from labels, per sample"),
         ),
-        example=PairwiseKernel,
-        report=kernel_report,
-        problem=pairwise_kernel_problem,
+        example=later.PairwiseKernel,
+        report=later.kernel_report,
+        problem=later.pairwise_kernel_problem,
         default_data="iris",
         needs=DataNeeds(samples=3, labels="classes"),
     )
     yield ApplicationSpec(
         name="kernel-distances",
-        factory=DistanceKernel,
+        factory=later.DistanceKernel,
         summary="low-rank kernel whose distances follow those given, with slack",
         reference=f"{REGRESSION_REFERENCE}, section 8",
         parameters=(
             Parameter("rank", int, 10, "rank of the kernel"),
             Parameter("alpha", float, 0.25, "slack of the distances"),
         ),
-        example=DistanceKernel,
-        report=kernel_report,
-        problem=distance_kernel_problem,
+        example=later.DistanceKernel,
+        report=later.kernel_report,
+        problem=later.distance_kernel_problem,
         default_data="iris",
         needs=DataNeeds(samples=3, labels="classes"),
     )
     yield ProblemSpec(
         name="kernel-quadratic",
-        factory=quadratic_kernel_problem,
+        factory=later.quadratic_kernel_problem,
         summary="tr((N⁻¹K)²) + tr((tau N⁻¹ + lam T) K)",
         reference=REFERENCE,
         parameters=(
@@ -98,7 +115,7 @@ def psdopt_components() -> Iterable[Spec]:
     )
     yield ProblemSpec(
         name="kernel-pairwise",
-        factory=pairwise_kernel_problem,
+        factory=later.pairwise_kernel_problem,
         summary="tr(K L) + gamma/2 Σ (K_ij − T_ij)²",
         reference=f"{ADMM_REFERENCE}, eq. 1",
         parameters=(Parameter("gamma", float, 10.0, "weight of the pairs"),),
@@ -106,7 +123,7 @@ def psdopt_components() -> Iterable[Spec]:
     )
     yield ProblemSpec(
         name="kernel-distances",
-        factory=distance_kernel_problem,
+        factory=later.distance_kernel_problem,
         summary="1/(2m) Σ loss(K_ii + K_jj − 2 K_ij)",
         reference=f"{REGRESSION_REFERENCE}, sections 9.1 and 10.2",
         parameters=(Parameter("alpha", float, 0.0, "slack of the distances"),),
@@ -115,6 +132,8 @@ def psdopt_components() -> Iterable[Spec]:
 
 
 def _example() -> QuadraticKernelProblem:
+    from psdopt_plugins.kernel_learning.problem import quadratic_kernel_problem
+
     N = 0.5 ** np.abs(np.subtract.outer(np.arange(6.0), np.arange(6.0)))
     E = np.eye(6)
     pairs = [(0, 1, 1.0), (3, 4, 1.0), (0, 4, -1.0), (1, 5, -1.0)]
@@ -123,10 +142,15 @@ def _example() -> QuadraticKernelProblem:
 
 
 def _pairwise_example() -> PairwiseKernelProblem:
+    from psdopt_plugins.kernel_learning.graphs import knn_laplacian
+    from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
+
     X = np.random.default_rng(0).standard_normal((12, 2))
     return pairwise_kernel_problem(knn_laplacian(X, 3), [(0, 1), (1, 2), (3, 4), (0, 5), (2, 7)], [1, 1, 1, 0, 0])
 
 
 def _distance_example() -> TermSum:
+    from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
+
     pairs = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 3), (1, 5)]
     return distance_kernel_problem(6, pairs, np.linspace(0.5, 2.0, 7), np.arange(7) % 2 == 0, 0.25)

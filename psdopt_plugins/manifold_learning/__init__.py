@@ -4,23 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from psdopt import TermSum
-from psdopt.plugins import ApplicationSpec, DataNeeds, MethodSpec, Parameter, ProblemSpec, Spec, hookimpl
-from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges
-from psdopt_plugins.manifold_learning.mvu import MaximumVarianceUnfolding
-from psdopt_plugins.manifold_learning.mvu_problem import mvu_problem
-from psdopt_plugins.manifold_learning.report import embedding_report
-from psdopt_plugins.manifold_learning.sstress import SSTRESS
-from psdopt_plugins.manifold_learning.sstress_problem import sstress_problem
-from psdopt_plugins.manifold_learning.unfolding_newton import UnfoldingNewton
+from psdopt.plugins import ApplicationSpec, DataNeeds, MethodSpec, Parameter, ProblemSpec, Spec, hookimpl, lazy_names
+
+if TYPE_CHECKING:
+    from psdopt_plugins.manifold_learning.mvu import MaximumVarianceUnfolding
+    from psdopt_plugins.manifold_learning.mvu_problem import mvu_problem
+    from psdopt_plugins.manifold_learning.sstress import SSTRESS
+    from psdopt_plugins.manifold_learning.sstress_problem import sstress_problem
 
 __all__ = ["SSTRESS", "MaximumVarianceUnfolding", "mvu_problem", "psdopt_components", "sstress_problem"]
 
 REFERENCE = "Hao, Yuan, Ghanem: BILGO, section 5.2"
 SSTRESS_REFERENCE = "Meyer, Bonnabel, Sepulchre: Regression on fixed-rank PSD matrices, section 8"
+
+later = lazy_names(
+    __name__,
+    {
+        "nearest_neighbour_edges": "graph",
+        "MaximumVarianceUnfolding": "mvu",
+        "mvu_problem": "mvu_problem",
+        "embedding_report": "report",
+        "SSTRESS": "sstress",
+        "sstress_problem": "sstress_problem",
+        "UnfoldingNewton": "unfolding_newton",
+    },
+)
 
 
 @hookimpl
@@ -28,7 +41,7 @@ def psdopt_components() -> Iterable[Spec]:
     """Maximum variance unfolding, and SSTRESS."""
     yield ApplicationSpec(
         name="mvu",
-        factory=MaximumVarianceUnfolding,
+        factory=later.MaximumVarianceUnfolding,
         summary="embedding of greatest variance that keeps the distances between neighbours",
         reference=f"{REFERENCE}, eq. 11",
         parameters=(
@@ -41,27 +54,27 @@ def psdopt_components() -> Iterable[Spec]:
             ),
         ),
         # for samples of any kind: blobs that few neighbours do not connect are no error
-        example=partial(MaximumVarianceUnfolding, disconnected="separate"),
-        report=partial(embedding_report, describe=_edge_errors),
-        problem=mvu_problem,
+        example=partial(later.MaximumVarianceUnfolding, disconnected="separate"),
+        report=partial(later.embedding_report, describe=_edge_errors),
+        problem=later.mvu_problem,
         default_data="swiss_roll",
         needs=DataNeeds(samples=4),
     )
     yield ApplicationSpec(
         name="sstress",
-        factory=SSTRESS,
+        factory=later.SSTRESS,
         summary="multidimensional scaling on squared distances, some of which may be missing",
         reference=SSTRESS_REFERENCE,
         parameters=(Parameter("n_components", int, 2, "columns of the embedding"),),
-        example=SSTRESS,
-        report=partial(embedding_report, describe=_stress),
-        problem=sstress_problem,
+        example=later.SSTRESS,
+        report=partial(later.embedding_report, describe=_stress),
+        problem=later.sstress_problem,
         default_data="iris",
         needs=DataNeeds(samples=4, sparse=False),
     )
     yield ProblemSpec(
         name="mvu",
-        factory=mvu_problem,
+        factory=later.mvu_problem,
         summary="squared errors of edge lengths minus nu times the variance",
         reference=f"{REFERENCE}, eq. 11",
         parameters=(Parameter("nu", float, None, "weight of the variance"),),
@@ -69,18 +82,18 @@ def psdopt_components() -> Iterable[Spec]:
     )
     yield ProblemSpec(
         name="sstress",
-        factory=sstress_problem,
+        factory=later.sstress_problem,
         summary="1/(2m) Σ (|g_i − g_j|² − delta_ij)², M = G Gᵀ",
         reference=SSTRESS_REFERENCE,
         example=_sstress_example,
     )
     yield MethodSpec(
         name="unfolding-newton",
-        factory=UnfoldingNewton,
+        factory=later.UnfoldingNewton,
         summary="primal-dual Newton steps, the Hessian a sparse block matrix on the graph",
         reference="Sun, Boyd, Xiao, Diaconis: The fastest mixing Markov process on a graph (the dual)",
         parameters=(Parameter("columns", int, 0, "most columns of Y; 0: as many as the gap asks for"),),
-        example=UnfoldingNewton,
+        example=later.UnfoldingNewton,
     )
 
 
@@ -103,11 +116,16 @@ def _stress(model: SSTRESS) -> list[tuple[str, str]]:
 
 
 def _example() -> TermSum:
+    from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges
+    from psdopt_plugins.manifold_learning.mvu_problem import mvu_problem
+
     X = np.random.default_rng(0).standard_normal((12, 2))
     return mvu_problem(nearest_neighbour_edges(X, 5).matrix(), 0.1)
 
 
 def _sstress_example() -> TermSum:
+    from psdopt_plugins.manifold_learning.sstress_problem import sstress_problem
+
     X = np.random.default_rng(0).standard_normal((8, 2))
     delta = np.sum((X[:, None] - X) ** 2, axis=2)
     delta[0, 7] = delta[7, 0] = np.nan

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from psdopt import ConjugateGradient, MarginProblem, QuadraticSDP, TermSum
 from psdopt.linalg import Array
-from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, ProblemSpec, Spec, hookimpl
-from psdopt_plugins.metric_learning.distance_regression import DistanceRegression
-from psdopt_plugins.metric_learning.kta import KTA
-from psdopt_plugins.metric_learning.kta_problem import kta_problem
-from psdopt_plugins.metric_learning.linearity import Linearity
-from psdopt_plugins.metric_learning.linearity_problem import linearity_problem
-from psdopt_plugins.metric_learning.lmnn import LMNN
-from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
-from psdopt_plugins.metric_learning.pair_distance_problem import pair_distance_problem
-from psdopt_plugins.metric_learning.pairs_classifier import PairsClassifier
-from psdopt_plugins.metric_learning.psdboost import PSDBoost
-from psdopt_plugins.metric_learning.report import metric_report
-from psdopt_plugins.metric_learning.triplet_problem import triplet_margin_problem
-from psdopt_plugins.metric_learning.triplets_classifier import TripletsClassifier
+from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, ProblemSpec, Spec, hookimpl, lazy_names
+
+if TYPE_CHECKING:
+    from psdopt_plugins.metric_learning.distance_regression import DistanceRegression
+    from psdopt_plugins.metric_learning.kta import KTA
+    from psdopt_plugins.metric_learning.kta_problem import kta_problem
+    from psdopt_plugins.metric_learning.linearity import Linearity
+    from psdopt_plugins.metric_learning.linearity_problem import linearity_problem
+    from psdopt_plugins.metric_learning.lmnn import LMNN
+    from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
+    from psdopt_plugins.metric_learning.pair_distance_problem import pair_distance_problem
+    from psdopt_plugins.metric_learning.pairs_classifier import PairsClassifier
+    from psdopt_plugins.metric_learning.psdboost import PSDBoost
+    from psdopt_plugins.metric_learning.triplet_problem import triplet_margin_problem
+    from psdopt_plugins.metric_learning.triplets_classifier import TripletsClassifier
 
 __all__ = [
     "KTA",
@@ -47,13 +49,32 @@ REGRESSION_REFERENCE = "Meyer, Bonnabel, Sepulchre: Regression on fixed-rank PSD
 LAMS = tuple(10.0**k for k in range(-5, 2))
 RANK = Parameter("rank", int, None, "largest rank of M; none: no limit")
 
+later = lazy_names(
+    __name__,
+    {
+        "DistanceRegression": "distance_regression",
+        "KTA": "kta",
+        "kta_problem": "kta_problem",
+        "Linearity": "linearity",
+        "linearity_problem": "linearity_problem",
+        "LMNN": "lmnn",
+        "lmnn_problem": "lmnn_problem",
+        "pair_distance_problem": "pair_distance_problem",
+        "PairsClassifier": "pairs_classifier",
+        "PSDBoost": "psdboost",
+        "metric_report": "report",
+        "triplet_margin_problem": "triplet_problem",
+        "TripletsClassifier": "triplets_classifier",
+    },
+)
+
 
 @hookimpl
 def psdopt_components() -> Iterable[Spec]:
     """Kernel target alignment, the linearity model, LMNN, PSDBoost and regression on pair distances."""
     yield ApplicationSpec(
         name="metric-kta",
-        factory=KTA,
+        factory=later.KTA,
         summary="metric whose kernel of the samples is closest to the kernel of the labels",
         reference=f"{REFERENCE}, eq. 7",
         parameters=(
@@ -61,16 +82,16 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("lam", float, 1e-2, "weight of the alignment", LAMS),
             Parameter("regularizer", str, "identity", "identity, frobenius or trace"),
         ),
-        example=KTA,
-        report=metric_report,
-        problem=kta_problem,
+        example=later.KTA,
+        report=later.metric_report,
+        problem=later.kta_problem,
         default_method=ConjugateGradient,
         default_data="digits",
         needs=DataNeeds(samples=6, labels="classes", per_class=2, blocks=True),
     )
     yield ApplicationSpec(
         name="metric-linear",
-        factory=Linearity,
+        factory=later.Linearity,
         summary="metric that brings similar pairs together and takes dissimilar pairs apart",
         reference=f"{REFERENCE}, eq. 6",
         parameters=(
@@ -79,16 +100,16 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("regularizer", str, "identity", "identity or frobenius"),
             Parameter("n_neighbors", int, 3, "pairs per sample, of its class and of the others"),
         ),
-        example=Linearity,
-        report=metric_report,
-        problem=linearity_problem,
+        example=later.Linearity,
+        report=later.metric_report,
+        problem=later.linearity_problem,
         default_method=ConjugateGradient,
         default_data="wine",
         needs=DataNeeds(samples=6, labels="classes", per_class=2),
     )
     yield ApplicationSpec(
         name="metric-lmnn",
-        factory=LMNN,
+        factory=later.LMNN,
         summary="metric that keeps nearest neighbours of one class closer than impostors, by a margin",
         reference=f"{LMNN_REFERENCE}; Weinberger and Saul (2009)",
         parameters=(
@@ -96,30 +117,30 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("n_neighbors", int, 3, "target neighbours per sample"),
             Parameter("lam", float, 1.0, "weight of the impostors"),
         ),
-        example=LMNN,
-        report=metric_report,
-        problem=lmnn_problem,
+        example=later.LMNN,
+        report=later.metric_report,
+        problem=later.lmnn_problem,
         default_data="digits",
         needs=DataNeeds(samples=6, labels="classes", per_class=2),
     )
     yield ApplicationSpec(
         name="metric-psdboost",
-        factory=PSDBoost,
+        factory=later.PSDBoost,
         summary="metric of trace one with the largest soft margin over triplets",
         reference="Shen, Welsh, Wang: PSDBoost",
         parameters=(
             Parameter("nu", float, 0.1, "share of triplets that may fall below the margin"),
             Parameter("n_neighbors", int, 1, "triplets per sample: nearest of its class and of the others"),
         ),
-        example=PSDBoost,
-        report=metric_report,
-        problem=triplet_margin_problem,
+        example=later.PSDBoost,
+        report=later.metric_report,
+        problem=later.triplet_margin_problem,
         default_data="iris",
         needs=DataNeeds(samples=6, labels="classes", per_class=2),
     )
     yield ApplicationSpec(
         name="metric-distances",
-        factory=DistanceRegression,
+        factory=later.DistanceRegression,
         summary="metric whose distances of similar pairs are small and of dissimilar pairs large",
         reference=f"{REGRESSION_REFERENCE}, section 8",
         parameters=(
@@ -127,15 +148,15 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("geometry", str, "flat", "flat or polar"),
             Parameter("weight", float, 0.5, "of the polar metric"),
         ),
-        example=DistanceRegression,
-        report=metric_report,
-        problem=pair_distance_problem,
+        example=later.DistanceRegression,
+        report=later.metric_report,
+        problem=later.pair_distance_problem,
         default_data="wine",
         needs=DataNeeds(samples=6, labels="classes", per_class=2),
     )
     yield ProblemSpec(
         name="metric-kta",
-        factory=kta_problem,
+        factory=later.kta_problem,
         summary="lam |X M Xᵀ − Y Yᵀ|² + Reg(M)",
         reference=f"{REFERENCE}, eq. 7",
         parameters=(Parameter("lam", float, 1e-2, "weight of the alignment", LAMS),),
@@ -143,7 +164,7 @@ def psdopt_components() -> Iterable[Spec]:
     )
     yield ProblemSpec(
         name="metric-linear",
-        factory=linearity_problem,
+        factory=later.linearity_problem,
         summary="Reg(M) + lam Σ S_ij d_M(x_i, x_j)",
         reference=f"{REFERENCE}, eq. 6",
         parameters=(Parameter("lam", float, 3e-3, "weight of the pairs", LAMS),),
@@ -151,7 +172,7 @@ def psdopt_components() -> Iterable[Spec]:
     )
     yield ProblemSpec(
         name="triplet-margin",
-        factory=triplet_margin_problem,
+        factory=later.triplet_margin_problem,
         summary="min −(ρ − C Σ ξ_r), d_M(i, k) − d_M(i, j) >= ρ − ξ_r, to be minimised at a fixed trace",
         reference="Shen, Welsh, Wang: PSDBoost, eq. 3",
         parameters=(
@@ -162,7 +183,7 @@ def psdopt_components() -> Iterable[Spec]:
     )
     yield ProblemSpec(
         name="metric-lmnn",
-        factory=lmnn_problem,
+        factory=later.lmnn_problem,
         summary="Σ d_M(i, j) + lam Σ max(0, 1 + d_M(i, j) − d_M(i, k))²",
         reference=LMNN_REFERENCE,
         parameters=(Parameter("lam", float, 1.0, "weight of the margins"),),
@@ -170,7 +191,7 @@ def psdopt_components() -> Iterable[Spec]:
     )
     yield ProblemSpec(
         name="metric-distances",
-        factory=pair_distance_problem,
+        factory=later.pair_distance_problem,
         summary="1/(2m) Σ max(0, d_M − upper)² over similar + max(0, lower − d_M)² over dissimilar pairs",
         reference=f"{REGRESSION_REFERENCE}, section 10.3",
         parameters=(
@@ -182,26 +203,36 @@ def psdopt_components() -> Iterable[Spec]:
 
 
 def _kta_example() -> QuadraticSDP:
+    from psdopt_plugins.metric_learning.kta_problem import kta_problem
+
     rng = np.random.default_rng(0)
     return kta_problem(rng.standard_normal((20, 5)), np.arange(20) % 3, 0.1)
 
 
 def _triplet_example() -> MarginProblem:
+    from psdopt_plugins.metric_learning.triplet_problem import triplet_margin_problem
+
     rng = np.random.default_rng(0)
     triplets = [rng.choice(12, 3, replace=False) for _ in range(20)]
     return triplet_margin_problem(rng.standard_normal((12, 5)), triplets, 0.2)
 
 
 def _linearity_example() -> QuadraticSDP:
+    from psdopt_plugins.metric_learning.linearity_problem import linearity_problem
+
     return linearity_problem(*_samples_and_pairs(), 0.1)
 
 
 def _lmnn_example() -> TermSum:
+    from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
+
     X = np.random.default_rng(0).standard_normal((9, 5))
     return lmnn_problem(X, [(0, 1), (1, 2), (4, 5)], [(0, 1, 5), (1, 2, 6), (1, 2, 7), (4, 5, 8)], 1.0)
 
 
 def _distance_example() -> TermSum:
+    from psdopt_plugins.metric_learning.pair_distance_problem import pair_distance_problem
+
     return pair_distance_problem(*_samples_and_pairs())
 
 

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from psdopt import TermSum
-from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, ProblemSpec, Spec, hookimpl
-from psdopt_plugins.regression.estimator import PSDRegressor
-from psdopt_plugins.regression.online import psd_regression_stream
-from psdopt_plugins.regression.problem import psd_regression_problem
-from psdopt_plugins.regression.report import regression_report
+from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, ProblemSpec, Spec, hookimpl, lazy_names
+
+if TYPE_CHECKING:
+    from psdopt_plugins.regression.estimator import PSDRegressor
+    from psdopt_plugins.regression.online import psd_regression_stream
+    from psdopt_plugins.regression.problem import psd_regression_problem
 
 __all__ = ["PSDRegressor", "psd_regression_problem", "psd_regression_stream", "psdopt_components"]
 
 REFERENCE = "Meyer, Bonnabel, Sepulchre: Regression on fixed-rank positive semidefinite matrices"
+
+later = lazy_names(
+    __name__,
+    {
+        "PSDRegressor": "estimator",
+        "psd_regression_stream": "online",
+        "psd_regression_problem": "problem",
+        "regression_report": "report",
+    },
+)
 
 
 @hookimpl
@@ -23,7 +35,7 @@ def psdopt_components() -> Iterable[Spec]:
     """PSD regression."""
     yield ApplicationSpec(
         name="psd-regression",
-        factory=PSDRegressor,
+        factory=later.PSDRegressor,
         summary="targets as quadratic forms xᵀWx with a low-rank W ⪰ 0",
         reference=REFERENCE,
         parameters=(
@@ -31,15 +43,15 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("geometry", str, "flat", "flat or polar"),
             Parameter("weight", float, 0.5, "of the polar metric: 0 keeps the range, 1 moves only the range"),
         ),
-        example=PSDRegressor,
-        report=regression_report,
-        problem=psd_regression_problem,
+        example=later.PSDRegressor,
+        report=later.regression_report,
+        problem=later.psd_regression_problem,
         default_data="diabetes",
         needs=DataNeeds(samples=5, labels="numbers"),
     )
     yield ProblemSpec(
         name="psd-regression",
-        factory=psd_regression_problem,
+        factory=later.psd_regression_problem,
         summary="1/(2m) Σ (tr(W X_i) − y_i)²",
         reference=REFERENCE,
         example=_example,
@@ -47,6 +59,8 @@ def psdopt_components() -> Iterable[Spec]:
 
 
 def _example() -> TermSum:
+    from psdopt_plugins.regression.problem import psd_regression_problem
+
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30, 5))
     return psd_regression_problem(X, (X @ rng.standard_normal(5)) ** 2)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from psdopt.plugins import ApplicationSpec, DataNeeds, DatasetSpec, Parameter, ProblemSpec, Spec, hookimpl
-from psdopt_plugins.relaxations.communities import CommunityDetection
-from psdopt_plugins.relaxations.communities_problem import modularity_problem
-from psdopt_plugins.relaxations.correlation import NearestCorrelation
-from psdopt_plugins.relaxations.correlation_problem import correlation_problem
-from psdopt_plugins.relaxations.correlation_report import correlation_report, gappy_correlations
-from psdopt_plugins.relaxations.graph_data import planted_graph, random_graph, torus_graph
-from psdopt_plugins.relaxations.graph_reports import communities_report, maxcut_report, theta_report
-from psdopt_plugins.relaxations.maxcut import MaxCut
-from psdopt_plugins.relaxations.maxcut_problem import maxcut_problem
-from psdopt_plugins.relaxations.rounding import hyperplane_cut
-from psdopt_plugins.relaxations.sensors import Localization, localize_sensors, sensor_problem
-from psdopt_plugins.relaxations.theta import LovaszTheta, lovasz_theta
-from psdopt_plugins.relaxations.theta_problem import theta_problem
+from psdopt.plugins import ApplicationSpec, DataNeeds, DatasetSpec, Parameter, ProblemSpec, Spec, hookimpl, lazy_names
+
+if TYPE_CHECKING:
+    from psdopt_plugins.relaxations.communities import CommunityDetection
+    from psdopt_plugins.relaxations.communities_problem import modularity_problem
+    from psdopt_plugins.relaxations.correlation import NearestCorrelation
+    from psdopt_plugins.relaxations.correlation_problem import correlation_problem
+    from psdopt_plugins.relaxations.maxcut import MaxCut
+    from psdopt_plugins.relaxations.maxcut_problem import maxcut_problem
+    from psdopt_plugins.relaxations.rounding import hyperplane_cut
+    from psdopt_plugins.relaxations.sensors import Localization, localize_sensors, sensor_problem
+    from psdopt_plugins.relaxations.theta import LovaszTheta, lovasz_theta
+    from psdopt_plugins.relaxations.theta_problem import theta_problem
 
 __all__ = [
     "CommunityDetection",
@@ -44,71 +44,98 @@ THETA_REFERENCE = "Lovász: On the Shannon capacity of a graph"
 MODULARITY_REFERENCE = "Newman: Modularity and community structure in networks"
 GRAPH = DataNeeds(samples=2, symmetric=True)
 
+later = lazy_names(
+    __name__,
+    {
+        "CommunityDetection": "communities",
+        "modularity_problem": "communities_problem",
+        "NearestCorrelation": "correlation",
+        "correlation_problem": "correlation_problem",
+        "correlation_report": "correlation_report",
+        "gappy_correlations": "correlation_report",
+        "planted_graph": "graph_data",
+        "random_graph": "graph_data",
+        "torus_graph": "graph_data",
+        "communities_report": "graph_reports",
+        "maxcut_report": "graph_reports",
+        "theta_report": "graph_reports",
+        "MaxCut": "maxcut",
+        "maxcut_problem": "maxcut_problem",
+        "hyperplane_cut": "rounding",
+        "Localization": "sensors",
+        "localize_sensors": "sensors",
+        "sensor_problem": "sensors",
+        "LovaszTheta": "theta",
+        "lovasz_theta": "theta",
+        "theta_problem": "theta_problem",
+    },
+)
+
 
 @hookimpl
 def psdopt_components() -> Iterable[Spec]:
     """Largest cut, nearest correlation matrix, theta number, communities."""
     yield ApplicationSpec(
         name="maxcut",
-        factory=MaxCut,
+        factory=later.MaxCut,
         summary="a heavy cut of a weighted graph, with a proven share of the heaviest",
         reference=CUT_REFERENCE,
         parameters=(
             Parameter("trials", int, 100, "random hyperplanes"),
             Parameter("improve", bool, True, "move single vertices afterwards"),
         ),
-        example=MaxCut,
-        report=maxcut_report,
-        problem=maxcut_problem,
+        example=later.MaxCut,
+        report=later.maxcut_report,
+        problem=later.maxcut_problem,
         default_data="torus_graph",
         needs=GRAPH,
     )
     yield ProblemSpec(
         name="maxcut",
-        factory=maxcut_problem,
+        factory=later.maxcut_problem,
         summary="¼ ⟨W, M⟩ − ¼ eᵀW e with M_ii = 1, W the weights of a graph",
         reference=CUT_REFERENCE,
-        example=lambda: maxcut_problem(_cycle(7)),
+        example=lambda: later.maxcut_problem(_cycle(7)),
     )
     yield ApplicationSpec(
         name="nearest-correlation",
-        factory=NearestCorrelation,
+        factory=later.NearestCorrelation,
         summary="the correlation matrix nearest to a symmetric matrix, at full or low rank",
         reference=CORRELATION_REFERENCE,
-        example=NearestCorrelation,
-        report=correlation_report,
-        problem=correlation_problem,
+        example=later.NearestCorrelation,
+        report=later.correlation_report,
+        problem=later.correlation_problem,
         default_data="gappy_correlations",
         needs=DataNeeds(samples=2, symmetric=True),
     )
     yield ProblemSpec(
         name="weighted-correlation",
-        factory=correlation_problem,
+        factory=later.correlation_problem,
         summary="½ |W ∘ (M − G)|² with M_ii = 1",
         reference=CORRELATION_REFERENCE,
-        example=lambda: correlation_problem(_cycle(6)),
+        example=lambda: later.correlation_problem(_cycle(6)),
     )
     yield ApplicationSpec(
         name="lovasz-theta",
-        factory=LovaszTheta,
+        factory=later.LovaszTheta,
         summary="the theta number of a graph, within a proven interval, and an independent set",
         reference=THETA_REFERENCE,
-        example=LovaszTheta,
-        report=theta_report,
-        problem=theta_problem,
+        example=later.LovaszTheta,
+        report=later.theta_report,
+        problem=later.theta_problem,
         default_data="random_graph",
         needs=GRAPH,
     )
     yield ProblemSpec(
         name="lovasz-theta",
-        factory=theta_problem,
+        factory=later.theta_problem,
         summary="−eᵀM e with tr M = 1 and M_ij = 0 on the edges of a graph",
         reference=THETA_REFERENCE,
-        example=lambda: theta_problem(_cycle(7)),
+        example=lambda: later.theta_problem(_cycle(7)),
     )
     yield ApplicationSpec(
         name="communities",
-        factory=CommunityDetection,
+        factory=later.CommunityDetection,
         summary="communities of a graph of high modularity, with a proven bound",
         reference=MODULARITY_REFERENCE,
         parameters=(
@@ -116,29 +143,35 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("n_neighbors", int, 10, "of the graph of samples"),
             Parameter("resolution", float, 1.0, "above 1 favours small communities"),
         ),
-        example=CommunityDetection,
-        report=communities_report,
-        problem=modularity_problem,
+        example=later.CommunityDetection,
+        report=later.communities_report,
+        problem=later.modularity_problem,
         default_data="planted_graph",
         needs=GRAPH,
     )
     yield ProblemSpec(
         name="communities",
-        factory=modularity_problem,
+        factory=later.modularity_problem,
         summary="−⟨B, M⟩/(2w) with M_ii = 1, B the modularity matrix of a graph",
         reference=MODULARITY_REFERENCE,
         parameters=(Parameter("resolution", float, 1.0, "weight of the null model"),),
-        example=lambda: modularity_problem(_cycle(7)),
+        example=lambda: later.modularity_problem(_cycle(7)),
     )
-    yield DatasetSpec("planted_graph", planted_graph, "150 vertices in three groups, denser within (drawn, fixed seed)")
-    yield DatasetSpec("random_graph", random_graph, "50 vertices, each pair joined with probability 0.2 (fixed seed)")
+    yield DatasetSpec(
+        "planted_graph", later.planted_graph, "150 vertices in three groups, denser within (drawn, fixed seed)"
+    )
+    yield DatasetSpec(
+        "random_graph", later.random_graph, "50 vertices, each pair joined with probability 0.2 (fixed seed)"
+    )
     yield DatasetSpec(
         "gappy_correlations",
-        gappy_correlations,
+        later.gappy_correlations,
         "correlations of 40 series with gaps, pair by pair (drawn, fixed seed)",
     )
     yield DatasetSpec(
-        "torus_graph", torus_graph, "256 vertices of a 16 × 16 torus, 512 edges of weight 1 or -1 (drawn, fixed seed)"
+        "torus_graph",
+        later.torus_graph,
+        "256 vertices of a 16 × 16 torus, 512 edges of weight 1 or -1 (drawn, fixed seed)",
     )
 
 

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, ProblemSpec, Spec, hookimpl
-from psdopt_plugins.spectral.estimator import TopKEigen
-from psdopt_plugins.spectral.problem import TopKProblem, topk_problem
-from psdopt_plugins.spectral.report import spectral_report
+from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, ProblemSpec, Spec, hookimpl, lazy_names
+
+if TYPE_CHECKING:
+    from psdopt_plugins.spectral.estimator import TopKEigen
+    from psdopt_plugins.spectral.problem import TopKProblem, topk_problem
 
 __all__ = ["TopKEigen", "TopKProblem", "psdopt_components", "topk_problem"]
 
 REFERENCE = "Yuan, Zhang, Ghanem: Low-rank optimization for quadratic SDP, section 2.1"
+
+later = lazy_names(
+    __name__,
+    {
+        "TopKEigen": "estimator",
+        "TopKProblem": "problem",
+        "topk_problem": "problem",
+        "spectral_report": "report",
+    },
+)
 
 
 @hookimpl
@@ -21,24 +33,24 @@ def psdopt_components() -> Iterable[Spec]:
     """Top-k eigenvalue approximation."""
     yield ApplicationSpec(
         name="topk",
-        factory=TopKEigen,
+        factory=later.TopKEigen,
         summary="k leading eigenpairs and the closest rank-k PSD matrix to a symmetric matrix",
         reference=REFERENCE,
         parameters=(
             Parameter("k", int, 1, "number of eigenpairs"),
             Parameter("guard", int, 4, "further columns that speed up convergence"),
         ),
-        example=TopKEigen,
-        report=spectral_report,
-        problem=topk_problem,
+        example=later.TopKEigen,
+        report=later.spectral_report,
+        problem=later.topk_problem,
         default_data="digits",
         needs=DataNeeds(symmetric=True),
     )
     yield ProblemSpec(
         name="topk",
-        factory=topk_problem,
+        factory=later.topk_problem,
         summary="|M − K|² − |K|² for a symmetric K of any sign",
         reference=REFERENCE,
         parameters=(Parameter("k", int, 1, "rank that is asked for"),),
-        example=lambda: topk_problem(np.diag([4.0, -3.0, 2.0, 1.0]), 2),
+        example=lambda: later.topk_problem(np.diag([4.0, -3.0, 2.0, 1.0]), 2),
     )

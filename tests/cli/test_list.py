@@ -24,6 +24,11 @@ def test_everything_is_listed_with_plugin_and_summary(psdopt_command: Any) -> No
     assert any(line.split()[:2] == ["scatter", "fake"] for line in out.splitlines())
 
 
+def test_the_command_for_files_of_semidefinite_programs_is_listed(psdopt_command: Any) -> None:
+    _, out, _ = psdopt_command("list", "applications")
+    assert any(line.split()[:2] == ["sdp", "psdopt"] for line in out.splitlines())
+
+
 @pytest.mark.parametrize("word", ["method", "methods"])
 def test_one_kind(psdopt_command: Any, word: str) -> None:
     code, out, _ = psdopt_command("list", word)
@@ -34,10 +39,10 @@ def test_one_kind(psdopt_command: Any, word: str) -> None:
 
 def test_broken_plugins_are_named_once(capsys: pytest.CaptureFixture[str]) -> None:
     broken = PluginManager([EntryPoint("absent", "no_such_module_of_psdopt", "psdopt")])
-    assert main(["list", "applications"], broken) == 0
+    assert main(["list", "experiments"], broken) == 0
     out, err = capsys.readouterr()
     assert out == (
-        "No applications installed.\n\n! not loaded: plugin 'absent': cannot import no_such_module_of_psdopt: "
+        "No experiments installed.\n\n! not loaded: plugin 'absent': cannot import no_such_module_of_psdopt: "
         "ModuleNotFoundError: No module named 'no_such_module_of_psdopt'\n"
     )
     assert err == ""

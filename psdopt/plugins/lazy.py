@@ -1,0 +1,93 @@
+"""Names that are imported when they are used: what a plugin contributes is listed without importing what makes it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from psdopt.plugins.specs import Spec
+
+
+class Deferred:
+    """A name of a module that is imported when the name is called, or resolved."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module, self.name = module, name
+
+    def resolve(self) -> Any:
+        """The object itself. Raises what importing its module raises, and AttributeError where the name is missing."""
+        return getattr(import_module(self.module), self.name)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        return self.resolve()(*arguments, **keywords)
+
+    def __repr__(self) -> str:
+        return f"{self.module}:{self.name}"
+
+
+class LazyNames:
+    """The lazy names of a package as attributes, each a :class:`Deferred`: what its hook gives to specs."""
+
+    def __init__(self, package: str, names: Mapping[str, str]) -> None:
+        self._found = {name: Deferred(f"{package}.{module}", name) for name, module in names.items()}
+
+    def __getattr__(self, name: str) -> Deferred:
+        try:
+            return self._found[name]
+        except KeyError:
+            raise AttributeError(f"no lazy name {name!r}; those are {', '.join(self._found)}") from None
+
+
+def lazy_names(package: str, names: Mapping[str, str]) -> LazyNames:
+    """Let `package` import its public names when they are asked for; the same names, deferred, for its hook.
+
+        later = lazy_names(__name__, {"KTA": "kta", "kta_problem": "kta_problem"})
+
+        @hookimpl
+        def psdopt_components():
+            yield ApplicationSpec("metric-kta", later.KTA, ..., problem=later.kta_problem)
+
+    `names` : public name -> the module within the package that has it. A name may be that of its module:
+    ``from package import kta_problem`` is the function, whichever was imported first.
+    """
+    module = sys.modules[package]
+    found = LazyNames(package, names)
+    members = {name: _Later(deferred) for name, deferred in found._found.items()}
+    module.__class__ = type("LazyPackage", (type(module),), members)
+    return found
+
+
+def resolved(spec: Spec) -> Spec:
+    """`spec` with every deferred field imported; `spec` itself where there is none."""
+    found = {
+        field.name: value.resolve()
+        for field in fields(spec)
+        if isinstance(value := getattr(spec, field.name), Deferred)
+    }
+    return replace(spec, **found) if found else spec
+
+
+class _Later:
+    """A member of a package that is imported when it is asked for."""
+
+    def __init__(self, deferred: Deferred) -> None:
+        self.deferred = deferred
+
+    def __get__(self, module: ModuleType | None, cls: type) -> Any:
+        if module is None:
+            return self
+        kept = vars(module)
+        if self.deferred.name not in kept:
+            kept[self.deferred.name] = self.deferred.resolve()
+        return kept[self.deferred.name]
+
+    def __set__(self, module: ModuleType, value: Any) -> None:
+        if not isinstance(value, ModuleType):  # Python puts a submodule under its name: the public name stays
+            vars(module)[self.deferred.name] = value
+
+    def __delete__(self, module: ModuleType) -> None:
+        vars(module).pop(self.deferred.name, None)

@@ -1,0 +1,105 @@
+"""Names that are imported when they are used, and specs that hold them."""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+
+import pytest
+
+from psdopt.errors import PluginError
+from psdopt.plugins import Deferred, MethodSpec, Parameter, PluginManager, hookimpl, lazy_names
+from psdopt.plugins.lazy import resolved
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package `lazily` whose module `oven` has a function of the same name, and `Pan`."""
+    folder = tmp_path / "lazily"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(
+        "from psdopt.plugins import lazy_names\n"
+        "later = lazy_names(__name__, {'oven': 'oven', 'Pan': 'oven', 'absent': 'oven', 'broken': 'nowhere'})\n"
+    )
+    (folder / "oven.py").write_text("def oven(heat=3):\n    return heat\n\nclass Pan:\n    pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield import_module("lazily")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "lazily"]:
+        del sys.modules[name]
+
+
+def yielding(*specs):
+    class Plugin:
+        @hookimpl
+        def psdopt_components(self):
+            return specs
+
+    return Plugin()
+
+
+def test_a_name_is_imported_when_it_is_asked_for(package):
+    assert "lazily.oven" not in sys.modules
+    assert package.Pan.__name__ == "Pan"
+    assert "lazily.oven" in sys.modules
+
+
+@pytest.mark.parametrize("first", ["module", "name"])
+def test_a_name_may_be_that_of_its_module(package, first):
+    if first == "module":
+        import_module("lazily.oven")
+    assert not isinstance(package.oven, ModuleType)
+    assert package.oven() == 3
+    import_module("lazily.oven")
+    assert package.oven() == 3
+
+
+def test_a_name_can_be_replaced_and_put_back(package, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(package, "oven", lambda: 7)
+        assert package.oven() == 7
+    assert package.oven() == 3
+    del package.oven
+    assert package.oven() == 3
+
+
+def test_missing_names_and_modules_are_told_when_asked_for(package):
+    with pytest.raises(AttributeError, match="absent"):
+        _ = package.absent
+    with pytest.raises(ModuleNotFoundError, match="nowhere"):
+        _ = package.broken
+    with pytest.raises(AttributeError, match="no lazy name 'pot'; those are oven, Pan"):
+        _ = package.later.pot
+
+
+def test_specs_are_listed_as_they_are_and_resolved_when_they_are_used(package):
+    spec = MethodSpec("oven", package.later.oven, "bakes", parameters=(Parameter("heat", int, 3, "of the oven"),))
+    manager = PluginManager([], core=False)
+    manager.register(yielding(spec), "kitchen")
+    (listed,) = manager.listed("method")
+    assert listed.name == "oven"
+    assert manager.names("method") == ("oven",)
+    assert "lazily.oven" not in sys.modules
+    ready = manager.get("method", "oven")
+    assert ready.factory is package.oven
+    assert manager.get("method", "oven") is ready
+    assert manager.plugin_of(ready) == "kitchen"
+    assert resolved(ready) is ready
+
+
+def test_what_does_not_fit_once_it_is_imported_is_left_out_and_told(package):
+    wrong = MethodSpec("oven", package.later.oven, "bakes", parameters=(Parameter("cold", int, 3, "of the oven"),))
+    absent = MethodSpec("pot", package.later.broken, "boils")
+    manager = PluginManager([], core=False)
+    manager.register(yielding(wrong, absent), "kitchen")
+    assert manager.names("method") == ("oven", "pot")
+    with pytest.raises(PluginError, match="takes no keyword 'cold'"):
+        manager.get("method", "oven")
+    with pytest.raises(PluginError, match=r"method 'pot': ModuleNotFoundError: No module named 'lazily\.nowhere'"):
+        manager.get("method", "pot")
+    assert manager.specs("method") == ()
+    assert [problem.plugin for problem in manager.problems] == ["kitchen", "kitchen"]
+
+
+def test_a_deferred_name_is_called_as_what_it_stands_for():
+    assert Deferred("math", "gcd")(12, 18) == 6
+    assert repr(Deferred("math", "gcd")) == "math:gcd"
+    assert lazy_names(__name__, {}).__class__.__name__ == "LazyNames"
