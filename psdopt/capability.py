@@ -29,6 +29,7 @@ class Ability(StrEnum):
     CONSTRAINTS = "constraints"  # lower <= A(M) <= upper beside M ⪰ 0
     NEAREST = "nearest"  # linear equations under (rho/2) |M|² + ⟨C, M⟩
     CONIC = "conic"  # constraints under a linear objective, everything known by its entries
+    CONSTRAINED_FIT = "constrained-fit"  # constraints by entries, F linear or with a Hessian: Newton on (Y, y)
     STREAM = "stream"  # batches of its data can be had one by one
     # of a geometry
     FACTOR = "factor"  # points have a factor Y, and a rank
@@ -43,6 +44,7 @@ class Ability(StrEnum):
 #: Abilities that are not listed here are about members that every problem or geometry has.
 MEMBERS: Mapping[str, tuple[str, ...]] = {
     Ability.QUADRATIC_FIT: ("quadratic_fit",),
+    Ability.CONSTRAINED_FIT: ("constrained_fit",),
     Ability.CLOSED_FORM: ("solve_in_closed_form",),
     Ability.MARGINS: ("margins",),
     Ability.SPLIT: ("split",),

@@ -98,6 +98,10 @@ class Method(ABC, Generic[S]):
         """The method with the caller's word on rank growth, for methods that widen the factor by themselves."""
         return self
 
+    def on(self, problem: Problem) -> Method:
+        """The method as it runs on `problem`, for one whose form, and what it claims of itself, depend on that."""
+        return self
+
     @abstractmethod
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> S:
         """State at `start`; `evaluation` is F there where it is known already, and changes nothing but the cost."""
@@ -105,6 +109,10 @@ class Method(ABC, Generic[S]):
     @abstractmethod
     def step(self, state: S) -> S:
         """The next state."""
+
+    def continued(self, state: State) -> S:
+        """State at the point of another method's `state`, where this one goes on. By default it begins anew there."""
+        return self.init(state.problem, state.geometry, state.point, state.evaluation)
 
     def widened(self, state: S, geometry: Geometry, point: Any, evaluation: Evaluation) -> S:
         """State at a `point` that is the point of `state` with columns added; F is known there.

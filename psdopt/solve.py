@@ -100,7 +100,7 @@ def solve(
     if checkpoint is not None:
         check_writable(checkpoint)
     escape = escape and geometry.can_grow
-    method = method.with_escape(escape, max_rank or problem.n)
+    method = method.on(problem).with_escape(escape, max_rank or problem.n)
     escape = escape and Ability.CONSTRAINTS not in problem.abilities  # there the method widens by itself
     generator = np.random.default_rng(0 if rng is None else rng)
     before = dict(problem.counts())

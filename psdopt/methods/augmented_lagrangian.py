@@ -45,6 +45,8 @@ FINEST = 1e-12
 WORTH_A_BOUND = 1e-2
 #: Multipliers beyond this many times their first size, while infeasibility stays, are offered as a proof of it.
 RAY = 1e4
+#: Multipliers of another method are taken over where its relative residual is at most this.
+TRUSTED = 0.1
 #: Columns whose eigenvalue in M is below this share of the largest are dropped when a round ends.
 NEGLIGIBLE = 1e-14
 
@@ -125,6 +127,18 @@ class AugmentedLagrangian(Method):
         if problem.contradiction is not None:
             state.outcome = Outcome.FINISHED  # the certificate proves that nothing is feasible
         return state
+
+    def continued(self, state: State) -> AugmentedLagrangianState:
+        """From the point, the multipliers and the penalty of another method under constraints."""
+        own = self.init(state.problem, state.geometry, state.point, state.evaluation)
+        known = state.dual
+        assert isinstance(own.problem, Constrained)
+        if isinstance(known, Multipliers) and state.gradient_norm <= 2.0 * TRUSTED * _scale(
+            own.problem, own.evaluation
+        ):
+            own.y, own.dual, own.sigma = known.y, known, state.extras.get("sigma", own.sigma)
+            own.inside = self._begin(own)
+        return own
 
     def _begin(self, state: AugmentedLagrangianState) -> State:
         """The method inside, at the current Y, with the current multipliers and penalty."""

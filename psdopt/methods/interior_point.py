@@ -16,7 +16,7 @@ from psdopt.constraints.standard import StandardForm
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.ridged import ridged_solver
 from psdopt.method import Method, Outcome, Residual
 from psdopt.problem import Evaluation, Problem
 
@@ -26,8 +26,6 @@ SHARE = 0.9
 CALM = 12
 #: Steps shorter than this make no progress.
 SHORT = 1e-7
-#: Ridges added to the system where it is not definite to working precision, as shares of its largest diagonal entry.
-RIDGES = (0.0, 16 * EPS, 1e3 * EPS, 1e6 * EPS)
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ class InteriorPoint(Method[PrimalDualState]):
         if len(x):
             linear = sp.csr_array(form.A @ sp.diags_array(x / z) @ form.At)
             M += linear.toarray()
-        solve = _factorised(M)
+        solve = ridged_solver(M)
         XRZ = [P @ R @ Q for P, R, Q in zip(X, Rd, Zi, strict=True)]
 
         def direction(target: float, corrections: list[Array] | None, correction: Array | None) -> Any:
@@ -173,33 +171,3 @@ def _definite(P: Array, dP: Array, step: float) -> Array:
         except np.linalg.LinAlgError:
             step *= 0.8
     raise np.linalg.LinAlgError("no step keeps the matrix definite")
-
-
-def _factorised(M: Array) -> Any:
-    """right ↦ M⁻¹ right with refinement; a ridge where M is not definite to working precision."""
-    M = 0.5 * (M + M.T)
-    top = float(np.max(np.diagonal(M), initial=0.0))
-    if not math.isfinite(top):
-        raise np.linalg.LinAlgError("the system of the multipliers is not finite")
-    for ridge in RIDGES:
-        try:
-            shifted = M.copy()
-            shifted[np.diag_indices_from(M)] += ridge * top
-            factor = scipy.linalg.cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
-            break
-        except np.linalg.LinAlgError:
-            continue
-    else:
-        raise np.linalg.LinAlgError("the system of the multipliers is not definite")
-
-    def solve(right: Array) -> Array:
-        w = scipy.linalg.cho_solve(factor, right, check_finite=False)
-        for _ in range(3):
-            rest = right - M @ w
-            new = w + scipy.linalg.cho_solve(factor, rest, check_finite=False)
-            if not norm(right - M @ new) < 0.5 * norm(rest):
-                break
-            w = new
-        return np.asarray(w)
-
-    return solve

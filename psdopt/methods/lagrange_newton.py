@@ -11,7 +11,9 @@ from psdopt.checks import integer_or_none
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.method import Method
+from psdopt.methods.augmented_lagrangian import AugmentedLagrangian
 from psdopt.methods.conjugate_gradient import ConjugateGradient
+from psdopt.methods.constrained_newton import ConstrainedNewton
 from psdopt.methods.lagrange_steps import LagrangeState, LagrangeSteps
 from psdopt.methods.then import AfterSteps, Then, ThenState
 from psdopt.multipliers import QuadraticFit, quadratic_fit_of
@@ -48,19 +50,30 @@ class LagrangeNewton(Method[ThenState]):
 
     Parameters
     ----------
-    approach : the method that begins; it must descend.
-    steps : length of its first turn; None is the cost of two Newton steps, counted in its own steps.
+    approach : the method that begins; it must descend, or know constraints. None is :class:`ConjugateGradient`, under
+        constraints :class:`AugmentedLagrangian`.
+    steps : length of its first turn; None is the cost of two Newton steps, counted in its own steps; under
+        constraints 0.
 
-    For a problem with the ability ``quadratic-fit`` (:class:`~psdopt.multipliers.QuadraticFit`) on a factor without
-    constraints. Cost of a Newton step: n³ + m³/3 + O(m² + n² r) flops, memory n² + m² (:meth:`suits` says whether
-    that is little).
+    Under linear constraints, lower <= A(M) <= upper, the measurements are held to their bounds, phi'' is infinite, and
+    the multipliers y of the constraints that are tied take the place of w; F may be any function with a Hessian. Newton
+    begins there, globalised by a merit function (:class:`~psdopt.methods.constrained_newton.ConstrainedNewton`).
+
+    For a problem with the ability ``quadratic-fit`` (:class:`~psdopt.multipliers.QuadraticFit`) or ``constrained-fit``
+    (:class:`~psdopt.multipliers.ConstrainedFit`) on a factor. Cost of a Newton step: n³ + m³/3 + O(m² + n² r) flops,
+    memory n² + m² (:meth:`suits` says whether that is little).
     """
 
-    approach: Method = ConjugateGradient()
+    approach: Method | None = None
     steps: int | None = None
 
+    # under constraints F is asked for its Hessian alone
     requires: ClassVar[Requires] = {
-        "problem": (Ability.GRADIENT, Ability.EXACT_LINE, Ability.QUADRATIC_FIT),
+        "problem": (
+            (Ability.GRADIENT, Ability.CONSTRAINED_FIT),
+            (Ability.EXACT_LINE, Ability.CONSTRAINED_FIT),
+            (Ability.QUADRATIC_FIT, Ability.CONSTRAINED_FIT),
+        ),
         "geometry": (Ability.FACTOR, Ability.STRAIGHT),
     }
     descends: ClassVar[bool] = True
@@ -69,8 +82,16 @@ class LagrangeNewton(Method[ThenState]):
 
     def __post_init__(self) -> None:
         integer_or_none(self.steps, "steps", 0)
-        if not isinstance(self.approach, Method) or not self.approach.descends:
+        if self.approach is None:
+            return
+        constrained = isinstance(self.approach, Method) and _knows_constraints(self.approach)
+        if not isinstance(self.approach, Method) or not (self.approach.descends or constrained):
             raise InvalidInputError(f"approach must be a method that descends; found {self.approach!r}")
+
+    def on(self, problem: Problem) -> Method:
+        if Ability.CONSTRAINED_FIT not in problem.abilities:
+            return self
+        return ConstrainedNewton(AugmentedLagrangian() if self.approach is None else self.approach, self.steps or 0)
 
     @staticmethod
     def suits(problem: Problem, columns: int) -> bool:
@@ -85,18 +106,33 @@ class LagrangeNewton(Method[ThenState]):
         return small and _price(fit, columns) <= MAX_PRICE
 
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> ThenState:
-        require_inner("approach", self.approach, problem, geometry)
+        form = self.on(problem)
+        if isinstance(form, ConstrainedNewton):
+            return form.init(problem, geometry, start, evaluation)
+        require_inner("approach", self._approach, problem, geometry)
         evaluation = evaluation or problem.at(geometry.factor(start))
         return self._turns(problem, evaluation).init(problem, geometry, start, evaluation)
 
     def step(self, state: ThenState) -> ThenState:
+        form = self.on(state.problem)
+        if isinstance(form, ConstrainedNewton):
+            return form.step(state)
         return self._turns(state.problem, state.evaluation).step(state)
+
+    @property
+    def _approach(self) -> Method:
+        return ConjugateGradient() if self.approach is None else self.approach
 
     def _turns(self, problem: Problem, evaluation: Evaluation) -> Then:
         count = self.steps
         if count is None:
             count = math.ceil(2.0 * _price(quadratic_fit_of(problem), evaluation.factor.shape[1]))
-        return Then(self.approach, LagrangeSteps(), AfterSteps(int(count)), back=_slow)
+        return Then(self._approach, LagrangeSteps(), AfterSteps(int(count)), back=_slow)
+
+
+def _knows_constraints(method: Method) -> bool:
+    needs = method.requires.get("problem", ())
+    return any(Ability.CONSTRAINTS in ((need,) if isinstance(need, str) else need) for need in needs)
 
 
 def _slow(state: ThenState) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from psdopt.capability import Requires, require_inner
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.geometry import Geometry
-from psdopt.method import Method, Outcome, State
+from psdopt.method import Method, Outcome, Residual, State
 from psdopt.problem import Evaluation, Problem
 
 #: Outcomes after which a method has no next step, although the objective may still fall.
@@ -71,7 +71,8 @@ class Settled:
 class Then(Method[ThenState]):
     """`first` until `when` says so, then `second` from the point reached; with `back`, `first` again, and so on.
 
-    A turn begins with ``init`` of its method at the current point, whose evaluation is handed over. The turn also ends
+    A turn begins with :meth:`~psdopt.Method.continued`: by default ``init`` at the current point, whose evaluation is
+    handed over. The turn also ends
     where its method finds no next step; only where both methods find none from one and the same point does the run
     end. A turn that ends without a move costs no step of the run. ``Outcome.UNBOUNDED`` and ``Outcome.DIVERGED`` of
     either method end the run.
@@ -84,6 +85,7 @@ class Then(Method[ThenState]):
     first, second : methods.
     when, back : functions of the :class:`ThenState` that say whether the turn of `first`, of `second`, is over.
         Without `back` the turn of `second` lasts to the end of the run.
+    ends : whether a turn whose method finds no next step ends the run, as it does where that method has a proof.
 
     Raises InvalidTypeError for other objects, IncompatibleError in ``init`` where a method does not fit the problem or
     the geometry. Cost of a step: that of the method whose turn it is.
@@ -93,6 +95,7 @@ class Then(Method[ThenState]):
     second: Method
     when: Rule
     back: Rule | None = None
+    ends: Rule | None = None
 
     def __post_init__(self) -> None:
         for name in ("first", "second"):
@@ -114,6 +117,16 @@ class Then(Method[ThenState]):
         """Whether both do."""
         return self.first.descends and self.second.descends
 
+    @property
+    def ranks_by_value(self) -> bool:  # type: ignore[override]
+        """Whether both do."""
+        return self.first.ranks_by_value and self.second.ranks_by_value
+
+    @property
+    def residual(self) -> Residual:  # type: ignore[override]
+        """That of `first`."""
+        return self.first.residual
+
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> ThenState:
         for name, method in (("first", self.first), ("second", self.second)):
             require_inner(name, method, problem, geometry)
@@ -128,7 +141,7 @@ class Then(Method[ThenState]):
         )
         rule = self._rule(state)
         if inner.outcome in ENDED:
-            if rule is None or after.stuck:
+            if rule is None or after.stuck or (self.ends is not None and self.ends(after)):
                 return after
             after = self._handed_over(after, stuck=True)
             return after if moved else self.step(after)
@@ -155,7 +168,7 @@ class Then(Method[ThenState]):
     def _handed_over(self, state: ThenState, stuck: bool = False) -> ThenState:
         """The first state of the next turn, at the same point."""
         following = self.first if state.turns % 2 else self.second
-        inner = following.init(state.problem, state.geometry, state.point, state.evaluation)
+        inner = following.continued(state.inner)
         after = _around(inner, turns=state.turns + 1, stuck=stuck)
         # the step that led here belongs to the turn before
         return replace(after, step=state.step, extras={**after.extras, **state.extras})
@@ -174,6 +187,7 @@ def _around(
         inner.step,
         inner.outcome,
         {**inner.extras, "phase": phase},
+        dual=inner.dual,
         inner=inner,
         before=before,
         steps=steps,

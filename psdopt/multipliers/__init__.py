@@ -5,15 +5,20 @@ multipliers w_t = phi_t'(⟨A_t, M⟩) and S(w) = C + Σ_t w_t A_t. A Newton met
 """
 
 from psdopt.multipliers.arc import arc_of_inner, arc_polynomial, first_minimizer
-from psdopt.multipliers.quadratic_fit import OffersQuadraticFit, QuadraticFit, quadratic_fit_of
+from psdopt.multipliers.constrained_fit import ConstrainedFit, OffersConstrainedFit, constrained_fit_of
+from psdopt.multipliers.quadratic_fit import Coupled, OffersQuadraticFit, QuadraticFit, quadratic_fit_of
 from psdopt.multipliers.system import LagrangeSystem, solver_of
 
 __all__ = [
+    "ConstrainedFit",
+    "Coupled",
     "LagrangeSystem",
+    "OffersConstrainedFit",
     "OffersQuadraticFit",
     "QuadraticFit",
     "arc_of_inner",
     "arc_polynomial",
+    "constrained_fit_of",
     "first_minimizer",
     "quadratic_fit_of",
     "solver_of",

@@ -13,7 +13,36 @@ from psdopt.problem import Evaluation
 Block = Any
 
 
-class QuadraticFit(Protocol):
+class Coupled(Protocol):
+    """Measurements ⟨A_t, M⟩, t = 1..m, with multipliers w, as :class:`~psdopt.multipliers.LagrangeSystem` takes them.
+
+    `curvatures` h (m,) : the derivative of w_t by the measurement; inf where the measurement is held to a value.
+    """
+
+    @property
+    def curvatures(self) -> Array: ...
+
+    def block(self, V: Array) -> Block:
+        """V (n, k) as the other members take it."""
+
+    def gradient(self, w: Array) -> Array:
+        """S(w) as a new array (n, n)."""
+
+    def pair(self, U: Block, V: Block) -> Array:
+        """⟨A_t, (U Vᵀ + V Uᵀ)/2⟩ (m,)."""
+
+    def force(self, w: Array, V: Block) -> Array:
+        """Σ_t w_t A_t V, (n, k)."""
+
+    def solver(self, P: Array, Q: Array, work: Array) -> Callable[[Array], Array]:
+        """q ↦ K⁻¹ q for K = [tr(A_s P A_t Q)] + Diag(1/h)/2, P and Q symmetric (n, n) and positive semidefinite.
+
+        `work` (m, m) may be overwritten and kept by the answer. :func:`~psdopt.multipliers.solver_of` makes the answer
+        from K. Raises numpy.linalg.LinAlgError where K is not positive definite to working precision.
+        """
+
+
+class QuadraticFit(Coupled, Protocol):
     """F(M) = constant + tr(C M) + Σ_t phi_t(⟨A_t, M⟩), each phi_t of degree 2 with phi_t'' = h_t > 0, t = 1..m.
 
     With a multiplier w_t for each measurement, M = Y Yᵀ is stationary where
@@ -33,33 +62,14 @@ class QuadraticFit(Protocol):
     def at(self, evaluation: Evaluation) -> tuple[Block, Array]:
         """Y, the factor of an evaluation of the problem, as a block; and its measurements ⟨A_t, Y Yᵀ⟩ (m,)."""
 
-    def block(self, V: Array) -> Block:
-        """V (n, k) as the other members take it."""
-
     def multipliers(self, measured: Array) -> Array:
         """phi_t'(a_t), (m,), at the measurements a (m,) of some M."""
-
-    def gradient(self, w: Array) -> Array:
-        """S(w) as a new array (n, n)."""
-
-    def pair(self, U: Block, V: Block) -> Array:
-        """⟨A_t, (U Vᵀ + V Uᵀ)/2⟩ (m,)."""
 
     def along(self, U: Block, D: Block) -> tuple[Array, Array]:
         """(2 pair(U, D), pair(D, D)): the coefficients of mu and mu² in the measurements of U + mu D."""
 
-    def force(self, w: Array, V: Block) -> Array:
-        """Σ_t w_t A_t V, (n, k)."""
-
     def linear(self, U: Block, V: Block) -> float:
         """tr(Uᵀ C V)."""
-
-    def solver(self, P: Array, Q: Array, work: Array) -> Callable[[Array], Array]:
-        """q ↦ K⁻¹ q for K = [tr(A_s P A_t Q)] + Diag(1/h)/2, P and Q symmetric (n, n) and positive semidefinite.
-
-        `work` (m, m) may be overwritten and kept by the answer. :func:`~psdopt.multipliers.solver_of` makes the answer
-        from K. Raises numpy.linalg.LinAlgError where K is not positive definite to working precision.
-        """
 
 
 @runtime_checkable

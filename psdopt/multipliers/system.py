@@ -11,7 +11,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.krylov import extreme_ritz_values
 from psdopt.linalg.tolerances import EPS
-from psdopt.multipliers.quadratic_fit import Block, QuadraticFit
+from psdopt.multipliers.quadratic_fit import Block, Coupled
 
 #: Where S(w) + damping I is not definite, the damping grows by this multiple of what its smallest eigenvalue lacks.
 MARGIN = 1.05
@@ -28,17 +28,17 @@ class LagrangeSystem:
 
         (diag(1/h)/2 + [tr(A_s B A_t G)]) v = q/2 + [⟨A_t, Y (G R)ᵀ⟩],
 
-    however many columns Y has. delta is `damping`; where that leaves S(w) + delta I indefinite, delta is larger by
-    what the smallest eigenvalue lacks. Cost: n³ + m³/3 + 4 m² + 4 n² r; memory n² and `work` (m, m), which the system
-    uses as long as it lives.
+    however many columns Y has. `pull` is S(w) Y. delta is `damping`; where that leaves S(w) + delta I indefinite, delta
+    is larger by what the smallest eigenvalue lacks. Cost: n³ + m³/3 + 4 m² + 4 n² r; memory n² and `work` (m, m), which
+    the system uses as long as it lives.
 
     Raises numpy.linalg.LinAlgError where rounding leaves no definite matrix.
     """
 
-    def __init__(self, fit: QuadraticFit, Y: Block, factor: Array, w: Array, damping: float, work: Array) -> None:
+    def __init__(self, fit: Coupled, Y: Block, factor: Array, w: Array, damping: float, work: Array) -> None:
         self.fit, self.Y = fit, Y
         S = fit.gradient(w)
-        self._pull = S @ factor
+        self.pull = S @ factor
         self.delta, self._inverse = _damped_inverse(S, damping)
         self._solve = fit.solver(factor @ factor.T, self._inverse, work)
 
@@ -47,12 +47,23 @@ class LagrangeSystem:
 
         The measurements' rates of change are 2 ⟨A_t, Y Xᵀ⟩ = (w + v − own)_t / h_t.
         """
-        held = self._inverse @ self._pull
+        held = self._inverse @ self.pull
         np.negative(held, out=held)
-        q = (own - w) / self.fit.curvatures
-        q += 2.0 * self.fit.pair(self.Y, self.fit.block(held))
-        moved, v = self._moved(q)
-        return np.add(moved, held, out=moved), w + v
+        X, v = self._about(held, (own - w) / self.fit.curvatures)
+        return X, w + v
+
+    def solve(self, R: Array, q: Array) -> tuple[Array, Array]:
+        """(X, v) for any R (n, r) and q (m,)."""
+        return self._about(self._inverse @ R, q)
+
+    def force(self, v: Array) -> Array:
+        """Σ_t v_t A_t Y, (n, r)."""
+        return self.fit.force(v, self.Y)
+
+    def _about(self, held: Array, q: Array) -> tuple[Array, Array]:
+        """(X, v) for R with G R = `held`, which is overwritten."""
+        moved, v = self._moved(q + 2.0 * self.fit.pair(self.Y, self.fit.block(held)))
+        return np.add(moved, held, out=moved), v
 
     def bend(self, stretch: Array) -> tuple[Array, Array]:
         """(Z, v) for R = 0 and q = `stretch`, ⟨A_t, X Xᵀ⟩ (m,): what Newton's move leaves out, to second order.

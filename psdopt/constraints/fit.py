@@ -1,0 +1,99 @@
+"""Constraints in multiplier form: what Newton steps on the factor and the multipliers are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from psdopt.constraints.standard import Block
+from psdopt.images import Images
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.ridged import ridged_solver
+from psdopt.problem import Evaluation
+from psdopt.terms.base import combine
+
+if TYPE_CHECKING:
+    from psdopt.constraints.model import ConstrainedModel
+
+
+class ModelFit:
+    """:class:`~psdopt.multipliers.ConstrainedFit` of a problem whose A_t are at hand by their entries."""
+
+    def __init__(self, problem: ConstrainedModel) -> None:
+        self.problem, self.n, self.size = problem, problem.n, problem.m
+        self.lower, self.upper = problem.lower, problem.upper
+        self.norms = np.where(problem.norms > 0.0, problem.norms, 1.0)
+        self._last: tuple[NDArray[np.intp], Block] | None = None
+
+    def measured(self, evaluation: Evaluation) -> Array:
+        return self.problem.measured(evaluation.factor)
+
+    def tied(self, evaluation: Evaluation, rows: NDArray[np.intp]) -> Tied:
+        return Tied(self, evaluation, rows)
+
+    def bend(self, evaluation: Evaluation, X: Array) -> Array | None:
+        if self.problem.conic is not None:
+            return None
+        return np.asarray(0.5 * evaluation.hessian_vector(X) - evaluation.gradient @ X)
+
+    def coupled(self, rows: NDArray[np.intp]) -> Block:
+        """The entries of the A_t / |A_t| of `rows`, arranged for their products; those of the last call are kept."""
+        if self._last is None or not np.array_equal(self._last[0], rows):
+            forms = self.problem.forms
+            assert forms is not None  # the ability is declared only then
+            B = sp.csr_array(sp.diags_array(1.0 / self.norms[rows]) @ forms.B[rows])
+            block = Block(np.arange(self.n), np.zeros((0, 0)), forms.i, forms.j, B)
+            self._last = rows, block
+        return self._last[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_last": None}
+
+
+class Tied:
+    """:class:`~psdopt.multipliers.Coupled` of the constraints `rows` at one M, each held to a bound."""
+
+    def __init__(self, fit: ModelFit, evaluation: Evaluation, rows: NDArray[np.intp]) -> None:
+        self.fit, self.evaluation, self.rows = fit, evaluation, rows
+        self.measurement = fit.problem.measurement
+
+    @property
+    def curvatures(self) -> Array:
+        return np.full(len(self.rows), np.inf)
+
+    def block(self, V: Array) -> Images:
+        return Images(self.measurement.maps, V)
+
+    def gradient(self, w: Array) -> Array:
+        """S(w) for all multipliers w. O(n²) and the entries for a linear F, n products with ∇F otherwise."""
+        problem = self.fit.problem
+        if problem.conic is not None:
+            return np.asarray(problem.conic.slack(w).toarray())
+        assert problem.forms is not None
+        operator = self.evaluation.gradient
+        S = getattr(operator, "entries", lambda: None)()
+        S = np.asarray(operator @ np.eye(self.fit.n)) if S is None else S
+        problem.forms.add_to(S, w)
+        return np.asarray(0.5 * (S + S.T))
+
+    def pair(self, U: Images, V: Images) -> Array:
+        return self.measurement.pair(U, V)[self.rows]
+
+    def force(self, w: Array, V: Images) -> Array:
+        full = np.zeros(self.fit.size)
+        full[self.rows] = w
+        return combine(self.measurement.adjoint(full, V), V.factor.shape)
+
+    def solver(self, P: Array, Q: Array, work: Array) -> Callable[[Array], Array]:
+        """By rows of norm one; redundant constraints get a ridge. m³/3 flops and what the products A_s P A_t Q take."""
+        if len(self.rows) == 0:
+            return lambda q: q
+        scale = 1.0 / self.fit.norms[self.rows]
+        work[:] = 0.0
+        self.fit.coupled(self.rows).add_schur(work, P, Q)
+        solve = ridged_solver(work)
+        return lambda q: scale * solve(scale * q)

@@ -1,0 +1,84 @@
+"""Newton on the factor and the multipliers of linear constraints, in turns with an augmented Lagrangian."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from psdopt.capability import Requires, require_inner
+from psdopt.constraints.model import ConstrainedModel
+from psdopt.geometry import Geometry
+from psdopt.method import Method, Outcome, Residual
+from psdopt.methods.augmented_lagrangian import AugmentedLagrangian, AugmentedLagrangianState
+from psdopt.methods.constrained_steps import ConstrainedState, ConstrainedSteps
+from psdopt.methods.then import AfterSteps, Then, ThenState
+from psdopt.problem import Evaluation, Problem
+
+#: Slow Newton steps in a row after which the other method has its turn.
+PATIENCE = 8
+
+
+@dataclass(frozen=True)
+class ConstrainedNewton(Method[ThenState]):
+    """:class:`~psdopt.LagrangeNewton` as it runs under linear constraints.
+
+    Newton steps (:class:`~psdopt.methods.constrained_steps.ConstrainedSteps`) begin after `steps` steps of `approach`,
+    by default at once. Where they are slow or find no way down, as at a rank that is too low for S ⪰ 0 or where nothing
+    is feasible, `approach` has a turn of some rounds, which may add columns; each such turn has twice as many.
+
+    Parameters
+    ----------
+    approach : a method for constrained problems on a factor. steps : length of its first turn.
+    """
+
+    approach: Method = AugmentedLagrangian()
+    steps: int = 0
+
+    requires: ClassVar[Requires] = ConstrainedSteps.requires
+    ranks_by_value: ClassVar[bool] = False
+    residual: ClassVar[Residual] = Residual.CERTIFICATE
+
+    def with_escape(self, escape: bool, max_rank: int) -> ConstrainedNewton:
+        return replace(self, approach=self.approach.with_escape(escape, max_rank))
+
+    def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> ThenState:
+        require_inner("approach", self.approach, problem, geometry)
+        state = self._turns.init(problem, geometry, start, evaluation)
+        # the certificate proves that nothing is feasible
+        if isinstance(problem, ConstrainedModel) and problem.contradiction is not None:
+            return replace(state, outcome=Outcome.FINISHED)
+        return state
+
+    def step(self, state: ThenState) -> ThenState:
+        return self._turns.step(state)
+
+    @property
+    def name(self) -> str:
+        return "LagrangeNewton"
+
+    @property
+    def _turns(self) -> Then:
+        return Then(self.approach, ConstrainedSteps(), _Approached(self.steps), back=_slow, ends=_proven)
+
+
+@dataclass(frozen=True)
+class _Approached:
+    """The first turn ends after `count` steps; later ones after 1, 2, 4, ... rounds of an augmented Lagrangian."""
+
+    count: int
+
+    def __call__(self, state: ThenState) -> bool:
+        inner = state.inner
+        if state.rounds > 0 and isinstance(inner, AugmentedLagrangianState):
+            return inner.rounds >= 2 ** (state.rounds - 1) and not inner.grown
+        return AfterSteps(self.count)(state)
+
+
+def _slow(state: ThenState) -> bool:
+    """Whether Newton has lost its way, or found a stationary point with S indefinite: a saddle."""
+    return isinstance(state.inner, ConstrainedState) and (state.inner.slow >= PATIENCE or state.inner.saddle)
+
+
+def _proven(state: ThenState) -> bool:
+    """Whether the augmented Lagrangian has ended, which it does with a proof that nothing is feasible alone."""
+    return isinstance(state.inner, AugmentedLagrangianState) and state.inner.outcome is Outcome.FINISHED

@@ -1,0 +1,325 @@
+"""Newton steps on the factor and the multipliers of linear constraints."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psdopt.capability import Ability, Requires
+from psdopt.certificate import stationarity_scale
+from psdopt.constraints.certificate import Multipliers, relative_violation
+from psdopt.constraints.model import ConstrainedModel
+from psdopt.constraints.slack import slack_operator
+from psdopt.constraints.start import first_multipliers
+from psdopt.errors import IncompatibleError
+from psdopt.geometry import Geometry
+from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.workspace import Workspace
+from psdopt.method import Method, Outcome, Residual, State
+from psdopt.multipliers import ConstrainedFit, LagrangeSystem, constrained_fit_of
+from psdopt.problem import Evaluation, Problem
+
+#: Damping of S(y), as a multiple of |S Y| / |Y|: it vanishes with the residual, so that convergence is quadratic.
+DAMPING = 0.2
+#: A Newton step is slow where the residual stays above this share of its least value so far.
+SLOW = 0.7
+#: Armijo's share of the predicted decrease of the merit function, and how often a step is halved.
+SUFFICIENT, HALVINGS = 1e-4, 10
+#: The penalty of the merit function falls by this factor per step, as far as its first value, where the slope allows.
+RELAXED = 10.0
+#: Residuals below which, and multiples of them above which, a negative eigenvalue of S is that of a saddle.
+NEAR, SADDLE = 1e-3, 100.0
+#: How often the penalty of the merit function is raised in one step.
+RAISES = 3
+#: A penalty this many times as large as the first one says that the linearised constraints lead nowhere.
+STEEPEST = 1e8
+#: A decrease of the merit function below this multiple of eps times its size is rounding.
+ROUNDING = 64.0 * EPS
+#: Most products with the curvature of F in a step, and the share of the residual at which they end.
+PRODUCTS, SHARE = 100, 0.1
+
+
+@dataclass(kw_only=True)
+class ConstrainedState(State):
+    """Multipliers y (m,), zero where no bound is pushed against; the penalty `sigma`; `pull` = |S(y) Y|.
+
+    `residual` is the largest relative error of Lagrange's conditions. `indefinite` is τ max(0, −λ_min(S)), at the
+    multipliers before the step, relative to the values; `saddle` whether that is for want of columns. `slow` counts
+    the steps since the residual was `mark`, its least value apart from steps that gained little.
+    """
+
+    y: Array
+    sigma: float
+    base: float
+    pull: float
+    residual: float
+    indefinite: float
+    saddle: bool
+    workspace: Workspace
+    slow: int = 0
+    mark: float = math.inf
+
+
+@dataclass(frozen=True)
+class ConstrainedSteps(Method[ConstrainedState]):
+    """Newton's step on S(y) Y = 0, A(Y Yᵀ) = b, in Y and y at once: :class:`~psdopt.LagrangeNewton` under constraints.
+
+        (S(y) + delta I) X + ∇²F[X Yᵀ + Y Xᵀ] Y + Σ_t v_t A_t Y = −S(y) Y,   2 ⟨A_t Y, Xᵀ⟩ = b_t − a_t.
+
+    A constraint is tied to a bound where a_t + y_t / w_t lies beyond it; elsewhere y_t = 0. The step follows the arc
+    Y + mu X + mu² Z, Z the least correction of the stretch ⟨A_t, X Xᵀ⟩. mu is halved until the augmented Lagrangian
+    falls in Y and y together; its penalty grows where the step would not be downhill. delta vanishes with the residual,
+    and keeps the rotations Y Q, which leave M as it is, out of the step. Where F is curved the system is solved by
+    conjugate gradient among the X that meet the second equation.
+
+    Stalls where no step is downhill and where rounding is reached. Cost of a step: n³ + m³/3 + O(n² r) flops and what
+    the products A_s M A_t S⁻¹ take, for m tied constraints; memory n² + 3 m².
+    """
+
+    requires: ClassVar[Requires] = {
+        "problem": (Ability.CONSTRAINED_FIT,),
+        "geometry": (Ability.FACTOR, Ability.STRAIGHT),
+    }
+    ranks_by_value: ClassVar[bool] = False
+    residual: ClassVar[Residual] = Residual.CERTIFICATE
+
+    def init(
+        self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
+    ) -> ConstrainedState:
+        evaluation = evaluation or problem.at(geometry.factor(start))
+        model = _model(problem)
+        sigma, _ = first_multipliers(model, evaluation)
+        y = least_squares_multipliers(constrained_fit_of(problem), evaluation)
+        return _at(model, geometry, evaluation, y, sigma, sigma, Workspace())
+
+    def continued(self, state: State) -> ConstrainedState:
+        """From the point, the multipliers and the penalty of another method under constraints."""
+        problem = _model(state.problem)
+        if not isinstance(state.dual, Multipliers):
+            return self.init(problem, state.geometry, state.point, state.evaluation)
+        sigma = state.extras.get("sigma") or first_multipliers(problem, state.evaluation)[0]
+        return _at(problem, state.geometry, state.evaluation, state.dual.y, sigma, sigma, Workspace())
+
+    def step(self, state: ConstrainedState) -> ConstrainedState:
+        problem, here = _model(state.problem), state.evaluation
+        fit = constrained_fit_of(problem)
+        if not math.isfinite(state.residual):
+            raise FloatingPointError(f"the residual of Lagrange's conditions is {state.residual}")
+        stalled = replace(state, outcome=Outcome.STALLED)
+        if state.residual == 0.0 or here.size == 0.0:
+            return stalled
+        sigma, a = max(state.base, state.sigma / RELAXED), fit.measured(here)
+        size = max(abs(here.value), abs(here.value - problem.value_at_zero()))
+        for _ in range(RAISES):
+            active = Active.of(fit, a, state.y, sigma)
+            with state.workspace.array(len(active.rows), len(active.rows)) as work:
+                try:
+                    move = _move(fit, here, active, DAMPING * state.pull / here.size, state.residual, work)
+                except np.linalg.LinAlgError:
+                    return stalled
+            needed = move.needed(fit, active, ROUNDING * size)
+            if needed <= sigma:
+                break
+            if needed > STEEPEST * state.base:
+                return stalled
+            sigma = 2.0 * needed
+        active = Active.of(fit, a, state.y, sigma)
+        after = self._searched(state, fit, active, move, sigma, ROUNDING * size)
+        if after is None:
+            return stalled
+        # S is that before the step, and so is the residual that may explain a negative eigenvalue
+        saddle = after.residual <= NEAR and after.indefinite > SADDLE * state.residual
+        mark = min(state.mark, state.residual)
+        fast = after.residual <= SLOW * mark
+        return replace(after, saddle=saddle, slow=0 if fast else state.slow + 1, mark=after.residual if fast else mark)
+
+    def _searched(
+        self, state: ConstrainedState, fit: ConstrainedFit, active: Active, move: _Move, sigma: float, rounding: float
+    ) -> ConstrainedState | None:
+        """The first of mu = 1, 1/2, ... at which the merit function is low enough; None where none is."""
+        problem, here = _model(state.problem), state.evaluation
+        first, slope = here.value + active.merit, move.slope(active)
+        shown, mu = -slope > rounding, 1.0
+        for _ in range(HALVINGS):
+            there = problem.at(here.factor + mu * (move.X + mu * move.Z))
+            y = active.y.copy()
+            y[active.rows] += mu * (move.v + mu * move.bent)
+            value = there.value + Active.of(fit, fit.measured(there), y, sigma, keep=True).merit
+            if not shown or value <= first + SUFFICIENT * mu * slope + rounding:
+                after = _at(problem, state.geometry, there, y, sigma, state.base, state.workspace, mu, move)
+                return after if shown or after.residual < 0.5 * state.residual else None
+            mu *= 0.5
+        return None
+
+
+def least_squares_multipliers(fit: ConstrainedFit, evaluation: Evaluation) -> Array:
+    """y for which |(∇F + A*(y)) Y| is least, 0 where a constraint is neither an equation nor violated.
+
+    Inequalities whose multiplier would have the wrong sign get 0. n² r + m³/3 flops and the products A_s M A_t.
+    """
+    Y, a = evaluation.factor, fit.measured(evaluation)
+    rows = np.flatnonzero((fit.lower == fit.upper) | (a < fit.lower) | (a > fit.upper))
+    tied = fit.tied(evaluation, rows)
+    block = tied.block(Y)
+    forces = tied.pair(block, tied.block(np.asarray(evaluation.gradient @ Y)))
+    y = np.zeros(fit.size)
+    if norm(Y) == 0.0:
+        return y
+    y[rows] = -tied.solver(Y @ Y.T, np.eye(fit.n), np.empty((len(rows), len(rows))))(forces)
+    wrong = ((y > 0.0) & (a < fit.lower)) | ((y < 0.0) & (a > fit.upper))
+    return np.where(wrong & (fit.lower < fit.upper), 0.0, y)
+
+
+@dataclass(frozen=True)
+class Active:
+    """What is tied at measurements a (m,) with multipliers y (m,): equations, and where a + y/w lies beyond a bound.
+
+    `rows` (k,) are tied, `off` (k,) is a − bound there, `w` (k,) the penalty sigma / |A_t|². `merit` is what the merit
+    function F + Σ_t ((w_t/2) dist²(a_t + y_t/w_t, [lower_t, upper_t]) − y_t²/(2 w_t)) has beside F.
+    """
+
+    y: Array
+    rows: NDArray[np.intp]
+    off: Array
+    w: Array
+    merit: float
+
+    @classmethod
+    def of(cls, fit: ConstrainedFit, a: Array, y: Array, sigma: float, keep: bool = False) -> Active:
+        """With y set to zero first where it pushes against no bound, unless it is to be kept."""
+        w = sigma / fit.norms**2
+        tied, bound = _tied(fit, a, y, w)
+        if not keep:
+            y = np.where(tied, y, 0.0)
+            tied, bound = _tied(fit, a, y, w)
+        off = (a - bound)[tied]
+        free = y[~tied]
+        merit = float(y[tied] @ off + 0.5 * (w[tied] * off) @ off - 0.5 * (free / w[~tied]) @ free)
+        return cls(y, np.flatnonzero(tied), off, w[tied], merit)
+
+
+def _tied(fit: ConstrainedFit, a: Array, y: Array, w: Array) -> tuple[NDArray[np.bool_], Array]:
+    z = a + y / w
+    bound = np.clip(z, fit.lower, fit.upper)
+    return (z != bound) | (fit.lower == fit.upper), bound
+
+
+@dataclass(frozen=True)
+class _Move:
+    """Y + mu X + mu² Z and y + mu v + mu² bent; `pull` S(y) Y, `rates` 2 ⟨A_t Y, Xᵀ⟩, `delta` the damping and
+    `shift` what of it S(y) needs to be definite."""
+
+    X: Array
+    Z: Array
+    v: Array
+    bent: Array
+    pull: Array
+    rates: Array
+    delta: float
+    shift: float
+
+    def slope(self, active: Active) -> float:
+        """That of the merit function along (X, v)."""
+        return 2.0 * inner(self.pull, self.X) + float(active.off @ (active.w * self.rates + self.v))
+
+    def needed(self, fit: ConstrainedFit, active: Active, rounding: float) -> float:
+        """The penalty from which on the slope is at most −⟨X, H X⟩, H the matrix of the system in X."""
+        # twice that is what the second equation leaves of the slope without penalty and multipliers
+        energy = -inner(self.pull, self.X) - 0.5 * float(self.v @ self.rates)
+        excess = 2.0 * inner(self.pull, self.X) + float(active.off @ self.v) + energy
+        if excess <= rounding:
+            return 0.0
+        falls = -float((active.off / fit.norms[active.rows] ** 2) @ self.rates)
+        return excess / falls if falls > 0.0 else math.inf
+
+
+def _move(
+    fit: ConstrainedFit, here: Evaluation, active: Active, damping: float, residual: float, work: Array
+) -> _Move:  # fmt: skip
+    Y = here.factor
+    tied = fit.tied(here, active.rows)
+    block = tied.block(Y)
+    probe = np.random.default_rng(0).standard_normal(Y.shape)
+    bent = fit.bend(here, probe)
+    curvature = 0.0 if bent is None else max(inner(probe, bent), 0.0) / inner(probe, probe)
+    system = LagrangeSystem(tied, block, Y, active.y, damping + curvature, work)
+    X, v = system.solve(-system.pull, active.off)
+    if bent is not None:
+        X, v = _curved(fit, here, system, X, v, curvature, min(SHARE, residual))
+    moved = tied.block(X)
+    Z, bend = system.bend(tied.pair(moved, moved))
+    return _Move(
+        X, Z, v, bend, system.pull, 2.0 * tied.pair(block, moved), system.delta, system.delta - damping - curvature
+    )
+
+
+def _curved(
+    fit: ConstrainedFit, here: Evaluation, system: LagrangeSystem, X: Array, v: Array, shift: float, share: float
+) -> tuple[Array, Array]:
+    """The step with ∇²F, by conjugate gradient from the step with `shift` I in its place, which preconditions.
+
+    Directions meet 2 ⟨A_t Y, Dᵀ⟩ = 0, so that the second equation stays met.
+    """
+    none = np.zeros(len(v))
+
+    def beyond(D: Array) -> Array:
+        bent = fit.bend(here, D)
+        return -shift * D if bent is None else bent - shift * D
+
+    R = -beyond(X)
+    stop, P, held, old = 0.0, np.zeros_like(X), np.zeros_like(X), math.inf
+    for k in range(PRODUCTS):
+        D, dv = system.solve(R, none)
+        R, v = R - system.force(dv), v + dv
+        size = inner(R, D)
+        stop = stop or share**2 * size
+        if not size > stop:
+            break
+        beta = 0.0 if k == 0 else size / old
+        P, held, old = D + beta * P, R + beta * held, size  # held is (S + (delta + shift) I) P
+        HP = held + beyond(P)
+        along = inner(P, HP)
+        if not along > 0.0:
+            break
+        X = X + (size / along) * P
+        R = R - (size / along) * HP
+    return X, v
+
+
+def _at(
+    problem: ConstrainedModel, geometry: Geometry, evaluation: Evaluation, y: Array, sigma: float, base: float,
+    workspace: Workspace, step: float = math.nan, move: _Move | None = None,
+) -> ConstrainedState:  # fmt: skip
+    """The state at Y and y, with the relative errors of Lagrange's conditions there."""
+    fit = constrained_fit_of(problem)
+    a = fit.measured(evaluation)
+    active = Active.of(fit, a, y, sigma)
+    pull = norm(np.asarray(slack_operator(problem, evaluation, active.y) @ evaluation.factor))
+    infeasibility = relative_violation(problem, a)
+    nearest = np.clip(a, fit.lower, fit.upper) / fit.norms
+    unit = norm(nearest) or norm(a / fit.norms)
+    tied = norm(active.off / fit.norms[active.rows]) / unit if unit > 0.0 else 0.0
+    scale = stationarity_scale(problem, evaluation.value, evaluation.size) or 1.0
+    residual = max(pull / scale, infeasibility, tied)
+    limit = problem.trace_limit
+    reach = evaluation.size**2 if limit is None else limit.value
+    value_unit = problem.duality.value_unit(evaluation.value, reach) or 1.0
+    indefinite = 0.0 if move is None else move.shift * reach / value_unit
+    return ConstrainedState(
+        problem, geometry, evaluation.factor, evaluation, 2.0 * max(residual, indefinite) * scale, step,
+        extras={"sigma": base, "penalty": sigma, "infeasibility": infeasibility,
+                "damping": math.nan if move is None else move.delta},
+        dual=Multipliers(active.y), y=active.y, sigma=sigma, base=base, pull=pull, residual=residual,
+        indefinite=indefinite, saddle=False, workspace=workspace,
+    )  # fmt: skip
+
+
+def _model(problem: Problem) -> ConstrainedModel:
+    if not isinstance(problem, ConstrainedModel):
+        raise IncompatibleError(f"{type(problem).__name__} has no constraints")
+    return problem

@@ -1,0 +1,33 @@
+"""Systems with redundant rows: what is solved exactly, what gets a ridge, what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from psdopt.linalg.ridged import ridged_solver
+
+
+def test_a_definite_system_is_solved_to_rounding() -> None:
+    rng = np.random.default_rng(0)
+    G = rng.standard_normal((30, 40))
+    K, x = G @ G.T, rng.standard_normal(30)
+    assert np.allclose(ridged_solver(K)(K @ x), x, rtol=1e-10, atol=1e-12)
+
+
+def test_redundant_rows_leave_a_solution_of_moderate_size() -> None:
+    rng = np.random.default_rng(1)
+    G = rng.standard_normal((6, 40))
+    G = np.concatenate([G, G[:2], G[:1] + G[3:4]])  # nine rows of rank six
+    K = G @ G.T
+    right = K @ rng.standard_normal(9)
+    x = ridged_solver(K)(right)
+    assert np.linalg.norm(K @ x - right) <= 1e-9 * np.linalg.norm(right)
+    assert np.linalg.norm(x) <= 10.0 * np.linalg.norm(np.linalg.lstsq(K, right, rcond=1e-10)[0])
+
+
+def test_indefinite_and_infinite_systems_are_refused() -> None:
+    with pytest.raises(np.linalg.LinAlgError, match="definite"):
+        ridged_solver(np.diag([1.0, -1.0]))
+    with pytest.raises(np.linalg.LinAlgError, match="finite"):
+        ridged_solver(np.diag([1.0, np.inf]))
