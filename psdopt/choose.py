@@ -54,6 +54,8 @@ FEWEST, MOST = 8, 30
 AFFORDABLE, MOST_CONSTRAINTS = 6e10, 6000
 #: Beyond this order constraints on the diagonal alone are the augmented Lagrangian's.
 DIAGONAL_ORDER = 200
+#: Up to this order the augmented Lagrangian ends in Newton steps where the diagonal is constrained.
+MOST_NEWTON = 1500
 #: Up to this order an eigendecomposition in every step is affordable.
 MOST_DECOMPOSED = 3000
 #: From so many constraints per row of a block on, splitting the dual is cheaper than Newton's systems of order m.
@@ -123,7 +125,7 @@ def _constrained(
     The last one begins with up to √(2 m) columns.
 
     With more columns than that no stationary point misleads. Where the diagonal alone is constrained, the augmented
-    Lagrangian is ahead from order 200 on.
+    Lagrangian is ahead from order 200 on, and up to order 1500 its end is Newton's method on factor and multipliers.
     """
     given = (geometry, method)
     names = tuple(name for name, piece in zip(("geometry", "method"), given, strict=True) if piece is None)
@@ -133,7 +135,8 @@ def _constrained(
             method = DualNewton()
         else:
             splits, newton = full and _splits(problem), full and _decomposable(problem)
-            method = BoundaryPoint() if splits else InteriorPoint() if newton else AugmentedLagrangian()
+            factor = LagrangeNewton() if _factor_newton(problem) else AugmentedLagrangian()
+            method = BoundaryPoint() if splits else InteriorPoint() if newton else factor
     if geometry is None and Ability.FULL_CONE in method.requires.get("geometry", ()):
         geometry = PSDCone(problem.n)
     if geometry is None:
@@ -160,6 +163,13 @@ def _decomposable(problem: Problem) -> bool:
         return False
     cubes = sum(float(len(rows)) ** 3 for rows in problem.conic.blocks)
     return 40.0 * cubes + problem.m**3 / 3.0 <= AFFORDABLE
+
+
+def _factor_newton(problem: Problem) -> bool:
+    """Whether a Newton step on factor and multipliers, n³ + m³/3 flops, pays as the end of an augmented Lagrangian."""
+    if not isinstance(problem, Constrained) or problem.conic is None or problem.n > MOST_NEWTON:
+        return False
+    return is_diagonal(problem.conic.forms) and problem.trace_limit is not None
 
 
 def _iteration(problem: Problem, geometry: Geometry | None) -> Method:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.standard import Block
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.ridged import ridged_solver
 from psdopt.problem import Evaluation
 from psdopt.terms.base import combine
-
-if TYPE_CHECKING:
-    from psdopt.constraints.model import ConstrainedModel
 
 
 class ModelFit:

@@ -14,13 +14,11 @@ from psdopt.capability import Ability
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.constraint import Constraint
 from psdopt.constraints.explicit import Nearest, explicit_forms, form_norms, linear_objective, nearest_objective
-from psdopt.constraints.fit import ModelFit
 from psdopt.constraints.measurements import SparseForms, Stacked
 from psdopt.constraints.trace_bound import TraceBound, found_trace_bound
-from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError
+from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array
-from psdopt.multipliers import ConstrainedFit
 from psdopt.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.terms.measurements import Measurement
 
@@ -65,7 +63,7 @@ class ConstrainedModel(Problem):
                 Ability.CONSTRAINTS,
                 *({Ability.CONIC} if self.conic else ()),
                 *({Ability.NEAREST} if self.nearest else ()),
-                *({Ability.CONSTRAINED_FIT} if self._couples else ()),
+                *({Ability.CONSTRAINED_FIT} if self.couples else ()),
             }
         )
 
@@ -94,19 +92,9 @@ class ConstrainedModel(Problem):
         return nearest_objective(self.problem) if equations else None
 
     @property
-    def _couples(self) -> bool:
+    def couples(self) -> bool:
         """Whether Newton steps can be made: entries of the A_t, and the curvature of F where it has any."""
         return self.forms is not None and (self.conic is not None or Ability.HESSIAN in self.problem.abilities)
-
-    def constrained_fit(self) -> ConstrainedFit:
-        """The constraints in multiplier form, made once; IncompatibleError where their entries are not at hand."""
-        if not self._couples:
-            raise IncompatibleError(f"{self!r} has no entries of its constraints at hand, or an F without a Hessian")
-        return self._fit
-
-    @cached_property
-    def _fit(self) -> ModelFit:
-        return ModelFit(self)
 
     @property
     def trace_limit(self) -> TraceBound | None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 from psdopt.constraints.certificate import ConstrainedCertificate, certify_constrained
+from psdopt.constraints.fit import ModelFit
 from psdopt.constraints.model import ConstrainedModel
+from psdopt.errors import IncompatibleError
+from psdopt.multipliers import ConstrainedFit
 from psdopt.problem import Evaluation
 from psdopt.roles import Duality
 
@@ -33,6 +37,16 @@ class Constrained(ConstrainedModel):
     @property
     def duality(self) -> Duality:
         return ConstrainedDuality(self)
+
+    def constrained_fit(self) -> ConstrainedFit:
+        """The constraints in multiplier form, made once; IncompatibleError where their entries are not at hand."""
+        if not self.couples:
+            raise IncompatibleError(f"{self!r} has no entries of its constraints at hand, or an F without a Hessian")
+        return self._fit
+
+    @cached_property
+    def _fit(self) -> ModelFit:
+        return ModelFit(self)
 
 
 class ConstrainedDuality(Duality):

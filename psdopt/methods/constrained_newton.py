@@ -22,9 +22,9 @@ PATIENCE = 8
 class ConstrainedNewton(Method[ThenState]):
     """:class:`~psdopt.LagrangeNewton` as it runs under linear constraints.
 
-    Newton steps (:class:`~psdopt.methods.constrained_steps.ConstrainedSteps`) begin after `steps` steps of `approach`,
-    by default at once. Where they are slow or find no way down, as at a rank that is too low for S ⪰ 0 or where nothing
-    is feasible, `approach` has a turn of some rounds, which may add columns; each such turn has twice as many.
+    Newton steps (:class:`~psdopt.methods.constrained_steps.ConstrainedSteps`) begin after `steps` steps of `approach`.
+    Where they are slow or find no way down, as at a rank that is too low for S ⪰ 0 or where nothing is feasible,
+    `approach` has a turn of some rounds, which may add columns; each such turn has twice as many.
 
     Parameters
     ----------
