@@ -60,6 +60,8 @@ def descent(subject: MethodSubject, case: Case) -> Measurement:
     """The value never increases from step to step, beyond its own rounding."""
     results = []
     for instance in (*_each(subject), *subject.hostile):
+        if not subject.method.on(instance.problem).descends:
+            continue  # the form that the method takes there does not claim it
         broken: Exception | None = None
         try:
             states = first_states(subject, instance, case, 20)

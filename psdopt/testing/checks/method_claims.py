@@ -46,9 +46,9 @@ def residual_is_true(subject: MethodSubject, case: Case) -> Measurement:
     A gap, 2 gap / |Y|, must bound F(M) − F(N) for the best N that any run has found. Under constraints the relative
     error that is reported must be no less than the relative infeasibility.
     """
-    kind = subject.method.residual
     results = []
     for instance in _each(subject):
+        kind = subject.method.on(instance.problem).residual
         states = first_states(subject, instance, case)
         best = min([plain_run(subject, instance, case).value, *(s.evaluation.value for s in states)])
         for k, state in enumerate(states):
