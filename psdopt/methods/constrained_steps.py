@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psdopt.capability import Ability, Requires
-from psdopt.certificate import stationarity_scale
 from psdopt.constraints.certificate import Multipliers, relative_violation
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.slack import slack_operator
@@ -23,6 +22,7 @@ from psdopt.linalg.workspace import Workspace
 from psdopt.method import Method, Outcome, Residual, State
 from psdopt.multipliers import ConstrainedFit, LagrangeSystem, constrained_fit_of
 from psdopt.problem import Evaluation, Problem
+from psdopt.units import stationarity_scale
 
 #: Damping of S(y), as a multiple of |S Y| / |Y|: it vanishes with the residual, so that convergence is quadratic.
 DAMPING = 0.2
