@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +20,8 @@ FOLDER = "PSDOPT_SDPLIB"
 HEAD = "problem      m     n  method               value           bound      infeas.     gap  status        process s"
 
 
-def main(argv: list[str]) -> int:
-    """Exit code 0; prints a row for each program and each solver."""
+def main(argv: Sequence[str] | None = None) -> int:
+    """Exit code 0; prints a row for each program and each solver, and adds it to the file of ``--json``."""
     parser = argparse.ArgumentParser(prog="psdopt bench sdp", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"programs in the folder ${FOLDER} (default: all of it)")
     for family in FAMILIES:
@@ -29,14 +31,31 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--max-time", type=float, default=120.0, help="seconds for each program of ours")
     parser.add_argument("--tol", type=float, default=1e-6)
     parser.add_argument("--peers", action="store_true", help=f"run {', '.join(PEERS)} too, where installed")
+    parser.add_argument(
+        "--solvers",
+        nargs="*",
+        choices=["psdopt", *PEERS],
+        metavar="NAME",
+        help=f"which of psdopt, {', '.join(PEERS)} run (default: psdopt, and with --peers all)",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="a file that gets each row as a line of JSON")
     parser.add_argument("--limit", type=float, default=60.0, help="processor seconds for each peer, its model included")
     arguments = parser.parse_args(argv)
     print(HEAD)
+    solvers = arguments.solvers or ["psdopt", *(PEERS if arguments.peers else ())]
     generated = {family: getattr(arguments, family) for family in FAMILIES}
     for name, problem in programs(arguments.names, generated, arguments.seeds):
-        ours(name, problem, arguments.tol, arguments.max_time)
-        if arguments.peers:
-            others(name, problem, arguments.tol, arguments.limit)
+        for solver in solvers:
+            if solver == "psdopt":
+                row = ours(name, problem, arguments.tol, arguments.max_time)
+            elif fits(solver, problem):
+                row = peer(solver, name, problem, arguments.tol, arguments.limit)
+            else:
+                continue
+            print(line(row), flush=True)
+            if arguments.json is not None:
+                with arguments.json.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(row) + "\n")
     return 0
 
 
@@ -89,8 +108,19 @@ def theta(n, share=0.2, seed=0):
     return Constrained(QuadraticSDP(C=-0.5 * np.ones((n, n))), groups)
 
 
+def torus(n, seed=0):
+    """min ¼ ⟨W, M⟩ − ¼ eᵀW e, M_ii = 1, W a grid of 100 × n/100 on a torus with weights ±1, as maxG11 and maxG32."""
+    i, rng = np.arange(n).reshape(100, -1), np.random.default_rng(seed)
+    a = np.concatenate([i.ravel(), i.ravel()])
+    b = np.concatenate([np.roll(i, 1, axis=0).ravel(), np.roll(i, 1, axis=1).ravel()])
+    W = sp.coo_array((rng.choice([-1.0, 1.0], 2 * n), (a, b)), shape=(n, n)).tocsr()
+    W = W + W.T
+    L = sp.diags_array(np.asarray(W.sum(axis=0)).ravel()) - W
+    return Constrained(QuadraticSDP(C=-0.125 * sp.csr_array(L)), constraints.diagonal(n, 1.0))
+
+
 #: Problems on random graphs, by order and seed.
-FAMILIES = {"max_cut": max_cut, "partition": partition, "theta": theta}
+FAMILIES = {"max_cut": max_cut, "torus": torus, "partition": partition, "theta": theta}
 
 
 def ours(name, problem, tol, max_time):
@@ -98,22 +128,24 @@ def ours(name, problem, tol, max_time):
     start = time.process_time()
     result = solve(problem, tol=tol, max_time=max_time)
     seconds = time.process_time() - start
-    certificate = result.certificate
-    row(name, problem, result.method, result.value, certificate.dual_value, certificate.primal_infeasibility,
-        certificate.gap_relative, result.status.label, seconds)  # fmt: skip
+    proof = result.certificate
+    return {"problem": name, "m": problem.m, "n": problem.n, "solver": "psdopt", "method": result.method,
+            "value": result.value, "bound": proof.dual_value, "infeasibility": proof.primal_infeasibility,
+            "gap": proof.gap_relative, "status": result.status.label, "seconds": seconds}  # fmt: skip
 
 
-def others(name, problem, tol, limit):
-    """The peers that take it, each in a process of its own."""
-    for peer in PEERS:
-        if fits(peer, problem):
-            answer = bounded(peer, problem, tol, limit)
-            row(name, problem, peer, answer.value, None, answer.infeasibility, None, answer.status, answer.seconds)
+def peer(solver, name, problem, tol, limit):
+    """The same of a peer, which runs in a process of its own; a run past the limit has no value."""
+    answer = bounded(solver, problem, tol, limit)
+    value, off, seconds = (None if np.isnan(v) else v for v in (answer.value, answer.infeasibility, answer.seconds))
+    return {"problem": name, "m": problem.m, "n": problem.n, "solver": solver, "method": solver, "value": value,
+            "bound": None, "infeasibility": off, "gap": None, "status": answer.status, "seconds": seconds}  # fmt: skip
 
 
-def row(name, problem, method, value, bound, infeasibility, gap, status, seconds):
-    """A line of the table."""
-    shown = [f"{'' if v is None else format(v, '.9g'):>15}" for v in (value, bound)]
-    errors = [f"{'' if e is None else format(e, '.1e'):>9}" for e in (infeasibility, gap)]
-    head = f"{name:10} {problem.m:5} {problem.n:5}  {method:19}"
-    print(f"{head} {' '.join(shown)} {' '.join(errors)}  {status:12} {seconds:8.2f}", flush=True)
+def line(row):
+    """A line of the printed table."""
+    shown = [f"{'' if v is None else format(v, '.9g'):>15}" for v in (row["value"], row["bound"])]
+    errors = [f"{'' if e is None else format(e, '.1e'):>9}" for e in (row["infeasibility"], row["gap"])]
+    seconds = "" if row["seconds"] is None else format(row["seconds"], "8.2f")
+    start = f"{row['problem']:10} {row['m']:5} {row['n']:5}  {row['method']:19}"
+    return f"{start} {' '.join(shown)} {' '.join(errors)}  {row['status']:12} {seconds}"

@@ -14,6 +14,7 @@ from psdopt.linalg.arrays import Array, row_dots
 from psdopt.problem import Problem
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.forms import Form, GramForm, IdentityForm, MatrixForm, SumForm
+from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Entries, Measurement, PairDistances, QuadraticForms
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
 
@@ -146,6 +147,39 @@ def nearest_objective(problem: Problem) -> Nearest | None:
         else:
             return None
     return Nearest(rho, linear, problem.constant) if rho > 0.0 else None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """F as linear terms and separable losses of measurements.
+
+    `diagonal` : C_ii (n,) of the linear ones. `forms` : the measured A_t by their entries, in the order of `terms`, the
+    positions of their terms in F; None where F is linear.
+    """
+
+    diagonal: Array
+    forms: SparseForms | None
+    terms: tuple[int, ...]
+
+
+def measured_objective(problem: Problem) -> Measured | None:
+    """F in that form, `forms` None where it is linear; None where it has other terms or more entries than are kept."""
+    if not isinstance(problem, TermSum):
+        return None
+    diagonal, terms, measurements = np.zeros(problem.n), [], []
+    for k, term in enumerate(problem.terms):
+        if isinstance(term, LinearTerm):
+            C = _entries_of(term.C)
+            if C is None:
+                return None
+            diagonal += term.weight * C.diagonal()
+        elif isinstance(term, MeasuredTerm) and term.loss.separable and term.convex:
+            terms.append(k)
+            measurements.append(term.measurement)
+        else:
+            return None
+    forms = explicit_forms(Stacked(measurements)) if measurements else None
+    return None if measurements and forms is None else Measured(diagonal, forms, tuple(terms))
 
 
 def _entries_of(form: Form) -> sp.csr_array | None:

@@ -13,7 +13,15 @@ from scipy.sparse.linalg import LinearOperator
 from psdopt.capability import Ability
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.constraint import Constraint
-from psdopt.constraints.explicit import Nearest, explicit_forms, form_norms, linear_objective, nearest_objective
+from psdopt.constraints.explicit import (
+    Measured,
+    Nearest,
+    explicit_forms,
+    form_norms,
+    linear_objective,
+    measured_objective,
+    nearest_objective,
+)
 from psdopt.constraints.measurements import SparseForms, Stacked
 from psdopt.constraints.trace_bound import TraceBound, found_trace_bound
 from psdopt.errors import InvalidInputError, InvalidTypeError
@@ -90,6 +98,11 @@ class ConstrainedModel(Problem):
         """F as a distance in the Frobenius norm, where it is one and all constraints are equations by entries."""
         equations = self.forms is not None and bool(np.all(self.lower == self.upper))
         return nearest_objective(self.problem) if equations else None
+
+    @cached_property
+    def objective_by_entries(self) -> Measured | None:
+        """F as linear terms and losses of measurements, all by their entries, where it is that."""
+        return measured_objective(self.problem)
 
     @property
     def couples(self) -> bool:

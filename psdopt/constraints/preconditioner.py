@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from psdopt.constraints.measurements import SparseForms
+from psdopt.constraints.explicit import Measured, explicit_forms
+from psdopt.constraints.measurements import SparseForms, Stacked
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, row_dots, sparse_product
 from psdopt.roles import Preconditioner
+from psdopt.terms.measured import MeasuredTerm
 
 if TYPE_CHECKING:
     from psdopt.constraints.model import ConstrainedModel
     from psdopt.problems.term_sum import TermEvaluation
-    from psdopt.terms.measured import MeasuredTerm
 
 #: Up to this many constraints their system is factorised densely.
 DENSE_SYSTEM = 1500
@@ -27,31 +28,47 @@ LEAST = 0.05
 class PenaltyPreconditioner(Preconditioner):
     """P = 2 Diag(s) + Jᵀ Diag(w) J on Y (n, r), with s > 0 near the diagonal of S and J D = (2 ⟨A_t Y, D⟩)_t.
 
-    Its inverse takes the system J Diag(2 s)⁻¹ Jᵀ + Diag(1/w) of order m: diagonal where each A_t is an entry of the
-    diagonal, dense and factorised for m <= 1500 otherwise. Conjugate gradient then does not feel the penalty w.
+    The A_t are those of the constraints, and those whose losses F is a sum of; w (m,) holds the second derivatives of
+    penalty and losses. The inverse takes the system J Diag(2 s)⁻¹ Jᵀ + Diag(1/w) of order m: diagonal where each A_t is
+    an entry of the diagonal, dense and factorised for m <= 1500 otherwise. Conjugate gradient then does not feel w.
     """
 
-    def __init__(self, problem: ConstrainedModel, term: MeasuredTerm, forms: SparseForms) -> None:
-        self.problem, self.term, self.forms = problem, term, forms
+    def __init__(self, objective: Measured, term: MeasuredTerm, forms: SparseForms) -> None:
+        self.objective, self.term, self.forms = objective, term, forms
         self.diagonal = is_diagonal(forms)
 
     @classmethod
     def of(cls, problem: ConstrainedModel, term: MeasuredTerm) -> PenaltyPreconditioner | None:
-        """None where the system would be too large."""
-        forms = problem.forms
-        if forms is None or problem.conic is None:
+        """None where the system would be too large, or F has terms of another kind."""
+        objective, forms = problem.objective_by_entries, problem.forms
+        if objective is None or forms is None:
             return None
-        if not is_diagonal(forms) and (forms.size > DENSE_SYSTEM or len(forms.i) > 2 * DENSE_SYSTEM):
+        if objective.forms is not None:
+            if objective.forms.size + forms.size > DENSE_SYSTEM:
+                return None
+            forms = explicit_forms(Stacked([objective.forms, forms]))
+        if forms is None or (not is_diagonal(forms) and (
+            forms.size > DENSE_SYSTEM or len(forms.i) > 2 * DENSE_SYSTEM
+        )):  # fmt: skip
             return None
-        return cls(problem, term, forms)
+        return cls(objective, term, forms)
+
+    def derivatives(self, evaluation: TermEvaluation) -> tuple[Array, Array]:
+        """First and second derivatives of losses and penalty at what is measured, each (m,)."""
+        terms = evaluation.problem.terms
+        first, second = [], []
+        for k in (*self.objective.terms, len(terms) - 1):
+            term = terms[k]
+            assert isinstance(term, MeasuredTerm)
+            y, w = term.loss.derivatives(evaluation.feature(k))
+            first.append(term.weight * y)
+            second.append(term.weight * w)
+        return np.concatenate(first), np.concatenate(second)
 
     def at(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
         Y, forms = evaluation.factor, self.forms
-        a = evaluation.feature(len(evaluation.problem.terms) - 1)
-        y, w = self.term.loss.derivatives(a)
-        assert self.problem.conic is not None
-        S = self.problem.conic.slack(y)
-        s = S.diagonal()
+        y, w = self.derivatives(evaluation)
+        s = self.objective.diagonal + forms.matrix(y).diagonal()
         mean = float(np.mean(np.abs(s)))
         s = 2.0 * np.maximum(s, LEAST * mean if mean > 0.0 else 1.0)
         active = w > 0.0

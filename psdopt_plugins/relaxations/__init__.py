@@ -10,6 +10,7 @@ import numpy as np
 from psdopt.plugins import ApplicationSpec, DataNeeds, DatasetSpec, Parameter, ProblemSpec, Spec, hookimpl, lazy_names
 
 if TYPE_CHECKING:
+    from psdopt import Constrained
     from psdopt_plugins.relaxations.communities import CommunityDetection
     from psdopt_plugins.relaxations.communities_problem import modularity_problem
     from psdopt_plugins.relaxations.correlation import NearestCorrelation
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from psdopt_plugins.relaxations.maxcut import MaxCut
     from psdopt_plugins.relaxations.maxcut_problem import maxcut_problem
     from psdopt_plugins.relaxations.rounding import hyperplane_cut
-    from psdopt_plugins.relaxations.sensors import Localization, localize_sensors, sensor_problem
+    from psdopt_plugins.relaxations.sensors import Localization, SensorLocalization, localize_sensors
+    from psdopt_plugins.relaxations.sensors_problem import sensor_problem
     from psdopt_plugins.relaxations.theta import LovaszTheta, lovasz_theta
     from psdopt_plugins.relaxations.theta_problem import theta_problem
 
@@ -27,6 +29,7 @@ __all__ = [
     "LovaszTheta",
     "MaxCut",
     "NearestCorrelation",
+    "SensorLocalization",
     "correlation_problem",
     "hyperplane_cut",
     "localize_sensors",
@@ -41,6 +44,7 @@ __all__ = [
 CUT_REFERENCE = "Goemans, Williamson: Improved approximation algorithms for maximum cut"
 CORRELATION_REFERENCE = "Qi, Sun: A quadratically convergent Newton method for computing the nearest correlation matrix"
 THETA_REFERENCE = "Lovász: On the Shannon capacity of a graph"
+SENSOR_REFERENCE = "Biswas, Ye: Semidefinite programming for ad hoc wireless sensor network localization"
 MODULARITY_REFERENCE = "Newman: Modularity and community structure in networks"
 GRAPH = DataNeeds(samples=2, symmetric=True)
 
@@ -64,7 +68,10 @@ later = lazy_names(
         "hyperplane_cut": "rounding",
         "Localization": "sensors",
         "localize_sensors": "sensors",
-        "sensor_problem": "sensors",
+        "SensorLocalization": "sensors",
+        "sensor_problem": "sensors_problem",
+        "sensor_network": "sensors_report",
+        "sensors_report": "sensors_report",
         "LovaszTheta": "theta",
         "lovasz_theta": "theta",
         "theta_problem": "theta_problem",
@@ -74,7 +81,7 @@ later = lazy_names(
 
 @hookimpl
 def psdopt_components() -> Iterable[Spec]:
-    """Largest cut, nearest correlation matrix, theta number, communities."""
+    """Largest cut, nearest correlation matrix, theta number, communities, positions of sensors."""
     yield ApplicationSpec(
         name="maxcut",
         factory=later.MaxCut,
@@ -157,6 +164,29 @@ def psdopt_components() -> Iterable[Spec]:
         parameters=(Parameter("resolution", float, 1.0, "weight of the null model"),),
         example=lambda: later.modularity_problem(_cycle(7)),
     )
+    yield ApplicationSpec(
+        name="sensor-localization",
+        factory=later.SensorLocalization,
+        summary="positions of sensors from distances to each other and to anchors",
+        reference=SENSOR_REFERENCE,
+        parameters=(
+            Parameter("anchors", str, None, "a file of the anchors' positions, the last nodes: .npy or .csv"),
+            Parameter("error", float, None, "largest relative error of a distance, as a hard constraint"),
+            Parameter("refine", bool, True, "least squares on the distances afterwards"),
+        ),
+        example=lambda: later.SensorLocalization([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], solver_options={"tol": 1e-4}),
+        report=later.sensors_report,
+        problem=later.sensor_problem,
+        default_data="sensor_network",
+        needs=DataNeeds(samples=2, symmetric=True),
+    )
+    yield ProblemSpec(
+        name="sensor-localization",
+        factory=later.sensor_problem,
+        summary="Σ (x_tᵀ Z x_t − distance_t²)² with Z = [I, P; Pᵀ, Q], columns of P the positions",
+        reference=SENSOR_REFERENCE,
+        example=_three_sensors,
+    )
     yield DatasetSpec(
         "planted_graph", later.planted_graph, "150 vertices in three groups, denser within (drawn, fixed seed)"
     )
@@ -169,6 +199,11 @@ def psdopt_components() -> Iterable[Spec]:
         "correlations of 40 series with gaps, pair by pair (drawn, fixed seed)",
     )
     yield DatasetSpec(
+        "sensor_network",
+        later.sensor_network,
+        "noisy distances of 60 sensors and 5 anchors in a unit square (fixed seed)",
+    )
+    yield DatasetSpec(
         "torus_graph",
         later.torus_graph,
         "256 vertices of a 16 × 16 torus, 512 edges of weight 1 or -1 (drawn, fixed seed)",
@@ -178,3 +213,12 @@ def psdopt_components() -> Iterable[Spec]:
 def _cycle(n: int) -> np.ndarray:
     shift = np.roll(np.eye(n), 1, axis=1)
     return shift + shift.T
+
+
+def _three_sensors() -> Constrained:
+    nodes = np.array([[0.2, 0.3], [0.6, 0.4], [0.4, 0.8], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    i, j = np.triu_indices(6, 1)
+    pairs = np.column_stack([i, j])[i < 3]
+    lengths = np.linalg.norm(nodes[pairs[:, 0]] - nodes[pairs[:, 1]], axis=1)
+    problem: Constrained = later.sensor_problem(3, pairs, lengths, nodes[3:])
+    return problem

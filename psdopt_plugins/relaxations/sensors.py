@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import warnings
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.optimize
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
-from psdopt import Constrained, Result, TermSum
-from psdopt.checks import finite, indices, integer, vector
-from psdopt.constraints import Constraint, entries, quadratic_forms
+from psdopt import Result
+from psdopt.checks import finite, number_or_none
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array
-from psdopt.terms import LeastSquares, MeasuredTerm, QuadraticForms
-from psdopt_plugins.relaxations.fits import relaxed
+from psdopt.linalg import Array, row_dots
+from psdopt_plugins.relaxations.fits import proven_bound, relaxed
+from psdopt_plugins.relaxations.sensors_problem import Network, checked_network, problem_of, unreached
+from psdopt_plugins.rows import validated
+
+#: Relative change of positions and of the sum of squares at which the refinement ends; steps that it makes at most.
+FINE, EVALUATIONS = 1e-12, 200
+#: Up to so many coordinates its steps come from a dense decomposition, which is exact and then also the faster way.
+DENSE = 300
 
 
 class Localization(NamedTuple):
@@ -26,47 +34,14 @@ class Localization(NamedTuple):
     result: Result
 
 
-def sensor_problem(
-    n: int, pairs: Any, distances: Any, anchors: Any, lower: Any = None, upper: Any = None
-) -> Constrained:
-    """min Σ_t (x_tᵀ Z x_t − distance_t²)² over Z = [I, P; Pᵀ, Q] ⪰ 0, Z of order d + n (Biswas & Ye).
-
-    The columns of P (d, n) are the sensors' positions; Q = PᵀP where Z has rank d, which exact distances of a uniquely
-    localisable network enforce. x_t is (0, e_i − e_j) between sensors and (−a_k, e_i) between a sensor and an anchor.
-
-    Parameters
-    ----------
-    n : number of sensors. anchors : (k, d) known positions, called n, ..., n + k − 1 in `pairs`.
-    pairs : (m, 2) indices below n + k; distances : (m,) above 0.
-    lower, upper : None, or (m,) bounds of the pairs' true distances, 0 and inf where there are none.
-
-    Raises
-    ------
-    InvalidInputError for arrays of a wrong shape or range, a pair of equal indices or of two anchors.
-    """
-    X, lengths, anchors = _rows(n, pairs, distances, anchors)
-    d = anchors.shape[1]
-    a, b = np.triu_indices(d)
-    constraints: list[Constraint] = [entries(a, b, d + n, (a == b).astype(float))]
-    if lower is not None or upper is not None:
-        least = np.zeros(len(lengths)) if lower is None else vector(lower, "lower", len(lengths), "one per pair")
-        most = np.full(len(lengths), np.inf) if upper is None else np.asarray(upper, dtype=np.float64)
-        if most.shape not in ((), lengths.shape) or np.any(np.isnan(most)):
-            raise InvalidInputError(f"upper must be a number or have shape {lengths.shape}; found {most.shape}")
-        most = np.broadcast_to(most, lengths.shape)
-        if np.any(least < 0.0) or np.any(most < least):
-            raise InvalidInputError("lower and upper must satisfy 0 <= lower <= upper for every pair")
-        constraints.append(quadratic_forms(X, lower=least**2, upper=most**2))
-    return Constrained(TermSum([MeasuredTerm(QuadraticForms(X), LeastSquares(lengths**2))]), constraints)
-
-
 def localize_sensors(
     n: int, pairs: Any, distances: Any, anchors: Any, lower: Any = None, upper: Any = None, **options: Any
 ) -> Localization:
     """Positions of n sensors: P of :func:`sensor_problem`, refined by least squares on Σ (|p_i − p_j| − distance)².
 
-    The refinement starts from P and keeps no bounds; it is what makes noisy distances count equally, and sharpens a P
-    of higher rank. options : keyword arguments for :func:`psdopt.solve`. Raises what :func:`sensor_problem` raises.
+    The refinement starts from P, and bounds are no longer hard in it (:func:`refined`). It makes noisy distances count
+    equally, and sharpens a P of higher rank. options : keyword arguments for :func:`psdopt.solve`.
+    Raises what :func:`~psdopt_plugins.relaxations.sensor_problem` raises.
 
     Examples
     --------
@@ -76,63 +51,228 @@ def localize_sensors(
     >>> localize_sensors(1, [(0, 1), (0, 2), (0, 3)], lengths, anchors).positions.round(6)
     array([[0.3, 0.4]])
     """
-    problem = sensor_problem(n, pairs, distances, anchors, lower, upper)
-    result = relaxed(problem, options, rng=0)
-    at = finite(anchors, "anchors")
-    d = at.shape[1]
+    network = checked_network(n, pairs, distances, anchors, lower, upper)
+    result = relaxed(problem_of(network), options, rng=0)
+    P, _ = relaxed_positions(result, network.anchors.shape[1])
+    return Localization(refined(P, network), P, result)
+
+
+class SensorLocalization(BaseEstimator):  # type: ignore[misc]
+    """Positions of sensors from measured distances to each other and to anchors, of known positions.
+
+    min Σ_t (x_tᵀ Z x_t − distance_t²)² over Z = [I, P; Pᵀ, Q] ⪰ 0 (:func:`sensor_problem`) gives positions P without
+    any start; least squares on the distances refines them.
+
+    Parameters
+    ----------
+    anchors : (k, d) positions of the last k nodes of the data.
+    error : None, or every true distance lies within distance · (1 ± error), 0 <= error < 1, as a hard constraint.
+    refine : whether Σ (|p_i − p_j| − distance)² is minimised from P afterwards.
+    solver_options : keyword arguments for :func:`psdopt.solve` (tol, method, max_time, ...).
+
+    Attributes
+    ----------
+    positions_ : (n, d) of the sensors. relaxed_ : (n, d) before the refinement, P.
+    uncertainty_ : (n,) Q_ii − |p_i|² >= 0. 0 says that sensor i has one place in the relaxation's solution; where it is
+        large, the distances leave the sensor room, in dimensions beyond d (Biswas & Ye).
+    misfit_ : Σ (|p_i − p_j|² − distance²)² at `positions_`. misfit_bound_ : proven; no positions have less, in any
+        dimension, that keep the bounds.
+    edges_ : (m, 2) pairs with a measured distance, the sensor first; distances_ : (m,) their distances.
+    ``result_`` : the :class:`psdopt.Result` of the relaxation, for anchors less their mean.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> nodes = np.array([[0.3, 0.4], [0.8, 0.7], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> D = np.linalg.norm(nodes[:, None] - nodes, axis=2)
+    >>> SensorLocalization(anchors=nodes[2:]).fit(D).positions_.round(6)
+    array([[0.3, 0.4],
+           [0.8, 0.7]])
+    """
+
+    positions_: Array
+    relaxed_: Array
+    uncertainty_: Array
+    misfit_: float
+    misfit_bound_: float
+    edges_: NDArray[np.intp]
+    distances_: Array
+    result_: Result
+
+    def __init__(
+        self,
+        anchors: Any = None,
+        *,
+        error: float | None = None,
+        refine: bool = True,
+        solver_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.anchors = anchors
+        self.error = error
+        self.refine = refine
+        self.solver_options = solver_options
+
+    def fit(self, X: Any, y: Any = None, *, lower: Any = None, upper: Any = None) -> Self:
+        """Locate the first N − k of N nodes from distances X (N, N), symmetric, dense or sparse: 0 is not measured.
+
+        lower, upper : None, or (N, N) like X: hard bounds of true distances, 0 where there is none. They may bound
+        pairs that X has no distance of. Distances between anchors are not used.
+
+        Sensors that no path of measured or bounded pairs joins to an anchor get the position NaN, and a warning.
+
+        Raises InvalidInputError for arrays of a wrong shape or range, and where no sensor is joined to an anchor.
+        Cost: that of an augmented Lagrangian on a factor (d + n, r), linear in the pairs.
+        """
+        X = validated(self, X, accept_sparse=["csr", "csc", "coo"], dtype=np.float64, ensure_min_samples=2)
+        network = self._network(X, lower, upper)
+        network, alone = self._reached(network)
+        centre = network.anchors.mean(axis=0)  # positions far from zero would drown in their squares
+        centred = network._replace(anchors=network.anchors - centre)
+        self.result_ = relaxed(problem_of(centred), self.solver_options, rng=0)
+        P, self.uncertainty_ = relaxed_positions(self.result_, network.anchors.shape[1])
+        P[alone], self.uncertainty_[alone] = 0.0, np.inf
+        self.relaxed_ = P + centre
+        self.positions_ = refined(self.relaxed_, network) if self.refine else self.relaxed_.copy()
+        known = network.measured
+        self.edges_, self.distances_ = network.pairs[known], network.distances[known]
+        off = _lengths(self.positions_, network)[known] ** 2 - self.distances_**2
+        self.relaxed_[alone] = self.positions_[alone] = np.nan
+        self.misfit_ = float(off @ off)
+        self.misfit_bound_ = max(proven_bound(self.result_), 0.0)
+        return self
+
+    def _network(self, X: Any, lower: Any, upper: Any) -> Network:
+        if self.anchors is None:
+            raise InvalidInputError("anchors must be given: an array (k, d) of the last k nodes' positions")
+        at = finite(self.anchors, "anchors")
+        error = number_or_none(self.error, "error", least=0.0, below=1.0)
+        N = X.shape[0]
+        if at.ndim != 2 or 0 in at.shape or len(at) >= N:
+            raise InvalidInputError(f"anchors must have shape (k, d) with 1 <= k < {N} nodes; found {at.shape}")
+        n = N - len(at)
+        D = symmetric_entries(X, "X")
+        bounds = [None if B is None else symmetric_entries(B, name, N)
+                  for B, name in ((lower, "lower"), (upper, "upper"))]  # fmt: skip
+        there = sp.coo_array(sum((abs(B) for B in bounds if B is not None), abs(D)))
+        i, j = there.coords
+        kept = (i < j) & (i < n) & (there.data > 0.0)
+        i, j = i[kept], j[kept]
+        if len(i) == 0:
+            raise InvalidInputError("X holds no distance of a sensor; entries that are not 0 are distances")
+        lengths = _at(D, i, j)
+        lengths[lengths == 0.0] = np.nan
+        least = np.zeros(len(i)) if bounds[0] is None else _at(bounds[0], i, j)
+        most = np.zeros(len(i)) if bounds[1] is None else _at(bounds[1], i, j)
+        most[most == 0.0] = np.inf
+        if error is not None:
+            least, most = np.fmax(least, (1.0 - error) * lengths), np.fmin(most, (1.0 + error) * lengths)
+        return checked_network(n, np.column_stack([i, j]), lengths, at, least, most)
+
+    @staticmethod
+    def _reached(network: Network) -> tuple[Network, NDArray[np.intp]]:
+        """The network without the pairs of sensors that no path joins to an anchor, and those sensors."""
+        alone = unreached(network)
+        if len(alone) == network.n:
+            raise InvalidInputError("no sensor is joined to an anchor by a distance or bound")
+        if len(alone):
+            shown = ", ".join(map(str, alone[:5])) + (", ..." if len(alone) > 5 else "")
+            text = f"no path of distances or bounds joins these sensors to an anchor, their positions are NaN: {shown}"
+            warnings.warn(text, stacklevel=3)
+        kept = ~np.isin(network.pairs, alone).any(axis=1)
+        n, at, pairs, distances, lower, upper = network
+        return Network(n, at, pairs[kept], distances[kept], lower[kept], upper[kept]), alone
+
+    @staticmethod
+    def conformance_data() -> tuple[Array, None]:
+        """Distances among nine sensors and three anchors (0, 0), (1, 0), (0, 1), for the conformance kit."""
+        sensors = np.random.default_rng(0).random((9, 2))
+        nodes = np.concatenate([sensors, [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]])
+        return np.linalg.norm(nodes[:, None] - nodes, axis=2), None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.input_tags.pairwise = True
+        return tags
+
+
+def relaxed_positions(result: Result, d: int) -> tuple[Array, Array]:
+    """P (n, d), and Q_ii − |p_i|² (n,), of Z = [I, Pᵀ; P, Q]."""
     Y = result.matrix.factor
-    P = Y[d:] @ Y[:d].T
-    edges, lengths = indices(pairs, "pairs", n + len(at), 2), finite(distances, "distances")
-    return Localization(refined(P, edges, lengths, at), P, result)
+    P = np.asarray(Y[d:] @ Y[:d].T)
+    return P, np.maximum(row_dots(Y[d:], Y[d:]) - row_dots(P, P), 0.0)
 
 
-def refined(P: Array, pairs: NDArray[np.intp], distances: Array, anchors: Array) -> Array:
-    """A local minimum of Σ (|p_i − p_j| − distance)² from P (n, d); sparse Gauss–Newton with a trust region."""
+def refined(P: Array, network: Network) -> Array:
+    """A local minimum of Σ (|p_i − p_j| − distance)², plus squares by which bounds are exceeded, from P (n, d).
+
+    Gauss–Newton with a trust region, at most EVALUATIONS steps. Pairs without a distance count by their bounds alone.
+    """
     n, d = P.shape
-    m = len(pairs)
-    rows = np.repeat(np.arange(m), d)
+    pairs, known, at = network.pairs, network.measured, network.anchors
+    m, size = len(pairs), (n + len(at)) * d
+    columns = (pairs[:, :, None] * d + np.arange(d)).reshape(m, 2 * d)
+    rows = np.repeat(np.arange(2 * m), 2 * d)
 
-    def steps(p: Array) -> tuple[Array, Array]:
-        all_points = np.concatenate([p.reshape(n, d), anchors])
-        difference = all_points[pairs[:, 0]] - all_points[pairs[:, 1]]
-        return difference, np.linalg.norm(difference, axis=1)
+    def differences(p: Array) -> tuple[Array, Array]:
+        points = np.concatenate([p.reshape(n, d), at])
+        steps = points[pairs[:, 0]] - points[pairs[:, 1]]
+        return steps, np.linalg.norm(steps, axis=1)
 
     def residual(p: Array) -> Array:
-        return np.asarray(steps(p)[1] - distances)
+        lengths = differences(p)[1]
+        outside = lengths - np.clip(lengths, network.lower, network.upper)
+        return np.concatenate([np.where(known, lengths - network.distances, 0.0), outside])
 
-    def jacobian(p: Array) -> sp.csr_array:
-        difference, lengths = steps(p)
-        unit = (difference / np.maximum(lengths, np.finfo(float).tiny)[:, None]).ravel()
-        columns = [(pairs[:, [k]] * d + np.arange(d)).ravel() for k in (0, 1)]
-        parts = [sp.csr_array((s * unit, (rows, c)), shape=(m, (n + len(anchors)) * d))
-                 for s, c in zip((1.0, -1.0), columns, strict=True)]  # fmt: skip
-        return sp.csr_array((parts[0] + parts[1])[:, : n * d])
+    def jacobian(p: Array) -> Any:
+        steps, lengths = differences(p)
+        unit = steps / np.maximum(lengths, np.finfo(float).tiny)[:, None]
+        both = np.column_stack([unit, -unit])
+        outside = (lengths < network.lower) | (lengths > network.upper)
+        values = np.concatenate([both * known[:, None], both * outside[:, None]]).ravel()
+        J = sp.csr_array((values, (rows, np.tile(columns.ravel(), 2))), shape=(2 * m, size))[:, : n * d]
+        return J.toarray() if n * d <= DENSE else J
 
     found = scipy.optimize.least_squares(
-        residual, P.ravel(), jac=jacobian, method="trf", xtol=1e-14, ftol=1e-14, gtol=1e-14
+        residual, P.ravel(), jac=jacobian, method="trf", xtol=FINE, ftol=FINE, gtol=FINE, max_nfev=EVALUATIONS
     )
     return np.asarray(found.x.reshape(n, d))
 
 
-def _rows(n: int, pairs: Any, distances: Any, anchors: Any) -> tuple[sp.csr_array, Array, Array]:
-    """x_t as rows of a sparse X (m, d + n), the distances, the anchors."""
-    n = integer(n, "n")
-    at = finite(anchors, "anchors")
-    if at.ndim != 2 or 0 in at.shape:
-        raise InvalidInputError(f"anchors must have shape (k, d), k and d at least 1; found {at.shape}")
-    k, d = at.shape
-    edges = indices(pairs, "pairs", n + k, 2, empty=False)
-    lengths = vector(distances, "distances", len(edges), "one per pair")
-    if not np.all(lengths > 0.0):
-        raise InvalidInputError(f"distances must be above 0; found {lengths.min():g}")
-    i, j = np.sort(edges, axis=1).T
-    if np.any(i == j) or np.any(i >= n):
-        raise InvalidInputError("pairs must join two different nodes, at least one of which is a sensor")
-    X = sp.lil_array((len(edges), d + n))
-    for t, (a, b) in enumerate(zip(i, j, strict=True)):
-        X[t, d + a] = 1.0
-        if b < n:
-            X[t, d + b] = -1.0
-        else:
-            X[t, :d] = -at[b - n]
-    return sp.csr_array(X), lengths, at
+def symmetric_entries(values: Any, name: str, order: int | None = None) -> sp.csr_array:
+    """`values` as a symmetric CSR array (N, N) >= 0 without stored zeros; infinity is 0, no bound."""
+    given: Any = values if sp.issparse(values) else finite_or_inf(values, name)
+    A = sp.csr_array(sp.coo_array(given).astype(np.float64))
+    if A.shape[0] != A.shape[1] or (order is not None and A.shape[0] != order):
+        expected = "square" if order is None else f"of shape ({order}, {order})"
+        raise InvalidInputError(f"{name} must be {expected}; found shape {A.shape}")
+    A.data[np.isinf(A.data) & (A.data > 0.0)] = 0.0
+    A.eliminate_zeros()
+    if not np.all(A.data >= 0.0):
+        raise InvalidInputError(f"Negative values in data, or NaN: {name} must be at least 0; found {A.data.min():g}")
+    off = abs(A - A.T)
+    if off.nnz and off.data.max() > 1e-12 * A.data.max():
+        raise InvalidInputError(f"{name} must be symmetric; |{name} - {name}ᵀ| is up to {off.data.max():.1e}")
+    return A
+
+
+def finite_or_inf(values: Any, name: str) -> Array:
+    """`values` as a matrix of floats, infinity allowed."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} must hold numbers; found {values!r:.60}") from error
+    if array.ndim != 2:
+        raise InvalidInputError(f"{name} must have two dimensions; found shape {array.shape}")
+    return array
+
+
+def _at(A: sp.csr_array, i: NDArray[np.intp], j: NDArray[np.intp]) -> Array:
+    return np.array(A[i, j], dtype=np.float64).ravel()
+
+
+def _lengths(P: Array, network: Network) -> Array:
+    points = np.concatenate([P, network.anchors])
+    i, j = network.pairs.T
+    return np.asarray(np.linalg.norm(points[i] - points[j], axis=1))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from psdopt import Constrained, QuadraticSDP, constraints
+from psdopt import Constrained, QuadraticSDP, TermSum, constraints
 from psdopt.constraints.augmented import augmented
-from psdopt.constraints.preconditioner import LEAST
+from psdopt.constraints.preconditioner import LEAST, PenaltyPreconditioner
+from psdopt.terms import LeastSquares, MeasuredTerm, QuadraticForms
 
 N, R = 6, 2
 
@@ -38,3 +39,25 @@ def test_it_inverts_curvature_of_rows_and_gauss_newton(kind) -> None:
     J = np.array([2.0 * (A @ Y).ravel() for A in forms])
     expected = np.diag(np.repeat(s, R)) + J.T @ (second[:, None] * J)
     assert np.allclose(P, expected, rtol=1e-7, atol=1e-7 * np.abs(expected).max())
+
+
+def test_losses_of_measurements_in_f_count_like_the_penalty() -> None:
+    rng = np.random.default_rng(5)
+    X, Y = rng.standard_normal((4, N)), rng.standard_normal((N, R))
+    F = TermSum([MeasuredTerm(QuadraticForms(X), LeastSquares(np.ones(4)), 3.0)])
+    constrained = Constrained(F, constraints.diagonal(N, 1.0))
+    evaluation = augmented(constrained, rng.standard_normal(N), np.full(N, 7.0)).at(Y)
+    inverse = evaluation.preconditioner()
+    P = np.linalg.inv(np.column_stack([inverse(e.reshape(N, R)).ravel() for e in np.eye(N * R)]))
+    J = np.array([2.0 * (A @ Y).ravel() for A in [np.outer(x, x) for x in X] + [np.diag(e) for e in np.eye(N)]])
+    w = np.repeat([6.0, 7.0], [4, N])
+    s = np.diag(P - J.T @ (w[:, None] * J)).reshape(N, R)
+    assert np.allclose(P - J.T @ (w[:, None] * J), np.diag(s.ravel()), atol=1e-8 * np.abs(P).max())
+    S = evaluation.gradient @ np.eye(N)
+    expected = 2.0 * np.maximum(np.diag(S), LEAST * np.mean(np.abs(np.diag(S))))
+    assert np.allclose(s, expected[:, None], rtol=1e-6)
+
+
+def test_terms_of_another_kind_leave_the_system_alone() -> None:
+    F = QuadraticSDP(C=np.eye(N), A=np.eye(N) + 0.1)
+    assert PenaltyPreconditioner.of(Constrained(F, constraints.diagonal(N, 1.0)), None) is None

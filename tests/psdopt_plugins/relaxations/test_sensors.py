@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+from psdopt import solve
 from psdopt.errors import InvalidInputError
-from psdopt_plugins.relaxations.sensors import localize_sensors, sensor_problem
+from psdopt_plugins.relaxations.sensors import SensorLocalization, localize_sensors
+from psdopt_plugins.relaxations.sensors_problem import sensor_problem
 
+SENSORS = np.where(np.arange(16) < 12, 1.0, 0.0)
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 
 
@@ -48,6 +52,129 @@ def test_bounds_are_kept_by_the_relaxation():
     assert np.all(measured >= bounded.lower - 1e-5)
 
 
+def distances(P: np.ndarray, pairs: np.ndarray, lengths: np.ndarray) -> sp.csr_array:
+    N = len(P) + len(CORNERS)
+    half = sp.csr_array((lengths, tuple(pairs.T)), shape=(N, N))
+    return sp.csr_array(half + half.T)
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_the_estimator_finds_what_the_function_finds(dense):
+    P, pairs, lengths = network()
+    D = distances(P, pairs, lengths)
+    found = SensorLocalization(CORNERS + 5.0).fit(D.toarray() if dense else D)
+    np.testing.assert_allclose(found.positions_, P + 5.0, atol=1e-5)
+    assert found.result_.optimal
+    assert found.misfit_ < 1e-12
+    assert 0.0 <= found.misfit_bound_ <= found.misfit_ + 1e-8
+    np.testing.assert_allclose(found.uncertainty_, 0.0, atol=1e-4)
+    assert len(found.edges_) == len(pairs)
+
+
+def test_noise_is_proven_to_be_there():
+    P, pairs, lengths = network()
+    noisy = lengths * (1.0 + 0.02 * np.random.default_rng(1).standard_normal(len(lengths)))
+    found = SensorLocalization(CORNERS).fit(distances(P, pairs, noisy))
+    assert found.result_.optimal
+    assert 0.0 < found.misfit_bound_ <= found.misfit_
+    rough = SensorLocalization(CORNERS, refine=False).fit(distances(P, pairs, noisy))
+    np.testing.assert_array_equal(rough.positions_, rough.relaxed_)
+
+    def error(places):
+        i, j = pairs.T
+        points = np.concatenate([places, CORNERS])
+        return np.sum((np.linalg.norm(points[i] - points[j], axis=1) - noisy) ** 2)
+
+    assert error(found.positions_) < error(found.relaxed_)
+
+
+def test_a_largest_error_is_a_hard_constraint_of_the_relaxation():
+    P, pairs, lengths = network(6)
+    signs = np.where(np.arange(len(lengths)) % 2, 1.04, 0.96)
+    found = SensorLocalization(CORNERS, error=0.05).fit(distances(P, pairs, signs * lengths))
+    measured = found.result_.matrix.to_dense()
+    E = np.zeros((len(pairs), 2 + 6))
+    centred = CORNERS - CORNERS.mean(axis=0)
+    for t, (i, j) in enumerate(found.edges_):
+        E[t, 2 + i] = 1.0
+        if j < 6:
+            E[t, 2 + j] = -1.0
+        else:
+            E[t, :2] = -centred[j - 6]
+    squares = np.einsum("ti,ij,tj->t", E, measured, E)
+    assert np.all(squares <= (1.05 * found.distances_) ** 2 + 1e-5)
+    assert np.all(squares >= (0.95 * found.distances_) ** 2 - 1e-5)
+
+
+def test_pairs_may_have_bounds_and_no_distance():
+    """A sensor between two anchors on a line has two places beside it; that it is far from a third picks one."""
+    anchors = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, -1.0]])
+    D, lower = np.zeros((4, 4)), np.zeros((4, 4))
+    D[0, 1] = D[1, 0] = D[0, 2] = D[2, 0] = np.sqrt(0.5)
+    lower[0, 3] = lower[3, 0] = 1.49
+    found = SensorLocalization(anchors).fit(D, lower=lower)
+    np.testing.assert_allclose(found.positions_, [[0.5, 0.5]], atol=1e-5)
+    assert len(found.edges_) == 2
+
+
+def test_the_proven_reach_holds_every_solution():
+    _, pairs, lengths = network()
+    problem = sensor_problem(12, pairs, 1.3 * lengths, CORNERS)
+    result = solve(problem, rng=0)
+    assert result.certificate.trace <= problem.trace_limit.value
+    assert sensor_problem(14, [(0, 14), (12, 13)], 0.5, CORNERS).trace_limit is None
+
+
+def test_sensors_without_a_path_to_an_anchor_have_no_position():
+    P, pairs, lengths = network()
+    D = distances(P, pairs, lengths).toarray()
+    lost = np.array([3, 5])
+    kept = np.delete(np.arange(16), lost)
+    D[np.ix_(lost, kept)] = D[np.ix_(kept, lost)] = 0.0
+    D[3, 5] = D[5, 3] = 1.0
+    with pytest.warns(UserWarning, match="3, 5"):
+        found = SensorLocalization(CORNERS).fit(D)
+    assert found.result_.optimal
+    assert np.all(np.isnan(found.positions_[lost]))
+    assert np.all(np.isinf(found.uncertainty_[lost]))
+    seen = np.delete(np.arange(12), lost)
+    i, j = found.edges_.T
+    points = np.concatenate([found.positions_, CORNERS])
+    assert np.abs(np.linalg.norm(points[i] - points[j], axis=1) - found.distances_).max() < 1e-5
+    assert np.all(np.isfinite(found.positions_[seen]))
+
+
+@pytest.mark.parametrize(
+    ("anchors", "change", "options", "text"),
+    [
+        (None, None, {}, "anchors"),
+        (np.zeros((16, 2)), None, {}, "anchors"),
+        (CORNERS, None, {"error": 1.0}, "error"),
+        (CORNERS, lambda D: D - 1.0, {}, "at least 0"),
+        (CORNERS, lambda D: np.triu(D), {}, "symmetric"),
+        (CORNERS, lambda D: D[:, :5], {}, "square"),
+        (CORNERS, lambda D: D * np.outer(SENSORS, SENSORS), {}, "joined to an anchor"),
+        (CORNERS, lambda D: 0.0 * D, {}, "no distance"),
+    ],
+)  # fmt: skip
+def test_bad_networks_are_refused(anchors, change, options, text):
+    P, pairs, lengths = network()
+    D = distances(P, pairs, lengths).toarray()
+    with pytest.raises(InvalidInputError, match=text):
+        SensorLocalization(anchors, **options).fit(D if change is None else change(D))
+
+
+@pytest.mark.parametrize("name", ["lower", "upper"])
+@pytest.mark.parametrize(
+    ("bound", "text"),
+    [(np.ones((3, 3)), "shape"), (np.full((16, 16), "a"), "numbers"), (-np.ones((16, 16)), "at least")],
+)
+def test_bad_bounds_are_refused(name, bound, text):
+    P, pairs, lengths = network()
+    with pytest.raises(InvalidInputError, match=rf"{name}.*{text}"):
+        SensorLocalization(CORNERS).fit(distances(P, pairs, lengths), **{name: bound})
+
+
 @pytest.mark.parametrize(
     ("pairs", "distances", "options", "text"),
     [
@@ -55,6 +182,8 @@ def test_bounds_are_kept_by_the_relaxation():
         ([(2, 3)], [1.0], {}, "sensor"),
         ([(0, 9)], [1.0], {}, "pairs"),
         ([(0, 1)], [0.0], {}, "above 0"),
+        ([(0, 1)], [np.inf], {}, "finite"),
+        ([(0, 1)], [np.nan], {}, "distances"),
         ([(0, 1)], [1.0, 2.0], {}, "distances"),
         ([(0, 1)], [1.0], {"lower": [2.0], "upper": [1.0]}, "lower"),
         ([(0, 1)], [1.0], {"upper": [1.0, 2.0]}, "upper"),
