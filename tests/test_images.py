@@ -12,14 +12,14 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.terms.measurements import PairDistances
 
 
-def setup(r=3):
+def composed(r=3):
     rng = np.random.default_rng(0)
     maps = (LinearMap(rng.standard_normal((9, 5)), "X"), LinearMap(rng.standard_normal((5, 5)), "A"))
     return rng, maps, Images(maps, rng.standard_normal((5, r)))
 
 
 def test_each_image_is_computed_once_and_the_identity_is_free():
-    _, (X, A), here = setup()
+    _, (X, A), here = composed()
     assert here.of(None) is here.factor
     assert here.of(X) is here.of(X)
     assert (X.applications, A.applications) == (1, 0)
@@ -27,7 +27,7 @@ def test_each_image_is_computed_once_and_the_identity_is_free():
 
 
 def test_moves_combine_what_is_at_hand_and_leave_the_rest_for_later():
-    rng, maps, here = setup()
+    rng, maps, here = composed()
     X, A = maps
     here.of(X)
     direction = Images(maps, rng.standard_normal((5, 3)))
@@ -44,7 +44,7 @@ def test_moves_combine_what_is_at_hand_and_leave_the_rest_for_later():
 
 
 def test_drift_bounds_the_rounding_of_many_steps():
-    rng, maps, here = setup()
+    rng, maps, here = composed()
     X = maps[0]
     here.of(X)
     for _ in range(300):
@@ -56,7 +56,7 @@ def test_drift_bounds_the_rounding_of_many_steps():
 
 
 def test_derived_arrays_are_shared_within_and_not_beyond():
-    rng, maps, here = setup()
+    rng, maps, here = composed()
     calls = []
 
     def double(Z):

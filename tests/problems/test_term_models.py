@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.problems.twins import CASES, ROUNDING, assert_close, assert_same_point, setup, size_of
+from tests.problems.twins import CASES, ROUNDING, assert_close, assert_same_point, composed, size_of
 
 from ..instances import INSTANCES, N
 
 
 @pytest.mark.parametrize(("name", "r"), CASES)
 def test_lines(name, r):
-    instance, rng, Y = setup(name, r)
+    instance, rng, Y = composed(name, r)
     D = rng.standard_normal((N, r))
     here = instance.problem.at(Y)
     line, twin = here.along(D), instance.twin.at(Y).along(D)
@@ -33,7 +33,7 @@ def test_lines(name, r):
 @pytest.mark.parametrize("name", [name for name in INSTANCES if name not in ("triplets", "one-sided")])
 def test_coefficients_are_those_of_the_quartic(name):
     """Interpolation of the twin at five points gives the same polynomial."""
-    instance, rng, Y = setup(name, 2)
+    instance, rng, Y = composed(name, 2)
     D = rng.standard_normal((N, 2))
     line = instance.problem.at(Y).along(D)
     mus = np.cos(np.pi * (np.arange(5) + 0.5) / 5)
@@ -45,7 +45,7 @@ def test_coefficients_are_those_of_the_quartic(name):
 
 @pytest.mark.parametrize(("name", "r"), CASES)
 def test_the_minimiser_on_a_line_beats_a_scan(name, r):
-    instance, rng, Y = setup(name, r)
+    instance, rng, Y = composed(name, r)
     here = instance.problem.at(Y)
     for D in (-here.factor_gradient(), rng.standard_normal((N, r)), -Y):
         line = here.along(D)
@@ -65,7 +65,7 @@ def test_the_minimiser_on_a_line_beats_a_scan(name, r):
 
 @pytest.mark.parametrize(("name", "r"), CASES)
 def test_planes(name, r):
-    instance, rng, Y = setup(name, r)
+    instance, rng, Y = composed(name, r)
     v = rng.standard_normal(N)
     here = instance.problem.at(Y)
     plane, twin = here.along_atom(v), instance.twin.at(Y).along_atom(v)

@@ -15,14 +15,14 @@ from psdopt.terms.losses import LeastSquares
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import QuadraticForms
 from psdopt.terms.quadratic import ProductTerm
-from tests.problems.twins import CASES, ROUNDING, assert_close, assert_same_point, setup, size_of
+from tests.problems.twins import CASES, ROUNDING, assert_close, assert_same_point, composed, size_of
 
 from ..instances import INSTANCES, N, psd
 
 
 @pytest.mark.parametrize(("name", "r"), CASES)
 def test_value_gradient_and_hessian_equal_the_twin(name, r):
-    instance, rng, Y = setup(name, r)
+    instance, rng, Y = composed(name, r)
     here, twin = instance.problem.at(Y), instance.twin.at(Y)
     assert instance.problem.n == N
     assert_close(here.value, twin.value, size_of(here))
@@ -39,7 +39,7 @@ def test_value_gradient_and_hessian_equal_the_twin(name, r):
 
 def test_the_comparison_rejects_a_wrong_gradient():
     """A known-bad object: the gradient without its factor 2, and one with a sign of one term flipped."""
-    instance, _, Y = setup("qsdp-dense", 3)
+    instance, _, Y = composed("qsdp-dense", 3)
     here, twin = instance.problem.at(Y), instance.twin.at(Y)
     for wrong in (0.5 * here.factor_gradient(), here.factor_gradient() + 1e-9 * Y):
         with pytest.raises(AssertionError):
@@ -48,7 +48,7 @@ def test_the_comparison_rejects_a_wrong_gradient():
 
 @pytest.mark.parametrize(("name", "r"), CASES)
 def test_mix_append_refresh(name, r):
-    instance, rng, Y = setup(name, r)
+    instance, rng, Y = composed(name, r)
     problem, here = instance.problem, instance.problem.at(Y)
     here.factor_gradient()
     T = rng.standard_normal((r, 2))
@@ -72,7 +72,7 @@ def test_mix_append_refresh(name, r):
 @given(st.sampled_from(sorted(INSTANCES)), st.integers(1, N), st.integers(0, 2**31), st.floats(-4, 4), st.floats(-6, 0))
 def test_value_and_gradient_do_not_depend_on_the_representative(name, r, seed, log_scale, log_condition):
     """Y -> Y O; spectrum, frame and scale of Y are drawn separately."""
-    instance, rng, _ = setup(name, r, seed)
+    instance, rng, _ = composed(name, r, seed)
     U, turn = np.linalg.qr(rng.standard_normal((N, r)))[0], np.linalg.qr(rng.standard_normal((r, r)))[0]
     Y = 10.0**log_scale * U * np.logspace(0, log_condition, r) @ np.linalg.qr(rng.standard_normal((r, r)))[0]
     here, there = instance.problem.at(Y), instance.problem.at(Y @ turn)
@@ -91,7 +91,7 @@ def slope_of(errors, mus):
 @pytest.mark.parametrize("name", sorted(INSTANCES))
 def test_taylor_slopes(name):
     """|F(Y+mu D) − F − mu <g,D>| = O(mu²), and O(mu³) with the Hessian; a wrong Hessian shows slope 2."""
-    instance, rng, Y = setup(name, 3)
+    instance, rng, Y = composed(name, 3)
     D = rng.standard_normal((N, 3))
     problem, here = instance.problem, instance.problem.at(Y)
     g, h = np.vdot(here.factor_gradient(), D), np.vdot(here.hessian_vector(D), D)
@@ -111,7 +111,7 @@ def test_taylor_slopes(name):
 @pytest.mark.parametrize("name", sorted(INSTANCES))
 def test_applications_per_step(name, r):
     """One along + step + value + factor gradient: each of A, B, C once; X and Xᵀ once however many terms share it."""
-    instance, rng, Y = setup(name, r)
+    instance, rng, Y = composed(name, r)
     problem = instance.problem
     here = problem.at(Y)
     here.value, here.factor_gradient()
@@ -126,7 +126,7 @@ def test_applications_per_step(name, r):
 
 
 def test_each_of_three_operators_once():
-    instance, rng, Y = setup("qsdp-dense", 3)
+    instance, rng, Y = composed("qsdp-dense", 3)
     here = instance.problem.at(Y)
     here.factor_gradient()
     before = [m.applications for m in instance.problem.maps]
@@ -135,7 +135,7 @@ def test_each_of_three_operators_once():
 
 
 def test_an_atom_costs_one_column():
-    instance, rng, Y = setup("qsdp-dense", 3)
+    instance, rng, Y = composed("qsdp-dense", 3)
     here = instance.problem.at(Y)
     here.factor_gradient()
     before = instance.problem.counts()["operator_columns"]
@@ -145,7 +145,7 @@ def test_an_atom_costs_one_column():
 
 def test_images_are_refreshed_once_rounding_has_accumulated(monkeypatch):
     """With a low limit the refresh shows in the counts; the values stay those of a fresh evaluation."""
-    instance, _, Y = setup("qsdp-dense", 2)
+    instance, _, Y = composed("qsdp-dense", 2)
     problem = instance.problem
 
     def applications(limit):
@@ -165,7 +165,7 @@ def test_images_are_refreshed_once_rounding_has_accumulated(monkeypatch):
 
 def test_drift_grows_when_the_factor_shrinks():
     """Cancellation Y + mu D -> small Y makes relative rounding large: such a step is refreshed at once."""
-    instance, rng, Y = setup("qsdp-dense", 2)
+    instance, rng, Y = composed("qsdp-dense", 2)
     here = instance.problem.at(Y)
     here.factor_gradient()
     moved = here.along(-Y + 1e-7 * rng.standard_normal(Y.shape)).step(1.0)

@@ -15,7 +15,7 @@ CASES = [(name, r) for name in INSTANCES for r in (1, 3, N)]
 ROUNDING = 4096 * EPS
 
 
-def setup(name, r, seed=0, scale=1.0):
+def composed(name, r, seed=0, scale=1.0):
     rng = np.random.default_rng([seed, r])
     instance = INSTANCES[name](rng)
     Y = scale * rng.standard_normal((N, r))
