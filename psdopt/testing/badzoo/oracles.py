@@ -140,5 +140,5 @@ class ClipsAndScales(_TraceOne):
 
 
 ALL: tuple[type[Any], ...] = (
-    OracleMaximises, OracleWithoutDoubt, OracleCountsOne, LazyConicOracle, ClipsAndScales,
+    OracleMaximises, OracleOutside, OracleWithoutDoubt, OracleCountsOne, LazyConicOracle, ClipsAndScales,
 )  # fmt: skip
