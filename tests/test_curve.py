@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
-from psdopt import Polar, PositiveDefinite
+from psdopt import FixedTrace, Polar, PositiveDefinite
 
 GEOMETRIES = [
     Polar(6, 2),
     Polar(5, 3, 0.2),
     Polar(4, 4),
+    FixedTrace(6, 2),
+    FixedTrace(5, 5, 20.0),
     PositiveDefinite(4),
     PositiveDefinite(3, retraction="first-order"),
 ]
@@ -58,7 +60,7 @@ def test_the_velocity_is_how_the_matrix_begins_to_move(geometry):
     assert np.linalg.norm((ahead - behind) / (2 * h) - (D @ Y.T + Y @ D.T)) <= 1e-8 * np.linalg.norm(Y) ** 2
 
 
-@pytest.mark.parametrize("geometry", GEOMETRIES[:3], ids=repr)
+@pytest.mark.parametrize("geometry", GEOMETRIES[:5], ids=repr)
 def test_the_turn_carries_the_start(geometry):
     """Where `turn` is given it is orthogonal: the curve began at Y and is at factor · turnᵀ in the same gauge."""
     point, v = drawn(geometry, 2)

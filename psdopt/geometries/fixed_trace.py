@@ -9,6 +9,7 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.checks import positive
+from psdopt.curve import Curve, Mixture
 from psdopt.geometries.factor_quotient import FactorQuotient
 from psdopt.geometries.square_root import scaled_to_trace
 from psdopt.geometry import Defect
@@ -69,6 +70,10 @@ class FixedTrace(FactorQuotient):
         """(Y + D) scaled back to the sphere: second order, since D ⊥ Y."""
         return self.from_factor(point + vector)
 
+    def curve(self, point: Array, vector: Array, straight: bool = False) -> Rescaled:
+        """The retraction, of which all points are combinations of Y and D."""
+        return Rescaled(self.trace, point, vector)
+
     def exp(self, point: Array, vector: Array) -> Array:
         """The great circle with this velocity: horizontal vectors stay horizontal along it."""
         radius, length = math.sqrt(self.trace), norm(vector)
@@ -95,3 +100,25 @@ class FixedTrace(FactorQuotient):
 
     def __repr__(self) -> str:
         return f"FixedTrace(n={self.n}, r={self.r}, trace={self.trace:g})"
+
+
+class Rescaled(Curve):
+    """s ↦ (Y + s D) √trace / |Y + s D|: trial points combine what is known of Y and D."""
+
+    def __init__(self, trace: float, Y: Array, D: Array) -> None:
+        self.trace, self.block, self.start = trace, D, np.eye(Y.shape[1])
+        self._squares = inner(Y, Y), 2.0 * inner(Y, D), inner(D, D)
+        if self._squares[2] > 0.0:  # beyond, Y is lost to rounding
+            self.longest = math.sqrt(self._squares[0] / self._squares[2]) / EPS
+
+    @property
+    def velocity(self) -> Array:
+        return np.vstack([np.zeros_like(self.start), self.start])
+
+    def mixture(self, s: float) -> Mixture:
+        own, mixed, other = self._squares
+        scale = math.sqrt(self.trace / (own + s * (mixed + s * other)))
+        return Mixture(np.vstack([scale * self.start, scale * s * self.start]), None, self.start)
+
+    def point(self, frame: Array, mixture: Mixture, factor: Array) -> Array:
+        return factor
