@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from psdopt.constraints import Constrained, Constraint, SparseForms
 from psdopt.errors import InvalidInputError
@@ -34,7 +35,8 @@ class PrimalForm:
     x is affine in M; rows that define no unknown are the constraints on M. An unknown that nothing defines, and that
     the objective or a row sees, is the difference of two more diagonal entries.
 
-    Attributes: `n`, order of M; `m`, constraints; `impossible`, whether a row without unknowns asks for the impossible;
+    Attributes: `n`, order of M; `m`, constraints; `impossible`, whether a row without unknowns asks for the impossible,
+    and then `contradiction`, y (R,) with Aᵀy = 0, bᵀy < 0, y >= 0 on inequalities and 0 on PSD rows, else None;
     `feasibility`, whether the objective is constant: then tr M is minimised, as every feasible M is optimal.
     """
 
@@ -68,12 +70,22 @@ class PrimalForm:
         empty = np.diff(rows.indptr) == 0
         needed = np.where(loose, np.minimum(right, 0.0), right)
         self.impossible = not consistent(rows, needed, scale)
+        self.contradiction = self._contradiction(rest, np.where(empty, needed, 0.0)) if self.impossible else None
         rows, self.rest, right, loose = sp.csr_array(rows[~empty]), rest[~empty], right[~empty], loose[~empty]
         kept, self.shares = merged(rows, right, loose)
         self.rows, self.upper = sp.csr_array(rows[kept]), right[kept]
         self.lower = np.where(loose[kept], -math.inf, self.upper)
         self.m = len(kept)
         self.feasibility = p.P is None and not np.any(self.K.T @ p.c)
+
+    def _contradiction(self, rest: NDArray[np.intp], asked: Array) -> Array:
+        """y (R,) with Aᵀy = 0 and bᵀy < 0, 0 on PSD rows: from the row without unknowns that asks for most."""
+        p, e = self.program, self.elimination
+        t = int(np.argmax(np.abs(asked)))
+        y = np.zeros(len(p.b))
+        y[rest[t]] = -np.sign(asked[t])
+        y[e.used] = (e.K.T @ (p.A.T @ y))[e.used]
+        return y
 
     def _lifted(self, AZ: sp.csr_array) -> np.ndarray:
         p, Z = self.program, self.elimination.Z

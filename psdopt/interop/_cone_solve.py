@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,8 @@ class Answer:
     """How a run ended, and the point of the cone program that its M and multipliers make; None without one.
 
     `residual` is the largest DIMACS error; `warm`, M's factor and the multipliers, from which the next run starts.
+    `proof` : of a contradiction among rows without unknowns y (R,) with Aᵀy = 0 and bᵀy < 0; of a quadratic objective
+    that falls without end x (N,) with P x = 0, cᵀx < 0 and −A x in the cones. Other proofs are in the certificate.
     """
 
     status: Status
@@ -41,6 +43,7 @@ class Answer:
     result: Result | None = None
     iterations: int = 0
     warm: tuple[Array, Array] | None = None
+    proof: Array | None = None
 
     @property
     def residual(self) -> float:
@@ -49,9 +52,11 @@ class Answer:
         return math.inf if self.certificate is None else self.certificate.relative
 
     def proven(self, tol: float) -> str:
-        """What the certificate proves to `tol`: "everywhere", "within" a trace of `REACH` times that of M, or "".
+        """What the certificate proves to `tol`: "everywhere", "loosely", "within" or "".
 
-        To `tol` is |F(M) − bound| <= tol (1 + |F(M)| + |bound|), and an infeasibility of tol (1 + |b|).
+        "everywhere" is the status `optimal` of :func:`psdopt.solve`. Weaker are "loosely", a gap of at most
+        tol (1 + |F(M)| + |bound|) and an infeasibility of at most tol (1 + |b|), and "within", such a gap among
+        matrices of up to `REACH` times the trace of M.
         """
         c = self.certificate
         if self.status is Status.OPTIMAL:
@@ -61,7 +66,7 @@ class Answer:
         if not isinstance(c, ConstrainedCertificate) or not c.convex or self.residual > tol:
             return ""
         if c.dual_value is not None:
-            return "everywhere"
+            return "loosely"
         lost = -min(c.lower_bound, 0.0) * REACH * max(c.trace, 1.0)
         return "within" if lost <= tol * (1.0 + abs(c.value)) else ""
 
@@ -70,7 +75,8 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
     """Solve `form`. `last`: (Y, multipliers) of an earlier run, kept where it is still optimal, else begun from."""
     if form.impossible:
         contradiction = Status.UNBOUNDED if form.swapped else Status.INFEASIBLE
-        return Answer(contradiction, "infeasible: equations without unknowns contradict each other")
+        proof = (form if isinstance(form, PrimalForm) else PrimalForm(form.program)).contradiction
+        return Answer(contradiction, "infeasible: equations without unknowns contradict each other", proof=proof)
     chosen = dict(options)
     problem = form.problem(chosen.pop("trace_bound", None))
     tol = chosen.setdefault("tol", TOL)
@@ -84,12 +90,34 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
     if may_fall(form, problem):
         ray = PrimalForm(recession(form.program))
         limits = {name: value for name, value in chosen.items() if name in ("tol", "max_time")}
-        if not ray.impossible and solved(ray, limits, None, verbose).status is Status.OPTIMAL:
-            return Answer(Status.UNBOUNDED, "unbounded: the objective falls along a ray on which it is linear")
+        found = None if ray.impossible else solved(ray, limits, None, verbose)
+        if found is not None and found.status is Status.OPTIMAL and found.point is not None:
+            message = "unbounded: the objective falls along a ray on which it is linear"
+            return Answer(Status.UNBOUNDED, message, proof=found.point.x)
     _, method, _ = choose(problem, None, chosen.pop("algorithm", None))
     start = None if isinstance(method, InteriorPoint) else start
     result = solve(problem, method=method, start=start, progress=verbose, **chosen)
-    return _answer(form, result, tol)
+    answer = _answer(form, result, tol)
+    if answer.proven(tol) == "loosely" and (nothing := _zero(form, problem, answer, tol)) is not None:
+        return nothing
+    return answer
+
+
+def _zero(form: PrimalForm | DualForm, problem: Any, answer: Answer, tol: float) -> Answer | None:
+    """M = 0 where the multipliers that were found, or none, prove it optimal: near it no gap is relatively small."""
+    Y, found = np.zeros((form.n, 1)), answer.certificate
+    if not isinstance(found, ConstrainedCertificate):
+        return None
+    # multipliers of the size of rounding would leave a gap of that size, relative to a value of zero
+    tried = (certify(problem, LowRankPSD(Y), tol=tol, dual=y) for y in (found.multipliers, 0.0 * found.multipliers))
+    certificate = next((each for each in tried if each.proves(tol)), None)
+    if certificate is None:
+        return None
+    y = _multipliers(certificate)
+    return replace(
+        answer, status=Status.OPTIMAL, message="optimal: M = 0 is", point=form.point(Y, y), certificate=certificate,
+        warm=(Y, y),
+    )  # fmt: skip
 
 
 def _answer(form: PrimalForm | DualForm, result: Result, tol: float) -> Answer:

@@ -46,10 +46,9 @@ class PSDOPT(ConicSolver):  # type: ignore[misc]
     """A solver for ``problem.solve(solver=PSDOPT(**options), **options)``; options of the call come first.
 
     It takes PSD variables and constraints, scalars beside them, equations, inequalities and second-order cones, under
-    linear and convex quadratic objectives. CVXPY's status is ``optimal`` only with a certificate to `tol`; it holds
-    among matrices of 1000 times the trace of the solution where no bound on traces is known (`proven` is "within", and
-    not "everywhere"). ``optimal_inaccurate`` is for residuals of at most 1e-3 without one; ``infeasible`` and
-    ``unbounded`` are for proofs of that.
+    linear and convex quadratic objectives. CVXPY's status is ``optimal`` where that of :func:`psdopt.solve` is: gap and
+    infeasibility are proven to `tol`. ``optimal_inaccurate`` is for weaker proofs, and for residuals of at most 1e-3
+    without any; `proven` tells them apart. ``infeasible`` and ``unbounded`` are for proofs of that.
 
     Options
     -------
@@ -58,8 +57,10 @@ class PSDOPT(ConicSolver):  # type: ignore[misc]
     form : "primal" makes M of the PSD slacks, "dual" of their multipliers; default "auto", the one of fewer
         constraints (linear objectives). trace_bound : of that M, where the caller knows one.
 
-    ``problem.solver_stats.extra_stats`` is a dict: `result`, psdopt's own; `certificate`; `proven`; `form`, `n`, `m`;
-    `message`.
+    ``problem.solver_stats.extra_stats`` is a dict: `result`, psdopt's own; `certificate`; `proven`: "everywhere",
+    "loosely" (a gap relative to 1 + |value| + |bound|), "within" (such a gap among matrices of up to 1000 times the
+    trace of the solution) or ""; `proof` of ``infeasible`` where equations contradict each other (y with Aᵀy = 0 and
+    bᵀy < 0) and of ``unbounded`` where a quadratic objective falls along a direction x; `form`, `n`, `m`; `message`.
 
     Raises
     ------
@@ -178,7 +179,7 @@ def _cones(problem_form: Any, quadratic: bool) -> str:
 def _status(answer: Answer, proven: str, swapped: bool) -> str:
     """CVXPY's word. What is unbounded in multipliers has no feasible x, and the other way round."""
     infeasible, unbounded = settings.INFEASIBLE, settings.UNBOUNDED
-    if proven:
+    if proven == "everywhere":
         return str(settings.OPTIMAL)
     known = {
         Status.INFEASIBLE: unbounded if swapped else infeasible,
@@ -188,7 +189,7 @@ def _status(answer: Answer, proven: str, swapped: bool) -> str:
         return str(known[answer.status])
     if answer.point is None or not np.all(np.isfinite(answer.point.x)):
         return str(settings.SOLVER_ERROR)
-    if answer.residual <= INACCURATE:
+    if proven or answer.residual <= INACCURATE:
         return str(settings.OPTIMAL_INACCURATE)
     limited = answer.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
     return str(settings.USER_LIMIT if limited else settings.SOLVER_ERROR)
@@ -198,7 +199,8 @@ def _statistics(solution: dict[str, Any]) -> dict[str, Any]:
     answer, form = solution["answer"], solution["form"]
     return {
         "result": answer.result, "certificate": answer.certificate, "message": answer.message,
-        "proven": solution["proven"], "form": "dual" if form.swapped else "primal", "n": form.n, "m": form.m,
+        "proven": solution["proven"], "proof": answer.proof, "form": "dual" if form.swapped else "primal",
+        "n": form.n, "m": form.m,
     }  # fmt: skip
 
 

@@ -17,12 +17,17 @@ from tests.interop.cvxpy_problems import (
     SOLVABLE,
     UNBOUNDED,
     UNIQUE,
+    falling_where_nothing_is_curved,
     max_cut,
     nearest_correlation,
     squares_beside_a_free_slack,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate:UserWarning")
+
+
+#: No bound on the trace is implied, and S is singular along directions that no constraint bounds.
+UNLIMITED = (squares_beside_a_free_slack,)
 
 
 def made(build):
@@ -39,7 +44,10 @@ def test_the_value_is_that_of_other_solvers(build, peer):
     problem, other = made(build), made(build)
     value = problem.solve(solver=PSDOPT(), tol=1e-7)
     expected = other.solve(solver=peer, **({"eps": 1e-9} if peer == "SCS" else {}))
-    assert problem.status == "optimal"
+    proven = problem.solver_stats.extra_stats["proven"]
+    assert (problem.status, proven) == (
+        ("optimal_inaccurate", "within") if build in UNLIMITED else ("optimal", "everywhere")
+    )
     assert value == pytest.approx(expected, rel=2e-6, abs=2e-6)
     assert problem.objective.value == pytest.approx(value, rel=1e-9, abs=1e-9)
     for constraint in problem.constraints:
@@ -80,6 +88,28 @@ def test_what_nothing_meets_is_infeasible(build):
     problem = build()
     assert problem.solve(solver=PSDOPT()) == np.inf
     assert problem.status == "infeasible"
+    extra = problem.solver_stats.extra_stats
+    c = extra["certificate"]
+    assert (c is None) != (extra["proof"] is None)
+    assert c is None or (c.infeasible if extra["form"] == "primal" else c.unbounded)
+
+
+@pytest.mark.parametrize("last", ["equation", "inequality"])
+def test_a_contradiction_among_equations_comes_with_its_proof(last):
+    x, X = cp.Variable(3), cp.Variable((2, 2), PSD=True)
+    closing = x[0] + x[2] == 7 if last == "equation" else x[0] + x[2] <= 1
+    rows = [x[0] + 2 * x[1] == 1, 2 * x[1] - x[2] == -2, closing, X[0, 0] >= 1]
+    problem = cp.Problem(cp.Minimize(cp.trace(X)), rows)
+    problem.solve(solver=PSDOPT(), form="primal")
+    y = problem.solver_stats.extra_stats["proof"]
+    data, _, _ = problem.get_problem_data(PSDOPT())
+    zero, rows = data["dims"].zero, data["dims"].zero + data["dims"].nonneg
+    A, b = data["A"].toarray()[:rows], np.asarray(data["b"])[:rows]
+    assert problem.status == "infeasible"
+    assert np.abs(A.T @ y[:rows]).max() < 1e-12
+    assert b @ y[:rows] < -0.1
+    assert np.all(y[zero:rows] >= 0.0)
+    assert not y[rows:].any()
 
 
 @pytest.mark.parametrize("build", UNBOUNDED, ids=names)
@@ -87,6 +117,19 @@ def test_what_falls_without_end_is_unbounded(build):
     problem = build()
     assert problem.solve(solver=PSDOPT()) == -np.inf
     assert problem.status == "unbounded"
+    extra = problem.solver_stats.extra_stats
+    c = extra["certificate"]
+    assert (c is None) != (extra["proof"] is None)
+    assert c is None or (c.unbounded if extra["form"] == "primal" else c.infeasible)
+
+
+def test_a_quadratic_objective_that_falls_comes_with_its_ray():
+    problem = falling_where_nothing_is_curved()
+    problem.solve(solver=PSDOPT())
+    x = problem.solver_stats.extra_stats["proof"]
+    data, _, _ = problem.get_problem_data(PSDOPT())
+    assert np.abs(data["P"] @ x).max() < 1e-6 * np.abs(x).max()
+    assert data["c"] @ x < 0.0
 
 
 def test_by_name_once_the_module_is_imported():
@@ -114,8 +157,8 @@ def test_what_is_proven_within_a_trace_alone_says_so():
     problem = made(squares_beside_a_free_slack)
     problem.solve(solver=PSDOPT())
     extra = problem.solver_stats.extra_stats
-    assert problem.status == "optimal"
-    assert extra["proven"] == ("everywhere" if extra["certificate"].dual_value is not None else "within")
+    assert problem.status == ("optimal" if extra["result"].status is Status.OPTIMAL else "optimal_inaccurate")
+    assert extra["proven"] == ("everywhere" if problem.status == "optimal" else "within")
     problem = made(max_cut)
     problem.solve(solver=PSDOPT())
     assert problem.solver_stats.extra_stats["proven"] == "everywhere"
