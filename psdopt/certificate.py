@@ -251,7 +251,7 @@ def certify(
     if trace is None and convex and not proven and (tr == 0.0 or max(found.values()) <= tol):
         vectors = [pair.vector]
         if problem.n <= PROOF_ORDER:
-            proof = DenseProof(evaluation, dense_gradient(evaluation) if dense is None else dense)
+            proof = DenseProof(evaluation, dense_gradient(evaluation) if dense is None else dense, pair.vector)
             found_gap = proof.gap(tol * unit)
             gaps += [] if found_gap is None else [found_gap]
             proven = found_gap is not None and found_gap <= max(tol * unit, slack)

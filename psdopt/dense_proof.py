@@ -45,10 +45,12 @@ class DenseProof:
     ⟨S, M⟩ + s ⟨H, M⟩ + s² ⟨H, Z⟩ / 2: one factorisation for each Z, and H of Z = I is kept as long as the problem.
     Else some evaluations at n + r columns look for s. Order up to PROOF_ORDER; memory a few (n, n).
 
-    `S` : ∇F(M) (n, n), symmetric, as :func:`dense_gradient` makes it.
+    `S` : ∇F(M) (n, n), symmetric, as :func:`dense_gradient` makes it. `lowest` : a unit vector of small vᵀSv, where
+    one is known: it may show that S is not semidefinite, which spares its factorisation.
     """
 
-    def __init__(self, evaluation: Evaluation, S: Array) -> None:
+    def __init__(self, evaluation: Evaluation, S: Array, lowest: Array | None = None) -> None:
+        self.lowest = lowest
         self.problem, self.evaluation, self.n, self.S = evaluation.problem, evaluation, evaluation.problem.n, S
         self.quadratic = Ability.QUADRATIC in self.problem.abilities
         self.finite = bool(np.all(np.isfinite(S)))
@@ -59,7 +61,7 @@ class DenseProof:
             return None
         Y = on_host(self.evaluation.factor)
         own = inner(self.S @ Y, Y)
-        if self._definite(self.S):
+        if not self._refuted() and self._definite(self.S):
             return max(own, 0.0)
         if not (goal > 0.0 and norm(Y) > 0.0):
             return None
@@ -75,6 +77,15 @@ class DenseProof:
         _, w = scipy.linalg.eigh(self.S * scale * scale[:, None], subset_by_index=[0, 0])
         v = scale * w[:, 0]
         return np.asarray(v / norm(v))
+
+    def _refuted(self) -> bool:
+        """Whether `lowest` v shows that S, scaled by D to a unit diagonal, is not definite: D S D + c I ⪰ 0 implies
+        vᵀSv >= −c |D⁻¹v|²."""
+        v = self.lowest
+        if v is None:
+            return False
+        allowed = ROUNDINGS * self.n * EPS * norm(v / self._scale(self.S)) ** 2
+        return float(v @ (self.S @ v)) < -allowed
 
     def _definite(self, S: Array) -> bool:
         scale = self._scale(S)

@@ -112,7 +112,7 @@ class Driver:
         if not math.isfinite(state.evaluation.value) or isinstance(state, NonFiniteStart):
             return Status.NON_FINITE, f"{Status.NON_FINITE.value} (at the start)"
         if state.outcome is Outcome.UNBOUNDED or self._diverged():
-            return unbounded(self._certify(), run, self.tol, grown=self._diverged())
+            return unbounded(self._certify(), run, self.problem, self.tol, grown=self._diverged())
         if state.outcome is Outcome.DIVERGED:
             return Status.DIVERGED, Status.DIVERGED.value
         if self._better_at_zero():

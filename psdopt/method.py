@@ -44,8 +44,10 @@ class State:
     says, see :class:`Residual` (nan if the method does not know it): the driver asks for a certificate once it is
     small; `step` the last step length; `extras` further history columns; `dual` what the method found of the dual
     variables, for :meth:`psdopt.roles.Duality.subgradient` and :meth:`~psdopt.roles.Duality.dual_bound`, which
-    check it. The driver reads these fields and no others. Subclasses are ``@dataclass(kw_only=True)``, so that their
-    own fields need no default.
+    check it; `ray` D (n, k) where the outcome is UNBOUNDED: F falls without end at (Y + mu D)(Y + mu D)ᵀ as mu grows,
+    the narrower of Y and D filled up with zero columns. :func:`psdopt.proofs.falls_without_end` evaluates F there, and
+    without a ray that stands this test the run is not called unbounded. The driver reads these fields and no others.
+    Subclasses are ``@dataclass(kw_only=True)``, so that their own fields need no default.
     """
 
     problem: Problem
@@ -57,6 +59,7 @@ class State:
     outcome: Outcome = Outcome.RUNNING
     extras: dict[str, float] = field(default_factory=dict)
     dual: Any = field(default=None, kw_only=True)
+    ray: Any = field(default=None, kw_only=True)
 
 
 if TYPE_CHECKING:  # a method that does not name its state has Any for it

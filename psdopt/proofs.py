@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from psdopt.capability import Ability
 from psdopt.dense_proof import PROOF_ORDER, ROUNDINGS
 from psdopt.linalg.arrays import Array, norm
@@ -13,10 +15,12 @@ from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation, Problem
 from psdopt.roles import Duality
-from psdopt.units import own_unit, reference_value, unit_at_fixed_trace
+from psdopt.units import gradient_size, own_unit, reference_value, unit_at_fixed_trace
 
 #: Steps along an eigenvector, in units of tr M, that are tried where the plane has no exact minimiser.
 STEPS = (1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0)
+#: Multiples of |Y| / |D| at which F is evaluated along a ray; the last fall is at least this share of the first.
+FAR_OUT, SHARE = (1e2, 1e5, 1e8), 0.99
 #: Columns that check an eigenpair which the problem found by itself.
 CHECKED_COLUMNS = 40
 
@@ -71,6 +75,31 @@ def plane_minimum(evaluation: Evaluation, v: Array) -> Evaluation | None:
     scale = evaluation.size**2 or 1.0
     tried = [evaluation.append(v * math.sqrt(scale * step)) for step in STEPS]
     return min((evaluation, *tried), key=lambda e: e.value if math.isfinite(e.value) else math.inf)
+
+
+def falls_without_end(problem: Problem, Y: Array, ray: Array) -> bool:
+    """Whether F at (Y + mu D)(Y + mu D)ᵀ falls on and on as mu grows, as far as it can be evaluated.
+
+    F is evaluated at three mu of sizes 1e2 to 1e8, in units of |Y| / |D|. Each fall must exceed the rounding of F,
+    also that of terms of it that cancel, |S| tr M eps; and the second fall must be no smaller than the first, as for
+    every F that falls like log mu or faster. A bounded F, which falls less and less, does not pass. `ray` is D (n, k).
+    """
+    length, columns = norm(ray), max(Y.shape[1], ray.shape[1])
+    if not (0.0 < length < math.inf):
+        return False
+    size = norm(Y) or 1.0
+    start, D = (np.pad(Z, ((0, 0), (0, columns - Z.shape[1]))) for Z in (Y, ray * (size / length)))
+    values, roundings = [], []
+    with np.errstate(all="ignore"):
+        for mu in FAR_OUT:
+            there = problem.at(start + mu * D)
+            values.append(float(there.value))
+            roundings.append(ROUNDINGS * EPS * (abs(values[-1]) + gradient_size(there) * there.size**2))
+    if not all(map(math.isfinite, (*values, *roundings))):
+        return False
+    falls = [values[0] - values[1], values[1] - values[2]]
+    clear = falls[0] > roundings[1] and falls[1] > roundings[2]
+    return clear and falls[1] >= SHARE * falls[0]
 
 
 def pair_at_fixed_trace(

@@ -132,13 +132,14 @@ def gradient_size_at_zero(problem: Problem) -> float:
     """About |∇F(0)|_2, by a few power steps from a fixed start; kept as long as the problem. inf where undefined."""
     kept = _REFERENCES.setdefault(problem, {})
     if GRADIENT not in kept:
-        kept[GRADIENT] = _finite(lambda: _power_steps(problem))
+        kept[GRADIENT] = _finite(lambda: gradient_size(problem.at(np.zeros((problem.n, 1)))))
     return kept[GRADIENT]
 
 
-def _power_steps(problem: Problem) -> float:
-    S = problem.at(np.zeros((problem.n, 1))).gradient
-    V, size = np.random.default_rng(0).standard_normal((problem.n, 2)), 0.0
+def gradient_size(evaluation: Evaluation) -> float:
+    """About |∇F(M)|_2, by six power steps from a fixed start."""
+    S, n = evaluation.gradient, len(evaluation.factor)
+    V, size = np.random.default_rng(0).standard_normal((n, 2)), 0.0
     for _ in range(6):
         V = S @ (V / max(norm(V), np.finfo(float).tiny))
         size = max(size, norm(V))

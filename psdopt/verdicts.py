@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from psdopt.capability import Ability
 from psdopt.certificate import Certificate
 from psdopt.escape import explained
 from psdopt.geometry import Geometry
 from psdopt.method import Method
 from psdopt.problem import Problem
-from psdopt.proofs import plane_minimum
+from psdopt.proofs import falls_without_end, plane_minimum
 from psdopt.result import Status
 from psdopt.run import Run
 
@@ -33,20 +35,36 @@ def settled(certificate: Certificate, tol: float) -> Verdict | None:
     return None
 
 
-def unbounded(certificate: Certificate, run: Run, tol: float, grown: bool) -> Verdict:
+def unbounded(certificate: Certificate, run: Run, problem: Problem, tol: float, grown: bool) -> Verdict:
     """The verdict where a method has seen a ray along which F falls without bound, or M has `grown` out of sight.
 
-    The certificate of the last point may say otherwise. Where M has grown, F must have fallen in proportion.
+    The certificate of the last point may say otherwise. The word of a method is verified: F is evaluated along the ray
+    that its state hands over, else along M itself and the least eigenvector of S; constraints take a proof. Where M has
+    grown, F must have fallen in proportion.
     """
     final = settled(certificate, tol)
     if final is not None:
         return final
     if certificate.convex and certificate.dual_infeasibility == 0.0:
         return NO_PROGRESS  # F(N) >= F(M) - <S, M> for every N: what looked like a ray was rounding
-    fallen = run.values[0] - certificate.value
-    if grown and not fallen >= PROPORTIONAL * certificate.trace * certificate.omega > 0.0:
+    if grown:
+        fallen = run.values[0] - certificate.value
+        if fallen >= PROPORTIONAL * certificate.trace * certificate.omega > 0.0:
+            return Status.UNBOUNDED, Status.UNBOUNDED.value
         return Status.DIVERGED, Status.DIVERGED.value
-    return Status.UNBOUNDED, Status.UNBOUNDED.value
+    if certificate.unbounded or _verified_ray(certificate, run, problem):
+        return Status.UNBOUNDED, Status.UNBOUNDED.value
+    return Status.NO_PROGRESS, f"{Status.NO_PROGRESS.value}; the method saw F fall along a ray, evaluation did not"
+
+
+def _verified_ray(certificate: Certificate, run: Run, problem: Problem) -> bool:
+    """Whether F falls without end along a ray of the state, or else along M or an atom of the least eigenvector."""
+    if Ability.CONSTRAINTS in problem.abilities:
+        return False
+    Y = run.state.evaluation.factor
+    atom = np.column_stack([np.zeros_like(Y), certificate.eigenvector])
+    rays = [ray for ray in (run.state.ray, Y, atom) if ray is not None]
+    return any(falls_without_end(problem, Y, ray) for ray in rays)
 
 
 def kept_back(certificate: Certificate, geometry: Geometry, stationarity: float, tol: float) -> bool:

@@ -11,7 +11,14 @@ import pytest
 from psdopt import AutogradProblem, QuadraticSDP
 from psdopt.dense_proof import PROOF_ORDER
 from psdopt.linalg.extreme import smallest_eigenpair
-from psdopt.proofs import checked_eigenpair, gaps_at_hand, improvement, pair_at_fixed_trace, plane_minimum
+from psdopt.proofs import (
+    checked_eigenpair,
+    falls_without_end,
+    gaps_at_hand,
+    improvement,
+    pair_at_fixed_trace,
+    plane_minimum,
+)
 from psdopt.roles import Duality
 
 from .instances import symmetric
@@ -90,3 +97,31 @@ def test_at_a_fixed_trace_the_pair_bounds_the_gap():
     assert pair.lower_bound == pytest.approx(least, abs=1e-12)
     assert evaluation.value - pair.lower_bound >= evaluation.value - least
     assert unit > 0.0
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("drop", [1.0, 1e-7])
+def test_a_ray_along_which_f_falls_is_confirmed(scale, drop):
+    problem = QuadraticSDP(C=scale * np.diag([1.0, -drop]))
+    assert falls_without_end(problem, e[:, :1], e[:, 1:])
+    assert falls_without_end(problem, np.zeros((2, 1)), np.column_stack([0 * e[:, 0], e[:, 1]]))
+    assert not falls_without_end(problem, e[:, :1], e[:, :1])
+
+
+def test_what_falls_like_a_logarithm_falls_without_end_and_what_levels_off_does_not():
+    falls = AutogradProblem(lambda M: -anp.log(1.0 + anp.trace(M)), 2, convex=True)
+    levels = AutogradProblem(lambda M: (1.0 + anp.trace(M)) ** -0.1, 2, convex=True)
+    assert falls_without_end(falls, e[:, :1], e[:, 1:])
+    assert not falls_without_end(levels, e[:, :1], e[:, 1:])
+
+
+def test_a_ray_of_rounding_is_not_confirmed():
+    """B has an eigenvalue −1e-17 where it should have 0: F falls along it by what rounding makes of other terms."""
+    problem = QuadraticSDP(C=np.diag([1.0, -1e-17]))
+    assert not falls_without_end(problem, e[:, :1], e[:, 1:])
+    assert not falls_without_end(QuadraticSDP(None, 1.0, np.diag([-1.0, 1.0])), e[:, :1], e[:, 1:])
+
+
+@pytest.mark.parametrize("ray", [np.zeros((2, 1)), np.full((2, 1), np.nan)])
+def test_no_ray_at_all_is_not_confirmed(ray):
+    assert not falls_without_end(QuadraticSDP(C=-np.eye(2)), e[:, :1], ray)

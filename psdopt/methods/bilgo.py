@@ -145,7 +145,9 @@ class BILGO(Method[BILGOState]):
             plane = evaluation.along_atom(v)
             alpha, beta = plane.minimize(alpha=ALPHA_BOUNDS[self.rule])
             if math.isinf(alpha) or math.isinf(beta):
-                return replace(state, outcome=Outcome.UNBOUNDED)
+                Y = evaluation.factor
+                ray = Y if math.isinf(alpha) else np.column_stack([np.zeros_like(Y), v])
+                return replace(state, outcome=Outcome.UNBOUNDED, ray=ray)
             trial = ensure_finite(plane.step(alpha, beta))
             if trial.value <= evaluation.value:
                 evaluation = trial
@@ -215,7 +217,7 @@ class BILGO(Method[BILGOState]):
         search: State = searcher.step(last)
         evaluation = search.evaluation
         if search.outcome is Outcome.UNBOUNDED:
-            return replace(state, outcome=Outcome.UNBOUNDED)
+            return replace(state, outcome=Outcome.UNBOUNDED, ray=search.ray)
         size = norm(evaluation.factor)
         steps = state.search_steps + 1
         residual = 0.5 * search.gradient_norm

@@ -119,7 +119,8 @@ class BlockConjugateGradient(Method[BlockState]):
         line = state.evaluation.along_evaluation(downhill)
         mu = line.minimize()
         if not 0.0 < mu < math.inf:
-            return _ended(state, Outcome.UNBOUNDED if mu == math.inf else Outcome.STALLED)
+            outcome = Outcome.UNBOUNDED if mu == math.inf else Outcome.STALLED
+            return replace(_ended(state, outcome), ray=downhill.factor)
         return self._state(state, line.step(mu), None, mu * norm(downhill.factor), steps)
 
     def _state(

@@ -107,7 +107,10 @@ class ConjugateGradient(Method[ConjugateGradientState]):
             path, s = self._search(state, d, slope)
         if not 0.0 < s < math.inf:
             outcome = Outcome.UNBOUNDED if s == math.inf else Outcome.STALLED
-            return replace(state, evaluation=path.lost or state.evaluation, step=0.0, outcome=outcome, extras={})
+            ray = d if s == math.inf and Ability.STRAIGHT in geometry.abilities else None
+            return replace(
+                state, evaluation=path.lost or state.evaluation, step=0.0, outcome=outcome, extras={}, ray=ray
+            )
         moved = path.at(s)
         if path.lost is not None and not _decreases(here, moved):
             return replace(state, evaluation=path.lost, step=s)

@@ -77,7 +77,7 @@ class LagrangeSteps(Method[LagrangeState]):
         shown = abs(slope) > tie(here.value, state.problem.value_at_zero())
         mu = first_minimizer(_polynomial(fit, Y, own, arc, slope)) if shown else 1.0
         if math.isinf(mu):
-            return replace(state, step=mu, outcome=Outcome.UNBOUNDED)
+            return replace(state, step=mu, outcome=Outcome.UNBOUNDED, ray=arc.Z if norm(arc.Z) > 0.0 else arc.X)
         if not mu > 0.0:
             return replace(state, outcome=Outcome.STALLED)
         there = state.problem.at(here.factor + mu * (arc.X + mu * arc.Z))

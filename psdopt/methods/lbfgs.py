@@ -74,7 +74,7 @@ class LBFGS(Method[LBFGSState]):
         if not 0.0 < mu < math.inf:
             outcome = Outcome.UNBOUNDED if mu == math.inf else Outcome.STALLED
             evaluation = path.lost or state.evaluation
-            return replace(state, evaluation=evaluation, step=0.0, outcome=outcome, extras={}, pairs=pairs)
+            return replace(state, evaluation=evaluation, step=0.0, outcome=outcome, extras={}, pairs=pairs, ray=D)
         evaluation = path.at(mu).evaluation
         G_new = state.geometry.gradient(evaluation.factor, evaluation.gradient)
         s, y = mu * D, G_new - G

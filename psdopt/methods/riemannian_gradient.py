@@ -78,7 +78,8 @@ class RiemannianGradient(Method[RiemannianGradientState]):
             s = halved(path, value, -(size**2), self.first / size, self.sufficient)
         if not 0.0 < s < math.inf:
             outcome = Outcome.UNBOUNDED if s == math.inf else Outcome.STALLED
-            stalled = self._at(state.problem, geometry, here, 0.0, outcome)
+            ray = -state.gradient if s == math.inf and Ability.STRAIGHT in geometry.abilities else None
+            stalled = replace(self._at(state.problem, geometry, here, 0.0, outcome), ray=ray)
             return stalled if path.lost is None else replace(stalled, evaluation=path.lost)
         moved = path.at(s)
         ended = self.change_tol > 0.0 and self._settled(here, moved, s * size)

@@ -193,4 +193,5 @@ def _around(
         steps=steps,
         turns=turns,
         stuck=stuck,
+        ray=inner.ray,
     )

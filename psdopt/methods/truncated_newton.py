@@ -68,7 +68,9 @@ class TruncatedNewton(Method):
         line = evaluation.along(D)
         mu = line.minimize()
         if mu == math.inf:
-            return self._stalled(state, Outcome.UNBOUNDED)
+            stalled = self._stalled(state, Outcome.UNBOUNDED)
+            stalled.ray = D
+            return stalled
         if not mu > 0.0:
             return self._stalled(state)
         moved = line.step(mu)
