@@ -9,11 +9,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpbsv
 
-from psdopt.linalg.arrays import Array, sparse_product, with_data
+from psdopt.linalg.arrays import Array, gathered_dots, row_dots, sparse_product, with_data
 
-#: Up to this order n all inner products come from two products of whole (n, r) blocks: below it the calls of a finer
-#: scheme would cost more than the arithmetic they save.
+#: Up to this order n the systems of all rows are solved in one call.
 SMALL_ORDER = 256
+#: An inner product of two gathered rows costs about as much as this many entries of a product U Uᵀ of whole blocks.
+GATHERING = 16
 #: Most multiplications that padding may add for rows with different numbers of entries to share a band. The calls of a
 #: band of their own cost about as much.
 SHARED = 1e5
@@ -25,16 +26,18 @@ MOST_PLACES = 2**20
 class Band:
     """Diagonal blocks of one order t or less as the lower band (N, t) of a matrix of order N, the sum of their orders.
 
-    Per column, that is per entry e = (i, j) of the N: its number `entries` among all of W, its `own` place i n + j in
-    a flat (n, n) array, its row i in `rows`. Entry (e, d) of the band is ⟨u_j, u_k⟩, j and k the columns of e and
-    e + d, found at `pairs` in the flat U Uᵀ, times `inside`: 1, or 0 outside the blocks.
+    Per column, that is per entry e = (i, j) of the N: its number `entries` among all of W, its row i in `rows` and its
+    column j in `columns`. Entry (e, d) of the band is ⟨u_j, u_k⟩, j and k the columns of e and e + d, or 0 where they
+    belong to different blocks. The others, d > 0, have their flat places in `places`, and j and k in `left`, `right`.
     """
 
     entries: NDArray[np.intp]
-    pairs: NDArray[np.intp]
-    inside: Array
-    own: NDArray[np.intp]
     rows: NDArray[np.intp]
+    columns: NDArray[np.intp]
+    width: int
+    places: NDArray[np.intp]
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
 
 
 class BandedRows:
@@ -47,8 +50,8 @@ class BandedRows:
     the systems of :class:`~psdopt.linalg.row_updates.RowUpdates` with √W_i taken out on both sides. Placed along one
     diagonal, the systems are a banded positive definite matrix, which one call of LAPACK solves; a batch of separate
     systems makes one call per row.
-    All inner products come from U Uᵀ and b Uᵀ, and V = b + Z U with Z of the pattern of W.
-    Cost 4 n² r + O(Σ_i t_i³) flops and some ten calls; memory n² + Σ_i t_i².
+    V = b + Z U with Z of the pattern of W. Inner products come from gathered rows, or from U Uᵀ and b Uᵀ where many are
+    needed. Cost O(min(Σ_i t_i², n²) r + Σ_i t_i³) flops and some ten calls; memory Σ_i t_i², and n² at most.
 
     Parameters
     ----------
@@ -75,21 +78,27 @@ class BandedRows:
 
     def solve(self, U: Array, b: Array, rho: float | Array) -> Array:
         """V (n, r) from U (n, r), b (n, r) and rho > 0, one or (n,), not many orders below Σ_j w_ij |u_j|²."""
-        gram, products = U @ U.T, b @ U.T
-        Z = np.empty(self._pattern.nnz)
+        Z, squares = np.empty(self._pattern.nnz), row_dots(U, U)
         for band in self.bands:
-            A = gram.take(band.pairs)
-            A *= band.inside
+            A = np.zeros((len(band.entries), band.width))
+            A.reshape(-1)[band.places] = self._dots(band.left, U, band.right, U)
             ridge = self._inverse.take(band.entries)
             ridge *= rho[band.rows] if isinstance(rho, np.ndarray) else rho
-            A[:, 0] += ridge
+            ridge += squares.take(band.columns)
+            A[:, 0] = ridge
             z = self._targets.take(band.entries)
-            z -= products.take(band.own)
+            z -= self._dots(band.rows, b, band.columns, U)
             _, solution, info = dpbsv(A.T, z, lower=1, overwrite_ab=1, overwrite_b=1)
             if info != 0:
                 raise np.linalg.LinAlgError(f"the system of entry {info} is not positive definite")
             Z[band.entries] = solution
         return sparse_product(with_data(self._pattern, Z), U, b)
+
+    def _dots(self, i: NDArray[np.intp], Y: Array, j: NDArray[np.intp], U: Array) -> Array:
+        """⟨y_i, u_j⟩ for index pairs."""
+        if GATHERING * len(i) <= self.n**2:
+            return gathered_dots(i, Y, j, U)
+        return (Y @ U.T).take(i * self.n + j)
 
 
 def _bands(weights: sp.csr_array) -> tuple[Band, ...]:
@@ -98,7 +107,7 @@ def _bands(weights: sp.csr_array) -> tuple[Band, ...]:
     rows, columns = np.repeat(np.arange(n), counts), weights.indices.astype(np.intp)
     number = band_numbers(counts)[rows]
     chosen = (np.flatnonzero(number == k) for k in range(int(number.max(initial=-1)) + 1))
-    return tuple(_band(n, entries, rows[entries], columns[entries]) for entries in chosen if len(entries))
+    return tuple(_band(entries, rows[entries], columns[entries]) for entries in chosen if len(entries))
 
 
 def band_numbers(counts: NDArray[np.integer]) -> NDArray[np.intp]:
@@ -117,13 +126,12 @@ def band_numbers(counts: NDArray[np.integer]) -> NDArray[np.intp]:
     return numbers.take(counts)
 
 
-def _band(n: int, entries: NDArray[np.intp], rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Band:
+def _band(entries: NDArray[np.intp], rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Band:
     """The band of entries that are sorted by row."""
     width = int(np.bincount(rows).max())
     below = np.arange(len(rows))[:, None] + np.arange(width)
-    beyond = np.full(width - 1, -1)
-    inside = np.concatenate([rows, beyond]).take(below) == rows[:, None]
-    pairs = np.concatenate([columns, beyond]).take(below)
-    pairs += n * columns[:, None]
-    pairs *= inside
-    return Band(entries, pairs, inside.astype(np.float64), rows * n + columns, rows)
+    inside = np.concatenate([rows, np.full(width - 1, -1)]).take(below) == rows[:, None]
+    inside[:, 0] = False
+    places = np.flatnonzero(inside)
+    first = places // width
+    return Band(entries, rows, columns, width, places, columns[first], columns[first + places % width])

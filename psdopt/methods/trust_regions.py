@@ -101,8 +101,8 @@ class TrustRegions(Method[TrustRegionsState]):
             if there.value <= here.value or moved.gradient_norm < 0.5 * state.gradient_norm:
                 return moved
         tiny = radius <= EPS * max(_reach(geometry, state.point, here, state.gradient), np.finfo(float).tiny)
-        calm = state.refused >= 3 and abs(predicted) <= rounding
-        return self._same(state, Outcome.STALLED if tiny or calm else Outcome.RUNNING, radius, state.refused + 1)
+        converged = state.refused >= 3 and abs(predicted) <= rounding
+        return self._same(state, Outcome.STALLED if tiny or converged else Outcome.RUNNING, radius, state.refused + 1)
 
     def _truncated_cg(self, state: TrustRegionsState, slope: float) -> tuple[Any, Any, bool]:
         """Step, its image under the Hessian, and whether the radius (or negative curvature) ended the solve."""

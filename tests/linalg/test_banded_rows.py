@@ -10,9 +10,11 @@ from psdopt.linalg.tolerances import EPS
 from .test_row_updates import random_pattern, solved_by_a_loop
 
 
+@pytest.mark.parametrize("gathering", [0.0, 1e9], ids=["gathered", "whole"])
 @pytest.mark.parametrize("shared", [0.0, banded_rows.SHARED])
 @pytest.mark.parametrize("density", [0.1, 0.6])
-def test_bands_solve_the_systems_of_all_rows(density, shared, monkeypatch):
+def test_bands_solve_the_systems_of_all_rows(density, shared, gathering, monkeypatch):
+    monkeypatch.setattr(banded_rows, "GATHERING", gathering)
     monkeypatch.setattr(banded_rows, "SHARED", shared)  # 0: a band for each length of a row
     rng = np.random.default_rng(3)
     P, W, T, (weights, targets) = random_pattern(rng, 24, density)
