@@ -21,7 +21,7 @@ _PLACE = re.compile(r"<!-- (table|fact) ([a-z0-9.-]+) -->(.*?)<!-- end -->", re.
 def filled(page: str, outcomes: Mapping[str, Outcome]) -> str:
     """`page` with the tables and facts of `outcomes`, {experiment: outcome}; places of others are left as they are.
 
-    Raises InvalidInputError for a fact that an experiment which measured something does not have.
+    Raises InvalidInputError for a fact that an experiment which measured all its cases does not state.
     """
 
     def replace(match: re.Match[str]) -> str:
@@ -75,7 +75,7 @@ def markdown_table(table: ResultTable) -> str:
 def _fact(outcome: Outcome, fact: str) -> str:
     facts = outcome.findings.facts
     if fact not in facts:
-        if not outcome.kept and not outcome.measured:
+        if outcome.missing or outcome.failed:
             return "(not measured)"
         known = ", ".join(sorted(facts)) or "none"
         raise InvalidInputError(f"experiment {outcome.spec.name} states no fact {fact!r}; known: {known}")

@@ -43,8 +43,11 @@ def test_tables_and_facts_are_replaced_and_prose_stays(tmp_path: Path) -> None:
 
 
 def test_a_fact_that_is_not_stated_is_an_error(tmp_path: Path) -> None:
+    page, outcome = "<!-- fact toy-table-1.least --><!-- end -->", outcome_of(tmp_path)
+    assert "(not measured)" in filled(page, {"toy-table-1": outcome})
+    outcome.missing.clear()
     with pytest.raises(InvalidInputError, match=r"no fact 'least'; known: cases"):
-        filled("<!-- fact toy-table-1.least --><!-- end -->", {"toy-table-1": outcome_of(tmp_path)})
+        filled(page, {"toy-table-1": outcome})
 
 
 def test_a_page_of_its_own_has_every_table_and_picture(tmp_path: Path) -> None:
