@@ -78,6 +78,8 @@ def _main(argv: Sequence[str] | None, manager: PluginManager | None) -> int:
             raise
         return _complain(as_flags(str(error), getattr(arguments, "parameters", frozenset())), WRONG_USE)
     except KeyboardInterrupt:
+        if arguments.debug:  # where it hung
+            raise
         return _complain("interrupted", INTERRUPTED)
     except SystemExit as stop:  # of a plugin or benchmark; the parser's own are over by now
         if arguments.debug:

@@ -82,9 +82,8 @@ class TrustRegions(Method[TrustRegionsState]):
             return self._same(state, Outcome.RUNNING, 0.25 * min(state.radius, length), state.refused + 1)
         there = state.problem.at(geometry.factor(point))
         with np.errstate(over="ignore", invalid="ignore"):  # a trial too far away is refused by its value
-            undefined = math.isnan(there.value)
-        if undefined:
-            return self._at(state, point, there, length, state.radius)
+            if math.isnan(there.value):
+                return self._at(state, point, there, length, state.radius)
         inner = geometry.inner
         predicted = -inner(state.point, state.gradient, move) - 0.5 * inner(state.point, move, image)
         level = tie(here.value, state.problem.value_at_zero())

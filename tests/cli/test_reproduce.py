@@ -136,13 +136,14 @@ def test_every_paper_at_small_sizes_without_data(tmp_path: Path, monkeypatch: py
     text = (tmp_path / "report.html").read_text()
     specs = manager.specs("experiment")
     assert all(f'<h3 id="{spec.name}">' in text for spec in specs)
-    without = WITHOUT_SMALL_CASE | (set() if find_spec("cvxpy") else NEEDS_CVXPY)
+    without = WITHOUT_SMALL_CASE | {name for name, peer in PEERS.items() if find_spec(peer) is None}
     assert text.count("Nothing was measured.") <= len(without)
     measured = {path.stem for path in (tmp_path / "quick").iterdir()}
     assert {spec.name for spec in specs} - measured == without
 
 
-NEEDS_CVXPY = {"kl-admm-conic"}
+#: Experiments that are races with an optional solver.
+PEERS = {"kl-admm-conic": "cvxpy", "psdboost-seconds": "clarabel"}
 #: Experiments whose every case needs a stored data set.
 WITHOUT_SMALL_CASE = {
     "kl-admm-conic-sets",

@@ -204,6 +204,8 @@ def test_interruption_outside_the_solver(psdopt_command: Command, monkeypatch: p
 
     monkeypatch.setattr("psdopt.cli.run.load_dataset", interrupt)
     assert psdopt_command("run", "scatter") == (130, "", "psdopt: error: interrupted\n")
+    with pytest.raises(KeyboardInterrupt):  # the traceback shows where it hung
+        psdopt_command("--debug", "run", "scatter")
 
 
 def test_csv_and_sparse_files_run(psdopt_command: Command, tmp_path: Path) -> None:

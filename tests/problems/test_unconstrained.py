@@ -72,11 +72,11 @@ def test_singular_without_b_stays_finite():
 
 def test_at_most_two_columns_of_products_per_feature_and_none_where_forming_is_dear():
     rng = np.random.default_rng(3)
-    X = sp.random_array((200, ORDER), density=0.02, rng=rng, format="csr")
+    X = sp.csr_array(rng.standard_normal((200, ORDER)) * (rng.random((200, ORDER)) < 0.02))
     problem = QuadraticSDP(GramForm(LinearMap(X)), 1.0, -np.eye(ORDER))
     problem.starts.first_atoms()
     assert problem.counts()["operator_columns"] <= 2 * ORDER
-    wide = sp.random_array((50, ORDER + 1), density=0.02, rng=rng, format="csr")
+    wide = sp.csr_array(rng.standard_normal((50, ORDER + 1)) * (rng.random((50, ORDER + 1)) < 0.02))
     problem = QuadraticSDP(GramForm(LinearMap(wide)), 1.0, -sp.eye_array(ORDER + 1))
     assert problem.starts.first_atoms() is None
     assert problem.counts()["operator_columns"] == 0
