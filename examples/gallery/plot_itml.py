@@ -39,7 +39,7 @@ def problem(weight):
 # %%
 # From the prior to the data: the weight of the bounds decides how far M leaves the identity. `PositiveDefinite` keeps
 # M inside the cone; its affine-invariant metric makes the steps independent of the units of the features.
-weights = np.logspace(-2, 2, 9)
+weights = np.logspace(-2, 1, 7)
 runs = [solve(problem(w), PositiveDefinite(4, metric="affine-invariant"), tol=1e-6) for w in weights]
 ends = [np.sum(((X[pairs[test, 0]] - X[pairs[test, 1]]) @ run.matrix.factor) ** 2, axis=1) for run in runs]
 prior = np.sum((X[pairs[test, 0]] - X[pairs[test, 1]]) ** 2, axis=1)
