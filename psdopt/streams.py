@@ -10,8 +10,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from psdopt.devices import as_data, held
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import Array, is_finite
+from psdopt.linalg.arrays import Array, as_array, is_finite
 
 
 class Batch(NamedTuple):
@@ -84,7 +85,9 @@ class _Beginning:
 
 
 class ArrayStream(BatchStream):
-    """Rows of X (m, d) with y (m,): ndarray, memory-mapped file or CSR array, read batch by batch, never copied whole.
+    """Rows of X (m, d) with y (m,): ndarray, memory-mapped file, CSR array or array on a device, read batch by batch.
+
+    X is never copied whole. The rows of a batch are where X is, its targets and directions on the host.
 
     Parameters
     ----------
@@ -141,9 +144,9 @@ class ArrayStream(BatchStream):
         direction = None if self.direction is None else np.asarray(self.direction[where], dtype=np.float64)
         if self.pairs is not None:
             ends = self.pairs[where]
-            return Batch(self.X[ends[:, 0]] - self.X[ends[:, 1]], targets, direction)
+            return Batch(as_data(self.X[ends[:, 0]] - self.X[ends[:, 1]]), targets, direction)
         rows = self.X[where]
-        return Batch(rows if sp.issparse(rows) else np.asarray(rows, np.float64), targets, direction)
+        return Batch(rows if sp.issparse(rows) else as_data(as_array(rows)), targets, direction)
 
 
 class IteratorStream(BatchStream):
@@ -200,4 +203,4 @@ def _rows_first(X: Any) -> Any:
     """X as a CSR array if sparse, as it is if an array (a memory map stays one), else as a float array."""
     if sp.issparse(X):
         return sp.csr_array(X)  # type: ignore[call-overload]
-    return X if isinstance(X, np.ndarray) else np.asarray(X, dtype=np.float64)
+    return X if isinstance(X, np.ndarray) else as_data(as_array(held(X, "X")))

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 
 from psdopt import FlatQuotient, Geometry, LowRankPSD, Polar, Problem, Result, solve
 from psdopt.checks import one_of, vector
+from psdopt.devices import DeviceArray, held, released, transposed
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import Array, rounding
 
@@ -98,6 +99,8 @@ def column_signs(V: Array) -> Array:
     """±1 for each column of V (n, k): times these, its entry of largest modulus is positive."""
     if V.shape[1] == 0:
         return np.empty(0)
+    if isinstance(V, DeviceArray):
+        return np.where(-V.min(axis=0) > V.max(axis=0), -1.0, 1.0)
     largest = V[np.argmax(np.abs(V), axis=0), np.arange(V.shape[1])]
     return np.where(largest < 0.0, -1.0, 1.0)
 
@@ -115,4 +118,6 @@ def sorted_components(M: LowRankPSD, meaning: str = NO_METRIC) -> Array:
     if len(values) == 0:
         warnings.warn(f"the learned matrix is M = 0: {meaning}", stacklevel=3)
         return np.zeros((1, M.n))
-    return np.asarray((vectors * (np.sqrt(values) * column_signs(vectors))).T)
+    axes = held(vectors)
+    components: Array = released(transposed(axes * (np.sqrt(values) * column_signs(axes))))
+    return components

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.utils.validation import validate_data
 
+from psdopt.devices import device_of, held, is_device_array, on_host, placed, released, transposed
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import Array, LinearMap, RowBlocks, WithoutRows, linear_map, row_source
 from psdopt.parts import touched
 from psdopt_plugins.estimators import sample_weights
 
 
-def validated(estimator: Any, X: Any, y: Any = "no_validation", *, blocks: bool = False, **options: Any) -> Any:
+def validated(
+    estimator: Any, X: Any, y: Any = "no_validation", *, blocks: bool = False, devices: bool = False, **options: Any
+) -> Any:
     """scikit-learn's ``validate_data``, which never loads rows that are read in blocks.
+
+    With scikit-learn's ``array_api_dispatch`` an X of another library than NumPy stays where it is, if `devices` says
+    that the estimator takes such arrays; labels come to the host.
 
     Where X is read in blocks (memory maps, Zarr, HDF5 and Dask arrays, Arrow tables, Parquet files) X comes back as
     :class:`psdopt.linalg.RowBlocks`, if `blocks` says that the estimator takes them; NaN is looked for in the first
@@ -25,36 +32,60 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", *, blocks: bool 
     """
     if isinstance(X, RowBlocks):
         X = X.source
+    name = type(estimator).__name__
+    if get_config()["array_api_dispatch"] and is_device_array(X):
+        if not devices:
+            raise InvalidTypeError(f"X must be a NumPy array for {name}; found an array of {device_of(X)}")
+        return _on_device(estimator, X, y, options)
     source = row_source(X)
     if source is None:
         return validate_data(estimator, X, y, **options)
-    name = type(estimator).__name__
     if not blocks:
         raise InvalidTypeError(
             f"X is a {type(X).__name__} that is read in blocks of rows, but {name} needs all rows in memory here; "
             "pass np.asarray(X) if they fit"
         )
     rows = linear_map(source, "X")
+    _counted(estimator, rows, options)
+    return rows if isinstance(y, str) and y == "no_validation" else (rows, _labels(y, rows.shape[0], options))
+
+
+def _on_device(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Any:
+    """X, float64 and finite, and y on the host, of the numbers of rows and columns that are asked for."""
+    rows = held(X, "X")
+    if rows.ndim != 2 or 0 in rows.shape:
+        raise InvalidInputError(f"X must be a 2-D array, not empty; found shape {rows.shape}")
+    _counted(estimator, rows, options)
+    no_labels = isinstance(y, str) and y == "no_validation"
+    return released(rows) if no_labels else (released(rows), _labels(on_host(y, "y"), rows.shape[0], options))
+
+
+def _counted(estimator: Any, rows: Any, options: dict[str, Any]) -> None:
+    """scikit-learn's record of the features, and the least number of samples."""
     validate_data(estimator, rows, skip_check_array=True, reset=options.get("reset", True))
     least = options.get("ensure_min_samples", 1)
     if rows.shape[0] < least:
         raise InvalidInputError(f"X must hold at least {least} samples; found {rows.shape[0]}")
-    if isinstance(y, str) and y == "no_validation":
-        return rows
+
+
+def _labels(y: Any, m: int, options: dict[str, Any]) -> Array:
     labels = np.asarray(y)
-    if labels.shape != (rows.shape[0],):
-        raise InvalidInputError(f"y must have shape ({rows.shape[0]},), one per row of X; found {labels.shape}")
+    if labels.shape != (m,):
+        raise InvalidInputError(f"y must have shape ({m},), one per row of X; found {labels.shape}")
     if options.get("y_numeric"):
         labels = labels.astype(np.float64)
     if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
         raise InvalidInputError(f"y must be finite; found {int(np.sum(~np.isfinite(labels)))} NaN or infinite entries")
-    return rows, labels
+    return labels
 
 
 def projected(X: Any, components: Array) -> Array:
     """X Lᵀ (m, r) for L (r, d): one product, or one pass over rows that are read in blocks."""
     if isinstance(X, LinearMap):
         return X.apply(np.ascontiguousarray(components.T))
+    if is_device_array(X):
+        there = held(X, "X")
+        return cast(Array, released(there @ transposed(placed(components, there.device, "components_"))))
     return np.asarray(X @ components.T)
 
 
@@ -65,7 +96,7 @@ def weighted(X: Any, sample_weight: Any, *others: Any) -> tuple[Any, ...]:
     all 0.
     """
     w = sample_weights(sample_weight, X.shape[0])
-    if w is None or w.all() or (isinstance(X, LinearMap) and not isinstance(X, RowBlocks)):
+    if w is None or w.all() or is_device_array(X) or (isinstance(X, LinearMap) and not isinstance(X, RowBlocks)):
         return (X, w, *others)
     kept = np.flatnonzero(w)
     rows = RowBlocks(WithoutRows(X.source, np.flatnonzero(w == 0.0)), X.name) if isinstance(X, RowBlocks) else X[kept]

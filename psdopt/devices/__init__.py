@@ -6,6 +6,7 @@ to the host as a NumPy array. No other module of psdopt knows a library beside N
 
 from psdopt.devices.array import DeviceArray, DeviceMatrix
 from psdopt.devices.doors import (
+    as_data,
     device_of,
     held,
     indices_on,
@@ -16,6 +17,7 @@ from psdopt.devices.doors import (
     placed,
     released,
     require_host,
+    transposed,
 )
 from psdopt.devices.functions import FUNCTIONS
 from psdopt.devices.library import Device, Transfers
@@ -26,6 +28,7 @@ __all__ = [
     "DeviceArray",
     "DeviceMatrix",
     "Transfers",
+    "as_data",
     "device_of",
     "held",
     "indices_on",
@@ -36,4 +39,5 @@ __all__ = [
     "placed",
     "released",
     "require_host",
+    "transposed",
 ]

@@ -247,7 +247,7 @@ class DeviceArray(_OnDevice):
         return DeviceArray(self.raw[key if isinstance(key, tuple) else (key, ...)], self.device)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.raw[key] = self.operand(value)
+        self.raw[key.raw if isinstance(key, DeviceArray) else key] = self.operand(value)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({'x'.join(map(str, self.shape))}, {self.device})"

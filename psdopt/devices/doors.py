@@ -58,6 +58,16 @@ def matrix_on(device: Device, host: NDArray[np.float64]) -> Any:
     return DeviceMatrix(device.send(host), device)
 
 
+def transposed(x: Any) -> Any:
+    """xᵀ, as data where x (n, k) is on a device: products with it stay there."""
+    return DeviceMatrix(x.raw.T, x.device) if isinstance(x, DeviceArray) else x.T
+
+
+def as_data(x: Any) -> Any:
+    """x as data where it is on a device: products with its transpose stay there."""
+    return DeviceMatrix(x.raw, x.device) if isinstance(x, DeviceArray) else x
+
+
 def indices_on(device: Device, host: NDArray[np.integer[Any]]) -> Any:
     """Integers (m,) as an array on `device`, to take rows with."""
     return DeviceArray(device.send(host, np.int64), device)

@@ -68,7 +68,7 @@ def column_stack(arrays: Sequence[Any]) -> Any:
     return concatenate([a if a.ndim == 2 else a.reshape(-1, 1) for a in arrays], axis=1)
 
 
-@_for(np.zeros_like)
+@_for(np.zeros_like, np.empty_like)
 def zeros_like(prototype: DeviceArray, dtype: Any = None, order: str = "K", shape: Any = None) -> DeviceArray:
     device = prototype.device
     shape = prototype.shape if shape is None else shape

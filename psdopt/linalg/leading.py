@@ -1,13 +1,14 @@
 """Leading positive eigenpairs of a symmetric K: `min |Y Y' - K|_F^2`, minimised exactly over growing spaces."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.linalg
 
+from psdopt.devices import Device, DeviceArray, DeviceMatrix, held, on_host, placed
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, as_array
 from psdopt.linalg.tolerances import EPS
 
 #: Largest tolerated growth of rounding in one pass of orthogonalisation.
@@ -43,11 +44,13 @@ def top_eigenpairs(
     Stops when the estimated error of `sum_i theta_i`, `sum_i min(r_i, r_i^2 / (theta_i - theta_{3k/2}))` with r_i the
     residual, is at most `tol` times the sum; a value that may still become positive counts as an error. The values are
     lower bounds of the eigenvalues; that none is missed is not proven. `start` (n, j) replaces j <= b random columns.
+    Where K has a `device` (:mod:`psdopt.devices`) its blocks, and the vectors, are there.
     Cost: `products` columns of K, 4 n (5 k) flops for each (one pass of orthogonalisation, a second one where the
     first cancels), memory n (5 k + 2 b).
 
     Raises InvalidInputError for shapes that do not fit, FloatingPointError if K returns NaN or infinity.
     """
+    K = held(K, "K", DeviceMatrix)
     n = int(K.shape[0])
     if tuple(K.shape) != (n, n) or not 1 <= k <= n:
         raise InvalidInputError(f"K must be square and 1 <= k <= its order; found shape {tuple(K.shape)} and k={k}")
@@ -55,8 +58,14 @@ def top_eigenpairs(
     capacity = 5 * k + 2 * b
     counts = [0, 0]
 
+    where = getattr(K, "device", None)  # NumPy's arrays have a device by another meaning
+    device = where if isinstance(where, Device) else None
+
+    def there(X: Array) -> Array:
+        return X if device is None else cast(Array, placed(X, device))
+
     def apply(X: Array) -> Array:
-        image = np.asarray(K @ X, dtype=float)
+        image = as_array(K @ X)
         if not np.isfinite(image).all():
             raise FloatingPointError(f"K @ X is not finite (after {counts[0]} columns)")
         counts[0] += X.shape[1]
@@ -64,22 +73,24 @@ def top_eigenpairs(
         return image
 
     if n <= max(200, 2 * capacity):
-        M = apply(np.eye(n))
+        M = on_host(apply(there(np.eye(n))))
         theta, U = scipy.linalg.eigh(0.5 * (M + M.T), subset_by_index=[n - k, n - 1])
-        return _finish(apply, U, 0.0, counts, True)
+        return _finish(apply, there(U), 0.0, counts, True)
 
     rng = np.random.default_rng(seed)
     block = rng.standard_normal((n, b))
     if start is not None:
-        given = np.asarray(start, float).reshape(n, -1)[:, :b]
+        given = np.asarray(on_host(start), float).reshape(n, -1)[:, :b]
         block[:, : given.shape[1]] = given
-    block = _orthonormal(block, np.empty((n, 0)), np.inf)
-    Q, T = np.empty((n, capacity), order="F"), np.zeros((capacity, capacity))
+    block = there(block)
+    block = _orthonormal(block, np.empty_like(block, shape=(n, 0)), np.inf)
+    Q, T = np.empty_like(block, order="F", shape=(n, capacity)), np.zeros((capacity, capacity))
     size, check_at = 0, k + k // 2 + b
     while True:
         end = size + b
         Q[:, size:end] = block
-        image = np.asfortranarray(apply(block))
+        image = apply(block)
+        image = image if isinstance(image, DeviceArray) else np.asfortranarray(image)
         H = Q[:, :end].T @ image
         T[:end, size:end] = H
         T[size:end, :end] = H.T

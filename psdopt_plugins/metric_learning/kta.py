@@ -71,12 +71,17 @@ class KTA(MahalanobisTransformer):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from X (m, d), dense or sparse, and labels y (m,) of at least two classes.
 
+        With scikit-learn's ``array_api_dispatch`` an X of PyTorch, CuPy or another library of the array API standard
+        is learned from where it is, and `components_` and all transformed samples are arrays of that library.
+
         sample_weight : w (m,), at least 0; the loss is lam Σ_ij w_i w_j (x_iᵀMx_j − y_iᵀy_j)², so that a weight of 2 is
         the sample written twice. X must then be in memory.
 
         Raises InvalidInputError, UnknownNameError (both name the argument) and scikit-learn's ValueErrors.
         """
-        X, y = validated(self, X, y, blocks=True, accept_sparse=["csr", "csc"], dtype=np.float64, ensure_min_samples=2)
+        X, y = validated(
+            self, X, y, blocks=True, devices=True, accept_sparse=["csr", "csc"], dtype=np.float64, ensure_min_samples=2
+        )
         check_classification_targets(y)
         X, w, y = weighted(X, sample_weight, y)
         rank = self.rank

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from psdopt import QuadraticSDP
 from psdopt.checks import weight
+from psdopt.devices import on_host, transposed
 from psdopt.errors import InvalidTypeError
 from psdopt.linalg import LinearMap, RowBlocks, linear_map
 from psdopt.terms import Form, GramForm, MatrixForm
@@ -38,7 +39,8 @@ def kta_problem(
 
     Parameters
     ----------
-    X : (m, d) samples as rows, ndarray, SciPy sparse array or ``LinearOperator``, or rows that are read in blocks
+    X : (m, d) samples as rows, ndarray, SciPy sparse array, ``LinearOperator``, an array on a device, where the steps
+        are then made, or rows that are read in blocks
         (:func:`psdopt.linalg.row_source`): these are read once, for XᵀX and YᵀX, and not needed any more, unless
         gram=False.
     y : (m,) labels of at least two classes.
@@ -62,7 +64,7 @@ def kta_problem(
     m, d = data.shape
     lam = weight(lam, "lam")
     reg = regularizer_for(regularizer, d, REGULARIZERS)
-    Y = one_hot(y, m)
+    Y = one_hot(on_host(y, "y"), m)
     if (w := sample_weights(weights, m)) is not None:
         root = sp.diags_array(np.sqrt(w)).tocsr()
         data, Y = _scaled_rows(data, root), root @ Y
@@ -77,7 +79,7 @@ def kta_problem(
         return QuadraticSDP(A, reg.b, linear_part(alignment, reg), constant=constant)
     if forms_gram(data, gram):
         A = MatrixForm(LinearMap(_gram(data), "X'X"), math.sqrt(lam), psd=True)
-        alignment = GramForm(LinearMap(data.adjoint(Y.toarray()).T, "Y'X"), -lam)
+        alignment = GramForm(LinearMap(transposed(data.adjoint(Y.toarray())), "Y'X"), -lam)
         return QuadraticSDP(A, reg.b, linear_part(alignment, reg), constant=constant)
     A = GramForm(data, math.sqrt(lam))
     inner: Any = Y if data.is_matrix else Y.toarray()  # an operator need not take sparse blocks
@@ -89,6 +91,8 @@ def kta_problem(
 def _scaled_rows(X: LinearMap, scale: sp.csr_array) -> LinearMap:
     if isinstance(X, RowBlocks) or not X.is_matrix:
         raise InvalidTypeError("weights need an X in memory, an array or a sparse array; found one that is neither")
+    if X.device is not None:
+        return LinearMap(X.data * scale.diagonal()[:, None], "X")
     return LinearMap(scale @ X.data, "X")
 
 

@@ -35,7 +35,7 @@ class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def transform(self, X: Any) -> Array:
         """X Lᵀ (m, r): Euclidean distances between its rows are the learned ones. X (m, d), maybe in blocks of rows."""
         check_is_fitted(self)
-        X = validated(self, X, blocks=True, accept_sparse=["csr", "csc"], dtype=np.float64, reset=False)
+        X = validated(self, X, blocks=True, devices=True, accept_sparse=["csr", "csc"], dtype=np.float64, reset=False)
         return projected(X, self.components_)
 
     def get_mahalanobis_matrix(self) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from psdopt import LowRankPSD, TermSum
+from psdopt.devices import held, on_host
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, linear_map, row_dots
 from psdopt_plugins.estimators import sample_weights
@@ -81,11 +82,11 @@ def distance_percentiles(
         rng = np.random.default_rng(seed)
         i = rng.integers(count, size=PERCENTILE_PAIRS)
         j = (i + 1 + rng.integers(count - 1, size=PERCENTILE_PAIRS)) % count
-    Z = X if baseline is None else np.asarray(X @ baseline.factor)
+    Z = X if baseline is None else X @ held(baseline.factor)
     found: Array = np.percentile(_squared(Z[i] - Z[j]), [low, high])
     return float(found[0]), float(found[1])
 
 
 def _squared(D: Any) -> Array:
     sparse: bool = sp.issparse(D)
-    return np.asarray(D.multiply(D).sum(axis=1)).ravel() if sparse else row_dots(D, D)
+    return np.asarray(D.multiply(D).sum(axis=1)).ravel() if sparse else np.asarray(on_host(row_dots(D, D)))

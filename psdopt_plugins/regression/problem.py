@@ -63,7 +63,8 @@ def psd_regression_problem(
     -------
     A :class:`psdopt.TermSum`: convex; quadratic without directions; preconditioned by the second moment of the data,
     :class:`~psdopt_plugins.regression.moments.MomentPreconditioner`, if X_i has rank one and X has entries; for pairs
-    without X and without directions by blocks, :class:`~psdopt_plugins.regression.pair_rows.PairRowsPreconditioner`.
+    without X and without directions by blocks, :class:`~psdopt_plugins.regression.pair_rows.PairRowsPreconditioner`;
+    not where X is on a device.
 
     Raises
     ------
@@ -93,6 +94,8 @@ def psd_regression_problem(
 def _preconditioner(measurement: Measurement, moment_only: bool, weights: Array | None) -> Any:
     # with bounds other pairs bend F from step to step: blocks of all of them take from a third to eight times the steps
     # that the moment takes, most on labelled digits, and blocks of the active ones are between
+    if measurement.device is not None:
+        return None  # both are made with decompositions on the host
     if isinstance(measurement, PairDistances) and measurement.X is None and not moment_only:
         return PairRowsPreconditioner(measurement)
     if MomentPreconditioner.applies(measurement):

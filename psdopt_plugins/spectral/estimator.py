@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
@@ -15,10 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, Result, certify, solve
 from psdopt.checks import finite, integer, number, one_of, positive
+from psdopt.devices import device_of, held, on_host, placed, released, transposed
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import EPS, Array, LinearMap, top_eigenpairs
 from psdopt_plugins.estimators import column_signs, finished, options_for_solve
-from psdopt_plugins.rows import validated
+from psdopt_plugins.rows import projected, validated
 from psdopt_plugins.spectral.problem import TopKProblem, topk_problem
 
 ALGORITHMS = ("auto", "lanczos", "factor")
@@ -87,12 +88,14 @@ class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def fit(self, K: Any, y: Any = None) -> Self:
         """Compute the eigenpairs of a symmetric K (n, n): ndarray, SciPy sparse array or ``LinearOperator``.
 
+        With scikit-learn's ``array_api_dispatch`` a K of another library stays where it is, and so does what is fitted.
+
         Raises InvalidInputError if K is not square, symmetric and finite, or k is not in 1..n; UnknownNameError for
         the algorithm. Cost: products of K with blocks, O(n k²) for each k columns; memory O(n k).
         """
         use_factor = self._uses_factor()
         if not isinstance(K, LinearOperator):
-            K = validated(self, K, accept_sparse=["csr", "csc"], dtype=np.float64)
+            K = validated(self, K, devices=True, accept_sparse=["csr", "csc"], dtype=np.float64)
         problem = topk_problem(K, self.k)
         self.n_features_in_ = problem.n
         guard = integer(self.guard, "guard", 0)
@@ -110,7 +113,10 @@ class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.products_ = problem.K.columns
         # M = 0 is kept as one zero column
         columns = self.eigenvectors_ * np.sqrt(self.eigenvalues_)
-        self.approximation_ = LowRankPSD(columns if columns.shape[1] else np.zeros((problem.n, 1)))
+        self.approximation_ = LowRankPSD(columns if columns.shape[1] else np.zeros_like(columns, shape=(problem.n, 1)))
+        if problem.device is not None:
+            for name in ("eigenvalues_", "residuals_", "eigenvectors_"):
+                setattr(self, name, released(placed(getattr(self, name), problem.device)))
         return self
 
     def transform(self, K: Any) -> Array:
@@ -121,14 +127,19 @@ class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         check_is_fitted(self)
         if not isinstance(K, LinearOperator):
-            K = validated(self, K, accept_sparse=["csr", "csc"], dtype=np.float64, reset=False)
-        if len(self.eigenvalues_) == 0:
+            K = validated(self, K, devices=True, accept_sparse=["csr", "csc"], dtype=np.float64, reset=False)
+        if self.eigenvalues_.shape[0] == 0:
             return np.zeros((K.shape[0], 1))
-        return np.asarray(K @ (self.eigenvectors_ / np.sqrt(self.eigenvalues_)))
+        return projected(K, transposed(self._vectors / np.sqrt(on_host(self.eigenvalues_))))
+
+    @property
+    def _vectors(self) -> Array:
+        """The eigenvectors, as the library's own functions take them."""
+        return cast(Array, held(self.eigenvectors_))
 
     @property
     def _n_features_out(self) -> int:
-        return max(1, len(self.eigenvalues_))
+        return max(1, int(self.eigenvalues_.shape[0]))
 
     def _uses_factor(self) -> bool:
         one_of(self.algorithm, "algorithm", ALGORITHMS)
@@ -145,13 +156,15 @@ class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         check_is_fitted(self)
         lam = positive(lam, "lam")
-        right = finite(b, "b")
-        n = len(self.eigenvectors_)
+        device = device_of(self.eigenvectors_)
+        right = finite(b, "b") if device is None else cast(Array, placed(b, device, "b"))
+        n = self.eigenvectors_.shape[0]
         if right.ndim not in (1, 2) or right.shape[0] != n:
             raise InvalidInputError(f"b must have shape ({n},) or ({n}, q); found {right.shape}")
-        U, shrink = self.eigenvectors_, self.eigenvalues_ / (self.eigenvalues_ + lam)
-        inside = (U.T @ right).T * shrink
-        return np.asarray((right - U @ inside.T) / lam)
+        U, values = self._vectors, on_host(self.eigenvalues_)
+        inside = (U.T @ right).T * (values / (values + lam))
+        solution: Array = released((right - U @ inside.T) / lam)
+        return solution
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -164,7 +177,7 @@ class _Applied:
     """A counted map with the ``@`` that the eigensolver wants."""
 
     def __init__(self, K: LinearMap) -> None:
-        self.K, self.shape = K, K.shape
+        self.K, self.shape, self.device = K, K.shape, K.device
 
     def __matmul__(self, X: Array) -> Array:
         return self.K.apply(X)
@@ -185,15 +198,15 @@ def _start(problem: TopKProblem, rank: int, tol: float) -> Array | None:
     Else the extreme eigenvector of K decides: M = 0 is optimal for K ⪯ 0, and the iteration would creep
     towards it; otherwise that eigenvector starts the run.
     """
-    X = FlatQuotient(problem.n, rank).random_point(np.random.default_rng(0))
+    X = problem.check_factor(FlatQuotient(problem.n, rank).random_point(np.random.default_rng(0)))
     if np.linalg.eigvalsh(X.T @ problem.K.apply(X))[-1] > 0.0:
         return None
     at_zero = certify(problem, np.zeros((problem.n, 1)), tol=tol)
     if at_zero.smallest_eigenvalue >= 0.0 or at_zero.proves(tol):
-        return np.zeros((problem.n, rank))
+        return np.zeros_like(X)
     Y = X * WEAK
-    Y[:, 0] = at_zero.eigenvector
-    return np.asarray(Y * math.sqrt(-0.5 * at_zero.smallest_eigenvalue))
+    Y[:, 0] = held(at_zero.eigenvector)
+    return Y * math.sqrt(-0.5 * at_zero.smallest_eigenvalue)
 
 
 def rayleigh_ritz(K: LinearMap, M: LowRankPSD, k: int) -> tuple[Array, Array, Array]:
@@ -202,9 +215,9 @@ def rayleigh_ritz(K: LinearMap, M: LowRankPSD, k: int) -> tuple[Array, Array, Ar
     The basis is U = L V D^-½ of M = L Lᵀ, taken from the singular value decomposition of L, which gives the
     same U orthonormal to rounding; columns beyond the numerical rank are left out. One product with K.
     """
-    _, U = M.eigh()
+    U = held(M.eigh()[1])
     if U.shape[1] == 0:
-        return np.empty(0), np.empty((M.n, 0)), np.empty(0)
+        return np.empty(0), U, np.empty(0)
     KU = K.apply(U)
     small = U.T @ KU
     values, W = np.linalg.eigh(0.5 * (small + small.T))

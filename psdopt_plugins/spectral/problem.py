@@ -34,7 +34,7 @@ def topk_problem(K: Any, k: int) -> TopKProblem:
 
     Parameters
     ----------
-    K : (n, n) symmetric, of any sign: ndarray, SciPy sparse array or ``LinearOperator``.
+    K : (n, n) symmetric, of any sign: ndarray, SciPy sparse array, ``LinearOperator`` or an array on a device.
     k : number of eigenpairs, 1 <= k <= n.
 
     Raises

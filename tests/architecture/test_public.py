@@ -16,6 +16,7 @@ PUBLIC = (
     "psdopt",
     "psdopt.checks",
     "psdopt.constraints",
+    "psdopt.devices",
     "psdopt.engines",
     "psdopt.errors",
     "psdopt.linalg",

@@ -16,6 +16,7 @@ from psdopt import (
     FlatQuotient,
     LowRankPSD,
     Method,
+    OnlineRiemannianGradient,
     Polar,
     Problem,
     PSDCone,
@@ -27,8 +28,10 @@ from psdopt import (
 )
 from psdopt.devices import on_host
 from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError
-from psdopt.linalg import linear_map
+from psdopt.linalg import linear_map, top_eigenpairs
 from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.problems.streamed import Streamed
+from psdopt.streams import ArrayStream
 from psdopt.terms import (
     Entries,
     GramForm,
@@ -45,6 +48,10 @@ from psdopt.terms import (
     SquaredHinge,
     TripletDifferences,
 )
+from psdopt_plugins.metric_learning import kta_problem, pair_distance_problem
+from psdopt_plugins.regression.online import rank_one_gradient
+from psdopt_plugins.regression.problem import psd_regression_problem
+from psdopt_plugins.spectral import topk_problem
 from tests.devices.libraries import LIBRARIES, fetched, is_of, sent
 
 Place = Callable[[Any], Any]
@@ -123,8 +130,19 @@ def entry_distances(at: Place) -> Problem:
     ])  # fmt: skip
 
 
+def alignment(at: Place) -> Problem:
+    return kta_problem(at(X), L @ np.arange(3.0), 0.01, gram=False, weights=T[:40])
+
+
+def learned_pairs(at: Place) -> Problem:
+    """Thresholds from percentiles of distances."""
+    return pair_distance_problem(at(X), (np.stack([FIRST, SECOND], axis=1), np.stack([SECOND, THIRD], axis=1)))
+
+
+APPLIED = (alignment, learned_pairs)
 MEASURED = (quadratic_forms, pair_distances, hinged_pairs, triplets, entries, entry_distances)
-PROBLEMS = {build.__name__: build for build in (with_matrices, with_gram_forms, with_terms, closest, *MEASURED)}
+QUADRATIC = (with_matrices, with_gram_forms, with_terms, closest)
+PROBLEMS = {build.__name__: build for build in (*QUADRATIC, *MEASURED, *APPLIED)}
 METHODS: dict[str, Method] = {
     "conjugate gradient": ConjugateGradient(),
     "gram": ConjugateGradient(preconditioner="gram", search="armijo", update="HS"),
@@ -179,7 +197,8 @@ def test_values_gradients_lines_and_planes_are_numpys(name: str, library: str) -
 
 #: Every method on a quadratic problem, and every problem with conjugate gradient.
 PAIRS = [("with_gram_forms", method) for method in METHODS] + [(name, "conjugate gradient") for name in PROBLEMS]
-PAIRS += [("with_matrices", "block"), ("hinged_pairs", "LBFGS"), ("triplets", "gram")]
+PAIRS.remove(("learned_pairs", "conjugate gradient"))  # its preconditioner is made on the host: elsewhere it has none
+PAIRS += [("with_matrices", "block"), ("hinged_pairs", "LBFGS"), ("triplets", "gram"), ("learned_pairs", "gram")]
 
 
 @libraries
@@ -275,6 +294,42 @@ def test_the_rank_grows_on_the_device(library: str) -> None:
     assert found.optimal
     assert found.rank == expected.rank > 1
     close(found.value, expected.value)
+
+
+@libraries
+def test_batches_of_a_stream_are_where_the_rows_are(library: str) -> None:
+    targets, method = T[:40], OnlineRiemannianGradient(batch_size=8, scale=0.125, annealing=1.0)
+
+    def run(rows: Any, **options: Any) -> tuple[Any, Streamed]:
+        held_out = psd_regression_problem(rows, targets, None, options.get("direction"))
+        problem = Streamed(ArrayStream(rows, targets, seed=1, **options), held_out, rank_one_gradient)
+        return solve(problem, FlatQuotient(N, R), method, max_iterations=2), problem
+
+    for options in ({}, {"direction": np.sign(X[:, 0])}):
+        (found, problem), (expected, _) = run(sent(library, X), **options), run(X, **options)
+        close(found.history["value"], expected.history["value"])
+        assert is_of(library, found.matrix.factor)
+        rows = next(problem.stream.take(8, 0, 1)).rows
+        assert is_of(library, rows.raw)
+
+
+@libraries
+def test_leading_eigenpairs_are_found_on_the_device(library: str) -> None:
+    for n in (40, 260):
+        K = rng.standard_normal((n, n))
+        found, expected = top_eigenpairs(sent(library, K + K.T), 3), top_eigenpairs(K + K.T, 3)
+        close(found.values, expected.values, 1e-6)
+        assert is_of(library, found.vectors.raw)
+        close(found.vectors.T @ found.vectors, np.eye(3))
+    found = solve(topk_problem(sent(library, A), 2), FlatQuotient(N, 2))
+    close(found.value, -np.sum(np.linalg.eigvalsh(A)[-2:] ** 2))
+
+
+@libraries
+def test_losses_that_do_not_say_how_they_are_split_are_refused(library: str) -> None:
+    problem = psd_regression_problem(sent(library, X), T[:40], offset=True)
+    with pytest.raises(InvalidTypeError, match="LeastSquaresWithOffset does not declare per_measurement"):
+        solve(problem, FlatQuotient(N, R), ConjugateGradient())
 
 
 @libraries
