@@ -365,6 +365,10 @@ def test_pieces_that_take_numpy_only_say_so_before_any_work(library: str) -> Non
     ):
         with pytest.raises(IncompatibleError, match=f"{who} takes NumPy arrays only, and the data are on a device"):
             solve(there, geometry, method)
+    for option in ("checkpoint", "resume"):
+        files: dict[str, Any] = {option: "run.psdopt"}
+        with pytest.raises(InvalidInputError, match="checkpoint and resume must be None where the data are"):
+            solve(there, FlatQuotient(N, 2), ConjugateGradient(), **files)
     with pytest.raises(
         IncompatibleError, match=r"With this problem and geometry these work: .*ConjugateGradient, LBFGS"
     ):
