@@ -42,6 +42,11 @@ class Device:
         self.xp, self.device, self.name = xp, device, name
         self.transfers = Transfers()
 
+    @property
+    def is_host(self) -> bool:
+        """Whether it computes on the processor, with threads of BLAS that are shared with NumPy's."""
+        return "cpu" in str(self.device).lower()
+
     def send(self, array: Any, dtype: Any = np.float64) -> Any:
         """A NumPy array, or a list of numbers, as an array of the library on this device. Copied and counted."""
         host = np.ascontiguousarray(array, dtype=dtype)

@@ -56,7 +56,9 @@ class TermSum(Problem):
         self.constant = number(constant, "constant")
         self.maps = distinct_maps(terms)
         self.device = _common_device(self.terms, self.maps)
-        if self.device is None and all(linear_map.is_matrix for linear_map in self.maps):
+        if self.device is not None:
+            self.rows = None if self.device.is_host else 0  # elsewhere BLAS has small matrices only
+        elif all(linear_map.is_matrix for linear_map in self.maps):
             self.rows = max([self.n, *(linear_map.shape[0] for linear_map in self.maps)])
         if preconditioner is not None and not isinstance(preconditioner, Preconditioner):
             preconditioner = PlainPreconditioner(preconditioner)

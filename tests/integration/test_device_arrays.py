@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -24,6 +27,7 @@ from psdopt import (
     TermSum,
     TrustRegions,
     certify,
+    devices,
     solve,
 )
 from psdopt.devices import on_host
@@ -287,6 +291,11 @@ def test_beyond_order_500_the_bound_comes_from_block_products_on_the_device() ->
     close(smallest_eigenpair(sent(library, K), tol=1e-8).value, -0.05, 1e-6)
 
 
+def test_blas_has_one_thread_where_only_small_matrices_are_on_the_host() -> None:
+    assert closest(at("strict")).rows == 0
+    assert closest(here).rows == N
+
+
 @libraries
 def test_the_rank_grows_on_the_device(library: str) -> None:
     found = solve(closest(at(library)), FlatQuotient(N, 1), ConjugateGradient(), escape=True, tol=1e-8)
@@ -396,3 +405,25 @@ def test_arrays_in_different_places_are_refused_by_name(library: str) -> None:
     other = "strict" if library == "torch" else "torch"
     with pytest.raises(InvalidInputError, match=r"Y must be a NumPy array or one of .*, like the data; found"):
         with_gram_forms(at(other)).at(Y)
+
+
+def calls_of_the_door(steps: int, name: str) -> int:
+    """Calls of functions in psdopt/devices within a run of so many steps on NumPy's arrays."""
+    folder, count = str(Path(devices.__file__).parent), 0
+
+    def watch(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        count += event == "call" and frame.f_code.co_filename.startswith(folder)
+
+    problem, start = PROBLEMS[name](here), np.random.default_rng(0).standard_normal((N, R))
+    sys.setprofile(watch)
+    try:
+        solve(problem, FlatQuotient(N, R), LBFGS(), start=start, max_iterations=steps, tol=1e-14)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("name", ["with_matrices", "with_gram_forms", "hinged_pairs", "triplets"])
+def test_steps_on_numpy_arrays_never_come_to_the_door(name: str) -> None:
+    assert calls_of_the_door(12, name) == calls_of_the_door(6, name)
