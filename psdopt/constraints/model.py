@@ -44,6 +44,11 @@ class ConstrainedModel(Problem):
             raise InvalidTypeError(f"problem must be a Problem; found {type(problem).__name__}")
         if isinstance(problem, ConstrainedModel):
             raise InvalidTypeError("problem must not be Constrained itself; give all constraints at once")
+        if Ability.GRADIENT not in problem.abilities:
+            raise InvalidInputError(
+                f"problem must have a gradient to be constrained; {type(problem).__name__} has none here "
+                "(of margins, problem.smoothed(mu) has one and is a lower bound)"
+            )
         groups = (constraints,) if isinstance(constraints, Constraint) else tuple(constraints)
         if not groups:
             raise InvalidInputError("constraints must hold at least one Constraint; found none")

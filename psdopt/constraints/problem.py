@@ -30,8 +30,8 @@ class Constrained(ConstrainedModel):
 
     Raises
     ------
-    InvalidInputError where orders differ, there is no constraint, or `trace_bound` is not positive; InvalidTypeError
-    for anything but a problem and constraints.
+    InvalidInputError where orders differ, there is no constraint, `problem` has no gradient, or `trace_bound` is not
+    positive; InvalidTypeError for anything but a problem and constraints.
     """
 
     @property
