@@ -141,6 +141,7 @@ class Result:
             "problem": self.problem,
             "geometry": self.geometry,
             "method": self.method,
+            "tol": None if math.isnan(self.tol) else self.tol,
             "chosen": list(self.chosen),
             "counts": dict(self.counts),
             "certificate": None if self.certificate is None else self.certificate.as_dict(),
@@ -194,6 +195,7 @@ class Result:
         return cls(
             matrix=matrix, point=matrix.factor, status=Status[plain["status"].upper()], certificate=certificate,
             history=History(records), chosen=tuple(plain["chosen"]),
+            tol=math.nan if plain.get("tol") is None else float(plain["tol"]),  # files of 0.1 have none
             **{key: plain[key] for key in (
                 "value", "message", "iterations", "seconds", "counts", "problem", "geometry", "method"
             )},

@@ -86,3 +86,12 @@ def test_a_changed_number_does_not_pass_the_checksum(sound: tuple[Result, bytes]
 def test_results_from_before_there_were_checksums_load(sound: tuple[Result, bytes], tmp_path: Path) -> None:
     result, whole = sound
     assert Result.load(changed(whole, tmp_path / "r.npz")).value == result.value
+
+
+def test_a_loaded_result_knows_its_tolerance(tmp_path: Path) -> None:
+    """What its status `optimal` meant, in a file with and in one without a tolerance."""
+    result = solve(QuadraticSDP(B=1.0, C=np.diag([-1.0, 2.0])), FlatQuotient(2, 1), tol=1e-4)
+    for tol in (1e-4, float("nan")):
+        result.tol = tol
+        result.save(tmp_path / "r.npz")
+        np.testing.assert_equal(Result.load(tmp_path / "r.npz").tol, tol)
