@@ -17,7 +17,7 @@ from psdopt.row_files import LARGE_FILE, ROW_SUFFIXES, read_rows_file
 from psdopt.text_tables import read_table
 
 SUFFIXES = (".npz", ".npy", ".csv", ".tsv")
-SUFFIXES_TEXT = ".npz, .npy, .csv, .tsv, .parquet or .zarr"
+SUFFIXES_TEXT = ".npz, .npy, .csv, .tsv, .parquet, .zarr, .h5"
 _CSR = ("data", "indices", "indptr", "shape")
 _USED = ("X", "K", "y", "class_names", *_CSR)
 
@@ -28,7 +28,7 @@ def read_data_file(path: str | Path) -> Dataset:
     .npz : arrays X (m, d) and y (m,), or a CSR matrix as data, indices, indptr, shape, and y; y may be absent. Instead
         of X a symmetric matrix K (n, n), which has no samples. .npy : X alone.
     .csv, .tsv : one sample per line (see :func:`psdopt.text_tables.read_table`).
-    .parquet, .zarr, large .npy : rows that are read in blocks (see :func:`psdopt.row_files.read_rows_file`).
+    .parquet, .zarr, .h5, large .npy : rows that are read in blocks (see :func:`psdopt.row_files.read_rows_file`).
 
     Sizes are read from the headers of the arrays before any of them is.
 

@@ -1,7 +1,8 @@
-"""Data files whose rows are read in blocks: Parquet, Zarr, and .npy files that are too large for memory."""
+"""Data files whose rows are read in blocks: Parquet, Zarr, HDF5, and .npy files that are too large for memory."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from psdopt.errors import DataFileError, InvalidInputError
 from psdopt.linalg.row_sources import SMALL_MAP, ArrowRows, RowSource, row_source
 from psdopt.text_tables import INDEX_NAMES, LABEL_NAMES
 
-ROW_SUFFIXES = (".parquet", ".zarr")
+ROW_SUFFIXES = (".parquet", ".zarr", ".h5", ".hdf5")
 #: Size of a .npy file, in bytes, from which it is mapped and read in blocks.
 LARGE_FILE = SMALL_MAP
 #: What pandas calls an index that it stores as a column.
@@ -23,7 +24,8 @@ def read_rows_file(path: Path) -> Dataset:
     """The data set in `path`; X of up to 64 MB as float64 is an array, a larger one is read in blocks when it is used.
 
     .parquet : one sample per row; the label is the column called label, target or y, else the last one; an index column
-        is left out. .zarr : an array X (m, d), or a group of arrays X and y. .npy : X alone.
+        is left out. .zarr : an array X (m, d), or a group of arrays X and y. .h5, .hdf5 : data sets X (m, d) and y.
+        .npy : X alone.
 
     Raises DataFileError if the file cannot be read or the library that reads it is missing, InvalidInputError for what
     holds no numbers.
@@ -37,6 +39,8 @@ def read_rows_file(path: Path) -> Dataset:
             X, y, notes = _parquet(path)
         elif suffix == ".zarr":
             X, y, notes = _zarr(path)
+        elif suffix in (".h5", ".hdf5"):
+            X, y, notes = _hdf5(path)
         else:
             X, y, notes = row_source(np.load(path, mmap_mode="r", allow_pickle=False)), None, ("X, without labels",)
     except ImportError as error:
@@ -86,9 +90,20 @@ def _zarr(path: Path) -> tuple[RowSource | None, Any, tuple[str, ...]]:
 
     opened: Any = zarr.open(str(path), mode="r")
     if hasattr(opened, "array_keys"):
-        names = sorted(opened.array_keys())
-        if "X" not in names:
-            raise InvalidInputError(f"{path} must hold an array X; found {', '.join(names) or 'nothing'}")
-        y = np.asarray(opened["y"][:]) if "y" in names else None
-        return row_source(opened["X"], "X"), y, () if y is not None else ("no labels y",)
+        return _group(path, opened, sorted(opened.array_keys()))
     return row_source(opened, "X"), None, ("X, without labels",)
+
+
+def _hdf5(path: Path) -> tuple[RowSource | None, Any, tuple[str, ...]]:
+    h5py: Any = import_module("h5py")
+    opened = h5py.File(path, "r")
+    return _group(path, opened, sorted(name for name in opened if isinstance(opened[name], h5py.Dataset)))
+
+
+def _group(path: Path, opened: Any, names: list[str]) -> tuple[RowSource | None, Any, tuple[str, ...]]:
+    if "X" not in names:
+        raise InvalidInputError(f"{path} must hold an array X; found {', '.join(names) or 'nothing'}")
+    y = np.asarray(opened["y"][:]) if "y" in names else None
+    if y is not None and y.dtype.kind in "SO":  # HDF5 keeps texts as bytes
+        y = np.array([text.decode() if isinstance(text, bytes) else str(text) for text in y])
+    return row_source(opened["X"], "X"), y, () if y is not None else ("no labels y",)

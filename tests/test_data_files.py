@@ -143,7 +143,7 @@ def test_files_that_are_not_there_or_of_another_kind(tmp_path: Path) -> None:
         read_data_file(tmp_path / "d.xlsx")
     assert (
         str(other.value)
-        == f"{tmp_path / 'd.xlsx'}: a data file must end in .npz, .npy, .csv, .tsv, .parquet or .zarr; found '.xlsx'"
+        == f"{tmp_path / 'd.xlsx'}: a data file must end in .npz, .npy, .csv, .tsv, .parquet, .zarr, .h5; found '.xlsx'"
     )
 
 
@@ -156,7 +156,7 @@ def test_names_come_before_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert load_dataset("d.csv", manager).X.shape == (2, 2)
     with pytest.raises(UnknownNameError) as caught:
         load_dataset("wines", manager)
-    hint = "a file must end in .npz, .npy, .csv, .tsv, .parquet or .zarr"
+    hint = "a file must end in .npz, .npy, .csv, .tsv, .parquet, .zarr, .h5"
     assert str(caught.value) == f"unknown data set 'wines'; did you mean 'wine'?; {hint}"
 
 

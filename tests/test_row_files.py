@@ -6,6 +6,7 @@ from psdopt.cli.main import main
 from psdopt.data_files import read_data_file
 from psdopt.errors import DataFileError, InvalidInputError, InvalidTypeError
 from psdopt.linalg import RowSource, row_sources
+from psdopt_plugins.passes import PassBar
 
 
 @pytest.fixture
@@ -77,8 +78,83 @@ def test_the_command_line_learns_from_blocks(table, tmp_path, small, capsys):
     assert "read in blocks of" in out
     assert "3-NN test error among 225, learned metric" in out
     assert (tmp_path / "t.png").stat().st_size > 1000
-    assert main(["run", "metric-lmnn", "--data", str(path)]) == 2
-    assert "metric-lmnn needs all of them in memory" in capsys.readouterr().err
+    assert main(["run", "kernel-pairwise", "--data", str(path)]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "kernel-pairwise needs all of them in memory" in told
+
+
+@pytest.mark.parametrize("application", ["metric-linear", "metric-lmnn", "metric-psdboost", "metric-distances"])
+def test_metrics_are_learned_from_blocks(application, table, tmp_path, small, capsys):
+    path = parquet(tmp_path / "t.parquet", *table)
+    assert main(["run", application, "--data", str(path), "--max-iterations", "3"]) in (0, 1)
+    assert "3-NN test error among 225, learned metric" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("suffix", [".zarr", ".h5", ".parquet"])
+def test_a_regression_learns_from_blocks(suffix, tmp_path, small, capsys):
+    X = np.random.default_rng(1).standard_normal((900, 3))
+    y = (X @ [1.0, -2.0, 0.5]) ** 2 + 1.0
+    path = tmp_path / f"t{suffix}"
+    if suffix == ".parquet":
+        parquet(path, X, y)
+    else:
+        opened = (
+            pytest.importorskip("zarr").open_group(str(path), mode="w")
+            if suffix == ".zarr"
+            else pytest.importorskip("h5py").File(path, "w")
+        )
+        for name, array in (("X", X), ("y", y)):
+            kept = opened.create_array if suffix == ".zarr" else opened.create_dataset
+            kept(name, data=array)
+        if suffix == ".h5":
+            opened.close()
+    assert main(["run", "psd-regression", "--data", str(path), "--set", "rank=2", "--tol", "1e-8"]) == 0
+    out = capsys.readouterr().out
+    assert "675 samples to train, 225 to test, 3 features, standardised, and a constant" in out
+    learned = next(line for line in out.splitlines() if "test R² (error), learned" in line)
+    linear = next(line for line in out.splitlines() if "test R² (error), linear" in line)
+    assert float(learned.split("learned")[1].split()[0]) > 0.999
+    assert float(linear.split("linear")[1].split()[0]) < 0.2
+
+
+def test_nan_is_found_in_the_pass_and_named(table, tmp_path, small, capsys):
+    X, y = table
+    X[850, 2] = np.nan
+    path = parquet(tmp_path / "t.parquet", X, y)
+    for application in ("metric-kta", "psd-regression"):
+        assert main(["run", application, "--data", str(path)]) == 2
+        assert "must be finite; found 1 NaN or infinite entries in one block" in capsys.readouterr().err
+
+
+def test_the_bar_follows_every_pass(capsys):
+    with PassBar(True) as observe:
+        for done in (40, 90, 90, 30, 90):
+            observe("X", done, 90)
+        assert observe.__self__.bar.total == 90
+        assert observe.__self__.bar.n == 90
+    capsys.readouterr()
+    with PassBar(False) as observe:
+        observe("X", 40, 90)
+    assert capsys.readouterr().err == ""
+
+
+def test_hdf5_files(table, tmp_path, small):
+    h5py = pytest.importorskip("h5py")
+    X, y = table
+    with h5py.File(tmp_path / "g.h5", "w") as file:
+        file["X"], file["y"] = X, np.array([f"class {label}" for label in y], dtype="S")
+    dataset = read_data_file(tmp_path / "g.h5")
+    assert isinstance(dataset.X, RowSource)
+    assert np.array_equal(dataset.X.read(100, 103), X[100:103])
+    assert dataset.y[5] == f"class {y[5]}"
+    with h5py.File(tmp_path / "e.h5", "w") as file:
+        file["Z"] = X
+    with pytest.raises(InvalidInputError, match="must hold an array X; found Z"):
+        read_data_file(tmp_path / "e.h5")
+    (tmp_path / "bad.h5").write_bytes(b"nothing")
+    with pytest.raises(InvalidInputError, match=r"bad\.h5 cannot be read"):
+        read_data_file(tmp_path / "bad.h5")
 
 
 def test_what_is_wrong_with_a_file_is_one_sentence(tmp_path):

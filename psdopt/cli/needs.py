@@ -21,7 +21,7 @@ def check_needs(spec: ApplicationSpec, dataset: Dataset) -> None:
     if dataset.in_blocks and not needs.blocks:
         raise InvalidInputError(
             f"{name} has {m} rows, which are read in blocks, but {spec.name} needs all of them in memory; "
-            "take fewer rows, or an application that reads blocks (metric-kta)"
+            "take fewer rows, or an application that reads blocks (psd-regression, metric-...)"
         )
     if dataset.sparse and not needs.sparse:
         raise InvalidInputError(

@@ -23,7 +23,7 @@ from psdopt.linalg.polynomials import minimize_smooth
 from psdopt.linalg.principal import principal_axes
 from psdopt.linalg.row_blocks import RowBlocks, linear_map, watching
 from psdopt.linalg.row_sources import DaskRows, RowSource, row_source
-from psdopt.linalg.row_views import Standardized, Transformed, WithoutRows, mean_and_scale, transformed
+from psdopt.linalg.row_views import Standardized, Transformed, WithConstant, WithoutRows, mean_and_scale, transformed
 from psdopt.linalg.tolerances import EPS, rounding
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "RowSource",
     "Standardized",
     "Transformed",
+    "WithConstant",
     "WithoutRows",
     "incidence",
     "inner",

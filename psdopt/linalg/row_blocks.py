@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, is_finite
+from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap
-from psdopt.linalg.row_sources import RowSource, only, row_source
+from psdopt.linalg.row_sources import RowSource, only, require_finite, row_source
 
 #: Largest image (m, k) that is made of a block of columns beyond the factor's own, in bytes.
 IMAGE_BYTES = 2**27
@@ -88,7 +87,7 @@ class RowBlocks(LinearMap):
     def take(self, rows: Any) -> Array:
         """The given rows (k, d) as an array, checked for NaN. Reads the blocks that hold them."""
         found = self.source.take(rows)
-        _require_finite(found, self.name)
+        require_finite(found, self.name)
         return found
 
     def largest_row_sum(self) -> float:
@@ -104,7 +103,7 @@ class RowBlocks(LinearMap):
         self.passes += 1
         for rows, block in self.source.blocks():
             if rows.stop > self._checked:
-                _require_finite(block, self.name)
+                require_finite(block, self.name)
                 self._checked = rows.stop
             yield rows, block
             if observer is not None:
@@ -187,19 +186,13 @@ class _Checked:
         return _Checked(only(self.part, rows), self.name)
 
     def __call__(self, rows: slice, block: Array) -> Any:
-        _require_finite(block, self.name)
+        require_finite(block, self.name)
         return self.part(rows, block)
 
 
 def _within(rows: slice, first: int) -> slice:
     """`rows` of X as rows of an array that begins with row `first`."""
     return slice(rows.start - first, rows.stop - first)
-
-
-def _require_finite(block: Array, name: str) -> None:
-    if not is_finite(block):
-        bad = int(np.sum(~np.isfinite(block)))
-        raise InvalidInputError(f"{name} must be finite; found {bad} NaN or infinite entries in one block of rows")
 
 
 def linear_map(data: Any, name: str = "A") -> LinearMap:

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from psdopt.devices import is_device_array
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, is_finite
 
 #: Bytes of one block as float64. Blocks of this size are read at full speed and leave room for their products.
 BLOCK_BYTES = 2**24
@@ -125,6 +125,13 @@ class DaskRows(SlicedRows):
         blocks = [slice(start, min(start + self.block, self.shape[0])) for start in starts]
         made = [delayed(_part_of)(only(part, rows), rows, self.data[rows]) for rows in blocks]
         yield from zip(blocks, compute(*made), strict=True)  # type: ignore[no-untyped-call]
+
+
+def require_finite(block: Array, name: str) -> None:
+    """Raises InvalidInputError for a block of rows with NaN or infinite entries."""
+    if not is_finite(block):
+        bad = int(np.sum(~np.isfinite(block)))
+        raise InvalidInputError(f"{name} must be finite; found {bad} NaN or infinite entries in one block of rows")
 
 
 def only(part: Callable[[slice, Array], Any], rows: slice) -> Callable[[slice, Array], Any]:

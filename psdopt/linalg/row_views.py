@@ -8,7 +8,7 @@ import numpy as np
 
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.row_sources import DaskRows, RowSource
+from psdopt.linalg.row_sources import DaskRows, RowSource, require_finite
 
 
 class WithoutRows(RowSource):
@@ -64,10 +64,24 @@ def transformed(source: RowSource, mean: Array | None = None, basis: Array | Non
     return DaskRows(rows if basis is None else rows @ basis, source.name)
 
 
+class WithConstant(RowSource):
+    """Each row of `source` with a 1 at its end."""
+
+    def __init__(self, source: RowSource) -> None:
+        self.source, self.name, self.shape = source, source.name, (source.shape[0], source.shape[1] + 1)
+
+    def read(self, start: int, stop: int) -> Array:
+        return np.column_stack([self.source.read(start, stop), np.ones(stop - start)])
+
+
 def mean_and_scale(source: RowSource) -> tuple[Array, Array]:
-    """Mean and standard deviation (d,) of the columns, 1 in the place of 0: one pass, means of blocks combined."""
+    """Mean and standard deviation (d,) of the columns, 1 in the place of 0: one pass, means of blocks combined.
+
+    Raises InvalidInputError for NaN and infinity, which are found here where this is the first pass.
+    """
     count, mean, squares = 0, np.zeros(source.shape[1]), np.zeros(source.shape[1])
     for _, block in source.blocks():
+        require_finite(block, source.name)
         k, own = len(block), block.mean(axis=0)
         squares += ((block - own) ** 2).sum(axis=0) + (own - mean) ** 2 * (count * k / (count + k))
         mean += (own - mean) * (k / (count + k))

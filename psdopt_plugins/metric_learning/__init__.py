@@ -105,7 +105,7 @@ def psdopt_components() -> Iterable[Spec]:
         problem=later.linearity_problem,
         default_method=ConjugateGradient,
         default_data="wine",
-        needs=DataNeeds(samples=6, labels="classes", per_class=2),
+        needs=DataNeeds(samples=6, labels="classes", per_class=2, blocks=True),
     )
     yield ApplicationSpec(
         name="metric-lmnn",
@@ -121,7 +121,7 @@ def psdopt_components() -> Iterable[Spec]:
         report=later.metric_report,
         problem=later.lmnn_problem,
         default_data="digits",
-        needs=DataNeeds(samples=6, labels="classes", per_class=2),
+        needs=DataNeeds(samples=6, labels="classes", per_class=2, blocks=True),
     )
     yield ApplicationSpec(
         name="metric-psdboost",
@@ -136,7 +136,7 @@ def psdopt_components() -> Iterable[Spec]:
         report=later.metric_report,
         problem=later.triplet_margin_problem,
         default_data="iris",
-        needs=DataNeeds(samples=6, labels="classes", per_class=2),
+        needs=DataNeeds(samples=6, labels="classes", per_class=2, blocks=True),
     )
     yield ApplicationSpec(
         name="metric-distances",
@@ -152,7 +152,7 @@ def psdopt_components() -> Iterable[Spec]:
         report=later.metric_report,
         problem=later.pair_distance_problem,
         default_data="wine",
-        needs=DataNeeds(samples=6, labels="classes", per_class=2),
+        needs=DataNeeds(samples=6, labels="classes", per_class=2, blocks=True),
     )
     yield ProblemSpec(
         name="metric-kta",

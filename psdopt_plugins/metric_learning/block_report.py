@@ -10,6 +10,7 @@ import numpy as np
 from psdopt.linalg import Array, Standardized, WithoutRows, mean_and_scale, watching
 from psdopt.plugins import CertificateTrace, Dataset, Report, RunOptions, error_text, fitted, run_report
 from psdopt_plugins.metric_learning.tuning import NEIGHBOURS, neighbour_error
+from psdopt_plugins.passes import PassBar
 from psdopt_plugins.pictures import plot_metric
 
 #: Rows drawn to measure the error on, and as many, learned from, as their neighbours.
@@ -28,7 +29,7 @@ def block_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repor
     sample = rng.choice(m, size=min(2 * SAMPLE, m // 2), replace=False)
     test, near = np.array_split(sample, 2)
     training = WithoutRows(dataset.X, test)
-    with _bar(options.progress) as observe, watching(observe):
+    with PassBar(options.progress) as observe, watching(observe):
         mean, scale = mean_and_scale(training)
         trace = CertificateTrace()
         rows = Standardized(training, mean, scale)
@@ -51,27 +52,3 @@ def block_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repor
     )  # fmt: skip
     arrays = {"components": np.asarray(estimator.components_)}
     return run_report(estimator, dataset, options, trace, rows_of_text, draw, arrays)
-
-
-class _bar:
-    """A progress bar over the rows of each pass, as an observer; silent unless `shown`."""
-
-    def __init__(self, shown: bool) -> None:
-        self.shown, self.bar = shown, None
-
-    def __enter__(self) -> Any:
-        if self.shown:
-            from tqdm import tqdm
-
-            self.bar = tqdm(desc="rows", unit="row", unit_scale=True, leave=False)
-        return self._observe
-
-    def _observe(self, name: str, done: int, rows: int) -> None:
-        if self.bar is not None:
-            if self.bar.n >= done:
-                self.bar.reset(rows)
-            self.bar.update(done - self.bar.n)
-
-    def __exit__(self, *exception: Any) -> None:
-        if self.bar is not None:
-            self.bar.close()

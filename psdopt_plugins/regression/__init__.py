@@ -47,7 +47,7 @@ def psdopt_components() -> Iterable[Spec]:
         report=later.regression_report,
         problem=later.psd_regression_problem,
         default_data="diabetes",
-        needs=DataNeeds(samples=5, labels="numbers"),
+        needs=DataNeeds(samples=5, labels="numbers", blocks=True),
     )
     yield ProblemSpec(
         name="psd-regression",

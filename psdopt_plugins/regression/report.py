@@ -11,6 +11,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array
 from psdopt.plugins import CertificateTrace, Dataset, Report, RunOptions, fitted, run_report, seeded
 from psdopt_plugins.pictures import plot_prediction
+from psdopt_plugins.regression.block_report import block_report
 
 TEST_SHARE = 0.3
 FOLDS = 5
@@ -38,6 +39,8 @@ def regression_report(estimator: Any, dataset: Dataset, options: RunOptions) -> 
         raise InvalidInputError(f"{dataset.name} has no numbers y to predict, which this application needs")
     if len(dataset.y) < LEAST:
         raise InvalidInputError(f"{dataset.name}: needs at least {LEAST} samples; found {len(dataset.y)}")
+    if dataset.in_blocks:
+        return block_report(estimator, dataset, options)
     samples = dataset.X.toarray() if dataset.sparse else dataset.X
     parts = train_test_split(samples, dataset.y.astype(float), test_size=TEST_SHARE, random_state=options.seed)
     y_train, y_test = parts[2], parts[3]

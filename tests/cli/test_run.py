@@ -104,7 +104,7 @@ def test_runs_repeat_for_a_seed_and_differ_between_seeds(psdopt_command: Command
 ERRORS = [
     (("run", "scater"), "unknown application 'scater'; did you mean 'scatter'?"),
     (("run", "scatter", "--data", "blob"),
-     "unknown data set 'blob'; did you mean 'blobs'?; a file must end in .npz, .npy, .csv, .tsv, .parquet or .zarr"),
+     "unknown data set 'blob'; did you mean 'blobs'?; a file must end in .npz, .npy, .csv, .tsv, .parquet, .zarr, .h5"),
     (("run", "scatter", "--method", "cg"), "unknown method 'cg'; known: admm, augmented-lagrangian, bilgo,"),
     (("run", "scatter", "--geometry", "flat-quot"), "unknown geometry 'flat-quot'; did you mean 'flat-quotient'?"),
     (("run", "scatter", "--set", "lamb=1"), "unknown parameter of application scatter 'lamb'; did you mean 'lam'?"),
