@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import AutogradProblem, QuadraticSDP
+from psdopt import AutogradProblem, QuadraticSDP, TermSum, certify
 from psdopt.dense_proof import PROOF_ORDER
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.proofs import (
@@ -20,6 +21,7 @@ from psdopt.proofs import (
     plane_minimum,
 )
 from psdopt.roles import Duality
+from psdopt.terms import IdentityForm, LinearTerm
 
 from .instances import symmetric
 
@@ -125,3 +127,38 @@ def test_a_ray_of_rounding_is_not_confirmed():
 @pytest.mark.parametrize("ray", [np.zeros((2, 1)), np.full((2, 1), np.nan)])
 def test_no_ray_at_all_is_not_confirmed(ray):
     assert not falls_without_end(QuadraticSDP(C=-np.eye(2)), e[:, :1], ray)
+
+
+def test_an_exact_eigenpair_of_the_problem_is_used_beyond_the_dense_order():
+    """Rounding of the check does not speak against a bound that is the eigenvalue itself."""
+    n = PROOF_ORDER + 1
+    values = np.linspace(-1.0, 1.0, n)
+    C = np.diag(values)
+
+    class Known(QuadraticSDP):
+        @property
+        def duality(self):
+            return Told()
+
+    class Told(Duality):
+        def smallest_eigenpair(self, evaluation, S, **options):
+            told.append(replace(true, lower_bound=-1.0))
+            return told[-1]
+
+    told, problem = [], Known(C=0.5 * C)
+    evaluation = problem.at(np.zeros((n, 1)))
+    true = smallest_eigenpair(evaluation.gradient, start=np.eye(n)[:, :1])
+    found = checked_eigenpair(
+        problem, evaluation, evaluation.gradient, tol=1e-3, threshold=-math.inf, start=None, seed=0
+    )
+    assert len(told) == 1
+    assert found is told[0]
+
+
+def test_beyond_the_dense_order_a_semidefinite_gradient_is_a_proof():
+    """F = tr M at M = e e': S = I, so that F(M) - min F <= <S, M>, and nothing else proves it at this order."""
+    n = PROOF_ORDER + 1
+    problem = TermSum([LinearTerm(IdentityForm(n))])
+    certificate = certify(problem, np.eye(n)[:, :1] * 2.0)
+    assert certificate.lower_bound > 0.0
+    assert certificate.gap == pytest.approx(4.0)

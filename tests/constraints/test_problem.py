@@ -252,3 +252,9 @@ def test_huge_multipliers_of_a_homogeneous_equation_do_not_spoil_the_bound() -> 
     assert spoilt.dual_value <= result.value
     assert spoilt.gap_relative <= 1e-4
     assert spoilt.multipliers[-1] < 1e9
+
+
+def test_the_best_multiple_meets_the_bounds_and_is_one_where_none_does() -> None:
+    problem = Constrained(QuadraticSDP(B=1.0, n=3), [constraints.trace(3, 6.0)])
+    assert problem.at(np.eye(3)).best_multiple() == pytest.approx(2.0)
+    assert problem.at(np.zeros((3, 1))).best_multiple() == 1.0  # nothing is measured at M = 0

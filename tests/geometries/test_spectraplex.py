@@ -124,3 +124,10 @@ def test_a_start_of_any_size_is_scaled():
     for Y in (1e200 * np.ones((4, 2)), 1e-200 * np.ones((4, 2))):
         point = Spectraplex(4, 3.0).from_factor(Y)
         assert Spectraplex(4, 3.0).check_point(point) is None
+
+
+def test_a_random_point_is_extreme():
+    geometry = Spectraplex(5, 3.0)
+    v = geometry.random_point(np.random.default_rng(0))
+    assert v.shape == (5, 1)
+    assert np.vdot(v, v) == pytest.approx(3.0)

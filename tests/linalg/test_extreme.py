@@ -241,3 +241,10 @@ def test_bad_options_are_refused(options, message):
 def test_bad_shape_is_refused():
     with pytest.raises(ValueError, match="square"):
         smallest_eigenpair(np.ones((3, 4)))
+
+
+@pytest.mark.parametrize("spectrum", [np.linspace(-1.0, 1.0, 700), np.r_[-0.1, np.linspace(0.0, 1.0, 698), 50.0]])
+def test_the_norm_that_rounding_is_measured_in_is_that_of_the_operator(spectrum):
+    """Images of random columns show an average eigenvalue; the allowance for rounding needs the largest."""
+    pair = smallest_eigenpair(sp.diags_array(spectrum), seed=3)
+    assert 0.95 * np.abs(spectrum).max() <= pair.norm <= 4.0 * np.abs(spectrum).max()

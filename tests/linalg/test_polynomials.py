@@ -183,3 +183,13 @@ def test_smooth_on_a_piecewise_quadratic_with_a_flat_start():
     assert minimize_smooth(lambda t: (-1.0, 0.0), upper=5.0) == 5.0
     assert math.isnan(minimize_smooth(lambda t: (math.nan, 1.0)))
     assert math.isnan(minimize_smooth(lambda t: (-1.0 if t == 0 else math.nan, 1.0)))
+
+
+@pytest.mark.parametrize("place", [1.1, 2.6, 2.9, 2.999])
+def test_a_minimiser_next_to_a_wall_is_found(place):
+    """F' is not finite from 3 on; trial steps that meet the wall are halved back, and the search goes on below it."""
+
+    def derivatives(t):
+        return (t - place, 1.0) if t < 3.0 else (math.nan, math.nan)
+
+    assert minimize_smooth(derivatives, tol=1e-12) == pytest.approx(place, rel=1e-9)

@@ -39,3 +39,10 @@ def test_armijo_at_the_edges():
 def test_armijo_stays_within_the_longest_step(longest):
     mu = armijo_step(lambda t: -t, 0.0, -1.0, longest=longest)
     assert 0.5 * longest < mu <= longest
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.5, 1.0, math.nan])
+def test_a_direction_that_does_not_lead_down_is_never_tried(slope):
+    tried = []
+    assert armijo_step(lambda mu: tried.append(mu) or -mu, 0.0, slope) == 0.0
+    assert tried == []

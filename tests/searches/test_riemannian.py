@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -49,3 +50,32 @@ def test_where_a_retraction_has_no_point_the_value_is_infinite(metric):
     s = modelled(path, here.evaluation.value, -3.0)
     assert 0.0 < s < math.inf
     assert path.value(s) < here.evaluation.value
+
+
+class Bent(Given):
+    """A path whose tangent line has its minimiser at 1 although F has it elsewhere; counts the trials."""
+
+    exact = False
+
+    def __init__(self, f):
+        super().__init__(lambda s: self.tried.append(s) or f(s))
+        self.tried = []
+
+    def tangent(self):
+        return SimpleNamespace(minimize=lambda: 1.0)
+
+
+@pytest.mark.parametrize("place", [0.3, 2.0])
+def test_the_step_is_refined_once_by_what_the_curve_shows(place):
+    path = Bent(lambda s: (s - place) ** 2)
+    assert modelled(path, place**2, -2.0 * place) == pytest.approx(place)
+    assert path.tried == pytest.approx([1.0, place])
+
+
+def test_a_step_that_is_right_is_not_refined_and_rounding_is_no_bend():
+    path = Bent(lambda s: (s - 1.05) ** 2)
+    assert modelled(path, 1.05**2, -2.1) == 1.0
+    assert path.tried == [1.0]
+    level = Bent(lambda s: 1.0 - 1e-14 * s)
+    assert modelled(level, 1.0, -2e-14) == 1.0  # the decrease is a few roundings of F: no parabola through them
+    assert level.tried == [1.0]

@@ -253,3 +253,12 @@ def test_losses_by_hand():
 def test_bad_input(make, kind, text):
     with pytest.raises(kind, match=text):
         make()
+
+
+@pytest.mark.parametrize("direction", [-1.0, 0.0, 1.0])
+def test_one_sided_squares_are_flat_at_their_target(direction):
+    loss = HalfSquaredOneSided(np.full(3, 2.0), np.full(3, direction))
+    a = np.array([1.0, 2.0, 3.0])
+    active = np.ones(3, dtype=bool) if direction == 0.0 else direction * (a - 2.0) > 0.0
+    assert np.array_equal(loss.second(a) > 0.0, active)
+    assert np.array_equal(loss.derivative(a), np.where(active, a - 2.0, 0.0))
