@@ -54,6 +54,8 @@ FEWEST, MOST = 8, 30
 AFFORDABLE, MOST_CONSTRAINTS = 6e10, 6000
 #: Beyond this order constraints on the diagonal alone are the augmented Lagrangian's.
 DIAGONAL_ORDER = 200
+#: Beyond this order Newton on factor and multipliers is ahead of an interior point on a face (balanced partitions).
+FACE_ORDER = 400
 #: Up to this order the augmented Lagrangian ends in Newton steps where the diagonal is constrained.
 MOST_NEWTON = 1500
 #: Up to this order an eigendecomposition in every step is affordable.
@@ -125,7 +127,8 @@ def _constrained(
     The last one begins with up to √(2 m) columns.
 
     With more columns than that no stationary point misleads. Where the diagonal alone is constrained, the augmented
-    Lagrangian is ahead from order 200 on, and up to order 1500 its end is Newton's method on factor and multipliers.
+    Lagrangian is ahead from order 200 on, and up to order 1500 its end is Newton's method on factor and multipliers;
+    on a face of the cone (balanced partitions), from order 400 on, Newton's method alone.
     """
     given = (geometry, method)
     names = tuple(name for name, piece in zip(("geometry", "method"), given, strict=True) if piece is None)
@@ -135,8 +138,7 @@ def _constrained(
             method = DualNewton()
         else:
             splits, newton = full and _splits(problem), full and _decomposable(problem)
-            factor = LagrangeNewton() if _factor_newton(problem) else AugmentedLagrangian()
-            method = BoundaryPoint() if splits else InteriorPoint() if newton else factor
+            method = BoundaryPoint() if splits else InteriorPoint() if newton else _on_factors(problem)
     if geometry is None and Ability.FULL_CONE in method.requires.get("geometry", ()):
         geometry = PSDCone(problem.n)
     if geometry is None:
@@ -159,17 +161,35 @@ def _decomposable(problem: Problem) -> bool:
     """Whether a step of an interior point method, 40 Σ s³ + m³/3 flops for blocks of order s, is affordable."""
     if not isinstance(problem, Constrained) or problem.conic is None or problem.m > MOST_CONSTRAINTS:
         return False
-    if problem.n > DIAGONAL_ORDER and is_diagonal(problem.conic.forms):
+    if problem.n > (FACE_ORDER if _has_face(problem) else DIAGONAL_ORDER) and _diagonal_beside_face(problem):
         return False
     cubes = sum(float(len(rows)) ** 3 for rows in problem.conic.blocks)
     return 40.0 * cubes + problem.m**3 / 3.0 <= AFFORDABLE
 
 
-def _factor_newton(problem: Problem) -> bool:
-    """Whether a Newton step on factor and multipliers, n³ + m³/3 flops, pays as the end of an augmented Lagrangian."""
-    if not isinstance(problem, Constrained) or problem.conic is None or problem.n > MOST_NEWTON:
+def _on_factors(problem: Problem) -> Method:
+    """An augmented Lagrangian; Newton on factor and multipliers as its end where a step, n³ + m³/3 flops, pays.
+
+    On a face the augmented Lagrangian is slow: Newton begins there.
+    """
+    if not _diagonal_beside_face(problem) or problem.n > MOST_NEWTON:
+        return AugmentedLagrangian()
+    return LagrangeNewton(steps=0) if _has_face(problem) else LagrangeNewton()
+
+
+def _has_face(problem: Problem) -> bool:
+    return isinstance(problem, Constrained) and problem.face is not None
+
+
+def _diagonal_beside_face(problem: Problem) -> bool:
+    """Whether all constraints but those of a face are on single diagonal entries, and bound the trace."""
+    if not isinstance(problem, Constrained) or problem.conic is None or problem.trace_limit is None:
         return False
-    return is_diagonal(problem.conic.forms) and problem.trace_limit is not None
+    forms, face = problem.conic.forms, problem.face
+    if face is None:
+        return is_diagonal(forms)
+    rest = forms.B[np.setdiff1d(np.arange(problem.m), face.rows)]
+    return bool(np.all(np.diff(rest.indptr) <= 1) and np.all(forms.i[rest.indices] == forms.j[rest.indices]))
 
 
 def _iteration(problem: Problem, geometry: Geometry | None) -> Method:

@@ -68,6 +68,8 @@ class ConstrainedCertificate(Certificate):
         |F − bound|/(1 + |F| + |bound|), "complementarity" |⟨S, M⟩| likewise. Without a trace bound the gap is that to
         the dual value at S ⪰ 0, an estimate.
     trace_bound, trace_source : τ, and where it is from: "given" or "constraints"; None and "" without one.
+    on_face : how many constraints are ⟨A_t, M⟩ = 0 with A_t semidefinite, that is A_t M = 0. No multipliers of these
+        need attain the bound, however large: theirs are zero here, and S is compressed to the null spaces of the A_t.
     infeasibility_proof : y with A*(y) ⪰ 0 and σ(y) < 0, by which no M is feasible; else None.
     unboundedness_proof : D (n, k) with A(D Dᵀ) = 0, or in a direction without a bound, and F falling along D Dᵀ.
     """
@@ -77,6 +79,7 @@ class ConstrainedCertificate(Certificate):
     multipliers: Array = field(default_factory=lambda: np.zeros(0))
     trace_bound: float | None = None
     trace_source: str = ""
+    on_face: int = 0
     infeasibility_proof: Array | None = None
     unboundedness_proof: Array | None = None
 
@@ -107,6 +110,8 @@ class ConstrainedCertificate(Certificate):
         ]
         if self.gap is not None:
             rows.append(("duality gap", self.gap, self.gap_relative))
+        if self.on_face:
+            rows.append(("constraints met on a face, multipliers unbounded", float(self.on_face), None))
         return rows + [(f"DIMACS {name}", error, error) for name, error in self.dimacs.items()]
 
     def as_dict(self) -> dict[str, Any]:
@@ -174,6 +179,7 @@ def certify_constrained(
         failure_probability=pair.failure_probability, products=pair.products, dual_value=bound,
         primal_infeasibility=relative_violation(problem, a), dimacs=dimacs, multipliers=y,
         trace_bound=tau, trace_source="" if limit is None else limit.source,
+        on_face=0 if problem.face is None else len(problem.face.rows),
         infeasibility_proof=proven_infeasible(problem, [given.ray]),
         unboundedness_proof=proven_unbounded(problem, given.direction, tol),
     )  # fmt: skip
@@ -192,6 +198,12 @@ def as_multipliers(problem: ConstrainedModel, dual: Any) -> Multipliers:
         if each is not None and (each.shape != (problem.m,) or not np.all(np.isfinite(each))):
             raise InvalidInputError(f"dual must hold {problem.m} finite multipliers; found shape {each.shape}")
     return given
+
+
+def multipliers_at_zero(problem: ConstrainedModel) -> Multipliers:
+    """y = 0; where no M but 0 may be feasible, and 0 is not, with what proves that nothing is."""
+    off = problem.violation(np.zeros(problem.m))
+    return Multipliers(np.zeros(problem.m), ray=off if problem.only_zero and np.any(off) else None)
 
 
 def distinct(arrays: list[Array | None]) -> list[Array]:

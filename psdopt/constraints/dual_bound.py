@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.slack import slack_eigenpair, slack_operator
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.extreme import ExtremePair
+from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation
 
 
@@ -21,6 +22,9 @@ class Bounded:
 
     The bound is base + min(0, λ_min(S)) τ, without the minimum where the trace is fixed. For an F whose curvature is
     at least rho it is also base + λ tr M − n λ²/(2 rho), λ = min(0, λ_min(S)). None for λ < 0 with neither.
+
+    Where feasible N are P N P (:class:`~psdopt.constraints.face.Face`), ⟨S, N⟩ = ⟨P S P, N⟩, and P S P is in the place
+    of S. The multipliers of the constraints that say so are zero then, as they have no part in P S P.
     """
 
     y: Array
@@ -39,9 +43,21 @@ def dual_bound(
     start: Array | None = None, seed: int = 0,
 ) -> Bounded:  # fmt: skip
     """The bound of y, admissible, at M; `offset` is F(M) − ⟨∇F(M), M⟩. Cost: :func:`slack_eigenpair`."""
+    face = problem.face
+    if face is not None:
+        y = y.copy()
+        y[face.rows] = 0.0  # P A_t P = 0
     S = slack_operator(problem, evaluation, y)
     blocks = () if problem.conic is None else problem.conic.blocks
-    pair = slack_eigenpair(S, accuracy, start, seed, blocks)
+    if face is None:
+        pair = slack_eigenpair(S, accuracy, start, seed, blocks)
+    else:
+        S = face.restricted(S)
+        pair = slack_eigenpair(S, accuracy, None if start is None else face.onto(start.reshape(problem.n, -1)), seed)
+        # U is known up to rounding, of which P S P has as much as S
+        size = norm(S) if isinstance(S, np.ndarray) else pair.norm * math.sqrt(problem.n)
+        rounding = 16.0 * EPS * size
+        pair = replace(pair, lower_bound=pair.lower_bound - rounding)
     low, limit = pair.lower_bound, problem.trace_limit
     base = offset - problem.support(y)
     bound: float | None = base

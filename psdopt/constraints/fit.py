@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.standard import Block
 from psdopt.images import Images
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.ridged import ridged_solver
 from psdopt.problem import Evaluation
 from psdopt.terms.base import combine
@@ -29,6 +30,16 @@ class ModelFit:
 
     def measured(self, evaluation: Evaluation) -> Array:
         return self.problem.measured(evaluation.factor)
+
+    @property
+    def held(self) -> NDArray[np.intp]:
+        """Constraints that :meth:`onto` meets by itself: they have no rows in the system."""
+        face = self.problem.face
+        return np.zeros(0, dtype=np.intp) if face is None else face.rows
+
+    def onto(self, V: Array) -> Array:
+        """V projected to the face that all feasible M have their range in."""
+        return V if self.problem.face is None else self.problem.face.onto(V)
 
     def tied(self, evaluation: Evaluation, rows: NDArray[np.intp]) -> Tied:
         return Tied(self, evaluation, rows)
@@ -67,7 +78,19 @@ class Tied:
         return Images(self.measurement.maps, V)
 
     def gradient(self, w: Array) -> Array:
-        """S(w) for all multipliers w. O(n²) and the entries for a linear F, n products with ∇F otherwise."""
+        """S(w) for all multipliers w. O(n²) and the entries for a linear F, n products with ∇F otherwise.
+
+        On a face P S P, and a multiple of I beyond it, which keeps steps from factors on the face on it.
+        """
+        problem = self.fit.problem
+        S = self._gradient(w)
+        if problem.face is None:
+            return S
+        U = problem.face.basis
+        inside = np.asarray(problem.face.restricted(S))
+        return np.asarray(inside + (norm(inside) / math.sqrt(self.fit.n)) * (U @ U.T))
+
+    def _gradient(self, w: Array) -> Array:
         problem = self.fit.problem
         if problem.conic is not None:
             return np.asarray(problem.conic.slack(w).toarray())

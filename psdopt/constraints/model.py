@@ -22,6 +22,7 @@ from psdopt.constraints.explicit import (
     measured_objective,
     nearest_objective,
 )
+from psdopt.constraints.face import Face, found_face
 from psdopt.constraints.measurements import SparseForms, Stacked
 from psdopt.constraints.trace_bound import TraceBound, found_trace_bound
 from psdopt.errors import InvalidInputError, InvalidTypeError
@@ -108,6 +109,16 @@ class ConstrainedModel(Problem):
     def objective_by_entries(self) -> Measured | None:
         """F as linear terms and losses of measurements, all by their entries, where it is that."""
         return measured_objective(self.problem)
+
+    @cached_property
+    def face(self) -> Face | None:
+        """What constraints ⟨A_t, M⟩ = 0 with A_t ⪰ 0 leave of the cone; None where there are none of them."""
+        return found_face(self.forms, self.lower, self.upper)
+
+    @property
+    def only_zero(self) -> bool:
+        """Whether M = 0 is the only matrix that may be feasible: the face leaves no other."""
+        return self.face is not None and self.face.basis.shape[1] == self.n
 
     @property
     def couples(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from psdopt.constraints.certificate import SHRUNK, Multipliers, relative_violation
+from psdopt.constraints.certificate import SHRUNK, Multipliers, multipliers_at_zero, relative_violation
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.problem import Constrained
 from psdopt.constraints.standard import StandardForm
@@ -63,12 +63,16 @@ def begun(
     problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None, form: StandardForm,
     X: list[Array], Z: list[Array], x: Array, z: Array,
 ) -> PrimalDualState:  # fmt: skip
-    """The state at v = 0; finished at once where the certificate will prove that the constraints contradict."""
+    """The state at v = 0; finished at once where constraints contradict, and where M = 0 alone may be feasible."""
     known, _ = constrained(problem)
+    ended = known.contradiction is not None or known.only_zero
+    if known.only_zero:
+        evaluation = problem.at(np.zeros((problem.n, 1)))
+        start = geometry.from_factor(evaluation.factor)
     return PrimalDualState(
         problem, geometry, start, evaluation or problem.at(geometry.factor(start)), math.inf,
-        outcome=Outcome.RUNNING if known.contradiction is None else Outcome.FINISHED,
-        form=form, X=X, Z=Z, x=x, z=z, v=np.zeros(form.m), dual=Multipliers(np.zeros(known.m)),
+        outcome=Outcome.FINISHED if ended else Outcome.RUNNING,
+        form=form, X=X, Z=Z, x=x, z=z, v=np.zeros(form.m), dual=multipliers_at_zero(known),
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from psdopt.capability import Ability, Requires, missing_needs, require_inner
 from psdopt.constraints.augmented import augmented
-from psdopt.constraints.certificate import Multipliers, proven_infeasible, relative_violation
+from psdopt.constraints.certificate import Multipliers, multipliers_at_zero, proven_infeasible, relative_violation
 from psdopt.constraints.problem import Constrained
 from psdopt.constraints.slack import slack_eigenpair, slack_operator
 from psdopt.constraints.start import first_multipliers
@@ -117,15 +117,16 @@ class AugmentedLagrangian(Method):
     ) -> AugmentedLagrangianState:
         assert isinstance(problem, Constrained)
         evaluation = evaluation or problem.at(geometry.factor(start))
+        evaluation = problem.at(0.0 * evaluation.factor) if problem.only_zero else evaluation
         y = np.zeros(problem.m)
         sigma, size = first_multipliers(problem, evaluation)
         state = AugmentedLagrangianState(
-            problem, geometry, evaluation.factor, evaluation, math.inf, y=y, sigma=sigma, dual=Multipliers(y),
-            first_size=size,
+            problem, geometry, evaluation.factor, evaluation, math.inf, y=y, sigma=sigma,
+            dual=multipliers_at_zero(problem), first_size=size,
         )  # fmt: skip
         state.inside = self._begin(state)
-        if problem.contradiction is not None:
-            state.outcome = Outcome.FINISHED  # the certificate proves that nothing is feasible
+        if problem.contradiction is not None or problem.only_zero:
+            state.outcome = Outcome.FINISHED  # the certificate proves that nothing is feasible, or nothing but M = 0
         return state
 
     def continued(self, state: State) -> AugmentedLagrangianState:

@@ -43,11 +43,10 @@ class ConstrainedNewton(Method[ThenState]):
 
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> ThenState:
         require_inner("approach", self.approach, problem, geometry)
-        state = self._turns.init(problem, geometry, start, evaluation)
-        # the certificate proves that nothing is feasible
-        if isinstance(problem, ConstrainedModel) and problem.contradiction is not None:
-            return replace(state, outcome=Outcome.FINISHED)
-        return state
+        if isinstance(problem, ConstrainedModel) and (problem.contradiction is not None or problem.only_zero):
+            # the certificate proves that nothing is feasible, or nothing but M = 0: the first turn is not over
+            return replace(self, steps=1)._turns.init(problem, geometry, start, evaluation)
+        return self._turns.init(problem, geometry, start, evaluation)
 
     def step(self, state: ThenState) -> ThenState:
         return self._turns.step(state)

@@ -91,8 +91,8 @@ class ConstrainedSteps(Method[ConstrainedState]):
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> ConstrainedState:
-        evaluation = evaluation or problem.at(geometry.factor(start))
         model = _model(problem)
+        evaluation = _onto(model, evaluation or problem.at(geometry.factor(start)))
         sigma, _ = first_multipliers(model, evaluation)
         y = least_squares_multipliers(constrained_fit_of(problem), evaluation)
         return _at(model, geometry, evaluation, y, sigma, sigma, Workspace())
@@ -103,7 +103,8 @@ class ConstrainedSteps(Method[ConstrainedState]):
         if not isinstance(state.dual, Multipliers):
             return self.init(problem, state.geometry, state.point, state.evaluation)
         sigma = state.extras.get("sigma") or first_multipliers(problem, state.evaluation)[0]
-        return _at(problem, state.geometry, state.evaluation, state.dual.y, sigma, sigma, Workspace())
+        here = _onto(problem, state.evaluation)
+        return _at(problem, state.geometry, here, state.dual.y, sigma, sigma, Workspace())
 
     def step(self, state: ConstrainedState) -> ConstrainedState:
         problem, here = _model(state.problem), state.evaluation
@@ -163,7 +164,9 @@ def least_squares_multipliers(fit: ConstrainedFit, evaluation: Evaluation) -> Ar
     Inequalities whose multiplier would have the wrong sign get 0. n² r + m³/3 flops and the products A_s M A_t.
     """
     Y, a = evaluation.factor, fit.measured(evaluation)
-    rows = np.flatnonzero((fit.lower == fit.upper) | (a < fit.lower) | (a > fit.upper))
+    off = (fit.lower == fit.upper) | (a < fit.lower) | (a > fit.upper)
+    off[fit.held] = False
+    rows = np.flatnonzero(off)
     tied = fit.tied(evaluation, rows)
     block = tied.block(Y)
     forces = tied.pair(block, tied.block(np.asarray(evaluation.gradient @ Y)))
@@ -206,7 +209,9 @@ class Active:
 def _tied(fit: ConstrainedFit, a: Array, y: Array, w: Array) -> tuple[NDArray[np.bool_], Array]:
     z = a + y / w
     bound = np.clip(z, fit.lower, fit.upper)
-    return (z != bound) | (fit.lower == fit.upper), bound
+    tied = (z != bound) | (fit.lower == fit.upper)
+    tied[fit.held] = False
+    return tied, bound
 
 
 @dataclass(frozen=True)
@@ -299,7 +304,7 @@ def _at(
     fit = constrained_fit_of(problem)
     a = fit.measured(evaluation)
     active = Active.of(fit, a, y, sigma)
-    pull = norm(np.asarray(slack_operator(problem, evaluation, active.y) @ evaluation.factor))
+    pull = norm(fit.onto(np.asarray(slack_operator(problem, evaluation, active.y) @ evaluation.factor)))
     infeasibility = relative_violation(problem, a)
     nearest = np.clip(a, fit.lower, fit.upper) / fit.norms
     unit = norm(nearest) or norm(a / fit.norms)
@@ -317,6 +322,12 @@ def _at(
         dual=Multipliers(active.y), y=active.y, sigma=sigma, base=base, pull=pull, residual=residual,
         indefinite=indefinite, saddle=False, workspace=workspace,
     )  # fmt: skip
+
+
+def _onto(problem: ConstrainedModel, evaluation: Evaluation) -> Evaluation:
+    """F at the projection of Y to the face that feasible M lie in."""
+    Y = constrained_fit_of(problem).onto(evaluation.factor)
+    return evaluation if Y is evaluation.factor else problem.at(Y)
 
 
 def _model(problem: Problem) -> ConstrainedModel:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from psdopt.capability import Ability, Requires
-from psdopt.constraints.certificate import Multipliers, proven_infeasible, relative_violation
+from psdopt.constraints.certificate import Multipliers, multipliers_at_zero, proven_infeasible, relative_violation
 from psdopt.constraints.problem import Constrained
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
@@ -72,7 +72,12 @@ class DualNewton(Method):
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> DualNewtonState:
         assert isinstance(problem, Constrained)
-        return self._at(problem, geometry, np.zeros(problem.m), math.nan, None)
+        first = self._at(problem, geometry, np.zeros(problem.m), math.nan, None)
+        if problem.only_zero:
+            zero = problem.at(np.zeros((problem.n, 1)))
+            first.evaluation, first.point, first.outcome = zero, geometry.from_factor(zero.factor), Outcome.FINISHED
+            first.dual = multipliers_at_zero(problem)
+        return first
 
     def _at(
         self, problem: Constrained, geometry: Geometry, y: Array, step: float, known: tuple[Array, Array, float] | None

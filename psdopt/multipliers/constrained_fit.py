@@ -37,6 +37,13 @@ class ConstrainedFit(Protocol):
     def measured(self, evaluation: Evaluation) -> Array:
         """⟨A_t, M⟩, (m,)."""
 
+    @property
+    def held(self) -> NDArray[np.intp]:
+        """Constraints that every Y = `onto(Y)` meets by itself: they are never tied."""
+
+    def onto(self, V: Array) -> Array:
+        """V (n, k) projected to what the ranges of all feasible M lie in; V itself where that is everything."""
+
     def tied(self, evaluation: Evaluation, rows: NDArray[np.intp]) -> Coupled:
         """The constraints `rows` as a fit of infinite curvature h: the system of a multiplier has no ridge 1/h.
 

@@ -123,10 +123,10 @@ def test_units_change_nothing() -> None:
 def test_a_run_goes_on_from_its_checkpoint_and_keeps_budgets(tmp_path) -> None:
     problem, path = theta(14), tmp_path / "run.psdopt"
     geometry = FlatQuotient(14, 6)
-    whole = solve(problem, geometry, LagrangeNewton(), tol=1e-9)
-    cut_short = solve(problem, geometry, LagrangeNewton(), tol=1e-9, max_iterations=4, checkpoint=path)
+    whole = solve(problem, geometry, LagrangeNewton(steps=0), tol=1e-9)
+    cut_short = solve(problem, geometry, LagrangeNewton(steps=0), tol=1e-9, max_iterations=4, checkpoint=path)
     assert cut_short.status is Status.ITERATION_LIMIT
-    resumed = solve(problem, geometry, LagrangeNewton(), tol=1e-9, resume=path)
+    resumed = solve(problem, geometry, LagrangeNewton(steps=0), tol=1e-9, resume=path)
     assert (resumed.iterations, resumed.value) == (whole.iterations, whole.value)
     assert {"damping", "infeasibility", "penalty", "phase"} <= set(cut_short.history.records[-1])
 

@@ -1,0 +1,119 @@
+"""Constraints <A_t, M> = 0 with A_t ⪰ 0: which are found, the bound on the face, M = 0, partitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from psdopt import (
+    AugmentedLagrangian,
+    BoundaryPoint,
+    Constrained,
+    InteriorPoint,
+    LagrangeNewton,
+    QuadraticSDP,
+    Status,
+    certify,
+    constraints,
+    solve,
+)
+from psdopt.choose import choose
+
+N = 5
+
+
+def face_of(*groups) -> object:
+    return Constrained(QuadraticSDP(C=np.eye(N)), list(groups)).face
+
+
+def partition(n: int, seed: int = 0) -> Constrained:
+    rng = np.random.default_rng(seed)
+    A = sp.triu(sp.random(n, n, density=min(1.0, 6 / n), random_state=rng), 1, format="csr")
+    A.data[:] = 1.0
+    A = A + A.T
+    L = sp.csr_array(sp.diags_array(np.asarray(A.sum(axis=0)).ravel()) - A)
+    balanced = constraints.sparse_forms([np.ones((n, n))], 0.0)
+    return Constrained(QuadraticSDP(C=L / 8), [constraints.diagonal(n, 1.0), balanced])
+
+
+def test_what_is_a_face_and_what_is_none() -> None:
+    rng = np.random.default_rng(0)
+    G = rng.standard_normal((N, 2))
+    low = G @ G.T
+    found = face_of(constraints.sparse_forms([low], 0.0))
+    assert found.basis.shape == (N, 2)
+    assert np.allclose(found.basis.T @ found.basis, np.eye(2))
+    assert np.allclose(found.onto(G), 0.0, atol=1e-12)
+    # other signs and sides of the same thing
+    assert face_of(constraints.sparse_forms([-low], 0.0)).basis.shape == (N, 2)
+    assert face_of(constraints.sparse_forms([low], upper=0.0)).basis.shape == (N, 2)
+    assert face_of(constraints.sparse_forms([-low], lower=0.0)).basis.shape == (N, 2)
+    assert face_of(constraints.entries([0, 3], [0, 3], N, 0.0)).basis.shape == (N, 2)
+    assert face_of(constraints.trace(N, 0.0)).basis.shape == (N, N)
+    overlapping = [constraints.sparse_forms([low], 0.0), constraints.sparse_forms([G[:, :1] @ G[:, :1].T], 0.0)]
+    assert face_of(*overlapping).basis.shape == (N, 2)
+    none = [
+        constraints.sparse_forms([low], lower=0.0), constraints.sparse_forms([-low], upper=0.0),
+        constraints.sparse_forms([low], 1e-9), constraints.sparse_forms([low - 0.1 * np.eye(N)], 0.0),
+        constraints.entries([0, 1], [1, 2], N, 0.0), constraints.sparse_forms([np.diag([1.0, -1.0, 0, 0, 0])], 0.0),
+    ]  # fmt: skip
+    for group in none:
+        assert face_of(group) is None
+
+
+@pytest.mark.parametrize("method", [None, AugmentedLagrangian(), LagrangeNewton(), LagrangeNewton(steps=0)])
+@pytest.mark.parametrize("curved", [False, True])
+def test_zero_is_optimal_where_nothing_else_is_feasible(method, curved) -> None:
+    F = QuadraticSDP(A=np.eye(3), C=np.diag([1.0, -2.0, 3.0])) if curved else QuadraticSDP(C=np.diag([1.0, -2.0, 3.0]))
+    for group in (constraints.trace(3, 0.0), constraints.diagonal(3, 0.0), constraints.trace(3, upper=0.0)):
+        result = solve(Constrained(F, group), method=method)
+        assert result.status is Status.OPTIMAL
+        assert np.all(result.matrix.to_dense() == 0.0)
+        against = solve(Constrained(F, [group, constraints.entries([0], [1], 3, 1.0)]), method=method)
+        assert against.status is Status.INFEASIBLE
+
+
+def test_the_bound_on_the_face_holds_for_feasible_matrices_and_needs_no_large_multiplier() -> None:
+    rng = np.random.default_rng(1)
+    problem = partition(12)
+    onto = np.eye(12) - np.ones((12, 12)) / 12
+    Y = onto @ rng.standard_normal((12, 11))
+    for _ in range(20):  # towards unit rows that add up to zero
+        Y = onto @ (Y / np.linalg.norm(Y, axis=1)[:, None])
+    for _ in range(10):
+        y = rng.standard_normal(13)
+        bound = certify(problem, Y, dual=y).dual_value
+        C = problem.conic.C.toarray()
+        M = Y @ Y.T
+        assert bound <= np.sum(C * M) + y[:12] @ (np.diag(M) - 1.0) + 1e-9
+        P_S_P = onto @ (C + np.diag(y[:12])) @ onto
+        assert bound == pytest.approx(-y[:12].sum() + 12.0 * min(0.0, np.linalg.eigvalsh(P_S_P)[0]), rel=1e-5)
+
+
+def test_partitions_are_solved_to_the_last_digits() -> None:
+    problem, values = partition(40), []
+    for method in (InteriorPoint(), LagrangeNewton(steps=0)):
+        result = solve(problem, method=method, tol=1e-7)
+        assert result.status is Status.OPTIMAL
+        assert result.certificate.multipliers[40] == 0.0
+        assert result.certificate.on_face == 1
+        assert np.linalg.norm(result.matrix.factor.sum(axis=0)) <= 1e-6 * np.linalg.norm(result.matrix.factor)
+        values.append(result.value)
+    assert values[0] == pytest.approx(values[1], rel=2e-7)
+
+
+def test_large_partitions_are_left_to_newton_on_factor_and_multipliers() -> None:
+    assert isinstance(choose(partition(40), None, None)[1], InteriorPoint)
+    assert choose(partition(600), None, None)[1] == LagrangeNewton(steps=0)
+
+
+def test_rows_that_are_zero_leave_the_other_ones() -> None:
+    problem = Constrained(
+        QuadraticSDP(C=np.diag([1.0, -2.0, 3.0])),
+        [constraints.entries([0], [0], 3, 0.0), constraints.entries([1, 2], [1, 2], 3, 1.0)],
+    )
+    for method in (None, AugmentedLagrangian(), InteriorPoint(), BoundaryPoint(), LagrangeNewton(steps=0)):
+        result = solve(problem, method=method)
+        assert result.status is Status.OPTIMAL
+        assert result.value == pytest.approx(2.0, rel=2e-6)
