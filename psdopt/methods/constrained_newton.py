@@ -16,6 +16,8 @@ from psdopt.problem import Evaluation, Problem
 
 #: Slow Newton steps in a row after which the other method has its turn.
 PATIENCE = 8
+#: Turns of the augmented Lagrangian after which Newton steps that stall at a residual of FINE end the run.
+LAST, FINE = 3, 1e-8
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class ConstrainedNewton(Method[ThenState]):
 
     @property
     def _turns(self) -> Then:
-        return Then(self.approach, ConstrainedSteps(), _Approached(self.steps), back=_slow, ends=_proven)
+        return Then(self.approach, ConstrainedSteps(), _Approached(self.steps), back=_slow, ends=_over)
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,12 @@ def _slow(state: ThenState) -> bool:
     return isinstance(state.inner, ConstrainedState) and (state.inner.slow >= PATIENCE or state.inner.saddle)
 
 
-def _proven(state: ThenState) -> bool:
-    """Whether the augmented Lagrangian has ended, which it does with a proof that nothing is feasible alone."""
-    return isinstance(state.inner, AugmentedLagrangianState) and state.inner.outcome is Outcome.FINISHED
+def _over(state: ThenState) -> bool:
+    """Whether the augmented Lagrangian has ended with a proof that nothing (else) is feasible, or no gain is left.
+
+    The latter is so where Newton steps end in rounding although the augmented Lagrangian has had its turns.
+    """
+    inner = state.inner
+    if isinstance(inner, AugmentedLagrangianState):
+        return inner.outcome is Outcome.FINISHED
+    return isinstance(inner, ConstrainedState) and state.rounds >= LAST and inner.residual <= FINE

@@ -249,7 +249,8 @@ def test_huge_multipliers_of_a_homogeneous_equation_do_not_spoil_the_bound() -> 
     y = result.certificate.multipliers.copy()
     y[-1] = 1e9
     spoilt = certify(problem, result.matrix, dual=y)
-    assert spoilt.dual_value <= result.value
+    finer = solve(problem, tol=1e-8, max_iterations=60)
+    assert spoilt.dual_value <= finer.value  # that of the first run may be lower: it is feasible to 1e-6
     assert spoilt.gap_relative <= 1e-4
     assert spoilt.multipliers[-1] < 1e9
 
