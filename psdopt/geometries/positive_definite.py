@@ -30,9 +30,9 @@ class Root:
 
 
 class PositiveDefinite(Geometry):
-    """{W (n, n) symmetric, W ≻ 0}; points are :class:`Root`, W = G Gᵀ with G ~ G Q (an array G is taken as one).
+    """{W (n, n) symmetric, W ≻ 0}; points are :class:`Root`, W = G Gᵀ with G ~ G Q; an array G is accepted for one.
 
-    metric : with vectors kept in the coordinates in which the metric is simple,
+    metric : vectors are kept in the coordinates in which the metric is simplest.
 
     - "affine-invariant" tr(W⁻¹ξW⁻¹ζ): vectors K, ξ = G K Gᵀ, gradient GᵀSG, retraction G exp(K) Gᵀ, which is the
       exponential map (Meyer et al., eqs. 11-13);
@@ -42,7 +42,7 @@ class PositiveDefinite(Geometry):
       itself, so that x⁺ = exp(log W − s S), the update of Tsuda et al.
 
     retraction : "exponential", or for the affine-invariant metric "first-order" W + ξ (eq. 14 with its sign
-        mended), which turns the gradient step into W − s W S W, the LogDet update of Davis et al. It
+        corrected), which turns the gradient step into W − s W S W, the LogDet update of Davis et al. It
         leaves the cone for large steps: :meth:`retract` then raises InvalidInputError.
 
     Every operation costs O(n³).

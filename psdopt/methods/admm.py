@@ -30,7 +30,7 @@ class ADMM(Method[State]):
 
     - all of V is updated before any of U; the dual residual is rho |U⁺ − U|, of the block updated last;
     - rho scales with a bound b on λ_max(L), L the coupling of the blocks. ℒ is unbounded below for
-      rho < λ_max/2; the iteration itself, in a direction with eigenvalue λ that no other piece of F touches, has the
+      rho < λ_max/2. Along an eigenvector of L, eigenvalue λ, on which no other term of F acts, the iteration has the
       characteristic equation μ² − (1 − 3l + l²) μ − l(1 − l) = 0, l = λ/rho: unstable for l > (1 + √5)/2,
       that is rho < 0.618 λ_max, stable but with μ = −1 at l = 1, safely stable for rho > λ_max. Hence the start
       and floor 1.5 b (b being at least a tenth of the size of the other pieces of F);
@@ -45,8 +45,8 @@ class ADMM(Method[State]):
     is doubled and the run goes on from the best mean. Without `adapt`, or after five times, the outcome is
     ``Outcome.DIVERGED`` at the best mean: a run with that status has not converged, whatever its residuals.
 
-    The splitting is for moderate accuracy, or for problems that are only known by their split. On the fits of entries
-    that have Newton steps, :class:`~psdopt.LagrangeNewton` alone is as fast or faster.
+    The splitting is meant for moderate accuracy, or for problems that offer nothing but their split. On the fits of
+    entries that have Newton steps, :class:`~psdopt.LagrangeNewton` alone is as fast or faster.
 
     Parameters
     ----------

@@ -32,18 +32,18 @@ ALPHA_BOUNDS = {
 }
 #: A local search ends when |S Y| is this fraction of |λ_min(S)| |Y|, as far as that was known at its start.
 SEARCH_FRACTION = 0.3
-#: The same once few directions of descent are left, relative to the columns at hand: the rank is about right then.
+#: The same once S has fewer directions of descent than FEW times the columns: the rank is about right then.
 LAST_FRACTION, FEW = 0.001, 0.25
-#: The same for the search from the block of atoms at M = 0, to which λ_min(S) there says little: it may be the answer.
+#: The same for the search that starts from the block of atoms at M = 0, where λ_min(S) is no measure of the error.
 SETTLED = 1e-6
-#: Where atoms would not help, the search goes on to this fraction of its residual (or of −λ_min, if that is less).
+#: Where atoms would not help, the search continues until its residual, or −λ_min if less, has fallen to this fraction.
 RESTART = 0.1
 #: Eigenvectors asked for at a time, per column of M.
 GROWTH = 1.0
-#: Steps after which S is looked at in any case: at first, while many directions of descent are left and else; twice
-#: as many each time that the search goes on, up to the last.
+#: Most steps of a local search before the eigenvectors of S are computed again: while the rank grows, and afterwards.
+#: The number doubles each time that the search continues, up to SEARCH_STEPS.
 GROWING_STEPS, FIRST_STEPS, SEARCH_STEPS = 8, 16, 300
-#: Steps of a local search after which columns that M does not need are looked for; they slow it down.
+#: Columns that M does not need are removed every TRIM steps of a local search; they slow it down.
 TRIM = 8
 
 

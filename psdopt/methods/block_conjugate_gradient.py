@@ -20,8 +20,8 @@ from psdopt.searches.preconditioning import PRECONDITIONERS, preconditioned, res
 
 #: The reduced problem is solved until its gradient is this fraction of what it was.
 INNER_REDUCTION = 1e-3
-#: Directions of the span whose squared length, of columns of length one, is below this are left out: what the
-#: restricted problem knows of them would be wrong by eps / DEPENDENT.
+#: With columns scaled to length one, directions of the span of squared length below DEPENDENT are left out: the
+#: restricted problem would know them with a relative error of eps / DEPENDENT.
 DEPENDENT = 1e-10
 
 
@@ -41,8 +41,8 @@ class BlockConjugateGradient(Method[BlockState]):
     (Knyazev 2001), of which this is the counterpart for a quadratic F. The problem restricted to the span has order
     at most 3r and is solved by :class:`ConjugateGradient` from where Y is, at no cost in n.
 
-    For problems where a product with the data is what costs: it needs far fewer iterations than conjugate gradient,
-    no decomposition of A, and O(n r²) for each iteration beside the one application, of which the constant is larger.
+    For problems where products with the data dominate the cost: it needs far fewer iterations than conjugate gradient,
+    no decomposition of A, and O(n r²) flops per iteration beside the one application, with a larger constant.
 
     Parameters
     ----------

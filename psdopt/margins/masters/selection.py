@@ -1,4 +1,4 @@
-"""What a block master looks at: a working set of margins."""
+"""The working set of margins of a master problem."""
 
 from __future__ import annotations
 
