@@ -1,9 +1,9 @@
-"""A real cluster of two processes, started once."""
+"""A real cluster of two processes, started once and closed with the last test of engines: its threads allocate."""
 
 import pytest
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster():
     distributed = pytest.importorskip("dask.distributed")
     with distributed.LocalCluster(

@@ -153,7 +153,9 @@ def permuted_samples(subject: ApplicationSubject, case: Case) -> Measurement:
     order = case.rng.permutation(len(subject.X))
     back = np.argsort(order)
     plain, permuted = _fitted(subject), _fitted(subject, order)
-    left, right = model_of(plain, subject.X), model_of(permuted, subject.X)
+    # relations to the fitted samples come in the order of these samples
+    rows = subject.X[:, order] if is_pairwise(subject.estimator) else subject.X
+    left, right = model_of(plain, subject.X), model_of(permuted, rows)
     per_sample = {"distances of embedding_", "kernel_", "approximation_"}  # one row and column per sample
     if is_pairwise(subject.estimator):
         per_sample.add("correlation_")
