@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -17,6 +18,7 @@ from psdopt.linalg.operators import LinearMap
 from psdopt.multipliers.quadratic_fit import QuadraticFit
 from psdopt.multipliers.term_fit import TermFit, is_quadratic_fit
 from psdopt.problem import Evaluation, GradientOperator, LineModel, Problem
+from psdopt.problems.share_bound import ShareBound
 from psdopt.problems.term_models import TermLine, TermPlane, sum_of
 from psdopt.roles import Duality, PlainPreconditioner, Preconditioner
 from psdopt.terms.base import Term, combine, distinct_maps
@@ -92,10 +94,14 @@ class TermSum(Problem):
         """N ↦ F(W N Wᵀ) for orthonormal W = basis · T; for the classes that declare the ability."""
         raise InvalidTypeError(f"{type(self).__name__} offers no restriction")
 
-    @property
-    def duality(self) -> Duality:
-        """A sum of terms that are nowhere negative is at least its constant."""
-        return _NonNegative(self.constant) if all(term.nonnegative for term in self.terms) else Duality()
+    @cached_property
+    def duality(self) -> Duality:  # type: ignore[override]
+        """Lower bounds where all terms but linear ones are convex and nowhere negative; none for other sums."""
+        linear = [term for term in self.terms if term.degree == 1]
+        if not all(term.nonnegative and term.convex for term in self.terms if term.degree != 1):
+            return Duality()
+        part = TermSum(linear) if linear and Ability.QUADRATIC not in self.abilities else None
+        return ShareBound(part, self.constant, self.constant if all(term.nonnegative for term in linear) else None)
 
     def counts(self) -> Mapping[str, int]:
         """`operator_applications` (blocks) and `operator_columns`, over all maps, both directions."""
@@ -113,16 +119,6 @@ def _common_device(terms: Sequence[Term], maps: Sequence[LinearMap]) -> Device |
         found = ", ".join(f"{name}: {device or 'NumPy'}" for device, name in devices.items())
         raise InvalidInputError(f"the arrays of all terms must be in one place; found {found}")
     return next(iter(devices), None)
-
-
-class _NonNegative(Duality):
-    """The lower bound of a sum of terms that are nowhere negative."""
-
-    def __init__(self, constant: float) -> None:
-        self.constant = constant
-
-    def dual_bound(self, evaluation: Evaluation, dual: Any = None) -> float | None:
-        return self.constant
 
 
 class TermEvaluation(Evaluation):

@@ -1,0 +1,75 @@
+"""Lower bounds from a share of the curved part: below F everywhere, sharp at the optimum, and cheap."""
+
+import numpy as np
+import pytest
+
+from psdopt import FlatQuotient, LowRankPSD, Status, TermSum, certify, solve
+from psdopt.dense_proof import DenseProof
+from psdopt.terms import LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge
+
+N, M = 6, 20
+
+
+def hinges(seed, pull=None, constant=0.0):
+    """⟨C, N⟩ + Σ max(0, 1 − vᵀN v)² for random vectors v, C = I unless given."""
+    rng = np.random.default_rng(seed)
+    C = np.eye(N) if pull is None else pull
+    V = rng.standard_normal((M, N)) * 10.0 ** rng.uniform(-0.3, 0.3, N)
+    forms = MeasuredTerm(QuadraticForms(V), SquaredHinge(1.0), 1.0)
+    return TermSum([LinearTerm(C), forms], constant)
+
+
+def bound_at(problem, Y):
+    return problem.duality.dual_bound(problem.at(Y))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_bound_is_below_f_at_every_matrix(seed):
+    rng = np.random.default_rng(100 + seed)
+    problem = hinges(seed, constant=rng.standard_normal())
+    anywhere = [problem.at(rng.standard_normal((N, k)) * 10.0**e).value for k in (1, 3, N) for e in (-2, -1, 0)]
+    least = min([*anywhere, solve(problem, tol=1e-8, rng=0).value])
+    for k in (1, 2, N):
+        for e in (-3.0, -1.0, 0.0, 1.0):
+            bound = bound_at(problem, rng.standard_normal((N, k)) * 10.0**e)
+            assert bound is not None
+            assert bound <= least + 1e-12 * abs(least)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_at_the_optimum_the_bound_is_the_minimum(seed):
+    problem = hinges(seed)
+    result = solve(problem, FlatQuotient(N, N), tol=1e-7, rng=0)
+    assert result.status is Status.OPTIMAL
+    unit = problem.at(np.zeros((N, 1))).value - result.value
+    assert 0.0 <= result.value - bound_at(problem, result.matrix.factor) <= 1e-6 * unit
+
+
+def test_a_pull_that_is_not_semidefinite_is_taken_where_the_sum_is():
+    """C need not be semidefinite: C + θ G ⪰ 0 is all that is used; where no θ is proven there is no bound."""
+    pull = np.diag([1.0, 1.0, 1.0, 1.0, 1.0, -1e-3])
+    problem = hinges(0, pull)
+    found = bound_at(problem, 1e-6 * np.eye(N))
+    assert found is None or all(problem.at(t * np.eye(N)[:, [5]]).value >= found for t in (0.0, 0.1, 1.0, 10.0))
+    without = TermSum([LinearTerm(-np.eye(N)), MeasuredTerm(QuadraticForms(np.eye(N)[:1]), SquaredHinge(1.0), 1.0)])
+    assert bound_at(without, np.eye(N)) is None
+
+
+def test_a_proof_evaluates_nothing_at_n_columns(monkeypatch):
+    """Next to the optimum the bound is proof enough: no matrix near M is searched for."""
+
+    def searched(self, goal):
+        raise AssertionError("a matrix near M was searched for")
+
+    problem = hinges(1)
+    result = solve(problem, FlatQuotient(N, N), tol=1e-7, rng=0)
+    monkeypatch.setattr(DenseProof, "gap", searched)
+    certificate = certify(problem, LowRankPSD(1.001 * result.matrix.factor), tol=1e-2)
+    assert certificate.gap_relative is not None
+    assert certificate.gap_relative <= 1e-2
+
+
+def test_quadratic_sums_keep_their_constant():
+    """Least squares have a proof of their own; the bound is that of a sum that is nowhere negative."""
+    problem = TermSum([MeasuredTerm(QuadraticForms(np.eye(N)), LeastSquares(np.ones(N)), 1.0)], 0.5)
+    assert bound_at(problem, np.eye(N)) == 0.5
