@@ -211,6 +211,8 @@ def certify(
     Y, (S, epsilon) = evaluation.factor, duality.subgradient(evaluation, dual)
     SY = S @ Y
     size, value = norm(Y), float(evaluation.value)
+    if math.isnan(value):
+        raise FloatingPointError("F(M) is not a number")
     tr, product = size**2, inner(SY, Y)
     dense: Array | None = None
     if trace is None:

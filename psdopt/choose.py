@@ -170,11 +170,14 @@ def _decomposable(problem: Problem) -> bool:
 def _on_factors(problem: Problem) -> Method:
     """An augmented Lagrangian; Newton on factor and multipliers as its end where a step, n³ + m³/3 flops, pays.
 
-    On a face the augmented Lagrangian is slow: Newton begins there.
+    On a face the multipliers need not be bounded, and the augmented Lagrangian is slow: Newton begins there.
     """
-    if not _diagonal_beside_face(problem) or problem.n > MOST_NEWTON:
-        return AugmentedLagrangian()
-    return LagrangeNewton(steps=0) if _has_face(problem) else LagrangeNewton()
+    affordable = problem.n <= MOST_NEWTON and isinstance(problem, Constrained) and problem.m <= MOST_CONSTRAINTS
+    if affordable and _has_face(problem) and Ability.CONSTRAINED_FIT in problem.abilities:
+        return LagrangeNewton(steps=0)
+    if affordable and _diagonal_beside_face(problem):
+        return LagrangeNewton()
+    return AugmentedLagrangian()
 
 
 def _has_face(problem: Problem) -> bool:

@@ -5,11 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from psdopt import FixedTrace, FlatQuotient, LowRankPSD, PSDCone, QuadraticSDP
+from psdopt import (
+    Constrained,
+    FixedTrace,
+    FlatQuotient,
+    LowRankPSD,
+    PSDCone,
+    QuadraticSDP,
+    Status,
+    TermSum,
+    constraints,
+    solve,
+)  # fmt: skip
 from psdopt.capability import Ability
 from psdopt.choose import choose, first_rank, starting_point
 from psdopt.geometry import Geometry
-from psdopt.methods import BILGO, ConjugateGradient
+from psdopt.methods import BILGO, ConjugateGradient, LagrangeNewton
+from psdopt.terms import Entries, LeastSquares, MeasuredTerm
 
 N = 6
 
@@ -92,3 +104,19 @@ def test_what_was_chosen_is_named():
     assert chosen == ("geometry",)
     assert geometry.rank == N
     assert choose(problem(), geometry, method)[2] == ()
+
+
+def test_newton_begins_where_constraints_leave_a_face():
+    """M_00 + M_11 − 2 M_01 = 0 has no strictly feasible M: an augmented Lagrangian takes thousands of steps."""
+    n, rng = 4, np.random.default_rng(2)
+    i, j = np.triu_indices(n, 1)
+    fit = TermSum([MeasuredTerm(Entries(i, j, n), LeastSquares(rng.uniform(-1.0, 1.0, len(i))), 1.0)])
+    limits = [constraints.distances([0], [1], 0.0, n=n), constraints.diagonal(n, upper=1.0)]
+    hard = Constrained(fit, limits)
+    _, method, _ = choose(hard, None, None)
+    assert isinstance(method, LagrangeNewton)
+    result = solve(hard, rng=0)
+    M = result.matrix.to_dense()
+    assert result.status is Status.OPTIMAL
+    assert result.iterations < 100
+    assert abs(M[0, 0] + M[1, 1] - 2.0 * M[0, 1]) < 1e-6
