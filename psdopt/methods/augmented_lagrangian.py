@@ -43,8 +43,8 @@ WIDER, SEVERAL = 4, 1500
 FINEST = 1e-12
 #: A dual bound is looked for once the infeasibility is this small, and whenever it has fallen by a third again.
 WORTH_A_BOUND = 1e-2
-#: Multipliers beyond this many times their first size, while infeasibility stays, are offered as a proof of it.
-RAY = 1e4
+#: Multipliers beyond this many times their first size, while infeasibility stays, are tried as a proof of it.
+RAY = 10.0
 #: Multipliers of another method are taken over where its relative residual is at most this.
 TRUSTED = 0.1
 #: Columns whose eigenvalue in M is below this share of the largest are dropped when a round ends.

@@ -12,6 +12,7 @@ from psdopt import (
     FlatQuotient,
     QuadraticSDP,
     Status,
+    TermSum,
     TruncatedNewton,
     constraints,
     solve,
@@ -19,6 +20,7 @@ from psdopt import (
 from psdopt.constraints.penalty import Penalty
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.methods import ClosedForm
+from psdopt.terms import Entries, LeastSquares, MeasuredTerm
 
 
 def cut(n: int, seed: int = 0) -> Constrained:
@@ -83,3 +85,15 @@ def test_newton_inside_takes_few_steps_where_it_stands_alone() -> None:
     result = solve(problem, FlatQuotient(12, 12), TruncatedNewton())
     assert result.status is Status.OPTIMAL
     assert result.iterations <= 40
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_curved_f_under_contradictory_limits_is_proven_infeasible_in_a_few_rounds(seed):
+    """Multipliers of ten times their first size are tried as a proof: beyond that the penalty only spoils the steps."""
+    n, rng = 4, np.random.default_rng(seed)
+    i, j = np.triu_indices(n)
+    fit = TermSum([MeasuredTerm(Entries(i, j, n), LeastSquares(10.0 * rng.standard_normal(len(i))), 1.0)])
+    limits = [constraints.trace(n, lower=4.02), constraints.diagonal(n, upper=1.0)]
+    result = solve(Constrained(fit, limits), method=AugmentedLagrangian(), rng=0, max_iterations=100)
+    assert result.status is Status.INFEASIBLE
+    assert result.certificate.infeasibility_proof is not None
