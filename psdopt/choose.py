@@ -124,11 +124,11 @@ def _constrained(
     """Newton on the dual for a distance; splitting for very many constraints, interior point where that is affordable;
     else an augmented Lagrangian.
 
-    The last one begins with up to √(2 m) columns.
+    The last one begins with up to √(2 m) columns. With more columns than that no stationary point misleads.
 
-    With more columns than that no stationary point misleads. Where the diagonal alone is constrained, the augmented
-    Lagrangian is ahead from order 200 on, and up to order 1500 its end is Newton's method on factor and multipliers;
-    on a face of the cone (balanced partitions), from order 400 on, Newton's method alone.
+    Where the diagonal alone is constrained, the augmented Lagrangian is ahead from order 200 on, and up to order 1500
+    it ends in Newton's method on factor and multipliers. On a face of the cone Newton's method runs alone: from order
+    400 on for a linear F (balanced partitions), at any order for a curved F, which no interior point method here takes.
     """
     given = (geometry, method)
     names = tuple(name for name, piece in zip(("geometry", "method"), given, strict=True) if piece is None)
