@@ -40,11 +40,11 @@ def reference_value(problem: Problem, trace: float) -> float:
             factor = np.random.default_rng(0).standard_normal((n, CENTRE_COLUMNS))
         if trace > 0.0:
             factor = factor * (math.sqrt(trace) / norm(factor))
-        kept[trace] = _finite(lambda: float(problem.at(factor).value))
+        kept[trace] = finite_value(lambda: float(problem.at(factor).value))
     return kept[trace]
 
 
-def _finite(value: Callable[[], float]) -> float:
+def finite_value(value: Callable[[], float]) -> float:
     """The value, or inf where F is not defined: a reference may lie where no run would go."""
     try:
         with np.errstate(all="ignore"):
@@ -62,7 +62,7 @@ def unit_on_the_cone(problem: Problem, evaluation: Evaluation) -> float:
     """
     value = float(evaluation.value)
     r = evaluation.factor.shape[1]
-    near = _finite(lambda: float(evaluation.mix(0.5 * np.eye(r)).value))
+    near = finite_value(lambda: float(evaluation.mix(0.5 * np.eye(r)).value))
     unit = min(reference_value(problem, 0.0) - value, 4.0 * (near - value))
     return unit if math.isfinite(unit) else 0.0
 
@@ -82,7 +82,7 @@ def unit_at_fixed_trace(problem: Problem, evaluation: Evaluation, trace: float, 
         Yv = Y.T @ v
         apart = math.sqrt(max(size**2 + trace**2 - 2.0 * trace * float(Yv @ Yv), 0.0))
         if 0.75 * apart >= FAR * size:
-            found.append(_finite(partial(_in_plane, problem, evaluation, v, 0.25, 0.75 * trace)))
+            found.append(finite_value(partial(_in_plane, problem, evaluation, v, 0.25, 0.75 * trace)))
     noise = 64.0 * EPS * abs(value)
     rises = [other - value for other in found if noise < other - value < math.inf]
     return min(rises, default=0.0)
@@ -132,7 +132,7 @@ def gradient_size_at_zero(problem: Problem) -> float:
     """About |∇F(0)|_2, by a few power steps from a fixed start; kept as long as the problem. inf where undefined."""
     kept = _REFERENCES.setdefault(problem, {})
     if GRADIENT not in kept:
-        kept[GRADIENT] = _finite(lambda: gradient_size(problem.at(np.zeros((problem.n, 1)))))
+        kept[GRADIENT] = finite_value(lambda: gradient_size(problem.at(np.zeros((problem.n, 1)))))
     return kept[GRADIENT]
 
 

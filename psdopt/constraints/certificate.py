@@ -16,6 +16,7 @@ from psdopt.constraints.conic import diagonal_blocks
 from psdopt.constraints.dual_bound import Bounded, dual_bound
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.slack import slack_eigenpair, slack_operator
+from psdopt.constraints.units import gap_unit, ratio, relative_violation
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
@@ -56,7 +57,8 @@ class ConstrainedCertificate(Certificate):
         min F >= F(M) − ⟨∇F(M), M⟩ − σ(y) + min(0, λ_min(S)) τ,
 
     with λ_min(S) in the place of the minimum where the trace is fixed. `optimal` takes a gap to this bound, relative to
-    max(|F(M) − F(0)|, |bound − F(0)|), and a primal infeasibility of at most tol each.
+    what F varies by between 0 and M (:func:`~psdopt.constraints.units.gap_unit`), and a primal infeasibility of at most
+    tol each.
 
     It has these attributes beside those of :class:`Certificate`.
 
@@ -166,18 +168,18 @@ def certify_constrained(
         "gap": abs(value - estimate) / values,
         "complementarity": complementarity / values,
     }
-    decrease = max(abs(value - at_zero), abs(estimate - at_zero))
+    decrease = gap_unit(problem, evaluation, estimate)
     return ConstrainedCertificate(
         value=value, value_at_zero=at_zero, trace=trace, stationarity=norm(SY),
         smallest_eigenvalue=pair.value, lower_bound=pair.lower_bound, dual_infeasibility=dual_infeasibility,
         complementarity=complementarity, gap=gap,
-        stationarity_relative=_ratio(norm(SY) * norm(Y), decrease),
-        dual_infeasibility_relative=_ratio(dual_infeasibility * trace, decrease),
-        complementarity_relative=_ratio(complementarity, decrease),
-        gap_relative=None if gap is None else _ratio(gap, decrease),
+        stationarity_relative=ratio(norm(SY) * norm(Y), decrease),
+        dual_infeasibility_relative=ratio(dual_infeasibility * trace, decrease),
+        complementarity_relative=ratio(complementarity, decrease),
+        gap_relative=None if gap is None else ratio(gap, decrease),
         convex=Ability.CONVEX in problem.abilities, fixed_trace=None, eigenvector=pair.vector,
         failure_probability=pair.failure_probability, products=pair.products, dual_value=bound,
-        primal_infeasibility=relative_violation(problem, a), dimacs=dimacs, multipliers=y,
+        primal_infeasibility=relative_violation(problem, a, Y), dimacs=dimacs, multipliers=y,
         trace_bound=tau, trace_source="" if limit is None else limit.source,
         on_face=0 if problem.face is None else len(problem.face.rows),
         infeasibility_proof=proven_infeasible(problem, [given.ray]),
@@ -213,19 +215,6 @@ def distinct(arrays: list[Array | None]) -> list[Array]:
         if y is not None and not any(np.array_equal(y, other) for other in kept):
             kept.append(y)
     return kept
-
-
-def relative_violation(problem: ConstrainedModel, a: Array) -> float:
-    """|a − Π(a)| over the size of the bounds, every constraint in units of |A_t|: no scaling of one changes it.
-
-    Where all bounds concerned are zero, relative to the size of the values measured.
-    """
-    v = problem.violation(a)
-    concerned = (problem.lower == problem.upper) | (v != 0.0)
-    scale = 1.0 / np.where(problem.norms > 0.0, problem.norms, 1.0)
-    nearest = np.clip(a, problem.lower, problem.upper)
-    unit = norm((scale * nearest)[concerned])
-    return _ratio(norm(scale * v), unit if unit > 0.0 else norm(scale * a))
 
 
 def proven_infeasible(problem: ConstrainedModel, candidates: list[Array | None]) -> Array | None:
@@ -300,9 +289,3 @@ def _gradient_size(problem: ConstrainedModel, evaluation: Evaluation) -> float:
         return norm(problem.conic.C.data) if problem.conic.C.nnz else 0.0
     V = np.random.default_rng(0).standard_normal((problem.n, 4))
     return norm(evaluation.gradient @ V) / 2.0
-
-
-def _ratio(amount: float, unit: float) -> float:
-    if amount == 0.0:
-        return 0.0
-    return amount / unit if unit > 0.0 else math.inf

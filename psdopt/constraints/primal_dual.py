@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from psdopt.constraints.certificate import SHRUNK, Multipliers, multipliers_at_zero, relative_violation
+from psdopt.constraints.certificate import SHRUNK, Multipliers, multipliers_at_zero
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.problem import Constrained
 from psdopt.constraints.standard import StandardForm
+from psdopt.constraints.units import gap_unit, ratio, relative_violation
 from psdopt.errors import IncompatibleError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
@@ -89,7 +90,7 @@ def moved(
     (problem, conic), form = constrained(old.problem), old.form
     Y = form.factor(X, x) if factor is None else factor
     evaluation, y = problem.at(Y), form.multipliers(v)
-    value, infeasibility = evaluation.value, relative_violation(problem, problem.measured(Y))
+    value, infeasibility = evaluation.value, relative_violation(problem, problem.measured(Y), Y)
     ray, direction = _rays(form, X, Z, x, z, v)
     if ray or direction:
         outcome = Outcome.FINISHED
@@ -108,8 +109,7 @@ def moved(
     if bound > provable and (splits or slack <= SETTLED):
         best, provable = y, bound
     bound = max(bound, provable)
-    unit = max(abs(value - problem.value_at_zero()), abs(bound - problem.value_at_zero()))
-    gap = abs(value - bound) / unit if unit > 0.0 else 0.0
+    gap = ratio(abs(value - bound), gap_unit(problem, evaluation, bound))
     relative = max(gap, infeasibility, slack)
     least, since = (relative, 0) if relative < 0.9 * old.least else (old.least, old.since + 1)
     if since >= patience and outcome is Outcome.RUNNING:
@@ -117,7 +117,7 @@ def moved(
     nearest, error = (old.nearest, old.nearest_error) if old.nearest_error <= relative else (Y, relative)
     if outcome is Outcome.STALLED and nearest is not None and error < relative:
         Y, relative, evaluation = nearest, error, problem.at(nearest)
-        value, infeasibility = evaluation.value, relative_violation(problem, problem.measured(Y))
+        value, infeasibility = evaluation.value, relative_violation(problem, problem.measured(Y), Y)
     scale = stationarity_scale(problem, value, evaluation.size)
     return replace(
         old, point=old.geometry.from_factor(Y), evaluation=evaluation, gradient_norm=2.0 * relative * (scale or 1.0),

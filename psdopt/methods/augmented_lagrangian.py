@@ -11,10 +11,11 @@ import scipy.sparse as sp
 
 from psdopt.capability import Ability, Requires, missing_needs, require_inner
 from psdopt.constraints.augmented import augmented
-from psdopt.constraints.certificate import Multipliers, multipliers_at_zero, proven_infeasible, relative_violation
+from psdopt.constraints.certificate import Multipliers, multipliers_at_zero, proven_infeasible
 from psdopt.constraints.problem import Constrained
 from psdopt.constraints.slack import slack_eigenpair, slack_operator
 from psdopt.constraints.start import first_multipliers
+from psdopt.constraints.units import gap_unit, ratio, relative_violation
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, append_columns, inner, norm
@@ -197,11 +198,10 @@ class AugmentedLagrangian(Method):
     def _residual(self, state: AugmentedLagrangianState) -> float:
         """2 |S Y|-units times the larger of gap and infeasibility: small only where the certificate will hold."""
         value, problem = state.evaluation.value, state.problem
-        at_zero = problem.value_at_zero()
         gap = math.inf
+        assert isinstance(problem, Constrained)
         if math.isfinite(state.bound):
-            unit = max(abs(value - at_zero), abs(state.bound - at_zero))
-            gap = abs(value - state.bound) / unit if unit > 0.0 else 0.0
+            gap = ratio(abs(value - state.bound), gap_unit(problem, state.evaluation, state.bound))
         if self._binds(state) and state.inside is not None:
             # no gap closes where the rank is kept: a stationary point is what the run can reach
             still = 0.5 * norm(state.inside.evaluation.factor_gradient()) / _scale(problem, state.evaluation)
@@ -224,7 +224,9 @@ class AugmentedLagrangian(Method):
         a = problem.measured(state.evaluation.factor)
         z = a + state.y / w
         y = w * (z - np.clip(z, problem.lower, problem.upper))
-        infeasibility = max(relative_violation(problem, a), _complementarity(problem, a, state.y, y, w))
+        infeasibility = max(
+            relative_violation(problem, a, state.evaluation.factor), _complementarity(problem, a, state.y, y, w)
+        )
         last, state.infeasibility = state.infeasibility, infeasibility
         state.y, state.rounds = y, state.rounds + 1
         best = state.dual.best if state.dual is not None and not self._binds(state) else None

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psdopt.capability import Ability, Requires
-from psdopt.constraints.certificate import Multipliers, relative_violation
+from psdopt.constraints.certificate import Multipliers
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.slack import slack_operator
 from psdopt.constraints.start import first_multipliers
+from psdopt.constraints.units import relative_violation
 from psdopt.errors import IncompatibleError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
@@ -305,9 +306,9 @@ def _at(
     a = fit.measured(evaluation)
     active = Active.of(fit, a, y, sigma)
     pull = norm(fit.onto(np.asarray(slack_operator(problem, evaluation, active.y) @ evaluation.factor)))
-    infeasibility = relative_violation(problem, a)
+    infeasibility = relative_violation(problem, a, evaluation.factor)
     nearest = np.clip(a, fit.lower, fit.upper) / fit.norms
-    unit = norm(nearest) or norm(a / fit.norms)
+    unit = norm(nearest) or norm(evaluation.factor.T @ evaluation.factor)
     tied = norm(active.off / fit.norms[active.rows]) / unit if unit > 0.0 else 0.0
     scale = stationarity_scale(problem, evaluation.value, evaluation.size) or 1.0
     residual = max(pull / scale, infeasibility, tied)

@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from psdopt.capability import Ability, Requires
-from psdopt.constraints.certificate import Multipliers, multipliers_at_zero, proven_infeasible, relative_violation
+from psdopt.constraints.certificate import Multipliers, multipliers_at_zero, proven_infeasible
 from psdopt.constraints.problem import Constrained
+from psdopt.constraints.units import relative_violation
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
@@ -87,7 +88,7 @@ class DualNewton(Method):
         kept = values > 0.0
         Y = V[:, kept] * np.sqrt(values[kept] / rho) if kept.any() else np.zeros((problem.n, 1))
         evaluation = problem.at(Y)
-        infeasibility = relative_violation(problem, problem.measured(Y))
+        infeasibility = relative_violation(problem, problem.measured(Y), Y)
         scale = stationarity_scale(problem, evaluation.value, evaluation.size)
         gap = abs(evaluation.value - (problem.nearest.constant - theta))  # type: ignore[union-attr]
         unit = problem.duality.value_unit(evaluation.value, evaluation.size**2) or 1.0

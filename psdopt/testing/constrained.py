@@ -58,7 +58,7 @@ class DenseConstraints:
         size = np.where(self.norms > 0.0, self.norms, 1.0)
         concerned = (self.lower == self.upper) | (a != nearest)
         off = float(np.linalg.norm((a - nearest) / size))
-        unit = float(np.linalg.norm((nearest / size)[concerned])) or float(np.linalg.norm(a / size))
+        unit = float(np.linalg.norm((nearest / size)[concerned])) or float(np.linalg.norm(M))
         return off / unit if off > 0.0 else 0.0
 
     def bound(self, Y: Array, y: Array, trace: float | None) -> float:

@@ -5,6 +5,7 @@ Everything here is dense and written straight from the definition; cost O(n³) o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -136,8 +137,7 @@ def _constrained_certificate(problem: Any, dense: Any, M: LowRankPSD, candidates
     best = max(range(len(bounds)), key=bounds.__getitem__)
     S = dense_gradient(problem, M) + dense.adjoint(dense.admissible(candidates[best]))
     values = np.linalg.eigvalsh(S)
-    at_zero = problem.value_at_zero()
-    unit = max(abs(value - at_zero), abs(bounds[best] - at_zero)) if np.isfinite(bounds[best]) else abs(value - at_zero)
+    unit = _range_on_the_ray(problem, Y, bounds[best])
     unit = max(unit, float(np.finfo(float).tiny))
     relative = max(abs(value - bounds[best]) / unit, dense.relative_violation(M.to_dense()))
     magnitude = float(np.max(np.abs(values))) * M.trace()
@@ -145,6 +145,16 @@ def _constrained_certificate(problem: Any, dense: Any, M: LowRankPSD, candidates
         float(np.linalg.norm(S @ Y)), max(0.0, -float(values[0])), abs(float(np.vdot(S @ Y, Y))), relative,
         1.0 + magnitude / unit, unit,
     )  # fmt: skip
+
+
+def _range_on_the_ray(problem: Any, Y: Array, bound: float) -> float:
+    """What F varies by between 0 and Y Yᵀ; for linear F, between F(0), F(M) and the bound."""
+    far, *near = (float(problem.at(math.sqrt(share) * Y).value) for share in (0.0, 0.25, 0.5, 1.0))
+    if problem.conic is not None:
+        return max(abs(near[-1] - far), abs(bound - far) if math.isfinite(bound) else 0.0)
+    around = 4.0 * float(np.ptp(near))
+    unit = min(float(np.ptp([far, *near])), around) if math.isfinite(far) else around
+    return unit if math.isfinite(unit) else abs(near[-1])
 
 
 def horizontal_by_least_squares(Y: Array, Z: Array) -> Array:

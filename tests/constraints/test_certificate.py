@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from psdopt import Constrained, QuadraticSDP, certify, constraints, solve
-from psdopt.constraints.certificate import Multipliers, proven_infeasible, proven_unbounded, relative_violation
+from psdopt.constraints.certificate import Multipliers, proven_infeasible, proven_unbounded
 from psdopt.constraints.dual_bound import dual_bound
 
 
@@ -85,17 +85,6 @@ def test_the_best_multipliers_count_and_are_checked(solved) -> None:
     both = certify(problem, result.matrix, dual=Multipliers(worse, best=best))
     assert both.dual_value == pytest.approx(result.certificate.dual_value, abs=1e-7)
     assert certify(problem, result.matrix, dual=worse).dual_value < both.dual_value - 1e-3
-
-
-def test_violation_has_no_units() -> None:
-    problem = Constrained(QuadraticSDP(C=np.eye(2)), constraints.entries([0, 1], [0, 1], 2, [1.0, 4.0]))
-    scaled = Constrained(
-        problem.problem,
-        constraints.sparse_forms([1e6 * np.diag([1.0, 0.0]), np.diag([0.0, 1.0])], [1e6, 4.0]),
-    )
-    a = np.array([1.1, 4.0])
-    assert relative_violation(problem, a) == pytest.approx(relative_violation(scaled, a * np.array([1e6, 1.0])))
-    assert relative_violation(problem, a) == pytest.approx(0.1 / np.sqrt(17.0))
 
 
 def test_an_infeasible_point_is_never_optimal(solved) -> None:

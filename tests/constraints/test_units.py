@@ -1,0 +1,77 @@
+"""Units of gaps and violations under constraints: no instance makes a large gap small by them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import autograd.numpy as anp
+import numpy as np
+import pytest
+
+from psdopt import AutogradProblem, Constrained, QuadraticSDP, certify, constraints, solve
+from psdopt.constraints.units import gap_unit, relative_violation
+
+
+def log_det(n: int, floor: float = 0.0) -> AutogradProblem:
+    """tr(C M) − log det(M + floor I), C = diag(1, ..., n): F(0) is infinite, or large, and the minimum is C⁻¹."""
+    C = np.diag(np.arange(1.0, n + 1.0))
+
+    def value(M: Any) -> Any:
+        return anp.sum(C * M) - anp.linalg.slogdet(M + floor * np.eye(n))[1]
+
+    return AutogradProblem(value, n=n, convex=True)
+
+
+def test_violation_has_no_units() -> None:
+    """A constraint times 1e6 violates as much as before."""
+    problem = Constrained(QuadraticSDP(C=np.eye(2)), constraints.entries([0, 1], [0, 1], 2, [1.0, 4.0]))
+    forms = [1e6 * np.diag([1.0, 0.0]), np.diag([0.0, 1.0])]
+    scaled = Constrained(problem.problem, constraints.sparse_forms(forms, [1e6, 4.0]))
+    a, Y = np.array([1.1, 4.0]), np.eye(2)
+    assert relative_violation(problem, a, Y) == pytest.approx(relative_violation(scaled, a * np.array([1e6, 1.0]), Y))
+    assert relative_violation(problem, a, Y) == pytest.approx(0.1 / np.sqrt(17.0))
+
+
+def test_violation_of_homogeneous_equations_is_relative_to_M() -> None:
+    """Where every bound is zero, values near zero violate little, however many there are."""
+    problem = Constrained(QuadraticSDP(C=np.eye(3)), constraints.entries([0, 0], [1, 2], 3, 0.0))
+    Y = np.eye(3)
+    a = np.array([1e-9, -1e-9])
+    assert relative_violation(problem, a, Y) == pytest.approx(math.sqrt(2.0) * 1e-9 / (math.sqrt(0.5 * 3.0)), rel=0.5)
+    assert relative_violation(problem, np.zeros(2), Y) == 0.0
+
+
+@pytest.mark.parametrize("floor", [0.0, 1e-280], ids=["infinite", "large"])
+def test_a_value_at_zero_out_of_proportion_hides_no_gap(floor: float) -> None:
+    """At M = I a gap near F(M) is not small, though F(0) is infinite or two hundred times as large."""
+    problem = Constrained(log_det(6, floor), constraints.entries([0], [5], 6, 0.0), trace_bound=1000.0)
+    evaluation = problem.at(np.eye(6))
+    certificate = certify(problem, evaluation, tol=1e-6)
+    assert certificate.gap is not None
+    assert certificate.gap > 10.0
+    assert certificate.gap_relative is not None
+    assert certificate.gap_relative > 0.1
+    assert not certificate.proves(1e-2)
+
+
+def test_minimum_of_a_barrier_under_constraints_is_optimal() -> None:
+    problem = Constrained(log_det(5), constraints.entries([0, 1], [3, 4], 5, 0.0), trace_bound=10.0)
+    result = solve(problem)
+    assert result.status.label == "optimal"
+    assert result.value == pytest.approx(5.0 + math.log(math.factorial(5)), abs=1e-5)
+    assert certify(problem, result.matrix, dual=result.certificate.multipliers).primal_infeasibility <= 1e-6
+
+
+def test_unit_of_a_linear_F_is_its_decrease_or_that_of_the_bound() -> None:
+    problem = Constrained(QuadraticSDP(C=-np.eye(2)), constraints.trace(2, 1.0))
+    assert gap_unit(problem, problem.at(np.eye(2)), -7.0) == pytest.approx(7.0)
+    assert gap_unit(problem, problem.at(np.eye(2)), -math.inf) == pytest.approx(4.0)
+
+
+def test_unit_where_F_is_the_same_at_zero_and_at_M() -> None:
+    """|M|² − 2 tr M at M = 2 I is F(0): the unit is how far F falls between them."""
+    problem = Constrained(QuadraticSDP(B=1.0, C=-np.eye(2)), constraints.trace(2, 4.0))
+    evaluation = problem.at(math.sqrt(2.0) * np.eye(2))
+    assert evaluation.value == pytest.approx(problem.value_at_zero())
+    assert gap_unit(problem, evaluation, evaluation.value - 1e-3) == pytest.approx(2.0)
