@@ -73,9 +73,7 @@ def plot_embedding(
     """
     figure = new_figure(11.5, 9.0)
     colours = np.zeros(len(after)) if labels is None else labels
-    _four_panels(
-        figure, result, ((before,), (after,)), (colours,), titles, label_text, certificates, best, tol, title
-    )  # fmt: skip
+    _four_panels(figure, result, ((before,), (after,)), (colours,), titles, label_text, certificates, best, tol, title)
     return figure
 
 
@@ -154,9 +152,16 @@ def _draw_classes(
         for part, (plane, y) in parts:
             points = _thinned(plane[y == label], DRAWN * max(len(plane[y == label]), 1) // max(len(y), 1))
             axes.scatter(
-                points[:, 0], points[:, 1], s=(10, 24)[part], alpha=(0.25, 0.85)[part], color=colour, marker=marker,
-                linewidths=0.0, label=label_text(label) if part == 1 else None, zorder=2 + part,
-            )  # fmt: skip
+                points[:, 0],
+                points[:, 1],
+                s=(10, 24)[part],
+                alpha=(0.25, 0.85)[part],
+                color=colour,
+                marker=marker,
+                linewidths=0.0,
+                label=label_text(label) if part == 1 else None,
+                zorder=2 + part,
+            )
 
 
 def _add_legend(axes: Axes, classes: int, parts: int) -> None:

@@ -14,9 +14,22 @@ from psdopt.plugins import PluginManager
 from psdopt.version import __version__
 
 PACKAGES = (
-    "numpy", "scipy", "scikit-learn", "autograd", "pymanopt", "pluggy", "threadpoolctl", "matplotlib", "tqdm", "rich",
-    "highspy", "clarabel", "hypothesis", "pytest", "pandas",
-)  # fmt: skip
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "autograd",
+    "pymanopt",
+    "pluggy",
+    "threadpoolctl",
+    "matplotlib",
+    "tqdm",
+    "rich",
+    "highspy",
+    "clarabel",
+    "hypothesis",
+    "pytest",
+    "pandas",
+)
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 

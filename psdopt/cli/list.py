@@ -18,8 +18,13 @@ def add_parser(commands: Any) -> None:
     """Add the command to the subparsers."""
     text = "list applications, problems, geometries, methods and data sets, by plugin"
     parser: argparse.ArgumentParser = commands.add_parser("list", help=text, description=text)
-    parser.add_argument("kind", nargs="?", choices=[*KINDS, *PLURALS.values()], metavar="KIND",
-                        help=f"only one kind: {', '.join(PLURALS.values())}")  # fmt: skip
+    parser.add_argument(
+        "kind",
+        nargs="?",
+        choices=[*KINDS, *PLURALS.values()],
+        metavar="KIND",
+        help=f"only one kind: {', '.join(PLURALS.values())}",
+    )
     parser.set_defaults(command=run, lists_problems=True)
 
 

@@ -38,8 +38,13 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--quick", action="store_true", help="small sizes: minutes in all, without data sets if need be"
     )
-    parser.add_argument("--out", type=Path, default=Path("reproduction"), metavar="DIR",
-                        help="folder of results and report (default: %(default)s)")  # fmt: skip
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("reproduction"),
+        metavar="DIR",
+        help="folder of results and report (default: %(default)s)",
+    )
     parser.add_argument("--again", action="store_true", help="measure what an earlier run has measured already")
     parser.add_argument("--stored", action="store_true", help="measure nothing: show what is kept in DIR")
     parser.add_argument(
@@ -86,8 +91,9 @@ def chosen(manager: PluginManager, papers: Sequence[str], names: Sequence[str]) 
     """The experiments of `papers` (none named: all), or those called `names`; UnknownNameError for any other name."""
     specs = [spec for spec in manager.specs("experiment") if isinstance(spec, ExperimentSpec)]
     for kind, wanted, known in (
-        ("paper", papers, {spec.paper for spec in specs}), ("experiment", names, {spec.name for spec in specs}),
-    ):  # fmt: skip
+        ("paper", papers, {spec.paper for spec in specs}),
+        ("experiment", names, {spec.name for spec in specs}),
+    ):
         for name in wanted:
             if name not in known:
                 raise unknown_name(kind, name, known)

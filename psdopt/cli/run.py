@@ -45,16 +45,25 @@ def add_parser(commands: Any) -> None:
     """Add the command to the subparsers."""
     text = "run an application on data"
     parser: argparse.ArgumentParser = commands.add_parser(
-        "run", help=text, description=f"{text.capitalize()}.", epilog=EPILOG,
+        "run",
+        help=text,
+        description=f"{text.capitalize()}.",
+        epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     add = parser.add_argument
     add("application", metavar="APPLICATION", help="name of an application, such as metric-kta")
     add("--data", metavar="FILE|NAME", help="name of a data set, or a file (default: the application's)")
     add("--method", metavar="NAME", help="method (default: conjugate gradient)")
     add("--geometry", metavar="NAME", help="geometry (default: factors whose rank grows until optimality is proved)")
-    add("--set", metavar="NAME=VALUE", action="append", default=[], dest="settings",
-        help="a parameter of the application, or method.NAME=VALUE, geometry.NAME=VALUE; may be repeated")  # fmt: skip
+    add(
+        "--set",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        dest="settings",
+        help="a parameter of the application, or method.NAME=VALUE, geometry.NAME=VALUE; may be repeated",
+    )
     add("--rank", type=int, metavar="R", help="keep M at rank at most R")
     add("--tol", type=float, help="relative tolerance of the certificate (default: the application's own, mostly 1e-6)")
     add("--max-iterations", type=int, metavar="N", help="stop after N iterations")

@@ -91,9 +91,16 @@ class OnDask(Engine):
         if known is not None and self._homes[k] not in known and known:
             self._homes[k] = sorted(known)[k % len(known)]
         return self.client.submit(
-            _on_worker, (self._token, k), name, tuple(arguments), tuple(dropped), *recipe,
-            workers=[self._homes[k]], allow_other_workers=True, pure=False,
-        )  # fmt: skip
+            _on_worker,
+            (self._token, k),
+            name,
+            tuple(arguments),
+            tuple(dropped),
+            *recipe,
+            workers=[self._homes[k]],
+            allow_other_workers=True,
+            pure=False,
+        )
 
     def close(self) -> None:
         """Forget the parts on all workers."""

@@ -56,10 +56,19 @@ class ExtremePair:
 
 
 def smallest_eigenpair(
-    S: Any, *, tol: float = 0.0, scale: float | Literal["norm"] = 1.0, threshold: float | None = None,
-    start: Array | None = None, trust_start: bool = False, count: int = 1, max_products: int = 5000,
-    backend: Backend = "auto", failure_probability: float = 1e-8, seed: int = 0,
-) -> ExtremePair:  # fmt: skip
+    S: Any,
+    *,
+    tol: float = 0.0,
+    scale: float | Literal["norm"] = 1.0,
+    threshold: float | None = None,
+    start: Array | None = None,
+    trust_start: bool = False,
+    count: int = 1,
+    max_products: int = 5000,
+    backend: Backend = "auto",
+    failure_probability: float = 1e-8,
+    seed: int = 0,
+) -> ExtremePair:
     """Return the `count` smallest eigenpairs of the symmetric operator S and a lower bound on lambda_min.
 
     S is anything with `.shape == (n, n)` and `S @ X` for X of shape (n, k): ndarray, sparse array, LinearOperator.
@@ -161,9 +170,15 @@ def _dense(op: CheckedOperator, count: int, threshold: float | None, guess: Arra
 
 
 def _lanczos(
-    op: CheckedOperator, block: Array, width: int, count: int, chance: float, budget: int,
-    done: Callable[[float, float], bool], rng: np.random.Generator,
-) -> tuple[Array, float]:  # fmt: skip
+    op: CheckedOperator,
+    block: Array,
+    width: int,
+    count: int,
+    chance: float,
+    budget: int,
+    done: Callable[[float, float], bool],
+    rng: np.random.Generator,
+) -> tuple[Array, float]:
     """Thick-restart block Lanczos; the Ritz vectors and the probabilistic bound (rounding not yet subtracted).
 
     The first `width` columns of `block` are the random ones. `done(error, bound)` stops it.

@@ -11,10 +11,34 @@ from psdopt.linalg.arrays import Array
 
 #: Trial steps of one round, as multiples of the Newton step: dense around 1, where they end near a solution, then by
 #: powers of two in both directions.
-TRIALS = np.array([
-    0.5**8, 0.5**6, 0.5**4, 0.5**3, 0.25, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0,
-    1.02, 1.05, 1.1, 1.2, 1.4, 1.7, 2.0, 3.0, 4.0, 8.0, 16.0, 64.0,
-])  # fmt: skip
+TRIALS = np.array(
+    [
+        0.5**8,
+        0.5**6,
+        0.5**4,
+        0.5**3,
+        0.25,
+        0.5,
+        0.7,
+        0.8,
+        0.9,
+        0.95,
+        0.98,
+        1.0,
+        1.02,
+        1.05,
+        1.1,
+        1.2,
+        1.4,
+        1.7,
+        2.0,
+        3.0,
+        4.0,
+        8.0,
+        16.0,
+        64.0,
+    ]
+)
 #: Rounds that look farther and farther for a sign change of F'; the trial steps of each begin where the last ended.
 FARTHEST = 40
 

@@ -10,8 +10,17 @@ if TYPE_CHECKING:
 
 #: Ten colours that people with the common colour-vision deficiencies tell apart (Petroff 2021), each with its marker.
 COLOURS = (
-    "#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd",
-)  # fmt: skip
+    "#3f90da",
+    "#ffa90e",
+    "#bd1f01",
+    "#94a4a2",
+    "#832db6",
+    "#a96b59",
+    "#e76300",
+    "#b9ac70",
+    "#717581",
+    "#92dadd",
+)
 MARKERS = "os^Dv<>PXh"
 BLUE, ORANGE, RED, GREY = COLOURS[0], COLOURS[6], COLOURS[2], COLOURS[8]
 RESOLUTION_DPI = 150

@@ -49,126 +49,202 @@ def psdopt_components() -> Iterator[Spec]:
     yield from _geometries()
     yield from _methods()
     yield ProblemSpec(
-        "quadratic-sdp", QuadraticSDP, "min tr((A M)²) + tr(B M²) + 2 tr(C M) over M ⪰ 0", YUAN,
+        "quadratic-sdp",
+        QuadraticSDP,
+        "min tr((A M)²) + tr(B M²) + 2 tr(C M) over M ⪰ 0",
+        YUAN,
         example=_example_quadratic,
-    )  # fmt: skip
+    )
     for name, summary in BUNDLED.items():
         yield DatasetSpec(name, partial(bundled, name), summary, "scikit-learn", example=_example_dataset)
 
 
 def _geometries() -> Iterator[Spec]:
     yield GeometrySpec(
-        "flat-quotient", FlatQuotient, "rank at most r: factors Y (n, r) up to rotation, flat metric", MEYER,
-        (Parameter("r", int, None, "rank (also --rank)"),), partial(FlatQuotient, 6, 2),
-    )  # fmt: skip
+        "flat-quotient",
+        FlatQuotient,
+        "rank at most r: factors Y (n, r) up to rotation, flat metric",
+        MEYER,
+        (Parameter("r", int, None, "rank (also --rank)"),),
+        partial(FlatQuotient, 6, 2),
+    )
     yield GeometrySpec("psd-cone", PSDCone, "all PSD matrices of order n, no rank limit", example=partial(PSDCone, 6))
     yield GeometrySpec(
-        "polar", Polar, "rank r: subspace and PSD matrix within it, M = U R RᵀUᵀ", MEYER,
+        "polar",
+        Polar,
+        "rank r: subspace and PSD matrix within it, M = U R RᵀUᵀ",
+        MEYER,
         (Parameter("r", int, None, "rank (also --rank)"), Parameter("weight", float, 0.5, "of the subspace's moves")),
         partial(Polar, 6, 2),
-    )  # fmt: skip
+    )
     yield GeometrySpec(
-        "positive-definite", PositiveDefinite, "the interior of the cone under a Riemannian metric", MEYER,
+        "positive-definite",
+        PositiveDefinite,
+        "the interior of the cone under a Riemannian metric",
+        MEYER,
         (Parameter("metric", str, "affine-invariant", "affine-invariant or log-euclidean"),),
         partial(PositiveDefinite, 4),
-    )  # fmt: skip
+    )
     yield GeometrySpec(
-        "spectraplex", Spectraplex, "PSD matrices of a fixed trace", SHEN,
-        (Parameter("trace", float, 1.0, "of all members"),), partial(Spectraplex, 6),
-    )  # fmt: skip
+        "spectraplex",
+        Spectraplex,
+        "PSD matrices of a fixed trace",
+        SHEN,
+        (Parameter("trace", float, 1.0, "of all members"),),
+        partial(Spectraplex, 6),
+    )
     yield GeometrySpec(
-        "fixed-trace", FixedTrace, "rank at most r and a fixed trace: factors of a fixed norm", SHEN,
+        "fixed-trace",
+        FixedTrace,
+        "rank at most r and a fixed trace: factors of a fixed norm",
+        SHEN,
         (Parameter("r", int, None, "rank (also --rank)"), Parameter("trace", float, 1.0, "of all members")),
         partial(FixedTrace, 6, 2),
-    )  # fmt: skip
+    )
 
 
 def _methods() -> Iterator[Spec]:
     yield MethodSpec(
-        "conjugate-gradient", ConjugateGradient, "nonlinear conjugate gradient on the factor, exact line search", YUAN,
+        "conjugate-gradient",
+        ConjugateGradient,
+        "nonlinear conjugate gradient on the factor, exact line search",
+        YUAN,
         (Parameter("update", str, "PR+", "rule for beta: PR+, FR, HS or DY"), _SEARCH, _PRECONDITIONER),
         ConjugateGradient,
-    )  # fmt: skip
+    )
     yield MethodSpec(
-        "block-conjugate-gradient", BlockConjugateGradient,
-        "best M in the span of factor, gradient and last direction", YUAN,
+        "block-conjugate-gradient",
+        BlockConjugateGradient,
+        "best M in the span of factor, gradient and last direction",
+        YUAN,
         (Parameter("preconditioner", str, "diagonal", "diagonal, problem, gram, none or auto"),),
         BlockConjugateGradient,
-    )  # fmt: skip
+    )
     yield MethodSpec(
-        "lbfgs", LBFGS, "limited-memory BFGS on the factor, exact line search", YUAN,
-        (Parameter("memory", int, 20, "pairs kept"), _SEARCH, _PRECONDITIONER), LBFGS,
-    )  # fmt: skip
+        "lbfgs",
+        LBFGS,
+        "limited-memory BFGS on the factor, exact line search",
+        YUAN,
+        (Parameter("memory", int, 20, "pairs kept"), _SEARCH, _PRECONDITIONER),
+        LBFGS,
+    )
     yield MethodSpec(
-        "lagrange-newton", LagrangeNewton, "Newton on factor and multipliers, for quadratic fits of few measurements",
+        "lagrange-newton",
+        LagrangeNewton,
+        "Newton on factor and multipliers, for quadratic fits of few measurements",
         "Schur complement: Helmberg, Rendl, Vanderbei, Wolkowicz (1996)",
-        (Parameter("steps", int, None, "conjugate gradient steps before the first Newton step"),), LagrangeNewton,
-    )  # fmt: skip
+        (Parameter("steps", int, None, "conjugate gradient steps before the first Newton step"),),
+        LagrangeNewton,
+    )
     yield MethodSpec(
         "closed-form", ClosedForm, "the known minimiser, for problems that have one", YUAN, example=ClosedForm
     )
     yield MethodSpec(
-        "trust-regions", TrustRegions, "pymanopt's Riemannian trust regions on the factor",
-        "Absil, Baker, Gallivan (2007)", example=TrustRegions,
-    )  # fmt: skip
+        "trust-regions",
+        TrustRegions,
+        "pymanopt's Riemannian trust regions on the factor",
+        "Absil, Baker, Gallivan (2007)",
+        example=TrustRegions,
+    )
     yield MethodSpec(
-        "truncated-newton", TruncatedNewton, "Newton's method on the factor, systems by conjugate gradient",
-        "Dembo, Steihaug (1983)", (Parameter("inner", int, 200, "most Hessian products per step"),), TruncatedNewton,
-    )  # fmt: skip
+        "truncated-newton",
+        TruncatedNewton,
+        "Newton's method on the factor, systems by conjugate gradient",
+        "Dembo, Steihaug (1983)",
+        (Parameter("inner", int, 200, "most Hessian products per step"),),
+        TruncatedNewton,
+    )
     yield MethodSpec(
-        "augmented-lagrangian", AugmentedLagrangian, "linear constraints, by any method on the factor inside",
-        "Burer, Monteiro (2003)", (Parameter("inside_steps", int, 5, "steps of the method inside, per step"),),
+        "augmented-lagrangian",
         AugmentedLagrangian,
-    )  # fmt: skip
+        "linear constraints, by any method on the factor inside",
+        "Burer, Monteiro (2003)",
+        (Parameter("inside_steps", int, 5, "steps of the method inside, per step"),),
+        AugmentedLagrangian,
+    )
     yield MethodSpec(
-        "dual-newton", DualNewton, "nearest matrix under linear equations: semismooth Newton on the multipliers",
-        "Qi, Sun (2006)", (Parameter("inner", int, 100, "most Hessian products per step"),), DualNewton,
-    )  # fmt: skip
+        "dual-newton",
+        DualNewton,
+        "nearest matrix under linear equations: semismooth Newton on the multipliers",
+        "Qi, Sun (2006)",
+        (Parameter("inner", int, 100, "most Hessian products per step"),),
+        DualNewton,
+    )
     yield MethodSpec(
-        "interior-point", InteriorPoint, "linear objective, linear constraints: primal-dual path following, by blocks",
+        "interior-point",
+        InteriorPoint,
+        "linear objective, linear constraints: primal-dual path following, by blocks",
         "Helmberg, Rendl, Vanderbei, Wolkowicz (1996)",
-        (Parameter("share", float, 0.9, "of the way to the boundary, per step"),), InteriorPoint,
-    )  # fmt: skip
+        (Parameter("share", float, 0.9, "of the way to the boundary, per step"),),
+        InteriorPoint,
+    )
     yield MethodSpec(
-        "boundary-point", BoundaryPoint, "linear objective, very many linear constraints: splitting on the dual",
+        "boundary-point",
+        BoundaryPoint,
+        "linear objective, very many linear constraints: splitting on the dual",
         "Povh, Rendl, Wiegele (2006)",
-        (Parameter("overshoot", float, 1.6, "step of the multiplier, relative to the penalty"),), BoundaryPoint,
-    )  # fmt: skip
+        (Parameter("overshoot", float, 1.6, "step of the multiplier, relative to the penalty"),),
+        BoundaryPoint,
+    )
     yield MethodSpec(
-        "riemannian-gradient", RiemannianGradient, "gradient descent along a retraction", MEYER,
+        "riemannian-gradient",
+        RiemannianGradient,
+        "gradient descent along a retraction",
+        MEYER,
         example=RiemannianGradient,
-    )  # fmt: skip
+    )
     yield MethodSpec(
-        "online-gradient", OnlineRiemannianGradient, "mini-batch gradient steps over a stream of samples", MEYER,
-        (Parameter("batch_size", int, 32, "samples per step"),), OnlineRiemannianGradient,
-    )  # fmt: skip
+        "online-gradient",
+        OnlineRiemannianGradient,
+        "mini-batch gradient steps over a stream of samples",
+        MEYER,
+        (Parameter("batch_size", int, 32, "samples per step"),),
+        OnlineRiemannianGradient,
+    )
     yield MethodSpec(
-        "frank-wolfe", FrankWolfe, "conditional gradient over a fixed trace, with away and corrective steps",
+        "frank-wolfe",
+        FrankWolfe,
+        "conditional gradient over a fixed trace, with away and corrective steps",
         "Hazan (2008); Jaggi (2013)",
-        (Parameter("variant", str, "auto", "fully-corrective (auto), vanilla, away or pairwise"),), FrankWolfe,
-    )  # fmt: skip
+        (Parameter("variant", str, "auto", "fully-corrective (auto), vanilla, away or pairwise"),),
+        FrankWolfe,
+    )
     yield MethodSpec(
-        "bilgo", BILGO, "bilateral greedy search for atoms on the cone, with local search", HAO,
-        (Parameter("every", int, 5, "atoms between two local searches"),), BILGO,
-    )  # fmt: skip
+        "bilgo",
+        BILGO,
+        "bilateral greedy search for atoms on the cone, with local search",
+        HAO,
+        (Parameter("every", int, 5, "atoms between two local searches"),),
+        BILGO,
+    )
     yield MethodSpec(
-        "projected-gradient", ProjectedGradient, "accelerated projected gradient, full eigendecompositions",
-        "Nesterov (1983)", (Parameter("accelerated", bool, True, "Nesterov's momentum"),), ProjectedGradient,
-    )  # fmt: skip
+        "projected-gradient",
+        ProjectedGradient,
+        "accelerated projected gradient, full eigendecompositions",
+        "Nesterov (1983)",
+        (Parameter("accelerated", bool, True, "Nesterov's momentum"),),
+        ProjectedGradient,
+    )
     yield MethodSpec(
-        "column-generation", ColumnGeneration, "matrix generation with a stabilised master problem", SHEN,
+        "column-generation",
+        ColumnGeneration,
+        "matrix generation with a stabilised master problem",
+        SHEN,
         (
             Parameter("stabilization", str, "auto", "centre (auto) or none"),
             Parameter("columns", int, None, "new columns per round"),
             Parameter("max_columns", int, None, "most columns kept; the others are aggregated"),
         ),
         ColumnGeneration,
-    )  # fmt: skip
+    )
     yield MethodSpec(
-        "admm", ADMM, "alternating directions on a bi-convex split, then a polish on the factor", HU,
+        "admm",
+        ADMM,
+        "alternating directions on a bi-convex split, then a polish on the factor",
+        HU,
         (Parameter("adapt", bool, True, "adapt rho"), Parameter("switch", float, 1e-2, "residual that starts polish")),
         ADMM,
-    )  # fmt: skip
+    )
 
 
 def _example_quadratic() -> QuadraticSDP:

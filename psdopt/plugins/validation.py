@@ -48,13 +48,17 @@ def validate(spec: Any, plugin: str) -> Spec:
     pattern = _DATASET_NAME if isinstance(spec, DatasetSpec) else _NAME
     check.require(
         isinstance(spec.name, str) and pattern.match(spec.name) is not None,
-        "name", spec.name, "use lower-case words joined by hyphens, such as 'metric-kta'",
-    )  # fmt: skip
+        "name",
+        spec.name,
+        "use lower-case words joined by hyphens, such as 'metric-kta'",
+    )
     check.require(callable(spec.factory), "factory", spec.factory, "give a class or function that makes the piece")
     check.require(
         isinstance(spec.summary, str) and bool(spec.summary.strip()) and "\n" not in spec.summary,
-        "summary", spec.summary, "write one non-empty line that says what it is",
-    )  # fmt: skip
+        "summary",
+        spec.summary,
+        "write one non-empty line that says what it is",
+    )
     check.require(isinstance(spec.reference, str), "reference", spec.reference, "give a string, '' if there is none")
     check.optional_callable("example", spec.example, "give a callable without arguments, or None")
     if isinstance(spec, ApplicationSpec):
@@ -63,17 +67,23 @@ def validate(spec: Any, plugin: str) -> Spec:
         check.optional_callable("problem", spec.problem, "give the problem builder, or None")
         check.require(
             isinstance(spec.default_data, str) and bool(spec.default_data),
-            "default_data", spec.default_data, "name a data set, such as 'digits'",
-        )  # fmt: skip
+            "default_data",
+            spec.default_data,
+            "name a data set, such as 'digits'",
+        )
         check.require(
             isinstance(spec.needs, DataNeeds) and spec.needs.labels in LABELS,
-            "needs", spec.needs, f"give a psdopt.plugins.DataNeeds with labels one of {', '.join(LABELS)}",
-        )  # fmt: skip
+            "needs",
+            spec.needs,
+            f"give a psdopt.plugins.DataNeeds with labels one of {', '.join(LABELS)}",
+        )
     if isinstance(spec, ExperimentSpec):
         check.require(
             isinstance(spec.paper, str) and _NAME.match(spec.paper) is not None,
-            "paper", spec.paper, "use lower-case words joined by hyphens, such as 'kl-admm'",
-        )  # fmt: skip
+            "paper",
+            spec.paper,
+            "use lower-case words joined by hyphens, such as 'kl-admm'",
+        )
         for name, text in (("title", spec.title), ("differences", spec.differences)):
             check.require(isinstance(text, str), name, text, "give a string, '' if there is nothing to say")
     check.require(isinstance(spec.parameters, tuple), "parameters", spec.parameters, "give a tuple of Parameter")
@@ -82,8 +92,10 @@ def validate(spec: Any, plugin: str) -> Spec:
     if isinstance(spec, GeometrySpec):
         check.require(
             accepts_order(spec.factory, [parameter.name for parameter in spec.parameters]),
-            "factory", spec.factory, "give a callable (n, **parameters), n the order of M, with no other need",
-        )  # fmt: skip
+            "factory",
+            spec.factory,
+            "give a callable (n, **parameters), n the order of M, with no other need",
+        )
     names = [parameter.name for parameter in spec.parameters]
     twice = sorted({name for name in names if names.count(name) > 1})
     check.require(not twice, "parameters", names, f"name each parameter once; more than once: {', '.join(twice)}")
@@ -117,21 +129,29 @@ def _check_parameter(check: _Fields, index: int, parameter: Any) -> None:
     check.require(kind in PARAMETER_TYPES, f"{field}.type", kind, "use int, float, str or bool")
     check.require(
         default is None or _fits(default, kind),
-        f"{field}.default", default, f"give a {kind.__name__}, or None for the factory's own choice",
-    )  # fmt: skip
+        f"{field}.default",
+        default,
+        f"give a {kind.__name__}, or None for the factory's own choice",
+    )
     check.require(
-        isinstance(parameter.help, str) and bool(parameter.help.strip()), f"{field}.help", parameter.help,
+        isinstance(parameter.help, str) and bool(parameter.help.strip()),
+        f"{field}.help",
+        parameter.help,
         "write one line that says what it does",
-    )  # fmt: skip
+    )
     check.require(
-        accepts(check.spec.factory, name), f"{field}.name", name,
+        accepts(check.spec.factory, name),
+        f"{field}.name",
+        name,
         f"the factory takes no keyword {name!r}: rename the parameter or the keyword",
-    )  # fmt: skip
+    )
     stated = _default_of(check.spec.factory, name)
     check.require(
         default is None or stated is inspect.Parameter.empty or stated == default,
-        f"{field}.default", default, f"the factory's default for {name!r} is {stated!r}: give the same, or None",
-    )  # fmt: skip
+        f"{field}.default",
+        default,
+        f"the factory's default for {name!r} is {stated!r}: give the same, or None",
+    )
 
 
 def _default_of(factory: Callable[..., Any], keyword: str) -> Any:

@@ -49,8 +49,12 @@ def kernel_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
         titles.append(f"{name.capitalize()}\nalignment {near:.3f}, purity {100 * purity:.1f} %")
     draw = partial(
         plot_embedding,
-        before=features, after=learned, labels=dataset.y, titles=titles, label_text=dataset.label_text,
-    )  # fmt: skip
+        before=features,
+        after=learned,
+        labels=dataset.y,
+        titles=titles,
+        label_text=dataset.label_text,
+    )
     return run_report(estimator, dataset, options, trace, rows, draw, {"embedding": learned})
 
 

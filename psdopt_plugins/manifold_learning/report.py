@@ -55,6 +55,10 @@ def embedding_report(
     rows.extend(() if describe is None else describe(estimator))
     draw = partial(
         plot_embedding,
-        before=features, after=learned, labels=dataset.y, titles=titles, label_text=dataset.label_text,
-    )  # fmt: skip
+        before=features,
+        after=learned,
+        labels=dataset.y,
+        titles=titles,
+        label_text=dataset.label_text,
+    )
     return run_report(estimator, dataset, options, trace, rows, draw, {"embedding": learned})

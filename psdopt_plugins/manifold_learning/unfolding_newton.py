@@ -148,11 +148,21 @@ class UnfoldingNewton(Method[UnfoldingNewtonState]):
         idle = mu >= 1.0 and value <= state.bound and state.evaluation.value - evaluation.value <= LITTLE * gap
         size = norm(evaluation.factor)
         return UnfoldingNewtonState(
-            state.problem, state.geometry, evaluation.factor, evaluation, 2.0 * gap / size if size > 0.0 else 0.0, mu,
-            Outcome.RUNNING, {"gap": gap, "theta": theta}, weights=weights, theta=theta, dual=dual, bound=bound,
+            state.problem,
+            state.geometry,
+            evaluation.factor,
+            evaluation,
+            2.0 * gap / size if size > 0.0 else 0.0,
+            mu,
+            Outcome.RUNNING,
+            {"gap": gap, "theta": theta},
+            weights=weights,
+            theta=theta,
+            dual=dual,
+            bound=bound,
             waited=0 if halved else state.waited + (IDLE if idle else 1),
             waited_from=gap if halved else state.waited_from,
-        )  # fmt: skip
+        )
 
     def _grown(self, state: UnfoldingNewtonState) -> UnfoldingNewtonState | None:
         """More columns along negative eigenvectors of S, or None if there are none or no more are allowed."""

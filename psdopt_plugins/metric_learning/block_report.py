@@ -47,8 +47,13 @@ def block_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repor
         (f"{NEIGHBOURS}-NN test error among {len(near)}, learned metric", error_text(after, count)),
     ]
     draw = partial(
-        plot_metric, before=(X_near, X_test), after=learned, labels=(y_near, y_test), scaling="standardised",
-        errors=(before, after), label_text=dataset.label_text,
-    )  # fmt: skip
+        plot_metric,
+        before=(X_near, X_test),
+        after=learned,
+        labels=(y_near, y_test),
+        scaling="standardised",
+        errors=(before, after),
+        label_text=dataset.label_text,
+    )
     arrays = {"components": np.asarray(estimator.components_)}
     return run_report(estimator, dataset, options, trace, rows_of_text, draw, arrays)

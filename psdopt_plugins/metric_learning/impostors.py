@@ -72,9 +72,7 @@ def violated_triplets(
         far = pair_dots(i, k, Z, Z)
         for left, right in ((i, k), (k, i)):
             near_enough = np.flatnonzero(far < radius[left])
-            rows, gaps = _expanded(
-                left[near_enough], right[near_enough], far[near_enough], pairs, near, first, margin
-            )  # fmt: skip
+            rows, gaps = _expanded(left[near_enough], right[near_enough], far[near_enough], pairs, near, first, margin)
             found.append(rows)
             excess.append(gaps)
             total += len(rows)

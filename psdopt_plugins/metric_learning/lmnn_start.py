@@ -203,9 +203,11 @@ def principal_axes(X: Any, rank: int) -> Array:
         k = min(rank, smaller - 1)
         V = svds(data, k=k, v0=np.ones(smaller))[2].T if k >= 1 else np.ones((data.shape[1], 1))
     else:
-        V = np.linalg.eigh(X.T @ X)[1][:, ::-1][:, :rank] if X.shape[1] <= X.shape[0] else (
-            np.linalg.svd(X, full_matrices=False)[2][:rank].T
-        )  # fmt: skip
+        V = (
+            np.linalg.eigh(X.T @ X)[1][:, ::-1][:, :rank]
+            if X.shape[1] <= X.shape[0]
+            else (np.linalg.svd(X, full_matrices=False)[2][:rank].T)
+        )
     return np.ascontiguousarray(V)
 
 

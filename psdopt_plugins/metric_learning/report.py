@@ -60,9 +60,13 @@ def metric_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
     ]
     draw = partial(
         plot_metric,
-        before=(split.X_train, split.X_test), after=(learned_train, learned_test), labels=(split.y_train, split.y_test),
-        scaling=split.scaling, errors=(before, after), label_text=dataset.label_text,
-    )  # fmt: skip
+        before=(split.X_train, split.X_test),
+        after=(learned_train, learned_test),
+        labels=(split.y_train, split.y_test),
+        scaling=split.scaling,
+        errors=(before, after),
+        label_text=dataset.label_text,
+    )
     arrays = {"components": np.asarray(estimator.components_)}
     earlier = getattr(estimator, "warm_up_values_", ())
     return run_report(estimator, dataset, options, trace, rows, draw, arrays, earlier)

@@ -56,9 +56,13 @@ def _measure_rules(case: ExperimentCase) -> dict[str, Any]:
         course = _Accuracies(A, a, B, b)
         problem = kta_problem(A, a, LAM)  # a new one each time: it keeps what one method has decomposed
         result = solve(
-            problem, PSDCone(problem.n), method, start=np.zeros((problem.n, 1)),
-            max_iterations=case.settings["steps"], callback=course,
-        )  # fmt: skip
+            problem,
+            PSDCone(problem.n),
+            method,
+            start=np.zeros((problem.n, 1)),
+            max_iterations=case.settings["steps"],
+            callback=course,
+        )
         history = {name: result.history[name] for name in COURSES}
         found[label] = {**_end(result), "history": history, "accuracies": course.points}
     problem = kta_problem(A, a, LAM)
@@ -70,9 +74,12 @@ def _measure_rules(case: ExperimentCase) -> dict[str, Any]:
 def _end(result: Result) -> dict[str, Any]:
     certificate = result.certificate.relative if result.certificate else None
     return {
-        "value": result.value, "certificate": certificate, "rank": result.rank, "steps": result.iterations,
+        "value": result.value,
+        "certificate": certificate,
+        "rank": result.rank,
+        "steps": result.iterations,
         "status": result.status.label,
-    }  # fmt: skip
+    }
 
 
 class _Accuracies:
@@ -99,14 +106,22 @@ def _present_rules(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
         for label, end in found["rules"].items():
             slack = end["history"]["slack"] if "history" in end else []
             left = next((value for value in reversed(slack) if value is not None), None)
-            rows.append((
-                name, label, f"{end['value']:.8g}", "" if left is None else f"{left:.1e}", f"{end['certificate']:.1e}",
-                str(end["rank"]), f"{end['steps']}, {end['status']}",
-            ))  # fmt: skip
+            rows.append(
+                (
+                    name,
+                    label,
+                    f"{end['value']:.8g}",
+                    "" if left is None else f"{left:.1e}",
+                    f"{end['certificate']:.1e}",
+                    str(end["rank"]),
+                    f"{end['steps']}, {end['status']}",
+                )
+            )
     columns = ("data", "rule", "value", "|S M| at the end", "certificate", "rank", "steps, end")
     figures = {name: lambda name=name: _draw(name, measured[name]["rules"]) for name in measured}
-    return Findings((ResultTable("KTA, λ = 0.001, 70 % of the samples, from M = 0", columns, tuple(rows)),),
-                    figures=figures)  # fmt: skip
+    return Findings(
+        (ResultTable("KTA, λ = 0.001, 70 % of the samples, from M = 0", columns, tuple(rows)),), figures=figures
+    )
 
 
 def _draw(name: str, rules: Mapping[str, Any]) -> Any:
@@ -190,13 +205,32 @@ def _present_alignment(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
     for name, found in measured.items():
         ours, theirs = found["runs"]["BILGO"], found["runs"]["LRO"]
         ratios.append(ours["seconds"] / theirs["seconds"])
-        rows.append((
-            name, str(found["n"]), str(ours["rank"]), f"{ours['steps']}, {ours['status']}", f"{ours['columns']:,}",
-            f"{ours['seconds']:.2f}", f"{theirs['steps']}, {theirs['status']}", f"{theirs['columns']:,}",
-            f"{theirs['seconds']:.2f}", f"{ratios[-1]:.2f}",
-        ))  # fmt: skip
-    columns = ("problem", "n", "rank", "BILGO: steps", "columns of products", "seconds", "LRO: steps", "columns",
-               "seconds", "ratio")  # fmt: skip
+        rows.append(
+            (
+                name,
+                str(found["n"]),
+                str(ours["rank"]),
+                f"{ours['steps']}, {ours['status']}",
+                f"{ours['columns']:,}",
+                f"{ours['seconds']:.2f}",
+                f"{theirs['steps']}, {theirs['status']}",
+                f"{theirs['columns']:,}",
+                f"{theirs['seconds']:.2f}",
+                f"{ratios[-1]:.2f}",
+            )
+        )
+    columns = (
+        "problem",
+        "n",
+        "rank",
+        "BILGO: steps",
+        "columns of products",
+        "seconds",
+        "LRO: steps",
+        "columns",
+        "seconds",
+        "ratio",
+    )
     facts = {"least": f"{min(ratios):.2f}", "most": f"{max(ratios):.2f}"} if ratios else {}
     caption = "To certificate 1e-6, least processor seconds"
     return Findings((ResultTable(caption, columns, tuple(rows)),), facts=facts)

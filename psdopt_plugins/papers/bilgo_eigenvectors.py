@@ -79,8 +79,9 @@ def _present(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
     for name, found in measured.items():
         for solver in SOLVERS:
             one = found[solver]
-            rows.append((name, solver, str(one["cold"]), f"{one['seconds']:.3f}", f"{one['error']:.0e}",
-                         str(one["warm"])))  # fmt: skip
+            rows.append(
+                (name, solver, str(one["cold"]), f"{one['seconds']:.3f}", f"{one['error']:.0e}", str(one["warm"]))
+            )
         paper = PAPER.get(int(name.removeprefix("n = ")))
         if paper:
             what = f"seconds of eigs / Newton-Lanczos, {name}"

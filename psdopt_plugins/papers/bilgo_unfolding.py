@@ -17,8 +17,13 @@ from psdopt_plugins.manifold_learning.unfolding import unfold
 from psdopt_plugins.papers.data import dense, load
 
 #: (set, n): seconds of BILGO-LS and of Nesterov's projected gradient.
-PAPER = {("w1a", 500): (23.67, 28.07), ("w1a", 1000): (124.81, 207.01), ("mnist", 500): (20.57, 22.96),
-         ("mnist", 1000): (123.28, 203.57), ("mnist", 2000): (437.90, 1527.46)}  # fmt: skip
+PAPER = {
+    ("w1a", 500): (23.67, 28.07),
+    ("w1a", 1000): (124.81, 207.01),
+    ("mnist", 500): (20.57, 22.96),
+    ("mnist", 1000): (123.28, 203.57),
+    ("mnist", 2000): (437.90, 1527.46),
+}
 #: "The same value" means within this fraction of |F|.
 SAME = 1e-3
 NEIGHBOURS, EDGE_ERROR = 5, 0.05
@@ -34,10 +39,12 @@ def _cases(quick: bool) -> list[ExperimentCase]:
         return [ExperimentCase("roll, n = 100", {"set": "roll", "n": 100, "factor": 3.0, "most": 2.0})]
     sizes = {"roll": (500, 3000), "w1a": (500, 1000), "mnist10k": (500, 1000, 2000)}
     return [
-        ExperimentCase(f"{name}, n = {n}", {"set": name, "n": n, "factor": 10.0, "most": 25.0},
-                       () if name == "roll" else (name,))
-        for name, each in sizes.items() for n in each
-    ]  # fmt: skip
+        ExperimentCase(
+            f"{name}, n = {n}", {"set": name, "n": n, "factor": 10.0, "most": 25.0}, () if name == "roll" else (name,)
+        )
+        for name, each in sizes.items()
+        for n in each
+    ]
 
 
 def graph_of(data: str, n: int) -> Edges:
@@ -79,13 +86,22 @@ def _measure(case: ExperimentCase) -> dict[str, Any]:
         state = method.step(state)  # without the final certificate, which a comparison of times should not pay for
         course.append((time.process_time() - begin, state.evaluation.value))
     return {
-        "n": edges.n, "edges": len(edges.i), "nu": ours.nu, "rank": ours.result.rank, "value": value,
-        "status": ours.result.status.label, "certificate": certificate.relative if certificate else None,
-        "edge_error": float(np.median(ours.errors)), "seconds": seconds, "reached": course[-1][1] <= target,
+        "n": edges.n,
+        "edges": len(edges.i),
+        "nu": ours.nu,
+        "rank": ours.result.rank,
+        "value": value,
+        "status": ours.result.status.label,
+        "certificate": certificate.relative if certificate else None,
+        "edge_error": float(np.median(ours.errors)),
+        "seconds": seconds,
+        "reached": course[-1][1] <= target,
         "bound": certificate.dual_value if certificate else None,
         "zero": certificate.value_at_zero if certificate else None,
-        "own": own.points, "course": course[:: max(1, len(course) // 200)] + course[-1:], "steps": len(course),
-    }  # fmt: skip
+        "own": own.points,
+        "course": course[:: max(1, len(course) // 200)] + course[-1:],
+        "steps": len(course),
+    }
 
 
 def _present(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
@@ -94,11 +110,19 @@ def _present(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
         spent, value = found["course"][-1]
         ratio = spent / found["seconds"]
         more = "" if found["reached"] else "> "
-        rows.append((
-            name.partition(",")[0], f"{found['n']:,}", f"{found['edges']:,}", str(found["rank"]),
-            f"{found['certificate']:.1e}", f"{found['value']:.6g}", f"{found['seconds']:.2f}",
-            f"{value:.5g} after {spent:.1f} s, {found['steps']} steps", f"{more}{ratio:.1f}",
-        ))  # fmt: skip
+        rows.append(
+            (
+                name.partition(",")[0],
+                f"{found['n']:,}",
+                f"{found['edges']:,}",
+                str(found["rank"]),
+                f"{found['certificate']:.1e}",
+                f"{found['value']:.6g}",
+                f"{found['seconds']:.2f}",
+                f"{value:.5g} after {spent:.1f} s, {found['steps']} steps",
+                f"{more}{ratio:.1f}",
+            )
+        )
         data, n = name.split(", n = ")
         paper = PAPER.get((data.removesuffix("10k"), int(n)))
         if paper and (found["reached"] or ratio > paper[1] / paper[0]):  # a lower bound below the paper's says nothing

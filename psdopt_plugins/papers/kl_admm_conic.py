@@ -84,9 +84,15 @@ def _measure_set(case: ExperimentCase) -> dict[str, Any]:
 
 
 def _compare(
-    problem: EntryFit, L: Any, r: int, best: float, unit: float, ways: Mapping[str, Method],
-    asked: Sequence[float | None], turns: int,
-) -> dict[str, Any]:  # fmt: skip
+    problem: EntryFit,
+    L: Any,
+    r: int,
+    best: float,
+    unit: float,
+    ways: Mapping[str, Method],
+    asked: Sequence[float | None],
+    turns: int,
+) -> dict[str, Any]:
     """Our runs and SCS's to values within ACCURACY · unit of `best`, in turns."""
     geometry = FlatQuotient(problem.n, r)
     runs: dict[str, Callable[[int], Any]] = {}
@@ -105,10 +111,14 @@ def _compare(
         runs[label] = lambda k, e=eps: conic(problem, L, "SCS", e)  # type: ignore[misc]
     spent = _in_turns(runs, turns)
     return {
-        "n": problem.n, "r": r, "value": best, "unit": unit, "tols": tols,
+        "n": problem.n,
+        "r": r,
+        "value": best,
+        "unit": unit,
+        "tols": tols,
         "ours": {name: spent[name] for name in runs if name not in theirs},
         "theirs": [[eps, spent[label], errors[eps]] for label, eps in theirs.items()],
-    }  # fmt: skip
+    }
 
 
 def _settings(
@@ -179,8 +189,15 @@ def _present_boards(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
                     (str(n), _asked(eps), f"{seconds:.3f} ({error:.0e})", f"{1e3 * ours['Newton']:.2f}", *cells)
                 )
             facts |= {f"{unit}-{n}-{name}": text for name, text in _ratio_facts(found).items()}
-        columns = ("n", "SCS", "its seconds (error)", "Newton, ms", *(f"SCS / {way}" for way in WAYS),
-                   "SCS / Newton made anew", "SCS / ADMM at tol 1e-6")  # fmt: skip
+        columns = (
+            "n",
+            "SCS",
+            "its seconds (error)",
+            "Newton, ms",
+            *(f"SCS / {way}" for way in WAYS),
+            "SCS / Newton made anew",
+            "SCS / ADMM at tol 1e-6",
+        )
         tables.append(ResultTable(f"To 1e-4 of the {unit}, chessboard", columns, tuple(rows)))
     for unit in UNITS:
         sizes = [found["n"] for name, found in measured.items() if name.endswith(unit)]
@@ -199,13 +216,26 @@ def _present_sets(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
         last.append(ratios[-1])
         _, seconds, error = found["theirs"][0]
         loose = found["theirs"][-1]
-        rows.append((
-            name, str(found["n"]), f"{1e3 * newton:.1f}, {1e3 * ours['Newton made anew']:.1f}",
-            f"{seconds:.2f} ({error:.0e})", f"{ratios[0]:.0f}, {seconds / ours['Newton made anew']:.0f}",
-            f"{loose[1]:.2f} ({_asked(loose[0])})", f"{ratios[-1]:.0f}, {loose[1] / ours['Newton made anew']:.0f}",
-        ))  # fmt: skip
-    columns = ("set, draw", "n", "Newton, made anew (ms)", "SCS at its defaults (error)", "ratios",
-               "loosest that gives 1e-4", "ratios")  # fmt: skip
+        rows.append(
+            (
+                name,
+                str(found["n"]),
+                f"{1e3 * newton:.1f}, {1e3 * ours['Newton made anew']:.1f}",
+                f"{seconds:.2f} ({error:.0e})",
+                f"{ratios[0]:.0f}, {seconds / ours['Newton made anew']:.0f}",
+                f"{loose[1]:.2f} ({_asked(loose[0])})",
+                f"{ratios[-1]:.0f}, {loose[1] / ours['Newton made anew']:.0f}",
+            )
+        )
+    columns = (
+        "set, draw",
+        "n",
+        "Newton, made anew (ms)",
+        "SCS at its defaults (error)",
+        "ratios",
+        "loosest that gives 1e-4",
+        "ratios",
+    )
     facts = {"median-default": f"{np.median(first):.0f}", "median-loosest": f"{np.median(last):.0f}"} if first else {}
     return Findings((ResultTable("To 1e-4 of the value", columns, tuple(rows)),), facts=facts)
 

@@ -55,9 +55,11 @@ def _measure_course(case: ExperimentCase) -> dict[str, Any]:
         history = solve(problem, geometry, method, rng=0, tol=1e-7, max_iterations=budget).history
         split = int(np.flatnonzero(history["phase"] == 0.0)[-1])
         found[label] = {
-            "error": (history["value"] - best) / (problem.value_at_zero() - best), "split": split,
-            "primal": history["primal_residual"], "dual": history["dual_residual"],
-        }  # fmt: skip
+            "error": (history["value"] - best) / (problem.value_at_zero() - best),
+            "split": split,
+            "primal": history["primal_residual"],
+            "dual": history["dual_residual"],
+        }
     return {"n": problem.n, "r": r, "courses": found}
 
 

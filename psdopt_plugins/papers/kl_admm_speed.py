@@ -68,9 +68,10 @@ def _present_sizes(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
         for n, entries, spent in zip(found["sizes"], found["entries"], seconds, strict=True)
     )
     return Findings(
-        (ResultTable(caption, columns, rows),), figures={"sizes": lambda: _draw(sizes, 1e3 * seconds, exponent)},
+        (ResultTable(caption, columns, rows),),
+        figures={"sizes": lambda: _draw(sizes, 1e3 * seconds, exponent)},
         facts={"exponent": f"{exponent:.2f}"},
-    )  # fmt: skip
+    )
 
 
 def _draw(sizes: Array, milliseconds: Array, exponent: float) -> Any:
@@ -130,8 +131,9 @@ def _present_loop(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
         plain, woodbury = (
             seconds[loop] / seconds["batched"] for loop in ("loop with (r, r) systems", "loop with (25)")
         )
-        rows.append((name, f"{1e3 * seconds['batched']:.1f}", f"{plain:.0f}", f"{woodbury:.0f}",
-                     f"{found['difference']:.0e}"))  # fmt: skip
+        rows.append(
+            (name, f"{1e3 * seconds['batched']:.1f}", f"{plain:.0f}", f"{woodbury:.0f}", f"{found['difference']:.0e}")
+        )
         rank = name.removeprefix("r = ")
         facts |= {f"plain-{rank}": f"{plain:.0f}", f"woodbury-{rank}": f"{woodbury:.0f}"}
     columns = ("rank", "batched, ms", "loop as printed / batched", "loop with (25) / batched", "difference")

@@ -116,8 +116,10 @@ def _measure_small(case: ExperimentCase) -> dict[str, Any]:
     return {
         "accuracy": {solver: float(np.mean([run[0] for run in runs])) for solver, runs in found.items()},
         "seconds": {solver: min(run[1] for run in runs) for solver, runs in found.items()},
-        "error": max(errors), "square": [min(squares), max(squares)], **notes,
-    }  # fmt: skip
+        "error": max(errors),
+        "square": [min(squares), max(squares)],
+        **notes,
+    }
 
 
 def _present_small(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
@@ -125,38 +127,71 @@ def _present_small(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
     for name, found in measured.items():
         (score, spread, spent), (npkl, npkl_s, hybrid, hybrid_s, low, low_s) = PAPER[name]
         a, s = found["accuracy"], found["seconds"]
-        accuracy.append((
-            name, str(found["n"]), str(found["r"]), str(found["rank"]), f"{a['polish']:.1f} ({score:.1f})",
-            f"{a['hybrid']:.1f} ({hybrid:.1f})", f"{a['npkl-100']:.1f} ({npkl:.1f})", f"{a['npkl-30']:.1f}",
-            f"{a['npkl-10']:.1f}", f"{a['mfpc']:.1f} ({low:.1f})",
-        ))  # fmt: skip
-        seconds.append((
-            name, f"{s['polish']:.3f}", f"{s['alone']:.2f}, {found['error']:.0e} ({spent:g})", f"{s['adaptive']:.3f}",
-            f"{s['hybrid']:.2f} ({hybrid_s:g})", f"{s['npkl-100']:.2f} ({npkl_s:g})", f"{s['mfpc']:.2f} ({low_s:g})",
-        ))  # fmt: skip
+        accuracy.append(
+            (
+                name,
+                str(found["n"]),
+                str(found["r"]),
+                str(found["rank"]),
+                f"{a['polish']:.1f} ({score:.1f})",
+                f"{a['hybrid']:.1f} ({hybrid:.1f})",
+                f"{a['npkl-100']:.1f} ({npkl:.1f})",
+                f"{a['npkl-30']:.1f}",
+                f"{a['npkl-10']:.1f}",
+                f"{a['mfpc']:.1f} ({low:.1f})",
+            )
+        )
+        seconds.append(
+            (
+                name,
+                f"{s['polish']:.3f}",
+                f"{s['alone']:.2f}, {found['error']:.0e} ({spent:g})",
+                f"{s['adaptive']:.3f}",
+                f"{s['hybrid']:.2f} ({hybrid_s:g})",
+                f"{s['npkl-100']:.2f} ({npkl_s:g})",
+                f"{s['mfpc']:.2f} ({low_s:g})",
+            )
+        )
         comparisons += [
             Comparison(f"accuracy of KL-ADMM on {name}", a["polish"], score, "more", level=spread, unit="%"),
             Comparison(f"seconds of KL-ADMM, 500 iterations, on {name}", s["alone"], spent, unit="s"),
         ]
-    head = ("data", "n", "r", "rank of the optimum", "KL-ADMM", "BILGO (hybrid)",
-            *(f"SimpleNPKL, B = {B} n" for B in BOUNDS), "MFPC")  # fmt: skip
-    spent_head = ("data", "ADMM + polish", "ADMM alone, 500 iterations, its error", "adaptive rank", "BILGO (hybrid)",
-                  "SimpleNPKL, B = 100 n", "MFPC")  # fmt: skip
+    head = (
+        "data",
+        "n",
+        "r",
+        "rank of the optimum",
+        "KL-ADMM",
+        "BILGO (hybrid)",
+        *(f"SimpleNPKL, B = {B} n" for B in BOUNDS),
+        "MFPC",
+    )
+    spent_head = (
+        "data",
+        "ADMM + polish",
+        "ADMM alone, 500 iterations, its error",
+        "adaptive rank",
+        "BILGO (hybrid)",
+        "SimpleNPKL, B = 100 n",
+        "MFPC",
+    )
     tables = (
         ResultTable("Pair accuracy in % (the paper's in brackets)", head, tuple(accuracy)),
-        ResultTable("Least processor seconds to the end of the run (the paper's in brackets)", spent_head,
-                    tuple(seconds)),
-    )  # fmt: skip
+        ResultTable(
+            "Least processor seconds to the end of the run (the paper's in brackets)", spent_head, tuple(seconds)
+        ),
+    )
     facts = {}
     if measured:
         values = list(measured.values())
         factor = [v["seconds"]["hybrid"] / v["seconds"]["polish"] for v in values]
         facts = {
             "optimal": f"{sum(v['optimal'] for v in values)} of {sum(v['runs'] for v in values)}",
-            "hybrid-most": f"{max(factor):.1f}", "hybrid-least": f"{min(factor):.1f}",
+            "hybrid-most": f"{max(factor):.1f}",
+            "hybrid-least": f"{min(factor):.1f}",
             "square-least": f"{min(v['square'][0] for v in values):.0f}",
             "square-most": f"{max(v['square'][1] for v in values):.0f}",
-        }  # fmt: skip
+        }
     return Findings(tables, tuple(comparisons), facts=facts)
 
 
@@ -204,16 +239,36 @@ def _present_large(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
         error = {s: (found[s]["value"] - best) / decrease for s in ("split", "mfpc") if s in found}
         split, grown = found["split"], found["grown"]
         low = f"{found['mfpc']['seconds']:.1f}, {error['mfpc']:.1f}" if "mfpc" in found else ""
-        rows.append((
-            name, f"{found['n']:,}", str(found["r"]), f"{split['seconds']:.1f} ({spent:g})", f"{error['split']:.0e}",
-            f"{split['accuracy']:.1f} ({score:.1f})", f"{grown['seconds']:.1f}, {found['status']}", str(found["rank"]),
-            f"{grown['accuracy']:.1f}", f"{low} ({others[5]:g})".strip(),
-        ))  # fmt: skip
+        rows.append(
+            (
+                name,
+                f"{found['n']:,}",
+                str(found["r"]),
+                f"{split['seconds']:.1f} ({spent:g})",
+                f"{error['split']:.0e}",
+                f"{split['accuracy']:.1f} ({score:.1f})",
+                f"{grown['seconds']:.1f}, {found['status']}",
+                str(found["rank"]),
+                f"{grown['accuracy']:.1f}",
+                f"{low} ({others[5]:g})".strip(),
+            )
+        )
         comparisons += [
             Comparison(f"accuracy on {name}", split["accuracy"], score, "more", level=spread, unit="%"),
             Comparison(f"seconds on {name}", split["seconds"], spent, unit="s"),
         ]
-    columns = ("data", "n", "r", "ADMM, 100 iterations (paper), s", "its error", "accuracy % (paper)",
-               "adaptive rank to 1e-5, s", "rank", "accuracy %", "MFPC, s, its error (paper)")  # fmt: skip
-    return Findings((ResultTable("Processor seconds, and errors of the decrease", columns, tuple(rows)),),
-                    tuple(comparisons))  # fmt: skip
+    columns = (
+        "data",
+        "n",
+        "r",
+        "ADMM, 100 iterations (paper), s",
+        "its error",
+        "accuracy % (paper)",
+        "adaptive rank to 1e-5, s",
+        "rank",
+        "accuracy %",
+        "MFPC, s, its error (paper)",
+    )
+    return Findings(
+        (ResultTable("Processor seconds, and errors of the decrease", columns, tuple(rows)),), tuple(comparisons)
+    )

@@ -120,8 +120,11 @@ def _present(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
                 ratios.setdefault(tol, []).append(min(first) / race["LagrangeNewton"][0])
     facts: dict[str, str] = {}
     for tol, values in ratios.items():
-        facts |= {f"least-{tol}": f"{min(values):.1f}", f"most-{tol}": f"{max(values):.1f}",
-                  f"ahead-{tol}": f"{sum(value > 1.0 for value in values)} of {len(values)}"}  # fmt: skip
+        facts |= {
+            f"least-{tol}": f"{min(values):.1f}",
+            f"most-{tol}": f"{max(values):.1f}",
+            f"ahead-{tol}": f"{sum(value > 1.0 for value in values)} of {len(values)}",
+        }
     columns = ("problem", "n", "m", "r", "tol", *METHODS)
     caption = "Least processor seconds (steps); within: optimal_within; how it ended where it has no certificate"
     return Findings((ResultTable(caption, columns, tuple(rows)),), facts=facts)

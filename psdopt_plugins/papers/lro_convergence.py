@@ -16,12 +16,17 @@ from psdopt_plugins.papers.lro_errors import paper_rank
 EPSILONS = (1e-6, 1e-8, 1e-10, 1e-12)
 #: omega at each epsilon.
 PAPER = {
-    "soybean_small": (4.1e1, 4.2e0, 2.0e-1, 4.3e-3), "iris": (1.1e-9, 1.1e-9, 1.1e-9, 1.1e-9),
-    "wine": (2.7e0, 8.6e-1, 2.1e-2, 2.0e-3), "sonar": (4.4e1, 8.7e0, 2.0e0, 2.0e0),
-    "glass": (3.2e1, 9.2e0, 2.0e-1, 1.4e-2), "ionosphere": (3.6e2, 1.2e2, 2.4e0, 5.4e-1),
-    "pima": (5.7e2, 2.1e2, 6.3e0, 1.4e-1), "optdigits": (4.9e4, 2.3e4, 4.3e2, 9.5e0),
-    "waveform": (5.8e1, 1.2e2, 1.2e1, 1.0e0), "letters": (1.0e0, 1.7e0, 1.7e-2, 1.3e-3),
-}  # fmt: skip
+    "soybean_small": (4.1e1, 4.2e0, 2.0e-1, 4.3e-3),
+    "iris": (1.1e-9, 1.1e-9, 1.1e-9, 1.1e-9),
+    "wine": (2.7e0, 8.6e-1, 2.1e-2, 2.0e-3),
+    "sonar": (4.4e1, 8.7e0, 2.0e0, 2.0e0),
+    "glass": (3.2e1, 9.2e0, 2.0e-1, 1.4e-2),
+    "ionosphere": (3.6e2, 1.2e2, 2.4e0, 5.4e-1),
+    "pima": (5.7e2, 2.1e2, 6.3e0, 1.4e-1),
+    "optdigits": (4.9e4, 2.3e4, 4.3e2, 9.5e0),
+    "waveform": (5.8e1, 1.2e2, 1.2e1, 1.0e0),
+    "letters": (1.0e0, 1.7e0, 1.7e-2, 1.3e-3),
+}
 METHODS = {"plain": "none", "preconditioned": "auto"}
 
 

@@ -19,11 +19,17 @@ from psdopt_plugins.papers.data import Array, load, needs, training_part
 
 #: Table 2: errors (%) of LRO-KTA and LRO-L with their deviations.
 PAPER_2 = {
-    "soybean_small": ((0.0, 0.0), (5.4, 5.2)), "iris": ((2.7, 1.5), (4.3, 2.1)), "wine": ((1.5, 1.0), (2.8, 1.6)),
-    "sonar": ((22.4, 2.5), (23.9, 3.8)), "glass": ((30.6, 2.4), (31.0, 3.3)), "ionosphere": ((14.1, 3.1), (15.5, 1.5)),
-    "pima": ((26.5, 1.7), (27.6, 1.6)), "segment": ((3.7, 0.6), (11.4, 0.7)), "optdigits": ((2.9, 0.3), (2.5, 0.3)),
+    "soybean_small": ((0.0, 0.0), (5.4, 5.2)),
+    "iris": ((2.7, 1.5), (4.3, 2.1)),
+    "wine": ((1.5, 1.0), (2.8, 1.6)),
+    "sonar": ((22.4, 2.5), (23.9, 3.8)),
+    "glass": ((30.6, 2.4), (31.0, 3.3)),
+    "ionosphere": ((14.1, 3.1), (15.5, 1.5)),
+    "pima": ((26.5, 1.7), (27.6, 1.6)),
+    "segment": ((3.7, 0.6), (11.4, 0.7)),
+    "optdigits": ((2.9, 0.3), (2.5, 0.3)),
     "waveform": ((16.6, 0.6), (16.0, 0.6)),
-}  # fmt: skip
+}
 #: Sets of which one split takes a minute or more.
 SLOW_2 = ("sonar", "segment", "optdigits", "waveform")
 #: Table 4: rank, error (%) and seconds of LRO-KTA.
@@ -76,8 +82,9 @@ def _present_2(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
     for name, found in measured.items():
         cells = {kind: f"{found[kind][0]:.1f} ± {found[kind][1]:.1f}" for kind in ("Euclidean", *MODELS)}
         paper = [f"{error:.1f} ± {spread:.1f}" for error, spread in PAPER_2[name]]
-        rows.append((f"{name} ({found['splits']})", cells["Euclidean"], cells["KTA"], paper[0],
-                     cells["linearity"], paper[1]))  # fmt: skip
+        rows.append(
+            (f"{name} ({found['splits']})", cells["Euclidean"], cells["KTA"], paper[0], cells["linearity"], paper[1])
+        )
         for kind, (error, spread) in zip(MODELS, PAPER_2[name], strict=True):
             comparisons.append(
                 Comparison(f"{kind} on {name}", found[kind][0], error, level=max(spread, found[kind][1]), unit="%")
@@ -139,9 +146,13 @@ def _measure_4(case: ExperimentCase) -> dict[str, Any]:
     lam = lams[int(np.argmin(validation))]
     learner, seconds = fit(everything, lam)
     return {
-        "rank": case.settings["rank"], "lam": lam, "seconds": seconds, "error": error(learner, everything, B, yb),
-        "status": learner.result_.status.label, "iterations": learner.result_.iterations,
-    }  # fmt: skip
+        "rank": case.settings["rank"],
+        "lam": lam,
+        "seconds": seconds,
+        "error": error(learner, everything, B, yb),
+        "status": learner.result_.status.label,
+        "iterations": learner.result_.iterations,
+    }
 
 
 def _large(name: str) -> tuple[Any, Array, Any, Array]:
@@ -171,14 +182,22 @@ def _present_4(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
     rows, comparisons = [], []
     for name, found in measured.items():
         _, error, seconds = PAPER_4.get(name, (0, None, None))
-        rows.append((
-            name, str(found["rank"]), f"{found['lam']:g}", f"{found['error']:.2f}", "" if error is None else f"{error}",
-            f"{found['seconds']:.2f}", "" if seconds is None else f"{seconds:g}",
-            f"{found['status']} ({found['iterations']})",
-        ))  # fmt: skip
+        rows.append(
+            (
+                name,
+                str(found["rank"]),
+                f"{found['lam']:g}",
+                f"{found['error']:.2f}",
+                "" if error is None else f"{error}",
+                f"{found['seconds']:.2f}",
+                "" if seconds is None else f"{seconds:g}",
+                f"{found['status']} ({found['iterations']})",
+            )
+        )
         if error is not None and seconds is not None:
             comparisons.append(Comparison(f"error on {name}", found["error"], error, unit="%"))
             comparisons.append(Comparison(f"seconds on {name}", found["seconds"], seconds, unit="s"))
     columns = ("set", "rank", "λ", "error %", "paper", "seconds", "paper", "end (steps)")
-    return Findings((ResultTable("Errors and processor seconds of the final fit", columns, tuple(rows)),),
-                    tuple(comparisons))  # fmt: skip
+    return Findings(
+        (ResultTable("Errors and processor seconds of the final fit", columns, tuple(rows)),), tuple(comparisons)
+    )

@@ -80,9 +80,12 @@ def _measure(case: ExperimentCase) -> dict[str, Any]:
     best = min(curve.values[-1] for curve in (*own, *peers))
     targets = {f"{a:g}": best + a * abs(best) for a in ACCURACIES}
     return {
-        "m": m, "d": d, "peer_limit": peer_limit, "rows": table([*own, *peers], best, ACCURACIES),
+        "m": m,
+        "d": d,
+        "peer_limit": peer_limit,
+        "rows": table([*own, *peers], best, ACCURACIES),
         "ratios": {a: ratio(own[0], peers, target) for a, target in targets.items()},
-    }  # fmt: skip
+    }
 
 
 def _run_own(

@@ -125,10 +125,15 @@ def newton_leading(
 def _quartic(v: Array, Av: Array, d: Array, Ad: Array) -> Array:
     """Coefficients of f(v + mu d) without the constant |A|²/4."""
     a, b, c = float(v @ v), float(v @ d), float(d @ d)
-    return np.array([
-        0.25 * (a * a - 2.0 * float(v @ Av)), a * b - float(d @ Av), 0.5 * (a * c + 2.0 * b * b - float(d @ Ad)), b * c,
-        0.25 * c * c,
-    ])  # fmt: skip
+    return np.array(
+        [
+            0.25 * (a * a - 2.0 * float(v @ Av)),
+            a * b - float(d @ Av),
+            0.5 * (a * c + 2.0 * b * b - float(d @ Ad)),
+            b * c,
+            0.25 * c * c,
+        ]
+    )
 
 
 def _best_positive_step(coefficients: Array) -> float:

@@ -16,9 +16,15 @@ from psdopt_plugins.papers.pair_sets import GAMMA, pattern
 
 
 def loop_iteration(
-    L: sp.csr_array, neighbours: list[Array], targets: list[Array], rho: float, V: Array, U: Array, Lam: Array,
+    L: sp.csr_array,
+    neighbours: list[Array],
+    targets: list[Array],
+    rho: float,
+    V: Array,
+    U: Array,
+    Lam: Array,
     woodbury: bool = True,
-) -> tuple[Array, Array, Array]:  # fmt: skip
+) -> tuple[Array, Array, Array]:
     """One iteration of algorithm 1, pattern by pattern, two passes, all V then all U; V, U, Lam (n, r).
 
     With `woodbury` by (25), without it by the (r, r) systems of line 6.
@@ -66,9 +72,12 @@ def simple_npkl(
 
     # z = γ (K − T) at K = 0 is where the multipliers of the unconstrained problem start
     result = minimize(
-        negative_dual, -GAMMA * targets, jac=True, method="L-BFGS-B",
+        negative_dual,
+        -GAMMA * targets,
+        jac=True,
+        method="L-BFGS-B",
         options={"maxiter": max_iterations, "ftol": tol * 1e-2, "gtol": 1e-6},
-    )  # fmt: skip
+    )
     negative_dual(result.x)
     return found["E"], int(result.nfev)
 

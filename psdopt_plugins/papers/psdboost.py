@@ -118,10 +118,13 @@ def _measure_rounds(case: ExperimentCase) -> dict[str, Any]:
     result, seconds = column_generation(X, rows, 1e-4, case.settings["rounds"], METHODS[case.name])
     records = result.history.records
     return {
-        "optimum": -best.value, "rounds": result.iterations, "seconds": seconds,
-        "dual": [-record["master_value"] for record in records], "bound": [-record["bound"] for record in records],
+        "optimum": -best.value,
+        "rounds": result.iterations,
+        "seconds": seconds,
+        "dual": [-record["master_value"] for record in records],
+        "bound": [-record["bound"] for record in records],
         "gap": [record["gap"] / abs(best.value) for record in records],
-    }  # fmt: skip
+    }
 
 
 def _present_rounds(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
@@ -165,9 +168,13 @@ def _measure_speed(case: ExperimentCase) -> dict[str, Any]:
     result, seconds = column_generation(X, rows, tol)
     certificate = result.certificate
     found = {
-        "triplets": len(rows), "rounds": result.iterations, "rank": result.matrix.rank, "seconds": seconds,
-        "gap": certificate.relative if certificate else None, "value": -result.value,
-    }  # fmt: skip
+        "triplets": len(rows),
+        "rounds": result.iterations,
+        "rank": result.matrix.rank,
+        "seconds": seconds,
+        "gap": certificate.relative if certificate else None,
+        "value": -result.value,
+    }
     if case.settings["full"]:
         optimum, _, spent = full_sdp(X, rows, tol)
         found |= {"full": spent, "optimum": optimum}
@@ -182,8 +189,18 @@ def _present_speed(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
             ratio = found["full"] / found["seconds"]
             other = f"{found['full']:.2f} ({ratio:.1f} times), optimum {found['optimum']:.7f}"
             facts[f"ratio-{name.removeprefix('D = ')}"] = f"{ratio:.1f}"
-        rows.append((name, f"{found['triplets']:,}", str(found["rounds"]), f"{found['gap']:.1e}",
-                     f"{found['seconds']:.2f}", str(found["rank"]), f"{found['value']:.7f}", other))  # fmt: skip
+        rows.append(
+            (
+                name,
+                f"{found['triplets']:,}",
+                str(found["rounds"]),
+                f"{found['gap']:.1e}",
+                f"{found['seconds']:.2f}",
+                str(found["rank"]),
+                f"{found['value']:.7f}",
+                other,
+            )
+        )
     columns = ("order", "triplets", "rounds", "certified gap", "seconds", "rank", "optimum", "Clarabel, full SDP")
     caption = "Processor seconds to a certified relative gap of 1e-4"
     return Findings((ResultTable(caption, columns, tuple(rows)),), facts=facts)
@@ -219,10 +236,15 @@ def _one_nearest(Z: Array, y: Array, train: Array, test: Array, L: Array) -> flo
 def _present_digits(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
     columns = ("split", *(f"{name}, error %" for name in METRICS), "objective", "objective of the SDP", "seconds")
     rows = [
-        (name, *(f"{found['errors'][metric]:.2f}" for metric in METRICS), f"{found['value']:.6f}",
-         f"{found['optimum']:.6f}", "{:.2f}, {:.2f}".format(*found["seconds"]))
+        (
+            name,
+            *(f"{found['errors'][metric]:.2f}" for metric in METRICS),
+            f"{found['value']:.6f}",
+            f"{found['optimum']:.6f}",
+            "{:.2f}, {:.2f}".format(*found["seconds"]),
+        )
         for name, found in measured.items()
-    ]  # fmt: skip
+    ]
     comparisons: tuple[Comparison, ...] = ()
     facts = {}
     if measured:
@@ -231,8 +253,9 @@ def _present_digits(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
         comparisons = tuple(Comparison(f"1-NN error, {metric}", mean[metric], 1.3, unit="%") for metric in METRICS[1:])
         same = sum(found["errors"][METRICS[1]] == found["errors"][METRICS[2]] for found in measured.values())
         facts = {"identical": f"{same} of {len(measured)}"}
-    return Findings((ResultTable("1-NN error on 500 samples of each digit", columns, tuple(rows)),), comparisons,
-                    facts=facts)  # fmt: skip
+    return Findings(
+        (ResultTable("1-NN error on 500 samples of each digit", columns, tuple(rows)),), comparisons, facts=facts
+    )
 
 
 def _pixel_cases(quick: bool) -> list[ExperimentCase]:
@@ -257,8 +280,15 @@ def _measure_pixels(case: ExperimentCase) -> dict[str, Any]:
 def _present_pixels(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
     columns = ("images", "rounds", "certified gap", "seconds", "rank", "1-NN error %, Euclidean", "learned")
     rows = tuple(
-        (name, str(found["rounds"]), f"{found['gap']:.1e}", f"{found['seconds']:.1f}", str(found["rank"]),
-         f"{found['errors'][0]:.1f}", f"{found['errors'][1]:.1f}")
+        (
+            name,
+            str(found["rounds"]),
+            f"{found['gap']:.1e}",
+            f"{found['seconds']:.1f}",
+            str(found["rank"]),
+            f"{found['errors'][0]:.1f}",
+            f"{found['errors'][1]:.1f}",
+        )
         for name, found in measured.items()
-    )  # fmt: skip
+    )
     return Findings((ResultTable("D = 900, 1,000 triplets", columns, rows),))

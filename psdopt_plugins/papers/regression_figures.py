@@ -131,8 +131,9 @@ def _online_cases(quick: bool) -> list[ExperimentCase]:
     names = ("online, p = 32", "batch gradient", "batch conjugate gradient")
     return [
         ExperimentCase(f"{kind}: {name}", {"geometry": kind, "method": name, "train": train})
-        for kind in ("flat", "polar") for name in names
-    ]  # fmt: skip
+        for kind in ("flat", "polar")
+        for name in names
+    ]
 
 
 def _measure_online(case: ExperimentCase) -> dict[str, Any]:
@@ -176,18 +177,26 @@ def _present_online(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
         costs = found["costs"]
         marks = costs[5::5] if "online" in name else costs[10::10]
         times = [_first(found, goal) for goal in GOALS]
-        rows.append((
-            name, ", ".join(f"{cost:.0f}" for cost in marks if cost is not None), f"{found['seconds'][-1]:.2f}",
-            *("–" if t is None else f"{t:.2f}" for t in times),
-        ))  # fmt: skip
+        rows.append(
+            (
+                name,
+                ", ".join(f"{cost:.0f}" for cost in marks if cost is not None),
+                f"{found['seconds'][-1]:.2f}",
+                *("–" if t is None else f"{t:.2f}" for t in times),
+            )
+        )
     for kind in ("flat", "polar"):
         names = [f"{kind}: {name}" for name in ("online, p = 32", "batch gradient")]
         times = [_first(measured[name], GOALS[0]) for name in names if name in measured]
         if len(times) == 2 and times[0] and times[1]:
             what = f"seconds to {GOALS[0]}, online over batch gradient, {kind} (the paper: below 1)"
             comparisons.append(Comparison(what, times[0] / times[1], 1.0))
-    columns = ("geometry: method", "test cost after epochs 1 to 4, or each tenth step", "seconds in all",
-               *(f"first at most {goal}" for goal in GOALS))  # fmt: skip
+    columns = (
+        "geometry: method",
+        "test cost after epochs 1 to 4, or each tenth step",
+        "seconds in all",
+        *(f"first at most {goal}" for goal in GOALS),
+    )
     figures = {"online": lambda: _draw_online(measured)} if measured else {}
     return Findings((ResultTable("", columns, tuple(rows)),), tuple(comparisons), figures)
 

@@ -42,10 +42,11 @@ def _cases(name: str) -> list[ExperimentCase]:
     counts, ranks, _, steps = SETS[name]
     grid = [(count, ranks[-1]) for count in counts] + [(counts[-1], r) for r in ranks[:-1]]
     return [
-        ExperimentCase(f"{count:,} constraints, rank {r}", {"set": name, "count": count, "rank": r, "steps": steps},
-                       needs(name))
+        ExperimentCase(
+            f"{count:,} constraints, rank {r}", {"set": name, "count": count, "rank": r, "steps": steps}, needs(name)
+        )
         for count, r in grid
-    ]  # fmt: skip
+    ]
 
 
 def _kernel(name: str) -> tuple[Array, Array]:
@@ -97,11 +98,16 @@ def _measure(case: ExperimentCase) -> dict[str, Any]:
 
 def _present(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
     rows = tuple(
-        (name, *(f"{found['scores'][kind][0]:.2f}, {found['scores'][kind][1]:.3f}, {found['scores'][kind][2]:.1f} s"
-                 for kind in KINDS),
-         "{:.2f}, {:.3f}".format(*found["scores"]["kernel PCA"][:2]))
+        (
+            name,
+            *(
+                f"{found['scores'][kind][0]:.2f}, {found['scores'][kind][1]:.3f}, {found['scores'][kind][2]:.1f} s"
+                for kind in KINDS
+            ),
+            "{:.2f}, {:.3f}".format(*found["scores"]["kernel PCA"][:2]),
+        )
         for name, found in measured.items()
-    )  # fmt: skip
+    )
     columns = ("constraints, rank", *KINDS, "kernel PCA")
     table = ResultTable("NMI of k-means, accuracy of 5-NN, processor seconds", columns, rows)
     facts = {}

@@ -112,9 +112,12 @@ def _measure_low(case: ExperimentCase) -> dict[str, Any]:
     for kind in ("flat", "polar"):
         begin = time.process_time()
         learner = DistanceRegression(
-            r, geometry=kind, n_constraints=case.settings["constraints"], random_state=0,
+            r,
+            geometry=kind,
+            n_constraints=case.settings["constraints"],
+            random_state=0,
             solver_options={"max_iterations": case.settings["steps"], "tol": 1e-4},
-        ).fit(*data[:2])  # fmt: skip
+        ).fit(*data[:2])
         seconds = time.process_time() - begin
         found[kind] = [_knn_error(learner.components_, *data), seconds]
     begin = time.process_time()

@@ -38,9 +38,10 @@ def _race_cases(quick: bool) -> list[ExperimentCase]:
         return [ExperimentCase("d = 10, r = 3, m = 500", {"d": 10, "r": 3, "m": 500, "samples": None, "budget": 0.5})]
     return [
         ExperimentCase("d = 50, r = 10, m = 80,000", {"d": 50, "r": 10, "m": 80_000, "samples": None, "budget": 30.0}),
-        ExperimentCase("d = 617, r = 20, 100,000 pairs",
-                       {"d": 617, "r": 20, "m": 100_000, "samples": 7797, "budget": 40.0}),
-    ]  # fmt: skip
+        ExperimentCase(
+            "d = 617, r = 20, 100,000 pairs", {"d": 617, "r": 20, "m": 100_000, "samples": 7797, "budget": 40.0}
+        ),
+    ]
 
 
 def _measure_race(case: ExperimentCase) -> dict[str, Any]:
@@ -75,9 +76,13 @@ def _compare(rows: Array, y: Array, problem: Any, Y0: Array, budget: float) -> d
     for name, geometry in geometries.items():
         begin = time.process_time()
         result = solve(
-            problem, geometry, ConjugateGradient(), start=start, tol=1e-12,
+            problem,
+            geometry,
+            ConjugateGradient(),
+            start=start,
+            tol=1e-12,
             callback=lambda snapshot: snapshot.value <= target,
-        )  # fmt: skip
+        )
         found[name] = [time.process_time() - begin, result.iterations, (result.value - best) / (zero - best)]
     for name, optimizer in PEERS.items():
         log: list[tuple[float, float]] = []

@@ -73,10 +73,15 @@ def _measure(case: ExperimentCase) -> dict[str, Any]:
 
 def _present(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
     rows = tuple(
-        (name, *(" / ".join(str(steps) if converged else status for steps, converged, status in found["steps"][form])
-                 for form in FORMS))
+        (
+            name,
+            *(
+                " / ".join(str(steps) if converged else status for steps, converged, status in found["steps"][form])
+                for form in FORMS
+            ),
+        )
         for name, found in measured.items()
-    )  # fmt: skip
+    )
     table = ResultTable("Steps, flat / polar", ("data", *FORMS), rows)
     runs = [run for found in measured.values() for pair in found["steps"].values() for run in pair]
     facts = {"converged": f"{sum(run[1] for run in runs)} of {len(runs)}"}

@@ -114,8 +114,14 @@ class PSDRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         fresh = not hasattr(self, "components_")
         X, y = validated(
-            self, X, y, accept_sparse=["csr"], dtype=np.float64, y_numeric=True, reset=fresh,
-        )  # fmt: skip
+            self,
+            X,
+            y,
+            accept_sparse=["csr"],
+            dtype=np.float64,
+            y_numeric=True,
+            reset=fresh,
+        )
         if fresh:
             offset = self._wants_intercept(y, direction)
             self.intercept_, self._rows = float(y.min()) if offset else 0.0, 0

@@ -28,9 +28,14 @@ class OnlineModel:
 
     @classmethod
     def begun(
-        cls, problem: Streamed, geometry: Geometry, start: LowRankPSD | None, batch_size: int,
-        rng: np.random.Generator, samples: int = 0,
-    ) -> Self:  # fmt: skip
+        cls,
+        problem: Streamed,
+        geometry: Geometry,
+        start: LowRankPSD | None,
+        batch_size: int,
+        rng: np.random.Generator,
+        samples: int = 0,
+    ) -> Self:
         """A model at `start`, or at a random point: step and annealing are chosen on the samples of `problem`."""
         point = starting_point(geometry, problem, start, rng)
         state = OnlineRiemannianGradient(batch_size).init(problem, geometry, point)
