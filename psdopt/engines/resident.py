@@ -45,7 +45,7 @@ class Resident:
         """Forget the `dropped` keys, then call the method `name`."""
         for key in dropped:
             for held in (self._evaluations, self._lines, self._planes):
-                held.pop(key, None)  # type: ignore[attr-defined]
+                held.pop(key, None)
         try:
             result, forgotten = getattr(self, name)(*arguments), None
         except Forgotten as error:

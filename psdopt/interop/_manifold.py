@@ -14,7 +14,7 @@ from psdopt.geometry_groups import Geodesics, GradientConversion, HessianConvers
 from psdopt.linalg.arrays import Array
 
 
-class PsdoptManifold(Manifold):  # type: ignore[misc]
+class PsdoptManifold(Manifold):
     """`geometry` under pymanopt's names. Points and vectors are those of the geometry itself; pymanopt's optimizers
     need vectors with ``+``, ``-`` and multiplication by numbers.
 

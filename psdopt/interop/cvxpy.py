@@ -42,7 +42,7 @@ INACCURATE = 1e-3
 CONES = {"ExpCone": "an exponential cone", "PowCone3D": "a power cone", "PowConeND": "a power cone"}
 
 
-class PSDOPT(ConicSolver):  # type: ignore[misc]
+class PSDOPT(ConicSolver):
     """A solver for ``problem.solve(solver=PSDOPT(**options), **options)``; options of the call come first.
 
     It takes PSD variables and constraints, scalars beside them, equations, inequalities and second-order cones, under

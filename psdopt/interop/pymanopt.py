@@ -103,18 +103,18 @@ def pymanopt_problem(problem: Problem, geometry: Geometry, manifold: Any = None)
         known[:] = [*known[-1:], (point, problem.at(geometry.factor(point)))]
         return known[-1][1]
 
-    @pymanopt.function.numpy(manifold)  # type: ignore[untyped-decorator]
+    @pymanopt.function.numpy(manifold)
     def cost(point: Any) -> float:
         evaluation = at(point)
         if np.isnan(evaluation.value):
             raise NonFiniteValue(point, evaluation)
         return evaluation.value
 
-    @pymanopt.function.numpy(manifold)  # type: ignore[untyped-decorator]
+    @pymanopt.function.numpy(manifold)
     def gradient(point: Any) -> Any:
         return geometry.gradient(point, at(point).gradient)
 
-    @pymanopt.function.numpy(manifold)  # type: ignore[untyped-decorator]
+    @pymanopt.function.numpy(manifold)
     def hessian(point: Any, vector: Any) -> Any:
         return riemannian_hessian(geometry, point, at(point), vector)
 

@@ -137,7 +137,7 @@ def require_finite(block: Array, name: str) -> None:
 def only(part: Callable[[slice, Array], Any], rows: slice) -> Callable[[slice, Array], Any]:
     """What of `part` these rows need, where it can say so: it is what travels to them."""
     narrowed = getattr(part, "only", None)
-    return part if narrowed is None else narrowed(rows)  # type: ignore[no-any-return]
+    return part if narrowed is None else narrowed(rows)
 
 
 def _part_of(part: Callable[[slice, Array], Any], rows: slice, block: Any) -> Any:

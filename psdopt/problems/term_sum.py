@@ -95,7 +95,7 @@ class TermSum(Problem):
         raise InvalidTypeError(f"{type(self).__name__} offers no restriction")
 
     @cached_property
-    def duality(self) -> Duality:  # type: ignore[override]
+    def duality(self) -> Duality:
         """Lower bounds where all terms but linear ones are convex and nowhere negative; none for other sums."""
         linear = [term for term in self.terms if term.degree == 1]
         if not all(term.nonnegative and term.convex for term in self.terms if term.degree != 1):

@@ -26,7 +26,7 @@ from psdopt_plugins.rows import validated
 KERNELS = ("linear", "rbf", "precomputed")
 
 
-class DistanceKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class DistanceKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Kernel learning from distance constraints (Meyer et al., section 10.2), learned on given samples as MDS is.
 
     Distances of random pairs in the centred base kernel become constraints: y_ij (1 − alpha) from above for samples

@@ -24,7 +24,7 @@ from psdopt_plugins.pairs import signed_laplacian, signed_pairs
 from psdopt_plugins.rows import validated
 
 
-class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Learn a kernel K ⪰ 0 (m, m) near N, N_ij = exp(−|x_i − x_j|²/σ²), from similar and dissimilar pairs.
 
     min tr(N⁻¹KN⁻¹K) + tau tr(N⁻¹K) + lam Σ s_ij (K_ii + K_jj − 2 K_ij) (Yuan et al., eq. 10). With K = Y Yᵀ, a new

@@ -39,7 +39,7 @@ def constraint_rank(constraints: int, n: int) -> int:
     return max(1, min(n, (math.isqrt(8 * constraints + 1) - 1) // 2))
 
 
-class PairwiseKernel(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class PairwiseKernel(ClusterMixin, BaseEstimator):
     """Kernel learning from pairs by ADMM, and kernel k-means on the learned kernel (Hu & Kwok).
 
     min tr(K L) + γ/2 Σ (K_ij − T_ij)² over K ⪰ 0, kept as K = E Eᵀ with E = ``embedding_`` (n, r): k-means on

@@ -32,7 +32,7 @@ LOCAL = 3
 DISCONNECTED = ("connect", "refuse", "separate")
 
 
-class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Unfold samples: the kernel of greatest variance that keeps the distances between neighbours.
 
     Minimises |U ∘ (m eᵀ + e mᵀ − 2M − D)|² − nu tr(W M) over M ⪰ 0 (Hao et al., eq. 11), with a certificate of global

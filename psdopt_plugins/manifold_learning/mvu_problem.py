@@ -210,7 +210,7 @@ def centring(n: int) -> LinearMap:
     return LinearMap(_Centring(n), "H")
 
 
-class _Centring(LinearOperator):  # type: ignore[misc]
+class _Centring(LinearOperator):
     """V ↦ V − column means. A class, so that problems can be pickled."""
 
     def __init__(self, n: int) -> None:

@@ -20,7 +20,7 @@ from psdopt_plugins.manifold_learning.sstress_problem import known_entries, sstr
 from psdopt_plugins.rows import validated
 
 
-class SSTRESS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SSTRESS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Coordinates G (n, k) with |g_i − g_j|² ≈ d_ij² where d_ij is known: min Σ (|g_i − g_j|² − d_ij²)².
 
     Parameters

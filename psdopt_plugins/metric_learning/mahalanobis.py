@@ -18,7 +18,7 @@ from psdopt_plugins.rows import projected, validated
 from psdopt_plugins.tuples import points_of_tuples
 
 
-class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of estimators that learn d_M(x, z) = (x − z)ᵀM(x − z), used as the linear map x ↦ L x, M = LᵀL."""
 
     components_: Array

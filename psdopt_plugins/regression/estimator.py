@@ -22,7 +22,7 @@ from psdopt_plugins.rows import projected, validated, weighted
 NO_FORM = "every prediction is the same; no quadratic form lowers the error, as where no target is above the intercept"
 
 
-class PSDRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class PSDRegressor(RegressorMixin, BaseEstimator):
     """Learn W ⪰ 0 (d, d) with xᵀWx ≈ y: min 1/(2m) Σ (x_iᵀWx_i − y_i)² (Meyer et al.).
 
     xᵀWx is never negative, so an intercept c is learned with W where some target is: xᵀWx + c ≈ y. A constant feature

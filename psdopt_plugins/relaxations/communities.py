@@ -26,7 +26,7 @@ from psdopt_plugins.rows import validated
 AFFINITIES = ("neighbors", "precomputed")
 
 
-class CommunityDetection(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class CommunityDetection(ClusterMixin, BaseEstimator):
     """At most `n_clusters` communities of a graph with high modularity.
 
     max ⟨B, M⟩/(2w) over M ⪰ 0 with M_ii = 1 gives unit vectors of the vertices; k-means on their leading coordinates

@@ -15,7 +15,7 @@ from psdopt_plugins.relaxations.fits import proven_bound, relaxed, unit_rows
 from psdopt_plugins.rows import validated
 
 
-class NearestCorrelation(BaseEstimator):  # type: ignore[misc]
+class NearestCorrelation(BaseEstimator):
     """min ½ |W ∘ (M − G)|² over M ⪰ 0 with M_ii = 1, rank M <= r if asked for, entries kept if asked for.
 
     For W = w wᵀ at full rank by Newton's method on the multipliers of the equations (Qi & Sun 2006), an

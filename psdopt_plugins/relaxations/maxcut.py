@@ -21,7 +21,7 @@ from psdopt_plugins.relaxations.rounding import hyperplane_cut
 from psdopt_plugins.rows import validated
 
 
-class MaxCut(BaseEstimator):  # type: ignore[misc]
+class MaxCut(BaseEstimator):
     """Divide the vertices of a graph in two, so that the edges between the parts weigh as much as possible.
 
     max ¼ ⟨L, M⟩ over M ⪰ 0, M_ii = 1, L the Laplacian, gives unit vectors of the vertices; random hyperplanes divide

@@ -57,7 +57,7 @@ def localize_sensors(
     return Localization(refined(P, network), P, result)
 
 
-class SensorLocalization(BaseEstimator):  # type: ignore[misc]
+class SensorLocalization(BaseEstimator):
     """Positions of sensors from measured distances to each other and to anchors, of known positions.
 
     min Σ_t (x_tᵀ Z x_t − distance_t²)² over Z = [I, P; Pᵀ, Q] ⪰ 0 (:func:`sensor_problem`) gives positions P without

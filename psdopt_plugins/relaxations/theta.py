@@ -58,7 +58,7 @@ def not_universal(A: sp.csr_array) -> NDArray[np.intp]:
     return kept if len(kept) else np.arange(2)
 
 
-class LovaszTheta(BaseEstimator):  # type: ignore[misc]
+class LovaszTheta(BaseEstimator):
     """The theta number of a graph, between the largest independent set and the least cover by cliques.
 
     max eᵀM e over M ⪰ 0, tr M = 1, M_ij = 0 on edges. The upper end of the interval is the certificate's dual value,

@@ -31,7 +31,7 @@ TOL = 1e-8
 WEAK = 1e-2
 
 
-class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """The k largest positive eigenvalues of a symmetric K (n, n), and K ≈ Σ λ_i u_i u_iᵀ.
 
     L (n, k) minimises |L Lᵀ − K|_F² (Yuan et al., eq. 3). "lanczos" minimises it exactly over all factor
