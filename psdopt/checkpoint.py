@@ -116,5 +116,5 @@ def _read(path: str | Path) -> tuple[dict[str, Any], bytes]:
 
 def _pieces(problem: Problem) -> dict[str, Any]:
     """Problem and data: named in a checkpoint, not stored."""
-    maps = getattr(problem, "maps", ())
+    maps = problem.maps
     return {"problem": problem, **{f"map {k}": m for k, m in enumerate(maps)}}

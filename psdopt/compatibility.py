@@ -51,7 +51,7 @@ def _lacking(problem: Any, geometry: Any, method: Any) -> list[str]:
 
 def _without_device(problem: Any, geometry: Any, method: Any) -> list[str]:
     """Who does not take arrays on a device, where the problem's are on one."""
-    devices = {linear_map.device for linear_map in getattr(problem, "maps", ())} | {problem.device}
+    devices = {linear_map.device for linear_map in problem.maps} | {problem.device}
     device = next((device for device in devices if device is not None), None)
     if device is None:
         return []

@@ -17,6 +17,7 @@ from psdopt.checks import finite
 from psdopt.devices import Device, held, is_device_array, placed
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.planes import Quadratic, minimize_plane, minimize_quadratic_in_box
 from psdopt.linalg.polynomials import minimize_quartic, minimize_smooth
 from psdopt.matrix import LowRankPSD
@@ -177,10 +178,12 @@ class Problem(ABC):
     Attributes: `n`; `abilities`, a frozenset of :class:`~psdopt.capability.Ability` values;
     `lower_curvature`, a known modulus sigma of strong convexity of F in M (0 if none is known); `rows`, how many the
     largest array has that a step multiplies Y with, n at least (None if not known: BLAS is left its threads); `device`,
-    where its large arrays are (None for NumPy's): factors come back on it, wherever they came from.
+    where its large arrays are (None for NumPy's): factors come back on it, wherever they came from; `maps`, the linear
+    maps whose images of Y its evaluations hold.
     """
 
     n: int
+    maps: tuple[LinearMap, ...] = ()
     abilities: frozenset[str] = frozenset()
     lower_curvature: float = 0.0
     rows: int | None = None

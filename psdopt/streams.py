@@ -201,6 +201,7 @@ class IteratorStream(BatchStream):
 
 def _rows_first(X: Any) -> Any:
     """X as a CSR array if sparse, as it is if an array (a memory map stays one), else as a float array."""
-    if sp.issparse(X):
-        return sp.csr_array(X)  # type: ignore[call-overload]
-    return X if isinstance(X, np.ndarray) else as_data(as_array(held(X, "X")))
+    if isinstance(X, np.ndarray):
+        return X
+    sparse = sp.issparse(X)
+    return sp.csr_array(X) if sparse else as_data(as_array(held(X, "X")))

@@ -58,7 +58,11 @@ class _Nearest:
         codes = self.codes[rows.start - self.first : rows.stop - self.first]
         size = max(1, ENTRIES // len(block))
         chunks = [self._chunk(slice(s, s + size), rows, block, codes) for s in range(0, len(self.Q), size)]
-        return [tuple(np.concatenate(part) for part in zip(*kind, strict=True)) for kind in zip(*chunks, strict=True)]  # type: ignore[misc]
+        found = []
+        for kind in zip(*chunks, strict=True):
+            squared, nearest = zip(*kind, strict=True)
+            found.append((np.concatenate(squared), np.concatenate(nearest)))
+        return found
 
     def _chunk(self, chosen: slice, rows: slice, block: Array, codes: Rows) -> list[tuple[Array, Rows]]:
         Q, own = self.Q[chosen], self.own[chosen]

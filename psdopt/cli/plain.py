@@ -7,7 +7,7 @@ import sys
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from io import TextIOWrapper
 
 #: Name of the handler of characters that an encoding lacks.
 HANDLER = "psdopt.plain"
@@ -75,18 +75,17 @@ def shown(text: str) -> str:
 @contextmanager
 def plain_streams() -> Iterator[None]:
     """Standard output and error never raise for a character: what they cannot show is replaced."""
-    changed: list[tuple[IO[str], Any]] = []
+    changed: list[tuple[TextIOWrapper, str]] = []
     for stream in (sys.stdout, sys.stderr):
-        errors, change = getattr(stream, "errors", None), getattr(stream, "reconfigure", None)
-        if change is not None and errors is not None:
-            change(errors=HANDLER)
-            changed.append((stream, errors))
+        if isinstance(stream, TextIOWrapper) and stream.errors is not None:
+            changed.append((stream, stream.errors))
+            stream.reconfigure(errors=HANDLER)
     try:
         yield
     finally:
         for stream, errors in changed:
             if not stream.closed:
-                stream.reconfigure(errors=errors)  # type: ignore[attr-defined]
+                stream.reconfigure(errors=errors)
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:

@@ -20,7 +20,7 @@ from psdopt.data_files import load_dataset
 from psdopt.errors import DataFileError, InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.method import Method
-from psdopt.plugins import ApplicationSpec, PluginManager
+from psdopt.plugins import PluginManager
 from psdopt.reports import Report, RunOptions, fit_report
 
 EPILOG = """\
@@ -80,7 +80,6 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
     if arguments.application == SPEC.name:
         return _run_program(arguments, manager)
     spec = manager.get("application", arguments.application)
-    assert isinstance(spec, ApplicationSpec)
     arguments.parameters = frozenset(parameter.name for parameter in spec.parameters)
     settings = parse_settings(arguments.settings)
     options = run_options(arguments, settings, manager)

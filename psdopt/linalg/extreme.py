@@ -21,8 +21,6 @@ from psdopt.linalg.definite import pair_above
 from psdopt.linalg.krylov import norm_estimate
 from psdopt.linalg.tolerances import EPS
 
-Backend = Literal["auto", "dense", "lanczos", "eigsh"]
-
 DENSE_LIMIT = 500  # at and below this order `auto` forms the matrix
 FACTORED = 64  # below this order the spectrum costs no more than the factorisations of a proof
 DENSE_BLOCK = 64  # columns of it at a time, or all of up to twice as many
@@ -65,7 +63,7 @@ def smallest_eigenpair(
     trust_start: bool = False,
     count: int = 1,
     max_products: int = 5000,
-    backend: Backend = "auto",
+    backend: str = "auto",
     failure_probability: float = 1e-8,
     seed: int = 0,
 ) -> ExtremePair:

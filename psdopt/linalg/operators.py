@@ -137,8 +137,9 @@ def _validated(data: Any, name: str) -> Any:
         raise InvalidTypeError(f"{name} is read in blocks of rows; use psdopt.linalg.linear_map, or pass an array")
     if is_device_array(data):
         return _on_device(data, name)
-    if isinstance(data, (sp.sparray, sp.spmatrix)):
-        data = sp.csr_array(data)  # type: ignore[call-overload]
+    sparse = isinstance(data, (sp.sparray, sp.spmatrix))
+    if sparse:
+        data = sp.csr_array(data)
     else:
         try:
             data = np.asarray(data)

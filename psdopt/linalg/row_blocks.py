@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -72,6 +72,12 @@ class RowBlocks(LinearMap):
         for _, part in self.parts(_Normal(V)):
             total += part
         return total
+
+    @overload
+    def moments(self) -> tuple[Array, None]: ...
+
+    @overload
+    def moments(self, Y: Any) -> tuple[Array, Array]: ...
 
     def moments(self, Y: Any = None) -> tuple[Array, Array | None]:
         """(XᵀX (d, d), XᵀY (d, c) for Y (m, c) dense or sparse by rows, or None). One pass; no array with m rows."""

@@ -59,7 +59,7 @@ def least_eigenpairs(
         start=start,
         trust_start=backend == "lanczos" and start is not None and not proven,
         count=count,
-        backend=backend,  # type: ignore[arg-type]
+        backend=backend,
         failure_probability=1e-8 if proven else 1.0,
         seed=seed,
     )

@@ -20,7 +20,7 @@ class PsdoptHooks:
     """The hooks that a plugin may implement."""
 
     @hookspec
-    def psdopt_components(self) -> Iterable[Spec]:  # type: ignore[empty-body]
+    def psdopt_components(self) -> Iterable[Spec]:
         """Yield what the plugin contributes: applications, geometries, methods, problems, data sets,
         experiments of papers.
 
@@ -47,3 +47,4 @@ class PsdoptHooks:
 
         Called once, when names are first asked for; never during a run.
         """
+        raise NotImplementedError

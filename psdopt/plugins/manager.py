@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
-from typing import Any
+from typing import Any, Literal, overload
 
 import pluggy
 
 from psdopt.errors import PluginError, UnknownNameError, unknown_name
 from psdopt.plugins.hookspec import GROUP, PsdoptHooks
 from psdopt.plugins.lazy import resolved
-from psdopt.plugins.specs import Spec
+from psdopt.plugins.specs import ApplicationSpec, Spec
 from psdopt.plugins.validation import KINDS, validate
 
 HOOK = "psdopt_components"
@@ -107,6 +107,12 @@ class PluginManager:
     def names(self, kind: str) -> tuple[str, ...]:
         """Names of all specs of `kind`, sorted."""
         return tuple(spec.name for spec in self.listed(kind))
+
+    @overload
+    def get(self, kind: Literal["application"], name: str) -> ApplicationSpec: ...
+
+    @overload
+    def get(self, kind: str, name: str) -> Spec: ...
 
     def get(self, kind: str, name: str) -> Spec:
         """The spec called `name`, ready for use; UnknownNameError with near matches if there is none.

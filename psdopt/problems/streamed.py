@@ -56,7 +56,7 @@ class Streamed(Problem):
         self.stream, self.held_out, self.gradient = stream, held_out, gradient
         self.n = held_out.n
         self.device = held_out.device
-        self.maps, self.rows = getattr(held_out, "maps", ()), held_out.rows
+        self.maps, self.rows = held_out.maps, held_out.rows
         # what stands for members of the problem itself is the held-out problem's own
         self.abilities = (held_out.abilities - set(MEMBERS)) | {Ability.STREAM}
         self.samples = 0

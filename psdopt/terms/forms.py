@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from psdopt.devices import DeviceMatrix, on_host, placed
+from psdopt.devices import Device, DeviceMatrix, on_host, placed
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, as_array, inner, norm, row_dots
@@ -197,7 +198,7 @@ class GramForm(Form):
         self.n, self.maps, self.dense_is_cheap = self.X.shape[1], (self.X,), self.X.is_matrix
         self.scale, self.inner, self.psd = float(scale), inner, scale >= 0.0
         if self.X.device is not None and inner is not None:
-            self.inner = _beside(self.X, inner)
+            self.inner = _on_device(inner, self.X.device)
         self._trace: float | None = None
 
     def _half(self, U: Images) -> Array:
@@ -307,11 +308,11 @@ def as_form(A: Any, name: str) -> Form:
     return MatrixForm(symmetric_map(A, name))
 
 
-def _beside(X: LinearMap, inner: Any) -> DeviceMatrix:
-    """`inner` (m, c) as an array on the device of X: there are no sparse arrays there."""
-    dense = inner.toarray() if hasattr(inner, "toarray") else inner
-    assert X.device is not None
-    return DeviceMatrix(placed(dense, X.device, "inner").raw, X.device)
+def _on_device(inner: Any, device: Device) -> DeviceMatrix:
+    """`inner` (m, c) as a dense array on `device`: the standard has no sparse arrays."""
+    sparse = sp.issparse(inner)
+    dense = inner.toarray() if sparse else inner
+    return DeviceMatrix(placed(dense, device, "inner").raw, device)
 
 
 #: Probing vectors for the trace of an operator whose entries are not at hand.

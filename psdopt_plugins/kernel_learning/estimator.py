@@ -108,8 +108,7 @@ class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.embedding_ = sorted_components(self.result_.matrix).T
         self.kernel_ = LowRankPSD(self.embedding_)
         self.X_fit_ = X
-        R = problem.root
-        assert isinstance(R, np.ndarray)
+        R = np.asarray(problem.root)  # of a dense N
         self.dual_coef_ = solve_triangular(R, solve_triangular(R, self.embedding_, lower=True), lower=True, trans="T")
         return self
 

@@ -55,11 +55,10 @@ class PairwiseStarts(Starts):
         """
         problem = self.problem
         L = problem.L
-        assert L is not None
-        largest = L.largest_row_sum() if L.is_matrix else 0.0
+        largest = L.largest_row_sum() if L is not None and L.is_matrix else 0.0
         rows = Y
         for _ in range(ROUNDS):
-            if largest > 0.0:
+            if L is not None and largest > 0.0:
                 rows = low_pass(L.apply, rows, largest, PRODUCTS)
             rows = _unit_rows(sparse_product(problem._drawing, rows, rows))
         return rows
@@ -108,11 +107,9 @@ def pairwise_kernel_problem(L: Any, pairs: Any, targets: Any, gamma: float = 10.
         np.concatenate([np.ones(n), wanted]),
         np.concatenate([np.full(n, 0.5 * gamma), np.full(len(wanted), gamma)]),
     )
-    assert problem.L is not None
-    if problem.L.is_matrix and problem.L.data.diagonal().min() < 0.0:
-        raise InvalidInputError(
-            f"L must be positive semidefinite; found the diagonal entry {problem.L.data.diagonal().min():.3g}"
-        )
+    least = problem.L.data.diagonal().min() if problem.L is not None and problem.L.is_matrix else 0.0
+    if least < 0.0:
+        raise InvalidInputError(f"L must be positive semidefinite; found the diagonal entry {least:.3g}")
     return problem
 
 

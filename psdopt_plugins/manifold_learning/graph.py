@@ -111,11 +111,12 @@ def read_edges(distances: Any) -> Edges:
     Raises InvalidTypeError if it is not sparse; InvalidInputError if it is not square and symmetric, has entries on
     the diagonal, or holds NaN, infinite or negative values.
     """
-    if not sp.issparse(distances):
+    sparse = sp.issparse(distances)
+    if not sparse:
         raise InvalidTypeError(
             f"distances must be a SciPy sparse array of squared neighbour distances; found {type(distances).__name__}"
         )
-    entries: Any = sp.coo_array(distances)  # type: ignore[call-overload]
+    entries: Any = sp.coo_array(distances)
     if entries.ndim != 2 or entries.shape[0] != entries.shape[1]:
         raise InvalidInputError(f"distances must be square; found shape {entries.shape}")
     n = int(entries.shape[0])

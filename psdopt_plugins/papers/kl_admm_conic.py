@@ -9,6 +9,7 @@ model. Everyone takes turns on the same machine, and the least of all turns coun
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,7 @@ def _compare(
     for name, method in ways.items():
         tol, steps = _loosest(problem, geometry, method, best, unit)
         tols[name] = [tol, steps]
-        runs[name] = lambda k, m=method, t=tol: solve(problem, geometry, m, rng=k, tol=t)  # type: ignore[misc]
+        runs[name] = partial(_seeded, problem, geometry, method, tol)
     newton, tol = ways["Newton"], tols["Newton"][0]
     runs["Newton made anew"] = lambda k: solve(made_anew(problem, L), geometry, newton, rng=k, tol=tol)
     if len(ways) > 1:
@@ -108,7 +109,7 @@ def _compare(
     errors = _settings(problem, L, best, unit, asked)
     theirs = {f"SCS {eps or 'default'}": eps for eps in errors}
     for label, eps in theirs.items():
-        runs[label] = lambda k, e=eps: conic(problem, L, "SCS", e)  # type: ignore[misc]
+        runs[label] = partial(_unseeded, problem, L, eps)
     spent = _in_turns(runs, turns)
     return {
         "n": problem.n,
@@ -250,3 +251,12 @@ def _ratio_facts(found: Mapping[str, Any]) -> dict[str, str]:
     ratios = [seconds / newton for _, seconds, error in found["theirs"] if error <= ACCURACY]
     default = found["theirs"][0][1] / newton
     return {"default": f"{default:.0f}", "least": f"{min(ratios):.0f}", "ms": f"{1e3 * newton:.1f}"}
+
+
+def _seeded(problem: EntryFit, geometry: FlatQuotient, method: Method, tol: float, seed: int) -> Result:
+    return solve(problem, geometry, method, rng=seed, tol=tol)
+
+
+def _unseeded(problem: EntryFit, L: Any, eps: float | None, _: int) -> Any:
+    """SCS, whose run depends on no seed."""
+    return conic(problem, L, "SCS", eps)

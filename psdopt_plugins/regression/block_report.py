@@ -50,5 +50,4 @@ def block_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repor
 def least_squares(rows: RowBlocks, y: Array) -> Array:
     """argmin |X b − y| (d,), of standardised columns and a constant one: the normal equations, in one pass."""
     gram, cross = rows.moments(y[:, None])
-    assert cross is not None
     return np.asarray(np.linalg.lstsq(gram, cross[:, 0], rcond=None)[0])

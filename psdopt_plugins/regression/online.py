@@ -53,8 +53,9 @@ def psd_regression_stream(
         stream: BatchStream = X
     elif isinstance(X, np.ndarray) or sp.issparse(X):
         ends = None if pairs is None else checked_pairs(pairs, empty=False)
-        count: int = X.shape[0] if ends is None else len(ends)  # type: ignore[union-attr]
-        signs = None if direction is None else checked_directions(direction, count)
+        rows: Any = X
+        m = rows.shape[0] if ends is None else len(ends)
+        signs = None if direction is None else checked_directions(direction, m)
         stream = ArrayStream(X, y, order=order, seed=seed, pairs=ends, direction=signs)
         if held_out is None and not isinstance(X, np.memmap):
             return Streamed(stream, psd_regression_problem(X, y, pairs, direction), rank_one_gradient)
