@@ -62,6 +62,8 @@ MOST_NEWTON = 1500
 MOST_DECOMPOSED = 3000
 #: From so many constraints per row of a block on, splitting the dual is cheaper than Newton's systems of order m.
 MANY = 9.0
+#: Flops of a factorisation that is cheap whatever the blocks: an interior point method is then the surest.
+CHEAP = 1e9
 
 
 def choose(
@@ -121,8 +123,8 @@ def _first_fit(
 def _constrained(
     problem: Problem, geometry: Geometry | None, method: Method | None
 ) -> tuple[Geometry, Method, tuple[str, ...]]:
-    """Newton on the dual for a distance; splitting for very many constraints, interior point where that is affordable;
-    else an augmented Lagrangian.
+    """Newton on the dual for a distance; splitting for very many equations, interior point where that is affordable;
+    else an augmented Lagrangian, and so for very many inequalities.
 
     The last one begins with up to √(2 m) columns. With more columns than that no stationary point misleads.
 
@@ -153,8 +155,15 @@ def _splits(problem: Problem) -> bool:
     """Whether m³/3 flops, in each of a dozen Newton steps, are more than some hundred decompositions of the blocks."""
     if not isinstance(problem, Constrained) or problem.conic is None or problem.n > MOST_DECOMPOSED:
         return False
+    if float(problem.m) ** 3 / 3.0 <= CHEAP or _mostly_inequalities(problem):
+        return False
     cubes = sum(float(len(rows)) ** 3 for rows in problem.conic.blocks)
     return float(problem.m) ** 3 > MANY**3 * cubes
+
+
+def _mostly_inequalities(problem: Constrained) -> bool:
+    """Whether most are inequalities: few of many hold with equality, and splitting is slow to tell which."""
+    return 2 * int(np.count_nonzero(problem.lower < problem.upper)) > problem.m
 
 
 def _decomposable(problem: Problem) -> bool:
@@ -162,6 +171,8 @@ def _decomposable(problem: Problem) -> bool:
     if not isinstance(problem, Constrained) or problem.conic is None or problem.m > MOST_CONSTRAINTS:
         return False
     if problem.n > (FACE_ORDER if _has_face(problem) else DIAGONAL_ORDER) and _diagonal_beside_face(problem):
+        return False
+    if problem.m**3 / 3.0 > CHEAP and _mostly_inequalities(problem):
         return False
     cubes = sum(float(len(rows)) ** 3 for rows in problem.conic.blocks)
     return 40.0 * cubes + problem.m**3 / 3.0 <= AFFORDABLE

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from psdopt import (
     Constrained,
@@ -20,7 +23,7 @@ from psdopt import (
 from psdopt.capability import Ability
 from psdopt.choose import choose, first_rank, starting_point
 from psdopt.geometry import Geometry
-from psdopt.methods import BILGO, ConjugateGradient, LagrangeNewton
+from psdopt.methods import BILGO, AugmentedLagrangian, ConjugateGradient, InteriorPoint, LagrangeNewton
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
 
 N = 6
@@ -120,3 +123,29 @@ def test_newton_begins_where_constraints_leave_a_face():
     assert result.status is Status.OPTIMAL
     assert result.iterations < 100
     assert abs(M[0, 0] + M[1, 1] - 2.0 * M[0, 1]) < 1e-6
+
+
+def triangles(n, rng):
+    """Max-cut of a random graph with every triangle inequality, 4 (n over 3) of them beside n equations."""
+    A = np.triu(rng.random((n, n)) < 0.5, 1)
+    L = np.diag((A + A.T).sum(axis=0)) - (A + A.T)
+    forms = []
+    for i, j, k in itertools.combinations(range(n), 3):
+        for s, t in itertools.product((1.0, -1.0), repeat=2):
+            B = np.zeros((n, n))
+            B[i, j], B[i, k], B[j, k] = s, t, s * t
+            forms.append(sp.csr_array(B + B.T) / 2.0)
+    groups = [constraints.diagonal(n, 1.0), constraints.sparse_forms(forms, lower=-np.ones(len(forms)))]
+    return Constrained(QuadraticSDP(C=-L / 8.0), groups)
+
+
+def test_many_inequalities_are_not_split(rng):
+    """Few of many triangle inequalities hold with equality, and splitting the dual was slow to tell which."""
+    small = triangles(8, rng)
+    assert isinstance(choose(small, None, None)[1], InteriorPoint)
+    result = solve(small)
+    assert result.status is Status.OPTIMAL
+    assert isinstance(choose(triangles(14, rng), None, None)[1], AugmentedLagrangian)
+    other = solve(small, method=AugmentedLagrangian())
+    assert other.status is Status.OPTIMAL
+    assert other.value == pytest.approx(result.value, rel=1e-5)
