@@ -1,7 +1,7 @@
-"""Linear algebra that large arrays meet: operators, extreme eigenvalues, polynomials, tolerances.
+"""Linear algebra on large arrays: operators, extreme eigenvalues, polynomials, tolerances.
 
-Arrays with n or m rows meet only ``@``, elementwise arithmetic, sums and the functions of this
-package, so that another array library could take their place here and nowhere else.
+Arrays with n or m rows are used only by ``@``, elementwise arithmetic, sums and the functions of this
+package. Arrays of other libraries are therefore supported here and nowhere else.
 """
 
 from psdopt.linalg.arrays import (

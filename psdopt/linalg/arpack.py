@@ -1,4 +1,4 @@
-"""Smallest eigenvectors by ARPACK, after a few Lanczos steps of our own that look at what they have."""
+"""Smallest eigenvectors by ARPACK, after a few Lanczos steps of our own that test convergence at every step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.checked_operator import CheckedOperator
 from psdopt.linalg.krylov import smallest_ritz_vector
 
-#: Products after which one extreme eigenvector is left to ARPACK, which looks at nothing before 20 of them.
+#: Products after which one extreme eigenvector is left to ARPACK, which tests convergence only after 20 products.
 SHORT = 8
 
 
@@ -21,8 +21,8 @@ def arpack_smallest(
 ) -> Array:
     """`count` smallest Ritz vectors (n, count) of `op` to residual target(), or the best within `budget` products.
 
-    One vector that stands far apart from the rest, as that of a gradient often does, is found by `SHORT` products or
-    fewer; otherwise ARPACK starts from what they gave. Raises InvalidInputError for count >= n.
+    If the smallest eigenvalue is well separated, as that of a gradient often is, `SHORT` products or fewer find its
+    vector; otherwise ARPACK starts from their result. Raises InvalidInputError for count >= n.
     """
     if count >= op.n:
         raise InvalidInputError("the eigsh backend needs count < n; use backend='lanczos'")

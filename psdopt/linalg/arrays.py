@@ -26,7 +26,7 @@ def as_array(values: Any) -> Array:
 
 
 def filled_like(a: Array, value: Any) -> Array:
-    """One number as an array of the shape of a, where a is; not to be changed."""
+    """One number as an array of the shape of a, on its device; read-only."""
     return np.full_like(a, value) if isinstance(a, DeviceArray) else np.broadcast_to(value, a.shape)
 
 
@@ -74,7 +74,7 @@ def line_dots(i: NDArray[np.intp], j: NDArray[np.intp], Y: Array, D: Array) -> t
 
 
 def _differences(i: NDArray[np.intp], j: NDArray[np.intp], *arrays: Array) -> Iterator[tuple[slice, list[Array]]]:
-    """Blocks of pairs, and for each array its rows i minus its rows j, in buffers that the next block uses again."""
+    """Blocks of pairs, and for each array its rows i minus its rows j, in buffers that the next block overwrites."""
     width = max(arrays[0].shape[1], 1)
     size = min(len(i), max(1, GATHERED // width))
     *found, other = (np.empty((size, width)) for _ in range(len(arrays) + 1))
@@ -82,7 +82,7 @@ def _differences(i: NDArray[np.intp], j: NDArray[np.intp], *arrays: Array) -> It
         rows = slice(start, min(start + size, len(i)))
         count = rows.stop - start
         for Y, left in zip(arrays, found, strict=True):
-            # indices are known to be good, and clipping them is the one mode that fills a buffer directly
+            # indices are known to be valid; clipping is the only mode that fills a buffer directly
             np.take(Y, i[rows], axis=0, out=left[:count], mode="clip")
             np.take(Y, j[rows], axis=0, out=other[:count], mode="clip")
             left[:count] -= other[:count]
@@ -156,7 +156,7 @@ def incidence(i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> sp.csr_array:
 def with_data(pattern: sp.csr_array, data: Array) -> sp.csr_array:
     """A sparse array with the indices of `pattern`, which it shares, and other numbers.
 
-    Indices that are known to be good are not checked again, which would cost more than a small product.
+    Valid indices are not checked again, which would cost more than a small product.
     """
     filled = copy(pattern)
     filled.data = data
@@ -174,8 +174,8 @@ def sparse_product(A: sp.csr_array, X: Array, start: Array | None = None) -> Arr
 class SymmetricPattern:
     """w (p,) ↦ Σ_t w_t (e_i e_jᵀ + e_j e_iᵀ) as a sparse (n, n) array; the sorting is done once, here.
 
-    Indices are sorted and repeated pairs are one entry, so that SciPy finds nothing to put in order in what the arrays
-    share. Zero weights are left out where they are most: hinges that are met cost nothing. Can be pickled. Weights on a
+    Indices are sorted and repeated pairs are one entry, so that SciPy need not sort the shared indices again. If most
+    weights are zero, as those of hinges that are met, the zeros are left out. Can be pickled. Weights on a
     device give a :class:`~psdopt.devices.groups.PairSum` there.
     """
 
@@ -197,7 +197,7 @@ class SymmetricPattern:
         order %= max(p, 1)
         self._source: NDArray[np.signedinteger[Any]] = order.astype(np.int32 if p < 2**31 else np.int64)
         self._first: NDArray[np.intp] | None = None
-        #: The first pair that is there more than once, in either order, or None.
+        #: The first pair that occurs more than once, in either order, or None.
         self.repeated: tuple[int, int] | None = None
         new = codes[1:] != codes[:-1]
         if not np.all(new):
@@ -244,6 +244,6 @@ class SymmetricPattern:
 
 
 def is_finite(value: Any) -> bool:
-    """True when every entry is finite; sparse arrays are looked at through their data."""
+    """True if every entry is finite; for a sparse array, every stored entry."""
     entries = cast(Any, value).data if sp.issparse(value) else value
     return bool(np.all(np.isfinite(entries)))

@@ -15,8 +15,8 @@ from psdopt.linalg.arrays import Array, gathered_dots, row_dots, sparse_product,
 SMALL_ORDER = 256
 #: An inner product of two gathered rows costs about as much as this many entries of a product U Uᵀ of whole blocks.
 GATHERING = 16
-#: Most multiplications that padding may add for rows with different numbers of entries to share a band. The calls of a
-#: band of their own cost about as much.
+#: Most multiplications that padding may add so that rows with different numbers of entries share a band. The calls for
+#: a separate band cost about as much.
 SHARED = 1e5
 #: Most entries of all bands together: their numbers and their indices take 8 MiB each.
 MOST_PLACES = 2**20
@@ -67,12 +67,12 @@ class BandedRows:
         self.bands = _bands(weights) if bands is None else bands
 
     def reweighted(self, weights: sp.csr_array) -> BandedRows:
-        """The same for other weights of the same pattern, and targets 0: the bands are shared."""
+        """The same rows with other weights of the same pattern and targets 0; the bands are shared."""
         return BandedRows(weights, None, self.bands)
 
     @staticmethod
     def fits(weights: sp.csr_array) -> bool:
-        """Whether W is small enough for this to be the faster way."""
+        """Whether W is small enough for bands to be faster."""
         longest = int(np.max(weights.indptr[1:] - weights.indptr[:-1]))
         return weights.shape[0] <= SMALL_ORDER and weights.nnz * longest <= MOST_PLACES
 

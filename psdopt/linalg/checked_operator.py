@@ -20,7 +20,7 @@ SAFE_SQUARES = (1e-250, 1e300)  # sums of squares between these have lost nothin
 class CheckedOperator:
     """S that counts the columns it is applied to, refuses NaN, and keeps the largest |S x| / |x| seen as its norm.
 
-    `device` is where an S of a device takes blocks and leaves products; a NumPy array is answered by one all the same.
+    `device` is the device of an S that works there. A block given as a NumPy array has a NumPy array as its product.
     """
 
     def __init__(self, S: Any) -> None:
@@ -29,7 +29,7 @@ class CheckedOperator:
         if len(shape) != 2 or shape[0] != shape[1] or shape[0] < 1:
             raise InvalidInputError(f"S must be square with at least one row; found shape {shape}")
         self.S, self.n, self.products, self.norm = S, int(shape[0]), 0, 0.0
-        device = getattr(S, "device", None)  # NumPy's arrays have a device by another meaning
+        device = getattr(S, "device", None)  # NumPy arrays have an attribute of this name with another meaning
         self.device = device if isinstance(device, Device) else None
 
     @property
@@ -37,7 +37,7 @@ class CheckedOperator:
         return float(4.0 * self.n**0.5 * EPS * self.norm)
 
     def placed(self, X: Array) -> Array:
-        """X (n, k) where S takes it."""
+        """X (n, k) on the device of S."""
         return X if self.device is None else cast(Array, placed(X, self.device, "start"))
 
     def __call__(self, X: Array) -> Array:
@@ -54,8 +54,8 @@ class CheckedOperator:
         return on_host(product) if self.device is not None and not isinstance(X, DeviceArray) else product
 
     def to_dense(self, width: int) -> Array:
-        """S (n, n): as it is where it is an array, from its own `entries` where it has some, else by products with
-        `width` columns of I at a time."""
+        """S (n, n): S itself if it is an array, its `entries` if it has this method, else products with `width`
+        columns of I at a time."""
         own = getattr(self.S, "entries", None)
         S = self.S if isinstance(self.S, np.ndarray) else None if own is None else own()
         if S is None:
@@ -67,7 +67,7 @@ class CheckedOperator:
         return np.asarray(S)
 
     def _checked(self, image: Array) -> Array:
-        """Norms of the columns of what S has made, or FloatingPointError where they are not finite."""
+        """Norms of the columns of a product with S. Raises FloatingPointError if they are not finite."""
         sizes = column_norms(image)
         # norms that are finite prove it without another pass over the image
         if not np.isfinite(sizes).all() and not np.isfinite(image).all():
@@ -92,7 +92,7 @@ class CheckedOperator:
 
 
 class Negative:
-    """−S, as far as an eigensolver needs it; `products` counts the columns that S was applied to."""
+    """−S with the members that an eigensolver uses; `products` counts the columns that S was applied to."""
 
     def __init__(self, S: Any) -> None:
         self.S, self.shape, self.products = S, tuple(S.shape), 0
@@ -122,7 +122,7 @@ def orthonormal(
 
 
 def _pivoted_qr(X: Array) -> tuple[Any, Any, Any]:
-    """P, R and the order of the columns with X[:, order] = P R; on a device by way of the R of a QR without pivots."""
+    """P, R and the order of the columns with X[:, order] = P R; on a device from the R of a QR without pivots."""
     if not isinstance(X, DeviceArray):
         return scipy.linalg.qr(X, mode="economic", pivoting=True)
     Q, R = np.linalg.qr(X)

@@ -12,9 +12,9 @@ from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.krylov import extreme_ritz_values
 from psdopt.linalg.tolerances import EPS
 
-#: Steps of inverse iteration: next to an optimum the shift is next to a cluster at 0, and two would do.
+#: Steps of inverse iteration. Near an optimum the shift is close to a cluster of eigenvalues at 0, and two suffice.
 STEPS = 3
-#: The bound is tried this share of the distance from the Rayleigh quotient to the threshold below the former.
+#: Trial bounds: the Rayleigh quotient minus these shares of its distance to the threshold.
 SHARES = (0.1, 0.5)
 
 
@@ -33,15 +33,15 @@ def factor_above(S: Array, g: float) -> tuple[Array, float] | None:
 
     A factorisation that runs to its end proves λ_min(A) >= −γ/(1 − γ) tr A, γ = (n + 1) eps, in whatever order its
     sums are taken (Rump, BIT 46 (2006), verification of positive definiteness), for A = S − g I as it was rounded.
-    Cost n³/3 flops, a quarter of those of a reduction to tridiagonal form, and in products of blocks.
+    Cost n³/3 flops, a quarter of those of a reduction to tridiagonal form, and mostly in matrix products.
     """
-    A = S.T.copy(order="F")  # S itself, and no transposition of what lies in memory row by row
+    A = S.T.copy(order="F")  # equals S, and copies rows as they are stored
     diagonal: Array = A.reshape(-1, order="F")[:: len(S) + 1]
     diagonal -= g
     gamma = (len(S) + 1) * EPS
     rounding = gamma / (1.0 - gamma) * float(diagonal.sum()) + EPS * float(np.abs(diagonal).max())
     if not math.isfinite(rounding):
-        return None  # of NaN the backend may well say that the factorisation succeeded
+        return None  # given NaN, LAPACK may report success
     R, info = dpotrf(A, lower=0, clean=0, overwrite_a=1)
     return (R, float(g - rounding)) if info == 0 else None
 
@@ -50,13 +50,13 @@ def pair_above(S: Array, threshold: float, start: Array | None = None) -> Proven
     """The smallest eigenpair of S, with a bound, if that can be proven to be above `threshold`; else None.
 
     Two or three factorisations: at `threshold`, whose factor gives the vector by inverse iteration, then just below
-    its Rayleigh quotient. What an iteration that has missed the smallest eigenvalue would claim is refuted there.
+    its Rayleigh quotient. If the iteration has missed the smallest eigenvalue, the second factorisation fails.
     """
     found = factor_above(S, threshold)
     if found is None:
         return None
     R, bound = found
-    # any vector serves: one that lacks the eigenvector is found out
+    # any start is safe: if it has no component along the eigenvector, the second factorisation fails
     v = np.cos(np.arange(1.0, len(S) + 1.0) ** 2) if start is None else start
     for _ in range(STEPS):
         v = dpotrs(R, v, lower=0)[0]
@@ -72,10 +72,10 @@ def pair_above(S: Array, threshold: float, start: Array | None = None) -> Proven
 
 
 def bound_above(S: Array, accuracy: float) -> float:
-    """An upper bound on λ_max(S) for S ⪰ 0, above it by `accuracy` λ_max at most but for rounding.
+    """An upper bound on λ_max(S) for S ⪰ 0, at most `accuracy` λ_max above it, up to rounding.
 
-    A few steps of Lanczos's method say where it lies, a factorisation of (1 + accuracy) θ I − S proves it; where the
-    Ritz value θ was too low for that, the spectrum is computed. Cost n³/3 flops and some products, else 4 n³/3.
+    A few Lanczos steps give a Ritz value θ, and a factorisation of (1 + accuracy) θ I − S proves the bound. If θ was
+    too low, the spectrum is computed. Cost n³/3 flops and some products, else 4 n³/3.
     """
     proven = factor_above(-S, -(1.0 + accuracy) * extreme_ritz_values(S)[1])
     if proven is not None:

@@ -1,6 +1,6 @@
 """Smallest eigenpairs of a symmetric operator, with a lower bound on the smallest eigenvalue.
 
-Every answer is checked by a product of its own: `residual` never comes from the backend that is to be believed. A small
+Every answer is checked by a separate product: `residual` is never the one that the backend reports. A small
 residual alone proves only that *some* eigenvalue is near the Ritz value; `smallest_eigenpair` says what the bound adds.
 """
 
@@ -22,8 +22,8 @@ from psdopt.linalg.krylov import norm_estimate
 from psdopt.linalg.tolerances import EPS
 
 DENSE_LIMIT = 500  # at and below this order `auto` forms the matrix
-FACTORED = 64  # below this order the spectrum costs no more than the factorisations of a proof
-DENSE_BLOCK = 64  # columns of it at a time, or all of up to twice as many
+FACTORED = 64  # below this order the whole spectrum costs no more than a proof by factorisations
+DENSE_BLOCK = 64  # the matrix is formed so many columns at a time, or at once up to twice as many
 BASIS_SIZE = 64  # Lanczos vectors kept before a thick restart
 GRID_SIZE = 96  # trial values for the bound, geometric: it is at most 1.7 times farther from `value` than it could be
 
@@ -74,9 +74,9 @@ def smallest_eigenpair(
     **The bound.** With `residual = |S v - value v|_2` some eigenvalue of S lies within `value +- residual`;
     nothing says that it is the smallest one. `lower_bound`, called g here, is of three kinds:
 
-    - *dense*: `value - rounding`, LAPACK's backward error; with `threshold`, n >= 64 and S - threshold I has a
-      Cholesky factor, a bound between `threshold` and `value` that another factor proves. `failure_probability` of
-      the result is 0.
+    - *dense*: `value - rounding`, LAPACK's backward error. If `threshold` is given, n >= 64 and S - threshold I has a
+      Cholesky factor, it is a bound between `threshold` and `value` that another factor proves. `failure_probability`
+      of the result is 0.
     - *lanczos*: let e be a unit eigenvector of lambda = lambda_min, R the random columns of the start block and
       `S Q = Q T + Q+ B E'` the recurrence of one cycle (E picks its last block, F its first). Then
       `e'Q (lambda - T) = e'Q+ B E'` gives `R'e = Z'b`, `|b| <= 1`, with Z(lambda) the product over the cycles of
@@ -90,18 +90,18 @@ def smallest_eigenpair(
     - *eigsh, trust_start, failure_probability=1*: `value - residual - rounding`, `failure_probability` 1 in the result:
       a bound only if the pair found is the smallest. ARPACK does miss the smallest and reports success.
 
-    `norm` estimates |S|_2 from below by what the run has seen; `rounding = 4 sqrt(n) eps norm` allows
-    for that backward error of the products with S; where they are less accurate, the bound is so too.
+    `norm` is a lower estimate of |S|_2 from the products of the run; `rounding = 4 sqrt(n) eps norm` allows
+    for a backward error of this size in the products with S. If they are less accurate, so is the bound.
 
     **Stopping.** When all residuals, and on the certified lanczos route `value - lower_bound - rounding`, are at most
-    `max(tol * scale, rounding)`, where `scale="norm"` means the norm above. With `threshold` also as soon as
-    `lower_bound >= threshold`. Else near `max_products` columns with `converged=False`, the best pair so far and the
-    weaker bound that it supports; never an exception.
+    `max(tol * scale, rounding)`, where `scale="norm"` means the norm above. If `threshold` is given, also as soon as
+    `lower_bound >= threshold`. Otherwise the run stops near `max_products` columns, without an exception, with
+    `converged=False`, the best pair so far and its weaker bound.
 
-    **Options.** `start` (n,) or (n, j): guesses, the first `count` of them used, beside the random columns that the
-    certificate needs. `trust_start=True` uses them alone: an accurate vector then costs two products, with a bound of
-    the third kind (for linear minimisation oracles, which need a descent direction). `auto` is dense for n <= 500,
-    lanczos above. Same `seed`, same result.
+    **Options.** `start` (n,) or (n, j): guesses, the first `count` of them used, in addition to the random columns that
+    the bound needs. `trust_start=True` uses no random columns: an accurate vector then costs two products, with a bound
+    of the third kind (for linear minimisation oracles, which need a descent direction). `auto` is dense for n <= 500,
+    lanczos above. The same `seed` gives the same result.
 
     **Cost.** lanczos: `products` columns of S and about 6 n BASIS_SIZE flops for each, memory n (BASIS_SIZE + block).
     dense: n columns, O(n^3). **Raises** InvalidInputError for shapes or options that do not fit,

@@ -10,8 +10,8 @@ import numpy as np
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 
-#: Steps before the first look at a Ritz vector: fewer could mistake a cluster that the start happens to lie in for the
-#: end of the spectrum.
+#: Steps before the first convergence test. With fewer steps a cluster near the start could be mistaken for the end of
+#: the spectrum.
 LEAST = 3
 #: Steps for the ends of a spectrum: the Ritz value is within a few percent of the largest eigenvalue of a matrix S ⪰ 0.
 ENDS = 14
@@ -51,7 +51,7 @@ def smallest_ritz_vector(
 ) -> tuple[Array, bool]:
     """(unit Ritz vector of the smallest Ritz value, whether its residual is at most target()).
 
-    At most `steps` products. Fewer than LEAST steps look at nothing and give the start back, scaled.
+    At most `steps` products. Fewer than LEAST steps test nothing and return the start, scaled.
     """
     vector, found = start / np.max(np.abs(start)), False
     vector = vector / np.linalg.norm(vector)
@@ -78,7 +78,7 @@ def norm_estimate(S: Array, steps: int = 4) -> float:
     x = S[:, np.argmax(np.einsum("ij,ij->j", S, S))]
     size = 0.0
     for step in range(steps + 1):
-        length = float(x @ x) ** 0.5  # |S x| of the unit x before it, but for the first
+        length = float(x @ x) ** 0.5  # from the second step on |S x| of the previous unit vector x
         size = max(size, length) if step else size
         if length == 0.0 or step == steps:
             break

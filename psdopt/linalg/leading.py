@@ -22,7 +22,7 @@ class TopK:
     values: Array  # (j,), j <= k
     vectors: Array  # (n, j), orthonormal
     residuals: Array  # |K u - theta u|_2, from products made after the run
-    error: float  # estimate of what the sum of the values lacks, relative
+    error: float  # estimated relative error of the sum of the values
     products: int  # columns K was applied to
     blocks: int  # calls of K @ X
     converged: bool
@@ -58,7 +58,7 @@ def top_eigenpairs(
     capacity = 5 * k + 2 * b
     counts = [0, 0]
 
-    where = getattr(K, "device", None)  # NumPy's arrays have a device by another meaning
+    where = getattr(K, "device", None)  # NumPy arrays have an attribute of this name with another meaning
     device = where if isinstance(where, Device) else None
 
     def there(X: Array) -> Array:
@@ -94,7 +94,7 @@ def top_eigenpairs(
         H = Q[:, :end].T @ image
         T[:end, size:end] = H
         T[size:end, :end] = H.T
-        image -= (H.T @ Q[:, :end].T).T  # transposed: columns stay contiguous, and that is what the time goes into
+        image -= (H.T @ Q[:, :end].T).T  # transposed, so that columns stay contiguous, which is faster
         size = end
         spent = counts[0] + b + k > max_products
         raw, left = image, np.linalg.norm(image, axis=0)
@@ -123,7 +123,7 @@ def top_eigenpairs(
 
 
 def _finish(apply: Any, U: Array, error: float, counts: list[int], converged: bool) -> TopK:
-    """Rayleigh-Ritz on the columns of U, with products of its own; drops what is not positive."""
+    """Rayleigh-Ritz on the columns of U with new products; pairs that are not positive are dropped."""
     U = np.linalg.qr(U)[0]
     KU = apply(U)
     theta, W = np.linalg.eigh(0.5 * (U.T @ KU + KU.T @ U))
@@ -137,8 +137,8 @@ def _finish(apply: Any, U: Array, error: float, counts: list[int], converged: bo
 def _orthonormal(X: Array, basis: Array, lost: float) -> Array:
     """Orthonormal columns, orthogonal to `basis`, with the span of X (random-like columns where X is deficient).
 
-    X has been orthogonalised once, which has left it 1 / `lost` of its length: rounding relative to it has grown by
-    `lost`. Only if that, together with the conditioning of X, is above CANCELLATION it is orthogonalised again.
+    X has been orthogonalised once, which has shortened it by the factor `lost` and thus increased its relative rounding
+    by this factor. If `lost` times the condition number of X exceeds CANCELLATION, X is orthogonalised again.
     """
     scale = np.linalg.norm(X, axis=0)
     if scale.min() > 0.0:

@@ -1,4 +1,4 @@
-"""Chebyshev filter: the low modes of a positive semidefinite matrix, brought out by a few products."""
+"""Chebyshev filter: a few products amplify the low modes of a positive semidefinite matrix."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from psdopt.linalg.arrays import Array
 
-#: Modes above this share of the largest eigenvalue are held down.
+#: Modes above this share of the largest eigenvalue are not amplified.
 CUT = 0.1
 
 
@@ -14,7 +14,7 @@ def low_pass(apply: Callable[[Array], Array], Y: Array, largest: float, degree: 
     """T_k((2 L − (1 + c) b I) / ((1 − c) b)) Y, T_k the Chebyshev polynomial of degree k, for L ⪰ 0 with λ_max(L) <= b.
 
     The component of Y along an eigenvector with eigenvalue in [c b, b] is multiplied by a number of at most 1 in size,
-    below that by more the smaller the eigenvalue is, up to T_k((1 + c) / (1 − c)) at 0.
+    below c b by a factor that increases towards T_k((1 + c) / (1 − c)) at the eigenvalue 0.
 
     `apply` is V ↦ L V for V (n, r), `largest` b > 0, `cut` c in (0, 1), `degree` k >= 1. Cost: k applications.
     """

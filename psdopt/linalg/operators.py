@@ -1,4 +1,4 @@
-"""Linear maps given as ndarray, sparse array, array on a device or ``LinearOperator``, with honest counters."""
+"""Linear maps given as ndarray, sparse array, array on a device or ``LinearOperator``, which count their products."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LinearMap:
     take blocks of columns. `applications` counts calls (blocks) in either direction,
     `columns` the columns in them; these are the only source of the counts in a ``Result``.
     `most_columns` is how many columns of an image are made at a time beyond those of the factor; None is all.
-    `device` is where the data, and with it all images, are; None for NumPy's arrays.
+    `device` is the device of the data and of all images; None for NumPy arrays.
     """
 
     most_columns: int | None = None
@@ -59,7 +59,7 @@ class LinearMap:
 
     @property
     def is_matrix(self) -> bool:
-        """True when entries are at hand (an array, sparse or not), False for a ``LinearOperator``."""
+        """True if the entries are stored (an array, sparse or not), False for a ``LinearOperator``."""
         return not isinstance(self.data, LinearOperator)
 
     @property
@@ -67,7 +67,7 @@ class LinearMap:
         return bool(sp.issparse(self.data))
 
     def largest_row_sum(self) -> float:
-        """max_i Σ_j |A_ij|, a bound on every |eigenvalue| of a square A; only where entries are at hand. No product."""
+        """max_i Σ_j |A_ij|, a bound on every |eigenvalue| of a square A. Needs stored entries; no product."""
         if self.is_sparse:
             ones = np.ones((self.shape[1], 1))
             return float(sparse_product(with_data(self.data, np.abs(self.data.data)), ones).max())
@@ -112,7 +112,7 @@ def _asymmetry(A: LinearMap) -> tuple[float, float]:
             and bool((A.data.indptr == columns.indptr).all())
             and bool((A.data.indices == columns.indices).all())
         )
-        # numbers of one pattern can be compared as they are: a difference of sparse arrays costs five times as much
+        # data of one pattern are compared directly: a difference of sparse arrays costs five times as much
         difference = A.data.data - columns.data if same else (A.data - A.data.T).data
         return _largest(difference), _largest(A.data.data)
     if A.is_matrix:

@@ -15,7 +15,7 @@ from psdopt.linalg.tolerances import EPS
 RELATIVE_DAMPING = 1e-10
 #: Weight of the curvature of S within the span of Y: best of 0.03, 0.05, 0.07, 0.15 over KTA on four data sets.
 COLUMN_CURVATURE = 0.03
-#: Relative distance at which two eigenvalues of YᵀY are told apart.
+#: Eigenvalues of YᵀY at a smaller relative distance are treated as one cluster.
 CLUSTER = 0.03
 # Only numpy.linalg is used here and in the loops that call this: numpy and scipy carry a BLAS each,
 # and alternating between the two makes their thread pools spin against each other.
@@ -24,8 +24,8 @@ CLUSTER = 0.03
 class EigenBasis:
     """A ≈ V diag(a) Vᵀ + rest · (I − V Vᵀ), A ⪰ 0: exact with k = n, else the leading part of the spectrum.
 
-    `a` (k,), `V` (n, k) with orthonormal columns; V = None stands for A = Diag(a), a (n,) or one number. Where V is on
-    a device, `a` is as well.
+    `a` (k,), `V` (n, k) with orthonormal columns; V = None stands for A = Diag(a), a (n,) or one number. If V is on
+    a device, so is `a`.
     """
 
     def __init__(self, a: Array, V: Array | None, rest: float | None = None) -> None:
@@ -96,9 +96,9 @@ def pencil_inverse(
     Hessian of the factor problem has the eigenvalues 1 and 2 only.
 
     C = X diag(c) Xᵀ stands for the term S D / 2, S the gradient of F: with T = YᵀSY the restriction of S to the span
-    of Y is R = Q^-½ T Q^-½, and c = COLUMN_CURVATURE times its row norms in the basis X (about). At a stationary point
-    that vanishes; in directions where Y is far too small it is what limits the step, and without it the exact search
-    has to. All of it is equivariant under Y → Y O. Without T, C = 0.
+    of Y is R = Q^-½ T Q^-½, and c is about COLUMN_CURVATURE times its row norms in the basis X. At a stationary point
+    C vanishes. In directions in which Y is far too small C limits the step, which otherwise the exact search has to
+    do. The inverse is equivariant under Y → Y O. Without T, C = 0.
 
     Setup two eigendecompositions of order r, each use O(n k r + n r²).
     """

@@ -13,7 +13,7 @@ from psdopt.linalg.tolerances import EPS
 
 #: (c, g, H): the function c + gᵀx + xᵀHx/2 of x = (alpha, beta).
 Quadratic = tuple[float, Array, Array]
-#: Where the local quadratic is unbounded, go this many times farther and let backtracking come back.
+#: If the local quadratic is unbounded, the step is this many times longer, and backtracking shortens it.
 EXPANSION = 1000.0
 #: A 2 × 2 matrix whose determinant is below this fraction of the product of its diagonal counts as singular.
 SINGULAR = 64 * EPS
@@ -33,7 +33,7 @@ def quadratic_derivatives(model: Quadratic, alpha: float, beta: float) -> tuple[
 
 
 class Plane(Protocol):
-    """What the search needs of a plane model."""
+    """Members of a plane model that the search uses."""
 
     def value(self, alpha: float, beta: float) -> float: ...
 
@@ -96,7 +96,7 @@ def minimize_quadratic_in_box(
             return (at, t) if fixed == 0 else (t, at)
     unit = np.array([_power_of_two(H[k, k], g[k]) for k in (0, 1)])
     g, lo, hi = g * unit, lo / unit, hi / unit
-    # powers of two leave cross² <= h00 h11 as it was
+    # scaling by powers of two preserves cross² <= h00 h11
     h00, h11, cross = H[0, 0] * unit[0] ** 2, H[1, 1] * unit[1] ** 2, H[0, 1] * unit[0] * unit[1]
     scaled = np.array([[h00, cross], [cross, h11]])
     determinant = h00 * h11 - cross * cross
@@ -122,8 +122,8 @@ def minimize_quadratic_in_box(
             candidates.append(x)
 
     def defect(x: tuple[float, float]) -> float:
-        """Largest entry of the projected gradient: zero at minimisers alone. Values cannot tell a minimiser from a
-        bound that is nearer than the root of rounding."""
+        """Largest entry of the projected gradient, which is zero only at minimisers. Values of F do not suffice: within
+        the square root of rounding they do not distinguish a minimiser from a nearby bound."""
         p = np.array(x)
         q = g + scaled @ p
         q = np.where(p <= lo, np.minimum(q, 0.0), q)

@@ -26,10 +26,10 @@ def quartic_derivatives(c: Sequence[float], mu: float) -> tuple[float, float]:
 def minimize_quartic(c: Sequence[float], upper: float = math.inf) -> float:
     """Argmin over mu in [0, upper] of c0 + c1 mu + ... + c4 mu⁴; inf if unbounded below on it.
 
-    Every positive stationary point is a candidate, wherever it lies (not only those below 1). The
-    derivative is split at the roots of its own derivative into monotone pieces and each sign change
-    is closed in on, by Newton steps kept inside a bisection, until nothing moves, so that the result
-    is exact to rounding however badly the coefficients are scaled. Returns 0.0 if no positive point is better.
+    Every positive stationary point is a candidate, not only those below 1. The roots of F'' divide F' into
+    monotone pieces; in each piece with a sign change, Newton steps within a bisection run until the point no longer
+    moves, so that the result is exact to rounding for any scaling of the coefficients. Returns 0.0 if no positive point
+    is better.
     Yuan et al., algorithm 1, lines 13-16, corrected. Cost O(1).
     """
     c1, c2, c3, c4 = map(float, c[1:5])
@@ -84,7 +84,7 @@ def _stationary_points(c1: float, c2: float, c3: float, c4: float, top: float) -
 
 
 def _quadratic_roots(a0: float, a1: float, a2: float) -> list[float]:
-    """Real roots of a0 + a1 t + a2 t², by the form that does not cancel."""
+    """Real roots of a0 + a1 t + a2 t², computed without cancellation."""
     if a2 == 0.0:
         return [-a0 / a1] if a1 != 0.0 else []
     discriminant = a1 * a1 - 4.0 * a0 * a2
@@ -121,7 +121,7 @@ def _root(cubic: Cubic, left: float, right: float, at_left: float) -> float:
         else:
             right = t
         move = -at_t / derivative if derivative != 0.0 else math.inf
-        # where Newton steps do not shrink fast (an inflection, a nearly multiple root) the bracket is halved
+        # if Newton steps do not shrink fast (an inflection, a nearly multiple root), the bracket is halved
         if left < t + move < right and abs(move) <= 0.5 * last:
             last = abs(move)
             if last <= EPS * t:
@@ -144,16 +144,16 @@ def minimize_smooth(
 ) -> float:
     """A minimiser over [0, upper] of a C¹ function given by (f', f''), from 0 downhill.
 
-    Brackets a sign change of f' by doubling, then Newton steps inside the bracket, with bisection
-    where they leave it: for convex or piecewise quartic functions exact to `tol` in relative |f'|.
-    Where f' is not finite the function is taken to end, and the point stays before. With `value`, a
-    minimum that doubling reached over a hill and that lies above f(0) is given up for a nearer one.
+    Doubling brackets a sign change of f'. Newton steps inside the bracket follow, and bisection
+    if they leave it: for convex or piecewise quartic functions exact to `tol` in relative |f'|.
+    The point stays below the first trial at which f' is not finite. If `value` is given and doubling
+    has passed a maximum and found a minimum above f(0), a nearer minimum is sought.
     Returns 0.0 if f'(0) > 0, or = 0 and not a ridge; inf if f' stays negative up to 2^200 times the
     first step and `upper` is infinite; nan if no point beyond 0 is finite.
     """
     slope0, curvature = derivatives(0.0)
     if slope0 == 0.0 and curvature < 0.0:
-        # a ridge, as along a new column of Y: downhill begins beyond 0, and is measured there
+        # f'(0) = 0 at a maximum, as along a new column of Y: the slope is measured beyond 0
         first = next((t for t in (0.5**k for k in range(200)) if derivatives(t)[0] < 0.0), 0.0)
         slope0 = derivatives(first)[0]
     if not slope0 < 0.0:

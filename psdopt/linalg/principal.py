@@ -1,4 +1,4 @@
-"""Principal axes of M = Y Yᵀ from its factor, those of no size left out."""
+"""Principal axes of M = Y Yᵀ from its factor, without those that are zero to rounding."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def principal_axes(Y: Array, floor: float | None = None) -> tuple[Array, Array]:
     """(values (k,), W (r, k)): the eigenvalues of YᵀY above `floor` times the largest, descending, and their vectors.
 
     The values are the positive eigenvalues of M = Y Yᵀ; the columns of Y W are orthogonal, with these squared lengths.
-    For Y (n, r), k <= r; none for Y = 0. `floor` is max(n, r) eps unless given: what is below is rounding of the
-    largest. The signs of the columns of W are arbitrary. O(n r² + r³).
+    For Y (n, r), k <= r; k = 0 for Y = 0. The default of `floor`, max(n, r) eps, is the rounding level of the largest
+    eigenvalue. The signs of the columns of W are arbitrary. O(n r² + r³).
     """
     values, W = np.linalg.eigh(Y.T @ Y)
     level = (max(Y.shape) * EPS if floor is None else floor) * max(float(values[-1]), 0.0)

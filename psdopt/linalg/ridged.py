@@ -1,4 +1,4 @@
-"""Systems of multipliers that redundant constraints make singular: a Cholesky factor with a ridge, and refinement."""
+"""Systems of multipliers, singular if constraints are redundant: a Cholesky factor with a ridge, and refinement."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ ROUNDS = 3
 def ridged_solver(M: Array) -> Callable[[Array], Array]:
     """right ↦ M⁻¹ right for a symmetric positive semidefinite M (m, m), with refinement.
 
-    A singular M gets the least ridge that makes it definite; refinement then removes what the ridge changes in the
-    range of M, and leaves little along its null space. m³/3 flops, 6 m² per use; memory 2 m² beside M.
+    A singular M gets the least ridge that makes it definite. Refinement then removes the effect of the ridge in the
+    range of M; components along the null space stay small. m³/3 flops, 6 m² per use; memory 2 m² besides M.
     Raises numpy.linalg.LinAlgError where M is not finite, or not definite with the largest ridge.
     """
     M = 0.5 * (M + M.T)

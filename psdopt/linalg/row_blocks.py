@@ -16,7 +16,7 @@ from psdopt.linalg.row_sources import RowSource, only, require_finite, row_sourc
 #: Largest image (m, k) that is made of a block of columns beyond the factor's own, in bytes.
 IMAGE_BYTES = 2**27
 
-#: Called as observer(name, rows_read, rows) while a pass over the rows is under way.
+#: Called as observer(name, rows_read, rows) after each block of a pass over the rows.
 Observer = Callable[[str, int, int], None]
 _observer: ContextVar[Observer | None] = ContextVar("pass_observer", default=None)
 
@@ -101,7 +101,7 @@ class RowBlocks(LinearMap):
         return max(float(np.abs(block).sum(axis=1).max()) for _, block in self._pass())
 
     def to_dense(self) -> Array:
-        """X as one array (m, d) in memory: for small m only, nothing in the library calls it."""
+        """X as one array (m, d) in memory, for small m. The library itself never calls it."""
         return np.concatenate([block for _, block in self._pass()])
 
     def _pass(self) -> Iterator[tuple[slice, Array]]:
@@ -116,9 +116,9 @@ class RowBlocks(LinearMap):
                 observer(self.name, rows.stop, self.shape[0])
 
     def parts(self, part: Callable[[slice, Array], Any]) -> Iterator[tuple[slice, Any]]:
-        """(rows, part(rows, block)) for every block, made where the source makes its sums, in any order. One pass.
+        """(rows, part(rows, block)) for every block, in any order, computed by the workers of the source. One pass.
 
-        A `part` with a method ``only(rows)`` is asked for the part that those rows need, before it travels to them.
+        If `part` has a method ``only(rows)``, just ``part.only(rows)`` is sent to the worker of these rows.
         """
         observer, done = _observer.get(), 0
         self.passes += 1
@@ -135,7 +135,7 @@ class RowBlocks(LinearMap):
 
 
 class _Moments:
-    """(rows, X_k) ↦ (X_kᵀX_k, X_kᵀY_k or None); picklable, so that it can be made on a cluster."""
+    """(rows, X_k) ↦ (X_kᵀX_k, X_kᵀY_k or None); picklable, so that a cluster can compute it."""
 
     def __init__(self, Y: Any, first: int = 0) -> None:
         self.Y, self.first = Y, first
@@ -183,7 +183,7 @@ class _Normal:
 
 
 class _Checked:
-    """`part`, after the block has been found free of NaN and infinity."""
+    """`part`, after a check of the block for NaN and infinity."""
 
     def __init__(self, part: Callable[[slice, Array], Any], name: str) -> None:
         self.part, self.name = part, name

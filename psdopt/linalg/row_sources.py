@@ -15,9 +15,9 @@ from psdopt.devices import is_device_array
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, is_finite
 
-#: Bytes of one block as float64. Blocks of this size are read at full speed and leave room for their products.
+#: Bytes of one block as float64. Blocks of this size are read at full speed and leave memory for their products.
 BLOCK_BYTES = 2**24
-#: Memory maps up to this size (as float64) are arrays like any other: a copy of one is no surprise.
+#: Memory maps up to this size (as float64) are treated as arrays in memory.
 SMALL_MAP = 2**26
 
 
@@ -46,7 +46,7 @@ class RowSource(ABC):
             yield slice(start, stop), self.read(start, stop)
 
     def partial_sums(self, part: Callable[[slice, Array], Any]) -> Iterator[tuple[slice, Any]]:
-        """(rows, part(rows, their block)) for every block, in any order: what is summed over the rows in one pass."""
+        """(rows, part(rows, their block)) for every block, in any order: the summands of a sum over rows. One pass."""
         for rows, block in self.blocks():
             yield rows, part(rows, block)
 
@@ -72,7 +72,7 @@ class SlicedRows(RowSource):
         shape = tuple(data.shape)
         if len(shape) != 2:
             raise InvalidInputError(f"{name} must be a 2-D array; found {len(shape)} dimension(s), shape {shape}")
-        if any(length != length for length in shape):  # Dask marks a length that it does not know by NaN
+        if any(length != length for length in shape):  # Dask marks an unknown length by NaN
             raise InvalidInputError(
                 f"{name} must have known numbers of rows and columns; found shape {shape}. "
                 "For a Dask array call compute_chunk_sizes() first"
@@ -89,17 +89,17 @@ class SlicedRows(RowSource):
 
     @property
     def block(self) -> int:
-        """Whole chunks of the source where it has chunks: a chunk is decoded once in a pass."""
+        """Rows per block: a multiple of the source's chunk if it has chunks, so that a pass decodes each chunk once."""
         rows, chunk = super().block, _chunk_rows(self.data)
         return max(chunk, rows - rows % chunk) if chunk else rows
 
 
 class MappedRows(SlicedRows):
-    """A NumPy memory map of any float type, or a view of one. Pages that were read are given back after each block.
+    """A NumPy memory map of any float type, or a view of one. Pages are released after each block.
 
-    They are given back by ``madvise(MADV_DONTNEED)``, which Linux and macOS have. Where it is not there (Windows) the
-    system gives pages of the file back when memory runs short: the peak that is counted for this process may then reach
-    the size of the file, although the rows never have to fit in memory.
+    ``madvise(MADV_DONTNEED)``, available on Linux and macOS, releases them. Without it (Windows) the system releases
+    pages of the file when memory runs short: the peak counted for this process may then reach the size of the file,
+    although the rows need not fit in memory.
     """
 
     def __init__(self, data: Any, base: mmap.mmap, name: str) -> None:
@@ -108,16 +108,16 @@ class MappedRows(SlicedRows):
 
     def read(self, start: int, stop: int) -> Array:
         block = np.array(self.data[start:stop], dtype=np.float64)
-        if hasattr(mmap, "MADV_DONTNEED"):  # else all pages of the file would count as memory of this process
+        if hasattr(mmap, "MADV_DONTNEED"):  # otherwise all pages of the file would count as memory of this process
             self._map.madvise(mmap.MADV_DONTNEED)
         return block
 
 
 class DaskRows(SlicedRows):
-    """A Dask array: its blocks are those of Dask, and sums over them are made where Dask computes."""
+    """A Dask array: its blocks are those of Dask, and Dask's workers compute sums over them."""
 
     def partial_sums(self, part: Callable[[slice, Array], Any]) -> Iterator[tuple[slice, Any]]:
-        """Partial sums made beside the blocks: on the current ``dask.distributed`` client, else by Dask's threads."""
+        """Partial sums computed by the current ``dask.distributed`` client, or by Dask's threads if there is none."""
         from dask.base import compute
         from dask.delayed import delayed
 
@@ -135,7 +135,7 @@ def require_finite(block: Array, name: str) -> None:
 
 
 def only(part: Callable[[slice, Array], Any], rows: slice) -> Callable[[slice, Array], Any]:
-    """What of `part` these rows need, where it can say so: it is what travels to them."""
+    """``part.only(rows)``, the data of `part` that these rows need, if `part` has this method; else `part` itself."""
     narrowed = getattr(part, "only", None)
     return part if narrowed is None else narrowed(rows)
 
@@ -145,9 +145,9 @@ def _part_of(part: Callable[[slice, Array], Any], rows: slice, block: Any) -> An
 
 
 class ArrowRows(RowSource):
-    """Columns of a ``pyarrow.Table`` or of a Parquet file, all of them numbers, as an array (m, d).
+    """Numeric columns of a ``pyarrow.Table`` or of a Parquet file, as an array (m, d).
 
-    `columns` : names of the columns that count; None is all.
+    `columns` : names of the columns to use; None is all.
     """
 
     def __init__(self, data: Any, name: str, columns: Sequence[str] | None = None) -> None:
@@ -194,14 +194,12 @@ class ArrowRows(RowSource):
 
 
 def row_source(data: Any, name: str = "X") -> RowSource | None:
-    """`data` as rows to be read in blocks; None where it is in memory already (arrays, frames, lists) or an operator.
+    """`data` as rows to be read in blocks; None if it is in memory (arrays, frames, lists) or an operator.
 
-    Arrays on a device count as in memory.
+    Arrays on a device and memory maps of up to 64 MB (as float64) count as in memory.
 
-    A memory map of up to 64 MB as float64 counts as in memory.
-
-    Raises InvalidTypeError for an object that is neither in memory nor readable in blocks of rows: nothing is loaded
-    whole without being asked for.
+    Raises InvalidTypeError for an object that is neither in memory nor readable in blocks of rows, since data are never
+    loaded whole silently.
     """
     if isinstance(data, RowSource):
         return data
@@ -224,14 +222,14 @@ def row_source(data: Any, name: str = "X") -> RowSource | None:
 
 
 def _memory_map(array: Any) -> mmap.mmap | None:
-    """The map of the file in which the entries of an ndarray lie; None where they lie in memory."""
+    """The memory map that an ndarray is a view of; None if its entries are in memory."""
     while isinstance(array, np.ndarray):
         array = array.base
     return array if isinstance(array, mmap.mmap) else None
 
 
 def _chunk_rows(data: Any) -> int:
-    """Rows of a chunk of a chunked array; 0 where the data have no chunks."""
+    """Rows of a chunk of a chunked array; 0 if the data have no chunks."""
     chunks = getattr(data, "chunks", None)
     if not chunks:
         return 0

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.banded_rows import BandedRows
 
-#: Floats gathered at a time (1 MiB): they fit a cache, and memory stays O(n r) for any number of entries.
+#: Floats gathered at a time (1 MiB), so that they fit in a cache and memory is O(n r) for any number of entries.
 CHUNK = 2**17
-#: Most inner products that padding may add for rows with fewer entries to join the group of the next larger number.
-#: The calls of a group of their own cost about as much.
+#: Most inner products that padding may add so that rows with fewer entries join the group of the next larger number.
+#: The calls for a separate group cost about as much.
 PADDING = 1000
-#: Small problems go through :class:`BandedRows` up to this ratio of w |u_j|² to rho: V = b + Z U loses this factor to
+#: Small problems use :class:`BandedRows` up to this ratio of w |u_j|² to rho; V = b + Z U loses this factor to
 #: cancellation.
 MAX_STIFFNESS = 1e5
 
@@ -26,7 +26,7 @@ MAX_STIFFNESS = 1e5
 class RowGroup:
     """Rows with t entries each: `rows` (g,), `columns` (t, g), `roots` √w and `targets` √w · target (g, t).
 
-    Rows that were padded have entries of weight 0 in place of those that they lack.
+    Padded rows have additional entries of weight 0.
     """
 
     rows: NDArray[np.intp]
@@ -43,8 +43,8 @@ class RowGroup:
 class RowUpdates:
     """v_i = argmin_v ½ Σ_j w_ij (vᵀu_j − t_ij)² + rho/2 |v − b_i|² for all rows i at once.
 
-    The matrices rho I + Σ_j w_ij u_j u_jᵀ (r, r) of Hu & Kwok, eqs. (11)-(13) are never inverted where a row
-    has t < r entries: with P_i = [√w_ij u_j] (t, r),
+    If a row has t < r entries, its matrix rho I + Σ_j w_ij u_j u_jᵀ (r, r) of Hu & Kwok, eqs. (11)-(13), is not
+    inverted: with P_i = [√w_ij u_j] (t, r),
 
         v_i = b_i + P_iᵀ z_i,   (rho I + P_i P_iᵀ) z_i = √w_i t_i − P_i b_i,
 
@@ -55,7 +55,7 @@ class RowUpdates:
     Parameters
     ----------
     weights, targets : CSR arrays (n, n) with the same pattern, weights > 0 and finite; targets None is zero.
-    banded : the systems of a small problem as bands, where they are at hand already.
+    banded : the systems of a small problem as bands, if they are already known.
     """
 
     def __init__(self, weights: sp.csr_array, targets: sp.csr_array | None, banded: BandedRows | None = None) -> None:
@@ -73,7 +73,7 @@ class RowUpdates:
         return np.zeros_like(self.weights.data) if self.targets is None else np.asarray(self.targets.data)
 
     def reweighted(self, weights: sp.csr_array) -> RowUpdates:
-        """The same for other weights of the same pattern, and targets 0; what depends on the pattern is shared."""
+        """The same rows with other weights of the same pattern and targets 0; data of the pattern are shared."""
         return RowUpdates(weights, None, None if self._banded is None else self._banded.reweighted(weights))
 
     @cached_property
@@ -83,7 +83,7 @@ class RowUpdates:
         counts = np.diff(weights.indptr)
         padded = _padded_counts(counts)
         starts = np.concatenate([[0], np.cumsum(padded)])
-        # where each given entry goes; what is left are entries of weight 0 on the row itself
+        # where each given entry goes; the remaining places are entries of weight 0 on the row itself
         place = np.repeat(starts[:-1] - weights.indptr[:-1], counts) + np.arange(len(weights.data))
         columns = np.repeat(np.arange(self.n), padded)
         roots, wanted = np.zeros(starts[-1]), np.zeros(starts[-1])
@@ -104,7 +104,7 @@ class RowUpdates:
     def solve(self, U: Array, b: Array, rho: float | Array, linear: Array | None = None) -> Array:
         """V (n, r) from the other block U (n, r), the anchors b (n, r) and rho > 0, one or (n,).
 
-        `linear` (n, r) adds ⟨linear_i, v⟩ to what row i minimises, that is, moves b_i by −linear_i / rho_i.
+        `linear` (n, r) adds ⟨linear_i, v⟩ to the objective of row i, that is, moves b_i by −linear_i / rho_i.
         """
         r = U.shape[1]
         if self._banded is not None and self._largest <= 2 * r:
@@ -115,7 +115,7 @@ class RowUpdates:
         V = np.empty((self.n, r))
         V[self.free] = b[self.free] if linear is None else b[self.free] - linear[self.free] / rhos[self.free, None]
         needs = [(r * (t + 1) if t < r else r * (t + r + 1), t, group) for group in self.groups if (t := group.entries)]
-        # one buffer for all gathers: fresh pages for each would cost more than the arithmetic
+        # one buffer for all gathers: allocating one for each would cost more than the arithmetic
         buffer = np.empty(max((min(max(CHUNK, need), need * len(group.rows)) for need, _, group in needs), default=0))
         for need, t, group in needs:
             size = max(1, CHUNK // need)

@@ -1,4 +1,4 @@
-"""Rows that are read in blocks, seen otherwise: without some of them, or to another scale. Nothing is copied."""
+"""Views of rows that are read in blocks: without some of the rows, or transformed. Nothing is copied."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Transformed(RowSource):
 
 
 def transformed(source: RowSource, mean: Array | None = None, basis: Array | None = None) -> RowSource:
-    """:class:`Transformed` rows. Those of a Dask array are a Dask array again: sums are made where Dask computes."""
+    """:class:`Transformed` rows. For a Dask array they are a Dask array again, so that Dask's workers compute sums."""
     if not isinstance(source, DaskRows):
         return Transformed(source, mean, basis)
     rows = source.data.astype(np.float64)
@@ -77,7 +77,7 @@ class WithConstant(RowSource):
 def mean_and_scale(source: RowSource) -> tuple[Array, Array]:
     """Mean and standard deviation (d,) of the columns, 1 in the place of 0: one pass, means of blocks combined.
 
-    Raises InvalidInputError for NaN and infinity, which are found here where this is the first pass.
+    Raises InvalidInputError for NaN and infinity if this is the first pass.
     """
     count, mean, squares = 0, np.zeros(source.shape[1]), np.zeros(source.shape[1])
     for _, block in source.blocks():

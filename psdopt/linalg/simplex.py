@@ -24,7 +24,7 @@ def project_simplex(x: Array, total: float = 1.0, upper: float = np.inf) -> Arra
     if not 0.0 <= total <= reach * (1.0 + 4.0 * EPS):
         raise InvalidInputError(f"total must lie between 0 and m * upper = {reach:g}; found {total:g}")
     top = float(x.max())
-    y = x - top  # the answer does not change, and sums of large entries lose nothing
+    y = x - top  # the projection does not change, and sums of large entries do not cancel
     if upper >= total:  # then the cap never binds
         ordered = np.sort(y)[::-1]
         shifts = (np.cumsum(ordered) - total) / np.arange(1, x.size + 1)
@@ -44,7 +44,7 @@ def _capped_shift(y: Array, total: float, upper: float) -> float:
     """s with Σ clip(y − s, 0, upper) = total. Between breakpoints the sum is linear in s."""
     points = np.concatenate([y, y - upper])
     order = np.argsort(points)[::-1]
-    # going down through a breakpoint y_i the slope of the sum in −s gains one, through y_i − upper it loses one
+    # as s decreases, the slope of the sum in −s increases by one at y_i and decreases by one at y_i − upper
     change = np.concatenate([np.ones(y.size), -np.ones(y.size)])[order]
     points = points[order]
     slope = np.cumsum(change)

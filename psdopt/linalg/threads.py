@@ -1,4 +1,4 @@
-"""How many threads BLAS takes: one for small problems, where handing out the work costs more than doing it."""
+"""The number of BLAS threads: one for small problems, in which distributing the work costs more than doing it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-#: Multiplications of a product up to which one thread is the fastest. NumPy and SciPy come with a BLAS each, and the
+#: One thread is fastest for products of up to so many multiplications. NumPy and SciPy each come with a BLAS, and the
 #: idle threads of one spin while those of the other work: on two busy cores, runs of small products took up to eight
-#: times as long with two threads (n = 200), and as long as with one from n = 600 at r = 60 on.
+#: times as long with two threads as with one (n = 200), and equally long from n = 600 at r = 60 on.
 SMALL = 2**24
 
 
@@ -20,9 +20,9 @@ SMALL = 2**24
 def blas_threads(multiplications: float) -> Iterator[None]:
     """Limits BLAS to one thread for products of at most `SMALL` multiplications each; larger ones change nothing.
 
-    Most libraries have one number of threads for the whole process. It is set by the first of the stretches that
-    overlap, in whatever threads of Python these run, and restored by the last. Libraries that have a number for each
-    thread of Python (OpenMP) are set and restored in each. Some 20 µs, and a few ms the first time.
+    Most libraries have one number of threads for the whole process. If several contexts overlap, in any Python threads,
+    the first sets the number and the last restores it. Libraries with a number for each Python thread (OpenMP) are set
+    and restored in each thread. Some 20 µs, and a few ms the first time.
     """
     if multiplications > SMALL:
         yield
@@ -40,7 +40,7 @@ def blas_threads(multiplications: float) -> Iterator[None]:
 
 
 class _SharedLimit:
-    """One thread for the libraries whose number belongs to the process, from the first `enter` to the last `leave`."""
+    """One thread for libraries with one number per process, from the first `enter` to the last `leave`."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -57,7 +57,7 @@ class _SharedLimit:
             for library, number in numbers:
                 if number != 1:
                     library.set_num_threads(1)
-            # where another thread of Python holds the number (threadpoolctl's controlling thread) nothing was set
+            # if another Python thread controls the number (threadpoolctl's controlling thread), nothing was set
             self._before = [pair for pair in numbers if pair[1] != 1 and pair[0].get_num_threads() == 1]
 
     def leave(self) -> None:
@@ -80,7 +80,7 @@ def _per_thread(library: Any) -> bool:
 
 
 def _release(library: Any) -> None:
-    """Let any thread of Python set the number."""
+    """Let any Python thread set the number."""
     release = getattr(library, "clear_controlling_thread", None)
     if release is not None:
         release(force=True)
@@ -88,7 +88,7 @@ def _release(library: Any) -> None:
 
 @cache
 def libraries() -> Any:
-    """Those that are loaded by now: looking for them takes milliseconds, and is done once."""
+    """BLAS libraries loaded so far. Finding them takes milliseconds and is done once."""
     return ThreadpoolController()
 
 

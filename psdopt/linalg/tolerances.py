@@ -16,9 +16,10 @@ def rounding(scale: float, size: int, factor: float = 8.0) -> float:
 
 
 def tie(value: float, other: float) -> float:
-    """Values of F that differ from `value` by no more are level with it: rounding of it, or of its distance to `other`.
+    """Values of F that differ from `value` by at most this much are equal to it up to rounding.
 
-    `other` is what decreases are measured from, so that a constant added to both changes nothing but its own rounding.
+    `other` is the level from which decreases are measured. The rounding of `value` and of its distance to `other`
+    count, so that adding a constant to F changes the result only by the rounding of that constant.
     """
     return 4.0 * EPS * max(abs(value), abs(other - value))
 

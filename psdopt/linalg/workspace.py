@@ -1,4 +1,4 @@
-"""Work arrays that are used again from step to step."""
+"""Work arrays that are reused from step to step."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from psdopt.linalg.arrays import Array
 
 
 class Workspace:
-    """Uninitialised arrays for one user at a time, kept for the next one.
+    """Uninitialised arrays, each for one user at a time and then for the next.
 
-    Allocating a large array costs about as much as filling it, because the system hands out fresh pages. Threads may
-    share a workspace: while an array is in use another user gets an array of its own. A pickle or a copy is empty.
+    Allocating a large array costs about as much as filling it, because the system has to clear its pages. Threads may
+    share a workspace: while an array is in use, another thread gets a different one. A pickle or a copy is empty.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Workspace:
         """An array of this shape with arbitrary entries, until the end of the context."""
         idle = self._idle.setdefault(shape, [])
         try:
-            lent = idle.pop()  # in one call: another thread may want it as well
+            lent = idle.pop()  # a single call, so that no other thread takes the same array
         except IndexError:
             lent = np.empty(shape)
         try:
