@@ -31,12 +31,14 @@ class Curve(ABC):
 
     Attributes: `block`, or None where no new columns are needed; `velocity` T with Ẏ = [frame, block] T; `start`, the
     factor of the point in the frame (the identity where the frame is the factor); `longest`, the largest s allowed;
-    `straight`, whether F on the curve is F on the line Y + s Ẏ.
+    `straight`, whether F on the curve is F on the line Y + s Ẏ; `orthonormal`, whether [frame, block] has orthonormal
+    columns, so that lengths of Ẏ are those of T.
     """
 
     block: Array | None = None
     longest: float = math.inf
     straight: bool = False
+    orthonormal: bool = False
     start: Array
 
     @property

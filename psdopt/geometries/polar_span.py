@@ -28,6 +28,8 @@ class PolarSpan(Curve):
     The frame is U, `block` is W, None where U does not move. Setting up costs O(n r²), a trial O(r³).
     """
 
+    orthonormal = True
+
     def __init__(self, point: PolarPoint, vector: PolarVector, straight: bool) -> None:
         self.start, self.straight, self._K = point.R, straight, vector.K
         W, self._sigma, self._Vt = _thin(vector.U)

@@ -161,6 +161,9 @@ class CurvePath(Path):
         return super().value(s) if self.line is None else self.finite(self.line.value(s), s)
 
     def curvature(self, s: float) -> float | None:
+        """As documented; None where the columns of [frame, block] are not orthonormal. Free of n."""
+        if not self.curve.orthonormal:
+            return None
         line, T, start = self.tangent(), self.curve.velocity, self.curve.start
         if line.coefficients is not None:
             size = norm(T.T @ T)

@@ -158,6 +158,15 @@ def test_defaults_converge_from_any_start(start, n, true, r, noise):
         assert result.value <= flat.value + 1e-5 * (flat.history["value"][0] - flat.value)
 
 
+def test_a_short_vector_beside_a_long_one_of_the_fibre_is_horizontal_to_its_own_rounding():
+    """U̇ = U A + D with D a millionth of A: what is left of U A would be a rounding of A, far above one of D."""
+    rng, geometry = np.random.default_rng(0), Polar(30, 3)
+    point = geometry.random_point(rng)
+    D = 1e-6 * np.linalg.qr(rng.standard_normal((30, 3)))[0]
+    vector = geometry.horizontal(point, (point.U @ symmetric(rng, 3) + D, np.zeros((3, 3))))
+    assert np.linalg.norm(point.U.T @ vector.U) <= 8.0 * EPS * np.linalg.norm(vector.U)
+
+
 def test_one_application_each_way_per_step():
     X, y, _ = data(10, 3, 100, 0)
     problem = regression(X, y)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from psdopt import QuadraticSDP
-from psdopt.methods.factor_moves import _flat, compressed, outside
+from psdopt.methods.factor_moves import _flat, compressed, outside, with_block
 
 
 def test_outside_tells_directions_that_the_span_lacks():
@@ -56,3 +56,13 @@ def test_compression_never_increases_the_value_and_keeps_what_is_rounding_out():
 def test_axes_are_counted_up_to_the_first_along_which_f_falls(slopes, count):
     evaluation = QuadraticSDP(None, None, np.diag(slopes)).at(np.eye(3))
     assert _flat(evaluation, np.eye(3), np.ones(3)) == count
+
+
+@pytest.mark.parametrize("target", [4.0, 0.3, -1.0])
+def test_a_block_of_atoms_enters_with_its_best_common_weight(target):
+    """F(M + w VVᵀ) is least among w in [0, beta]; where V does not help nothing enters."""
+    problem, beta = diagonal_problem([1.0, target, target, target]), 1.5
+    evaluation, V = problem.at(np.eye(4)[:, :1]), np.eye(4)[:, 1:]
+    found = with_block(evaluation, V, beta)
+    assert found.value == pytest.approx(problem.at(np.diag([1.0, *3 * [np.sqrt(np.clip(target, 0.0, beta))]])).value)
+    assert with_block(evaluation, V, 0.0) is evaluation

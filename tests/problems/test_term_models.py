@@ -18,7 +18,7 @@ def test_lines(name, r):
     line, twin = here.along(D), instance.twin.at(Y).along(D)
     assert (line.coefficients is not None) == instance.quadratic
     assert line.value(0.0) == pytest.approx(here.value, rel=ROUNDING)
-    for mu in (0.0, 1e-3, 0.7, -1.3, 30.0):
+    for mu in (0.0, 1e-3, 0.7, 1.0, -1.3, 30.0):
         fresh = instance.problem.at(Y + mu * D)
         size = size_of(fresh) + size_of(here)
         assert_close(line.value(mu), fresh.value, size * max(1.0, mu**2))
@@ -28,6 +28,7 @@ def test_lines(name, r):
         assert_close(slope, slope_twin, scale)
         assert_close(curvature, curvature_twin, scale)
         assert_same_point(line.step(mu), fresh)
+        assert here.along(D).value(mu) == line.value(mu)  # whatever was asked of the line before
 
 
 @pytest.mark.parametrize("name", [name for name in INSTANCES if name not in ("triplets", "one-sided")])

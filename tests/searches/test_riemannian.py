@@ -5,12 +5,22 @@ from __future__ import annotations
 import math
 from types import SimpleNamespace
 
+import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import PositiveDefinite, QuadraticSDP
+from psdopt import AutogradProblem, FixedTrace, Polar, PositiveDefinite, QuadraticSDP
 from psdopt.linalg.tolerances import EPS
-from psdopt.searches.riemannian import Path, RetractionPath, halved, locate, modelled, retracted
+from psdopt.searches.riemannian import (
+    REFRESH_STEPS,
+    Path,
+    RetractionPath,
+    halved,
+    locate,
+    modelled,
+    path_along,
+    retracted,
+)
 
 
 class Given(Path):
@@ -65,7 +75,7 @@ class Bent(Given):
         return SimpleNamespace(minimize=lambda: 1.0)
 
 
-@pytest.mark.parametrize("place", [0.3, 2.0])
+@pytest.mark.parametrize("place", [0.3, 0.85, 1.2, 2.0])
 def test_the_step_is_refined_once_by_what_the_curve_shows(place):
     path = Bent(lambda s: (s - place) ** 2)
     assert modelled(path, place**2, -2.0 * place) == pytest.approx(place)
@@ -79,3 +89,41 @@ def test_a_step_that_is_right_is_not_refined_and_rounding_is_no_bend():
     level = Bent(lambda s: 1.0 - 1e-14 * s)
     assert modelled(level, 1.0, -2e-14) == 1.0  # the decrease is a few roundings of F: no parabola through them
     assert level.tried == [1.0]
+
+
+def tangent_path(problem, geometry, seed=0):
+    rng = np.random.default_rng(seed)
+    here = locate(problem, geometry, geometry.random_point(rng))
+    vector = geometry.random_vector(here.point, rng)
+    return (
+        path_along(problem, geometry, here, vector),
+        geometry.factor(here.point),
+        geometry.velocity(here.point, vector),
+    )
+
+
+def test_the_curvature_along_a_curve_is_the_one_of_f():
+    """Quadratic F: ⟨N, ∇²F[N]⟩ / |N|² with N = ẎẎᵀ. Else the second derivative along Y + s Ẏ over |Ṁ|²."""
+    quadratic, _, _ = tangent_path(QuadraticSDP(None, 3.0, np.eye(4)), Polar(4, 2))  # F = 3 |M|² + 2 tr M
+    assert quadratic.curvature(0.3) == pytest.approx(6.0)
+    curved = AutogradProblem(lambda M: anp.sum(anp.exp(M)), 4)
+    path, Y, T = tangent_path(curved, Polar(4, 2))
+    s, h = 0.3, 1e-4
+    left, middle, right = (curved.at(Y + t * T).value for t in (s - h, s, s + h))
+    moved = T @ (Y + s * T).T + (Y + s * T) @ T.T
+    assert path.curvature(s) == pytest.approx((left - 2.0 * middle + right) / h**2 / np.sum(moved**2), rel=1e-5)
+    assert tangent_path(curved, FixedTrace(4, 2))[0].curvature(s) is None  # Y is no orthonormal basis
+
+
+def test_combined_images_are_computed_anew_after_fifty_steps():
+    """The rounding of combinations grows with their number: the start of the 51st step comes from the map itself."""
+    problem, geometry = QuadraticSDP(None, 1.0, -np.eye(5)), Polar(5, 2)
+    rng = np.random.default_rng(0)
+    here, refreshed = locate(problem, geometry, geometry.random_point(rng)), []
+    for k in range(2 * REFRESH_STEPS + 1):
+        path = path_along(problem, geometry, here, 1e-3 * geometry.random_vector(here.point, rng))
+        if k and path.here.age == 0:
+            refreshed.append(k)
+        here = path.at(1.0)
+        assert here.evaluation.value == pytest.approx(problem.at(geometry.factor(here.point)).value, rel=1e-12)
+    assert refreshed == [REFRESH_STEPS, 2 * REFRESH_STEPS]
