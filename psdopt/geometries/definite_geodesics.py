@@ -54,14 +54,14 @@ def von_neumann_exp(A: Array, L: Array, invert: Callable[[Array, Array], Array])
         return np.concatenate([velocity.ravel(), bent.ravel()])
 
     begin = np.concatenate([np.zeros(n * n), L.ravel()])
-    from scipy.integrate import solve_ivp  # slow to import, and needed by few
+    from scipy.integrate import solve_ivp  # slow to import and rarely needed
 
     answer = solve_ivp(slope, (0.0, 1.0), begin, method="DOP853", first_step=1.0, rtol=ACCURACY, atol=ACCURACY * size)
     return symmetric_part(A + answer.y[: n * n, -1].reshape(n, n))
 
 
 def von_neumann_log(A: Array, A1: Array, invert: Callable[[Array, Array], Array]) -> Array:
-    """The velocity of the geodesic from A to A1, near enough: the difference, corrected until it arrives."""
+    """The velocity of the geodesic from A to a nearby A1: their difference, corrected until the geodesic ends at A1."""
     L = goal = A1 - A
     for _ in range(40):
         miss = goal - (von_neumann_exp(A, L, invert) - A)

@@ -1,4 +1,4 @@
-"""Factors Y (n, r) modulo rotations with the metric tr(D₁ᵀD₂): what all geometries on them share."""
+"""Factors Y (n, r) modulo rotations with the metric tr(D₁ᵀD₂): the base class of geometries on factors."""
 
 from __future__ import annotations
 

@@ -59,11 +59,11 @@ class FixedTrace(FactorQuotient):
         return scaled_to_trace(super().from_factor(Y), self.trace)
 
     def horizontal(self, point: Array, ambient: Array) -> Array:
-        """Without its radial part, then without that along the fibre. O(n r² + r³)."""
+        """The vector without its radial part and its part along the fibre. O(n r² + r³)."""
         return super().horizontal(point, self._tangent(point, ambient))
 
     def gradient(self, point: Array, S: Any) -> Array:
-        """2 S Y less its radial part. One application of S."""
+        """2 S Y minus its radial part. One application of S."""
         return self._tangent(point, 2.0 * (S @ point))
 
     def retract(self, point: Array, vector: Array) -> Array:
@@ -81,7 +81,7 @@ class FixedTrace(FactorQuotient):
         return np.asarray(math.cos(angle) * point + (radius * math.sin(angle) / length if length else 1.0) * vector)
 
     def log(self, point: Array, target: Array) -> Array:
-        """The velocity of the shortest great circle to a representative of `target`, which is turned to be closest."""
+        """The velocity of the shortest great circle to the closest representative of `target`."""
         U, _, Vt = np.linalg.svd(target.T @ point)
         straight = self._tangent(point, target @ (U @ Vt) - point)
         length, radius = norm(straight), math.sqrt(self.trace)
@@ -103,7 +103,7 @@ class FixedTrace(FactorQuotient):
 
 
 class Rescaled(Curve):
-    """s ↦ (Y + s D) √trace / |Y + s D|: trial points combine what is known of Y and D."""
+    """s ↦ (Y + s D) √trace / |Y + s D|: trial points are combinations of Y and D, whose images are known."""
 
     def __init__(self, trace: float, Y: Array, D: Array) -> None:
         self.trace, self.block, self.start = trace, D, np.eye(Y.shape[1])

@@ -28,7 +28,7 @@ class FlatQuotient(FactorQuotient):
     def __init__(self, n: int, r: int) -> None:
         super().__init__(n, r)
         abilities = {Ability.FACTOR, Ability.STRAIGHT, Ability.RIEMANNIAN}
-        # with r = n the rank is no limit: methods for the whole cone apply as well
+        # with r = n the rank is not limited, and methods for the whole cone apply as well
         self.abilities = frozenset(abilities | {Ability.FULL_CONE} if self.r == self.n else abilities)
 
     def with_rank(self, r: int) -> FlatQuotient:
@@ -36,7 +36,7 @@ class FlatQuotient(FactorQuotient):
         return FlatQuotient(self.n, r)
 
     def gradient(self, point: Array, S: Any) -> Array:
-        """2 S Y: horizontal by itself, since Yᵀ S Y is symmetric. One application of S."""
+        """2 S Y, which is horizontal, since Yᵀ S Y is symmetric. One application of S."""
         gradient: Array = 2.0 * (S @ point)
         return gradient
 

@@ -140,9 +140,9 @@ class Polar(Geometry):
     def horizontal(self, point: PolarPoint, ambient: Any) -> PolarVector:
         """The horizontal vector that moves M as the ambient (U̇, K) does (to first order).
 
-        The part U A of U̇ along the fibre and its complement moves B as R⁻¹A R + (·)ᵀ does in K. The horizontal
-        space is a complement of the fibre, not orthogonal to it, so this may lengthen. With weight 0 or 1 the
-        part that may not move is dropped.
+        The part U A of U̇ changes B in the same way as R⁻¹A R + (·)ᵀ in K. The horizontal space is a complement of the
+        fibre, not orthogonal to it, so the vector may become longer. With weight 0 or 1 the part that may not move is
+        dropped.
         """
         D, K = ambient
         A = point.U.T @ D
@@ -189,13 +189,13 @@ class Polar(Geometry):
         return PolarPoint(*polar_geodesics.exp(point.U, point.R, vector.U, vector.K, self.weight))
 
     def log(self, point: PolarPoint, target: PolarPoint) -> PolarVector:
-        """The velocity of the geodesic to a `target` near enough."""
+        """The velocity of the geodesic to a nearby `target`."""
         return self._allowed(*polar_geodesics.log(point.U, point.R, target.U, target.R, self.weight))
 
     def riemannian_hessian(
         self, point: PolarPoint, S: Any, factor_hessian: Callable[[Array], Array], vector: PolarVector
     ) -> PolarVector:
-        """Hessian of F along geodesics: :meth:`hessian`, and what geodesics deviate from the retraction."""
+        """Hessian of F along geodesics: :meth:`hessian` plus the deviation of geodesics from the retraction."""
         along = self.hessian(point, S, factor_hessian, vector)
         g = self.gradient(point, S)
         D, K = polar_geodesics.bend(point.R, (g.U, g.K), (vector.U, vector.K), self.weight)
@@ -203,11 +203,11 @@ class Polar(Geometry):
 
     @property
     def restricted(self) -> bool:
-        """Whether the weight, 0 or 1, keeps a part of M."""
+        """Whether the weight is 0 or 1, so that a part of M does not move."""
         return self.weight in (0.0, 1.0)
 
     def tangent_part(self, point: PolarPoint, S: Any) -> Array:
-        """Of 2 S Y (n, r) what lies within the range of Y for weight 0, across it for weight 1. O(n r²)."""
+        """The part of 2 S Y (n, r) within the range of Y for weight 0, orthogonal to it for weight 1. O(n r²)."""
         G: Array = 2.0 * (S @ point.factor)
         across = self._across(point.U, G)
         return across if self.weight == 1.0 else G - across if self.weight == 0.0 else G
@@ -215,15 +215,15 @@ class Polar(Geometry):
     def gram_preconditioned(
         self, point: PolarPoint, gradient: PolarVector, curvature: float | None = None
     ) -> PolarVector:
-        """The gradient, rescaled to what (YᵀY + eta I)⁻¹ makes of it in the flat geometry. O(n r² + r³).
+        """The gradient, rescaled as (YᵀY + eta I)⁻¹ does in the flat geometry. O(n r² + r³).
 
-        The metric makes both parts proportional to eigenvalues b of B, so steps along small ones take
-        very long (and with it from ill-conditioned starts). With b of R = P diag(√b) Qᵀ, columns of U̇P are divided
-        by b (b + eta), entries of QᵀKQ by the harmonic analogue; symmetric positive definite in the metric. b is not
-        trusted below the rounding level of the largest.
+        In this metric both parts of the gradient are proportional to the eigenvalues b of B, so that convergence along
+        small b is slow. With R = P diag(√b) Qᵀ, columns of U̇P are divided by b (b + eta) and entries of QᵀKQ by the
+        harmonic analogue; the result is symmetric positive definite in the metric. b is bounded below by the rounding
+        level of the largest one.
 
-        The factor Hessian is about h YᵀY + S with h the `curvature` of F in M. So eta is what S is in that unit, seen
-        through its Rayleigh quotients with the columns of Y, and at least a small fraction of the mean of b.
+        The factor Hessian is about h YᵀY + S with h the `curvature` of F in M. Therefore eta is the size of S / h,
+        measured by Rayleigh quotients of S with the columns of Y, and at least a small fraction of the mean of b.
         """
         P, singular, Qt = np.linalg.svd(point.R)
         b = np.maximum(singular**2, EPS * singular[0] ** 2)
@@ -255,10 +255,10 @@ class Polar(Geometry):
         return PolarPoint(U, point.R @ exponential(0.5 * vector.K))
 
     def transport(self, point: PolarPoint, target: PolarPoint, vector: PolarVector) -> PolarVector:
-        """U̇ made horizontal at `target`; K carried parallel. Independent of the representatives of both points.
+        """U̇ made horizontal at `target`; K transported in parallel. Independent of both points' representatives.
 
-        Along the retraction K stays as it is; for another representative of the target (and any other target)
-        both parts are first turned by the orthogonal matrices that align U with U₊ and R with R₊.
+        Along the retraction K does not change. For any other target or representative, both parts are first
+        rotated by the orthogonal matrices that align U with U₊ and R with R₊.
         """
         turn = parallel(point.U.T @ target.U)
         Q = parallel(np.linalg.solve(target.R, turn.T @ point.R))
@@ -278,7 +278,7 @@ class Polar(Geometry):
         return PolarSpan(point, vector, straight and self.weight < 1.0)
 
     def refreshed(self, point: PolarPoint) -> PolarPoint:
-        """The same point without the loss of orthonormality, of a few roundings, that U has gathered."""
+        """The same point with U orthonormalised again, which removes accumulated rounding."""
         return PolarPoint(1.5 * point.U - 0.5 * point.U @ (point.U.T @ point.U), point.R)
 
     def _across(self, U: Array, D: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Geodesics of the polar metric in closed form, and what makes a Hessian along retractions the Riemannian one."""
+"""Geodesics of the polar metric in closed form, and the difference of Hessians along them and along retractions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def exp(U: Array, R: Array, D: Array, K: Array, weight: float) -> tuple[Array, A
 
     In the gauge UᵀU̇ = 0 the energy |U̇|²/λ + |K|²/(1 − λ) has the Euler-Lagrange equations K constant,
     B = R exp(tK) Rᵀ, and Ü = −U U̇ᵀU̇ + c U̇ Ω with c = 2λ/(1 − λ) and Ω = N − Nᵀ, N = R K R⁻¹ (constant too):
-    the subspace is turned by the change of B. With U = V exp(cΩt) the equation becomes linear with
+    the change of B rotates the subspace. With U = V exp(cΩt) the equation becomes linear with
     constant coefficients, so that
 
         [V(t), W(t)] = [U, D] expm(t [[−cΩ, −DᵀD], [I, 0]]),   U(t) = V(t) exp(cΩt).
@@ -54,7 +54,7 @@ def inverse_retraction(U: Array, R: Array, U1: Array, R1: Array) -> tuple[Array,
 
 
 def log(U: Array, R: Array, U1: Array, R1: Array, weight: float) -> tuple[Array, Array]:
-    """(D, K) with exp = (U1, R1), for points near enough: the inverse retraction, corrected until exp arrives."""
+    """(D, K) with exp = (U1, R1), for nearby points: the inverse retraction, corrected until exp gives (U1, R1)."""
     goal = inverse_retraction(U, R, U1, R1)
     D, K = goal
     before = np.inf
@@ -71,9 +71,9 @@ def log(U: Array, R: Array, U1: Array, R1: Array, weight: float) -> tuple[Array,
 
 
 def bend(R: Array, gradient: tuple[Array, Array], vector: tuple[Array, Array], weight: float) -> tuple[Array, Array]:
-    """What is to be added to the Hessian along the retraction, of which geodesics deviate by cU̇Ω in acceleration.
+    """The correction to the Hessian along the retraction: geodesics differ from it by the acceleration cU̇Ω.
 
-    The form ½ ⟨grad, c (U̇_v Ω_w + U̇_w Ω_v)⟩ as an operator on v, raised with the metric.
+    It is the form ½ ⟨grad, c (U̇_v Ω_w + U̇_w Ω_v)⟩ as an operator on v, raised with the metric.
     """
     (G, _), (D, K) = gradient, vector
     if weight in (0.0, 1.0):

@@ -21,9 +21,9 @@ class PolarSpan(Curve):
 
         U(s) = U (I − V (1 − c) Vᵀ) + W s σ c Vᵀ,  c = (1 + s² σ²)^−½,   R(s) = R exp(s K/2),
 
-    or (`straight`) the polar form of the straight line Y + s Ẏ, Ẏ = U̇ R + Y K/2. That is a retraction
-    as well, exact line searches apply to it, and eigenvalues that must change by orders of magnitude
-    do so in a few steps, where the exponential lets the fastest growing one limit all others.
+    or (`straight`) the polar form of the straight line Y + s Ẏ, Ẏ = U̇ R + Y K/2. The straight line is a retraction,
+    too, and allows exact line searches. Eigenvalues that must change by orders of magnitude do so in a few steps;
+    with the exponential the fastest growing eigenvalue limits the step for all others.
 
     The frame is U, `block` is W, None where U does not move. Setting up costs O(n r²), a trial O(r³).
     """
@@ -40,8 +40,8 @@ class PolarSpan(Curve):
     def velocity(self) -> Array:
         """T with Ẏ = [U, W] T.
 
-        K fixes Ẏ up to Y Ω, Ω skew. On straight lines the shortest Ẏ is taken, the one with YᵀẎ symmetric: any other
-        turns Y within its fibre as well, by a lot where eigenvalues differ a lot.
+        K determines Ẏ up to Y Ω, Ω skew. Straight lines use the shortest Ẏ, the one with YᵀẎ symmetric: any other Ẏ
+        also rotates Y within its fibre, the more the eigenvalues differ.
         """
         R = self.start
         along = shortest(R, self._K) if self.straight else 0.5 * self._K
@@ -59,8 +59,8 @@ class PolarSpan(Curve):
         moved = s * self.velocity
         moved[:r] += R
         P, singular, Qt = np.linalg.svd(moved, full_matrices=False)
-        # Any root will do: without the right factor Qᵀ the columns of Y are graded, and with them all that is small.
-        # The set holds no matrices of lower rank: the floor changes M by its rounding.
+        # Any root R will do. Without the right factor Qᵀ the columns of Y are graded, which keeps small ones accurate.
+        # The set holds no matrices of lower rank; the floor changes M by its rounding only.
         scales = np.maximum(singular, np.sqrt(EPS) * max(singular[0], EPS * norm(R)))
         return Mixture(None, P * scales, Qt.T) if self.block is None else Mixture(P, np.diag(scales), Qt.T)
 

@@ -114,7 +114,7 @@ class PositiveDefinite(Geometry):
         return W
 
     def horizontal(self, point: Root, ambient: Array) -> Array:
-        """The symmetric part: with these coordinates nothing else is ambient."""
+        """The symmetric part; the skew part does not move W."""
         return symmetric_part(ambient)
 
     def inner(self, point: Root, left: Array, right: Array) -> float:
@@ -126,7 +126,7 @@ class PositiveDefinite(Geometry):
         """GᵀSG, D exp(log W)[S] or S, by metric. One application of S to an (n, n) block."""
         if self.metric == "affine-invariant":
             return symmetric_part(point.G.T @ (S @ point.G))
-        # S = (S G) G⁻¹ needs no product that is not known already
+        # S = (S G) G⁻¹ needs only the known product S G
         dense = symmetric_part(np.linalg.solve(point.G.T, np.asarray(S @ point.G).T).T)
         return dense if self.metric == "von-neumann" else _exp_derivative(*_log_eigen(point.G), dense)
 
@@ -156,7 +156,7 @@ class PositiveDefinite(Geometry):
         return Root(vectors * np.exp(0.5 * values))
 
     def log(self, point: Root, target: Root) -> Array:
-        """The velocity of the geodesic to `target` (von Neumann: to a target near enough)."""
+        """The velocity of the geodesic to `target` (von Neumann: to a nearby target)."""
         if self.metric == "affine-invariant":
             left, stretch, _ = np.linalg.svd(np.linalg.solve(point.G, target.G))
             return np.asarray((left * (2.0 * np.log(stretch))) @ left.T)
@@ -220,7 +220,7 @@ class PositiveDefinite(Geometry):
 
 
 class Congruence(Curve):
-    """s ↦ G T(s): trial points combine what is known of G, no application at all."""
+    """s ↦ G T(s): trial points are combinations of G, whose images are known; no application."""
 
     def __init__(self, geometry: PositiveDefinite, point: Root, vector: Array) -> None:
         self.geometry, self.vector, self.start = geometry, vector, np.eye(geometry.n)

@@ -68,9 +68,9 @@ class Spectraplex(Geometry):
     def minimize_linear(self, S: Any, tol: float, warm_start: Array | None = None) -> Atom:
         """v with |v|² = trace and ⟨S, v vᵀ⟩ within `tol` of least, up to rounding.
 
-        `gap_bound` = trace · (vᵀSv/|v|² − lower bound of λ_min(S)): what the eigensolver proves, not what
-        it hopes (see :func:`~psdopt.linalg.extreme.smallest_eigenpair`; up to n = 500 the matrix of S is
-        formed). `warm_start` (n,) is a guess of v.
+        `gap_bound` = trace · (vᵀSv/|v|² − proven lower bound of λ_min(S)), see
+        :func:`~psdopt.linalg.extreme.smallest_eigenpair`; up to n = 500 the matrix of S is formed.
+        `warm_start` (n,) is a guess of v.
         """
         return self.minimize_linear_many(S, tol, 1, warm_start)[0]
 
@@ -106,7 +106,7 @@ class Spectraplex(Geometry):
 
 
 def _usable(guess: Array | None) -> Array | None:
-    """`guess` unless it is missing, zero or not finite: a bad guess must not stop an oracle."""
+    """`guess`, or None if it is missing, zero or not finite: a bad guess must not make the oracle fail."""
     if guess is None or not is_finite(guess) or not np.any(guess):
         return None
     return guess

@@ -10,7 +10,7 @@ import numpy as np
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, norm, orthonormal_columns
 
-#: Growth of log B that a step along a curve may bring.
+#: Largest change of log B by a step along a curve.
 LARGEST_GROWTH = 60.0
 #: Standard deviation of the logarithms of the random singular values.
 SPREAD = 0.25
@@ -19,8 +19,8 @@ SPREAD = 0.25
 def random_factor(rng: np.random.Generator, n: int, r: int) -> Array:
     """Y (n, r) with uniformly random orthonormal columns, of log-normal lengths around one where r = n.
 
-    Equal lengths would make Y Yᵀ = I for every seed at r = n, where all measurements orthogonal to I vanish. For r < n
-    they are the better start: a condition number of one, and a generic projector Y Yᵀ.
+    At r = n equal lengths would give Y Yᵀ = I for every seed, at which all measurements orthogonal to I vanish. For
+    r < n equal lengths are better: Y has condition number one, and Y Yᵀ is a generic projector.
     """
     columns = orthonormal_columns(rng, n, r)
     return columns * np.exp(SPREAD * rng.standard_normal(r)) if r == n else columns
@@ -47,7 +47,7 @@ def exponential(K: Array) -> Array:
 
 
 def longest_growth(K: Array) -> float:
-    """The s at which exp(s K) has grown or shrunk some eigenvalue by exp(LARGEST_GROWTH): beyond, it overflows."""
+    """The s at which exp(s K) changes some eigenvalue by the factor exp(±LARGEST_GROWTH), near overflow."""
     rate = float(np.max(np.abs(np.linalg.eigvalsh(K)), initial=0.0))
     return LARGEST_GROWTH / rate if rate > 0.0 else np.inf
 

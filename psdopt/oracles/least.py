@@ -1,4 +1,4 @@
-"""The least eigenvectors of S, by the backend that fits, warm-started."""
+"""The least eigenvectors of S, by a suitable backend, with warm start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
 BACKENDS = ("auto", "dense", "lanczos", "eigsh")
 #: Up to this order forming S and decomposing it is cheaper than any iteration (and gives all vectors).
 DENSE_ORDER = 300
-#: So it is up to this order, if more than one in so many of all eigenvectors are asked for.
+#: Up to MANY_ORDER the same holds if at least n / MANY eigenvectors are asked for.
 MANY_ORDER, MANY = 2000, 8
 
 
@@ -29,17 +29,17 @@ def least_eigenpairs(
 ) -> ExtremePair:
     """The `count` smallest eigenpairs of S (n, n), to residual `tol`, with a lower bound on λ_min(S).
 
-    A direction of descent needs no proof, so by default a `start` (n, j) is trusted: an accurate one costs
-    two or three products, where ``eigsh`` spends 21 on the exact eigenvector. The lower bound is then value
-    minus residual, which holds if no smaller eigenvalue hides in the complement of `start`. With `proven` the
+    A direction of descent needs no proof, so that by default a `start` (n, j) is trusted: an accurate one costs
+    two or three products; ``eigsh`` takes 21 even from the exact eigenvector. The lower bound is then value
+    minus residual, which is valid unless a smaller eigenvalue belongs to the complement of `start`. With `proven` the
     bound holds with probability 1 − 1e-8 over random columns of the start block that were drawn without
-    knowledge of S (exactly for backend "dense"); see :func:`psdopt.linalg.extreme.smallest_eigenpair`.
+    knowledge of S (with certainty for backend "dense"); see :func:`psdopt.linalg.extreme.smallest_eigenpair`.
 
     Parameters
     ----------
     S : anything with `.shape` and ``S @ block``. tol : absolute residual asked for.
-    backend : "auto" (dense up to n = 300, eigsh without a start or a proof to give, else lanczos), "dense", "lanczos"
-        or "eigsh".
+    backend : "auto" (dense up to n = 300, eigsh if there is neither a start nor a proof to give, else lanczos),
+        "dense", "lanczos" or "eigsh".
 
     Raises UnknownNameError for a backend that is not in the list.
     """
@@ -51,7 +51,7 @@ def least_eigenpairs(
         cold = start is None and not proven and count < n
         formed = n <= DENSE_ORDER or (n <= MANY_ORDER and count * MANY >= n)
         backend = "dense" if formed else "eigsh" if cold else "lanczos"
-    if backend == "eigsh":  # ARPACK wants fewer than all
+    if backend == "eigsh":  # ARPACK cannot compute all eigenvectors
         backend, count = ("eigsh", min(count, S.shape[0] - 1)) if S.shape[0] > 1 else ("dense", 1)
     return smallest_eigenpair(
         S,

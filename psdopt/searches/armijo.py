@@ -18,7 +18,7 @@ def armijo_step(
     """A mu <= `longest` with F(mu) <= F(0) + sufficient · mu · F'(0), by doubling then halving; 0.0 if there is none.
 
     `value` is F along the curve, `start` = F(0), `slope` = F'(0). Doubling comes first so that the result does not
-    depend on the scale of the direction; inf is returned when the decrease goes on over 2^100.
+    depend on the scale of the direction; inf is returned if F still decreases beyond 2^100.
     """
     if not slope < 0.0:
         return 0.0

@@ -1,4 +1,4 @@
-"""Preconditioned gradients P⁻¹g, on factors and on any geometry that can lift P."""
+"""Preconditioned gradients P⁻¹g, on factors and on geometries with `from_velocity`."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ GRAM_DAMPING = 1e-3
 
 
 def resolved(kind: str, problem: Problem, geometry: Geometry) -> str:
-    """`kind` without "auto", and what "diagonal" falls back to; InvalidInputError where the pieces cannot honour it.
+    """`kind` with "auto" and "diagonal" replaced; InvalidInputError if problem or geometry do not support it.
 
-    "auto" is "problem" where the problem has a preconditioner, else "gram"; "diagonal" is the problem's own without
-    set-up, else "gram". On curved geometries "auto" is that too where they have a Gram preconditioner of their own,
-    and "none" elsewhere: with a fixed trace P⁻¹ knows nothing of the multiplier, and most runs are longer with it.
+    "auto" is "problem" if the problem has a preconditioner, else "gram"; "diagonal" is the problem's preconditioner
+    without set-up, else "gram". On curved geometries "auto" is the same if they have their own Gram preconditioner,
+    and "none" otherwise: at a fixed trace P⁻¹ ignores the multiplier, which makes most runs longer.
     """
     own = Ability.PRECONDITIONER in problem.abilities
     straight = Ability.STRAIGHT in geometry.abilities
@@ -69,8 +69,8 @@ def preconditioned_on(
 ) -> Any:
     """P⁻¹ `gradient` on a curved geometry, for a `kind` from :func:`resolved`. O(n r²) and P⁻¹.
 
-    With L the map from velocities Ẏ of the factor to tangent vectors, the result is L P⁻¹ Lᵀ g, and Lᵀ g is the factor
-    gradient: symmetric positive semidefinite in the metric. `curvature`: about that of F in M.
+    With L mapping velocities Ẏ of the factor to tangent vectors, the result is L P⁻¹ Lᵀ g, Lᵀ g the factor
+    gradient. The operator is symmetric positive semidefinite in the metric. `curvature` estimates that of F in M.
     """
     if kind == "gram" and isinstance(geometry, GramPreconditioner):
         return geometry.gram_preconditioned(point, gradient, curvature)
@@ -92,9 +92,9 @@ def _inverse(kind: str, evaluation: Evaluation) -> Callable[[Array], Array]:
 
 
 def gram_scaled(Y: Array, G: Array, damping: float = GRAM_DAMPING) -> Array:
-    """G (YᵀY + eta I)⁻¹, eta = `damping` × the mean eigenvalue of YᵀY: a metric that forgives an ill-conditioned Y.
+    """G (YᵀY + eta I)⁻¹, eta = `damping` × the mean eigenvalue of YᵀY: convergence does not depend on cond(Y).
 
-    The damping keeps it bounded when Y is over-parametrised (rank-deficient). O(n r² + r³). Tong, Ma,
+    The damping bounds the result if Y is over-parametrised (rank-deficient). O(n r² + r³). Tong, Ma,
     Chi (2021); damping after Zhang, Fattahi, Zhang (2022).
     """
     r = Y.shape[1]

@@ -1,4 +1,4 @@
-"""F along curves of a geometry, what such a path carries to its end, and step lengths along it."""
+"""F along curves of a geometry, transport along them, and step lengths."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from psdopt.searches.armijo import armijo_step
 
 #: What a `search` parameter may be: see :func:`searched`.
 SEARCHES = ("exact", "armijo")
-#: Images are computed anew after this many combinations.
+#: Images are recomputed after this many combinations.
 REFRESH_STEPS = 50
 
 
@@ -37,10 +37,10 @@ class Located:
 
 @dataclass(frozen=True)
 class Carried:
-    """What a step leaves for the next one: its direction and the gradient at its start, both seen from its end.
+    """The direction of a step and the gradient at its start, both transported to its end.
 
     `slope` = ⟨gradient, direction⟩ at the start. `gradient` is a tangent vector, or with `on_factors` an array (n, r)
-    that pairs with velocities of the factor: a covector must not be rescaled by the metrics of two points.
+    to be paired with velocities of the factor, since a covector must not be rescaled by the metrics of two points.
     """
 
     direction: Any
@@ -61,7 +61,7 @@ def locate(problem: Problem, geometry: Geometry, point: Any, evaluation: Evaluat
     if parts is None:
         return Located(point, evaluation or problem.at(geometry.factor(point)))
     frame = problem.at(parts[0])
-    _ = frame.value  # images of the frame are computed here, and handed on from step to step
+    _ = frame.value  # computes the images of the frame, which later steps reuse
     at = frame.mix(parts[1])
     return Located(geometry.with_factor(point, at.factor), at, frame)
 
@@ -70,9 +70,9 @@ class Path(ABC):
     """s ↦ F(R(point, s vector)) for s in [0, `longest`]."""
 
     longest: float = math.inf
-    #: Whether F on the curve is F on its tangent line, so that its minimiser is the best step.
+    #: Whether F on the curve equals F on its tangent line, so that the minimiser of the line model is the best step.
     exact: bool = False
-    #: The last evaluation whose value was NaN: a search that finds no step passes it on, and the driver reports it.
+    #: The last evaluation whose value was NaN; a search that finds no step returns it, so that the driver reports it.
     lost: Evaluation | None = None
 
     def __init__(self, geometry: Geometry, here: Located) -> None:
@@ -85,7 +85,7 @@ class Path(ABC):
         return value if math.isfinite(value) else math.inf
 
     def curvature(self, s: float) -> float | None:
-        """About the curvature ⟨N, ∇²F[N]⟩ / |N|² of F in M, N = ẎẎᵀ for a quadratic F, else Ṁ at s; None: not known."""
+        """Estimate of the curvature ⟨N, ∇²F[N]⟩ / |N|² of F in M, N = ẎẎᵀ for a quadratic F, else Ṁ at s; or None."""
         return None
 
     @abstractmethod
@@ -100,10 +100,10 @@ class Path(ABC):
 
     @abstractmethod
     def tangent(self) -> LineModel:
-        """F along the straight line Y + s Ẏ that the curve begins with."""
+        """F along the straight line Y + s Ẏ tangent to the curve at its start."""
 
     def carried(self, s: float, direction: Any, gradient: Any, slope: float) -> Carried:
-        """`direction` and `gradient`, tangent at the start, as the point at s sees them. Default: by transport."""
+        """`direction` and `gradient`, tangent at the start, transported to the point at s."""
         start, end = self.here.point, self.at(s).point
         moved = [self.geometry.transport(start, end, vector) for vector in (direction, gradient)]
         return Carried(moved[0], moved[1], slope)
@@ -181,7 +181,7 @@ class CurvePath(Path):
         return self.here.evaluation.along_evaluation(self.wide.mix(self.curve.velocity))
 
     def carried(self, s: float, direction: Any, gradient: Any, slope: float) -> Carried:
-        """Where the factor's own motion is known, Ẏ itself is kept, as on straight lines; else by transport."""
+        """If the velocity Ẏ of the factor is known, Ẏ itself is kept, as on straight lines; otherwise by transport."""
         _, moved, mixture = self._at(s)
         if mixture.turn is None or not isinstance(self.geometry, Lift):
             return super().carried(s, direction, gradient, slope)
@@ -191,7 +191,7 @@ class CurvePath(Path):
 
 
 def retracted(geometry: Geometry, point: Any, vector: Any) -> Any:
-    """R(point, vector), or None where the vector is too long for the geometry or the factor overflows."""
+    """R(point, vector), or None if the vector is too long for the geometry or the factor overflows."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             target = geometry.retract(point, vector)
@@ -201,7 +201,7 @@ def retracted(geometry: Geometry, point: Any, vector: Any) -> Any:
 
 
 class RetractionPath(Path):
-    """Any retraction: one evaluation per trial. Where there is no point F counts as infinite."""
+    """Any retraction: one evaluation per trial. F counts as infinite if the retraction gives no point."""
 
     def __init__(self, problem: Problem, geometry: Geometry, here: Located, vector: Any) -> None:
         super().__init__(geometry, here)
@@ -230,7 +230,7 @@ class RetractionPath(Path):
 def path_along(problem: Problem, geometry: Geometry, here: Located, vector: Any, straight: bool = False) -> Path:
     """F along the cheapest curve s ↦ R(point, s vector) that the geometry offers.
 
-    `straight`: where the geometry offers, besides its retraction, that of straight lines of the factor, take it.
+    `straight`: use the retraction along straight lines of the factor if the geometry offers it.
     """
     if Ability.STRAIGHT in geometry.abilities:
         return LinePath(geometry, here, vector)
@@ -250,8 +250,8 @@ def searched(search: str, path: Path, value: float, slope: float) -> float:
 def halved(path: Path, value: float, slope: float, first: float, sufficient: float, shrink: float = 0.5) -> float:
     """The first of first, first·shrink, ... with F(s) <= F(0) + sufficient · s · slope; 0.0 if there is none.
 
-    Meyer et al., eq. (22) with the sign that makes it a decrease: slope = −|grad|² along −grad. Decreases
-    below the rounding of F count as met, so that a search next to the minimiser ends.
+    Meyer et al., eq. (22) with the sign that makes it a decrease: slope = −|grad|² along −grad. A required decrease
+    below the rounding of F counts as met, so that a search near the minimiser ends.
     """
     if not slope < 0.0:
         return 0.0
@@ -266,16 +266,16 @@ def halved(path: Path, value: float, slope: float, first: float, sufficient: flo
 
 
 def modelled(path: Path, value: float, slope: float, sufficient: float = 1e-4) -> float:
-    """A step from the minimiser along the tangent line, corrected by what the curve shows; 0.0 if none decreases F.
+    """The minimiser along the tangent line, corrected by values of F on the curve; 0.0 if no step decreases F.
 
-    Where the curve is its tangent line that minimiser is the answer (inf if F is unbounded below along it). Else it
-    is refined once by the parabola through F(0), F'(0) and F(s), if that moves it by more than a tenth, and halved
-    until F decreases by `sufficient` of what the slope promises.
+    If the curve is its tangent line, this minimiser is the step (inf if F is unbounded below along it). Otherwise the
+    step is refined once by the parabola through F(0), F'(0) and F(s), if that changes it by more than a tenth, and
+    halved until F decreases by `sufficient` times the decrease that the slope predicts.
     """
     if path.exact:
         s = path.tangent().minimize()
         if math.isnan(s):
-            path.value(s)  # remembered as lost
+            path.value(s)  # records a NaN in path.lost
         return s
     if not slope < 0.0:
         return 0.0

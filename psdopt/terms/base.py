@@ -28,9 +28,9 @@ class Term(ABC):
 
     Attributes: `n` order of M; `maps` the linear maps whose images are needed; `degree` of f as a
     polynomial in M (1, 2) or None; `convex` whether f is known to be convex on symmetric matrices;
-    `nonnegative` whether f >= 0 for every M ⪰ 0 is known; `has_hessian` whether :meth:`hessian` is there;
-    `has_entries` whether :meth:`add_gradient_to` is there; `device` where its data are beside those of its maps (None
-    for NumPy's arrays, and for none at all).
+    `nonnegative` whether f >= 0 for every M ⪰ 0 is known; `has_hessian` whether :meth:`hessian` is implemented;
+    `has_entries` whether :meth:`add_gradient_to` is; `device` the device of data other than those of its maps (None
+    for NumPy arrays, or if there are none).
     """
 
     n: int
@@ -44,7 +44,7 @@ class Term(ABC):
 
     @abstractmethod
     def features(self, U: Images) -> Any:
-        """Whatever :meth:`value` needs, computed from the images of U."""
+        """The quantities that :meth:`value` needs, computed from the images of U."""
 
     @abstractmethod
     def value(self, features: Any) -> float:
@@ -67,11 +67,11 @@ class Term(ABC):
         raise InvalidTypeError(f"{type(self).__name__} offers no Hessian")
 
     def add_gradient_to(self, S: Array, U: Images, features: Any) -> None:
-        """S += ∇f(M) for a dense S (n, n), entry by entry and without applying a map; only if `has_entries`.
+        """S += ∇f(M) for a dense S (n, n), without applying a map; only if `has_entries`.
 
-        For terms whose data are entries of M: O(n² + size of the data), which is less than n products with ∇f(M).
+        For terms of entries of M. O(n² + size of the data), which is less than n products with ∇f(M).
         """
-        raise InvalidTypeError(f"{type(self).__name__} has no entries of its gradient at hand")
+        raise InvalidTypeError(f"{type(self).__name__} offers no entries of its gradient")
 
 
 def distinct_maps(terms: Iterable[Term]) -> tuple[LinearMap, ...]:

@@ -18,17 +18,17 @@ from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.tolerances import EPS
 from psdopt.terms.base import Forces
 
-#: Up to this order A ⪰ 0 is checked by a factorisation, where the entries of A are at hand: O(n³) flops, once.
+#: Up to this order A ⪰ 0 is checked by a factorisation if the entries of A are known: O(n³) flops, once.
 CHECKED_ORDER = 1000
 
 
 class Form(ABC):
     """A symmetric A (n, n), used through UᵀAV and A V T only.
 
-    `maps` are the linear maps whose images it needs. `psd` is True if A ⪰ 0 is known by construction or by the
-    caller's word, False if A is known not to be PSD, and None otherwise. `has_entries` says whether :meth:`add_to` is
-    there; `dense_is_cheap` whether :meth:`to_dense` needs neither an application of a map nor much more memory than
-    the data.
+    `maps` are the linear maps whose images it needs. `psd` is True if A ⪰ 0 is known by construction or declared by the
+    caller, False if A is known not to be PSD, and None otherwise. `has_entries` says whether :meth:`add_to` is
+    implemented; `dense_is_cheap` whether :meth:`to_dense` needs neither an application of a map nor much more memory
+    than the data.
     """
 
     n: int
@@ -58,7 +58,7 @@ class Form(ABC):
 
     def add_to(self, S: Array, weight: float) -> None:
         """S += weight · A for a dense S (n, n), without applying a map; only if `has_entries`."""
-        raise InvalidTypeError(f"{type(self).__name__} has no entries at hand")
+        raise InvalidTypeError(f"{type(self).__name__} offers no entries")
 
     @abstractmethod
     def gram(self, U: Images, V: Images) -> Array:
@@ -78,15 +78,15 @@ class Form(ABC):
 
     @abstractmethod
     def full_trace(self) -> float:
-        """tr A, computed once (estimated from fixed random vectors where entries are not at hand)."""
+        """tr A, computed once (estimated from fixed random vectors if the entries are not known)."""
 
     def diagonal(self) -> Array:
-        """The diagonal (n,) of A, or its mean in all places where entries are not at hand."""
+        """The diagonal (n,) of A; if the entries are not known, its mean in every place."""
         return np.full(self.n, self.full_trace() / self.n)
 
     @property
     def holds_array(self) -> bool:
-        """Whether an (n, n) ndarray was handed in, so that forming another one is no surprise."""
+        """Whether the data hold an (n, n) ndarray, so that another one fits in memory, too."""
         return False
 
     @property
@@ -135,8 +135,8 @@ class IdentityForm(Form):
 class MatrixForm(Form):
     """scale · A for a symmetric A (n, n): an array, a sparse array, a ``LinearOperator`` or a :class:`LinearMap`.
 
-    One application of A per block. `psd=True` is the caller's word that scale · A ⪰ 0: convexity, and with it the
-    status ``optimal``, then rests on it. None: see :attr:`Form.is_psd`.
+    One application of A per block. With `psd=True` the caller declares scale · A ⪰ 0; convexity, and with it the
+    status ``optimal``, then relies on this declaration. None: see :attr:`Form.is_psd`.
 
     Raises InvalidInputError if A is not symmetric of finite entries.
     """
@@ -315,7 +315,7 @@ def _on_device(inner: Any, device: Device) -> DeviceMatrix:
     return DeviceMatrix(placed(dense, device, "inner").raw, device)
 
 
-#: Probing vectors for the trace of an operator whose entries are not at hand.
+#: Probing vectors for the trace of an operator whose entries are not known.
 PROBES = 16
 
 

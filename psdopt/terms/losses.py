@@ -22,11 +22,11 @@ class Loss(ABC):
     """phi: a (m,) ↦ a number, differentiable. A separable loss is Σ_t phi_t(a_t).
 
     A separable loss offers :meth:`value`, :meth:`derivative` and :meth:`second`. Any other loss sets `separable` to
-    False and offers :meth:`curvature` in the place of :meth:`second`.
+    False and offers :meth:`curvature` instead of :meth:`second`.
 
     Attributes
     ----------
-    degree : of phi as a polynomial in a (1 or 2); None if it is none. convex : whether phi is.
+    degree : of phi as a polynomial in a (1 or 2); None if phi is not a polynomial. convex : whether phi is.
     nonnegative : whether phi >= 0 everywhere, weights included: a lower bound for certificates.
     separable : whether phi is a sum over the measurements. size : m, or None if any m will do.
     per_measurement : names of all attributes that are either scalars or arrays (m,) of one number per measurement.
@@ -63,18 +63,18 @@ class Loss(ABC):
         return self.second(a) * direction
 
     def derivatives(self, a: Array) -> tuple[Array, Array]:
-        """(:meth:`derivative`, :meth:`second`): to be overridden where the two share work."""
+        """(:meth:`derivative`, :meth:`second`); override it if the two share work."""
         return self.derivative(a), self.second(a)
 
     def expansion(self, a: Array, *directions: Array) -> tuple[Array, list[Array]]:
-        """∇phi(a) and ∇²phi(a) · d for each of the directions d (m,): to be overridden where these share work."""
+        """∇phi(a) and ∇²phi(a) · d for each of the directions d (m,); override it if these share work."""
         if not self.separable:
             return self.derivative(a), [self.curvature(a, d) for d in directions]
         first, second = self.derivatives(a)
         return first, [second * d for d in directions]
 
     def part(self, rows: slice) -> Self | None:
-        """The loss of the measurements `rows` alone, or None where it is not known how to split the loss."""
+        """The loss of the measurements `rows` alone, or None if the loss cannot be split."""
         declared: tuple[str, ...] | None = vars(type(self)).get("per_measurement")
         if declared is None or not self.separable:
             return None
@@ -88,7 +88,7 @@ class Loss(ABC):
         return alone
 
     def on(self, device: Device) -> Self:
-        """The loss with its arrays on `device`. Raises InvalidTypeError where `per_measurement` is not declared."""
+        """The loss with its arrays on `device`. Raises InvalidTypeError if `per_measurement` is not declared."""
         declared: tuple[str, ...] | None = vars(type(self)).get("per_measurement")
         if declared is None:
             text = f"{type(self).__name__} does not declare per_measurement, without which no loss is taken to {device}"
@@ -102,7 +102,7 @@ class Loss(ABC):
 
     @property
     def device(self) -> Device | None:
-        """Where its arrays of one number per measurement are; None for NumPy's, and where it has none."""
+        """The device of its arrays of one number per measurement; None for NumPy arrays, or if it has none."""
         declared: tuple[str, ...] = vars(type(self)).get("per_measurement") or ()
         return next((where for name in declared if (where := device_of(getattr(self, name))) is not None), None)
 

@@ -41,7 +41,7 @@ class MeasuredTerm(Term):
         self.convex = loss.degree == 1 or (loss.convex and weight >= 0.0)
 
     def loss_at(self, features: Array) -> Loss:
-        """The loss with its data where the features are."""
+        """The loss with its data on the device of the features."""
         if isinstance(features, DeviceArray):
             device = features.device
             return once(self._losses, device, lambda: self.loss.on(device))
@@ -96,12 +96,12 @@ class MeasuredTerm(Term):
         )
 
 
-#: Measurements evaluated at a time along a line: few enough for all temporaries to stay in the processor's cache.
+#: Measurements evaluated at a time along a line, so few that all temporaries stay in the processor's cache.
 LINE_BLOCK = 8192
 
 
 class MeasuredCurve(Curve):
-    """mu ↦ weight · phi(a0 + mu a1 + mu² a2), block by block where the loss can be split."""
+    """mu ↦ weight · phi(a0 + mu a1 + mu² a2), block by block if the loss can be split."""
 
     def __init__(self, loss: Loss, weight: float, a0: Array, a1: Array, a2: Array) -> None:
         self.loss, self.weight, self.a0, self.a1, self.a2 = loss, weight, a0, a1, a2
@@ -145,9 +145,9 @@ class MeasuredSurface(Surface):
 
 
 def _blocks(loss: Loss, a: Array) -> list[tuple[Loss, slice]]:
-    """Losses of consecutive measurements whose values add up to the loss; the loss itself where it cannot be split.
+    """Losses of consecutive measurements whose values add up to the loss; the loss itself if it cannot be split.
 
-    Nor is it split on a device, which has no such cache.
+    On a device, which has no such cache, it is not split.
     """
     size = len(a)
     whole = [(loss, slice(0, size))]

@@ -23,7 +23,7 @@ class ProductTerm(Term):
 
     The term is called convex only if w >= 0 and both A ⪰ 0 and B ⪰ 0 are proven
     (:attr:`Form.is_psd <psdopt.terms.forms.Form.is_psd>`): as Gram forms, as multiples w >= 0 of the identity, by a
-    factorisation of arrays of small order, or by the caller's word ``MatrixForm(A, psd=True)``.
+    factorisation of arrays of small order, or by the caller's declaration ``MatrixForm(A, psd=True)``.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.terms.base import Forces
 from psdopt.terms.forms import Form, times
 
-#: Probing vectors for the trace when the entries of X are not at hand.
+#: Probing vectors for the trace if the entries of X are not known.
 PROBES = 16
 
 
@@ -50,7 +50,7 @@ class WeightedGramForm(Form):
         return self.scale * np.asarray(X.T @ (self.T @ X))
 
     def full_trace(self) -> float:
-        """tr(XᵀTX), once; estimated from fixed random signs where X is matrix-free."""
+        """tr(XᵀTX), computed once; estimated from fixed random signs if X is matrix-free."""
         if self._trace is None:
             self._trace = self.scale * self._unscaled_trace()
         return self._trace

@@ -63,7 +63,7 @@ def test_entries_are_added_where_they_are_at_hand(name):
     expected, before = S + 0.7 * A, sum(linear_map.applications for linear_map in form.maps)
     if not form.has_entries:
         assert "gram" in name or name in ("operator", "weighted")
-        with pytest.raises(InvalidTypeError, match="has no entries at hand"):
+        with pytest.raises(InvalidTypeError, match="offers no entries"):
             form.add_to(S, 0.7)
         return
     form.add_to(S, 0.7)

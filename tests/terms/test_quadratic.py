@@ -99,7 +99,7 @@ def test_terms_without_entries_say_so():
     ):
         assert not term.has_entries
         assert TermSum([term]).at(rng.standard_normal((N, 1))).gradient.entries() is None
-    with pytest.raises(InvalidTypeError, match="ProductTerm has no entries of its gradient at hand"):
+    with pytest.raises(InvalidTypeError, match="ProductTerm offers no entries of its gradient"):
         ProductTerm(IdentityForm(N), IdentityForm(N)).add_gradient_to(np.zeros((N, N)), None, None)
 
 
