@@ -210,10 +210,10 @@ def certify(
         return own
     Y, (S, epsilon) = evaluation.factor, duality.subgradient(evaluation, dual)
     SY = S @ Y
-    size, value = norm(Y), float(evaluation.value)
+    size, value = float(norm(Y)), float(evaluation.value)
     if math.isnan(value):
         raise FloatingPointError("F(M) is not a number")
-    tr, product = size**2, inner(SY, Y)
+    tr, product = size**2, float(inner(SY, Y))
     dense: Array | None = None
     if trace is None:
         if problem.n <= PROOF_ORDER and type(duality).subgradient is Duality.subgradient:
@@ -231,7 +231,7 @@ def certify(
         SY = SY - shift * Y
     dual_infeasibility = max(0.0, shift - pair.lower_bound)
     complementarity = abs(product - shift * tr) + epsilon
-    stationarity = norm(SY)
+    stationarity = float(norm(SY))
     per_trace = unit / tr if tr > 0.0 else pair.norm
     bound = duality.dual_bound(evaluation, dual) if trace is None else None
     gaps = gaps_at_hand(problem, value, product, tr, pair, trace, epsilon, bound)

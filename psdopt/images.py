@@ -6,9 +6,12 @@ change of columns and an appended column combine arrays that are at hand, and no
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
-from psdopt.linalg.arrays import Array, append_columns, join_columns, norm
+import numpy as np
+
+from psdopt.linalg.arrays import Array, append_columns, inner, join_columns, norm
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import EPS
 
@@ -20,7 +23,7 @@ class Images:
     last computed from Y itself.
     """
 
-    __slots__ = ("_arrays", "_derived", "_size", "drift", "factor", "maps")
+    __slots__ = ("_arrays", "_derived", "_size", "_start", "drift", "factor", "maps")
 
     def __init__(
         self,
@@ -35,6 +38,7 @@ class Images:
         self._arrays = {} if arrays is None else arrays
         self._derived: dict[int, tuple[object, Array]] = {}
         self._size: float | None = None
+        self._start: tuple[Images, float] | None = None
 
     @property
     def size(self) -> float:
@@ -64,8 +68,26 @@ class Images:
         arrays = {key: Z + mu * direction.of(self.maps[key]) for key, Z in self._arrays.items()}
         new = Images(self.maps, self.factor + mu * direction.factor, arrays)
         moved = self.size + abs(mu) * direction.size
-        new.drift = (self.drift * self.size + EPS * moved) / new.size if new.size > 0.0 else 0.0
+        # on a device |Y + mu D| is not waited for
+        size = new.size if type(new.factor) is np.ndarray else self._size_along(mu, direction)
+        new.drift = (self.drift * self.size + EPS * moved) / size if size > 0.0 else 0.0
         return new
+
+    def ask(self, direction: Images) -> None:
+        """Have what a step along `direction` needs computed on a device, to be fetched with other numbers."""
+        _ = self.size, direction.size, direction.against(self)
+
+    def against(self, start: Images) -> float:
+        """⟨Y, D⟩ for this direction D from `start` Y, computed once."""
+        if self._start is None or self._start[0] is not start:
+            self._start = start, inner(start.factor, self.factor)
+        return self._start[1]
+
+    def _size_along(self, mu: float, direction: Images) -> float:
+        """|Y + mu D| from numbers at hand; at least √eps (|Y| + mu |D|), below which the sum has lost its digits."""
+        own, step = float(self.size), abs(mu) * float(direction.size)
+        square = own**2 + 2.0 * mu * float(direction.against(self)) + step**2
+        return math.sqrt(max(square, EPS * (own + step) ** 2))
 
     def mix(self, T: Array) -> Images:
         """Images of Y T for a small T (r, r')."""
@@ -92,4 +114,4 @@ class Images:
     def __setstate__(self, state: tuple[tuple[LinearMap, ...], Array, dict[int, Array], float]) -> None:
         self.maps, self.factor, self._arrays, self.drift = state
         self._derived = {}
-        self._size = None
+        self._size = self._start = None

@@ -65,12 +65,12 @@ class LowRankPSD:
 
     def trace(self) -> float:
         """tr M = |Y|². O(n r)."""
-        return norm(self._held) ** 2
+        return float(norm(self._held)) ** 2
 
     def norm(self) -> float:
         """Frobenius norm |M| = |YᵀY|. O(n r²)."""
         Y = self._held
-        return norm(Y.T @ Y)
+        return norm(np.asarray(Y.T @ Y))
 
     def eigenvalues(self) -> Array:
         """The min(n, r) leading eigenvalues, descending; the other n − r are zero. O(n r²)."""

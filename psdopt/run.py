@@ -59,7 +59,7 @@ class Run:
         reference = reference if math.isfinite(reference) else value
         scale = stationarity_scale(problem, value, state.evaluation.size, self.geometry.trace)
         at_rest = 0.0 if state.gradient_norm == 0.0 else math.inf
-        stationarity = 0.5 * state.gradient_norm / scale if scale > 0.0 else at_rest
+        stationarity = float(0.5 * state.gradient_norm / scale) if scale > 0.0 else at_rest
         idle = False
         if self.values and descends:
             # the value has the resolution eps, stationarity only √eps: while that improves there is progress, and by
@@ -73,13 +73,13 @@ class Run:
         self.history.records.append({
             "iteration": float(self.iteration),
             "value": value,
-            "gradient_norm": state.gradient_norm,
+            "gradient_norm": float(state.gradient_norm),
             "stationarity": stationarity,
-            "step": state.step,
+            "step": float(state.step),
             "seconds": self.seconds,
             "columns": float(state.evaluation.factor.shape[1]),
             **{key: float(number) for key, number in counts.items()},
-            **state.extras,
+            **{key: float(number) for key, number in state.extras.items()},
         })  # fmt: skip
         return stationarity
 

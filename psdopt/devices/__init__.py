@@ -20,6 +20,7 @@ from psdopt.devices.doors import (
     transposed,
 )
 from psdopt.devices.functions import FUNCTIONS
+from psdopt.devices.later import Later, here
 from psdopt.devices.library import Device, Transfers
 
 __all__ = [
@@ -27,10 +28,12 @@ __all__ = [
     "Device",
     "DeviceArray",
     "DeviceMatrix",
+    "Later",
     "Transfers",
     "as_data",
     "device_of",
     "held",
+    "here",
     "indices_on",
     "is_device_array",
     "matrix_on",

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from psdopt.devices.later import Later, OnDevice, here
 from psdopt.devices.library import Device
 from psdopt.errors import InvalidTypeError
 
@@ -22,7 +23,7 @@ UFUNCS: dict[str, Callable[..., Any]] = {}
 _FLOAT = np.dtype(np.float64)
 
 
-class _OnDevice:
+class _OnDevice(OnDevice):
     """What NumPy asks of objects that take its functions over."""
 
     __slots__ = ()
@@ -48,13 +49,15 @@ class DeviceArray(_OnDevice):
     """An array (n, k) or (n,) on a device; `raw` is the library's own array, in float64 except for masks and indices.
 
     Its `T` is good for products only: Uᵀ V is small and comes to the host. So do numbers, and sums over the rows. A
-    small NumPy array on the other side of an operator is sent to the device.
+    small NumPy array on the other side of an operator is sent to the device. Products Uᵀ V and numbers are
+    :class:`~psdopt.devices.later.Later`: those that are asked for one after the other travel together.
     """
 
-    __slots__ = ("__weakref__", "device", "raw")
+    __slots__ = ("__weakref__", "_square", "device", "raw")
 
     def __init__(self, raw: Any, device: Device) -> None:
         self.raw, self.device = raw, device
+        self._square: Later | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -84,6 +87,11 @@ class DeviceArray(_OnDevice):
         """The other side of an operator: a raw array, or a Python number."""
         if isinstance(other, DeviceArray):
             return other.number_raw()
+        if isinstance(other, Later):
+            found = other.there()
+            if found is not None:
+                return found
+            other = other.value
         if isinstance(other, (int, float, np.number, np.bool_)) or (isinstance(other, np.ndarray) and not other.ndim):
             return float(other)
         if isinstance(other, np.ndarray):
@@ -155,14 +163,17 @@ class DeviceArray(_OnDevice):
 
     def __iadd__(self, other: Any) -> Self:
         self.raw += self.operand(other)
+        self._square = None
         return self
 
     def __isub__(self, other: Any) -> Self:
         self.raw -= self.operand(other)
+        self._square = None
         return self
 
     def __imul__(self, other: Any) -> Self:
         self.raw *= self.operand(other)
+        self._square = None
         return self
 
     def __rmatmul__(self, other: Any) -> Any:
@@ -171,19 +182,24 @@ class DeviceArray(_OnDevice):
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, DeviceArray):
             if self.ndim == 1:
-                return self.device.number(self.raw @ other.raw)
+                return self.device.later(self.raw @ other.raw)
             return DeviceArray(self.raw @ other.raw, self.device)
-        if isinstance(other, np.ndarray):
-            return DeviceArray(self.raw @ self.device.send(other), self.device)
+        if isinstance(other, (np.ndarray, Later)):
+            return DeviceArray(self.raw @ self.operand(other), self.device)
         return NotImplemented
 
     @property
     def T(self) -> Any:
         return Transposed(self) if self.ndim == 2 else self
 
-    def dot(self, other: DeviceArray) -> float:
-        """Inner product of two vectors, as a number."""
-        return self.device.number(self.raw @ other.raw)
+    def dot(self, other: DeviceArray) -> Later:
+        """Inner product of two arrays of one shape; that of an array with itself is computed once."""
+        if other is not self:
+            return self.device.later(self.flat() @ other.flat())
+        if self._square is None:
+            flat = self.flat()
+            self._square = self.device.later(flat @ flat)
+        return self._square
 
     def flat(self) -> Any:
         """The raw entries as a vector, by rows."""
@@ -203,7 +219,7 @@ class DeviceArray(_OnDevice):
     def sum(self, axis: int | None = None) -> Any:
         """Over all entries a number, over the rows a small NumPy array, over the columns an array on the device."""
         found = self.device.xp.sum(self.number_raw(), axis=axis)
-        return self.device.number(found) if axis is None else self._reduced(found, axis)
+        return self.device.later(found) if axis is None else self._reduced(found, axis)
 
     def max(self, axis: int | None = None, initial: float | None = None) -> Any:
         """As :meth:`sum`."""
@@ -248,6 +264,7 @@ class DeviceArray(_OnDevice):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self.raw[key.raw if isinstance(key, DeviceArray) else key] = self.operand(value)
+        self._square = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({'x'.join(map(str, self.shape))}, {self.device})"
@@ -302,9 +319,10 @@ class Transposed(_OnDevice):
         return self.of.shape[::-1]
 
     def __matmul__(self, other: Any) -> Any:
+        other = here(other)
         if isinstance(other, np.ndarray):
             other = DeviceArray(self.device.send(other), self.device)
-        return self.device.fetch(self.of.raw.T @ other.raw) if isinstance(other, DeviceArray) else NotImplemented
+        return self.device.later(self.of.raw.T @ other.raw) if isinstance(other, DeviceArray) else NotImplemented
 
     def __rmatmul__(self, other: NDArray[Any]) -> Transposed:
         return Transposed(self.of @ other.T)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psdopt.devices.array import NUMPY, UFUNCS, DeviceArray, DeviceMatrix, Transposed
+from psdopt.devices.later import Later, here
 from psdopt.devices.library import Device
 
 FUNCTIONS = NUMPY
@@ -40,8 +41,8 @@ def _device(arrays: Sequence[Any]) -> Device:
 
 
 @_for(np.vdot, np.dot, np.inner)
-def vdot(a: DeviceArray, b: DeviceArray) -> float:
-    return a.device.number(a.flat() @ b.flat())
+def vdot(a: DeviceArray, b: DeviceArray) -> Later:
+    return a.dot(b)
 
 
 @_for(np.einsum)
@@ -175,9 +176,9 @@ def eigh(a: DeviceMatrix) -> tuple[NDArray[np.float64], DeviceMatrix]:
 
 
 @_for(np.linalg.solve)
-def solve(a: NDArray[Any], b: Transposed) -> Transposed:
+def solve(a: Any, b: Transposed) -> Transposed:
     """A⁻¹ Uᵀ for a small A, well conditioned: (U A⁻ᵀ)ᵀ."""
-    return Transposed(b.of @ np.linalg.inv(a).T)
+    return Transposed(b.of @ np.linalg.inv(here(a)).T)
 
 
 def _as_raw(value: Any, device: Device) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from psdopt.devices.later import Later, Waiting
 from psdopt.errors import InvalidTypeError, MissingDependencyError
 
 #: Attributes by which arrays of other libraries are known: the standard's own, PyTorch's, CuPy's.
@@ -41,11 +43,7 @@ class Device:
     def __init__(self, xp: Any, device: Any, name: str) -> None:
         self.xp, self.device, self.name = xp, device, name
         self.transfers = Transfers()
-
-    @property
-    def is_host(self) -> bool:
-        """Whether it computes on the processor, with threads of BLAS that are shared with NumPy's."""
-        return "cpu" in str(self.device).lower()
+        self._waiting = Waiting()
 
     def send(self, array: Any, dtype: Any = np.float64) -> Any:
         """A NumPy array, or a list of numbers, as an array of the library on this device. Copied and counted."""
@@ -64,6 +62,31 @@ class Device:
         """A 0-d array as a number. Counted as a transfer."""
         self.transfers.to_host += 1
         return float(raw)
+
+    def later(self, raw: Any) -> Later:
+        """A float64 array of few entries, or a 0-d one as a number, that is fetched at its first use.
+
+        It travels with all others that this thread has asked for by then: one transfer, counted once.
+        """
+        return self._waiting.ask(raw, self._together)
+
+    def _together(self, raws: list[Any]) -> list[Any]:
+        """Arrays of any shapes, fetched as one vector; 0-d arrays become numbers."""
+        xp, transfers = self.xp, self.transfers
+        transfers.to_host += 1
+        transfers.most_rows = max(transfers.most_rows, *(raw.shape[0] for raw in raws if raw.ndim), 0)
+        if len(raws) == 1:
+            host = _to_numpy(raws[0], xp).reshape(-1)
+        else:
+            host = _to_numpy(xp.concat([xp.reshape(raw, (-1,)) for raw in raws]), xp)
+        found, start = [], 0
+        for raw in raws:
+            shape = tuple(raw.shape)
+            size = math.prod(shape)
+            part = host[start : start + size]
+            found.append(part.reshape(shape) if shape else float(part[0]))
+            start += size
+        return found
 
     def scalar(self, value: float, dtype: Any) -> Any:
         """A number as a 0-d array, made on the device."""

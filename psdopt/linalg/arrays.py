@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.devices import Device, DeviceArray, once, pairs
+from psdopt.devices import Device, DeviceArray, Later, once, pairs
 from psdopt.devices.groups import PairSums
 
 Array = NDArray[np.float64]
@@ -32,11 +32,14 @@ def filled_like(a: Array, value: Any) -> Array:
 
 def inner(Y: Array, Z: Array) -> float:
     """Frobenius inner product tr(YᵀZ); cost O(size), no temporary of that size."""
-    return float(np.vdot(Y, Z))
+    found = np.vdot(Y, Z)
+    return cast(float, found) if isinstance(found, Later) else float(found)
 
 
 def norm(Y: Array) -> float:
     """Frobenius norm; cost O(size)."""
+    if isinstance(Y, DeviceArray):
+        return cast(float, np.sqrt(Y.dot(Y)))
     flat = Y.ravel(order="K")
     return math.sqrt(flat.dot(flat))
 

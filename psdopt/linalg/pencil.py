@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
-from psdopt.devices import Device, DeviceArray, DeviceMatrix, placed
-from psdopt.linalg.arrays import Array, as_array, row_dots
+from psdopt.devices import Device, DeviceArray, DeviceMatrix, placed, transposed
+from psdopt.linalg.arrays import Array, as_array, inner, row_dots
 from psdopt.linalg.tolerances import EPS
 
 #: Damping relative to the mean eigenvalue of the pencil: keeps it definite when Y is rank-deficient.
@@ -29,9 +29,12 @@ class EigenBasis:
     """
 
     def __init__(self, a: Array, V: Array | None, rest: float | None = None) -> None:
+        given = a
         if isinstance(V, DeviceArray):
             a, V = cast(Array, placed(a, V.device)), cast(Array, DeviceMatrix(V.raw, V.device))
         self.a = np.maximum(as_array(a), 0.0)
+        #: `values` is `a` on the host, None where it came from a device.
+        self.values = None if isinstance(given, DeviceArray) else np.maximum(given, 0.0)
         self.V, self.rest = V, rest
         self.largest = float(self.a.max())
         #: A typical eigenvalue of A: it sets the scale of the rounding level of the pencil.
@@ -77,16 +80,23 @@ class EigenBasis:
     def squared_norm_of_product(self, Y: Array) -> float:
         """|A Y|² from the decomposition. O(n k r)."""
         if self.V is None:
-            return float(self.a**2 @ row_dots(Y, Y)) if len(self.a) > 1 else float(self.a[0] ** 2 * np.vdot(Y, Y))
+            return inner(self.a**2, row_dots(Y, Y)) if len(self.a) > 1 else float(self.a[0]) ** 2 * inner(Y, Y)
         VY = self.V.T @ Y
-        total = float(np.sum((self.a[:, None] * VY) ** 2))
+        scaled = self.a[:, None] * VY
+        total = inner(scaled, scaled)
         if self.rest is not None:
-            total += self.rest**2 * max(float(np.vdot(Y, Y)) - float(np.vdot(VY, VY)), 0.0)
+            total = total + self.rest**2 * np.maximum(inner(Y, Y) - inner(VY, VY), 0.0)
         return total
 
 
 def pencil_inverse(
-    basis: EigenBasis, b: float, P: Array, Q: Array, damping: float, T: Array | None = None
+    basis: EigenBasis,
+    b: float,
+    P: Array,
+    Q: Array,
+    damping: float,
+    T: Array | None = None,
+    spectrum: tuple[Array, Array] | None = None,
 ) -> Callable[[Array], Array]:
     """R ↦ D with A D P + D (b Q + C + eta I) = R, for P = YᵀAY and Q = YᵀY (r, r).
 
@@ -100,9 +110,10 @@ def pencil_inverse(
     C vanishes. In directions in which Y is far too small C limits the step, which otherwise the exact search has to
     do. The inverse is equivariant under Y → Y O. Without T, C = 0.
 
-    Setup two eigendecompositions of order r, each use O(n k r + n r²).
+    Setup two eigendecompositions of order r, one where A = 0; each use O(n k r + n r²). `spectrum`: (s, X) if they are
+    at hand.
     """
-    s, X = np.linalg.eigh(Q)
+    s, X = np.linalg.eigh(Q) if spectrum is None else spectrum
     g = b * s
     if T is not None:
         g = g + COLUMN_CURVATURE * _restriction_size(s, X, T)
@@ -111,14 +122,19 @@ def pencil_inverse(
     eta = RELATIVE_DAMPING * size / len(s) + damping
     if not eta > 0.0:
         return lambda R: R
+    if not basis.largest > 0.0:
+        inverse = (X / (np.maximum(g, 0.0) + eta)) @ X.T
+        return lambda R: R @ inverse
     root = 1.0 / np.sqrt(np.maximum(g, 0.0) + eta)
     reduced = PX * root * root[:, None]
     p, U = np.linalg.eigh(reduced)
     W = (X * root) @ U
-    WT = W.T
     p = np.maximum(p, 0.0)
-    scaled = 1.0 / (basis.a[:, None] * p + 1.0)
     V = basis.V
+    if isinstance(V, DeviceArray) and basis.rest is not None and basis.values is not None:
+        return _on_device(V, W, 1.0 / (basis.values[:, None] * p + 1.0), 1.0 / (basis.rest * p + 1.0))
+    WT = W.T
+    scaled = 1.0 / (basis.a[:, None] * p + 1.0)
     if V is None:
         return lambda R: ((R @ W) * scaled) @ WT
     if basis.rest is None:
@@ -129,6 +145,20 @@ def pencil_inverse(
         RW = R @ W
         product: Array = (RW * rest + V @ ((V.T @ RW) * (scaled - rest))) @ WT
         return product
+
+    return apply
+
+
+def _on_device(V: Any, W: Array, scaled: Array, rest: Array) -> Callable[[Array], Array]:
+    """The inverse of :func:`pencil_inverse` for the leading part of a spectrum: its small matrices travel together."""
+    r = len(W)
+    sent = placed(np.vstack([W, scaled - rest, rest]), V.device)
+    right, weights, last = sent[:r], sent[r : r + len(scaled)], sent[r + len(scaled)]
+    left = transposed(right)
+
+    def apply(R: Any) -> Array:
+        RW = R @ right
+        return cast(Array, (RW * last + V @ ((V.T @ RW) * weights)) @ left)
 
     return apply
 

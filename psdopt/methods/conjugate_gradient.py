@@ -13,7 +13,7 @@ from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
 from psdopt.method import Method, Outcome, State, factor_residual
 from psdopt.problem import Evaluation, Problem
-from psdopt.searches.preconditioning import PRECONDITIONERS, preconditioned, preconditioned_on, resolved
+from psdopt.searches.preconditioning import PRECONDITIONERS, ask_ahead, preconditioned, preconditioned_on, resolved
 from psdopt.searches.riemannian import SEARCHES, Carried, Located, Path, locate, path_along, searched
 
 #: beta from (⟨g⁺,z⁺⟩, ⟨g,z⁺⟩, ⟨g,z⟩, ⟨y,d⟩), with z = P⁻¹g and y = g⁺ − g (numerators of the field's rules).
@@ -130,6 +130,7 @@ class ConjugateGradient(Method[ConjugateGradientState]):
         gradient = geometry.gradient(here.point, here.evaluation.gradient)
         straight = Ability.STRAIGHT in geometry.abilities  # there the gradient is 2 S Y itself
         residual = norm(gradient) if straight else factor_residual(geometry, here.evaluation, here.point)
+        ask_ahead(fields["kind"], here.evaluation)
         return ConjugateGradientState(
             problem, geometry, here.point, here.evaluation, residual, here=here, gradient=gradient, **fields
         )

@@ -12,16 +12,17 @@ from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.method import Method, Outcome, State
 from psdopt.problem import Evaluation, Problem
-from psdopt.searches.preconditioning import PRECONDITIONERS, preconditioned, resolved
+from psdopt.searches.preconditioning import PRECONDITIONERS, ask_ahead, preconditioned, resolved
 from psdopt.searches.riemannian import SEARCHES, LinePath, Located, Path, searched
 
 
 @dataclass(kw_only=True)
 class LBFGSState(State):
-    """Gradient G and the last pairs (s, y) of moves and gradient changes, oldest first."""
+    """Gradient G and the last pairs (s, y) of moves and gradient changes, oldest first, with their products ⟨s, y⟩."""
 
     gradient: Array
     pairs: list[tuple[Array, Array]] = field(default_factory=list)
+    products: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -61,55 +62,64 @@ class LBFGS(Method[LBFGSState]):
         resolved(self.preconditioner, problem, geometry)
         evaluation = evaluation or problem.at(geometry.factor(start))
         G = geometry.gradient(evaluation.factor, evaluation.gradient)
+        ask_ahead(self.preconditioner, evaluation)
         return LBFGSState(problem, geometry, evaluation.factor, evaluation, norm(G), gradient=G)
 
     def step(self, state: LBFGSState) -> LBFGSState:
-        G, pairs = state.gradient, state.pairs
-        D = -self._apply_inverse(state.evaluation, G, pairs)
+        G, pairs, products = state.gradient, state.pairs, state.products
+        D = -self._apply_inverse(state.evaluation, G, pairs, products)
         path, mu = self._search(state, D) if inner(G, D) < 0.0 or not pairs else (None, 0.0)
         if path is None or (mu == 0.0 and pairs):
-            pairs = []
+            pairs, products = [], []
             D = -preconditioned(self.preconditioner, state.evaluation, G)
             path, mu = self._search(state, D)
         if not 0.0 < mu < math.inf:
             outcome = Outcome.UNBOUNDED if mu == math.inf else Outcome.STALLED
             evaluation = path.lost or state.evaluation
-            return replace(state, evaluation=evaluation, step=0.0, outcome=outcome, extras={}, pairs=pairs, ray=D)
+            return replace(
+                state, evaluation=evaluation, step=0.0, outcome=outcome, extras={}, pairs=pairs, products=products,
+                ray=D,
+            )  # fmt: skip
         evaluation = path.at(mu).evaluation
         G_new = state.geometry.gradient(evaluation.factor, evaluation.gradient)
         s, y = mu * D, G_new - G
-        if inner(s, y) > 0.0:
-            pairs = [*pairs, (s, y)][-self.memory :]
+        size, product = norm(G_new), inner(s, y)
+        ask_ahead(self.preconditioner, evaluation)
+        if product > 0.0:
+            pairs, products = [*pairs, (s, y)][-self.memory :], [*products, float(product)][-self.memory :]
         extras = {"pairs": float(len(pairs))}
         return LBFGSState(
             state.problem,
             state.geometry,
             evaluation.factor,
             evaluation,
-            norm(G_new),
+            size,
             mu,
             extras=extras,
             gradient=G_new,
             pairs=pairs,
+            products=products,
         )
 
     def _search(self, state: LBFGSState, D: Array) -> tuple[Path, float]:
         path = LinePath(state.geometry, Located(state.point, state.evaluation), D)
         return path, searched(self.search, path, state.evaluation.value, inner(state.gradient, D))
 
-    def _apply_inverse(self, evaluation: Evaluation, G: Array, pairs: list[tuple[Array, Array]]) -> Array:
+    def _apply_inverse(
+        self, evaluation: Evaluation, G: Array, pairs: list[tuple[Array, Array]], products: list[float]
+    ) -> Array:
         """Two-loop recursion; H0 = gamma P⁻¹ with gamma from the newest pair in the metric of P."""
         q = G
         coefficients = []
-        for s, y in reversed(pairs):
-            a = inner(s, q) / inner(s, y)
+        for (s, y), product in zip(reversed(pairs), reversed(products), strict=True):
+            a = inner(s, q) / product
             q = q - a * y
             coefficients.append(a)
         z = preconditioned(self.preconditioner, evaluation, q)
         if pairs:
-            s, y = pairs[-1]
-            gamma = inner(s, y) / inner(y, preconditioned(self.preconditioner, evaluation, y))
+            y = pairs[-1][1]
+            gamma = products[-1] / inner(y, preconditioned(self.preconditioner, evaluation, y))
             z = gamma * z
-        for (s, y), a in zip(pairs, reversed(coefficients), strict=True):
-            z = z + (a - inner(y, z) / inner(s, y)) * s
+        for (s, y), a, product in zip(pairs, reversed(coefficients), products, strict=True):
+            z = z + (a - inner(y, z) / product) * s
         return z

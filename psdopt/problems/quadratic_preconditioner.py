@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from psdopt.devices import matrix_on
+from psdopt.devices import Later, matrix_on
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.pencil import EigenBasis, pencil_inverse
@@ -84,15 +84,30 @@ class QuadraticPreconditioner(Preconditioner):
         Q = U.factor.T @ U.factor if self.ridge is None else evaluation.feature_of(self.ridge)[1]
         b = 0.0 if self.B is None else self.B.full_trace() / n
         T = U.factor.T @ evaluation.product_with_factor()
-        return pencil_inverse(basis, b, P, Q, self._damping(basis, U.factor, P, Q, b), T)
+        if not isinstance(T, Later):
+            return pencil_inverse(basis, b, P, Q, self._damping(basis, U.factor, P, Q, b), T)
+        # on a device: all it needs is asked for here and fetched at the first use, and the host decomposes Q meanwhile
+        squares = None if self.A is None else basis.squared_norm_of_product(U.factor)
+        spectrum = None if isinstance(Q, Later) else np.linalg.eigh(Q)
+        made = Later(
+            lambda: pencil_inverse(
+                basis, b, P, Q, self._damping(basis, U.factor, P, Q, b, squares), T.value, spectrum
+            )
+        )  # fmt: skip
+        return lambda R: cast(Array, made.value(R))
 
-    def _damping(self, basis: EigenBasis, Y: Array, P: Array, Q: Array, b: float) -> float:
-        """max(0, tr S) / (2 n), from |A Y|² + b |Y|² + tr C, with |A Y|² <= λ_max(A) tr P looked at first."""
+    def _damping(
+        self, basis: EigenBasis, Y: Array, P: Array, Q: Array, b: float, squares: float | None = None
+    ) -> float:
+        """max(0, tr S) / (2 n), from |A Y|² + b |Y|² + tr C, with |A Y|² <= λ_max(A) tr P looked at first.
+
+        `squares` : |A Y|² if it is at hand.
+        """
         if self._trace_C is None:
             self._trace_C = 0.0 if self.C is None else self.C.full_trace()
         half_trace = b * float(Q.trace()) + self._trace_C
         if self.A is not None and half_trace + basis.largest * float(P.trace()) > 0.0:
-            half_trace += basis.squared_norm_of_product(Y)
+            half_trace += float(basis.squared_norm_of_product(Y) if squares is None else squares)
         return max(0.0, half_trace) / self.n
 
 

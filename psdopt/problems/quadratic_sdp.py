@@ -95,16 +95,20 @@ class QuadraticSDP(TermSum):
     def restricted(self, basis: Images, T: Array) -> QuadraticSDP:
         """The same F on W N Wᵀ, W = basis · T orthonormal (n, k): WᵀAW, WᵀBW, WᵀCW are of order k. O(p w²)."""
 
-        def compressed(form: Form | None) -> Form | None:
-            if form is None:
-                return None
+        forms = (self.A, self.B, self.C)
+        # all are asked for before one is looked at: from a device they travel together
+        grams = [None if form is None or isinstance(form, IdentityForm) else form.gram(basis, basis) for form in forms]
+
+        def compressed(form: Form | None, gram: Array | None) -> Form | None:
             if isinstance(form, IdentityForm):
                 return IdentityForm(T.shape[1], form.scale)
-            K = T.T @ form.gram(basis, basis) @ T
+            if gram is None:
+                return None
+            K = T.T @ np.asarray(gram) @ T
             # A, B were accepted: what rounding makes of WᵀAW is no reason to refuse it
             return MatrixForm(LinearMap(0.5 * (K + K.T)), psd=None if form is self.C else True)
 
-        return QuadraticSDP(*map(compressed, (self.A, self.B, self.C)), constant=self.constant)
+        return QuadraticSDP(*map(compressed, forms, grams), constant=self.constant)
 
     @property
     def starts(self) -> Starts:

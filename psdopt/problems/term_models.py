@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from psdopt.devices import Later
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, inner
 from psdopt.linalg.planes import Quadratic
@@ -70,6 +71,8 @@ class TermLine(LineModel):
         ]
         # <2SY, D> carries less cancellation than the sum of the terms' own slopes
         self.slope = 2.0 * inner(evaluation.product_with_factor(), direction.factor)
+        if isinstance(self.slope, Later):
+            evaluation.images.ask(direction)
         self.coefficients = self._sum_coefficients()
         self._last = 0.0, evaluation.value  # a search looks at the value of its answer, and the step needs it again
 
@@ -80,7 +83,8 @@ class TermLine(LineModel):
             if c is None:
                 return None
             second, third, fourth = second + c[2], third + c[3], fourth + c[4]
-        return [self.evaluation.value, self.slope, second, third, fourth]
+        found = [self.evaluation.value, self.slope, second, third, fourth]
+        return [float(c) for c in found] if isinstance(self.slope, Later) else found
 
     def value(self, mu: float) -> float:
         c = self.coefficients

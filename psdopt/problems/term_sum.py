@@ -59,7 +59,7 @@ class TermSum(Problem):
         self.maps = distinct_maps(terms)
         self.device = _common_device(self.terms, self.maps)
         if self.device is not None:
-            self.rows = None if self.device.is_host else 0  # elsewhere BLAS has small matrices only
+            self.rows = 0  # NumPy's BLAS has small matrices only, and PyTorch's own threads are not limited
         elif all(linear_map.is_matrix for linear_map in self.maps):
             self.rows = max([self.n, *(linear_map.shape[0] for linear_map in self.maps)])
         if preconditioner is not None and not isinstance(preconditioner, Preconditioner):
@@ -137,6 +137,7 @@ class TermEvaluation(Evaluation):
         self._product: Array | None = None
         self._factor_gradient: Array | None = None
         self._known: list[tuple[Images, Array | None]] = []
+        self._inverses: dict[str, Callable[[Array], Array]] = {}
 
     @property
     def factor(self) -> Array:  # type: ignore[override]
@@ -144,7 +145,7 @@ class TermEvaluation(Evaluation):
 
     @property
     def size(self) -> float:
-        return self.images.size
+        return float(self.images.size)
 
     def feature(self, k: int) -> Any:
         """Features of term k, computed once."""
@@ -249,12 +250,23 @@ class TermEvaluation(Evaluation):
     def preconditioner(self) -> Callable[[Array], Array]:
         if self.problem._preconditioner is None:
             return super().preconditioner()
-        return self.problem._preconditioner.at(self)
+        return self._once("full", self.problem._preconditioner.at)
 
     def diagonal_preconditioner(self) -> Callable[[Array], Array]:
         if self.problem._preconditioner is None:
             return super().diagonal_preconditioner()
-        return self.problem._preconditioner.diagonal_at(self)
+        return self._once("diagonal", self.problem._preconditioner.diagonal_at)
+
+    def _once(self, kind: str, make: Callable[[TermEvaluation], Callable[[Array], Array]]) -> Callable[[Array], Array]:
+        """A preconditioner, which on a device is asked for before it is used."""
+        if self.problem.device is None:
+            return make(self)
+        if kind not in self._inverses:
+            self._inverses[kind] = make(self)
+        return self._inverses[kind]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_inverses": {}}
 
     def along(self, D: Array) -> TermLine:
         return TermLine(self, self._images(D))

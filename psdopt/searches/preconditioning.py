@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.capability import Ability
+from psdopt.devices import Later
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.geometry_groups import GramPreconditioner, Lift
@@ -64,6 +65,14 @@ def preconditioned(kind: str, evaluation: Evaluation, G: Array) -> Array:
     return G if kind == "none" else _inverse(kind, evaluation)(G)
 
 
+def ask_ahead(kind: str, evaluation: Evaluation) -> None:
+    """On a device: have the small matrices of P at `evaluation` computed, so that they travel with other numbers."""
+    if evaluation.problem.device is None:
+        return
+    if Ability.PRECONDITIONER in evaluation.problem.abilities and kind in ("auto", "problem", "diagonal"):
+        _inverse("diagonal" if kind == "diagonal" else "problem", evaluation)
+
+
 def preconditioned_on(
     geometry: Geometry, kind: str, point: Any, evaluation: Evaluation, gradient: Any, curvature: float | None = None
 ) -> Any:
@@ -98,7 +107,9 @@ def gram_scaled(Y: Array, G: Array, damping: float = GRAM_DAMPING) -> Array:
     Chi (2021); damping after Zhang, Fattahi, Zhang (2022).
     """
     r = Y.shape[1]
-    gram = Y.T @ Y
+    gram: Any = Y.T @ Y
+    if isinstance(gram, Later):
+        gram = gram.value
     eta = damping * float(np.trace(gram)) / r
     if eta <= 0.0:
         return G

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -97,7 +97,9 @@ class Form(ABC):
 
 def times(Z: Array, T: Array | float) -> Array:
     """Z T for a matrix or scalar T."""
-    return Z @ T if isinstance(T, np.ndarray) else Z if T == 1.0 else T * Z
+    if isinstance(T, (float, int)):
+        return Z if T == 1.0 else T * Z
+    return Z @ T
 
 
 def scaled(scale: float, T: Any) -> Any:
@@ -114,7 +116,7 @@ class IdentityForm(Form):
         self.n, self.scale, self.psd = n, float(scale), scale >= 0.0
 
     def gram(self, U: Images, V: Images) -> Array:
-        return np.asarray(scaled(self.scale, U.factor.T @ V.factor))
+        return cast(Array, scaled(self.scale, U.factor.T @ V.factor))
 
     def trace(self, U: Images, V: Images) -> float:
         return self.scale * inner(U.factor, V.factor)
@@ -148,7 +150,7 @@ class MatrixForm(Form):
         self._trace: float | None = None
 
     def gram(self, U: Images, V: Images) -> Array:
-        return np.asarray(scaled(self.scale, U.factor.T @ V.of(self.A)))
+        return cast(Array, scaled(self.scale, U.factor.T @ V.of(self.A)))
 
     def trace(self, U: Images, V: Images) -> float:
         return self.scale * inner(U.factor, V.of(self.A))
@@ -208,7 +210,7 @@ class GramForm(Form):
         return U.derived(self, self.X, lambda XU: as_array(self.inner.T @ XU))
 
     def gram(self, U: Images, V: Images) -> Array:
-        return np.asarray(scaled(self.scale, self._half(U).T @ self._half(V)))
+        return cast(Array, scaled(self.scale, self._half(U).T @ self._half(V)))
 
     def trace(self, U: Images, V: Images) -> float:
         return self.scale * inner(self._half(U), self._half(V))

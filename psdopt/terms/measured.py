@@ -12,7 +12,7 @@ from psdopt.linalg.arrays import Array, inner
 from psdopt.terms.base import Forces, Term
 from psdopt.terms.losses import Loss
 from psdopt.terms.measurements import Measurement
-from psdopt.terms.models import Curve, PolynomialCurve, QuadraticSurface, Surface
+from psdopt.terms.models import Curve, LaterCurve, PolynomialCurve, QuadraticSurface, Surface
 
 
 class MeasuredTerm(Term):
@@ -79,7 +79,11 @@ class MeasuredTerm(Term):
             w * inner(h1, a2),
             w * 0.5 * inner(h2, a2),
         )
-        return PolynomialCurve(coefficients, lambda mu: features + mu * (a1 + mu * a2))
+
+        def curve() -> PolynomialCurve:
+            return PolynomialCurve(coefficients, lambda mu: features + mu * (a1 + mu * a2))
+
+        return LaterCurve(curve) if isinstance(features, DeviceArray) else curve()
 
     def along_atom(self, U: Images, features: Array, v: Images) -> Surface:
         atom, loss = self.measurement.pair(v, v), self.loss_at(features)

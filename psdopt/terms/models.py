@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
+from psdopt.devices import Later
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.planes import Quadratic, quadratic, quadratic_derivatives
 from psdopt.linalg.polynomials import quartic, quartic_derivatives
@@ -49,6 +51,30 @@ class PolynomialCurve(Curve):
 
     def features_at(self, mu: float) -> Any:
         return None if self._features_at is None else self._features_at(mu)
+
+
+class LaterCurve(Curve):
+    """A polynomial curve whose numbers are on their way from a device: `make` makes it when one is looked at.
+
+    All terms of a sum ask for theirs before that, so that they come in one transfer.
+    """
+
+    def __init__(self, make: Callable[[], PolynomialCurve]) -> None:
+        self._made = Later(make)
+        self.coefficients = cast(list[float], [Later(partial(self._coefficient, k)) for k in range(5)])
+
+    def _coefficient(self, k: int) -> float:
+        return float(self._made.value.coefficients[k])
+
+    def value(self, mu: float) -> float:
+        return float(self._made.value.value(mu))
+
+    def derivatives(self, mu: float) -> tuple[float, float]:
+        found: tuple[float, float] = self._made.value.derivatives(mu)
+        return found
+
+    def features_at(self, mu: float) -> Any:
+        return self._made.value.features_at(mu)
 
 
 class Surface(ABC):

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from psdopt.checks import number
+from psdopt.devices import Later
 from psdopt.errors import InvalidInputError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, inner
 from psdopt.terms.base import Forces, Term
-from psdopt.terms.forms import Form, as_form
-from psdopt.terms.models import PolynomialCurve, QuadraticSurface
+from psdopt.terms.forms import as_form
+from psdopt.terms.models import Curve, LaterCurve, PolynomialCurve, QuadraticSurface
 
 
 class ProductTerm(Term):
@@ -66,9 +67,17 @@ class ProductTerm(Term):
         BUV, BDV = self.B.gram(U, V), self.B.gram(D, V)
         return self.A.force(U, w * BDV) + self.A.force(D, w * BUV) + self.B.force(U, w * ADV) + self.B.force(D, w * AUV)
 
-    def along(self, U: Images, features: tuple[Array, Array], D: Images) -> PolynomialCurve:
-        P = _quadratic_in_mu(self.A, features[0], U, D)
-        Q = P if self.same else _quadratic_in_mu(self.B, features[1], U, D)
+    def along(self, U: Images, features: tuple[Array, Array], D: Images) -> Curve:
+        A = self.A.gram(U, D), self.A.gram(D, D)
+        B = A if self.same else (self.B.gram(U, D), self.B.gram(D, D))
+        if isinstance(A[0], Later):
+            return LaterCurve(lambda: self._curve(features, A, B))
+        return self._curve(features, A, B)
+
+    def _curve(self, features: tuple[Array, Array], A: tuple[Array, Array], B: tuple[Array, Array]) -> PolynomialCurve:
+        """From (UᵀAD, DᵀAD), and the same for B."""
+        P = _quadratic_in_mu(features[0], *A)
+        Q = P if self.same else _quadratic_in_mu(features[1], *B)
         # all nine inner products in one small product: for small n and r the calls are what costs
         (c00, c01, c02), (c10, c11, c12), (c20, c21, c22) = (P.reshape(3, -1) @ Q.reshape(3, -1).T).tolist()
         w = self.weight
@@ -122,9 +131,13 @@ class LinearTerm(Term):
     def hessian(self, U: Images, features: float, D: Images, V: Images) -> Forces:
         return []
 
-    def along(self, U: Images, features: float, D: Images) -> PolynomialCurve:
-        first = 2.0 * self.C.trace(U, D)
-        second = self.C.trace(D, D)
+    def along(self, U: Images, features: float, D: Images) -> Curve:
+        first, second = 2.0 * self.C.trace(U, D), self.C.trace(D, D)
+        if isinstance(second, Later):
+            return LaterCurve(lambda: self._curve(float(features), float(first), float(second)))
+        return self._curve(features, first, second)
+
+    def _curve(self, features: float, first: float, second: float) -> PolynomialCurve:
         w = self.weight
         return PolynomialCurve(
             (w * features, w * first, w * second, 0.0, 0.0), lambda mu: features + mu * (first + mu * second)
@@ -140,11 +153,10 @@ class LinearTerm(Term):
         )
 
 
-def _quadratic_in_mu(A: Form, P0: Array, U: Images, D: Images) -> Array:
-    """The coefficients (3, r, r) of (U + mu D)ᵀA(U + mu D)."""
-    cross = A.gram(U, D)
+def _quadratic_in_mu(P0: Array, cross: Array, own: Array) -> Array:
+    """The coefficients (3, r, r) of (U + mu D)ᵀA(U + mu D), from UᵀAU, UᵀAD and DᵀAD."""
     P = np.empty((3, *P0.shape))
     P[0] = P0
     np.add(cross, cross.T, out=P[1])
-    P[2] = A.gram(D, D)
+    P[2] = own
     return P

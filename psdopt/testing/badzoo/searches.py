@@ -16,7 +16,7 @@ from psdopt.problems import QuadraticSDP
 from psdopt.roles import PlainPreconditioner
 from psdopt.terms.base import Term
 from psdopt.terms.forms import MatrixForm
-from psdopt.terms.models import PolynomialCurve, QuadraticSurface
+from psdopt.terms.models import Curve, QuadraticSurface
 from psdopt.terms.quadratic import ProductTerm
 from psdopt.testing.badzoo.problems import A, B, C, Healthy
 
@@ -28,7 +28,7 @@ class WrongQuartic(Healthy):
 
     def product(self, form: MatrixForm) -> Term:
         class Wrong(ProductTerm):
-            def along(self, U: Images, features: Any, D: Images) -> PolynomialCurve:
+            def along(self, U: Images, features: Any, D: Images) -> Curve:
                 curve = super().along(U, features, D)
                 assert curve.coefficients is not None
                 curve.coefficients[3] *= 0.5
