@@ -1,4 +1,4 @@
-"""Where the parts of a sum live: in this process, on a Dask cluster, on Ray. An engine is handed in, never started."""
+"""Engines keep the parts of a sum: in this process, on a Dask cluster, on Ray. psdopt never starts a cluster."""
 
 from psdopt.engines.base import Engine, Here
 from psdopt.engines.dask import OnDask

@@ -1,4 +1,4 @@
-"""What an engine is: it keeps the parts of a sum where their data are and puts questions to them."""
+"""The interface of engines, which keep the parts of a sum with their data and send requests to them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from psdopt.engines.resident import Answer, Resident
 from psdopt.errors import InvalidTypeError
 from psdopt.problem import Problem
 
-#: A part: a problem, None for a part without data, or (make, *arguments), with make(*arguments) called where the part
-#: is to live.
+#: A part: a problem, None for a part without data, or (make, *arguments), with make(*arguments) called on the worker of
+#: the part.
 Part = Any
-#: A question: (number of the part, method of its Resident, arguments, keys that it may drop first).
+#: A request: (number of the part, method of its Resident, arguments, keys that the part may drop first).
 Question = tuple[int, str, Sequence[Any], Sequence[int]]
 
 
@@ -28,17 +28,17 @@ def made(part: Part) -> Problem | None:
 
 
 class Engine(ABC):
-    """Keeps one :class:`~psdopt.parts.resident.Resident` per part and puts questions to them."""
+    """Keeps one :class:`~psdopt.engines.resident.Resident` per part and sends requests to them."""
 
     @abstractmethod
     def place(self, parts: Sequence[Part]) -> None:
-        """Make the parts where they are to live. Called once, by :class:`~psdopt.parts.Summed`."""
+        """Make the parts on their workers. Called once, by :class:`~psdopt.parts.Summed`."""
 
     @abstractmethod
     def ask(self, questions: Sequence[Question]) -> list[Answer]:
-        """Answers to (part, method, arguments, dropped keys), one round: all are under way at once.
+        """Answers to (part, method, arguments, dropped keys), in one round: all requests run at the same time.
 
-        A part that was lost is made again from its recipe; it then answers with `forgotten`.
+        A part that was lost is rebuilt from its recipe and answers with `forgotten`.
         """
 
 

@@ -13,15 +13,15 @@ from psdopt.engines.resident import Answer, Resident
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.row_sources import DaskRows, RowSource
 
-#: Times that one question is asked again of a part that was lost with its worker.
+#: Times that a request is repeated if its part was lost with its worker.
 TRIES = 5
 
 
 class OnDask(Engine):
-    """Parts on the workers of a ``dask.distributed`` client: the one handed in, or else the current one.
+    """Parts on the workers of a ``dask.distributed`` client: the given one, or else the current one.
 
-    Part k goes to worker k modulo their number. Arguments of a recipe may be Dask futures, so that rows which are on
-    the cluster stay there. A part whose worker is lost is made again on another one. Blocks and numbers travel as task
+    Part k goes to worker k modulo the number of workers. Arguments of a recipe may be Dask futures, so that rows on
+    the cluster stay there. A part whose worker is lost is rebuilt on another one. Blocks and numbers are sent as task
     arguments, about 10 to 20 ms per round.
 
     Raises InvalidInputError if there is no client or no worker.
@@ -41,7 +41,7 @@ class OnDask(Engine):
 
     @classmethod
     def current(cls) -> OnDask | None:
-        """An engine on the client that this process has open; None where there is none, or Dask is not in use."""
+        """An engine on the open client of this process; None if there is none, or Dask is not imported."""
         distributed = sys.modules.get("distributed")
         if distributed is None:
             return None
@@ -56,7 +56,7 @@ class OnDask(Engine):
         return len(self.client.scheduler_info(n_workers=-1)["workers"])
 
     def rows(self, source: RowSource, rows: Any) -> Any:
-        """The given rows of `source` for a recipe: a future of them where they are a Dask array, which stays there."""
+        """The given rows of `source` for a recipe; for a Dask array a future, so that the rows stay on the cluster."""
         return self.client.compute(source.data[rows]) if isinstance(source, DaskRows) else source.take(rows)
 
     def place(self, parts: Sequence[Part]) -> None:
@@ -119,7 +119,7 @@ def _itself(part: Any) -> Any:
 def _on_worker(
     key: tuple[str, int], name: str, arguments: tuple[Any, ...], dropped: tuple[int, ...], *recipe: Any
 ) -> Answer | None:
-    """The answer of a part on this worker; None where the part is not here and no recipe came with the question."""
+    """The answer of a part on this worker; None if the part is not here and the request has no recipe."""
     resident = _residents.get(key)
     if resident is None:
         if not recipe:

@@ -9,14 +9,14 @@ from psdopt.engines.base import Engine, Part, Question, made
 from psdopt.engines.resident import Answer, Resident
 from psdopt.errors import InvalidInputError
 
-#: Times that Ray asks a question again of an actor that it had to make again.
+#: Times that Ray repeats a request after it had to rebuild the actor.
 TRIES = 5
 
 
 class OnRay(Engine):
-    """Parts as Ray actors, in the cluster to which this process is connected (``ray.init`` is the caller's).
+    """Parts as Ray actors, in the cluster to which this process is connected (the caller calls ``ray.init``).
 
-    Ray makes an actor again whose worker is lost. `options` go to the actors (num_cpus, num_gpus, resources, ...).
+    Ray rebuilds an actor whose worker is lost. `options` go to the actors (num_cpus, num_gpus, resources, ...).
     """
 
     def __init__(self, **options: Any) -> None:
@@ -44,7 +44,7 @@ class OnRay(Engine):
 
 
 class _RayPart:
-    """A resident that an actor makes from its part."""
+    """The actor class: a resident made from its part."""
 
     def __init__(self, part: Part) -> None:
         self._resident = Resident(made(part))

@@ -1,4 +1,4 @@
-"""One part of a sum, which stays with its data and answers questions about them."""
+"""One part of a sum, which stays with its data and answers requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Forgotten(Exception):
-    """A part was asked about an evaluation, line or plane that it does not hold: it has been made again meanwhile."""
+    """A part lacks the evaluation, line or plane of a request, because the part has been rebuilt in the meantime."""
 
     def __init__(self, key: int) -> None:
         super().__init__(key)
@@ -22,7 +22,7 @@ class Forgotten(Exception):
 
 
 class Answer(NamedTuple):
-    """What a part returns: the result, or the `forgotten` key, and its problem's counts."""
+    """A part's answer: the result, or the `forgotten` key, and its problem's counts."""
 
     result: Any
     counts: Mapping[str, int]
@@ -30,9 +30,9 @@ class Answer(NamedTuple):
 
 
 class Resident:
-    """F_k and what is known of it so far: evaluations, lines and planes by the keys that :class:`Summed` gave them.
+    """F_k with its evaluations, lines and planes, by the keys that :class:`Summed` gave them.
 
-    Only blocks (n, k), small matrices and numbers go in and out. A part without data is None and adds zero.
+    Only blocks (n, k), small matrices and numbers are received and sent. A part without data is None and adds zero.
     """
 
     def __init__(self, problem: Problem | None) -> None:
@@ -96,7 +96,7 @@ class Resident:
         return None if self.problem is None else self._kept(new, self._line(line).step(mu))
 
     def along_atom(self, key: int, plane: int, v: Array) -> tuple[float, Array, Array] | None:
-        """(c, g, H) of the plane alpha M + beta v vᵀ where F_k is quadratic; it is kept as `plane`."""
+        """(c, g, H) of the plane alpha M + beta v vᵀ if F_k is quadratic; the plane is kept as `plane`."""
         if self.problem is None:
             return 0.0, np.zeros(2), np.zeros((2, 2))
         model = self._planes[plane] = self._evaluation(key).along_atom(v)

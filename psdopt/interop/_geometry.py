@@ -20,19 +20,19 @@ SLACK = 1024.0
 
 
 class PymanoptGeometry(Geometry):
-    """The manifold's points as factors Y, or as matrices M, or whatever `to_factor` turns into a factor.
+    """A manifold whose points are factors Y, matrices M, or objects that `to_factor` turns into a factor.
 
     Parameters
     ----------
     manifold : a ``pymanopt.manifolds.manifold.Manifold`` whose points are real arrays.
     n : order of M.
     points : "factors" (M = Y Yᵀ, Y the point), or "matrices" (the point is M itself, symmetric PSD).
-    from_factor : callable Y -> point; default for factors: Y itself, pushed onto the manifold by a
-        retraction of the zero vector. trace : the fixed trace of all members, if there is one.
+    from_factor : callable Y -> point; default for factors: the retraction of the zero vector at Y.
+        trace : the fixed trace of all members, if there is one.
     closed : whether limits of members are members; None: not for ``SymmetricPositiveDefinite``.
 
-    pymanopt states no validity test, so one is made of what a manifold promises: a point is what the
-    retraction along zero leaves in place, a tangent vector what the projection leaves in place.
+    pymanopt has no validity test. A point is accepted if the retraction along zero does not change it, a tangent vector
+    if the projection does not change it.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class PymanoptGeometry(Geometry):
                 f"points of {manifold} must be real arrays with n = {n} rows; found {_shape(plain)}"
             )
         self._shape = plain.shape
-        # definite matrices have singular limits, which are no members
+        # definite matrices have singular limits, which are not members
         self.closed = points == "factors" or not _definite(plain)
         #: Metrics on matrices are defined on symmetric vectors only.
         self.horizontal_is_orthogonal = points == "factors"
@@ -128,7 +128,7 @@ class PymanoptGeometry(Geometry):
         return self.manifold.euclidean_to_riemannian_gradient(point, np.asarray(euclidean))
 
     def velocity(self, point: Any, vector: Any) -> Array:
-        """How the factor begins to move: the vector itself, or ½ V Y⁻ᵀ for a matrix velocity V."""
+        """The velocity of the factor: the vector itself, or ½ V Y⁻ᵀ for a matrix velocity V."""
         if self.points == "factors":
             return np.asarray(vector)
         return np.asarray(0.5 * np.linalg.solve(self.factor(point), vector).T)
@@ -153,7 +153,7 @@ def _shape(point: Any) -> str:
 
 @contextmanager
 def _seeded(rng: np.random.Generator) -> Iterator[None]:
-    """pymanopt draws from NumPy's global generator: seed it from `rng`, and put it back afterwards."""
+    """Seed NumPy's global generator, which pymanopt uses, from `rng`, and restore it afterwards."""
     before = np.random.get_state()  # noqa: NPY002
     np.random.seed(int(rng.integers(2**32)))  # noqa: NPY002
     try:

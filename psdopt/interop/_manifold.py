@@ -18,10 +18,10 @@ class PsdoptManifold(Manifold):
     """`geometry` under pymanopt's names. Points and vectors are those of the geometry itself; pymanopt's optimizers
     need vectors with ``+``, ``-`` and multiplication by numbers.
 
-    exp, log and dist are those of the geometry's geodesics, where it has ``exp`` and ``log``. On a geometry with
+    exp, log and dist are those of the geometry's geodesics, if it has ``exp`` and ``log``. On a geometry with
     straight lines over factors, Euclidean gradients and Hessians of Y ↦ f(Y) convert by the horizontal part.
-    Elsewhere these conversions need the problem, not only a gradient: use
-    :func:`psdopt.interop.pymanopt.pymanopt_problem`, which passes Riemannian ones.
+    On other geometries these conversions need the problem, not only a gradient: use
+    :func:`psdopt.interop.pymanopt.pymanopt_problem`, which passes Riemannian gradients and Hessians.
     Randomness comes from `seed`, not from a global generator.
     """
 
@@ -36,7 +36,7 @@ class PsdoptManifold(Manifold):
 
     @property
     def typical_dist(self) -> float:
-        """Pymanopt's scale for trust regions: the root of the dimension."""
+        """Pymanopt's scale for trust regions: the square root of the dimension."""
         return float(np.sqrt(max(self.dim, 1)))
 
     def inner_product(self, point: Any, tangent_vector_a: Any, tangent_vector_b: Any) -> float:
@@ -46,7 +46,7 @@ class PsdoptManifold(Manifold):
         return self.geometry.norm(point, tangent_vector)
 
     def projection(self, point: Any, vector: Any) -> Any:
-        """The horizontal part (pymanopt's one word for it)."""
+        """The horizontal part, which pymanopt calls projection."""
         return self.geometry.horizontal(point, vector)
 
     to_tangent_space = projection
@@ -64,7 +64,7 @@ class PsdoptManifold(Manifold):
         return self.geometry.retract(point, tangent_vector)
 
     def exp(self, point: Any, tangent_vector: Any) -> Any:
-        """The geometry's geodesics, where it has them."""
+        """The end of the geometry's geodesic, if it has geodesics."""
         if not isinstance(self.geometry, Geodesics):
             raise self._lacks("exp")
         return self.geometry.exp(point, tangent_vector)

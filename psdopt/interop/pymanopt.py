@@ -63,7 +63,7 @@ def riemannian_hessian(geometry: Geometry, point: Any, evaluation: Evaluation, v
     - straight lines over factors: the horizontal part of the Euclidean Hessian 2 (S D + ∇²F[..] Y);
     - a geometry's own ``riemannian_hessian`` or ``hessian(point, S, factor_hessian, vector)``, or on factors its
       ``euclidean_to_riemannian_hessian(point, gradient, hessian, vector)``;
-    - otherwise differences of Riemannian gradients, carried back by the geometry's transport (Boumal 2015).
+    - otherwise differences of Riemannian gradients, transported back by the geometry (Boumal 2015).
     """
     exact = Ability.HESSIAN in evaluation.problem.abilities and Ability.FACTOR in geometry.abilities
     if exact and Ability.STRAIGHT in geometry.abilities:
@@ -122,7 +122,7 @@ def pymanopt_problem(problem: Problem, geometry: Geometry, manifold: Any = None)
 
 
 class NonFiniteValue(FloatingPointError):
-    """F was NaN at `point`: pymanopt's optimizers would go on with it."""
+    """F was NaN at `point`; pymanopt's optimizers would continue from it."""
 
     def __init__(self, point: Any, evaluation: Evaluation) -> None:
         super().__init__("the problem returned NaN")
@@ -131,10 +131,10 @@ class NonFiniteValue(FloatingPointError):
 
 @dataclass(frozen=True)
 class PymanoptOptimizer(Method):
-    """Any pymanopt optimizer: each step lets a fresh copy of it run for `inner` of its iterations.
+    """Any pymanopt optimizer: each step runs a fresh copy of it for `inner` of its iterations.
 
-    Its momentum, if it has one, is lost between steps, so a larger `inner` costs less; budgets are looked
-    at between steps. For pymanopt's trust regions use :class:`psdopt.methods.TrustRegions`, which keeps its radius.
+    A momentum is lost between steps, so that a larger `inner` costs fewer iterations; budgets are checked
+    between steps. For pymanopt's trust regions use :class:`psdopt.methods.TrustRegions`, which keeps its radius.
     """
 
     optimizer: Any = field(default=None)

@@ -1,4 +1,4 @@
-"""Lines and planes of a sum of parts: sums of the parts' models, asked for in as few rounds as possible."""
+"""Lines and planes of a sum of parts: sums of the parts' models, requested in as few rounds as possible."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from psdopt.linalg.polynomials import quartic, quartic_derivatives
 from psdopt.parts.rounds import bracket, root_between
 from psdopt.problem import Evaluation, LineModel, PlaneModel
 
-#: A step is taken once |F'| there is at most this share of |F'(0)|. A conjugate direction needs no more.
+#: A step is accepted once |F'| there is at most this share of |F'(0)|, which suffices for conjugate directions.
 FLAT_ENOUGH = 1e-3
-#: Steps tried within a bracket before the best of them is taken.
+#: Steps tried within a bracket before the best of them is accepted.
 CLOSEST = 30
 
 
 class Held:
-    """What the parts keep under `key`, and the question (method, arguments) that makes it again from Y."""
+    """An object that the parts keep under `key`, and the request (method, arguments) that rebuilds it from Y."""
 
     key: int
     rebuild: tuple[str, Sequence[Any]]
 
 
 class Parts(Protocol):
-    """Those who are asked: every question goes to all parts at once, in one round."""
+    """The parts as a whole: every request goes to all of them at once, in one round."""
 
     def new_key(self) -> int: ...
 
@@ -46,15 +46,18 @@ class PartsEvaluation(Evaluation, Held):
     @property
     @abstractmethod
     def parts(self) -> Parts:
-        """Those who keep it."""
+        """The parts that keep the evaluation."""
 
     @abstractmethod
     def moved(self, Y: Array, question: Callable[[int], tuple[str, Sequence[Any]]]) -> Evaluation:
-        """The evaluation at Y that the parts make from what they keep, by the question for a new key: one round."""
+        """The evaluation at Y that the parts make from what they keep; `question` makes the request for a new key.
+
+        One round.
+        """
 
 
 class SummedLine(LineModel, Held):
-    """mu ↦ Σ_k F_k((Y + mu D)(Y + mu D)ᵀ): a quartic where all parts have one, else trial steps in rounds."""
+    """mu ↦ Σ_k F_k((Y + mu D)(Y + mu D)ᵀ): a quartic if all parts have one, else trial steps in rounds."""
 
     def __init__(self, evaluation: PartsEvaluation, D: Array) -> None:
         self.evaluation, self.D, self.parts = evaluation, D, evaluation.parts
@@ -103,7 +106,7 @@ class SummedLine(LineModel, Held):
         left, right = found
         for _ in range(CLOSEST):
             mu = root_between(left, right)
-            new = self._stepped(mu)  # its gradient tells F'(mu), and the step is likely to be taken: no round is lost
+            new = self._stepped(mu)  # its gradient gives F'(mu); mu is likely to be accepted, which saves a round
             at = inner(new.factor_gradient(), self.D)
             self._next = mu, new
             if abs(at) <= FLAT_ENOUGH * abs(self.slope) or not left[0] < mu < right[0]:

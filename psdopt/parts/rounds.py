@@ -1,4 +1,4 @@
-"""A line search whose trial steps are asked for many at a time: each round of questions has a latency."""
+"""A line search with many trial steps per round, since each round of requests has a latency."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from psdopt.linalg.arrays import Array
 
-#: Trial steps of one round, as multiples of the Newton step: dense around 1, where they end near a solution, then by
-#: powers of two in both directions.
+#: Trial steps of one round, as multiples of the Newton step: dense around 1, since Newton steps are accurate near a
+#: solution, then by powers of two in both directions.
 TRIALS = np.array(
     [
         0.5**8,
@@ -39,7 +39,7 @@ TRIALS = np.array(
         64.0,
     ]
 )
-#: Rounds that look farther and farther for a sign change of F'; the trial steps of each begin where the last ended.
+#: Rounds in search of a sign change of F', each beyond the previous one.
 FARTHEST = 40
 
 Derivatives = Callable[[Array], tuple[Array, Array]]
@@ -50,16 +50,16 @@ def bracket(
 ) -> tuple[Array, Array] | float:
     """Two steps 0 <= left < right with F'(left) < 0 <= F'(right), as rows (mu, F', F'') of two arrays (3,).
 
-    `derivatives` gives F' and F'' at an array of steps, in one round; `slope` and `bend` are F' and F'' at 0. A number
-    where there is no such pair: 0.0 where F does not fall, `upper` where F falls up to it (inf: without end), the last
-    step of finite F' where F' ceases to be finite. Usually one round.
+    `derivatives` gives F' and F'' at an array of steps, in one round; `slope` and `bend` are F' and F'' at 0. If there
+    is no such pair, the result is a number: 0.0 if F does not fall, `upper` if F falls up to it (inf: without end), the
+    last step with a finite F' if F' is not finite beyond. Usually one round.
     """
     if slope > 0.0 or (slope == 0.0 and bend >= 0.0) or math.isnan(slope):
         return 0.0 if not math.isnan(slope) else math.nan
     left = np.array([0.0, slope, bend])
     step = -slope / bend if bend > 0.0 and slope < 0.0 else 1.0
     if slope == 0.0:
-        step *= 0.5**20  # a ridge: downhill begins beyond 0, however near
+        step *= 0.5**20  # F'(0) = 0 at a maximum: F falls only beyond 0, perhaps close to it
     for _ in range(FARTHEST):
         mus = np.unique(np.minimum(step * TRIALS, upper))
         mus = mus[mus > left[0]]
@@ -79,7 +79,7 @@ def bracket(
 
 
 def root_between(left: Array, right: Array) -> float:
-    """The root in [left, right] of the cubic that has F' and F'' at both ends; F' changes sign there.
+    """The root in [left, right] of the cubic that interpolates F' and F'' at both ends; F' changes sign there.
 
     The cubic's error is of fourth order in the width of the bracket. Its root is found by bisection.
     """

@@ -1,4 +1,4 @@
-"""Splitting samples, pairs and triplets into parts that each touch few rows of the data."""
+"""Splitting samples, pairs and triplets into parts that each need few rows of the data."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from psdopt.errors import InvalidInputError, InvalidTypeError
 
 
 class Touched(NamedTuple):
-    """Tuples of rows of X, (p, 2) pairs or (p, 3) triplets, and the rows that they touch.
+    """Tuples of rows of X, (p, 2) pairs or (p, 3) triplets, and the rows that occur in them.
 
-    `rows` (t,) are those rows of X, sorted; `tuples` (p, k) the same tuples in positions of `rows`.
+    `rows` (t,) are those rows of X, sorted; `tuples` (p, k) the same tuples as positions in `rows`.
     """
 
     rows: NDArray[np.intp]
@@ -23,7 +23,7 @@ class Touched(NamedTuple):
 
 
 def touched(tuples: Any) -> Touched:
-    """The rows that index `tuples` (p, k) touch, and the tuples counted within them. O(p log p).
+    """The rows that occur in index `tuples` (p, k), and the tuples as positions among these rows. O(p log p).
 
     A part on these tuples needs X[rows] only.
     """

@@ -19,33 +19,33 @@ from psdopt.parts.models import Held, PartsEvaluation, SummedLine, SummedPlane
 from psdopt.problem import Evaluation, GradientOperator, Problem
 from psdopt.roles import PlainPreconditioner, Preconditioner
 
-#: Abilities that a sum has where all of its parts have them.
+#: Abilities that a sum has if all of its parts have them.
 INHERITED = frozenset(
     {Ability.GRADIENT, Ability.EXACT_LINE, Ability.EXACT_PLANE, Ability.CONVEX, Ability.HESSIAN, Ability.QUADRATIC}
 )
 
 
 class Summed(Problem):
-    """F = Σ_k F_k, each F_k an unchanged problem of one order n that lives with its rows.
+    """F = Σ_k F_k, each F_k a problem of the common order n, stored with its rows.
 
-    A step of conjugate gradient takes two rounds of questions to all parts where every F_k is quadratic (the line, then
-    the new point), three where some are not (one more with all trial steps at once). In a round travel one block
+    If every F_k is quadratic, a step of conjugate gradient takes two rounds of requests to all parts (the line, then
+    the new point); otherwise three (one more with all trial steps at once). Each round sends one block
     (n, r) to each part and one block and a few numbers back, whatever the number of rows.
 
-    A value that is no sum over rows is not split: tr((XᵀX M)²) over parts X_k of X is not Σ_k tr((X_kᵀX_k M)²). For
-    objectives of that kind (kernel target alignment) form XᵀX in one pass,
+    A value that is not a sum over rows cannot be split: tr((XᵀX M)²) is not Σ_k tr((X_kᵀX_k M)²) over parts X_k of X.
+    For such objectives (kernel target alignment) form XᵀX in one pass,
     :meth:`psdopt.linalg.RowBlocks.moments`, and solve in memory.
 
     Parameters
     ----------
     parts : sequence of parts; each a :class:`psdopt.Problem`, or a recipe (make, *arguments) with make(*arguments) a
-        problem, called where the part is to live, or None for a part without data.
-    engine : where the parts live, an object of :mod:`psdopt.engines`; None is this process.
-    local : a problem that is added here, such as a regulariser that must count once; or None.
-    preconditioner : a :class:`~psdopt.roles.Preconditioner`, a callable evaluation ↦ (R ↦ P⁻¹R) of what is known here
-        (Y, F, S Y), or None. The parts are not asked for theirs.
+        problem, called on the worker of the part, or None for a part without data.
+    engine : keeps the parts, an object of :mod:`psdopt.engines`; None is this process.
+    local : a problem that is added in this process, such as a regulariser that must count once; or None.
+    preconditioner : a :class:`~psdopt.roles.Preconditioner`, a callable evaluation ↦ (R ↦ P⁻¹R) that uses Y, F and S Y,
+        or None. Preconditioners of the parts are not used.
 
-    Raises InvalidInputError for no parts, or parts of different orders; InvalidTypeError for what is no part.
+    Raises InvalidInputError for no parts, or parts of different orders; InvalidTypeError for an object that is no part.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Summed(Problem):
         return SummedEvaluation(self, factor, key, self.ask("at", key, factor))
 
     def counts(self) -> Mapping[str, int]:
-        """`rounds` of questions to the parts, and the sums of the parts' own counts."""
+        """`rounds` of requests to the parts, and the sums of the parts' own counts."""
         total: dict[str, int] = {"rounds": self.rounds}
         for counts in self._counts:
             for name, number in counts.items():
@@ -105,15 +105,15 @@ class Summed(Problem):
         return next(self._keys)
 
     def hold(self, held: Held) -> None:
-        """Remember how to rebuild what the parts keep under `held.key`, as long as `held` lives."""
+        """Remember how to rebuild what the parts keep under `held.key`, as long as `held` exists."""
         self._held[held.key] = held
 
     def drop(self, key: int) -> None:
-        """Let the parts forget `key`, with the next question."""
+        """Let the parts forget `key`, with the next request."""
         self._dead.append(key)
 
     def ask(self, name: str, *arguments: Any) -> list[Any]:
-        """The method `name` of every part: one round. What a part has lost is rebuilt from Y and asked again."""
+        """The results of the method `name` of every part: one round. A part that has lost data rebuilds them from Y."""
         dropped, self._dead = self._dead, []
         self.rounds += 1
         return self._ask(list(range(len(self._engines))), name, arguments, dropped)
@@ -151,7 +151,7 @@ class Summed(Problem):
 
 
 class SummedEvaluation(PartsEvaluation):
-    """F and S Y at M = Y Yᵀ; what else is known stays with the parts, under `key`."""
+    """F and S Y at M = Y Yᵀ; the parts keep everything else under `key`."""
 
     problem: Summed
 

@@ -1,4 +1,4 @@
-"""Pictures of a run: convergence and certificate, and the pieces that an application's own picture is made of."""
+"""Pictures of a run: convergence and certificate, and pieces for pictures of applications."""
 
 from psdopt.plotting.convergence import draw_certificate, draw_gap, plot_convergence, plot_run
 from psdopt.plotting.style import BLUE, COLOURS, GREY, MARKERS, new_figure

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Shown(Protocol):
-    """What a picture reads of a run; a :class:`psdopt.Result` has it, and so may a record of several runs in a row.
+    """Members of a run that a picture uses; a :class:`psdopt.Result` has them, and so does a :class:`WholeRun`.
 
     history : ``history["value"]`` and the other columns, one entry per iteration; iterating gives the records.
     """
@@ -40,7 +40,7 @@ FEW = 40
 def plot_convergence(result: Shown, axes: Axes | None = None) -> Axes:
     """Value gap, stationarity and certificate of a run against iterations, log scale; returns the axes.
 
-    The gap is F(M_t) minus the best F of the run, relative to F(0) − F of the best where that is positive, so that
+    The gap is F(M_t) minus the best F of the run, divided by F(0) minus the best F if that is positive, so that
     all three curves are relative and share one axis.
     """
     axes = new_axes() if axes is None else axes
@@ -75,7 +75,7 @@ def plot_run(
 
 def draw_gap(axes: Axes, result: Shown, best: float | None) -> None:
     """F(M_t) above `best`, or above the run's own best value."""
-    if result.status.label == "stationary":  # a best value without a rank limit is not what this run runs to
+    if result.status.label == "stationary":  # this run does not converge to the best value without a rank limit
         best = None
     iterations, gap = _gap(result, best)
     of = "the closed form's value" if best is not None and best <= result.value else "the run's best value"
@@ -135,7 +135,7 @@ def _certificates(result: Shown) -> tuple[Array, Array]:
 
 
 def _curve(axes: Axes, x: Array, y: Array, **style: Any) -> None:
-    """A line through the positive, finite values: the others have no place on a log scale."""
+    """A line through the positive, finite values, which alone can be drawn on a log scale."""
     y = np.asarray(y, dtype=float)
     usable = np.isfinite(y) & (y > 0.0)
     axes.plot(np.asarray(x)[usable], y[usable], **{"lw": 1.8, **style})

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Ten colours that people with the common colour-vision deficiencies tell apart (Petroff 2021), each with its marker.
+#: Ten colours that people with common colour-vision deficiencies can distinguish (Petroff 2021), each with a marker.
 COLOURS = (
     "#3f90da",
     "#ffa90e",

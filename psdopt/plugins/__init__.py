@@ -1,6 +1,6 @@
 """Plugins: typed specs, the hook that yields them, and the manager that loads and checks them.
 
-Besides, what an application's report and picture are made of: a report is a function (estimator, dataset, options) that
+Also the pieces of reports and pictures of applications: a report is a function (estimator, dataset, options) that
 fits, measures and returns a :class:`Report`; :func:`run_report` makes one from rows, a picture and the run itself.
 """
 

@@ -1,4 +1,4 @@
-"""The core's own contributions, through the same door as everybody's."""
+"""The core's own contributions, registered by the same hook as those of plugins."""
 
 from __future__ import annotations
 

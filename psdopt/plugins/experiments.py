@@ -1,8 +1,8 @@
-"""Tables and figures of a paper as data: what is measured, case by case, and how it is shown beside the paper's.
+"""Tables and figures of a paper as data: the cases to measure, and how results are shown next to the paper's.
 
-A plugin yields an :class:`ExperimentSpec` for each table or figure; ``psdopt reproduce`` measures its cases, keeps
-them, and makes the report. What a case measured is kept as JSON and shown from there: a table is drawn anew without
-being measured anew, and an interrupted run goes on with the next case.
+A plugin yields an :class:`ExperimentSpec` for each table or figure. ``psdopt reproduce`` measures its cases, stores
+the results as JSON, and makes the report from the stored results: a table can be drawn again without a new measurement,
+and an interrupted run continues with the next case.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ from typing import Any
 
 from psdopt.plugins.specs import Spec
 
-#: What :class:`Comparison` may say is better.
+#: Values of `better` in :class:`Comparison`.
 DIRECTIONS = ("less", "more")
 
 
 @dataclass(frozen=True)
 class ExperimentCase:
-    """One row, or one curve, of an experiment: what is measured in one go and kept.
+    """One row, or one curve, of an experiment, measured and stored as a whole.
 
     name : unique in its experiment.
-    settings : JSON values on which the outcome depends (repetitions, sizes, limits); with other settings it is
+    settings : JSON values on which the outcome depends (repetitions, sizes, limits); if they change, the case is
         measured again.
-    data : names of the data sets (``NAME.npz`` in the folder that PSDOPT_DATA names) without which it is left out.
-    packages : importable names of optional packages without which it is left out.
+    data : names of required data sets (``NAME.npz`` in the folder that PSDOPT_DATA names). If one is missing, the case
+        is left out.
+    packages : importable names of required optional packages; likewise.
     """
 
     name: str
@@ -45,10 +46,10 @@ class ResultTable:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One number of ours beside the paper's.
+    """One of our numbers and the paper's.
 
     what : the quantity and the case. better : "less" or "more". level : the two count as equal if they differ by no
-    more than this, in units of the numbers (the paper's spread, where it gives one).
+    more than this, in units of the numbers (the paper's spread, if it gives one).
     """
 
     what: str
@@ -67,13 +68,13 @@ class Comparison:
 
     @property
     def ratio(self) -> float | None:
-        """ours / paper; None where the paper's is 0."""
+        """ours / paper; None if the paper's is 0."""
         return self.ours / self.paper if self.paper else None
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What is shown of an experiment, made from what its cases measured.
+    """The presentation of an experiment, made from the results of its cases.
 
     figures : name -> function without arguments that draws a ``matplotlib.figure.Figure``.
     facts : name -> text, numbers that the prose of a page quotes.
@@ -87,11 +88,11 @@ class Findings:
 
 @dataclass(frozen=True)
 class Experiment:
-    """cases(quick) lists what there is to measure, measure(case) measures one, present(measured) shows those there are.
+    """cases(quick) lists the cases, measure(case) measures one, present(measured) shows the results.
 
-    cases : `quick` asks for sizes of seconds that need no data folder where that is possible.
-    measure : returns a mapping of JSON values; NumPy numbers and arrays are converted, what is not finite becomes None.
-    present : gets {case name: what it measured}, without the cases that were left out, in the order of `cases`.
+    cases : `quick` requests sizes that take seconds and, if possible, no data folder.
+    measure : returns a mapping of JSON values; NumPy numbers and arrays are converted, values not finite become None.
+    present : gets {case name: its result}, in the order of `cases`, without the cases that were left out.
     """
 
     cases: Callable[[bool], Sequence[ExperimentCase]]
@@ -104,7 +105,7 @@ class ExperimentSpec(Spec):
     """A table or figure of a paper; `factory()` makes its :class:`Experiment`. ``psdopt reproduce`` runs it.
 
     paper : short name of the paper, as ``psdopt reproduce --paper`` takes it. title : heading of its section.
-    differences : why our figures are not the paper's, in sentences; "" if there is nothing to say.
+    differences : sentences on why our figures differ from the paper's; "" if there is nothing to say.
     """
 
     paper: str = ""

@@ -1,4 +1,4 @@
-"""Names that are imported when they are used: what a plugin contributes is listed without importing what makes it."""
+"""Names that are imported when they are used, so that a plugin's contributions are listed without imports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Deferred:
         self.module, self.name = module, name
 
     def resolve(self) -> Any:
-        """The object itself. Raises what importing its module raises, and AttributeError where the name is missing."""
+        """The object itself. Raises what importing its module raises, and AttributeError if the name is missing."""
         return getattr(import_module(self.module), self.name)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
@@ -30,7 +30,7 @@ class Deferred:
 
 
 class LazyNames:
-    """The lazy names of a package as attributes, each a :class:`Deferred`: what its hook gives to specs."""
+    """The lazy names of a package as attributes, each a :class:`Deferred`, to be used in specs."""
 
     def __init__(self, package: str, names: Mapping[str, str]) -> None:
         self._found = {name: Deferred(f"{package}.{module}", name) for name, module in names.items()}
@@ -39,11 +39,11 @@ class LazyNames:
         try:
             return self._found[name]
         except KeyError:
-            raise AttributeError(f"no lazy name {name!r}; those are {', '.join(self._found)}") from None
+            raise AttributeError(f"no lazy name {name!r}; there are {', '.join(self._found)}") from None
 
 
 def lazy_names(package: str, names: Mapping[str, str]) -> LazyNames:
-    """Let `package` import its public names when they are asked for; the same names, deferred, for its hook.
+    """Make `package` import its public names on first access; returns the same names, deferred, for its hook.
 
         later = lazy_names(__name__, {"KTA": "kta", "kta_problem": "kta_problem"})
 
@@ -51,7 +51,7 @@ def lazy_names(package: str, names: Mapping[str, str]) -> LazyNames:
         def psdopt_components():
             yield ApplicationSpec("metric-kta", later.KTA, ..., problem=later.kta_problem)
 
-    `names` : public name -> the module within the package that has it. A name may be that of its module:
+    `names` : public name -> the module within the package that defines it. The two may be equal:
     ``from package import kta_problem`` is the function, whichever was imported first.
     """
     module = sys.modules[package]
@@ -62,7 +62,7 @@ def lazy_names(package: str, names: Mapping[str, str]) -> LazyNames:
 
 
 def resolved(spec: Spec) -> Spec:
-    """`spec` with every deferred field imported; `spec` itself where there is none."""
+    """`spec` with every deferred field imported; `spec` itself if there is none."""
     found = {
         field.name: value.resolve()
         for field in fields(spec)
@@ -72,7 +72,7 @@ def resolved(spec: Spec) -> Spec:
 
 
 class _Later:
-    """A member of a package that is imported when it is asked for."""
+    """A member of a package that is imported on first access."""
 
     def __init__(self, deferred: Deferred) -> None:
         self.deferred = deferred
@@ -86,7 +86,7 @@ class _Later:
         return kept[self.deferred.name]
 
     def __set__(self, module: ModuleType, value: Any) -> None:
-        if not isinstance(value, ModuleType):  # Python puts a submodule under its name: the public name stays
+        if not isinstance(value, ModuleType):  # importing a submodule sets it as attribute; the public name must stay
             vars(module)[self.deferred.name] = value
 
     def __delete__(self, module: ModuleType) -> None:

@@ -1,4 +1,4 @@
-"""The plugin manager: loads plugins late, validates what they yield, keeps the broken ones apart."""
+"""The plugin manager: loads plugins late, validates what they yield, leaves out and lists broken ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ logger = logging.getLogger("psdopt.plugins")
 
 @dataclass(frozen=True)
 class PluginProblem:
-    """A plugin that was left out: its name, why, and its module where it came from an entry point."""
+    """A plugin that was left out: its name, the reason, and its module if it came from an entry point."""
 
     plugin: str
     message: str
@@ -38,9 +38,9 @@ class PluginProblem:
 class PluginManager:
     """All contributions by kind and name.
 
-    Nothing is imported before the first question. Then the core's own plugin comes first, the plugins that
-    ship with psdopt next, all others by name, so that a clash of names is always decided the same way:
-    whoever comes later is refused, as a whole, and listed in `problems`.
+    Nothing is imported before the first access. Then the core's own plugin is loaded first, the plugins that
+    ship with psdopt next, all others by name. If two plugins use the same name, the later one is
+    refused as a whole and listed in `problems`.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class PluginManager:
         return specs
 
     def listed(self, kind: str) -> tuple[Spec, ...]:
-        """All specs of `kind`, a key of KINDS, sorted by name, as they are: what is deferred is not imported."""
+        """All specs of `kind`, a key of KINDS, sorted by name; deferred names are not imported."""
         self._load()
         if kind not in KINDS:
             raise unknown_name("kind", kind, KINDS)
@@ -117,7 +117,7 @@ class PluginManager:
     def get(self, kind: str, name: str) -> Spec:
         """The spec called `name`, ready for use; UnknownNameError with near matches if there is none.
 
-        Raises PluginError where what it defers cannot be imported, or does not fit its parameters.
+        Raises PluginError if a deferred name cannot be imported, or does not fit its parameters.
         """
         names = self.names(kind)
         if name not in names:
@@ -125,7 +125,7 @@ class PluginManager:
         return self._ready(self._specs[kind][name])
 
     def _ready(self, spec: Spec) -> Spec:
-        """`spec` with its deferred names imported, once, and validated again now that their signatures are known."""
+        """`spec` with its deferred names imported, once, and validated again with their signatures."""
         plugin = self.plugin_of(spec)
         try:
             ready = resolved(spec)
@@ -171,7 +171,7 @@ class PluginManager:
             self._report(entry.name, str(error), entry.value)
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # SystemExit too: a plugin does not end the program that lists it
+        except BaseException as error:  # SystemExit too: a plugin must not end the program that lists it
             message = f"plugin {entry.name!r}: cannot import {entry.value}: {_one_line(error)}"
             self._report(entry.name, message, entry.value)
 

@@ -11,8 +11,8 @@ from typing import Any
 class Parameter:
     """One parameter of a factory: name, type (int, float, str, bool), default, one-line help.
 
-    grid : values among which ``psdopt run`` chooses by cross-validation when the user names none, where the report
-        supports that (those of the shipped metrics and of PSD regression do). Empty: the default is used.
+    grid : values among which ``psdopt run`` chooses by cross-validation if the user gives none and the report
+        supports it (reports of the shipped metrics and of PSD regression do). Empty: the default is used.
     """
 
     name: str
@@ -24,7 +24,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Spec:
-    """What every contribution says of itself.
+    """Fields common to all contributions.
 
     name : lower-case words joined by hyphens, unique among specs of its kind.
     factory : callable that makes the piece from its parameters.
@@ -48,11 +48,11 @@ class Spec:
 
 @dataclass(frozen=True)
 class DataNeeds:
-    """What ``psdopt run`` asks of the data before an application sees them; the fields are least requirements.
+    """Minimal requirements on the data, which ``psdopt run`` checks before an application sees them.
 
-    samples : rows of X. blocks : whether rows that are read in blocks are taken. sparse : whether a sparse X is taken.
-    symmetric : whether a symmetric matrix K without samples is taken in the place of X. labels : "none" (or taken if
-    there), "classes" (at least 2, each with `per_class` samples) or "numbers" (a finite number per sample).
+    samples : rows of X. blocks : whether rows read in blocks are accepted. sparse : whether a sparse X is accepted.
+    symmetric : whether a symmetric matrix K without samples is accepted instead of X. labels : "none" (optional),
+    "classes" (at least 2, each with `per_class` samples) or "numbers" (a finite number per sample).
     """
 
     samples: int = 1
@@ -72,11 +72,11 @@ class ApplicationSpec(Spec):
     picture : callable (estimator, dataset, **run) -> ``matplotlib.figure.Figure``, for an application without a
         `report` of its own; `run` holds result, certificates, best, tol and title, as :func:`psdopt.plugins.plot_run`
         takes them. None draws the convergence.
-    problem : the problem builder behind it, for people who compose.
+    problem : the problem builder of the application, for users who compose.
     default_data : name of the data set that ``psdopt run`` uses when none is given.
     default_method : makes the method that ``psdopt run`` uses when neither method nor geometry is named; None leaves
-        the choice to the estimator. Name one where the estimator's own (a closed form) has no course to show.
-    needs : what the data must be; ``psdopt run`` refuses other data before any work.
+        the choice to the estimator. Name one if the estimator's own method (a closed form) has no iterations to show.
+    needs : requirements on the data; ``psdopt run`` refuses other data before the run.
     """
 
     report: Callable[..., Any] | None = None

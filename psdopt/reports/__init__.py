@@ -1,8 +1,8 @@
-"""What `psdopt run` says of an application: tables, a figure, and whether it succeeded.
+"""Reports of `psdopt run` on an application: tables, a figure, and whether the run succeeded.
 
 A plugin's :class:`~psdopt.plugins.ApplicationSpec` names a function (estimator, dataset, options) -> Report. The pieces
-that all reports share are here and public in :mod:`psdopt.plugins`; what a metric, a kernel or an embedding has to say
-is written beside its estimators.
+common to all reports are here and public in :mod:`psdopt.plugins`; reports of metrics, kernels and embeddings are in
+the plugins of their estimators.
 """
 
 from psdopt.reports.general import fit_report, run_report

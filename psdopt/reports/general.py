@@ -1,4 +1,4 @@
-"""Report of an application that names none of its own: how the run ended."""
+"""The report of an application without a report of its own: how the run ended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def fit_report(
     """Fit `estimator` on the whole of `dataset` as it is and report status, objective and certificate.
 
     The order of M is taken to be the number of features. picture : callable (estimator, dataset, **run) -> figure, in
-        which `run` is what :func:`run_report` hands to `draw`; None draws the convergence alone.
+        which `run` are the arguments that :func:`run_report` passes to `draw`; None draws the convergence alone.
     """
     trace = CertificateTrace()
     estimator = fitted(estimator, options, dataset.X.shape[1], trace, dataset.X, dataset.y)
@@ -42,8 +42,8 @@ def run_report(
 
     draw : callable with the keyword arguments result, certificates, best, tol and title, returning the figure;
         None draws the convergence alone (:func:`psdopt.plotting.plot_run`). arrays : as in :class:`Report`.
-    earlier : given where the estimator solves one problem in several runs, of which ``result_`` is the last: the values
-        of F along steps that were made before the first of them. The picture then shows all, one behind the other.
+    earlier : for an estimator that solves one problem in several runs, of which ``result_`` is the last: the values
+        of F along steps before the first run. The picture then shows all runs in sequence.
     """
     from psdopt.plotting import plot_run
 

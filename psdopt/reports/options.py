@@ -1,4 +1,4 @@
-"""What the user of ``psdopt run`` asked for, and how it reaches solve() through an estimator."""
+"""Options of ``psdopt run``, and how they are passed to solve() through an estimator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from psdopt.geometry import Geometry
 from psdopt.method import Method
 from psdopt.signatures import accepts
 
-#: What reaches solve() only through an estimator's ``solver_options``.
+#: Options that reach solve() only through an estimator's ``solver_options``.
 FOR_SOLVE = ("method", "geometry", "rank", "tol", "max_iterations", "max_time")
 
 
@@ -25,11 +25,11 @@ class RunOptions:
 
     method : as for solve(). geometry : callable n -> Geometry, since the order n of M is known only with the data.
     rank : of the factor; with no geometry named, FlatQuotient at that rank. max_iterations, max_time (seconds):
-    as for solve(). tol : likewise; None leaves it to the estimator. seed : of the split of the data, of what the
-    estimator draws (its ``random_state``, where it has one that is None) and of the start.
+    as for solve(). tol : likewise; None leaves it to the estimator. seed : of the split of the data, of the
+    estimator's samples (its ``random_state`` if that is None) and of the start.
     progress : show a bar on standard error.
     default_method : used when neither method nor geometry is named.
-    grid : parameter -> values, for parameters that the user left open and a report may choose by cross-validation.
+    grid : parameter -> values, for parameters that the user did not give and a report may choose by cross-validation.
     """
 
     method: Method | None = None
@@ -46,8 +46,8 @@ class RunOptions:
     def solver_options(self, n: int, callback: Callable[[Any], Any] | None = None) -> dict[str, Any]:
         """Keyword arguments for solve() on a problem of order `n`. Raises InvalidInputError for a rank outside 1..n.
 
-        With no method and no geometry named: the application's default method if it has one, on a rank that grows until
-        the certificate holds, or at `rank` if that is given; else what the estimator chooses.
+        Without a named method or geometry: the application's default method if it has one, at `rank` if given, else
+        with a rank that grows until the certificate holds; without a default method, the estimator's choice.
         """
         options: dict[str, Any] = {
             **({} if self.tol is None else {"tol": self.tol}),
@@ -75,7 +75,7 @@ class RunOptions:
 
 
 def seeded(estimator: Any, options: RunOptions) -> Any:
-    """`estimator`, a ``random_state`` of None set to ``options.seed``: pairs that it samples are part of the run."""
+    """`estimator` with a ``random_state`` of None set to ``options.seed``, so that the run's sampling is repeatable."""
     if accepts(type(estimator), "random_state") and estimator.get_params()["random_state"] is None:
         estimator.set_params(random_state=options.seed)
     return estimator
@@ -84,10 +84,10 @@ def seeded(estimator: Any, options: RunOptions) -> Any:
 def fitted(estimator: Any, options: RunOptions, n: int, callback: Callable[[Any], Any] | None, *data: Any) -> Any:
     """`estimator`, its parameter ``solver_options`` set from `options`, after ``fit(*data)``. n: order of M.
 
-    An estimator without that parameter runs as it is, and no `callback` is called. A ConvergenceWarning is not shown:
+    An estimator without that parameter runs unchanged and calls no `callback`. ConvergenceWarnings are not shown, since
     the report says how the run ended.
 
-    Raises InvalidInputError if the user named a method, a tolerance or the like that the estimator has no way to take.
+    Raises InvalidInputError if the user gave a method, a tolerance or the like that the estimator does not accept.
     """
     from sklearn.exceptions import ConvergenceWarning
 

@@ -1,4 +1,4 @@
-"""Rows and tables that every report shares: how the run ended, what it took, how far from optimal M is."""
+"""Rows and tables common to all reports: how the run ended, its cost, how far from optimal M is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from psdopt.result import Result
 def result_rows(
     result: Result, trace: CertificateTrace | None = None, status: str | None = None, in_all: int | None = None
 ) -> list[tuple[str, str]]:
-    """(label, text) pairs: status (or the text `status`), objective, rank, what was used, what it took.
+    """(label, text) pairs: status (or the text `status`), objective, rank, method and geometry, cost.
 
     `in_all` : iterations of all rounds, of which `result` is the last.
     """
@@ -50,7 +50,7 @@ def residual_table(result: Result) -> Table | None:
 
 
 def proof_text(result: Result) -> str:
-    """Of an optimal `result`, which rows of its certificate prove that; else nothing."""
+    """The rows of its certificate that prove an optimal `result`; "" for any other result."""
     certificate = result.certificate
     if certificate is None or not result.optimal or not math.isfinite(result.tol):
         return ""
@@ -61,7 +61,7 @@ def proof_text(result: Result) -> str:
 
 
 def closed_form_rows(result: Result, problem: Problem | None) -> tuple[list[tuple[str, str]], float | None]:
-    """Rows comparing with the closed form's value, and that value; none where there is none or the run used it.
+    """Rows comparing with the closed form's value, and that value; none if there is no closed form or the run used it.
 
     The closed form is the optimum without a rank limit. Costs O(n³) flops.
     """
@@ -78,7 +78,7 @@ def closed_form_rows(result: Result, problem: Problem | None) -> tuple[list[tupl
 
 
 def error_text(rate: float, samples: int) -> str:
-    """An error rate in per cent, with the counts behind it."""
+    """An error rate in per cent, with the counts."""
     return f"{100.0 * rate:.2f} % ({round(rate * samples)} of {samples})"
 
 

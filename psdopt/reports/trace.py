@@ -17,17 +17,17 @@ from psdopt.run import Snapshot
 
 #: Iterations of successive certificates grow by this factor: about 15 in 300 iterations, 20 in 2000.
 SPACING = 1.45
-#: λ_min(S) is decided to this fraction of the residual that is there anyway.
+#: λ_min(S) is computed to this fraction of the stationarity residual.
 SHARE = 0.1
-#: No eigenvalue of the curve needs to be worse than this.
+#: Largest tolerance of the eigenvalues of the curve.
 COARSEST = 1e-2
-#: Nor better than this: a curve is read by its decades.
+#: Smallest tolerance: a curve on a log scale needs no more.
 FINEST = 1e-8
 
 
 @dataclass(frozen=True)
 class WholeRun:
-    """What a picture reads of several runs in a row: the answer of the last one, the history of all."""
+    """Several consecutive runs for a picture: the result of the last one, the history of all."""
 
     value: float
     method: str
@@ -40,10 +40,10 @@ class WholeRun:
 class CertificateTrace:
     """A callback for solve() that certifies the iterate at geometrically spaced iterations.
 
-    `problem` is that of the run, once it has made a step. `points` holds (iteration, relative certificate).
-    `seconds` and `applications` (of the problem's maps) say how much of the run's own figures was spent here.
-    An estimator that calls solve() several times leaves what belongs to its last run, and `records` of the history of
-    all of them, their iterations counted through.
+    `problem` is that of the run, set at its first step. `points` holds (iteration, relative certificate).
+    `seconds` and `applications` (of the problem's maps) are the cost of this callback, included in the run's figures.
+    If an estimator calls solve() several times, these attributes belong to the last run, and `records` is the history
+    of all runs with iterations numbered consecutively.
     Costs about log(iterations) / log(1.45) extreme eigenpairs.
     """
 
@@ -58,7 +58,7 @@ class CertificateTrace:
     _eigenvector: Array | None = None
 
     def __call__(self, snapshot: Snapshot) -> bool:
-        """Certify if it is time to; never stops the run."""
+        """Certify at the next of the spaced iterations; never stops the run."""
         if snapshot.iteration <= self._last:  # another run has begun
             self.points, self.seconds, self.applications = [], 0.0, 0
             self._next, self._eigenvector = 1.0, None
@@ -88,11 +88,11 @@ class CertificateTrace:
         return False
 
     def whole(self, result: Result, earlier: Sequence[float] = ()) -> tuple[WholeRun, tuple[Array, Array]]:
-        """All runs of which `result` is the last, and its certificates, iterations counted through, for a picture.
+        """All runs up to `result`, and their certificates, with iterations numbered consecutively, for a picture.
 
-        earlier : values of F along steps that were made before the first of these runs.
+        earlier : values of F along steps before the first of these runs.
         """
-        if result.iterations == 0:  # the last run ended where it began, and has called nobody
+        if result.iterations == 0:  # the last run ended at its start, without a callback
             self._earlier, self._last, self.points = self._earlier + self._last, 0, []
         last = [{**record, "iteration": self._earlier + record["iteration"]} for record in result.history]
         records = {record["iteration"]: record for record in [*self.records, *last]}

@@ -66,7 +66,7 @@ def test_missing_names_and_modules_are_told_when_asked_for(package):
         _ = package.absent
     with pytest.raises(ModuleNotFoundError, match="nowhere"):
         _ = package.broken
-    with pytest.raises(AttributeError, match="no lazy name 'pot'; those are oven, Pan"):
+    with pytest.raises(AttributeError, match="no lazy name 'pot'; there are oven, Pan"):
         _ = package.later.pot
 
 
