@@ -117,4 +117,4 @@ def _read(path: str | Path) -> tuple[dict[str, Any], bytes]:
 def _pieces(problem: Problem) -> dict[str, Any]:
     """Problem and data: named in a checkpoint, not stored."""
     maps = problem.maps
-    return {"problem": problem, **{f"map {k}": m for k, m in enumerate(maps)}}
+    return {"problem": problem, **{f"map {k}": m for k, m in enumerate(maps)}, **problem.pieces()}

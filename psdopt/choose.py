@@ -181,7 +181,8 @@ def _decomposable(problem: Problem) -> bool:
 def _on_factors(problem: Problem) -> Method:
     """An augmented Lagrangian; Newton on factor and multipliers as its end where a step, n³ + m³/3 flops, pays.
 
-    On a face the multipliers need not be bounded, and the augmented Lagrangian is slow: Newton begins there.
+    On a face the multipliers need not be bounded, and the augmented Lagrangian is slow: Newton begins there. With a
+    curved F both run in the coordinates of the face (:class:`~psdopt.methods.on_face.OnFace`).
     """
     affordable = problem.n <= MOST_NEWTON and isinstance(problem, Constrained) and problem.m <= MOST_CONSTRAINTS
     if affordable and _has_face(problem) and Ability.CONSTRAINED_FIT in problem.abilities:

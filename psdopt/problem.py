@@ -201,6 +201,10 @@ class Problem(ABC):
             self.__dict__["_value_at_zero"] = cached
         return cached
 
+    def pieces(self) -> Mapping[str, Any]:
+        """What is the problem's and a run may hold, by name: checkpoints refer to these objects, and store none."""
+        return {}
+
     def counts(self) -> Mapping[str, int]:
         """Work done by this problem since it was made, from counting wrappers only."""
         return {}

@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator
 
 from psdopt.capability import Ability
 from psdopt.certificate import Certificate
-from psdopt.constraints.conic import diagonal_blocks
+from psdopt.constraints.cone_bound import cone_bound
 from psdopt.constraints.dual_bound import Bounded, dual_bound
 from psdopt.constraints.model import ConstrainedModel
-from psdopt.constraints.slack import slack_eigenpair, slack_operator
+from psdopt.constraints.refutation import LEAST, distinct, proven_infeasible, proven_unbounded
 from psdopt.constraints.units import gap_unit, ratio, relative_violation
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation
 
 #: A bound on λ_min(S) that costs less than this share of the tolerance is sharp enough.
 SHARE = 0.25
 #: Shares to which multipliers of homogeneous equations are cut where rounding of S spoils the bound.
 SHRUNK = (0.1, 0.01)
-#: Multipliers below this share of the largest may be left out of a proof that nothing is feasible.
-SMALL = 1e-5
-
-
-#: What is divided by where tr M = 0 is all that the constraints allow: no quotient by it overflows.
-LEAST = math.sqrt(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True)
@@ -56,9 +47,10 @@ class ConstrainedCertificate(Certificate):
 
         min F >= F(M) − ⟨∇F(M), M⟩ − σ(y) + min(0, λ_min(S)) τ,
 
-    with λ_min(S) in the place of the minimum where the trace is fixed. `optimal` takes a gap to this bound, relative to
-    what F varies by between 0 and M (:func:`~psdopt.constraints.units.gap_unit`), and a primal infeasibility of at most
-    tol each.
+    with λ_min(S) in the place of the minimum where the trace is fixed. Without τ a curved F may have a bound from a
+    matrix near M where ∇F + A*(y) ⪰ 0 (:mod:`psdopt.constraints.cone_bound`). `optimal` takes a gap to this bound,
+    relative to what F varies by between 0 and M (:func:`~psdopt.constraints.units.gap_unit`), and a primal
+    infeasibility of at most tol each.
 
     It has these attributes beside those of :class:`Certificate`.
 
@@ -72,7 +64,8 @@ class ConstrainedCertificate(Certificate):
     trace_bound, trace_source : τ, and where it is from: "given" or "constraints"; None and "" without one.
     on_face : how many constraints are ⟨A_t, M⟩ = 0 with A_t semidefinite, that is A_t M = 0. No multipliers of these
         need attain the bound, however large: theirs are zero here, and S is compressed to the null spaces of the A_t.
-    infeasibility_proof : y with A*(y) ⪰ 0 and σ(y) < 0, by which no M is feasible; else None.
+    infeasibility_proof : y with A*(y) ⪰ 0 and σ(y) < 0, by which no M is feasible; else None. On a face A*(y), too, is
+        compressed to the null spaces.
     unboundedness_proof : D (n, k) with A(D Dᵀ) = 0, or in a direction without a bound, and F falling along D Dᵀ.
     """
 
@@ -152,6 +145,8 @@ def certify_constrained(
         # rounding of a large S: multipliers of ⟨A_t, M⟩ = 0 cost nothing in σ(y), and need not be as large as they are
         shrunk = [bounded(np.where(problem.homogeneous, share * best.y, best.y)) for share in SHRUNK]
         best = max([best, *shrunk], key=Bounded.rank)
+    if best.bound is None:
+        best = replace(best, bound=cone_bound(problem, Y, best.y, 0.5 * tol * gap_unit(problem, evaluation, value)))
     y, S, pair, base, bound = best.y, best.S, best.pair, best.base, best.bound
     SY = np.asarray(S @ Y)
     dual_infeasibility = max(0.0, -pair.lower_bound)
@@ -206,82 +201,6 @@ def multipliers_at_zero(problem: ConstrainedModel) -> Multipliers:
     """y = 0; where no M but 0 may be feasible, and 0 is not, with what proves that nothing is."""
     off = problem.violation(np.zeros(problem.m))
     return Multipliers(np.zeros(problem.m), ray=off if problem.only_zero and np.any(off) else None)
-
-
-def distinct(arrays: list[Array | None]) -> list[Array]:
-    """Those that are there, each once."""
-    kept: list[Array] = []
-    for y in arrays:
-        if y is not None and not any(np.array_equal(y, other) for other in kept):
-            kept.append(y)
-    return kept
-
-
-def proven_infeasible(problem: ConstrainedModel, candidates: list[Array | None]) -> Array | None:
-    """A y among the candidates with A*(y) ⪰ 0 and σ(y) < 0, or σ(y) < λ_min(A*(y)) τ where tr M <= τ is known."""
-    limit = problem.trace_limit
-    if problem.contradiction is not None:
-        return problem.contradiction
-    for y in _rounded(problem, distinct(candidates)):
-        y = problem.admissible(y)
-        size = norm(problem.norms * y)
-        if not (math.isfinite(size) and size > 0.0):
-            continue
-        y = y / size
-        support = problem.support(y)
-        used = y != 0.0
-        rounding = (
-            8.0 * EPS * math.sqrt(problem.m) * norm(y[used] * np.where(y > 0.0, problem.upper, problem.lower)[used])
-        )
-        if not support < -rounding:
-            continue
-        allowed = -support / max(limit.value, LEAST) if limit is not None else 0.0
-        S = adjoint_operator(problem, y)
-        blocks = diagonal_blocks(S) if isinstance(S, sp.csr_array) else ()
-        low = slack_eigenpair(S, 0.5 * allowed, blocks=blocks).lower_bound
-        if low >= 0.0 or (limit is not None and support < low * limit.value - rounding):
-            return np.asarray(y)
-    return None
-
-
-def _rounded(problem: ConstrainedModel, candidates: list[Array]) -> list[Array]:
-    """The candidates, and each without what is small in it: A*(y) often lies on the boundary of the cone."""
-    sizes = [np.abs(problem.norms * y) for y in candidates]
-    pairs = zip(candidates, sizes, strict=True)
-    kept = [np.where(size >= SMALL * size.max(initial=0.0), y, 0.0) for y, size in pairs]
-    return distinct([*candidates, *kept])
-
-
-def adjoint_operator(problem: ConstrainedModel, y: Array) -> Any:
-    """A*(y): a sparse array where entries are at hand, else an operator."""
-    if problem.forms is not None:
-        return problem.forms.matrix(y)
-    zero = problem.problem.at(np.zeros((problem.n, 1)))
-    plus, without = slack_operator(problem, zero, y), zero.gradient
-
-    def times(V: Array) -> Array:
-        V = np.asarray(V, dtype=np.float64).reshape(problem.n, -1)
-        return np.asarray(plus @ V - without @ V)
-
-    return LinearOperator(
-        (problem.n, problem.n), matvec=lambda v: times(v).reshape(-1), matmat=times, dtype=np.float64
-    )  # fmt: skip
-
-
-def proven_unbounded(problem: ConstrainedModel, D: Array | None, tol: float) -> Array | None:
-    """D where ⟨C, D Dᵀ⟩ < 0 and A(D Dᵀ) is, to tol, a direction in which the box has no end; linear F only."""
-    if D is None or problem.conic is None:
-        return None
-    size = norm(D)
-    if not (math.isfinite(size) and size > 0.0):
-        return None
-    D = D / size
-    falls = inner(problem.conic.C @ D, D)
-    a = problem.measured(D) / np.where(problem.norms > 0.0, problem.norms, 1.0)
-    off = np.where(np.isfinite(problem.upper), np.maximum(a, 0.0), 0.0)
-    off += np.where(np.isfinite(problem.lower), np.maximum(-a, 0.0), 0.0)
-    scale = norm(problem.conic.C.data)
-    return D if falls < 0.0 and norm(off) * scale <= tol * -falls else None
 
 
 def _gradient_size(problem: ConstrainedModel, evaluation: Evaluation) -> float:

@@ -1,17 +1,21 @@
-"""The face of the cone that constraints ⟨A_t, M⟩ = 0 with A_t ⪰ 0 leave: M = P M P, P the projection to null spaces.
+"""The face of the cone that constraints ⟨A_t, M⟩ = 0 with A_t ⪰ 0 leave: M = W N Wᵀ, W a basis of the null spaces.
 
 For M ⪰ 0 such a constraint says A_t M = 0. No feasible M is definite then, and its multiplier need not be bounded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg import qr
 from scipy.sparse.linalg import LinearOperator
 
+from psdopt.constraints.congruence import carried_forms
 from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
@@ -20,18 +24,80 @@ from psdopt.linalg.tolerances import EPS
 AFFORDABLE = 2e10
 #: Eigenvalues of A_t below this share of the largest must be zero but for rounding; else A_t is left alone.
 CLEAR = 1e-8
+#: Rows that the A_t connect: of more than so many the null space is not written out.
+MOST_CONNECTED = 2000
+#: U with fewer entries than this share is kept sparse.
+SPARSE = 0.1
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows that the A_t connect, and orthonormal columns (len(rows), k) that span their ranges there."""
+
+    rows: NDArray[np.intp]
+    across: Array
+
+    def within(self) -> Array:
+        """Orthonormal columns (len(rows), len(rows) − k) of the null space. O(s² k) for s rows."""
+        s, k = self.across.shape
+        if k == s:
+            return np.zeros((s, 0))
+        rest = np.asarray(qr(self.across, mode="full")[0][:, k:])
+        largest = rest[np.argmax(np.abs(rest), axis=0), np.arange(s - k)]
+        return np.asarray(rest * np.sign(largest))  # a cluster of linked samples has the mean of them, not its negative
 
 
 @dataclass(frozen=True)
 class Face:
-    """Feasible M have M U = 0. `rows` are the constraints that say so, U = `basis` (n, q) has orthonormal columns."""
+    """Feasible M have M U = 0, U = `basis` (n, k) orthonormal, and are W N Wᵀ, W = `within` (n, n − k).
 
+    `rows` are the constraints that say so. `pieces` : U by the rows that those constraints connect.
+    """
+
+    n: int
     rows: NDArray[np.intp]
-    basis: Array
+    pieces: tuple[Piece, ...]
+
+    @property
+    def order(self) -> int:
+        """n − k, the order of N."""
+        return self.n - sum(int(piece.across.shape[1]) for piece in self.pieces)
+
+    @property
+    def basis(self) -> Array:
+        """U (n, k)."""
+        U = self._across
+        return U.toarray() if isinstance(U, sp.csr_array) else U
+
+    @cached_property
+    def _across(self) -> Array | sp.csr_array:
+        """U as the array that is multiplied faster."""
+        U = self._assembled([(piece.rows, piece.across) for piece in self.pieces])
+        return U if U.nnz < SPARSE * U.shape[0] * U.shape[1] else np.asarray(U.toarray())
+
+    @cached_property
+    def within(self) -> sp.csr_array | None:
+        """W (n, n − k), block by block: rows that no A_t touches have a one. None for blocks of MOST_CONNECTED rows."""
+        if any(len(piece.rows) > MOST_CONNECTED for piece in self.pieces):
+            return None
+        untouched = np.setdiff1d(np.arange(self.n), np.concatenate([piece.rows for piece in self.pieces]))
+        blocks = [(untouched[k : k + 1], np.ones((1, 1))) for k in range(len(untouched))]
+        blocks += [(piece.rows, piece.within()) for piece in self.pieces]
+        return self._assembled(sorted(blocks, key=lambda block: int(block[0][0])))
+
+    def _assembled(self, blocks: list[tuple[NDArray[np.intp], Array]]) -> sp.csr_array:
+        """Columns beside each other, those of each block in its rows."""
+        ends = np.cumsum([0, *(block.shape[1] for _, block in blocks)])
+        i = [np.repeat(rows, block.shape[1]) for rows, block in blocks]
+        j = [
+            np.tile(np.arange(a, a + block.shape[1]), len(rows)) for (rows, block), a in zip(blocks, ends, strict=False)
+        ]
+        numbers = np.concatenate([block.ravel() for _, block in blocks])
+        return sp.csr_array((numbers, (np.concatenate(i), np.concatenate(j))), shape=(self.n, int(ends[-1])))
 
     def onto(self, V: Array) -> Array:
-        """P V, P = I − U Uᵀ. O(n q) per column."""
-        return np.asarray(V - self.basis @ (self.basis.T @ V))
+        """P V, P = I − U Uᵀ. O(n k) per column."""
+        return np.asarray(V - self._across @ (self._across.T @ V))
 
     def restricted(self, S: object) -> Array | LinearOperator:
         """P S P for a sparse or dense S, or an operator where S is one. O(n² q) for entries."""
@@ -48,14 +114,43 @@ class Face:
 
 
 def found_face(forms: SparseForms | None, lower: Array, upper: Array) -> Face | None:
-    """The face of those constraints, or None where there is none. Cost: eigenvalues of each A_t in question."""
+    """The face of those constraints, or None where there is none. Cost: eigenvalues of each A_t in question.
+
+    On a face further A_t may be semidefinite, and leave a face of it: that one is returned.
+    """
     if forms is None:
         return None
+    rows, parts = _semidefinite(forms, lower, upper)
+    face: Face | None = None
+    while rows:
+        face = Face(forms.n, np.array(rows), tuple(_connected(parts, forms.n)))
+        W = face.within if face.order > 0 else None
+        there = None if W is None else carried_forms(forms, W, face.rows)
+        if W is None or there is None:
+            break
+        more, further = _semidefinite(there, lower, upper)
+        if not more:
+            break
+        rows = sorted({*rows, *more})
+        parts += [_spanned(W[:, support] @ columns) for support, columns in further]
+    return face
+
+
+def _spanned(columns: Array) -> tuple[NDArray[np.intp], Array]:
+    """Rows in which `columns` (n, k) are not zero, and those rows of them."""
+    rows = np.flatnonzero(np.any(columns != 0.0, axis=1))
+    return rows, columns[rows]
+
+
+def _semidefinite(
+    forms: SparseForms, lower: Array, upper: Array
+) -> tuple[list[int], list[tuple[NDArray[np.intp], Array]]]:
+    """Constraints that say A_t M = 0, and the ranges of their A_t: the rows they are in, and columns that span them."""
     candidates = np.flatnonzero((lower == 0.0) | (upper == 0.0))
-    if len(candidates) == 0:
-        return None
     on_diagonal = forms.i == forms.j
-    rows, parts, flops = [], [], 0.0
+    rows: list[int] = []
+    parts: list[tuple[NDArray[np.intp], Array]] = []
+    flops = 0.0
     for t in candidates:
         part = slice(forms.B.indptr[t], forms.B.indptr[t + 1])
         places, numbers = forms.B.indices[part], forms.B.data[part]
@@ -69,13 +164,12 @@ def found_face(forms: SparseForms | None, lower: Array, upper: Array) -> Face | 
         if len(diagonal) < len(support):
             continue  # a zero on the diagonal beside other entries
         if len(places) == len(support):
-            rows.append(t)
-            parts.append(sp.csc_array((np.ones(len(support)), (support, np.arange(len(support)))),
-                                      shape=(forms.n, len(support))))  # fmt: skip
+            rows.append(int(t))
+            parts += [(support[k : k + 1], np.ones((1, 1))) for k in range(len(support))]
             continue
         flops += 10.0 * len(support) ** 3
         if flops > AFFORDABLE:
-            return None
+            return [], []
         A = np.zeros((len(support), len(support)))
         i, j = np.searchsorted(support, forms.i[places]), np.searchsorted(support, forms.j[places])
         np.add.at(A, (i, j), 0.5 * sign * numbers)
@@ -84,16 +178,30 @@ def found_face(forms: SparseForms | None, lower: Array, upper: Array) -> Face | 
         allowed = 8.0 * len(support) * EPS * values[-1]
         used = values > CLEAR * values[-1]
         if np.all(np.abs(values[~used]) <= allowed):
-            rows.append(t)
-            column = sp.csc_array(
-                (V[:, used].ravel(), (np.repeat(support, used.sum()), np.tile(np.arange(used.sum()), len(support)))),
-                shape=(forms.n, int(used.sum())),
-            )
-            parts.append(column)
-    if not rows:
-        return None
-    stacked = sp.hstack(parts, format="csc").toarray()
-    if stacked.shape[1] == 1:
-        return Face(np.array(rows), stacked)
-    U, sizes, _ = np.linalg.svd(stacked, full_matrices=False)
-    return Face(np.array(rows), np.ascontiguousarray(U[:, sizes > CLEAR * sizes[0]]))
+            rows.append(int(t))
+            parts.append((support, V[:, used]))
+    return rows, parts
+
+
+def _connected(parts: list[tuple[NDArray[np.intp], Array]], n: int) -> Iterator[Piece]:
+    """The span of all `parts`, columns (s, k) on s rows each, by the rows that they connect."""
+    first = np.concatenate([np.full(len(rows), rows[0]) for rows, _ in parts])
+    links = sp.csr_array((np.ones(len(first)), (first, np.concatenate([rows for rows, _ in parts]))), shape=(n, n))
+    label = sp.csgraph.connected_components(links, directed=False)[1]
+    of = np.array([label[rows[0]] for rows, _ in parts])
+    members = np.argsort(label, kind="stable")
+    starts = np.searchsorted(label[members], np.arange(label.max() + 2))
+    order = np.argsort(of, kind="stable")
+    for group in np.split(order, np.flatnonzero(np.diff(of[order])) + 1):
+        k = of[group[0]]
+        rows = np.asarray(members[starts[k] : starts[k + 1]], dtype=np.intp)
+        stacked = np.zeros((len(rows), sum(parts[g][1].shape[1] for g in group)))
+        at = 0
+        for g in group:
+            support, columns = parts[g]
+            stacked[np.searchsorted(rows, support), at : at + columns.shape[1]] = columns
+            at += columns.shape[1]
+        if stacked.shape[1] > 1:
+            U, sizes, _ = np.linalg.svd(stacked, full_matrices=False)
+            stacked = np.ascontiguousarray(U[:, sizes > CLEAR * sizes[0]])
+        yield Piece(rows, stacked)

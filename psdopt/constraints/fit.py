@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from psdopt.constraints.congruence import CarriedForms
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.standard import Block
 from psdopt.images import Images
@@ -20,9 +21,15 @@ from psdopt.terms.base import combine
 
 
 class ModelFit:
-    """:class:`~psdopt.multipliers.ConstrainedFit` of a problem whose A_t are at hand by their entries."""
+    """:class:`~psdopt.multipliers.ConstrainedFit` of a problem whose A_t are at hand by their entries.
+
+    Of A_t = Wᵀ A W (:class:`~psdopt.constraints.congruence.CarriedForms`) those of A are enough.
+    """
 
     def __init__(self, problem: ConstrainedModel) -> None:
+        carried = problem.measurement if isinstance(problem.measurement, CarriedForms) else None
+        self.W = None if carried is None else carried.W.data
+        self.forms = problem.forms if carried is None else carried.forms
         self.problem, self.n, self.size = problem, problem.n, problem.m
         self.lower, self.upper = problem.lower, problem.upper
         self.norms = np.where(problem.norms > 0.0, problem.norms, 1.0)
@@ -33,9 +40,9 @@ class ModelFit:
 
     @property
     def held(self) -> NDArray[np.intp]:
-        """Constraints that :meth:`onto` meets by itself: they have no rows in the system."""
-        face = self.problem.face
-        return np.zeros(0, dtype=np.intp) if face is None else face.rows
+        """Constraints that :meth:`onto` meets by itself, or every M does: they have no rows in the system."""
+        face, empty = self.problem.face, np.flatnonzero(self.problem.norms == 0.0)
+        return empty if face is None else np.union1d(face.rows, empty)
 
     def onto(self, V: Array) -> Array:
         """V projected to the face that all feasible M have their range in."""
@@ -52,10 +59,10 @@ class ModelFit:
     def coupled(self, rows: NDArray[np.intp]) -> Block:
         """The entries of the A_t / |A_t| of `rows`, arranged for their products; those of the last call are kept."""
         if self._last is None or not np.array_equal(self._last[0], rows):
-            forms = self.problem.forms
+            forms = self.forms
             assert forms is not None  # the ability is declared only then
             B = sp.csr_array(sp.diags_array(1.0 / self.norms[rows]) @ forms.B[rows])
-            block = Block(np.arange(self.n), np.zeros((0, 0)), forms.i, forms.j, B)
+            block = Block(np.arange(forms.n), np.zeros((0, 0)), forms.i, forms.j, B)
             self._last = rows, block
         return self._last[1]
 
@@ -94,11 +101,14 @@ class Tied:
         problem = self.fit.problem
         if problem.conic is not None:
             return np.asarray(problem.conic.slack(w).toarray())
-        assert problem.forms is not None
+        assert self.fit.forms is not None
         operator = self.evaluation.gradient
         S = getattr(operator, "entries", lambda: None)()
         S = np.asarray(operator @ np.eye(self.fit.n)) if S is None else S
-        problem.forms.add_to(S, w)
+        if self.fit.W is None:
+            self.fit.forms.add_to(S, w)
+        else:
+            S = S + self.fit.W.T @ (self.fit.forms.matrix(w) @ self.fit.W).toarray()
         return np.asarray(0.5 * (S + S.T))
 
     def pair(self, U: Images, V: Images) -> Array:
@@ -115,6 +125,9 @@ class Tied:
             return lambda q: q
         scale = 1.0 / self.fit.norms[self.rows]
         work[:] = 0.0
+        if self.fit.W is not None:  # tr(WᵀA_sW P WᵀA_tW Q) = tr(A_s (W P Wᵀ) A_t (W Q Wᵀ))
+            W = self.fit.W
+            P, Q = (np.asarray(W @ np.asarray(W @ X).T) for X in (P, Q))
         self.fit.coupled(self.rows).add_schur(work, P, Q)
         solve = ridged_solver(work)
         return lambda q: scale * solve(scale * q)

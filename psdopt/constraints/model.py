@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt.capability import Ability
+from psdopt.constraints.congruence import CarriedForms, carried_forms, carried_problem
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.constraint import Constraint
 from psdopt.constraints.explicit import (
@@ -115,15 +116,30 @@ class ConstrainedModel(Problem):
         """What constraints ⟨A_t, M⟩ = 0 with A_t ⪰ 0 leave of the cone; None where there are none of them."""
         return found_face(self.forms, self.lower, self.upper)
 
+    @cached_property
+    def carried(self) -> SparseForms | None:
+        """The WᵀA_tW by their entries, W the basis of the face; None without a face or with too many entries."""
+        face = self.face
+        if face is None or face.within is None or self.only_zero or self.forms is None:
+            return None
+        return carried_forms(self.forms, face.within, face.rows)
+
+    @cached_property
+    def on_face(self) -> Problem:
+        """N ↦ F(W N Wᵀ), W the basis of the face; F itself without one."""
+        W = None if self.face is None else self.face.within
+        return self.problem if W is None else carried_problem(self.problem, W)
+
     @property
     def only_zero(self) -> bool:
         """Whether M = 0 is the only matrix that may be feasible: the face leaves no other."""
-        return self.face is not None and self.face.basis.shape[1] == self.n
+        return self.face is not None and self.face.order == 0
 
     @property
     def couples(self) -> bool:
         """Whether Newton steps can be made: entries of the A_t, and the curvature of F where it has any."""
-        return self.forms is not None and (self.conic is not None or Ability.HESSIAN in self.problem.abilities)
+        entries = self.forms is not None or isinstance(self.measurement, CarriedForms)
+        return entries and (self.conic is not None or Ability.HESSIAN in self.problem.abilities)
 
     @property
     def trace_limit(self) -> TraceBound | None:
@@ -134,9 +150,20 @@ class ConstrainedModel(Problem):
 
     @property
     def contradiction(self) -> Array | None:
-        """w (m,) with A*(w) ⪰ I and σ(w) < 0, by which no M is feasible, where it was found without a search."""
+        """w (m,) by which no M is feasible, where it was found without a search.
+
+        A*(w) ⪰ I and σ(w) < 0; or w has one entry, its A_t is zero on the face, and its bounds exclude zero.
+        """
         implied = self._implied
-        return implied.weights if implied is not None and implied.value < 0.0 else None
+        return implied.weights if implied is not None and implied.value < 0.0 else self._missed_on_face
+
+    @cached_property
+    def _missed_on_face(self) -> Array | None:
+        if self.carried is None:
+            return None
+        off = np.where(self.carried.norms == 0.0, self.violation(np.zeros(self.m)), 0.0)
+        worst = int(np.argmax(np.abs(off)))
+        return np.sign(off) * (np.arange(self.m) == worst) if off[worst] != 0.0 else None
 
     @cached_property
     def _implied(self) -> TraceBound | None:

@@ -12,6 +12,7 @@ from psdopt.constraints.explicit import Measured, explicit_forms
 from psdopt.constraints.measurements import SparseForms, Stacked
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, row_dots, sparse_product
+from psdopt.linalg.ridged import RIDGES
 from psdopt.roles import Preconditioner
 from psdopt.terms.measured import MeasuredTerm
 
@@ -81,7 +82,7 @@ class PenaltyPreconditioner(Preconditioner):
         K[~active] = 0.0
         K[:, ~active] = 0.0
         K[~active, ~active] = 1.0
-        factor = cho_factor(K, lower=True, overwrite_a=True, check_finite=False)
+        factor = _factor(K)
         images = Images((), Y)
 
         def inverse(R: Array) -> Array:
@@ -108,6 +109,20 @@ class PenaltyPreconditioner(Preconditioner):
     def _coupled(self, Y: Array, s: Array) -> Array:
         """[tr(A_s M A_t Diag(1/s))], (m, m)."""
         return self.forms.coupling(Y @ Y.T, np.diag(1.0 / s), Images((), np.eye(0)))
+
+
+def _factor(K: Array) -> tuple[Array, bool]:
+    """A Cholesky factor of K, with a ridge where redundant constraints and a large w leave K singular to rounding."""
+    top = float(np.max(np.diagonal(K)))
+    for ridge in RIDGES:
+        shifted = K.copy()
+        shifted[np.diag_indices_from(K)] += ridge * top
+        try:
+            found: tuple[Array, bool] = cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
+            return found
+        except np.linalg.LinAlgError:
+            continue
+    raise FloatingPointError("the system of the constraints is not finite")
 
 
 def is_diagonal(forms: SparseForms) -> bool:

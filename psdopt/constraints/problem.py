@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import scipy.sparse as sp
+
 from psdopt.constraints.certificate import ConstrainedCertificate, certify_constrained
+from psdopt.constraints.congruence import CarriedForms
+from psdopt.constraints.constraint import Constraint
 from psdopt.constraints.fit import ModelFit
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.errors import IncompatibleError
@@ -47,6 +53,45 @@ class Constrained(ConstrainedModel):
     @cached_property
     def _fit(self) -> ModelFit:
         return ModelFit(self)
+
+    def pieces(self) -> Mapping[str, Any]:
+        """F, what the constraints measure, the problem on a face, and their pieces."""
+        named = {"objective": self.problem, "measurement": self.measurement, "forms": self.forms}
+        named.update({f"objective {name}": each for name, each in self.problem.pieces().items()})
+        there = self.reduction.problem if self.conic is None and self.reduction is not None else None
+        if there is not None:
+            named.update({"on face": there, **{f"on face {name}": each for name, each in there.pieces().items()}})
+        return {name: each for name, each in named.items() if each is not None}
+
+    @cached_property
+    def reduction(self) -> Reduction | None:
+        """The problem on the face that constraints ⟨A_t, M⟩ = 0 leave, made once; None where there is no such face,
+        where it is M = 0 alone or nothing is feasible, or where W would be too large."""
+        W = None if self.face is None or self.only_zero or self.contradiction is not None else self.face.within
+        return None if W is None else reduced(self, W)
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """min F(W N Wᵀ) over N ⪰ 0 under the same constraints on W N Wᵀ, W (n, q) with orthonormal columns.
+
+    `problem` has all m constraints, in their order; those of the face have forms that are zero, and their multipliers
+    are.
+    """
+
+    W: sp.csr_array
+    problem: Constrained
+
+
+def reduced(problem: Constrained, W: sp.csr_array) -> Reduction:
+    """`problem` on the matrices W N Wᵀ. Cost: the entries of the WᵀA_tW."""
+    forms, carried, face = problem.forms, problem.carried, problem.face
+    assert forms is not None  # a face is found by entries
+    assert face is not None
+    limit = problem.trace_limit
+    group = Constraint(CarriedForms(forms, W, face.rows) if carried is None else carried, problem.lower, problem.upper)
+    bound = limit.value if limit is not None and limit.value > 0.0 else None
+    return Reduction(W, Constrained(problem.on_face, group, bound))
 
 
 class ConstrainedDuality(Duality):

@@ -41,6 +41,22 @@ def slack_operator(problem: ConstrainedModel, evaluation: Evaluation, y: Array) 
     )  # fmt: skip
 
 
+def adjoint_operator(problem: ConstrainedModel, y: Array) -> Any:
+    """A*(y): a sparse array where entries are at hand, else an operator."""
+    if problem.forms is not None:
+        return problem.forms.matrix(y)
+    zero = problem.problem.at(np.zeros((problem.n, 1)))
+    plus, without = slack_operator(problem, zero, y), zero.gradient
+
+    def times(V: Array) -> Array:
+        V = np.asarray(V, dtype=np.float64).reshape(problem.n, -1)
+        return np.asarray(plus @ V - without @ V)
+
+    return LinearOperator(
+        (problem.n, problem.n), matvec=lambda v: times(v).reshape(-1), matmat=times, dtype=np.float64
+    )  # fmt: skip
+
+
 def slack_eigenpair(
     S: Any, accuracy: float, start: Array | None = None, seed: int = 0, blocks: Sequence[NDArray[np.intp]] = ()
 ) -> ExtremePair:

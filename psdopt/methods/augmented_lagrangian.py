@@ -11,8 +11,9 @@ import scipy.sparse as sp
 
 from psdopt.capability import Ability, Requires, missing_needs, require_inner
 from psdopt.constraints.augmented import augmented
-from psdopt.constraints.certificate import Multipliers, multipliers_at_zero, proven_infeasible
+from psdopt.constraints.certificate import Multipliers, multipliers_at_zero
 from psdopt.constraints.problem import Constrained
+from psdopt.constraints.refutation import proven_infeasible
 from psdopt.constraints.slack import slack_eigenpair, slack_operator
 from psdopt.constraints.start import first_multipliers
 from psdopt.constraints.units import gap_unit, ratio, relative_violation
@@ -22,6 +23,7 @@ from psdopt.linalg.arrays import Array, append_columns, inner, norm
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.method import Method, Outcome, Residual, State
 from psdopt.methods.lbfgs import LBFGS
+from psdopt.methods.on_face import OnFace, takes_face
 from psdopt.methods.truncated_newton import TruncatedNewton
 from psdopt.problem import Evaluation, Problem
 from psdopt.units import stationarity_scale
@@ -109,6 +111,9 @@ class AugmentedLagrangian(Method):
             raise InvalidInputError(f"inside_steps must be at least 1; found {self.inside_steps!r}")
         if self.max_rank is not None and self.max_rank < 1:
             raise InvalidInputError(f"max_rank must be at least 1; found {self.max_rank!r}")
+
+    def on(self, problem: Problem) -> Method:
+        return OnFace(self) if takes_face(self, problem) else self
 
     def with_escape(self, escape: bool, max_rank: int) -> AugmentedLagrangian:
         return replace(self, grow=self.grow and escape, max_rank=min(max_rank, self.max_rank or max_rank))

@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from psdopt.capability import Ability, Requires
-from psdopt.constraints.certificate import Multipliers, multipliers_at_zero, proven_infeasible
+from psdopt.constraints.certificate import Multipliers, multipliers_at_zero
 from psdopt.constraints.problem import Constrained
+from psdopt.constraints.refutation import proven_infeasible
 from psdopt.constraints.units import relative_violation
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry

@@ -15,6 +15,7 @@ from psdopt.methods.augmented_lagrangian import AugmentedLagrangian
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.methods.constrained_newton import ConstrainedNewton
 from psdopt.methods.lagrange_steps import LagrangeState, LagrangeSteps
+from psdopt.methods.on_face import OnFace, takes_face
 from psdopt.methods.then import AfterSteps, Then, ThenState
 from psdopt.multipliers import QuadraticFit, quadratic_fit_of
 from psdopt.problem import Evaluation, Problem
@@ -93,10 +94,11 @@ class LagrangeNewton(Method[ThenState]):
     def on(self, problem: Problem) -> Method:
         if Ability.CONSTRAINED_FIT not in problem.abilities:
             return self
-        return ConstrainedNewton(
+        method = ConstrainedNewton(
             AugmentedLagrangian() if self.approach is None else self.approach,
             FIRST if self.steps is None else self.steps,
         )
+        return OnFace(method) if takes_face(method, problem) else method
 
     @staticmethod
     def suits(problem: Problem, columns: int) -> bool:
@@ -111,17 +113,17 @@ class LagrangeNewton(Method[ThenState]):
         return small and _price(fit, columns) <= MAX_PRICE
 
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> ThenState:
-        form = self.on(problem)
-        if isinstance(form, ConstrainedNewton):
-            return form.init(problem, geometry, start, evaluation)
+        if Ability.CONSTRAINED_FIT in problem.abilities:
+            begun: ThenState = self.on(problem).init(problem, geometry, start, evaluation)
+            return begun
         require_inner("approach", self._approach, problem, geometry)
         evaluation = evaluation or problem.at(geometry.factor(start))
         return self._turns(problem, evaluation).init(problem, geometry, start, evaluation)
 
     def step(self, state: ThenState) -> ThenState:
-        form = self.on(state.problem)
-        if isinstance(form, ConstrainedNewton):
-            return form.step(state)
+        if Ability.CONSTRAINED_FIT in state.problem.abilities:
+            after: ThenState = self.on(state.problem).step(state)
+            return after
         return self._turns(state.problem, state.evaluation).step(state)
 
     @property

@@ -103,6 +103,10 @@ class TermSum(Problem):
         part = TermSum(linear) if linear and Ability.QUADRATIC not in self.abilities else None
         return ShareBound(part, self.constant, self.constant if all(term.nonnegative for term in linear) else None)
 
+    def pieces(self) -> Mapping[str, Any]:
+        maps = {f"map {k}": each for k, each in enumerate(self.maps)}
+        return {**maps, **{f"term {k}": term for k, term in enumerate(self.terms)}}
+
     def counts(self) -> Mapping[str, int]:
         """`operator_applications` (blocks) and `operator_columns`, over all maps, both directions."""
         return {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from psdopt import Constrained, QuadraticSDP, certify, constraints, solve
-from psdopt.constraints.certificate import Multipliers, proven_infeasible, proven_unbounded
+from psdopt.constraints.certificate import Multipliers
 from psdopt.constraints.dual_bound import dual_bound
 
 
@@ -57,25 +57,6 @@ def test_too_small_a_trace_bound_is_seen_in_the_gap(solved) -> None:
     certificate = certify(wrong, result.matrix, dual=np.array([result.certificate.multipliers[1]]))
     assert certificate.trace_source == "given"
     assert not certificate.proves(1e-3)  # a feasible M below the "bound": the distance of both counts, not its sign
-
-
-def test_a_proof_of_infeasibility_must_hold(solved) -> None:
-    problem, _ = solved
-    for ray in (np.array([1.0, 0.0]), np.array([-1.0, 0.0]), np.array([0.0, 1.0])):
-        assert proven_infeasible(problem, [ray]) is None
-    empty = Constrained(problem.problem, [constraints.diagonal(6, upper=1.0), constraints.trace(6, lower=7.0)])
-    ray = np.concatenate([np.ones(6), [-1.0]])
-    assert proven_infeasible(empty, [ray]) is not None
-    assert proven_infeasible(empty, [-ray]) is None
-
-
-def test_a_direction_of_unboundedness_must_fall_and_be_unseen() -> None:
-    problem = Constrained(QuadraticSDP(C=np.diag([1.0, -1.0, 0.0])), constraints.entries([0], [0], 3, 1.0))
-    e = np.eye(3)
-    assert proven_unbounded(problem, e[:, 1:2], 1e-6) is not None
-    assert proven_unbounded(problem, e[:, 0:1], 1e-6) is None
-    assert proven_unbounded(problem, e[:, 2:3], 1e-6) is None
-    assert proven_unbounded(problem, e[:, 1:2] + 0.1 * e[:, 0:1], 1e-6) is None
 
 
 def test_the_best_multipliers_count_and_are_checked(solved) -> None:

@@ -1,0 +1,141 @@
+"""Proofs that nothing is feasible, or that a linear F is unbounded, from multipliers and directions of a method."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import lsqr
+
+from psdopt.constraints.conic import diagonal_blocks
+from psdopt.constraints.measurements import SparseForms
+from psdopt.constraints.model import ConstrainedModel
+from psdopt.constraints.slack import adjoint_operator, slack_eigenpair
+from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.tolerances import EPS
+
+#: Multipliers below this share of the largest may be left out of a proof that nothing is feasible.
+SMALL = 1e-5
+#: What is divided by where tr M = 0 is all that the constraints allow: no quotient by it overflows.
+LEAST = math.sqrt(np.finfo(float).tiny)
+#: Up to so many multipliers the nearest combination that vanishes is found by a dense decomposition.
+DENSE = 500
+#: Entries of A*(y) below this many eps times the sum of the sizes that add up to them are zero.
+ROUNDING = 64.0
+#: |A*(y)| up to this share of |y|, each A_t of norm one, is tried as zero.
+NEAR = 1e-3
+
+
+def proven_infeasible(problem: ConstrainedModel, candidates: list[Array | None]) -> Array | None:
+    """A y among the candidates with A*(y) ⪰ 0 and σ(y) < 0, or σ(y) < λ_min(A*(y)) τ where tr M <= τ is known.
+
+    Where feasible M are W N Wᵀ (:class:`~psdopt.constraints.face.Face`), WᵀA*(y)W is in the place of A*(y).
+    """
+    limit = problem.trace_limit
+    if problem.contradiction is not None:
+        return problem.contradiction
+    for y in _rounded(problem, distinct(candidates)):
+        y = problem.admissible(y)
+        if problem.face is not None and not problem.only_zero:
+            y = y.copy()
+            y[problem.face.rows] = 0.0
+        size = norm(problem.norms * y)
+        if not (math.isfinite(size) and size > 0.0):
+            continue
+        y = y / size
+        support = problem.support(y)
+        used = y != 0.0
+        rounding = (
+            8.0 * EPS * math.sqrt(problem.m) * norm(y[used] * np.where(y > 0.0, problem.upper, problem.lower)[used])
+        )
+        if not support < -rounding:
+            continue
+        allowed = -support / max(limit.value, LEAST) if limit is not None else 0.0
+        low = _least_of_adjoint(problem, y, 0.5 * allowed)
+        if low >= 0.0 or (limit is not None and support < low * limit.value - rounding):
+            return np.asarray(y)
+    return None
+
+
+def _least_of_adjoint(problem: ConstrainedModel, y: Array, accuracy: float) -> float:
+    """A lower bound of λ_min(A*(y)); on a face of WᵀA*(y)W, W (n, q) its basis, or of P A*(y) P."""
+    forms = _forms(problem)
+    if forms is not None:
+        sizes = abs(forms.B).T @ np.abs(y)
+        if np.all(np.abs(forms.on_places(y)) <= ROUNDING * EPS * sizes):
+            return 0.0
+    S: Any
+    rounding = 0.0
+    if problem.face is None or problem.only_zero:
+        S = adjoint_operator(problem, y)
+    elif problem.carried is not None:
+        S = problem.carried.matrix(y)  # what is rounding in it has been left out
+    else:
+        S = problem.face.restricted(adjoint_operator(problem, y))
+        rounding = 16.0 * EPS * norm(problem.norms * y) * math.sqrt(problem.n)  # the basis is known up to that
+    blocks = diagonal_blocks(S) if isinstance(S, sp.csr_array) else ()
+    return slack_eigenpair(S, accuracy, blocks=blocks).lower_bound - rounding
+
+
+def _rounded(problem: ConstrainedModel, candidates: list[Array]) -> list[Array]:
+    """The candidates, and each without what is small in it: A*(y) often lies on the boundary of the cone."""
+    sizes = [np.abs(problem.norms * y) for y in candidates]
+    pairs = zip(candidates, sizes, strict=True)
+    kept = [np.where(size >= SMALL * size.max(initial=0.0), y, 0.0) for y, size in pairs]
+    return distinct([*candidates, *kept, *(_vanishing(problem, y) for y in kept)])
+
+
+def _forms(problem: ConstrainedModel) -> SparseForms | None:
+    """What multiplies y in A*(y), by its entries; on a face in its coordinates."""
+    return problem.forms if problem.face is None or problem.only_zero else problem.carried
+
+
+def _vanishing(problem: ConstrainedModel, y: Array) -> Array | None:
+    """The y' nearest to y, of the same constraints, for which A*(y') = 0, as of equations that contradict each other.
+
+    None where A*(y) is far from zero. Up to 500 constraints by a dense decomposition, else by LSQR.
+    """
+    forms, used = _forms(problem), np.flatnonzero(y)
+    if forms is None or len(used) == 0:
+        return None
+    scale = 1.0 / np.where(problem.norms[used] > 0.0, problem.norms[used], 1.0)
+    columns = sp.csr_array((sp.diags_array(scale) @ forms.B[used]).T)
+    x = y[used] / scale
+    off = columns @ x
+    if norm(off) > NEAR * norm(x):
+        return None
+    if len(used) <= DENSE:
+        dense = columns[np.flatnonzero(np.diff(columns.indptr))].toarray()
+        x = x - np.linalg.lstsq(dense, off[np.flatnonzero(np.diff(columns.indptr))], rcond=None)[0]
+    else:
+        x = x - lsqr(columns, off, atol=1e-15, btol=1e-15, iter_lim=4 * len(used))[0]
+    found = np.zeros_like(y)
+    found[used] = scale * x
+    return found
+
+
+def distinct(arrays: list[Array | None]) -> list[Array]:
+    """Those that are there, each once."""
+    kept: list[Array] = []
+    for y in arrays:
+        if y is not None and not any(np.array_equal(y, other) for other in kept):
+            kept.append(y)
+    return kept
+
+
+def proven_unbounded(problem: ConstrainedModel, D: Array | None, tol: float) -> Array | None:
+    """D where ⟨C, D Dᵀ⟩ < 0 and A(D Dᵀ) is, to tol, a direction in which the box has no end; linear F only."""
+    if D is None or problem.conic is None:
+        return None
+    size = norm(D)
+    if not (math.isfinite(size) and size > 0.0):
+        return None
+    D = D / size
+    falls = inner(problem.conic.C @ D, D)
+    a = problem.measured(D) / np.where(problem.norms > 0.0, problem.norms, 1.0)
+    off = np.where(np.isfinite(problem.upper), np.maximum(a, 0.0), 0.0)
+    off += np.where(np.isfinite(problem.lower), np.maximum(-a, 0.0), 0.0)
+    scale = norm(problem.conic.C.data)
+    return D if falls < 0.0 and norm(off) * scale <= tol * -falls else None

@@ -1,0 +1,122 @@
+"""Any method for constrained problems, run on the face that constraints ⟨A_t, M⟩ = 0 with A_t ⪰ 0 leave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from psdopt.capability import Ability, Requires, missing_needs, require_inner
+from psdopt.constraints.certificate import Multipliers
+from psdopt.constraints.problem import Constrained, Reduction
+from psdopt.errors import IncompatibleError
+from psdopt.geometries import FlatQuotient
+from psdopt.geometry import Geometry
+from psdopt.linalg.arrays import Array
+from psdopt.method import Method, Residual, State
+from psdopt.problem import Evaluation, Problem
+
+
+@dataclass(kw_only=True)
+class OnFaceState(State):
+    """The state `inner` of the method on the face."""
+
+    inner: State
+
+
+@dataclass(frozen=True)
+class OnFace(Method[OnFaceState]):
+    """`method` on N ↦ F(W N Wᵀ), N ⪰ 0 of order q: no equation is left that only singular M meet.
+
+    Must-links that hold exactly, a row of zeros or a balanced partition, ⟨A_t, M⟩ = 0 with A_t ⪰ 0, confine M to
+    W N Wᵀ, W (n, q) an orthonormal basis of the null spaces of the A_t. There the other constraints may have strictly
+    feasible points and bounded multipliers. Points are Y = W Z. The multipliers of `method` are those of the problem:
+    its S is WᵀSW, and with zero for the constraints of the face the dual bound is the same.
+
+    Cost of a step: that of `method` at order q, and of the products W Z. Methods that need it take this form by
+    themselves (``on``).
+
+    Parameters
+    ----------
+    method : a method on a factor that knows constraints.
+
+    Raises IncompatibleError in ``init`` where the problem has no face to reduce to, or `method` does not fit.
+    """
+
+    method: Method
+
+    requires: ClassVar[Requires] = {
+        "problem": (Ability.CONSTRAINTS,),
+        "geometry": (Ability.FACTOR, Ability.STRAIGHT),
+    }
+    ranks_by_value: ClassVar[bool] = False
+    residual: ClassVar[Residual] = Residual.CERTIFICATE
+
+    @property
+    def name(self) -> str:
+        return self.method.name
+
+    def with_escape(self, escape: bool, max_rank: int) -> OnFace:
+        return replace(self, method=self.method.with_escape(escape, max_rank))
+
+    def init(
+        self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
+    ) -> OnFaceState:
+        reduction = reduction_of(problem)
+        Y = geometry.factor(start)
+        Z = np.asarray(reduction.W.T @ Y)
+        if Z.shape[1] > Z.shape[0]:
+            Z = np.ascontiguousarray(np.linalg.qr(Z.T)[1].T)  # Z Zᵀ as it was
+        plane = FlatQuotient(*Z.shape)
+        method = self._inner(reduction.problem)
+        require_inner("method", method, reduction.problem, plane)
+        return _carried_back(problem, geometry, reduction, method.init(reduction.problem, plane, Z))
+
+    def step(self, state: OnFaceState) -> OnFaceState:
+        reduction = reduction_of(state.problem)
+        inner = self._inner(reduction.problem).step(state.inner)
+        return _carried_back(state.problem, state.geometry, reduction, inner)
+
+    def _inner(self, problem: Constrained) -> Method:
+        """As it runs there; no factor takes more columns than rows."""
+        return self.method.with_escape(True, problem.n)
+
+
+def takes_face(method: Method, problem: Problem) -> bool:
+    """Whether `method` had better seek factors on a face: there is one, F is curved, and the method fits there.
+
+    A linear F has methods that work on the face in the space of M.
+    """
+    if not isinstance(problem, Constrained) or problem.conic is not None or problem.reduction is None:
+        return False
+    return not missing_needs(method.requires, "problem", problem.reduction.problem.abilities)
+
+
+def reduction_of(problem: Problem) -> Reduction:
+    """The reduction of a constrained problem to its face; IncompatibleError where there is none."""
+    reduction = problem.reduction if isinstance(problem, Constrained) else None
+    if reduction is None:
+        raise IncompatibleError(f"{problem!r} has no face to reduce to: no constraint <A, M> = 0 with A semidefinite")
+    return reduction
+
+
+def _carried_back(problem: Problem, geometry: Geometry, reduction: Reduction, inner: State) -> OnFaceState:
+    Y = np.asarray(reduction.W @ inner.evaluation.factor)
+    columns = geometry.rank or Y.shape[1]
+    if Y.shape[1] > columns:
+        geometry = geometry.with_rank(Y.shape[1])
+    elif Y.shape[1] < columns:
+        Y = np.hstack([Y, np.zeros((len(Y), columns - Y.shape[1]))])
+    return OnFaceState(
+        problem, geometry, geometry.from_factor(Y), problem.at(Y), inner.gradient_norm, inner.step, inner.outcome,
+        inner.extras, dual=_lifted(inner.dual, reduction),
+        ray=None if inner.ray is None else np.asarray(reduction.W @ inner.ray), inner=inner,
+    )  # fmt: skip
+
+
+def _lifted(dual: Any, reduction: Reduction) -> Multipliers | None:
+    if not isinstance(dual, Multipliers):
+        return None
+    direction: Array | None = None if dual.direction is None else np.asarray(reduction.W @ dual.direction)
+    return replace(dual, direction=direction)
