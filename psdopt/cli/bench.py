@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
 def benchmark_folder() -> Path:
     """benchmarks/ of the checkout that psdopt runs from; DataFileError if it does not run from one.
 
-    The current folder does not count: what lies there is not run.
+    Files in the current folder are never run.
     """
     import psdopt
 

@@ -28,7 +28,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
-    """Hands over to ``psdopt.testing.cli.run_check``; 0 if every check passed and the target could be loaded."""
+    """Calls ``psdopt.testing.cli.run_check``; 0 if every check passed and the target could be loaded."""
     if importlib.util.find_spec(KIT) is None:
         raise MissingDependencyError("psdopt check needs the conformance kit: pip install 'psdopt[testing]'")
     kit = importlib.import_module(KIT)

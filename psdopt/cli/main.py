@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None, manager: PluginManager | None = None
 def _main(argv: Sequence[str] | None, manager: PluginManager | None) -> int:
     try:
         arguments = parser().parse_args(argv)
-    except SystemExit as stop:  # --help, --version and wrong arguments have printed what they have to say
+    except SystemExit as stop:  # --help, --version and wrong arguments have printed their text
         return int(stop.code or 0)
     if not hasattr(arguments, "command"):
         parser().print_help()
@@ -81,11 +81,11 @@ def _main(argv: Sequence[str] | None, manager: PluginManager | None) -> int:
         if arguments.debug:  # where it hung
             raise
         return _complain("interrupted", INTERRUPTED)
-    except SystemExit as stop:  # of a plugin or benchmark; the parser's own are over by now
+    except SystemExit as stop:  # raised by a plugin or benchmark; the parser's own were caught above
         if arguments.debug:
             raise
         return _stopped(stop)
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return SUCCESS
     except Exception as error:
@@ -108,7 +108,7 @@ def _complain(message: str, code: int) -> int:
 
 @contextmanager
 def _warnings_on_stderr(quiet: bool) -> Iterator[None]:
-    """Log records of psdopt as one line each; none where the command lists the problems itself."""
+    """Log records of psdopt as one line each; none if the command lists the problems itself."""
     logger = logging.getLogger("psdopt")
     handler: logging.Handler = logging.NullHandler() if quiet else logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("psdopt: warning: %(message)s"))
@@ -124,7 +124,7 @@ def _warnings_on_stderr(quiet: bool) -> Iterator[None]:
 
 @contextmanager
 def _python_warnings_on_stderr(arguments: argparse.Namespace) -> Iterator[None]:
-    """What estimators warn of, as one line each, in the words of the command line: no file, no line of code."""
+    """Warnings of estimators as one line each, with command-line options in place of arguments and no line of code."""
 
     def show(message: Warning | str, *where: object, **more: object) -> None:
         text = as_flags(str(message), getattr(arguments, "parameters", frozenset()))

@@ -1,4 +1,4 @@
-"""Whether data are what an application asks for: said in one sentence before any work."""
+"""Checks that data meet the requirements of an application; an error is raised before the run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from psdopt.plugins import ApplicationSpec
 
 
 def check_needs(spec: ApplicationSpec, dataset: Dataset) -> None:
-    """InvalidInputError, naming the application, where `dataset` lacks what ``spec.needs`` asks for. O(m)."""
+    """InvalidInputError, naming the application, if `dataset` does not meet ``spec.needs``. O(m)."""
     needs, name = spec.needs, dataset.name
     m = dataset.X.shape[0]
     if dataset.symmetric and not needs.symmetric:
@@ -42,7 +42,7 @@ def check_needs(spec: ApplicationSpec, dataset: Dataset) -> None:
 
 @contextmanager
 def library_errors(name: str) -> Iterator[None]:
-    """A ValueError with which scikit-learn refuses the data `name`, and want of memory, as one error of ours."""
+    """Turns scikit-learn's ValueError about the data `name`, and a MemoryError, into an InvalidInputError."""
     try:
         yield
     except PsdoptError:

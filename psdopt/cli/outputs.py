@@ -41,7 +41,7 @@ def write_output(report: Report, path: str) -> None:
 
 
 def write_plot(figure: Any, path: str) -> None:
-    """`figure` in the format that the name ends in."""
+    """`figure` in the format of the file's suffix."""
     with atomic_write(Path(path)) as handle:
         figure.savefig(handle, format=Path(path).suffix.lower().removeprefix("."))
 

@@ -1,4 +1,4 @@
-"""Text on terminals that lack our letters: ASCII, Latin-1, code pages."""
+"""Text for terminals whose encoding lacks some characters: ASCII, Latin-1, code pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 
-#: Name of the handler of characters that an encoding lacks.
+#: Name of the codec error handler that replaces characters that an encoding lacks.
 HANDLER = "psdopt.plain"
 _PLAIN = {
     "⪰": ">=",
@@ -68,13 +68,13 @@ def plain(text: str, encoding: str | None) -> str:
 
 
 def shown(text: str) -> str:
-    """`text` as standard output can show it."""
+    """`text` with characters that standard output can show."""
     return plain(text, getattr(sys.stdout, "encoding", None) or "utf-8")
 
 
 @contextmanager
 def plain_streams() -> Iterator[None]:
-    """Standard output and error never raise for a character: what they cannot show is replaced."""
+    """Within the context, standard output and error replace characters that they cannot show, and never raise."""
     changed: list[tuple[TextIOWrapper, str]] = []
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper) and stream.errors is not None:

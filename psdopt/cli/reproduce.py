@@ -1,6 +1,6 @@
-"""``psdopt reproduce``: the tables and figures of papers measured again, as one HTML report beside the papers' figures.
+"""``psdopt reproduce``: measures the tables and figures of papers again; one HTML report compares them with the papers.
 
-What each case measured is kept in DIR/results (DIR/quick with ``--quick``) as it comes. A case is measured again when
+The result of each case is stored in DIR/results (DIR/quick with ``--quick``) at once. A case is measured again if
 its settings, the version or the commit of the sources have changed, or with ``--again``.
 """
 
@@ -104,7 +104,7 @@ def chosen(manager: PluginManager, papers: Sequence[str], names: Sequence[str]) 
 
 
 def made(folder: Path) -> Path:
-    """`folder`, made if it is not there; DataFileError if it cannot be."""
+    """`folder`, made if it does not exist; DataFileError if it cannot be made."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -151,7 +151,7 @@ def _write(
 
 
 def _fill(folder: Path, outcomes: list[Outcome], results: Path) -> None:
-    """Tables and facts of the pages, and the pictures and results of the experiments that they show."""
+    """Write tables and facts into the pages, and the pictures and results of the experiments that they show."""
     by_name = {outcome.spec.name: outcome for outcome in outcomes}
     shown: set[str] = set()
     for path in sorted(folder.glob("*.md")):

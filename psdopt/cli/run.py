@@ -1,4 +1,4 @@
-"""``psdopt run APPLICATION``: fits an application to data, prints what came out, writes it, draws it."""
+"""``psdopt run APPLICATION``: fits an application to data, prints a report, writes files, draws a figure."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _told(arguments: argparse.Namespace, report: Report, name: str) -> int:
     if arguments.output is not None:
         try:
             write_output(report, arguments.output)
-        except DataFileError:  # a full disk, say: what was computed is shown at least
+        except DataFileError:  # a full disk, say: the report is still shown
             if arguments.quiet:
                 show_report(report, arguments.parameters)
             raise

@@ -9,7 +9,7 @@ from typing import Any
 
 from psdopt.cli.plain import shown
 
-#: Width where standard output is no terminal and COLUMNS is not set, so that files and pipes get whole lines.
+#: Width if standard output is no terminal and COLUMNS is not set, so that files and pipes get whole lines.
 PLAIN_WIDTH = 120
 #: Below this a table would have columns of one letter.
 LEAST_WIDTH = 40
@@ -40,5 +40,5 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]
 
 
 def say(text: str) -> None:
-    """Print one line of text; what the terminal lacks is replaced."""
+    """Print one line of text; characters that the terminal lacks are replaced."""
     print(shown(text))

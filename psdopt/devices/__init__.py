@@ -1,7 +1,8 @@
-"""Large arrays of another library, such as PyTorch or CuPy, wherever it keeps them: the one door for these libraries.
+"""Large arrays of other libraries, such as PyTorch or CuPy, on the processor or on a GPU.
 
-Arrays with n or m rows stay where they are, as :class:`~psdopt.devices.array.DeviceArray`; what has no long axis comes
-to the host as a NumPy array. No other module of psdopt knows a library beside NumPy, and NumPy arrays never come here.
+Arrays with n or m rows stay on their device, as :class:`~psdopt.devices.array.DeviceArray`; arrays without a long axis
+come to the host as NumPy arrays. No other module of psdopt knows an array library besides NumPy, and NumPy arrays are
+never wrapped.
 """
 
 from psdopt.devices.array import DeviceArray, DeviceMatrix

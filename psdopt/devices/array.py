@@ -1,7 +1,7 @@
 """Arrays with n or m rows on a device, with the operators and NumPy functions that the library's own code uses.
 
-Code that is written for NumPy arrays runs on them unchanged: NumPy hands its functions over to them by protocols of its
-own (NEP 13 and NEP 18). What NumPy cannot hand over, a conversion above all, raises. Nothing travels unseen.
+Code written for NumPy arrays runs on them unchanged: NumPy dispatches its functions to them (NEP 13 and NEP 18). What
+NumPy does not dispatch raises, above all a conversion, so that no transfer to the host happens unnoticed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from psdopt.devices.later import Later, OnDevice, here
 from psdopt.devices.library import Device
 from psdopt.errors import InvalidTypeError
 
-#: NumPy function -> what does the same for device arrays; :mod:`psdopt.devices.functions` fills it in.
+#: NumPy function -> its counterpart for device arrays; :mod:`psdopt.devices.functions` fills it in.
 NUMPY: dict[Any, Callable[..., Any]] = {}
 #: Name of a NumPy ufunc -> operator or function on (device, raw arguments).
 UFUNCS: dict[str, Callable[..., Any]] = {}
@@ -24,7 +24,7 @@ _FLOAT = np.dtype(np.float64)
 
 
 class _OnDevice(OnDevice):
-    """What NumPy asks of objects that take its functions over."""
+    """The members by which NumPy dispatches its functions to an object."""
 
     __slots__ = ()
 
@@ -48,8 +48,8 @@ class _OnDevice(OnDevice):
 class DeviceArray(_OnDevice):
     """An array (n, k) or (n,) on a device; `raw` is the library's own array, in float64 except for masks and indices.
 
-    Its `T` is good for products only: Uᵀ V is small and comes to the host. So do numbers, and sums over the rows. A
-    small NumPy array on the other side of an operator is sent to the device. Products Uᵀ V and numbers are
+    Its `T` is for products only: Uᵀ V is small and comes to the host, and so do numbers and sums over the rows. A
+    small NumPy array as the other operand is sent to the device. Products Uᵀ V and numbers are
     :class:`~psdopt.devices.later.Later`: those that are asked for one after the other travel together.
     """
 
@@ -84,7 +84,7 @@ class DeviceArray(_OnDevice):
         return type(self)(raw, self.device)
 
     def operand(self, other: Any) -> Any:
-        """The other side of an operator: a raw array, or a Python number."""
+        """The other operand: a raw array, or a Python number."""
         if isinstance(other, DeviceArray):
             return other.number_raw()
         if isinstance(other, Later):
@@ -177,7 +177,7 @@ class DeviceArray(_OnDevice):
         return self
 
     def __rmatmul__(self, other: Any) -> Any:
-        return self.__array__()  # a product with an (k, n) array of the host: no code of psdopt means that
+        return self.__array__()  # raises: psdopt never multiplies a (k, n) array of the host with one on the device
 
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, DeviceArray):

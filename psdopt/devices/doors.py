@@ -1,4 +1,4 @@
-"""How arrays of other libraries come in, go where they are needed, and are handed back."""
+"""Wrapping arrays of other libraries, moving arrays between host and device, and unwrapping them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Made = TypeVar("Made")
 
 
 def is_device_array(x: Any) -> bool:
-    """Whether x is an array of another library than NumPy, as it is or as a :class:`DeviceArray`."""
+    """Whether x is an array of a library other than NumPy, wrapped as a :class:`DeviceArray` or not."""
     return type(x) is not np.ndarray and (isinstance(x, DeviceArray) or is_foreign(x))
 
 
 def held(x: Any, name: str = "the array", kind: type[DeviceArray] = DeviceArray) -> Any:
-    """x (n, k) as a DeviceArray of finite float64 where it is an array of another library, else x as it is.
+    """x (n, k) as a DeviceArray of finite float64 if it is an array of another library, else x itself.
 
-    The entries are not copied where they are float64. Raises InvalidInputError for NaN and infinity, InvalidTypeError
+    Entries in float64 are not copied. Raises InvalidInputError for NaN and infinity, InvalidTypeError
     for arrays that hold no real numbers, or whose device has no float64, MissingDependencyError without
     array-api-compat.
     """
@@ -40,7 +40,7 @@ def held(x: Any, name: str = "the array", kind: type[DeviceArray] = DeviceArray)
 
 
 def placed(x: Any, device: Device, name: str = "the array") -> DeviceArray:
-    """x on `device`: sent there if it is a NumPy array. Raises InvalidInputError where x is on another device."""
+    """x on `device`: sent there if it is a NumPy array. Raises InvalidInputError if x is on another device."""
     x = held(x, name)
     if not isinstance(x, DeviceArray):
         host = np.asarray(x, dtype=np.float64)
@@ -59,12 +59,12 @@ def matrix_on(device: Device, host: NDArray[np.float64]) -> Any:
 
 
 def transposed(x: Any) -> Any:
-    """xᵀ, as data where x (n, k) is on a device: products with it stay there."""
+    """xᵀ; for x (n, k) on a device a :class:`DeviceMatrix`, whose products stay there."""
     return DeviceMatrix(x.raw.T, x.device) if isinstance(x, DeviceArray) else x.T
 
 
 def as_data(x: Any) -> Any:
-    """x as data where it is on a device: products with its transpose stay there."""
+    """x; on a device as a :class:`DeviceMatrix`, whose products with its transpose stay there."""
     return DeviceMatrix(x.raw, x.device) if isinstance(x, DeviceArray) else x
 
 
@@ -74,19 +74,19 @@ def indices_on(device: Device, host: NDArray[np.integer[Any]]) -> Any:
 
 
 def once(kept: dict[Device, Made], device: Device, make: Callable[[], Made]) -> Made:
-    """What `make` makes for `device`, made at first use and `kept`."""
+    """The result of `make` for `device`, computed at first use and then taken from `kept`."""
     if device not in kept:
         kept[device] = make()
     return kept[device]
 
 
 def released(x: Any) -> Any:
-    """The library's own array of a DeviceArray; anything else as it is."""
+    """The library's own array of a DeviceArray; any other x unchanged."""
     return x.raw if isinstance(x, DeviceArray) else x
 
 
 def on_host(x: Any, name: str = "the array") -> Any:
-    """x as a NumPy array where it is on a device: a transfer that is meant. Anything else as it is."""
+    """x as a NumPy array if it is on a device, an explicit transfer. Any other x unchanged."""
     if isinstance(x, DeviceArray):
         return x.device.fetch(x.raw)
     if type(x) is np.ndarray or not is_foreign(x):
@@ -96,14 +96,14 @@ def on_host(x: Any, name: str = "the array") -> Any:
 
 
 def device_of(x: Any, name: str = "the array") -> Device | None:
-    """The device of an array of another library than NumPy; None for anything else."""
+    """The device of an array of a library other than NumPy; None for anything else."""
     if isinstance(x, DeviceArray):
         return x.device
     return device_for(x, name) if is_foreign(x) else None
 
 
 def require_host(x: Any, name: str) -> None:
-    """Raises InvalidTypeError, which names the argument, where x is an array of another library than NumPy."""
+    """Raises InvalidTypeError, which names the argument, if x is an array of a library other than NumPy."""
     if is_device_array(x):
         where = str(x.device) if isinstance(x, DeviceArray) else type(x).__module__.partition(".")[0]
         raise InvalidTypeError(

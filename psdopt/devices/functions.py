@@ -1,6 +1,6 @@
 """The NumPy functions that psdopt applies to large arrays, for arrays on a device.
 
-A row of results for each row of the argument stays on the device; a number for each column comes to the host.
+Results with one row per row of the argument stay on the device; results with one number per column come to the host.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def maximum(a: Any, b: Any) -> DeviceArray:
 
 
 def _either(operation: Callable[[Any, Any], Any], reflected: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """a ∘ b where a or b is on a device; NumPy comes here only if the other one is its own."""
+    """a ∘ b if a or b is on a device; NumPy calls this only if the other operand is its own array."""
 
     def apply(a: Any, b: Any) -> Any:
         return operation(a, b) if isinstance(a, (DeviceArray, Transposed)) else reflected(b, a)

@@ -1,4 +1,4 @@
-"""Sums over groups of rows on a device, by gathers alone: the array API standard has no sparse arrays, no scattering.
+"""Sums over groups of rows on a device, by gathers only: the array API standard has no sparse arrays, no scattering.
 
 The members of a group are split into chunks of `WIDTH`. The sums of the chunks are found by `WIDTH` gathers of one row
 for every chunk, and are summed in the same way until each group has one chunk. The order of summation is the same in
@@ -23,11 +23,11 @@ Indices = NDArray[np.intp]
 
 
 class GroupSums:
-    """values ↦ their sums over groups, (size,) or (size, k); the sorting is done once, here.
+    """values ↦ their sums over groups, (size,) or (size, k). Members are sorted once, on construction.
 
     Parameters
     ----------
-    keys : the group of each member (p,), integers below `size`. device : where values and sums are.
+    keys : the group of each member (p,), integers below `size`. device : that of values and sums.
     """
 
     def __init__(self, keys: Indices, size: int, device: Device) -> None:
@@ -35,7 +35,7 @@ class GroupSums:
         members = np.argsort(keys, kind="stable")
         counts = np.bincount(keys, minlength=size)
         table, counts = _chunked(members, counts, self.members)
-        #: Members of each chunk, (chunks, WIDTH), filled up with the number p of a member that is not there.
+        #: Members of each chunk, (chunks, WIDTH), padded with p, the number of an absent member.
         self.first = [device.send(column, np.int64) for column in table.T]
         self.further: list[list[Any]] = []
         while counts.max(initial=1) > 1:
@@ -48,13 +48,13 @@ class GroupSums:
         return DeviceArray(self.summed(partial(self._rows, self.padded(values.raw))), self.device)
 
     def padded(self, values: Any) -> Any:
-        """Raw values (p,) or (p, k) with a zero row for the member that is not there."""
+        """Raw values (p,) or (p, k) with a zero row for the absent member."""
         xp = self.device.xp
         zero = xp.zeros((1, *values.shape[1:]), dtype=xp.float64, device=self.device.device)
         return xp.concat([values, zero])
 
     def summed(self, term: Callable[[Any], Any]) -> Any:
-        """Sums over the groups of term(chosen), raw rows for raw numbers of members; that of number p must be zero."""
+        """Sums over the groups of term(chosen), raw rows for raw numbers of members; row p must be zero."""
         total = _added(term, self.first)
         for columns in self.further:
             total = _added(partial(self._rows, self.padded(total)), columns)
@@ -69,7 +69,7 @@ class PairSums:
 
     def __init__(self, i: Indices, j: Indices, n: int, device: Device) -> None:
         self.sums, self.device, self.n = GroupSums(np.concatenate([i, j]), n, device), device, n
-        # the member that is not there has a neighbour, with weight zero
+        # the absent member gets a neighbour with weight zero
         self.neighbours = device.send(np.concatenate([j, i, [0]]), np.int64)
 
     def __call__(self, w: DeviceArray) -> PairSum:
@@ -78,7 +78,7 @@ class PairSums:
 
 
 class PairSum:
-    """The matrix of :class:`PairSums` for one w, as far as it is needed: products, and sums of its rows."""
+    """The matrix of :class:`PairSums` for one w; offers products and row sums only."""
 
     def __init__(self, pairs: PairSums, weights: Any) -> None:
         self.pairs, self.weights, self.shape = pairs, weights, (pairs.n, pairs.n)
@@ -101,7 +101,7 @@ class PairSum:
 def _chunked(members: Indices, counts: Indices, absent: int) -> tuple[Indices, Indices]:
     """(members of each chunk (chunks, WIDTH), chunks of each group) for members listed group by group.
 
-    A group without members has one chunk, of absent ones.
+    A group without members has one chunk of absent members.
     """
     chunks = np.maximum(-(-counts // WIDTH), 1)
     first = np.concatenate([[0], np.cumsum(chunks)[:-1]]) * WIDTH

@@ -1,4 +1,4 @@
-"""A library of arrays and one of its devices: how arrays come to it and leave it, and how often they did."""
+"""An array library and one of its devices: transfers to and from it, and their counts."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 from psdopt.devices.later import Later, Waiting
 from psdopt.errors import InvalidTypeError, MissingDependencyError
 
-#: Attributes by which arrays of other libraries are known: the standard's own, PyTorch's, CuPy's.
+#: Attributes by which arrays of other libraries are recognised: the standard's, PyTorch's, CuPy's.
 _MARKS = ("__array_namespace__", "__torch_function__", "__cuda_array_interface__")
 
 
 def is_foreign(x: Any) -> bool:
-    """Whether x is an array of a library beside NumPy that follows the array API standard. No library is imported."""
+    """Whether x is an array of a library other than NumPy that follows the array API standard. Imports no library."""
     kind = type(x)
     return not issubclass(kind, (np.ndarray, np.generic)) and any(hasattr(kind, mark) for mark in _MARKS)
 
 
 @dataclass
 class Transfers:
-    """What has travelled between the host and a device: arrays each way, and the most rows that one of them had."""
+    """Transfers between the host and a device: numbers of arrays each way, and the most rows of any of them."""
 
     to_device: int = 0
     to_host: int = 0
@@ -35,9 +35,9 @@ class Transfers:
 
 
 class Device:
-    """A namespace `xp` of the array API standard, one of its devices, and the `transfers` that were made there.
+    """A namespace `xp` of the array API standard, one of its devices, and the `transfers` to and from it.
 
-    There is one object for each library and device: :func:`device_for` finds it. It is written "torch on cuda:0".
+    There is one object for each library and device, which :func:`device_for` returns. Its text is "torch on cuda:0".
     """
 
     def __init__(self, xp: Any, device: Any, name: str) -> None:
@@ -53,7 +53,7 @@ class Device:
         return self.xp.asarray(host, device=self.device, copy=True)
 
     def fetch(self, raw: Any) -> NDArray[Any]:
-        """An array of the library as a NumPy array. Counted; the device's work up to here is waited for."""
+        """An array of the library as a NumPy array. Counted; waits for the device's pending work."""
         self.transfers.to_host += 1
         self.transfers.most_rows = max(self.transfers.most_rows, *raw.shape[:1], 0)
         return _to_numpy(raw, self.xp)
@@ -93,7 +93,7 @@ class Device:
         return self.xp.full((), value, dtype=dtype, device=self.device)
 
     def real(self, raw: Any, name: str) -> Any:
-        """`raw` in the float64 of the library. Raises InvalidTypeError for other kinds of numbers, and without it."""
+        """`raw` in the library's float64. Raises InvalidTypeError for non-real numbers, or if it has no float64."""
         xp = self.xp
         if raw.dtype == xp.float64:
             return raw
@@ -101,7 +101,7 @@ class Device:
             raise InvalidTypeError(f"{name} must hold real numbers; found dtype {raw.dtype}")
         try:
             return xp.astype(raw, xp.float64)
-        except Exception as error:  # each library has an error of its own for a device without double precision
+        except Exception as error:  # each library raises a different error for a device without double precision
             text = f"{name} must be on a device that computes in float64; found {self}: {error}"
             raise InvalidTypeError(text) from error
 
@@ -118,8 +118,8 @@ _DEVICES: dict[str, Device] = {}
 def device_for(raw: Any, name: str) -> Device:
     """The :class:`Device` of an array of another library.
 
-    Raises MissingDependencyError without array-api-compat, InvalidTypeError for arrays that are not dense, which
-    `name` is the argument's name for.
+    Raises MissingDependencyError without array-api-compat, InvalidTypeError, which names the argument `name`, for
+    arrays that are not dense.
     """
     try:
         import array_api_compat
@@ -138,7 +138,7 @@ def device_for(raw: Any, name: str) -> Device:
 
 
 def without_history(raw: Any) -> Any:
-    """`raw`, without the record of operations that PyTorch keeps for derivatives."""
+    """`raw` without the record of operations that PyTorch keeps for automatic differentiation."""
     return raw.detach() if hasattr(type(raw), "__torch_function__") else raw
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from psdopt.devices.array import DeviceArray
 from psdopt.devices.library import Device
 
-#: Entries of a block of gathered rows: large enough to keep a device busy, small beside its memory.
+#: Entries of a block of gathered rows: large enough to keep a device busy, small compared with its memory.
 GATHERED = 2**23
 
 
@@ -48,7 +48,7 @@ def mixed_row_dots(
 
 
 def _by_blocks(Y: DeviceArray, i: DeviceArray, of: Callable[[slice], tuple[Any, ...]]) -> list[DeviceArray]:
-    """The vectors (m,) whose parts `of` makes for slices of the pairs."""
+    """The vectors (m,) joined from the parts that `of` makes for slices of the pairs."""
     found = list(zip(*(of(at) for at in _slices(len(i), Y.shape[1])), strict=True))
     xp = Y.device.xp
     return [DeviceArray(xp.concat(parts) if len(parts) > 1 else parts[0], Y.device) for parts in found]

@@ -1,1 +1,1 @@
-"""Measuring the experiments of papers, keeping what was measured, and showing it beside the papers' figures."""
+"""Measuring the experiments of papers, storing the results, and comparing them with the papers' figures."""

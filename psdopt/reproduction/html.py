@@ -12,7 +12,7 @@ from psdopt.plugins.experiments import ResultTable
 from psdopt.reproduction.runner import NOT_MEASURED, Outcome
 from psdopt.reproduction.verdicts import number, verdict
 
-#: Of pictures, in dots per inch.
+#: Resolution of pictures, in dots per inch.
 RESOLUTION = 100
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1b1f24; margin: 0 auto; max-width: 62rem; padding: 1rem; }
@@ -81,7 +81,7 @@ def left_out(outcome: Outcome) -> list[str]:
 
 
 def origin(outcome: Outcome) -> str:
-    """By what code and in how many processor seconds the shown figures were measured."""
+    """The code version and the processor seconds with which the shown figures were measured."""
     if not outcome.codes:
         return "Nothing was measured."
     return f"Measured by psdopt {', '.join(outcome.codes)} in {outcome.seconds:,.1f} processor seconds."
@@ -110,7 +110,7 @@ def _table(table: ResultTable) -> str:
 
 
 def _comparisons(outcome: Outcome) -> str:
-    """Every figure beside the paper's, folded away."""
+    """Every figure and the paper's, in a table that is collapsed at first."""
     rows = []
     for c in outcome.findings.comparisons:
         ratio = "" if c.ratio is None else number(c.ratio)

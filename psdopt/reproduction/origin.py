@@ -1,4 +1,4 @@
-"""Where figures come from: version, commit of the sources, machine. No path and no name of a user."""
+"""The origin of figures: version, commit of the sources, machine. No path and no name of a user."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import psdopt
 from psdopt.version import __version__
 
-#: What the figures depend on; a commit that changes only pages or tests leaves them valid.
+#: The sources that the figures depend on; a commit that changes only pages or tests leaves the figures valid.
 SOURCES = ("psdopt", "psdopt_plugins")
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pymanopt", "cvxpy", "scs", "clarabel", "highspy")
 
@@ -19,13 +19,13 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "pymanopt", "cvxpy", "scs", "clara
 def code_version() -> dict[str, str]:
     """{"version", "commit"}: the last commit that changed the sources, with "+" if they have changed since.
 
-    "" as the commit where psdopt does not run from a checkout of its own.
+    The commit is "" if psdopt does not run from a checkout.
     """
     return {"version": __version__, "commit": _commit(Path(psdopt.__file__).resolve().parents[1])}
 
 
 def machine() -> dict[str, str]:
-    """Processor, cores, system, Python and the versions of the packages that take part."""
+    """Processor, cores, system, Python and the versions of the packages in use."""
     found = {
         "processor": _processor(),
         "cores": str(os.cpu_count()),

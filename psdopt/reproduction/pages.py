@@ -19,9 +19,9 @@ _PLACE = re.compile(r"<!-- (table|fact) ([a-z0-9.-]+) -->(.*?)<!-- end -->", re.
 
 
 def filled(page: str, outcomes: Mapping[str, Outcome]) -> str:
-    """`page` with the tables and facts of `outcomes`, {experiment: outcome}; places of others are left as they are.
+    """`page` with the tables and facts of `outcomes`, {experiment: outcome}; those of other experiments do not change.
 
-    Raises InvalidInputError for a fact that an experiment which measured all its cases does not state.
+    Raises InvalidInputError for a fact that a completely measured experiment does not state.
     """
 
     def replace(match: re.Match[str]) -> str:
@@ -37,12 +37,12 @@ def filled(page: str, outcomes: Mapping[str, Outcome]) -> str:
 
 
 def places(page: str) -> set[str]:
-    """Names of the experiments of which `page` shows something."""
+    """Names of the experiments that `page` shows."""
     return {match[2].partition(".")[0] for match in _PLACE.finditer(page)}
 
 
 def section(outcome: Outcome) -> str:
-    """Tables, verdict, what is missing, and origin of one experiment."""
+    """Tables, verdict, missing cases and origin of one experiment."""
     parts = [markdown_table(table) for table in outcome.findings.tables if table.rows]
     sentence = verdict(outcome.findings.comparisons)
     parts += [_plain(sentence)] if sentence else []
@@ -51,7 +51,7 @@ def section(outcome: Outcome) -> str:
 
 
 def paper_page(title: str, outcomes: Iterable[Outcome]) -> str:
-    """A page of its own for a paper, without prose but the experiments' own sentences."""
+    """A page for a paper, whose only prose are the experiments' own sentences."""
     parts = [f"# {_plain(title)}\n"]
     for outcome in outcomes:
         spec = outcome.spec
@@ -87,5 +87,5 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """`text` without what Markdown would take for markup of its own."""
+    """`text` with characters escaped that Markdown would read as markup."""
     return re.sub(r"([\\|<>*_`\[\]$])", r"\\\1", " ".join(text.split()))

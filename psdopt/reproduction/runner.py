@@ -1,4 +1,4 @@
-"""Measuring the cases of experiments one after the other, and what became of each."""
+"""Measuring the cases of experiments one after the other, and the outcome of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from psdopt.errors import DataFileError
 from psdopt.plugins.experiments import Experiment, ExperimentCase, ExperimentSpec, Findings
 from psdopt.reproduction.store import Store
 
-#: Names the folder with the data sets.
+#: Environment variable that names the folder with the data sets.
 DATA_VARIABLE = "PSDOPT_DATA"
 #: Why a case is missing where nothing is measured.
 NOT_MEASURED = "not measured"
@@ -24,10 +24,10 @@ NOT_MEASURED = "not measured"
 
 @dataclass
 class Outcome:
-    """One experiment: what there is to show, and what could not be measured.
+    """One experiment: its findings, and the cases that could not be measured.
 
-    missing : {case: what it lacks, or NOT_MEASURED}. failed : {case: error}. kept, measured : numbers of cases taken
-    from an earlier run, and measured in this one. seconds : processor seconds of all cases that are shown.
+    missing : {case: missing requirement, or NOT_MEASURED}. failed : {case: error}. kept, measured : numbers of cases
+    taken from an earlier run, and measured in this one. seconds : processor seconds of all cases shown.
     """
 
     spec: ExperimentSpec
@@ -54,7 +54,7 @@ def data_folder() -> Path | None:
 
 
 def lacks(case: ExperimentCase, folder: Path | None) -> str:
-    """What `case` needs and is not there, in words; "" if nothing."""
+    """The missing requirements of `case`, in words; "" if there are none."""
     sets = [name for name in case.data if folder is None or not (folder / f"{name}.npz").is_file()]
     packages = [name for name in case.packages if importlib.util.find_spec(name) is None]
     parts = [f"data {', '.join(sets)}"] if sets else []
@@ -73,8 +73,8 @@ def run_experiment(
 ) -> Outcome:
     """Measure the cases that `store` does not hold for this `code` and their settings, and present all it holds.
 
-    again : measure every case. measure : False shows what is kept, by whatever code, and measures nothing. A case that
-    raises is reported in `failed` and does not end the run; KeyboardInterrupt does, with all earlier cases kept.
+    again : measure every case. measure : False measures nothing and shows stored results of any code version. A case
+    that raises is reported in `failed` and does not end the run; KeyboardInterrupt does, with all earlier cases stored.
     """
     experiment: Experiment = spec.factory()
     outcome, folder = Outcome(spec), data_folder()

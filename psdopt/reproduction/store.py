@@ -1,4 +1,4 @@
-"""What experiments measured, one JSON file each, written after every case: an interrupted run goes on from there."""
+"""Results of experiments, one JSON file each, written after every case, so that an interrupted run can continue."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from psdopt.files import atomic_write
 from psdopt.plugins.experiments import ExperimentCase
 from psdopt.reproduction.origin import machine
 
-#: The parts of a kept case.
+#: The fields of a stored case.
 FIELDS = ("settings", "code", "seconds", "measured")
 
 
@@ -23,7 +23,7 @@ class Store:
     """The cases of one experiment in the file `path`.
 
     A case is *valid* for the settings and the code (version and commit) under which it was measured. Raises
-    DataFileError if the file is there and is no record of cases.
+    DataFileError if the file exists and is not a record of cases.
     """
 
     def __init__(self, path: Path) -> None:
@@ -49,7 +49,7 @@ class Store:
         return kept is not None and kept["settings"] == as_json(case.settings) and kept["code"] == dict(code)
 
     def keep(self, case: ExperimentCase, code: Mapping[str, str], seconds: float, measured: Mapping[str, Any]) -> None:
-        """Write what `case` measured; the file is complete at any moment."""
+        """Write the result of `case`; the file is complete at any moment."""
         self._cases[case.name] = {
             "settings": as_json(case.settings),
             "code": dict(code),
@@ -62,22 +62,22 @@ class Store:
             handle.write(f"{text}\n".encode())
 
     def measured(self, cases: Sequence[ExperimentCase] | None = None) -> dict[str, dict[str, Any]]:
-        """{case: what it measured} of `cases` (default: all), in their order, without those that are not there."""
+        """{case: result} of `cases` (default: all), in their order, without those that are not stored."""
         names = [case.name for case in cases] if cases is not None else list(self._cases)
         return {name: self._cases[name]["measured"] for name in names if name in self._cases}
 
     def seconds(self) -> float:
-        """Processor seconds of all kept cases."""
+        """Processor seconds of all stored cases."""
         return float(sum(case["seconds"] for case in self._cases.values()))
 
     def codes(self) -> list[str]:
-        """The versions and commits by which the kept cases were measured, in words."""
+        """The versions and commits with which the stored cases were measured, in words."""
         found = {(case["code"].get("version", ""), case["code"].get("commit", "")) for case in self._cases.values()}
         return [f"{version} ({commit})" if commit else version for version, commit in sorted(found)]
 
 
 def as_json(value: Any) -> Any:
-    """`value` as JSON holds it: NumPy numbers and arrays converted, what is not finite None, floats of 8 digits.
+    """`value` for JSON: NumPy numbers and arrays converted, values not finite as None, floats with 8 digits.
 
     Raises InvalidTypeError for anything else.
     """

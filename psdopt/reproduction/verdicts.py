@@ -1,4 +1,4 @@
-"""The sentence under a table: how our figures stand to the paper's, computed from the numbers."""
+"""The sentence under a table that compares our figures with the paper's, computed from the numbers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ OUTCOMES = ("ahead", "equal", "behind")
 
 
 def verdict(comparisons: Sequence[Comparison]) -> str:
-    """Counts of figures ahead, equal and behind, which are behind, and the ratios of seconds. "" without comparisons.
+    """Counts of figures ahead, equal and behind, a list of those behind, and the ratios of seconds. "" if none.
 
-    Seconds are another machine's in the paper: their ratio is stated and counts for nothing else.
+    The paper's seconds are from another machine, so that ratios of seconds are stated and not counted.
     """
     sentences = []
     timed = [comparison for comparison in comparisons if comparison.unit == "s"]
