@@ -1,7 +1,8 @@
 """Claims of `solve` held against the best of all runs: the examination behind tests/integration/test_certified.py.
 
-``python -m tests.integration.claims --runs 20000 --seed 1`` draws instances until so many runs are done, on one core
-about 25 runs a second, prints running totals, and ends with status 1 if a claim was false.
+``python -m tests.integration.claims --runs 20000 --seed 1 --conic`` draws instances until so many runs are done, on one
+core about 25 runs a second, prints running totals, and ends with status 1 if a claim was false. With ``--conic`` the
+answer of Clarabel is one more point where F is conic.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from psdopt import (
 from psdopt.errors import PsdoptError
 from psdopt.linalg.tolerances import EPS
 
+from .conic_points import conic_point
 from .hostile_problems import DEAR, FAMILIES, FIXED_ONLY
 
 TOLERANCES = (1e-3, 1e-6, 1e-8)
@@ -55,6 +57,8 @@ REFERENCE_TOL = 1e-10
 #: Of families whose runs take a second, every tenth seed.
 SELDOM = 10
 Pair = tuple[Geometry | None, Method | None]
+#: F and tr M of a matrix of the set.
+Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -147,15 +151,15 @@ def results(instance: Instance) -> Iterator[Result]:
         )  # fmt: skip
 
 
-def false_claims(instance: Instance, found: Sequence[Result]) -> list[Claim]:
-    """Results whose status another result refutes.
+def false_claims(instance: Instance, found: Sequence[Result], points: Sequence[Point] = ()) -> list[Claim]:
+    """Results whose status another result, or one of `points` (F, tr M), refutes.
 
     ``optimal``: F(M) − best exceeds tol units of the certificate, or 1 % of the decrease and ten tolerances; each with
     roundings of the largest value and of |S| tr M. ``optimal_within``: the same units, among results of no larger trace
     than it names. ``unbounded``: of any family, as each is bounded below.
     """
-    values = np.array([result.value for result in found])
-    traces = np.array([np.inf if r.certificate is None else r.certificate.trace for r in found])
+    points = [*((r.value, np.inf if r.certificate is None else r.certificate.trace) for r in found), *points]
+    values, traces = np.array(points).reshape(-1, 2).T
     at_zero = float(instance.problem.at(np.zeros((instance.problem.n, 1))).value)
     claims = []
     for result in found:
@@ -185,13 +189,23 @@ def spectral_norm(problem: Problem, result: Result) -> float:
     return float(np.linalg.norm(S, 2)) if np.all(np.isfinite(S)) else 0.0
 
 
-def examine(family: str, seed: int, counts: Counter[str]) -> list[Claim]:
+def conic_points(instance: Instance, counts: Counter[str]) -> list[Point]:
+    """The answer of a conic solver, where F is conic; `counts` grows by one if there is one."""
+    Y = conic_point(instance.problem, instance.trace)
+    value = np.inf if Y is None else float(instance.problem.at(Y).value)
+    if Y is None or not np.isfinite(value):
+        return []
+    counts["conic"] += 1
+    return [(value, float(np.sum(Y**2)))]
+
+
+def examine(family: str, seed: int, counts: Counter[str], conic: bool = False) -> list[Claim]:
     """Run one instance; `counts` grows by runs, statuses and false claims."""
     instance = drawn(family, seed)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = list(results(instance))
-        claims = false_claims(instance, found)
+        claims = false_claims(instance, found, conic_points(instance, counts) if conic else ())
     counts.update(result.status.label for result in found)
     counts["runs"] += len(found)
     counts["false"] += len(claims)
@@ -204,6 +218,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--families", nargs="+", default=sorted(FAMILIES), choices=sorted(FAMILIES))
+    parser.add_argument("--conic", action="store_true", help="compare with Clarabel too, where F is conic")
     options = parser.parse_args(argv)
     counts: Counter[str] = Counter()
     seed, begun, spoken = options.seed, time.perf_counter(), 0
@@ -211,7 +226,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for family in options.families:
             if family in DEAR and seed % SELDOM:
                 continue
-            for claim in examine(family, seed, counts):
+            for claim in examine(family, seed, counts, options.conic):
                 print("FALSE", claim, flush=True)
         if counts["runs"] >= spoken + 1000 or counts["runs"] >= options.runs:
             spoken = counts["runs"]

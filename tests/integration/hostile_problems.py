@@ -26,10 +26,10 @@ Family = Callable[[np.random.Generator, bool], Problem]
 
 
 def samples(rng, hostile, m, n):
-    """Rows, in half of the hostile cases with columns of scales 1e±4, in the other half with a large offset."""
+    """Rows, in half of the hostile cases with columns of scales 1e±4 or 1e±8, in the other half with a large offset."""
     X = rng.standard_normal((m, n))
     if hostile and rng.random() < 0.5:
-        return X * 10.0 ** rng.uniform(-4, 4, n)
+        return X * 10.0 ** (rng.choice([4.0, 8.0]) * rng.uniform(-1, 1, n))
     return X + 10.0 ** rng.uniform(1, 4) * rng.standard_normal(n) if hostile else X
 
 

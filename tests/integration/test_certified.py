@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import pytest
 
-from psdopt import ConjugateGradient, FlatQuotient, Status, solve
+from psdopt import ConjugateGradient, FlatQuotient, Spectraplex, Status, solve
 from tests.fuzz import examples
 
-from .claims import drawn, examine, false_claims, main
+from .claims import conic_points, drawn, examine, false_claims, main
 from .hostile_problems import DEAR, FAMILIES
 
 INSTANCES = examples(4, 300)
@@ -41,6 +41,28 @@ def test_a_claim_that_another_run_refutes_is_found(status):
     certificate = replace(bad.certificate, dual_infeasibility=0.0, complementarity=0.0)
     lie = replace(bad, status=status, certificate=certificate)
     assert [claim.result for claim in false_claims(instance, [good, lie])] == [lie]
+
+
+@pytest.mark.parametrize("family", sorted(set(FAMILIES) - {"barrier", "soft"}))
+@pytest.mark.parametrize("seed", [0, 2])
+def test_a_conic_solver_agrees_and_refutes_a_worse_point(family, seed):
+    pytest.importorskip("clarabel")
+    instance, counts = drawn(family, seed), Counter[str]()
+    n, t = instance.problem.n, instance.trace
+    good = solve(instance.problem, None if t is None else Spectraplex(n, t), tol=1e-6)
+    points = conic_points(instance, counts)
+    assert counts["conic"] == 1
+    unit = good.certificate.unit
+    assert abs(points[0][0] - good.value) <= 1e-4 * unit
+    assert false_claims(instance, [replace(good, status=Status.OPTIMAL)], points) == []
+    lie = replace(good, status=Status.OPTIMAL, value=good.value + 0.1 * unit)
+    assert [claim.result for claim in false_claims(instance, [lie], points)] == [lie]
+
+
+def test_what_is_not_conic_has_no_conic_point():
+    counts: Counter[str] = Counter()
+    assert conic_points(drawn("soft", 0), counts) == []
+    assert counts["conic"] == 0
 
 
 def test_the_examination_prints_running_totals(capsys):
