@@ -9,15 +9,17 @@ from typing import Any, cast
 import numpy as np
 
 from psdopt.capability import Ability
-from psdopt.dense_proof import PROOF_ORDER, ROUNDINGS, DenseProof, dense_gradient
+from psdopt.dense_proof import PROOF_ORDER, ROUNDINGS, DenseProof, dense_gradient, may_be_formed
 from psdopt.devices import placed, released
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
 from psdopt.problem import Evaluation, Problem
 from psdopt.proofs import checked_eigenpair, gaps_at_hand, improvement, pair_at_fixed_trace
 from psdopt.roles import Duality
+from psdopt.signatures import accepts
 from psdopt.units import own_unit, reference_value, unit_on_the_cone, value_scale
 
 #: Once the lower bound on λ_min(S) is within this share of what `tol` allows below zero, it is not sharpened further.
@@ -60,10 +62,12 @@ class Certificate:
     complementarity : |⟨S, M⟩|; relative: / unit.
     gap : the least proven bound on F(M) − min F, or None: from λ_min(S) at a fixed trace, from the geometry's linear
         oracle, from strong convexity, from `dual_value`, or from a matrix near M where S ⪰ 0
-        (:class:`psdopt.dense_proof.DenseProof`, up to order 500, tried once the residuals are small); relative: / unit.
+        (:class:`psdopt.dense_proof.DenseProof`, up to order 1,500, tried once the residuals are small); relative: / unit.
     value_scale : what 1 % of bounds the gap at a fixed trace; inf elsewhere.
     decrease : what the best step found along `descent` gains; a claim that it exceeds is refuted.
     descent : unit v of that step alpha M + beta v vᵀ, or None.
+    shortfall : −λ_min(S) in units of the coordinates, in which the diagonal of S is 1, where a proof from S as a matrix
+        failed; else 0. Where it does not fall with the residuals no proof will come.
     dual_value : a lower bound on min F that the problem proved from dual variables, if it can.
     convex : whether F is known to be convex, without which nothing global is proved.
     eigenvector : unit vector of the smallest Ritz value.
@@ -94,6 +98,7 @@ class Certificate:
     decrease: float = 0.0
     descent: Array | None = None
     value_scale: float = math.inf
+    shortfall: float = 0.0
 
     @property
     def omega(self) -> float:
@@ -130,6 +135,11 @@ class Certificate:
     def relative(self) -> float:
         """The relative gap where one is proven, else the largest relative residual."""
         return self.residual if self.gap_relative is None else self.gap_relative
+
+    @property
+    def provable(self) -> bool:
+        """Whether smaller residuals may bring a bound on the whole set: one is known, or S is small enough to factor."""
+        return self.gap is not None or self.eigenvector.shape[0] <= PROOF_ORDER
 
     @property
     def proof(self) -> str:
@@ -204,89 +214,160 @@ def certify(
     Cost: one evaluation and one extreme eigenpair of S; next to an optimum some more, see :mod:`psdopt.proofs`.
     """
     evaluation = _evaluation(problem, matrix)
-    duality = problem.duality
-    own: Certificate | None = duality.own_certificate(evaluation, tol=tol, start=start, seed=seed, dual=dual)
+    own: Certificate | None = problem.duality.own_certificate(evaluation, tol=tol, start=start, seed=seed, dual=dual)
     if own is not None:
         return own
-    Y, (S, epsilon) = evaluation.factor, duality.subgradient(evaluation, dual)
-    SY = S @ Y
-    size, value = float(norm(Y)), float(evaluation.value)
-    if math.isnan(value):
-        raise FloatingPointError("F(M) is not a number")
-    tr, product = size**2, float(inner(SY, Y))
-    dense: Array | None = None
-    if trace is None:
-        if problem.n <= PROOF_ORDER and type(duality).subgradient is Duality.subgradient:
-            S = dense = dense_gradient(evaluation)  # for the eigenpair and for the proof
-        unit = max(own_unit(problem, value, tr, unit_on_the_cone(problem, evaluation)), 0.0)
-        per_trace = unit / tr if tr > 0.0 else 0.0
-        pair = checked_eigenpair(
-            problem, evaluation, S, tol=0.25 * tol * per_trace, threshold=-ENOUGH * tol * per_trace, start=start,
-            seed=seed,
+    found = _Inspection(problem, evaluation, tol, trace, dual)
+    found.find_eigenpair(start, seed)
+    found.measure_residuals()
+    found.collect_bounds(geometry)
+    if found.worth_a_proof:
+        found.prove_or_refute()
+    return found.certificate()
+
+
+class _Inspection:
+    """What is found out about M, step by step, in the order in which :func:`certify` calls the steps."""
+
+    def __init__(
+        self, problem: Problem, evaluation: Evaluation, tol: float, trace: float | None, dual: Any
+    ) -> None:  # fmt: skip
+        self.problem, self.evaluation, self.tol, self.trace, self.dual = problem, evaluation, tol, trace, dual
+        self.value, self.Y = float(evaluation.value), evaluation.factor
+        if math.isnan(self.value):
+            raise FloatingPointError("F(M) is not a number")
+        self.S, self.epsilon = problem.duality.subgradient(evaluation, dual)
+        self.SY = self.S @ self.Y
+        self.size, self.product = float(norm(self.Y)), float(inner(self.SY, self.Y))
+        self.tr = self.size**2
+        self.convex = Ability.CONVEX in problem.abilities
+        self.dense: Array | None = None
+        self.shift, self.bound = 0.0, cast("float | None", None)
+        self.decrease, self.descent = 0.0, cast("Array | None", None)
+        self.shortfall = 0.0
+
+    def find_eigenpair(self, start: Array | None, seed: int) -> None:
+        """The least eigenpair of S, as sharp as `tol` needs, and the unit of values."""
+        problem, evaluation, tol = self.problem, self.evaluation, self.tol
+        if self.trace is not None:
+            self.pair, self.unit = pair_at_fixed_trace(
+                problem, evaluation, self.S, self.product, self.trace, tol, start, seed
+            )
+            self.shift = self.pair.value
+            return
+        if problem.n <= DENSE_LIMIT and type(problem.duality).subgradient is Duality.subgradient:
+            self.S = self.dense = dense_gradient(evaluation)  # for the eigenpair and for the proof
+        self.unit = max(own_unit(problem, self.value, self.tr, unit_on_the_cone(problem, evaluation)), 0.0)
+        per_trace = self.unit / self.tr if self.tr > 0.0 else 0.0
+        self.pair = checked_eigenpair(
+            problem, evaluation, self.S, tol=0.25 * tol * per_trace, threshold=-ENOUGH * tol * per_trace,
+            start=start, seed=seed,
         )  # fmt: skip
-        shift = 0.0
-    else:
-        pair, unit = pair_at_fixed_trace(problem, evaluation, S, product, trace, tol, start, seed)
-        shift = pair.value
-        SY = SY - shift * Y
-    dual_infeasibility = max(0.0, shift - pair.lower_bound)
-    complementarity = abs(product - shift * tr) + epsilon
-    stationarity = float(norm(SY))
-    per_trace = unit / tr if tr > 0.0 else pair.norm
-    bound = duality.dual_bound(evaluation, dual) if trace is None else None
-    gaps = gaps_at_hand(problem, value, product, tr, pair, trace, epsilon, bound)
-    if geometry is not None and Ability.LINEAR_ORACLE in geometry.abilities:
-        atom = geometry.minimize_linear(S, 0.25 * tol * max(unit, np.finfo(float).tiny))
-        gaps.append(max(product + epsilon - (atom.value - atom.gap_bound), 0.0))
-    if trace is not None and abs(tr - trace) > OFF_TRACE * trace:
-        gaps = []
-    noise = ROUNDINGS * math.sqrt(problem.n) * EPS * pair.norm
-    found = {
-        "stationarity_relative": _ratio(stationarity, per_trace * size),
-        "dual_infeasibility_relative": _ratio(dual_infeasibility if dual_infeasibility > noise else 0.0, per_trace),
-        "complementarity_relative": _ratio(complementarity, unit),
-    }
-    convex = Ability.CONVEX in problem.abilities
-    decrease, descent = 0.0, None
-    slack = WORSE * EPS * max(abs(value), abs(product), tr * pair.norm if trace is not None else 0.0)
-    proven = bool(gaps) and min(gaps) <= max(tol * unit, slack)
-    if trace is None and convex and not proven and (tr == 0.0 or max(found.values()) <= tol):
-        vectors = [pair.vector]
-        if problem.n <= PROOF_ORDER:
-            proof = DenseProof(evaluation, dense_gradient(evaluation) if dense is None else dense, pair.vector)
-            found_gap = proof.gap(tol * unit)
-            gaps += [] if found_gap is None else [found_gap]
-            proven = found_gap is not None and found_gap <= max(tol * unit, slack)
-            direction = None if proven else proof.descent()
-            vectors += [] if direction is None else [direction]
-        if not proven:
-            decrease, descent = improvement(evaluation, vectors)
-            if not decrease > slack:
-                decrease, descent = 0.0, None
-    gap = min(gaps, default=None)
-    return Certificate(
-        value=value,
-        value_at_zero=reference_value(problem, 0.0),
-        trace=tr,
-        stationarity=stationarity,
-        smallest_eigenvalue=pair.value,
-        lower_bound=pair.lower_bound,
-        dual_infeasibility=dual_infeasibility,
-        complementarity=complementarity,
-        gap=gap,
-        **found,
-        gap_relative=None if gap is None else _ratio(gap, unit) if gap > slack else min(_ratio(gap, unit), tol),
-        dual_value=bound,
-        convex=convex,
-        fixed_trace=trace,
-        eigenvector=_handed_over(problem, pair.vector),
-        failure_probability=pair.failure_probability,
-        products=pair.products,
-        unit=unit,
-        decrease=decrease,
-        descent=None if descent is None else _handed_over(problem, descent),
-        value_scale=value_scale(problem, value, tr, unit, trace, gap is not None and gap <= slack),
-    )
+
+    def measure_residuals(self) -> None:
+        """|S Y|, max(0, −λ_min(S)) and |⟨S, M⟩|, the eigenvalue of the fixed trace taken from S, and their ratios."""
+        pair, unit, tr = self.pair, self.unit, self.tr
+        self.dual_infeasibility = max(0.0, self.shift - pair.lower_bound)
+        self.complementarity = abs(self.product - self.shift * tr) + self.epsilon
+        self.stationarity = float(norm(self.SY - self.shift * self.Y if self.trace is not None else self.SY))
+        per_trace = unit / tr if tr > 0.0 else pair.norm
+        noise = ROUNDINGS * math.sqrt(self.problem.n) * EPS * pair.norm
+        self.ratios = {
+            "stationarity_relative": _ratio(self.stationarity, per_trace * self.size),
+            "dual_infeasibility_relative": _ratio(
+                self.dual_infeasibility if self.dual_infeasibility > noise else 0.0, per_trace
+            ),
+            "complementarity_relative": _ratio(self.complementarity, unit),
+        }
+        sizes = (abs(self.value), abs(self.product), tr * pair.norm if self.trace is not None else 0.0)
+        self.slack = WORSE * EPS * max(sizes)
+
+    def collect_bounds(self, geometry: Geometry | None) -> None:
+        """Bounds on F(M) − min F that need no further work on M."""
+        trace, product = self.trace, self.product
+        self.bound = self._dual_bound() if trace is None else None
+        self.gaps = gaps_at_hand(
+            self.problem, self.value, product, self.tr, self.pair, trace, self.epsilon, self.bound
+        )
+        if geometry is not None and Ability.LINEAR_ORACLE in geometry.abilities:
+            atom = geometry.minimize_linear(self.S, 0.25 * self.tol * max(self.unit, np.finfo(float).tiny))
+            self.gaps.append(max(product + self.epsilon - (atom.value - atom.gap_bound), 0.0))
+        if trace is not None and abs(self.tr - trace) > OFF_TRACE * trace:
+            self.gaps = []
+
+    def _dual_bound(self) -> float | None:
+        """The problem's own lower bound on min F; S is handed over where it was formed and the problem takes it."""
+        duality = self.problem.duality
+        if self.dense is not None and accepts(duality.dual_bound, "S"):
+            return duality.dual_bound(self.evaluation, self.dual, S=self.dense)
+        return duality.dual_bound(self.evaluation, self.dual)
+
+    @property
+    def proven(self) -> bool:
+        """Whether the least bound on F(M) − min F is small enough, or rounding."""
+        return bool(self.gaps) and min(self.gaps) <= max(self.tol * self.unit, self.slack)
+
+    @property
+    def worth_a_proof(self) -> bool:
+        """Whether all residuals are small, on the cone, and nothing is proven so far."""
+        small = self.tr == 0.0 or max(self.ratios.values()) <= self.tol
+        return self.trace is None and self.convex and not self.proven and small
+
+    def prove_or_refute(self) -> None:
+        """A bound from S as a matrix, where that may be formed; failing that, the best step along what was found."""
+        vectors = [self.pair.vector]
+        if may_be_formed(self.problem):
+            formed_here = self.dense is None
+            self.dense = dense_gradient(self.evaluation) if self.dense is None else self.dense
+            if formed_here and self.problem.n > DENSE_LIMIT:
+                self._take_bound(self._dual_bound())
+            if not self.proven:
+                proof = DenseProof(self.evaluation, self.dense, self.pair.vector)
+                gap = proof.gap(self.tol * self.unit)
+                self.gaps += [] if gap is None else [gap]
+                direction = None if self.proven else proof.descent()
+                if direction is not None:
+                    self.shortfall = proof.shortfall
+                    vectors.append(direction)
+        if not self.proven:
+            decrease, descent = improvement(self.evaluation, vectors, WORSE * EPS * self.pair.norm)
+            if decrease > self.slack:
+                self.decrease, self.descent = decrease, descent
+
+    def _take_bound(self, bound: float | None) -> None:
+        if bound is not None and (self.bound is None or bound > self.bound):
+            self.bound = bound
+            self.gaps.append(max(self.value - bound, 0.0))
+
+    def certificate(self) -> Certificate:
+        """All that was found, in one record."""
+        problem, pair, unit, gap = self.problem, self.pair, self.unit, min(self.gaps, default=None)
+        exact = gap is not None and gap <= self.slack
+        relative = None if gap is None else _ratio(gap, unit)
+        return Certificate(
+            value=self.value,
+            value_at_zero=reference_value(problem, 0.0),
+            trace=self.tr,
+            stationarity=self.stationarity,
+            smallest_eigenvalue=pair.value,
+            lower_bound=pair.lower_bound,
+            dual_infeasibility=self.dual_infeasibility,
+            complementarity=self.complementarity,
+            gap=gap,
+            **self.ratios,
+            gap_relative=min(relative, self.tol) if relative is not None and exact else relative,
+            dual_value=self.bound,
+            convex=self.convex,
+            fixed_trace=self.trace,
+            eigenvector=_handed_over(problem, pair.vector),
+            failure_probability=pair.failure_probability,
+            products=pair.products,
+            unit=unit,
+            decrease=self.decrease,
+            descent=None if self.descent is None else _handed_over(problem, self.descent),
+            shortfall=self.shortfall,
+            value_scale=value_scale(problem, self.value, self.tr, unit, self.trace, exact),
+        )
 
 
 def _handed_over(problem: Problem, v: Array) -> Array:

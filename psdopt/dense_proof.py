@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import islice
 from weakref import WeakKeyDictionary
 
@@ -14,12 +15,15 @@ from psdopt.capability import Ability
 from psdopt.devices import on_host
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.definite import factor_above
+from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation, GradientOperator, Problem
 from psdopt.units import reference_value
 
 #: Up to this order S is formed for a proof on the whole cone: a few factorisations, O(n³) each.
-PROOF_ORDER = 500
+PROOF_ORDER = 1500
+#: Most entries of an image of n columns that is made for such a proof beyond the order of dense eigensolvers.
+IMAGE_ENTRIES = 2**24
 #: Roundings of its own size, times n, by which an entry of S may be wrong.
 ROUNDINGS = 16.0
 #: Evaluations in search of a perturbation whose cost is within the goal.
@@ -43,7 +47,8 @@ class DenseProof:
 
     Where F is quadratic, S' = S + s H with H = ∇²F[Z], and the cost F(M) − F(P) + ⟨S', P⟩ is
     ⟨S, M⟩ + s ⟨H, M⟩ + s² ⟨H, Z⟩ / 2: one factorisation for each Z, and H of Z = I is kept as long as the problem.
-    Else some evaluations at n + r columns look for s. Order up to PROOF_ORDER; memory a few (n, n).
+    Else some evaluations at n + r columns look for s, up to order DENSE_LIMIT only: they cost more than many steps of a
+    method. Order up to PROOF_ORDER (:func:`may_be_formed`); memory a few (n, n), and images of n columns.
 
     `S` : ∇F(M) (n, n), symmetric, as :func:`dense_gradient` makes it. `lowest` : a unit vector of small vᵀSv, where
     one is known: it may show that S is not semidefinite, which spares its factorisation.
@@ -53,13 +58,14 @@ class DenseProof:
         self.lowest = lowest
         self.problem, self.evaluation, self.n, self.S = evaluation.problem, evaluation, evaluation.problem.n, S
         self.quadratic = Ability.QUADRATIC in self.problem.abilities
+        self.factor = on_host(evaluation.factor)
         self.finite = bool(np.all(np.isfinite(S)))
 
     def gap(self, goal: float) -> float | None:
         """A proven bound on F(M) − min F, at most `goal` if one can be found; None if there is none."""
         if not self.finite:
             return None
-        Y = on_host(self.evaluation.factor)
+        Y = self.factor
         own = inner(self.S @ Y, Y)
         if not self._refuted() and self._definite(self.S):
             return max(own, 0.0)
@@ -67,16 +73,28 @@ class DenseProof:
             return None
         if self.quadratic:
             return self._perturbed_quadratic(own, goal)
+        if self.n > DENSE_LIMIT:
+            return None
         return next((found for L in self._directions() if (found := self._perturbed(L, goal)) is not None), None)
 
     def descent(self) -> Array | None:
         """The direction v of least vᵀSv in units of the coordinates, for a refutation that scales leave as it is."""
         if not self.finite:
             return None
+        return self._least[1]
+
+    @property
+    def shortfall(self) -> float:
+        """−λ_min of S scaled to a unit diagonal: how far S is from semidefinite, whatever the units; at least 0."""
+        return max(0.0, -self._least[0])
+
+    @cached_property
+    def _least(self) -> tuple[float, Array]:
+        """The least eigenvalue of S scaled to a unit diagonal, and its unit eigenvector in the coordinates of M."""
         scale = self._scale(self.S)
-        _, w = scipy.linalg.eigh(self.S * scale * scale[:, None], subset_by_index=[0, 0])
+        values, w = scipy.linalg.eigh(self.S * scale * scale[:, None], subset_by_index=[0, 0])
         v = scale * w[:, 0]
-        return np.asarray(v / norm(v))
+        return float(values[0]), np.asarray(v / norm(v))
 
     def _refuted(self) -> bool:
         """Whether `lowest` v shows that S, scaled by D to a unit diagonal, is not definite: D S D + c I ⪰ 0 implies
@@ -124,7 +142,7 @@ class DenseProof:
 
     def _perturbed_quadratic(self, own: float, goal: float) -> float | None:
         """The bound from P = M + s Z of a cost within the goal, for quadratic F; `own` is ⟨S, M⟩."""
-        Y = on_host(self.evaluation.factor)
+        Y = self.factor
         for H, bend in self._curvatures():
             slope = inner(H @ Y, Y)
             if not math.isfinite(slope + bend):
@@ -136,8 +154,11 @@ class DenseProof:
         return None
 
     def _perturbed(self, L: Array, goal: float) -> float | None:
-        """The bound from P = M + s L Lᵀ at the s whose cost is between a quarter of the goal and the goal."""
-        value, s = float(self.evaluation.value), 1e-6
+        """The bound from P = M + s L Lᵀ at the s whose cost is between a quarter of the goal and the goal.
+
+        None as soon as the direction v of least vᵀSv says that such an s does not make S' semidefinite.
+        """
+        value, own, s = float(self.evaluation.value), inner(self.S @ self.factor, self.factor), 1e-6
         r = self.evaluation.factor.shape[1]
         both = self.evaluation.append(L)  # the maps are applied to L once, whatever s will be
         for _ in range(TRIALS):
@@ -153,15 +174,36 @@ class DenseProof:
                 return max(cost, 0.0)
             if cost >= 0.25 * goal:
                 return None
-            s *= min(0.5 * goal / max(cost, EPS * goal), 1e4)
+            least = self._least[1]
+            lacking = -float(least @ (self.S @ least))
+            rise = lacking + float(least @ (S @ least))
+            farther = min((0.5 * goal - own) / max(cost - own, EPS * goal), 1e4)  # at half the goal, were cost linear
+            if not 4.0 * farther * rise >= lacking:
+                return None
+            s *= max(farther, 2.0)
         return None
 
 
+def may_be_formed(problem: Problem) -> bool:
+    """Whether S and images of n columns are small enough for a proof: by order, and beyond DENSE_LIMIT by entries."""
+    n, rows = problem.n, problem.rows
+    if n <= DENSE_LIMIT:
+        return True
+    return n <= PROOF_ORDER and problem.device is None and rows is not None and rows * n <= IMAGE_ENTRIES
+
+
 def dense_gradient(evaluation: Evaluation) -> Array:
-    """∇F(M) as a symmetric array (n, n): assembled where its entries are at hand, else by n products."""
-    operator = evaluation.gradient
+    """∇F(M) as a symmetric array (n, n): assembled where its entries are at hand, else by n products.
+
+    Products are taken DENSE_LIMIT columns at a time.
+    """
+    operator, n = evaluation.gradient, evaluation.problem.n
     entries = operator.entries() if isinstance(operator, GradientOperator) else None
-    S: Array = np.asarray(on_host(operator @ np.eye(len(evaluation.factor))) if entries is None else entries)
+    if entries is None:
+        unit = np.eye(n)
+        blocks = [unit[:, start : start + DENSE_LIMIT] for start in range(0, n, DENSE_LIMIT)]
+        entries = np.hstack([np.asarray(on_host(operator @ block)) for block in blocks])
+    S: Array = np.asarray(entries)
     symmetric: Array = 0.5 * (S + S.T)
     return symmetric
 

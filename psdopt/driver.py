@@ -159,7 +159,8 @@ class Driver:
         if not waits and self._escaped(certificate, stationarity, ended, binds):
             return None
         finest = ended or run.inner_tol <= FINEST * self.tol
-        if finest and certificate.holds_within(self.tol):
+        enough = run.patience.ends(certificate, run.iteration, self.tol)
+        if (finest or enough) and certificate.holds_within(self.tol):
             return settled(certificate, self.tol)
         if not waits and self._stationary(certificate, stationarity, finest, binds):
             return Status.STATIONARY, why_stationary(certificate, run, stationarity, self.tol)

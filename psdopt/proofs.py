@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from psdopt.capability import Ability
-from psdopt.dense_proof import PROOF_ORDER, ROUNDINGS
+from psdopt.dense_proof import ROUNDINGS
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
+from psdopt.linalg.extreme import DENSE_LIMIT, ExtremePair, smallest_eigenpair
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation, Problem
 from psdopt.roles import Duality
@@ -35,7 +35,7 @@ def checked_eigenpair(
     """
     own = type(problem.duality).smallest_eigenpair is not Duality.smallest_eigenpair
     options = {"tol": tol, "threshold": threshold, "start": start, "seed": seed}
-    if own and count == 1 and problem.n > PROOF_ORDER:
+    if own and count == 1 and problem.n > DENSE_LIMIT:
         pair = problem.duality.smallest_eigenpair(evaluation, S, **options)
         check = smallest_eigenpair(S, start=pair.vector, max_products=CHECKED_COLUMNS, seed=seed)
         if check.value >= pair.lower_bound - ROUNDINGS * EPS * check.norm:
@@ -43,10 +43,13 @@ def checked_eigenpair(
     return smallest_eigenpair(S, count=min(count, problem.n), **options)  # type: ignore[arg-type]
 
 
-def improvement(evaluation: Evaluation, vectors: Sequence[Array]) -> tuple[float, Array | None]:
+def improvement(
+    evaluation: Evaluation, vectors: Sequence[Array], rounding: float = 0.0
+) -> tuple[float, Array | None]:  # fmt: skip
     """(largest decrease, its v) of F over alpha M + beta v vᵀ, alpha, beta >= 0, each v of `vectors` by itself.
 
-    inf where F falls without bound along a ray of one of these planes. One column is applied for each v.
+    inf where F falls without bound along a ray of one of these planes. A decrease below `rounding` times the trace of
+    the better matrix is none: far out, rounding of terms that cancel falls too. One column is applied for each v.
     """
     best: tuple[float, Array | None] = (0.0, None)
     value = float(evaluation.value)
@@ -55,7 +58,7 @@ def improvement(evaluation: Evaluation, vectors: Sequence[Array]) -> tuple[float
         if better is None:
             return math.inf, v
         gain = value - float(better.value)
-        if gain > best[0]:
+        if gain > max(best[0], rounding * better.size**2):
             best = gain, v
     return best
 
@@ -119,7 +122,7 @@ def pair_at_fixed_trace(
             count=2,
         )  # fmt: skip
         sharper = own_unit(problem, value, trace, unit_at_fixed_trace(problem, evaluation, trace, pair.vectors))
-        enough = product - trace * pair.lower_bound <= tol * sharper or problem.n <= PROOF_ORDER
+        enough = product - trace * pair.lower_bound <= tol * sharper or problem.n <= DENSE_LIMIT
         unit, start = sharper, pair.vector
         if enough or not unit > 0.0:
             break

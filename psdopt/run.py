@@ -13,6 +13,7 @@ from psdopt.escape import Escape
 from psdopt.geometry import Geometry
 from psdopt.linalg.tolerances import tie
 from psdopt.method import State
+from psdopt.patience import Patience
 from psdopt.problem import Problem
 from psdopt.progress import Bar
 from psdopt.result import History, Status
@@ -42,6 +43,7 @@ class Run:
     first_trace: float = 0.0
     best: State | None = None
     escape: Escape = field(default_factory=lambda: Escape(False, 0))
+    patience: Patience = field(default_factory=Patience)
     recoveries: int = 0
     nearest: tuple[State, Certificate] | None = None
     ended: tuple[Status, str, float] | None = None

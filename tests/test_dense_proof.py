@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import autograd.numpy as anp
 import numpy as np
 import pytest
@@ -9,10 +11,21 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psdopt import AutogradProblem, FlatQuotient, LagrangeNewton, QuadraticSDP, TermEvaluation, certify, solve
+from psdopt import (
+    AutogradProblem,
+    FlatQuotient,
+    LagrangeNewton,
+    QuadraticSDP,
+    TermEvaluation,
+    TermSum,
+    certify,
+    solve,
+)
 from psdopt import dense_proof as module
-from psdopt.dense_proof import PROOF_ORDER, DenseProof, dense_gradient
+from psdopt.dense_proof import IMAGE_ENTRIES, PROOF_ORDER, DenseProof, dense_gradient, may_be_formed
 from psdopt.linalg import definite
+from psdopt.linalg.extreme import DENSE_LIMIT
+from psdopt.terms import LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge
 from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
 
 from .instances import symmetric
@@ -126,3 +139,48 @@ def test_beyond_its_order_nothing_dense_is_formed(monkeypatch):
     n = PROOF_ORDER + 1
     problem = QuadraticSDP(None, 1.0, sp.diags_array(np.r_[-1.0, np.ones(n - 1)]).tocsr())
     assert certify(problem, np.eye(n)[:, :1]).proves(1e-6)
+
+
+def beyond(rows=None):
+    """A quadratic problem and its factor at the optimum, of an order that dense eigensolvers do not take."""
+    n = DENSE_LIMIT + 1
+    problem = QuadraticSDP(None, 1.0, np.diag(np.r_[-1.0, np.ones(n - 1)]))
+    if rows is not None:
+        problem.rows = rows
+    Y = np.eye(n)[:, :1]
+    return problem, Y * math.sqrt(problem.at(Y).best_multiple()) * (1.0 - 1e-9)
+
+
+def test_beyond_the_dense_order_a_quadratic_f_is_proven_on_the_whole_cone():
+    problem, Y = beyond()
+    certificate = certify(replaced_modulus(problem), Y, tol=1e-6)
+    assert certificate.proves(1e-6)
+    assert certificate.lower_bound < 0.0  # by no eigenvalue
+
+
+def test_images_that_are_too_large_are_not_made():
+    problem, Y = beyond(rows=IMAGE_ENTRIES)
+    assert not may_be_formed(problem)
+    assert may_be_formed(beyond()[0])
+    problem.rows = None  # not known
+    assert not may_be_formed(problem)
+
+
+def replaced_modulus(problem):
+    """The problem without its known strong convexity, which would prove the gap by itself."""
+    problem.lower_curvature = 0.0
+    return problem
+
+
+def test_a_proof_that_cannot_succeed_is_given_up_after_one_trial_for_each_direction(monkeypatch):
+    """Hinges that hold two directions back, a pull that does not see one of them: S stays indefinite whatever P is."""
+    pull = LinearTerm(np.diag([1.0, 1.0, 0.0]))
+    push = MeasuredTerm(QuadraticForms(np.eye(3)[2:]), SquaredHinge(1.0), 1.0)
+    problem = TermSum([pull, push])
+    made = []
+    monkeypatch.setattr(module, "dense_gradient", lambda evaluation: made.append(1) or dense_gradient(evaluation))
+    proof = proof_of(problem, np.diag([1e-3, 1e-3, 1e-3]))
+    before = len(made)
+    assert proof.gap(1e-12) is None
+    assert proof.shortfall > 0.3
+    assert len(made) - before <= 4

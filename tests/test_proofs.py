@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from psdopt import AutogradProblem, QuadraticSDP, TermSum, certify
-from psdopt.dense_proof import PROOF_ORDER
-from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
 from psdopt.proofs import (
     checked_eigenpair,
     falls_without_end,
@@ -57,7 +56,7 @@ def test_no_step_leads_down_from_an_optimum():
     assert gain <= 1e-14
 
 
-@pytest.mark.parametrize("n", [40, PROOF_ORDER + 1])
+@pytest.mark.parametrize("n", [40, DENSE_LIMIT + 1])
 def test_an_eigenpair_that_lies_is_not_believed(n):
     class Liar(Duality):
         def smallest_eigenpair(self, evaluation, S, **options):
@@ -131,7 +130,7 @@ def test_no_ray_at_all_is_not_confirmed(ray):
 
 def test_an_exact_eigenpair_of_the_problem_is_used_beyond_the_dense_order():
     """Rounding of the check does not speak against a bound that is the eigenvalue itself."""
-    n = PROOF_ORDER + 1
+    n = DENSE_LIMIT + 1
     values = np.linspace(-1.0, 1.0, n)
     C = np.diag(values)
 
@@ -157,8 +156,19 @@ def test_an_exact_eigenpair_of_the_problem_is_used_beyond_the_dense_order():
 
 def test_beyond_the_dense_order_a_semidefinite_gradient_is_a_proof():
     """F = tr M at M = e e': S = I, so that F(M) - min F <= <S, M>, and nothing else proves it at this order."""
-    n = PROOF_ORDER + 1
+    n = DENSE_LIMIT + 1
     problem = TermSum([LinearTerm(IdentityForm(n))])
     certificate = certify(problem, np.eye(n)[:, :1] * 2.0)
     assert certificate.lower_bound > 0.0
     assert certificate.gap == pytest.approx(4.0)
+
+
+def test_a_decrease_within_rounding_of_a_far_matrix_is_none():
+    """C has an eigenvalue of −1e-15 where it should have 0: far out F falls, by what rounding of |C| allows."""
+    problem = QuadraticSDP(np.diag([1e-32, 1.0]), None, np.diag([-1e-15, 1.0]))
+    here = problem.at(1e-3 * e[:, 1:])
+    gain, v = improvement(here, [e[:, 0]])
+    assert gain > 0.0
+    assert v is not None
+    rounded, v = improvement(here, [e[:, 0]], 64.0 * np.finfo(float).eps)
+    assert (rounded, v) == (0.0, None) or rounded < 0.5 * gain

@@ -13,6 +13,7 @@ from psdopt.dense_proof import PROOF_ORDER, ROUNDINGS, dense_gradient
 from psdopt.devices import on_host
 from psdopt.linalg.arrays import Array, inner
 from psdopt.linalg.definite import factor_above
+from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation, Problem
 from psdopt.roles import Duality
@@ -30,7 +31,8 @@ class ShareBound(Duality):
 
     At an optimum C + G ⪰ 0, θ = 1, and the bound is min F. No evaluation at n columns is needed, as a proof by a
     matrix near M takes. Cost: ∇F(M) as an array (n, n), once more ∇ of the linear part for each problem, and O(n³).
-    Order up to PROOF_ORDER.
+    Up to order DENSE_LIMIT S is formed where it is not handed over; beyond, up to PROOF_ORDER, the bound is made only
+    from an S that is.
 
     `linear` : N ↦ c + ⟨C, N⟩ as a problem; None where F has no linear part. `least` : c if C ⪰ 0 is known, else None.
     """
@@ -45,11 +47,12 @@ class ShareBound(Duality):
             return None
         return dense_gradient(self.linear.at(np.zeros((self.linear.n, 1))))
 
-    def dual_bound(self, evaluation: Evaluation, dual: Any = None) -> float | None:
-        if self.pull is None:
+    def dual_bound(self, evaluation: Evaluation, dual: Any = None, S: Array | None = None) -> float | None:
+        formed = S is not None or evaluation.problem.n <= DENSE_LIMIT
+        if not formed or self.pull is None:
             return self.least
         Y = on_host(evaluation.factor)
-        G = dense_gradient(evaluation) - self.pull
+        G = (dense_gradient(evaluation) if S is None else S) - self.pull
         curved = float(evaluation.value) - self.constant - inner(self.pull @ Y, Y)
         if not (math.isfinite(curved) and np.all(np.isfinite(G)) and np.all(np.isfinite(self.pull))):
             return self.least

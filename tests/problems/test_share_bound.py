@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from psdopt import FlatQuotient, LowRankPSD, Status, TermSum, certify, solve
-from psdopt.dense_proof import DenseProof
+from psdopt.dense_proof import DenseProof, dense_gradient
 from psdopt.terms import LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge
 
 N, M = 6, 20
@@ -73,3 +73,26 @@ def test_quadratic_sums_keep_their_constant():
     """Least squares have a proof of their own; the bound is that of a sum that is nowhere negative."""
     problem = TermSum([MeasuredTerm(QuadraticForms(np.eye(N)), LeastSquares(np.ones(N)), 1.0)], 0.5)
     assert bound_at(problem, np.eye(N)) == 0.5
+
+
+def test_the_gradient_is_formed_once_for_a_certificate(monkeypatch):
+    problem = hinges(2)
+    Y = solve(problem, FlatQuotient(N, N), tol=1e-4, rng=0).matrix.factor
+    bound_at(problem, Y)  # the pull is kept
+    formed = []
+
+    def counted(evaluation):
+        formed.append(evaluation)
+        return dense_gradient(evaluation)
+
+    for module in ("psdopt.problems.share_bound", "psdopt.certificate"):
+        monkeypatch.setattr(f"{module}.dense_gradient", counted)
+    certificate = certify(problem, Y, tol=1e-2)
+    assert certificate.dual_value is not None
+    assert len(formed) == 1
+
+
+def test_a_gradient_that_is_handed_over_gives_the_same_bound():
+    problem = hinges(3)
+    evaluation = problem.at(np.eye(N))
+    assert problem.duality.dual_bound(evaluation, S=dense_gradient(evaluation)) == bound_at(problem, np.eye(N))
