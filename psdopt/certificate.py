@@ -62,7 +62,7 @@ class Certificate:
     complementarity : |⟨S, M⟩|; relative: / unit.
     gap : the least proven bound on F(M) − min F, or None: from λ_min(S) at a fixed trace, from the geometry's linear
         oracle, from strong convexity, from `dual_value`, or from a matrix near M where S ⪰ 0
-        (:class:`psdopt.dense_proof.DenseProof`, up to order 1,500, tried once the residuals are small); relative: / unit.
+        (:class:`psdopt.dense_proof.DenseProof`, up to order 1,500, once the residuals are small); relative: / unit.
     value_scale : what 1 % of bounds the gap at a fixed trace; inf elsewhere.
     decrease : what the best step found along `descent` gains; a claim that it exceeds is refuted.
     descent : unit v of that step alpha M + beta v vᵀ, or None.
@@ -138,7 +138,7 @@ class Certificate:
 
     @property
     def provable(self) -> bool:
-        """Whether smaller residuals may bring a bound on the whole set: one is known, or S is small enough to factor."""
+        """Whether smaller residuals may bring a bound on the whole set: one is known, or S is small enough."""
         return self.gap is not None or self.eigenvector.shape[0] <= PROOF_ORDER
 
     @property
@@ -286,9 +286,7 @@ class _Inspection:
         """Bounds on F(M) − min F that need no further work on M."""
         trace, product = self.trace, self.product
         self.bound = self._dual_bound() if trace is None else None
-        self.gaps = gaps_at_hand(
-            self.problem, self.value, product, self.tr, self.pair, trace, self.epsilon, self.bound
-        )
+        self.gaps = gaps_at_hand(self.problem, self.value, product, self.tr, self.pair, trace, self.epsilon, self.bound)
         if geometry is not None and Ability.LINEAR_ORACLE in geometry.abilities:
             atom = geometry.minimize_linear(self.S, 0.25 * self.tol * max(self.unit, np.finfo(float).tiny))
             self.gaps.append(max(product + self.epsilon - (atom.value - atom.gap_bound), 0.0))

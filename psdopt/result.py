@@ -59,6 +59,11 @@ class History:
         """A column as an array; nan where a record lacks it."""
         return np.array([record.get(column, np.nan) for record in self.records], dtype=float)
 
+    def note(self, column: str, number: float) -> None:
+        """Add a number to the last record, if there is one."""
+        if self.records:
+            self.records[-1][column] = float(number)
+
     @property
     def columns(self) -> list[str]:
         """Names of all columns, in order of appearance."""

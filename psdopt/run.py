@@ -12,9 +12,9 @@ from psdopt.certificate import Certificate
 from psdopt.escape import Escape
 from psdopt.geometry import Geometry
 from psdopt.linalg.tolerances import tie
-from psdopt.method import State
+from psdopt.method import Method, State
 from psdopt.patience import Patience
-from psdopt.problem import Problem
+from psdopt.problem import Evaluation, Problem
 from psdopt.progress import Bar
 from psdopt.result import History, Status
 from psdopt.stopping import Stopping
@@ -84,6 +84,11 @@ class Run:
             **{key: float(number) for key, number in state.extras.items()},
         })  # fmt: skip
         return stationarity
+
+    def go_on(self, method: Method, geometry: Geometry, point: Any, evaluation: Evaluation) -> None:
+        """Take `method` to a better `point` of `geometry`, with other columns; F is known there."""
+        self.geometry, self.state = geometry, method.widened(self.state, geometry, point, evaluation)
+        self.idle_steps, self.best_stationarity = 0, math.inf
 
 
 @dataclass

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from psdopt.capability import Ability
@@ -18,6 +16,10 @@ from psdopt.run import Run
 
 Verdict = tuple[Status, str]
 NO_PROGRESS: Verdict = (Status.NO_PROGRESS, Status.NO_PROGRESS.value)
+#: Verdicts that a resumed run does not go on from.
+FINAL = frozenset({
+    Status.OPTIMAL, Status.OPTIMAL_WITHIN, Status.STATIONARY, Status.NO_PROGRESS, Status.UNBOUNDED, Status.DIVERGED,
+})  # fmt: skip
 #: Along a ray F falls at least at this share of the steepest slope that S shows.
 PROPORTIONAL = 1e-6
 #: Most steps that refuted claims may lead to in a run.
@@ -32,6 +34,17 @@ def settled(certificate: Certificate, tol: float) -> Verdict | None:
         reach, trace = certificate.reach(tol), certificate.trace
         words = f"tol = {tol:g}, traces up to {reach:.3g}; tr M is {trace:.3g}"
         return Status.OPTIMAL_WITHIN, f"{Status.OPTIMAL_WITHIN.value} ({words})"
+    return None
+
+
+def final_word(certificate: Certificate, tol: float) -> Verdict | None:
+    """What is proven of F on its whole set: a minimum, that nothing is feasible, or that F is unbounded; else None."""
+    if certificate.proves(tol):
+        return settled(certificate, tol)
+    if certificate.infeasible:
+        return Status.INFEASIBLE, Status.INFEASIBLE.value
+    if certificate.unbounded:
+        return Status.UNBOUNDED, Status.UNBOUNDED.value
     return None
 
 
@@ -104,9 +117,8 @@ def recovered(problem: Problem, method: Method, run: Run, tol: float) -> bool:
     evaluation = problem.at(geometry.factor(point))
     if not evaluation.value < run.state.evaluation.value:
         return False
-    run.geometry, run.recoveries = geometry, run.recoveries + 1
-    run.state = method.widened(run.state, geometry, point, evaluation)
-    run.idle_steps, run.best_stationarity = 0, math.inf
+    run.recoveries += 1
+    run.go_on(method, geometry, point, evaluation)
     return True
 
 

@@ -159,7 +159,7 @@ def test_beyond_the_dense_order_a_quadratic_f_is_proven_on_the_whole_cone():
 
 
 def test_images_that_are_too_large_are_not_made():
-    problem, Y = beyond(rows=IMAGE_ENTRIES)
+    problem, _ = beyond(rows=IMAGE_ENTRIES)
     assert not may_be_formed(problem)
     assert may_be_formed(beyond()[0])
     problem.rows = None  # not known

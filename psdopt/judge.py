@@ -1,0 +1,191 @@
+"""When a run is judged, and what a certificate that fails leads to: a better point, more columns, or a finer aim."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+from psdopt.capability import Ability
+from psdopt.certificate import Certificate, certify
+from psdopt.escape import clearly_bound, rank_binds, widened
+from psdopt.linalg.tolerances import tie
+from psdopt.method import Method, State
+from psdopt.problem import Problem
+from psdopt.result import Status
+from psdopt.run import Run
+from psdopt.units import reference_value
+from psdopt.verdicts import FINAL, Verdict, final_word, kept_back, recovered, settled, why_stationary
+
+#: While the certificate fails although the rank does not bind, stationarity is tightened to tol · this.
+FINEST = 1e-3
+#: A certificate that fails by the factor m is asked again at a stationarity smaller by 1.5 m, at most by this.
+STRICTEST = 10.0
+#: It is also asked again once the run is longer by this share (and 10 steps), however slowly stationarity falls.
+LONGER = 0.25
+#: Another point's certificate must be this much better for the point to be returned in the place of the last one.
+CLEARLY_BETTER = 0.5
+Binds = Callable[[], bool]
+
+
+class Judge:
+    """Asks the certificate about a run, and draws the conclusions; changes `run` where they lead to another point.
+
+    `certified` is the state that the run's certificate is of.
+    """
+
+    def __init__(self, problem: Problem, method: Method, run: Run, tol: float) -> None:
+        self.problem, self.method, self.run, self.tol = problem, method, run, tol
+        self.certified: State | None = None
+
+    def is_due(self, stationarity: float) -> bool:
+        """Whether the certificate is to be asked: at the stationarity aimed at, or when it may hold by now."""
+        run = self.run
+        if run.judged == run.iteration or run.escape.settles(run.iteration):
+            return False  # the same point is not judged twice, and new columns need steps first
+        again = run.judged >= 0 and run.iteration >= run.judged + max(10.0, LONGER * run.judged)
+        return stationarity <= (max(run.inner_tol, self.tol) if again else run.inner_tol)
+
+    def verdict(self, stationarity: float, ended: bool) -> Verdict | None:
+        """The verdict on a (nearly) stationary point; None where the run goes on, from here or from a better point.
+
+        In this order: what is proven of F; the step or the columns that a failing certificate asks for; the weaker
+        word, once a proof is not worth waiting for; a point that no step of the method improves on; a finer aim.
+        `ended` : the method has no further step.
+        """
+        run = self.run
+        run.judged = run.iteration
+        certificate = self.certify()
+        proven = final_word(certificate, self.tol)
+        if proven is not None:
+            return proven
+        binds = cache(self._rank_binds)
+        movable = ended or not run.escape.waits(run.iteration, binds)
+        if movable and self._moved(certificate, stationarity, ended, binds):
+            return None
+        finest = ended or run.inner_tol <= FINEST * self.tol
+        if run.patience.ends(certificate, run.iteration, self.tol) or finest:
+            weaker = settled(certificate, self.tol)
+            if weaker is not None:
+                return weaker
+        if movable and self._stationary(certificate, stationarity, finest, binds):
+            return Status.STATIONARY, why_stationary(certificate, run, stationarity, self.tol)
+        self._tighten(certificate, stationarity, ended)
+        return None
+
+    def certify(self) -> Certificate:
+        """The certificate of the current state; the run keeps it, and the best one so far with its state."""
+        run = self.run
+        start = None if run.certificate is None else run.certificate.eigenvector
+        # a fresh seed each time: the bound on λ_min holds for an S chosen without knowledge of the seed
+        run.certificate = certify(
+            self.problem,
+            run.state.evaluation,
+            tol=self.tol,
+            trace=run.geometry.trace,
+            start=start,
+            seed=run.iteration,
+            dual=run.state.dual,
+            geometry=run.geometry,
+        )
+        self.certified = run.state
+        run.history.note("certificate", run.certificate.relative)
+        if run.nearest is None or run.certificate.relative < run.nearest[1].relative:
+            run.nearest = run.state, run.certificate
+        return run.certificate
+
+    def last_word(self, status: Status, message: str) -> Verdict:
+        """The verdict once the returned point is certified.
+
+        The nearest point passed on the way is taken where its certificate is clearly better, and a certificate that
+        holds overrules what the loop ended with.
+        """
+        run = self.run
+        certificate = run.certificate if self.certified is run.state and run.certificate else self.certify()
+        if run.nearest is not None and status in (Status.NO_PROGRESS, Status.UNBOUNDED, Status.DIVERGED):
+            state, nearest = run.nearest
+            if nearest.relative < CLEARLY_BETTER * certificate.relative and state.geometry == run.state.geometry:
+                run.state, run.certificate, self.certified = state, nearest, state
+                certificate = nearest
+        final = settled(certificate, self.tol)
+        if final is not None:
+            reason = "" if status in FINAL else f" ({message})"
+            return final[0], f"{final[1]}{reason}"
+        if status is Status.NO_PROGRESS and certificate.convex:
+            return status, f"{message}; relative {certificate.proof} {certificate.relative:.2g}"
+        return status, message
+
+    def better_at_zero(self) -> bool:
+        """Whether M = 0 is certified optimal; asked once, when a step has led no lower than F(0).
+
+        There the factor shrinks towards zero for ever, and no relative measure of it becomes small.
+        """
+        run, state = self.run, self.run.state
+        if run.zero_tried or run.iteration == 0 or run.geometry.trace is not None:
+            return False
+        at_zero = reference_value(self.problem, 0.0)
+        if not math.isfinite(at_zero) or Ability.STRAIGHT not in run.geometry.abilities:
+            return False
+        if state.evaluation.value < at_zero - tie(at_zero, run.values[0]):
+            return False
+        run.zero_tried = True
+        zero = np.zeros_like(state.evaluation.factor)
+        certificate = certify(self.problem, zero, tol=self.tol, seed=run.iteration)
+        if not certificate.proves(self.tol):
+            return False
+        run.state = State(
+            self.problem, run.geometry, run.geometry.from_factor(zero), self.problem.at(zero), 0.0, state.step
+        )
+        run.certificate, self.certified = certificate, run.state
+        run.history.note("certificate", certificate.relative)
+        return True
+
+    def _moved(self, certificate: Certificate, stationarity: float, ended: bool, binds: Binds) -> bool:
+        """Whether the run goes on from a better point: a step that refutes the claim, or more columns."""
+        run = self.run
+        if (ended or run.iteration > 0) and recovered(self.problem, self.method, run, self.tol):
+            return True
+        kept = kept_back(certificate, run.geometry, stationarity, self.tol)
+        if kept or run.geometry.trace is not None or not certificate.convex:
+            return False
+        wanted = run.escape.wants(certificate, stationarity, self.tol, (lambda: True) if ended else binds)
+        return wanted and self._widen(certificate, spare=not binds())
+
+    def _stationary(self, certificate: Certificate, stationarity: float, finest: bool, binds: Binds) -> bool:
+        """Whether this is a first-order point that no further step of the method improves on."""
+        geometry = self.run.geometry
+        if stationarity > self.tol:
+            return False
+        if kept_back(certificate, geometry, stationarity, self.tol):
+            return True
+        # with a fixed trace S Y = s Y at a stationary point, with s above the smallest eigenvalue where the rank binds
+        if geometry.trace is None and certificate.stationarity_relative > self.tol:
+            return False
+        if not certificate.convex or finest:
+            return True
+        return clearly_bound(certificate, stationarity, self.tol) and binds()
+
+    def _tighten(self, certificate: Certificate, stationarity: float, ended: bool) -> None:
+        """Aim at a stationarity smaller by about as much as the certificate misses."""
+        run = self.run
+        if not ended and stationarity <= run.inner_tol:
+            factor = min(max(1.5 * certificate.relative / self.tol, 1.5), STRICTEST)
+            run.inner_tol = max(run.inner_tol / factor, FINEST * self.tol * 0.99)
+
+    def _rank_binds(self) -> bool:
+        evaluation = self.run.state.evaluation
+        return int(evaluation.factor.shape[1]) < self.problem.n and rank_binds(evaluation, self.tol)
+
+    def _widen(self, certificate: Certificate, spare: bool) -> bool:
+        """Add columns along the least eigenvectors of S, where there is room."""
+        run = self.run
+        wider = widened(run.state.evaluation, run.escape.max_rank, certificate.smallest_eigenvalue)
+        if wider is None:
+            return False
+        geometry = run.geometry.with_rank(wider.factor.shape[1])
+        run.go_on(self.method, geometry, geometry.from_factor(wider.factor), wider)
+        run.escape.note(run.iteration, certificate, spare)
+        run.history.note("widened_to", wider.factor.shape[1])
+        return True
