@@ -295,10 +295,9 @@ class _Inspection:
 
     def _dual_bound(self) -> float | None:
         """The problem's own lower bound on min F; S is handed over where it was formed and the problem takes it."""
-        duality = self.problem.duality
-        if self.dense is not None and accepts(duality.dual_bound, "S"):
-            return duality.dual_bound(self.evaluation, self.dual, S=self.dense)
-        return duality.dual_bound(self.evaluation, self.dual)
+        ask = self.problem.duality.dual_bound
+        formed: dict[str, Any] = {"S": self.dense} if self.dense is not None and accepts(ask, "S") else {}
+        return ask(self.evaluation, self.dual, **formed)
 
     @property
     def proven(self) -> bool:

@@ -42,11 +42,12 @@ class Duality:
         """
         return evaluation.gradient, 0.0
 
-    def dual_bound(self, evaluation: Any, dual: Any = None, S: Array | None = None) -> float | None:
+    def dual_bound(self, evaluation: Any, dual: Any = None) -> float | None:
         """A proven lower bound on min F over all M ⪰ 0, or None if none is known.
 
         `dual` : dual variables that a method found; the problem checks them itself and may use better ones.
-        `S` : ∇F(M) as an array (n, n), where the caller has it; handed over only to problems whose method takes it.
+        A method with a further parameter ``S: Array | None = None`` is given ∇F(M) as an array (n, n), where the caller
+        has formed it.
         """
         return None
 
