@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.archives import Archive
+from psdopt.devices import is_device_array
 from psdopt.errors import CheckpointError, DataFileError, PsdoptError
 from psdopt.files import atomic_write
 from psdopt.object_graph import decode, encode
@@ -71,10 +72,14 @@ def load_checkpoint(path: str | Path, problem: Problem, *pieces: Any) -> Any:
     try:
         archive = Archive(content, str(path))
         text = archive.read(_GRAPH).tobytes().decode()
-        run = decode(text, archive.read, _pieces(problem), packages - {"builtins"})
+        run = decode(text, archive.read, _pieces(problem), packages - {"builtins"}, problem.device)
+        if problem.device is not None and not is_device_array(run.state.evaluation.factor):
+            raise CheckpointError(f"it holds NumPy arrays, and the data are on a device ({problem.device})")
         written, fresh = run.state.evaluation.value, problem.at(run.state.evaluation.factor).value
     except PsdoptError as error:
-        raise CheckpointError(f"{path} is damaged, or was written by another version of psdopt: {error}") from error
+        raise CheckpointError(
+            f"{path} does not fit, is damaged, or was written by another version of psdopt: {error}"
+        ) from error
     except Exception as error:  # an intact file of classes that have changed since may go wrong anywhere
         raise CheckpointError(
             f"{path} was written by psdopt {header['psdopt']}, whose classes differ from those of {__version__}: "
@@ -117,4 +122,6 @@ def _read(path: str | Path) -> tuple[dict[str, Any], bytes]:
 def _pieces(problem: Problem) -> dict[str, Any]:
     """Problem and data: named in a checkpoint, not stored."""
     maps = problem.maps
-    return {"problem": problem, **{f"map {k}": m for k, m in enumerate(maps)}, **problem.pieces()}
+    device = {} if problem.device is None else {"device": problem.device}
+    named = {f"map {k}": linear_map for k, linear_map in enumerate(maps)}
+    return {"problem": problem, **device, **named, **problem.pieces()}

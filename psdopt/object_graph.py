@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.devices import Device, DeviceArray, DeviceMatrix, Later, is_device_array, on_host
 from psdopt.errors import CheckpointError
 
 _SEQUENCES: dict[str, type] = {
@@ -33,23 +34,33 @@ _SPARSE = "scipy.sparse"
 def encode(root: Any, named: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """(text, arrays) that :func:`decode` makes `root` from; the objects in `named` are left out and called by name.
 
-    An object that is met twice is written once. Raises CheckpointError for an object of a kind that cannot be written:
-    functions, classes, local classes, arrays of objects, classes with a ``__reduce__`` of their own.
+    An object that is met twice is written once. An array on a device is brought to the host.
+
+    Raises CheckpointError for an object of a kind that cannot be written: functions, classes, local classes, arrays of
+    objects, classes with a ``__reduce__`` of their own.
     """
     encoder = _Encoder(named)
     root_value = encoder.value(root)
     return json.dumps({"root": root_value, "nodes": encoder.nodes}), encoder.arrays
 
 
-def decode(text: str, array: Callable[[str], Any], named: Mapping[str, Any], packages: Collection[str]) -> Any:
+def decode(
+    text: str,
+    array: Callable[[str], Any],
+    named: Mapping[str, Any],
+    packages: Collection[str],
+    device: Device | None = None,
+) -> Any:
     """The object written by :func:`encode`; `array` gives the array of a name.
+
+    Arrays that were on a device when they were written come to `device`, or stay NumPy's where that is None.
 
     Classes come from the top-level `packages`, from psdopt and from scipy.sparse. Raises CheckpointError for another
     class, for a name that is not in `named`, and for whatever else is wrong with `text`.
     """
     try:
         content = json.loads(text)
-        return _Decoder(content["nodes"], array, named, packages).value(content["root"])
+        return _Decoder(content["nodes"], array, named, packages, device).value(content["root"])
     except CheckpointError:
         raise
     except Exception as error:  # a text that was not written by encode may go wrong anywhere
@@ -93,6 +104,10 @@ class _Encoder:
             return ["dtype", obj.str]
         if isinstance(obj, (np.ndarray, np.generic)):
             return self._array(obj)
+        if isinstance(obj, Later):
+            return ["same", self.value(obj.value)]
+        if is_device_array(obj):
+            return ["on device", kind.__name__ if isinstance(obj, DeviceArray) else "", self.value(on_host(obj))]
         if isinstance(obj, np.random.Generator):
             source = obj.bit_generator
             return ["generator", type(source).__name__, self.value(dict(source.state))]
@@ -121,9 +136,14 @@ class _Encoder:
 
 class _Decoder:
     def __init__(
-        self, nodes: list[Any], array: Callable[[str], Any], named: Mapping[str, Any], packages: Collection[str]
+        self,
+        nodes: list[Any],
+        array: Callable[[str], Any],
+        named: Mapping[str, Any],
+        packages: Collection[str],
+        device: Device | None,
     ) -> None:
-        self.nodes, self.array, self.named = nodes, array, named
+        self.nodes, self.array, self.named, self.device = nodes, array, named, device
         self.packages = {*packages, *_OWN}
         self._made: dict[int, Any] = {}
         self._begun: set[int] = set()
@@ -162,9 +182,19 @@ class _Decoder:
             "dtype": np.dtype,
             "generator": self._generator,
             "enum": lambda name, member: self._class(name, Enum)[member],
+            "same": self.value,
+            "on device": self._on_device,
             "named tuple": lambda name, items: tuple.__new__(self._class(name, tuple), map(self.value, items)),
         }
         return makers[kind](*parts)
+
+    def _on_device(self, name: str, stored: Any) -> Any:
+        """A DeviceArray of the class `name`, or the library's own array where that is empty."""
+        host = self.value(stored)
+        if self.device is None:
+            return host
+        kinds = {"": lambda raw, device: raw, "DeviceArray": DeviceArray, "DeviceMatrix": DeviceMatrix}
+        return kinds[name](self.device.send(host, host.dtype), self.device)
 
     def _named(self, name: str) -> Any:
         if name not in self.named:

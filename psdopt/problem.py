@@ -244,6 +244,19 @@ class Problem(ABC):
 FLOAT = np.dtype(np.float64)
 
 
+class _Made(LinearOperator):
+    """A LinearOperator for its attributes, of which each version of SciPy has others."""
+
+    def __init__(self) -> None:
+        super().__init__(FLOAT, (1, 1))  # type: ignore[call-arg]
+
+    def _matvec(self, v: Array) -> Array:
+        return v
+
+
+_MADE = vars(_Made())
+
+
 class GradientOperator(LinearOperator):
     """S = ∇F(M) as an operator on blocks. Blocks whose product is already known cost nothing.
 
@@ -259,8 +272,8 @@ class GradientOperator(LinearOperator):
         self, n: int, apply: Callable[[Array], Array], known: Callable[[Array], Array | None],
         entries: Callable[[], Array | None] = lambda: None, device: Device | None = None,
     ) -> None:  # fmt: skip
-        # what LinearOperator.__init__ does, without its checks: one is made in every iteration
-        self.dtype = FLOAT
+        # what LinearOperator.__init__ leaves, without its checks: one is made in every iteration
+        self.__dict__.update(_MADE)
         self.shape = (n, n)  # type: ignore[misc]
         self._apply, self._known, self.entries, self.device = apply, known, entries, device
 

@@ -97,8 +97,6 @@ def solve(
     escape = (geometry is None) if escape is None else bool(escape)
     geometry, method, chosen = choose(problem, geometry, method)
     compatible(problem, geometry, method).require()
-    if problem.device is not None and not (checkpoint is None and resume is None):
-        raise InvalidInputError(f"checkpoint and resume must be None where the data are on a device ({problem.device})")
     if checkpoint is not None:
         check_writable(checkpoint)
     escape = escape and geometry.can_grow

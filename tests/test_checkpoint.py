@@ -150,7 +150,7 @@ def test_a_pickle_is_never_loaded(tmp_path):
     with pytest.raises(CheckpointError, match=r"checkpoints of format 1 were pickles, which are not loaded any more"):
         solve(problem, FlatQuotient(8, 4), resume=path)
     path.write_bytes(resealed(hostile, problem))
-    with pytest.raises(CheckpointError, match="is damaged, or was written by another version"):
+    with pytest.raises(CheckpointError, match="does not fit, is damaged, or was written by another version"):
         solve(problem, FlatQuotient(8, 4), resume=path)
     assert not (tmp_path / "touched").exists()
 

@@ -31,7 +31,7 @@ from psdopt import (
     solve,
 )
 from psdopt.devices import Later, on_host
-from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError
+from psdopt.errors import CheckpointError, IncompatibleError, InvalidInputError, InvalidTypeError
 from psdopt.linalg import linear_map, top_eigenpairs
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.problems.streamed import Streamed
@@ -445,10 +445,6 @@ def test_pieces_that_take_numpy_only_say_so_before_any_work(library: str) -> Non
     ):
         with pytest.raises(IncompatibleError, match=f"{who} takes NumPy arrays only, and the data are on a device"):
             solve(there, geometry, method)
-    for option in ("checkpoint", "resume"):
-        files: dict[str, Any] = {option: "run.psdopt"}
-        with pytest.raises(InvalidInputError, match="checkpoint and resume must be None where the data are"):
-            solve(there, FlatQuotient(N, 2), ConjugateGradient(), **files)
     with pytest.raises(
         IncompatibleError, match=r"With this problem and geometry these work: .*ConjugateGradient, LBFGS"
     ):
@@ -476,6 +472,49 @@ def test_arrays_in_different_places_are_refused_by_name(library: str) -> None:
     other = "strict" if library == "torch" else "torch"
     with pytest.raises(InvalidInputError, match=r"Y must be a NumPy array or one of .*, like the data; found"):
         with_gram_forms(at(other)).at(Y)
+
+
+#: Problem and method of runs that are broken off: images, features on the device, pairs, a direction of its own.
+BROKEN = (
+    ("with_gram_forms", "conjugate gradient"),
+    ("alignment", "LBFGS"),
+    ("with_matrices", "block"),
+    ("hinged_pairs", "conjugate gradient"),
+)
+
+
+@libraries
+@pytest.mark.parametrize(("name", "method"), BROKEN)
+def test_a_resumed_run_on_a_device_is_the_unbroken_one(name: str, method: str, library: str, tmp_path: Path) -> None:
+    start, file = sent(library, rng.standard_normal((N, R))), tmp_path / "run.psdopt"
+
+    def run(steps: int, **options: Any) -> Any:
+        problem = PROBLEMS[name](at(library))
+        return solve(problem, FlatQuotient(N, R), METHODS[method], max_iterations=steps, tol=1e-13, **options)
+
+    unbroken = run(9, start=start)
+    run(4, start=start, checkpoint=file)
+    resumed = run(9, resume=file)
+    assert resumed.history["value"].tolist() == unbroken.history["value"].tolist()
+    np.testing.assert_array_equal(fetched(resumed.matrix.factor), fetched(unbroken.matrix.factor))
+    assert is_of(library, resumed.matrix.factor)
+
+
+def test_a_run_on_a_device_can_go_on_elsewhere(tmp_path: Path) -> None:
+    start, file = rng.standard_normal((N, R)), tmp_path / "run.psdopt"
+    geometry, method = FlatQuotient(N, R), LBFGS(memory=4)
+    options: dict[str, Any] = {"tol": 1e-12}
+    there = with_gram_forms(at("torch"))
+    solve(there, geometry, method, start=start, max_iterations=3, checkpoint=file, **options)
+    expected = solve(with_gram_forms(here), geometry, method, start=start, max_iterations=7, **options)
+    for library in (None, "strict"):
+        problem = with_gram_forms(here if library is None else at(library))
+        found = solve(problem, geometry, method, resume=file, max_iterations=7, **options)
+        close(found.history["value"], expected.history["value"], 1e-8)
+        assert isinstance(found.matrix.factor, np.ndarray) if library is None else is_of(library, found.matrix.factor)
+    solve(with_gram_forms(here), geometry, method, start=start, max_iterations=3, checkpoint=file, **options)
+    with pytest.raises(CheckpointError, match=r"it holds NumPy arrays, and the data are on a device \(torch on cpu\)"):
+        solve(with_gram_forms(at("torch")), geometry, method, resume=file)
 
 
 def calls_of_the_door(steps: int, name: str) -> int:
