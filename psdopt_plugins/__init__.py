@@ -1,1 +1,1 @@
-"""First-party applications. They use the public psdopt names and the same plugin door as anybody."""
+"""First-party applications. They use only public psdopt names and register as third-party plugins do."""

@@ -13,9 +13,9 @@ from psdopt.linalg import Array, RowBlocks, row_dots
 Rows = NDArray[np.intp]
 #: Distances held at a time.
 ENTRIES = 2**20
-#: Rows beyond the number wanted whose distances are computed again from differences: products lose digits.
+#: Additional candidates whose distances are recomputed from differences, since products lose digits.
 SPARE = 4
-#: Whose neighbours count: those of the query's own class, those of other classes, or all.
+#: Kinds of neighbours: those of the query's own class, those of other classes, or all.
 SAME, OTHER, ANY = "same", "other", "any"
 
 
@@ -25,9 +25,9 @@ def nearest_rows(
     """For each kind the `count` rows of X (m, d) nearest to each query, by Euclidean distance, (q, count).
 
     codes : class of each row, (m,). kinds : of SAME, OTHER, ANY. queries : rows of X (q,); None is all. A row is not
-    its own neighbour; of rows at equal distance the first counts; -1 stands where there are not so many.
+    its own neighbour; of rows at equal distance the first counts; missing neighbours are -1.
 
-    Exact. O(q m d) flops in ⌈q / block⌉ passes, made where the source makes its sums; memory: two blocks.
+    Exact. O(q m d) flops in ⌈q / block⌉ passes, computed by the workers of the source; memory: two blocks.
     """
     wanted = np.arange(data.shape[0]) if queries is None else queries
     found = [np.empty((len(wanted), count), dtype=np.intp) for _ in kinds]
@@ -80,7 +80,7 @@ class _Nearest:
 
 
 def _selected(Q: Array, block: Array, squared: Array, count: int, start: int) -> tuple[Array, Rows]:
-    """The `count` nearest of a block; among the candidates distances are those of differences."""
+    """The `count` nearest of a block; distances of the candidates are computed from differences."""
     kept = min(count + SPARE, len(block))
     candidates = np.argpartition(squared, kept - 1, axis=1)[:, :kept]
     far = ~np.isfinite(np.take_along_axis(squared, candidates, axis=1))

@@ -1,4 +1,4 @@
-"""What the estimators share: options on their way to solve(), its result, seeds, geometries by name, signs."""
+"""Common helpers of the estimators: options for solve(), its result, seeds, geometries by name, signs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GEOMETRIES = ("flat", "polar")
 
 
 def options_for_solve(options: Mapping[str, Any] | None, **defaults: Any) -> dict[str, Any]:
-    """Keyword arguments for :func:`psdopt.solve`: `options` as far as they are not None, else `defaults`.
+    """Keyword arguments for :func:`psdopt.solve`: `options` that are not None, else `defaults`.
 
     Raises InvalidTypeError if `options` is no mapping, UnknownNameError for an option that solve does not take.
     """
@@ -38,7 +38,7 @@ def options_for_solve(options: Mapping[str, Any] | None, **defaults: Any) -> dic
 def solved(problem: Problem, rank: int | None, options: Mapping[str, Any] | None, **defaults: Any) -> Result:
     """:func:`psdopt.solve` with `options` over `defaults`; a `rank` limits M to that rank, None does not.
 
-    A run that creeps towards an M = 0 that is certified optimal is answered by it.
+    If M = 0 is certified optimal and the run has not converged to it, M = 0 is returned.
     """
     if rank is not None:
         defaults.setdefault("geometry", FlatQuotient(problem.n, rank))
@@ -88,9 +88,9 @@ def sample_weights(values: Any, size: int, of: str = "one per sample", name: str
 
 
 def centred(X: Any, about: Any = None) -> Any:
-    """X less the mean row of `about` (default X): distances taken as differences of squares lose nothing to an offset.
+    """X minus the mean row of `about` (default X), so that distances from differences of squares do not cancel.
 
-    Sparse arrays stay as they are.
+    Sparse arrays are not centred.
     """
     return X if issparse(X) else X - (X if about is None else about).mean(axis=0)
 

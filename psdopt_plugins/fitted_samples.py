@@ -1,4 +1,4 @@
-"""Samples that were fitted, met again as new ones: they keep their places."""
+"""Fitted samples among new ones keep their positions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from psdopt.linalg import Array
 
 
 def keeping_fitted(X: Any, embedding: Array, new: Any, placed: Array) -> Array:
-    """`placed` (q, k) with the places (n, k) of fitted samples X (n, d) in the rows of `new` (q, d) that equal them."""
+    """`placed` (q, k), with rows replaced by `embedding` (n, k) if the row of `new` (q, d) equals one of X (n, d)."""
     nearest = NearestNeighbors(n_neighbors=1).fit(X).kneighbors(new, return_distance=False)[:, 0]
     gaps: Any = abs(X[nearest] - new)
     equal = np.asarray(gaps.sum(axis=1)).ravel() == 0.0

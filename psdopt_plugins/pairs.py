@@ -22,7 +22,7 @@ KINDS = ("similar", "dissimilar")
 def checked_pairs(pairs: Any, n: int | None = None, name: str = "pairs", empty: bool = True) -> Pairs:
     """`pairs` as an integer array (p, 2), each row two different indices below `n`; an empty list is (0, 2). O(p).
 
-    n : None where the range is checked by the one who knows it. empty : whether p = 0 is allowed.
+    n : None if the caller checks the range. empty : whether p = 0 is allowed.
 
     Raises InvalidInputError, InvalidTypeError.
     """
@@ -60,7 +60,7 @@ def distinct_pairs(
 ) -> tuple[Pairs, Array]:
     """Pairs (p, 2), i < j, ascending, each once, and the value of each, (p,). One sort, O(p log p).
 
-    values : (p,), finite; a pair that is listed again must have the value that it had.
+    values : (p,), finite; a pair that is listed again must have the same value.
 
     Raises InvalidInputError, which names pairs with two values, and InvalidTypeError.
     """
@@ -89,7 +89,7 @@ def joined_pairs(similar: Pairs, dissimilar: Pairs) -> Pairs:
 
 
 def listed_pairs(pairs: Any) -> Pairs:
-    """Rows (i, j, s) as they are listed, s = +1 similar or −1 dissimilar, from either way of writing them. O(p).
+    """Rows (i, j, s) in the given order, s = +1 similar or −1 dissimilar, from either format. O(p).
 
     pairs : (similar, dissimilar), integer arrays (p, 2) and (q, 2) of any two lengths; or one array (p, 3) of rows
         (i, j, s).

@@ -1,4 +1,4 @@
-"""What is shown of a pass over rows that are read in blocks."""
+"""Progress bars for passes over rows that are read in blocks."""
 
 from __future__ import annotations
 

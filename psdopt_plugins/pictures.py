@@ -1,4 +1,4 @@
-"""Samples before and after a learned map, beside the convergence of the run that learned it."""
+"""Pictures of samples before and after a learned map, with the convergence of the run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: More classes than this are drawn but not named.
 LEGEND_CLASSES = 20
-#: Share of the samples, at either end of an axis, that may end up outside the frame.
+#: Share of the samples, at either end of an axis, that may be outside the frame.
 OUTLIERS = 0.003
 #: Points drawn per panel; beyond, an evenly spaced part is shown.
 DRAWN = 3000
@@ -42,7 +42,7 @@ def plot_metric(
 
     before, after : (training, test) samples (m, d) and their images (m, r) under the learned map; each shown in its
         own first two principal axes, fitted on the training part. labels : of both parts.
-    certificates : (iterations, relative certificates). best : a better lower value of F than the run's own, such as
+    certificates : (iterations, relative certificates). best : a value of F below the run's own, such as
         the closed form's. errors : test errors of the nearest-neighbour rule before and after, for the titles.
     """
     titles = [f"Before: {scaling}" if scaling else "Before", "After: learned metric"]
@@ -136,7 +136,7 @@ def _four_panels(
 
 
 def _draw_scale(axes: Axes, planes: Sequence[Array], labels: Sequence[Array]) -> None:
-    """Samples coloured along a number, from blue to yellow."""
+    """Samples coloured by a number, from blue to yellow."""
     for plane, y in zip(planes, labels, strict=True):
         shown = slice(None, None, max(1, -(-len(plane) // DRAWN)))
         axes.scatter(plane[shown, 0], plane[shown, 1], c=y[shown], cmap="viridis", s=14, linewidths=0.0)
@@ -148,7 +148,7 @@ def _draw_classes(
     """Training samples small and pale, test samples full, one colour and marker per class."""
     for index, label in enumerate(np.unique(labels[0])):
         colour, marker = COLOURS[index % len(COLOURS)], MARKERS[(index + index // len(COLOURS)) % len(MARKERS)]
-        parts = enumerate(zip(planes, labels, strict=True), start=2 - len(planes))  # a single part is drawn in full
+        parts = enumerate(zip(planes, labels, strict=True), start=2 - len(planes))  # a single part is drawn opaque
         for part, (plane, y) in parts:
             points = _thinned(plane[y == label], DRAWN * max(len(plane[y == label]), 1) // max(len(y), 1))
             axes.scatter(
@@ -165,7 +165,7 @@ def _draw_classes(
 
 
 def _add_legend(axes: Axes, classes: int, parts: int) -> None:
-    """Classes, and what pale and full marks are, to the right of `axes`."""
+    """Classes, and the meaning of pale and full marks, to the right of `axes`."""
     from matplotlib.lines import Line2D
 
     style: dict[str, Any] = {"marker": "o", "ls": "", "color": "0.35", "markeredgewidth": 0.0}

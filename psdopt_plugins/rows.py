@@ -1,4 +1,4 @@
-"""The way of X into an estimator: arrays through scikit-learn's checks, rows on disk or on a cluster in blocks."""
+"""Validating the X of an estimator: arrays by scikit-learn's checks, rows on disk or on a cluster in blocks."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def validated(
 ) -> Any:
     """scikit-learn's ``validate_data``, which never loads rows that are read in blocks.
 
-    With scikit-learn's ``array_api_dispatch`` an X of another library than NumPy stays where it is, if `devices` says
+    With scikit-learn's ``array_api_dispatch`` an X of a library other than NumPy stays on its device, if `devices` says
     that the estimator takes such arrays; labels come to the host.
 
-    Where X is read in blocks (memory maps, Zarr, HDF5 and Dask arrays, Arrow tables, Parquet files) X comes back as
-    :class:`psdopt.linalg.RowBlocks`, if `blocks` says that the estimator takes them; NaN is looked for in the first
-    pass over them. Labels, one number per row, are always in memory.
+    If X is read in blocks (memory maps, Zarr, HDF5 and Dask arrays, Arrow tables, Parquet files) and `blocks` says that
+    the estimator accepts this, X is returned as :class:`psdopt.linalg.RowBlocks`; the first pass checks for NaN.
+    Labels, one number per row, are always in memory.
 
-    Raises InvalidTypeError where the estimator needs all rows at once, InvalidInputError for labels of another length.
+    Raises InvalidTypeError if the estimator needs all rows at once, InvalidInputError for labels of another length.
     """
     if isinstance(X, RowBlocks):
         X = X.source
@@ -51,7 +51,7 @@ def validated(
 
 
 def _on_device(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Any:
-    """X, float64 and finite, and y on the host, of the numbers of rows and columns that are asked for."""
+    """X, float64 and finite, and y on the host, after checks of their shapes."""
     rows = held(X, "X")
     if rows.ndim != 2 or 0 in rows.shape:
         raise InvalidInputError(f"X must be a 2-D array, not empty; found shape {rows.shape}")
@@ -104,9 +104,9 @@ def weighted(X: Any, sample_weight: Any, *others: Any) -> tuple[Any, ...]:
 
 
 def only_touched(X: LinearMap, tuples: NDArray[np.intp]) -> tuple[LinearMap, NDArray[np.intp]]:
-    """(X, tuples); for rows that are read in blocks those that the tuples (p, k) touch, in memory.
+    """(X, tuples); if X is read in blocks, only the rows that occur in the tuples (p, k), in memory.
 
-    The tuples are then counted within these rows. One pass, over the blocks that hold such rows.
+    The tuples are then positions among these rows. One pass, over the blocks that hold such rows.
     """
     if not isinstance(X, RowBlocks):
         return X, tuples

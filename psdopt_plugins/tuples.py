@@ -1,4 +1,4 @@
-"""Tuples of samples as metric-learn's users write them: points, or indices that a preprocessor turns into points."""
+"""Tuples of samples in metric-learn's format: points, or indices that a preprocessor turns into points."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def points_of_tuples(tuples: Any, width: int, preprocessor: Any = None) -> tuple
     tuples : (p, width, d) of points: X then holds p · width rows, and points that are written twice are two samples;
         or, with a preprocessor, (p, width) of indices: X then holds each sample that occurs, once, by ascending index.
     width : 2 for pairs, 3 for triplets.
-    preprocessor : array or sparse array (N, d) that the indices count the rows of; or a function that takes an integer
+    preprocessor : array or sparse array (N, d) whose rows the indices number; or a function that takes an integer
         array (k,) and returns samples (k, d). None: tuples are points.
 
     Raises

@@ -1,4 +1,4 @@
-"""DistanceKernel: a low-rank kernel of given samples, improved by labels through pairwise distances."""
+"""DistanceKernel: a low-rank kernel of given samples, improved by labels by way of pairwise distances."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ KERNELS = ("linear", "rbf", "precomputed")
 
 
 class DistanceKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Kernel learning from distance constraints (Meyer et al., section 10.2), learned on given samples as MDS is.
+    """Kernel learning from distance constraints (Meyer et al., section 10.2), on given samples as in MDS.
 
-    Distances of random pairs in the centred base kernel become constraints: y_ij (1 − alpha) from above for samples
-    of one class, y_ij (1 + alpha) from below for samples of two. Starts at kernel PCA of the given rank.
+    Distances y_ij of random pairs in the centred base kernel become constraints: at most y_ij (1 − alpha) within a
+    class, at least y_ij (1 + alpha) between classes. Starts at kernel PCA of the given rank.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class DistanceKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     pairs_: NDArray[np.intp]
     result_: Result
 
-    #: Pairs are drawn by the seed from the rows as they come: other rows, other pairs.
+    #: Pairs are drawn by row number, so that permuted rows give other pairs.
     permutation_invariant = False
 
     def __init__(
@@ -108,11 +108,10 @@ class DistanceKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self
 
     def transform(self, X: Any) -> Array:
-        """Places (q, r) of new samples X (q, d), or of rows (q, n) of the kernel; a fitted sample keeps its own.
+        """Positions (q, r) of new samples X (q, d), or of rows (q, n) of the kernel; a fitted sample keeps its own.
 
-        Others by :class:`~psdopt_plugins.kernel_learning.extension.KernelExtension`, ridge regression of the embedding
-        on the base kernel: what labels have done to the fitted samples is done to those that the base kernel finds
-        near. O(q n (d + r)). The samples that were fitted are kept for it.
+        Other samples are placed by :class:`~psdopt_plugins.kernel_learning.extension.KernelExtension`, ridge regression
+        of the embedding on the base kernel. O(q n (d + r)). The fitted samples are stored for this.
         """
         check_is_fitted(self)
         X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, reset=False)
@@ -124,7 +123,7 @@ class DistanceKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self.fit(X, y).embedding_
 
     def _kernel(self, X: Any, fitted: Any) -> Array:
-        """The base kernel (q, n) of X (q, d) and the `fitted` samples (n, d), or X itself where it is precomputed."""
+        """The base kernel (q, n) of X (q, d) and the `fitted` samples (n, d), or X itself if it is precomputed."""
         if one_of(self.kernel, "kernel", KERNELS) == "precomputed":
             return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
         X, fitted = centred(X, fitted), centred(fitted)

@@ -18,11 +18,11 @@ def distance_kernel_problem(n: int, pairs: Any, distances: Any, same: Any = None
     Parameters
     ----------
     n : samples. pairs : (m, 2) integers. distances : (m,) squared distances y in the base kernel, >= 0.
-    same : (m,) bool, whether the two samples have one label: then the distance is wanted at most y (1 − alpha),
-        otherwise at least y (1 + alpha). None: the distance is wanted to be y (1/2 squared error, both sides).
+    same : (m,) bool, whether the two samples have the same label: then the distance should be at most y (1 − alpha),
+        otherwise at least y (1 + alpha). None: the distance should equal y (1/2 squared error, both sides).
     alpha : slack, in [0, 1).
 
-    K is determined up to K + a eᵀ + e aᵀ. Cost of a pass O(m r). Raises InvalidInputError for bad arguments.
+    K is determined up to K + a eᵀ + e aᵀ. Cost of a step O(m r). Raises InvalidInputError for bad arguments.
     """
     alpha = number(alpha, "alpha", least=0.0, below=1.0)
     targets = np.asarray(distances, dtype=np.float64)

@@ -46,8 +46,8 @@ class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     kernel_ : :class:`psdopt.LowRankPSD`, K on the training samples.
     embedding_ : (m, r) with K = embedding_ embedding_ᵀ, columns by decreasing norm.
     dual_coef_ : (m, r), N⁻¹ embedding_. X_fit_ : (m, d) training samples. bandwidth_ : σ.
-    result_ : the :class:`psdopt.Result` with value, status, certificate and history. The run is made, and its
-        certificate holds, in W = R⁻¹KR⁻ᵀ, N = R Rᵀ, which has the same values without N's ill-conditioning.
+    result_ : the :class:`psdopt.Result` with value, status, certificate and history. Run and certificate are in
+        terms of W = R⁻¹KR⁻ᵀ, N = R Rᵀ, which has the same values without N's ill-conditioning.
     n_features_in_ : d.
 
     Examples
@@ -82,10 +82,10 @@ class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.solver_options = solver_options
 
     def fit(self, X: Any, y: Any = None, *, pairs: Any = None) -> Self:
-        """Learn from X (m, d) and either labels y (m,) or `pairs` (which then decide alone).
+        """Learn from X (m, d) and labels y (m,) or `pairs`; if pairs are given, y is ignored.
 
         pairs : (similar, dissimilar), integer arrays (p, 2) and (q, 2), or one array (p, 3) of (i, j, ±1). Samples
-        in no pair take part through N alone. Memory O(m²), time O(m³) for the Cholesky factor of N.
+        in no pair enter through N only. Memory O(m²), time O(m³) for the Cholesky factor of N.
 
         Raises InvalidInputError (names the argument) and scikit-learn's ValueErrors.
         """

@@ -1,4 +1,4 @@
-"""From an embedding of fitted samples to one of new samples: ridge regression on the base kernel."""
+"""Extending an embedding of fitted samples to new samples: ridge regression on the base kernel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class KernelExtension:
     """x ↦ Wᵀ k(x), W = (K + ridge I)⁻¹ G with the centred base kernel K (n, n) and the embedding G (n, r).
 
     k(x) (n,) is the base kernel of x and the fitted samples, centred as K was. For a linear kernel this is a linear map
-    of x, so that a learned kernel extends to the one of a Mahalanobis metric.
+    of x, so that the learned kernel extends to that of a Mahalanobis metric.
     """
 
     weights: Array
@@ -33,6 +33,6 @@ class KernelExtension:
         return cls(np.asarray(np.linalg.solve(K + ridge * np.eye(n), embedding), dtype=np.float64), means)
 
     def places(self, rows: Array) -> Array:
-        """Places (q, r) for rows (q, n) of the base kernel, not centred. O(q n r)."""
+        """Positions (q, r) for rows (q, n) of the base kernel, not centred. O(q n r)."""
         centred = rows - rows.mean(axis=1)[:, None] - self.means + self.means.mean()
         return np.asarray(centred @ self.weights)

@@ -31,7 +31,7 @@ def knn_laplacian(
     """Laplacian (m, m), sparse, of the symmetrised k-nearest-neighbour graph of the rows of X.
 
     Edges join i and j when either is among the `n_neighbors` nearest of the other, with weight
-    W_ij = exp(−|x_i − x_j|² / (2 σ²)) (Hu & Kwok, section 4; the printed x²/2σ² is read so).
+    W_ij = exp(−|x_i − x_j|² / (2 σ²)) (Hu & Kwok, section 4; printed as x²/2σ²).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Clustering with a kernel learned from must-link and cannot-link pairs, with scikit-learn's face."""
+"""PairwiseKernel: clustering with a kernel learned from must-link and cannot-link pairs, a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):
         """Learn K and cluster.
 
         X (n, d) samples, or the Laplacian (n, n) with laplacian="precomputed". must_link, cannot_link: integer
-        arrays (p, 2). y (n,): labels to sample pairs from, used only where neither list is given.
+        arrays (p, 2). y (n,): labels to sample pairs from, used only if neither list is given.
         """
         X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2)
         random = check_random_state(self.random_state)
@@ -124,7 +124,7 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):
         self.rank_ = self.embedding_.shape[1]
         self.kmeans_ = KMeans(clusters, n_init=10, random_state=random.randint(np.iinfo(np.int32).max))
         with warnings.catch_warnings():
-            # fewer distinct rows than clusters is a fact of the data, not of this fit
+            # fewer distinct rows than clusters is a property of the data, not an error of this fit
             warnings.simplefilter("ignore", ConvergenceWarning)
             self.labels_ = self.kmeans_.fit_predict(self.embedding_)
         self._X = None if self.laplacian == "precomputed" else X
@@ -137,9 +137,9 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):
     def embed(self, X: Any) -> Array:
         """Rows of an embedding (m, r) for samples outside the learned kernel.
 
-        The rule is ours, the paper has none: the row e that makes the graph term smallest while the learned
-        rows stay, e = Σ_j w_j E_j / Σ_j w_j over the `n_neighbors` nearest samples j, w the graph's similarity.
-        A sample of the training set gets its neighbours' mean too, not its own row.
+        The paper has no such rule. A new sample gets the row e that minimises the graph term for fixed learned rows,
+        e = Σ_j w_j E_j / Σ_j w_j over the `n_neighbors` nearest samples j, w the graph's similarity.
+        A training sample gets its neighbours' mean, too, not its own row.
         """
         check_is_fitted(self)
         if self._X is None:
@@ -148,7 +148,7 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):
         count = min(int(self.n_neighbors), self._X.shape[0])
         distances, index = NearestNeighbors(n_neighbors=count).fit(self._X).kneighbors(X)
         sigma = heat_kernel_width(self._X) if self.sigma == "auto" else float(self.sigma)
-        # the nearest sample gets weight 1: far from all of them the plain weights would vanish together
+        # weights relative to that of the nearest sample, since far from all samples all weights would underflow
         weights = np.exp(-0.5 * (distances**2 - distances[:, :1] ** 2) / sigma**2)
         weights /= weights.sum(axis=1, keepdims=True)
         return np.asarray(np.einsum("mk,mkr->mr", weights, self.embedding_[index]))

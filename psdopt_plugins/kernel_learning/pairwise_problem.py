@@ -14,12 +14,11 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, low_pass, row_dots, sparse_product, with_data
 from psdopt_plugins.pairs import distinct_pairs
 
-#: A start is made in so many rounds, of so many products with L each, which let the lowest modes grow twofold over
-#: those above the cut. More rounds save more steps, but leave little of any mode that is not low, and rank that is lost
-#: at a start never comes back.
+#: A start takes ROUNDS rounds of PRODUCTS products with L each; a round doubles the lowest modes relative to those
+#: above the cut. More rounds save more steps but leave little of the higher modes, and lost rank is not recovered.
 ROUNDS, PRODUCTS = 4, 2
-#: In each a row y_i gets so many times the mean of those that it is to equal, y_i among them: sums would make the rows
-#: of a large clique of must-links equal at once.
+#: Each round adds DRAWN times the mean of its must-link partners (itself included) to row y_i. Sums instead of means
+#: would make the rows of a large clique of must-links equal at once.
 DRAWN = 2.0
 
 
@@ -32,7 +31,7 @@ class PairwiseKernelProblem(EntryFit):
 
     @cached_property
     def _drawing(self) -> sp.csr_array:
-        """Targets as weights of means, times DRAWN. No row is without: the diagonal's target is 1."""
+        """Targets as weights of means, times DRAWN. Every row has one, since the diagonal's target is 1."""
         targets = self._updates.targets
         assert targets is not None
         sums = np.add.reduceat(np.abs(targets.data), targets.indptr[:-1])
@@ -46,12 +45,12 @@ class PairwiseStarts(Starts):
         self.problem = problem
 
     def proposed_start(self, Y: Array) -> Array:
-        """Unit rows, K_ii = 1 as the diagonal asks, smooth over the graph and near each other across must-links.
+        """Unit rows, since K_ii = 1 is the target, smooth over the graph and near each other across must-links.
 
-        Four rounds bring the low modes of L out of Y, add 2 Σ_j T_ij y_j / Σ_j |T_ij| to each row y_i, and scale it to
-        unit length. Eight products with L and four with T save four to seven steps of thirteen to two digits, most
-        where L says more than the pairs do. An L whose entries are not at hand has no bound to be had this cheaply, and
-        is left out.
+        Each of four rounds amplifies the low modes of L in Y, adds 2 Σ_j T_ij y_j / Σ_j |T_ij| to each row y_i, and
+        scales it to unit length. Eight products with L and four with T save four to seven of thirteen steps to two
+        digits, most if L matters more than the pairs. If the entries of L are not known, there is no cheap bound on its
+        eigenvalues, and L is left out.
         """
         problem = self.problem
         L = problem.L
@@ -78,8 +77,8 @@ def pairwise_kernel_problem(L: Any, pairs: Any, targets: Any, gamma: float = 10.
     0/1 pattern of T. tr(K L) smooths the kernel over the graph; the fit asks K_ii ≈ 1, K_ij ≈ 1 on must-links
     and K_ij ≈ 0 on cannot-links.
 
-    Offers a line and plane search that is exact, a preconditioner, a start that is smooth over the graph, and the
-    bi-convex split that :class:`~psdopt.methods.admm.ADMM` needs; all methods run on this one object.
+    The problem offers exact line and plane searches, a preconditioner, a start that is smooth over the graph, and the
+    bi-convex split that :class:`~psdopt.methods.admm.ADMM` needs.
 
     Parameters
     ----------

@@ -21,11 +21,10 @@ CLOSED_FORM_ORDER = 3000
 
 
 class InverseForm(GramForm):
-    """scale · N⁻¹ = scale · PᵀP for N = R Rᵀ ≻ 0 and P = R⁻¹ (n, n): symmetric and PSD whatever the rounding.
+    """scale · N⁻¹ = scale · PᵀP for N = R Rᵀ ≻ 0 and P = R⁻¹ (n, n): exactly symmetric and PSD.
 
-    P is formed once, O(n³), from an N that was handed in as an array of the same size, so that a block costs
-    plain matrix products, O(n² r). (Triangular solves would save half the flops, but SciPy's and NumPy's BLAS
-    in one loop compete for threads.)
+    P is formed once, O(n³), from an array N of the same size, so that a block costs matrix products, O(n² r).
+    (Triangular solves would save half the flops, but SciPy's and NumPy's BLAS in one loop compete for threads.)
     """
 
     def __init__(self, P: LinearMap, scale: float = 1.0) -> None:
@@ -33,7 +32,7 @@ class InverseForm(GramForm):
 
     @property
     def holds_array(self) -> bool:
-        """True: N was handed in as an (n, n) array."""
+        """True, since N was given as an (n, n) array."""
         return True
 
 
@@ -69,10 +68,10 @@ class QuadraticKernelProblem(QuadraticSDP):
         return self.unwhitened(W)
 
     def whitened(self) -> QuadraticSDP:
-        """The same problem in W = R⁻¹KR⁻ᵀ: tr(W²) + tr((tau I + lam RᵀTR) W), equal values, equal ranks.
+        """The same problem in terms of W = R⁻¹KR⁻ᵀ: tr(W²) + tr((tau I + lam RᵀTR) W), with equal values and ranks.
 
-        Without N⁻¹, so its conditioning does not suffer from N's. One step along D (n, r) costs a product with
-        R, one with Rᵀ, O(n² r) each, and one with T. :meth:`unwhitened` leads back.
+        It does not contain N⁻¹, so that an ill-conditioned N does no harm. One step along D (n, r) costs a product
+        with R, one with Rᵀ, O(n² r) each, and one with T. :meth:`unwhitened` maps W to K.
         """
         if isinstance(self.root, float):
             loss: Form = MatrixForm(self.T, 0.5 * self.lam * self.root**2)

@@ -17,7 +17,7 @@ from psdopt_plugins.pairs import Pairs, named_pairs, pair_codes
 def sampled_pairs(y: Any, fraction: float, rng: np.random.Generator) -> tuple[Pairs, Pairs]:
     """round(fraction · n) pairs of one class and as many of two classes, each pair once (Hu & Kwok, section 4).
 
-    Uniform over the pairs of each kind; fewer where there are not so many. y (n,) labels. O(n) expected.
+    Uniform over the pairs of each kind, or all of them if there are fewer. y (n,) labels. O(n) expected.
 
     Raises InvalidInputError unless fraction >= 0.
     """

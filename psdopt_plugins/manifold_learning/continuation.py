@@ -1,4 +1,4 @@
-"""Continuation in the tension nu: from loose edges, where the problem is easy, to tight ones, where it is wanted."""
+"""Continuation in the tension nu: from loose edges, with which the problem is easy, to tight ones."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from psdopt_plugins.manifold_learning.coordinates import LaplacianCoordinates
 from psdopt_plugins.manifold_learning.graph import Edges, edge_errors
 from psdopt_plugins.manifold_learning.mvu_problem import connected, scaled_mvu_problem
 
-#: Columns at the start; more are added where the certificate asks for them.
+#: Columns at the start; more are added if the certificate requires them.
 FIRST_RANK = 8
-#: Accuracy and budget of the stages before the last: they only make a start for the next one.
+#: Accuracy and budget of the stages before the last, which only provide starts.
 STAGE_TOL, STAGE_ITERATIONS = 1e-2, 300
 #: nu falls by a factor between these from stage to stage: edge errors are about proportional to it.
 FALL = (0.05, 0.5)
 #: Weight of an edge without tension, in units of the mean.
 SLACK = 0.1
-#: More stages than this are not of use: nu has then fallen below rounding.
+#: Largest number of stages; by then nu has fallen below rounding.
 STAGES = 60
 DEFAULT_TOL = 1e-4
 FINEST_TOL = 1e-10
@@ -69,7 +69,7 @@ def by_continuation(
         result = _solved(edges, level, coordinates, labels, Z, stage)
         iterations += result.iterations
         if result.iterations == 0 and not last:
-            # the start passed for optimal: nu tr M is below what tol can tell, in units of F(0) − F
+            # the start counts as optimal, since nu tr M is below tol · (F(0) − F)
             given["tol"] = max(0.1 * given["tol"], FINEST_TOL)
         Z = _kept(result)
         errors = edge_errors(edges, coordinates.apply(Z))
@@ -111,7 +111,7 @@ def _solved(
 
 
 def _kept(result: Result) -> Array:
-    """The factor without columns that carry nothing, with room for as many again as a start needs."""
+    """The factor without zero columns, padded with columns for a start."""
     Y = result.matrix.compress(1e-8).factor
     if Y.shape[1] == 0:
         return result.matrix.factor

@@ -1,4 +1,4 @@
-"""Neighbour graphs as edge lists: building them, reading them, saying why one will not do."""
+"""Neighbour graphs as edge lists: building, reading and checking them."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def nearest_neighbour_edges(X: Any, n_neighbors: int) -> Edges:
 
 
 def connecting_edges(X: Any, edges: Edges, n_neighbors: int) -> Edges:
-    """`edges` on the samples X (n, d), and more of them until the graph is connected.
+    """`edges` on the samples X (n, d), with more edges until the graph is connected.
 
-    In each round every component gets its `n_neighbors` shortest edges to samples outside it: more than one, as a
-    single bridge bears all the repulsion between two parts. At most log2(components) rounds of O(n² d).
+    In each round every component gets its `n_neighbors` shortest edges to samples outside it. A single edge would have
+    to bear all the repulsion between two parts. At most log2(components) rounds of O(n² d).
     """
     count, labels = edges.components()
     while count > 1:

@@ -9,9 +9,9 @@ import numpy as np
 from psdopt.linalg import EPS, Array, ExtremePair, is_finite, norm
 from psdopt_plugins.manifold_learning.graph_matrices import BRACKET, GraphMatrices, natural
 
-#: Inverse iterations at most; the shift is within BRACKET of the eigenvalue, so that a few are enough.
+#: Most inverse iterations; the shift is within BRACKET of the eigenvalue, so that a few suffice.
 INVERSE_STEPS = 20
-#: Columns beyond those asked for.
+#: Additional columns.
 GUARDS = 2
 
 
@@ -66,7 +66,7 @@ def least_of_graph(
         if residuals[:count].max() <= goal:
             break
     values, V = values[:count].copy(), V[:, :count].copy()
-    if values[0] > 0.0:  # the null vector e is the least then
+    if values[0] > 0.0:  # then the null vector e belongs to the least eigenvalue
         V[:, 0], values[0], residuals[0] = (
             1.0 / np.sqrt(n),
             0.0,

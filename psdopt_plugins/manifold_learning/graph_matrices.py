@@ -14,7 +14,7 @@ from psdopt_plugins.manifold_learning.graph import Edges
 
 #: Feasible multiples are found up to this factor.
 BRACKET = 1.25
-#: Multiples below this count as zero: they cost less than any tolerance sees.
+#: Multiples below this count as zero, being below all tolerances.
 LEAST_MULTIPLE = 1e-6
 #: Levels below this fraction of the largest weight are rounding.
 RESOLVED = 256 * EPS
@@ -81,14 +81,14 @@ class GraphMatrices:
     def dominates(self, weights: Array, level: float) -> bool:
         """Whether L(w) ⪰ level (I − eeᵀ/n), level > 0: L(w) − level I is negative on e and nowhere else.
 
-        Asked of a higher level where `level` is below what pivots of L(w) resolve: never a wrong yes.
+        If pivots of L(w) do not resolve `level`, a higher level is tested instead, so that True is always correct.
         """
         return self.negatives(weights, max(level, RESOLVED * float(np.abs(weights).max()))) == 1
 
     def feasible_multiple(self, weights: Array, base: Array, level: float, guess: float) -> float:
         """A theta >= 0, at most BRACKET times the least, with L(w + theta base) ⪰ level on the complement of e.
 
-        Raises FloatingPointError if there is none that a double holds.
+        Raises FloatingPointError if there is none in double precision.
         """
         if self.dominates(weights, level):
             return 0.0

@@ -27,7 +27,7 @@ from psdopt_plugins.manifold_learning.new_points import local_placement
 from psdopt_plugins.manifold_learning.unfolding import as_kernel, unfold
 from psdopt_plugins.rows import validated
 
-#: Neighbours that place a new sample, per neighbour of a fitted one: enough to surround it.
+#: A new sample is placed by LOCAL times n_neighbors neighbours, enough to surround it.
 LOCAL = 3
 DISCONNECTED = ("connect", "refuse", "separate")
 
@@ -48,7 +48,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     coloured : use y (class labels, or side information (n, q)) in W; else y is ignored.
     disconnected : what to do with a neighbour graph in several components, between which the variance is unbounded.
         "connect" adds the n_neighbors shortest edges from each to the others until there is one, and warns; "refuse"
-        raises an error with the number of neighbours that would connect it; "separate" unfolds each by itself and
+        raises an error with the number of neighbours that would connect it; "separate" unfolds each on its own and
         places them side by side, the largest first.
     solver_options : keyword arguments for :func:`psdopt.solve`; default tol 1e-4.
 
@@ -57,8 +57,8 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     embedding_ : (n, n_components), centred; principal axes of the kernel, the widest first.
     eigenvalues_ : all positive eigenvalues of the kernel, descending: a gap after the first few shows the dimension.
     kernel_ : M as a :class:`psdopt.LowRankPSD`.
-    nu_ : tension used. edge_error_median_, edge_error_max_ : relative errors of edge lengths, and how far the penalty
-        is from the constraints it stands for.
+    nu_ : tension used. edge_error_median_, edge_error_max_ : relative errors of edge lengths, by which the penalty
+        violates the constraints that it replaces.
     result_ : the :class:`psdopt.Result` of the last stage (of the largest component, if there are several); where
         conjugate gradient was used, in coordinates in which tr is the sum of squared edge lengths.
     edges_added_ : edges that "connect" has added. n_iter_ : iterations of all stages.
@@ -133,11 +133,11 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return self
 
     def transform(self, X: Any) -> Array:
-        """Places (q, n_components) of new samples X (q, d); a sample that equals a fitted one gets its place.
+        """Positions (q, n_components) of new samples X (q, d); a sample that equals a fitted one gets its position.
 
-        Others lie among their 3 · n_neighbors nearest fitted samples as they do in X, by
-        :func:`~psdopt_plugins.manifold_learning.new_points.local_placement`. No distance is promised to be kept.
-        The samples that were fitted are kept for it.
+        Others are placed relative to their 3 · n_neighbors nearest fitted samples as in X, by
+        :func:`~psdopt_plugins.manifold_learning.new_points.local_placement`. Distances need not be preserved.
+        The fitted samples are stored for this.
         """
         check_is_fitted(self)
         X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, reset=False)
@@ -154,7 +154,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return found
 
     def _assemble(self, parts: list[tuple[Any, Unfolding]], n: int) -> None:
-        # by size and variance: where a component is placed must not depend on the order of the samples
+        # by size and variance, so that the position of a component does not depend on the order of the samples
         parts = sorted(parts, key=lambda part: (-len(part[0]), -norm(part[1].factor)))
         largest = parts[0][1]
         width = sum(part.factor.shape[1] for _, part in parts)

@@ -1,4 +1,4 @@
-"""Maximum variance unfolding: variance up, lengths of edges kept, as a penalty."""
+"""Maximum variance unfolding: maximise the variance, with a penalty on changes of edge lengths."""
 
 from __future__ import annotations
 

@@ -88,9 +88,9 @@ class ColumnwiseSystem(NewtonSystem):
     """Conjugate gradient, preconditioned by the r diagonal blocks of the system.
 
     The block of column a, L(2 (w + delta |w|) + 16 δ_a²) − 2 nu H, is sparse of order n and positive semidefinite where
-    the system is. It knows which edges pull in that column's direction, and, where the column is short, the near null
-    space of S. With Y in its principal axes it leaves some tens to hundreds of iterations. On the complement of e, H
-    is the identity, so that the factors are those of L − 2 nu I and keep centred vectors centred.
+    the system is. It contains the edges that pull in that column's direction and, for a short column, the near null
+    space of S. With Y in its principal axes some tens to hundreds of iterations are needed. On the complement of e, H
+    is the identity, so that the factors are those of L − 2 nu I and map centred vectors to centred ones.
 
     Cost: r sparse factorisations of order n; an iteration O((fill + edges) r), fill that of r = 1.
     """
@@ -118,7 +118,7 @@ class ColumnwiseSystem(NewtonSystem):
         for _ in range(ITERATIONS):
             image = self.apply(P)
             curvature = inner(P, image)
-            # solved; or semidefinite to rounding, and X is as far as it goes
+            # solved; or semidefinite to rounding, and no further progress is possible
             if not (energy > goal and curvature > 0.0):
                 break
             X = X + (energy / curvature) * P

@@ -78,11 +78,11 @@ class SSTRESS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Array:
-        """Places (q, k) of new objects; a sample that equals a fitted one gets its place.
+        """Positions (q, k) of new objects; a sample that equals a fitted one gets its position.
 
         X : samples (q, d), or dissimilarities (q, n) from the n fitted objects, NaN where missing. Each is placed by
-        :func:`~psdopt_plugins.manifold_learning.new_points.landmark_placement`: exact where the dissimilarities are
-        distances in the space of the embedding. O(q n (d + k)). Samples that were fitted are kept for it.
+        :func:`~psdopt_plugins.manifold_learning.new_points.landmark_placement`, which is exact if the dissimilarities
+        are distances in the space of the embedding. O(q n (d + k)). The fitted samples are stored for this.
         """
         check_is_fitted(self)
         missing = self.dissimilarity == "precomputed"

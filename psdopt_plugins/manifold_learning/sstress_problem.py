@@ -21,7 +21,7 @@ def sstress_problem(delta: Any, pairs: Any = None, *, n: int | None = None) -> T
     delta : squared dissimilarities, >= 0: a symmetric (n, n) array with NaN for what is missing, or (m,) with `pairs`.
     pairs : (m, 2) integers, with `n` objects.
 
-    M is determined up to M + a eᵀ + e aᵀ. Cost of a pass O(m r).
+    M is determined up to M + a eᵀ + e aᵀ. Cost of a step O(m r).
     Raises InvalidInputError for bad shapes, negative or asymmetric entries, no known entry.
     """
     if pairs is None:

@@ -1,4 +1,4 @@
-"""From a neighbour graph to its unfolding: the start, the tension, and the method that fits the graph."""
+"""Unfolding a neighbour graph: the start, the tension, and the choice of method."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from psdopt_plugins.manifold_learning.unfolding_newton import UnfoldingNewton
 
 #: Columns of the start along geodesic axes, and of the rough stages and the last one in all.
 AXES, ROUGH_COLUMNS, COLUMNS = 2, 3, 8
-#: Columns of the last stage where the Hessian fills in: a graph that is no surface's needs more of them, which have to
-#: grow from nothing, at tens of steps, where they are added late.
+#: Columns of the last stage if the Hessian fills in. A graph that is not that of a surface needs more columns, and
+#: columns added late take tens of steps to grow from zero.
 MORE_COLUMNS = 16
 #: Root mean square entries of the other columns, in units of the root mean square edge.
 RANDOM_SIZE = 0.1
-#: Newton steps of a rough stage: the large columns are right by then, to some percent of edge errors.
+#: Newton steps of a rough stage, after which the large columns are accurate to some percent of edge errors.
 ROUGH_STEPS = 8
 #: Median edge error aimed at, as a fraction of the one allowed; edge errors are about proportional to nu.
 AIM = 0.8
 #: nu changes by a factor within these from stage to stage, and by one within SETTLED in the last of the rough ones.
 CHANGE, SETTLED = (0.02, 20.0), (0.6, 1.6)
 STAGES = 20
-#: Less tension that leaves more than this of the median error leaves it level: the tolerance is then tightened by this.
+#: If less tension leaves more than FALLING of the median error, the tolerance is multiplied by TIGHTER.
 FALLING, TIGHTER = 0.9, 0.1
 
 
@@ -91,13 +91,13 @@ def _by_newton(
 
 @dataclass
 class _Medians:
-    """The median edge error at the last tension `level`: where less tension does not lower it, accuracy is missing."""
+    """The median edge error at the last tension `level`. If less tension does not lower it, the run is not accurate."""
 
     level: float
     median: float = math.inf
 
     def level_out(self, level: float, errors: Array) -> bool:
-        """Whether the errors at a lower `level` are about those before; else they are kept for the next question."""
+        """Whether the errors at a lower `level` are about those before; if not, they are stored for the next call."""
         median = float(np.median(errors))
         if level < self.level and median > FALLING * self.median:
             self.median = math.inf
@@ -119,7 +119,7 @@ def _change(edges: Edges, Y: Array, edge_error: float) -> float:
 
 
 def _tension_for(edges: Edges, Y: Array, edge_error: float) -> float:
-    """nu at which edges give by about AIM · edge_error, if Y has about the right size.
+    """nu at which edges are stretched by about AIM · edge_error, if Y has about the right size.
 
     At the optimum nu tr M = Σ w_t d_t with w = 4 (d − D), and d − D is about twice the relative error times D.
     """
@@ -139,7 +139,7 @@ def _best_scale(edges: Edges, nu: float, Y: Array) -> float:
 
 
 def _with_random(edges: Edges, Y: Array, columns: int) -> Array:
-    """Y with small random columns up to `columns`: from columns of zeros no step would leave."""
+    """Y with small random columns up to `columns`, since columns of zeros would stay zero."""
     missing = min(columns, edges.n - 1) - Y.shape[1]
     if missing <= 0:
         return Y

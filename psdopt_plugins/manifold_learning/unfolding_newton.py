@@ -35,14 +35,14 @@ from psdopt_plugins.manifold_learning.newton_systems import NewtonSystem
 DAMPING = 1.05
 #: Steps without the best gap falling by half after which columns are added.
 PATIENCE = 8
-#: A step no shorter than Newton's that lowers F by less than this fraction of the gap, and finds no better dual point,
-#: counts IDLE times: the value has settled at this rank, and what remains of the gap is not for more steps to close.
+#: After IDLE full Newton steps that lower F by less than LITTLE times the gap and find no better dual point, the value
+#: has converged at this rank, and more steps would not close the gap.
 LITTLE, IDLE = 1e-3, 4
 
 
 @dataclass(kw_only=True)
 class UnfoldingNewtonState(State):
-    """Edge weights w predicted by the last step, the multiple theta of |w| they lack, the best dual point and value.
+    """Edge weights w predicted by the last step, the multiple theta of |w| that makes w feasible, and the best dual.
 
     `gradient_norm` is 2 gap / |Y|, gap = F(M) − best dual value: the gap in the units of the factor gradient.
     """
@@ -62,20 +62,20 @@ class UnfoldingNewton(Method[UnfoldingNewtonState]):
 
         [2 L(w + delta |w|) − 2 nu H + 16 Σ_t (δ_t δ_tᵀ) ⊗ (e_i − e_j)(e_i − e_j)ᵀ] X = −2 S Y,   δ_t = y_i − y_j,
 
-    and w⁺ = 4 (d − D) + 8 ⟨δ_t, X_i − X_j⟩. Taking the Hessian at the predicted w and not at 4 (d − D) is what makes
-    tight edges (small nu) harmless: their errors are stiff, their predicted tensions smooth. delta is the least
-    that makes L(w + delta |w|) − nu H ⪰ 0, found by inertia; w + delta |w| is then dual feasible, so that every
+    and w⁺ = 4 (d − D) + 8 ⟨δ_t, X_i − X_j⟩. The Hessian is taken at the predicted w and not at 4 (d − D), since for
+    tight edges (small nu) the errors are stiff while the predicted tensions are smooth. delta is the least
+    number with L(w + delta |w|) − nu H ⪰ 0, found by inertia; w + delta |w| is then dual feasible, so that every
     step also has a proven gap. Since edges resist the second-order stretch |X_i − X_j|² of a long step, the step is the
-    arc Y + mu X + mu² X₂ with X₂ from the same Hessian, and the first minimiser of a polynomial of degree eight.
+    arc Y + mu X + mu² X₂ with X₂ from the same Hessian, at the first minimiser of a polynomial of degree eight.
 
-    The Hessian is factorised where it stays sparse, as on the neighbour graph of a surface. Where it fills in, as for
-    images of digits, its systems are solved by conjugate gradient, to a few percent, preconditioned by the factors of
-    its r diagonal blocks (:mod:`psdopt_plugins.manifold_learning.newton_systems`).
+    If the factors of the Hessian stay sparse, as on the neighbour graph of a surface, it is factorised. Otherwise,
+    as for images of digits, its systems are solved by conjugate gradient, to a few percent, preconditioned by the
+    factors of its r diagonal blocks (:mod:`psdopt_plugins.manifold_learning.newton_systems`).
 
     Parameters
     ----------
-    columns : most columns of Y. Where the gap stops falling, or F has settled far above the best dual point, half as
-        many as there are now are added along negative eigenvectors of S; 0 means as many as that asks for.
+    columns : most columns of Y; 0 means no limit. If the gap stops falling, or F has converged far above the best dual
+        point, half as many columns as there are now are added along negative eigenvectors of S.
 
     For an :class:`~psdopt_plugins.manifold_learning.mvu_problem.UnfoldingProblem`, or any problem with the members of
     :class:`~psdopt_plugins.manifold_learning.mvu_problem.GraphDual`, on the cone. Cost of a step: one sparse
@@ -94,7 +94,7 @@ class UnfoldingNewton(Method[UnfoldingNewtonState]):
 
     @staticmethod
     def conformance_instances() -> list[tuple[Problem, Geometry]]:
-        """What the conformance kit tries it on: loose and tight edges of a small graph."""
+        """Instances for the conformance kit: loose and tight edges of a small graph."""
         X = np.random.default_rng(0).standard_normal((10, 3))
         edges = nearest_neighbour_edges(X, 5)
         return [(UnfoldingProblem(edges, nu), PSDCone(edges.n)) for nu in (0.1, 1e-3)]
@@ -135,7 +135,7 @@ class UnfoldingNewton(Method[UnfoldingNewtonState]):
     def _judged(
         self, state: UnfoldingNewtonState, evaluation: Evaluation, weights: Array, mu: float
     ) -> UnfoldingNewtonState:
-        """The state at `evaluation`: what `weights` lack for feasibility, and the gap that they prove."""
+        """The state at `evaluation`: the multiple that makes `weights` feasible, and the gap that they prove."""
         problem = graph_dual_of(state.problem)
         base = base_weights(weights)
         theta = problem.graph.feasible_multiple(weights, base, problem.nu, state.theta)

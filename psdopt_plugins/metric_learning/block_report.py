@@ -1,4 +1,4 @@
-"""Report of a metric learner on rows that are read in blocks: errors on samples of them, and no pass too many."""
+"""Report of a metric learner on rows that are read in blocks: errors on samples of them, with few passes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from psdopt_plugins.metric_learning.tuning import NEIGHBOURS, neighbour_error
 from psdopt_plugins.passes import PassBar
 from psdopt_plugins.pictures import plot_metric
 
-#: Rows drawn to measure the error on, and as many, learned from, as their neighbours.
+#: Rows drawn as test samples, and as many training rows drawn as their neighbours.
 SAMPLE = 2000
 
 
 def block_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Report:
     """Fit a metric learner on all rows of `dataset` but a sample, and compare 3-NN errors on this sample.
 
-    Neighbours are looked for among as many other rows, which were learned from. Features are standardised by mean and
-    deviation of the training rows. Parameters are not searched for. Two passes: for the scale, and for the fit; samples
-    are read on the way.
+    Neighbours are searched among as many training rows. Features are standardised by mean and deviation of the training
+    rows. Parameters are not tuned. Two passes, one for the scale and one for the fit, which also read the samples.
     """
     rng = np.random.default_rng(options.seed)
     m, d = dataset.X.shape

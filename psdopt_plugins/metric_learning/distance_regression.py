@@ -23,7 +23,7 @@ from psdopt_plugins.regression.online import psd_regression_stream
 from psdopt_plugins.regression.online_model import OnlineModel
 from psdopt_plugins.rows import only_touched, validated
 
-#: Of the pairs that percentiles of all distances are estimated on.
+#: Seed of the pairs on which percentiles of all distances are estimated.
 PERCENTILE_SEED = 0
 
 
@@ -35,9 +35,9 @@ class DistanceRegression(MahalanobisTransformer):
     rank : rank of M, or None for full rank. Full rank starts at M = I, lower rank at the leading principal directions.
     geometry : "flat" or "polar"; weight : of the polar metric.
     n_constraints : pairs sampled from labels, half of them similar where possible; None is 40 c (c − 1) for c classes.
-    bounds : (upper, lower), 0 <= upper <= lower, of the learned squared distance d_M: similar pairs are wanted up to
-        `upper`, dissimilar ones from `lower` on. None: percentiles of the distances at the start.
-    percentiles : these percentiles, where `bounds` is None.
+    bounds : (upper, lower), 0 <= upper <= lower: d_M should be at most `upper` for similar and at least `lower` for
+        dissimilar pairs. None: percentiles of the distances at the start.
+    percentiles : these percentiles, if `bounds` is None.
     solver_options : keyword arguments of :func:`psdopt.solve`.
     batch_size : pairs per update in :meth:`partial_fit`.
     random_state : seed of the sampled pairs.
@@ -45,9 +45,9 @@ class DistanceRegression(MahalanobisTransformer):
     Attributes
     ----------
     components_ : (r, d), M = components_ᵀ components_. result_ : the :class:`psdopt.Result` of :meth:`fit`.
-        :meth:`partial_fit` makes another model, and removes it. loss_ : mean loss of the pairs of the last
-        :meth:`partial_fit`, each before it was learned from.
-    pairs_ : (m, 3), rows (i, j, ±1): the pairs that were learned from. bounds_ : (upper, lower). n_features_in_ : d.
+        :meth:`partial_fit` makes another model and removes it. loss_ : mean loss of the pairs of the last
+        :meth:`partial_fit`, each before its update.
+    pairs_ : (m, 3), rows (i, j, ±1): the training pairs. bounds_ : (upper, lower). n_features_in_ : d.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class DistanceRegression(MahalanobisTransformer):
     bounds_: tuple[float, float]
     loss_: float
 
-    #: Pairs are drawn by the seed from the rows as they come: other rows, other pairs.
+    #: Pairs are drawn by row number, so that permuted rows give other pairs.
     permutation_invariant = False
 
     def __init__(
@@ -89,7 +89,7 @@ class DistanceRegression(MahalanobisTransformer):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, *, pairs: Any = None, pair_weight: Any = None) -> Self:
-        """Learn from X (m, d), dense or sparse, and either labels y (m,) or `pairs` (which then decide alone).
+        """Learn from X (m, d), dense or sparse, and labels y (m,) or `pairs`; if pairs are given, y is ignored.
 
         pairs : (similar, dissimilar), integer arrays (p, 2) and (q, 2), or one array (p, 3) of (i, j, ±1).
         pair_weight : with `pairs` only, w (p,) at least 0, similar ones first: 1/(2 Σ w) Σ w_t max(0, ·)² is minimised,
@@ -118,14 +118,14 @@ class DistanceRegression(MahalanobisTransformer):
         return self._learn(problem, None, self.solver_options, geometry=geometry, start=start)
 
     def partial_fit(self, X: Any, y: Any = None, *, pairs: Any = None) -> Self:
-        """Go on learning from `pairs` of the samples X (m, d): one update per `batch_size` pairs, as they are listed.
+        """Continue learning from `pairs` of the samples X (m, d): one update per `batch_size` pairs, in this order.
 
-        Without `pairs` they are drawn by the labels y (m,) as :meth:`fit` draws them, among the samples of this call.
+        Without `pairs` they are drawn from the labels y (m,) as in :meth:`fit`, among the samples of this call.
 
-        No update is longer than the curvature of its own pairs allows, no pair is kept: O(d r) memory beyond X. The
-        first call chooses step and annealing and, unless `bounds` are given, the bounds, on its own samples; after
-        :meth:`fit` it goes on from M and keeps the bounds. Warns (ConvergenceWarning) where the pairs of this call end
-        with more than twice their loss at its beginning. Raises what :meth:`fit` raises.
+        The length of each update is limited by the curvature of its own pairs. No pair is stored: O(d r) memory besides
+        X. The first call chooses step, annealing and, unless `bounds` are given, the bounds from its own samples; after
+        :meth:`fit` it continues from M and keeps the bounds. Warns (ConvergenceWarning) if the loss of this call's
+        pairs more than doubles during the call. Raises what :meth:`fit` raises.
         """
         fresh = not hasattr(self, "components_")
         if pairs is None:
@@ -135,7 +135,7 @@ class DistanceRegression(MahalanobisTransformer):
         else:
             X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, reset=fresh)
         self.pairs_ = listed_pairs(pairs)
-        signed_pairs(self.pairs_, X.shape[0])  # which refuses what contradicts itself
+        signed_pairs(self.pairs_, X.shape[0])  # refuses contradictory pairs
         start = self._start(X) if fresh else LowRankPSD(np.ascontiguousarray(self.components_.T))
         if fresh:
             self.bounds_ = self._bounds(X, start)

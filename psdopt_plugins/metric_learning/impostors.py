@@ -1,4 +1,4 @@
-"""Triplets that can matter: target neighbours once, impostors anew as the metric moves."""
+"""Triplets that can be active: target neighbours, found once, and impostors, found again as the metric changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from psdopt_plugins.block_neighbours import SAME, nearest_rows
 from psdopt_plugins.pair_sampling import known_pairs
 
 Indices = NDArray[np.signedinteger[Any]]
-#: Distances held at a time while looking for impostors: few enough to stay in the processor's cache.
+#: Distances computed at a time in the search for impostors; they fit in the processor's cache.
 BLOCK_ENTRIES = 2**18
 #: Close pairs whose triplets are listed at a time.
 EXPANDED = 2**13
@@ -26,7 +26,7 @@ SINGLE = float(np.finfo(np.float32).eps)
 def target_neighbours(X: Any, y: NDArray[Any], n_neighbors: int) -> Indices:
     """Rows (i, j): j among the `n_neighbors` nearest samples of i's class, by Euclidean distance.
 
-    Classes with fewer samples give what they have. Raises InvalidInputError if no class has two samples.
+    Samples of smaller classes have fewer targets. Raises InvalidInputError if no class has two samples.
     """
     rows = []
     if isinstance(X, RowBlocks):
@@ -50,14 +50,14 @@ def violated_triplets(
 ) -> tuple[Indices, Array]:
     """(rows, excess): all rows (i, j, k), (i, j) in `targets`, y_k ≠ y_i, whose excess is positive.
 
-    excess = |z_i − z_j|² + margin − |z_i − z_k|²; an infinite margin asks for all triplets.
+    excess = |z_i − z_j|² + margin − |z_i − z_k|²; an infinite margin gives all triplets.
 
     Z (m, r): samples under the metric, d_M(i, j) = |z_i − z_j|². Distances between two classes are computed once, in
     blocks, so that memory is bounded by `limit` rows and one block, whatever m; O(m² r) flops. Of more than `limit`
     triplets the most violated are kept (their number is cut block by block).
 
-    Blocks are formed in single precision, with a slack that covers their rounding; what they let pass is looked at in
-    double precision.
+    Blocks are formed in single precision, with a slack that covers their rounding; candidates are checked in double
+    precision.
     """
     Z = Z - Z.mean(axis=0)
     pairs = targets[np.argsort(targets[:, 0], kind="stable")]
@@ -84,7 +84,7 @@ def violated_triplets(
 
 
 def _emptied(parts: list[Any]) -> Any:
-    """The concatenation of `parts`, which are let go of one by one: they are never held twice."""
+    """The concatenation of `parts`, each of which is released once it is copied."""
     whole = np.empty((sum(map(len, parts)), *parts[0].shape[1:]), dtype=parts[0].dtype)
     end = len(whole)
     while parts:
@@ -99,7 +99,7 @@ def _close_pairs(Z: Array, y: NDArray[Any], radius: Array) -> Iterator[tuple[Ind
     order = np.argsort(y, kind="stable")
     squares = row_dots(Z, Z)
     unit = float(squares.max()) or 1.0
-    # in units of the largest |z|², where nothing can overflow: |z_i|² − 2⟨z_i, z_k⟩ + |z_k|² is one product
+    # in units of the largest |z|², so that nothing overflows: |z_i|² − 2⟨z_i, z_k⟩ + |z_k|² is one product
     reach = (radius[order] / unit + 6.0 * (Z.shape[1] + 4) * SINGLE).astype(np.float32)
     right = np.empty((len(Z), Z.shape[1] + 2), dtype=np.float32)
     np.divide(Z[order], math.sqrt(unit), out=right[:, :-2], casting="same_kind")
@@ -123,7 +123,7 @@ def _close_pairs(Z: Array, y: NDArray[Any], radius: Array) -> Iterator[tuple[Ind
 
 
 def _gathered(blocks: Iterable[tuple[Indices, Indices]], size: int) -> Iterator[tuple[Indices, Indices]]:
-    """The same pairs in blocks of at least `size`, the last excepted: few of them cost as much in calls as many."""
+    """The same pairs in blocks of at least `size`, except the last, to reduce the number of calls."""
     waiting, count = [np.empty((2, 0), dtype=np.intp)], 0
     for block in blocks:
         waiting.append(np.stack(block))

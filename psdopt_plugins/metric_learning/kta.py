@@ -13,7 +13,7 @@ from psdopt_plugins.metric_learning.kta_problem import kta_problem
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.rows import validated, weighted
 
-#: Beyond this number of features a rank is taken even if none was asked for (Yuan et al., section 5.2: at most 60).
+#: Beyond this number of features rank=None means LARGE_RANK (Yuan et al., section 5.2: at most 60).
 LARGE_ORDER, LARGE_RANK = 3000, 60
 
 
@@ -47,8 +47,8 @@ class KTA(MahalanobisTransformer):
     True
     """
 
-    #: Features outnumber the samples of these checks: M is the identity where no sample is, and the rows of
-    #: `components_` may turn within that eigenspace. M itself does not change.
+    #: Features outnumber the samples of these checks: M is the identity on the complement of the samples, and the rows
+    #: of `components_` may rotate within that eigenspace. M itself does not change.
     expected_failed_checks: ClassVar[Mapping[str, str]] = {
         f"check_sample_weight_equivalence_on_{kind}_data": "components of equal norm are known up to a rotation"
         for kind in ("dense", "sparse")
@@ -72,10 +72,10 @@ class KTA(MahalanobisTransformer):
         """Learn from X (m, d), dense or sparse, and labels y (m,) of at least two classes.
 
         With scikit-learn's ``array_api_dispatch`` an X of PyTorch, CuPy or another library of the array API standard
-        is learned from where it is, and `components_` and all transformed samples are arrays of that library.
+        stays on its device, and `components_` and all transformed samples are arrays of that library.
 
-        sample_weight : w (m,), at least 0; the loss is lam Σ_ij w_i w_j (x_iᵀMx_j − y_iᵀy_j)², so that a weight of 2 is
-        the sample written twice. X must then be in memory.
+        sample_weight : w (m,), at least 0; the loss is lam Σ_ij w_i w_j (x_iᵀMx_j − y_iᵀy_j)², so that weight 2 means
+        the sample occurs twice. X must then be in memory.
 
         Raises InvalidInputError, UnknownNameError (both name the argument) and scikit-learn's ValueErrors.
         """
@@ -88,7 +88,7 @@ class KTA(MahalanobisTransformer):
         if rank is None and X.shape[1] > LARGE_ORDER:
             rank = LARGE_RANK
             warnings.warn(
-                f"rank=None stands for {rank} beyond {LARGE_ORDER} features; pass rank to choose", stacklevel=2
+                f"rank=None means rank {rank} beyond {LARGE_ORDER} features; pass rank to choose", stacklevel=2
             )
         problem = kta_problem(X, y, self.lam, self.regularizer, self.gram, w)
         return self._learn(problem, rank, self.solver_options)

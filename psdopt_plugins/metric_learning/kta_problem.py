@@ -1,4 +1,4 @@
-"""Kernel target alignment: the kernel X M Xᵀ is drawn to the kernel of the labels."""
+"""Kernel target alignment: the kernel X M Xᵀ is fitted to the kernel of the labels."""
 
 from __future__ import annotations
 
@@ -39,15 +39,14 @@ def kta_problem(
 
     Parameters
     ----------
-    X : (m, d) samples as rows, ndarray, SciPy sparse array, ``LinearOperator``, an array on a device, where the steps
-        are then made, or rows that are read in blocks
-        (:func:`psdopt.linalg.row_source`): these are read once, for XᵀX and YᵀX, and not needed any more, unless
-        gram=False.
+    X : (m, d) samples as rows, ndarray, SciPy sparse array, ``LinearOperator``, an array on a device, on which the run
+        then takes place, or rows that are read in blocks
+        (:func:`psdopt.linalg.row_source`): these are read once, for XᵀX and YᵀX, unless gram=False.
     y : (m,) labels of at least two classes.
     lam : weight of the alignment, >= 0. The loss grows with m² and with the fourth power of X's units.
     regularizer : "identity" |M − I|², "frobenius" |M|² or "trace" tr(M), which favours low rank.
-    gram : True forms XᵀX (d, d) once, after which a step costs O(d² r) instead of O(m d r); False never
-        does; "auto" does for a dense X with m >= 2 d and d <= 1024, where XᵀX takes at most half the memory of X.
+    gram : True forms XᵀX (d, d) once, so that a step costs O(d² r) instead of O(m d r); False does not form it;
+        "auto" forms it for a dense X with m >= 2 d and d <= 1024, when it takes at most half the memory of X.
 
     weights : w (m,), at least 0 and not all 0: a weight of 2 counts a sample twice. X is then an array or a sparse
         array, of which a scaled copy is made.
@@ -82,7 +81,7 @@ def kta_problem(
         alignment = GramForm(LinearMap(transposed(data.adjoint(Y.toarray())), "Y'X"), -lam)
         return QuadraticSDP(A, reg.b, linear_part(alignment, reg), constant=constant)
     A = GramForm(data, math.sqrt(lam))
-    inner: Any = Y if data.is_matrix else Y.toarray()  # an operator need not take sparse blocks
+    inner: Any = Y if data.is_matrix else Y.toarray()  # an operator may not accept sparse blocks
     alignment = GramForm(data, -lam, inner)
     problem = QuadraticSDP(A, reg.b, linear_part(alignment, reg), constant=constant)
     return without_large_arrays(problem, data)

@@ -67,7 +67,7 @@ class Linearity(MahalanobisTransformer):
         self.solver_options = solver_options
 
     def fit(self, X: Any, y: Any = None, *, pairs: Any = None) -> Self:
-        """Learn from X (m, d), dense or sparse, and either labels y (m,) or `pairs` (which then decide alone).
+        """Learn from X (m, d), dense or sparse, and labels y (m,) or `pairs`; if pairs are given, y is ignored.
 
         pairs : (similar, dissimilar), integer arrays (p, 2) and (q, 2), or one array (p, 3) of (i, j, ±1).
         Raises InvalidInputError, UnknownNameError (both name the argument) and scikit-learn's ValueErrors.
@@ -87,10 +87,10 @@ class Linearity(MahalanobisTransformer):
     def partial_fit(self, X: Any, y: Any = None, *, pairs: Any = None) -> Self:
         """Learn from `pairs` of the samples X (m, d) and from those of all earlier calls, as from all of them at once.
 
-        Without `pairs` they are made of the labels y (m,) as :meth:`fit` makes them, among the samples of this call.
+        Without `pairs` they are made from the labels y (m,) as in :meth:`fit`, among the samples of this call.
 
-        What the earlier pairs say is Σ S_ij (x_i − x_j)(x_i − x_j)ᵀ (d, d), which is all that is kept: the problem is
-        solved anew by each call, without a loss of accuracy. A pair counts once in each call. :meth:`fit` begins anew.
+        The matrix Σ S_ij (x_i − x_j)(x_i − x_j)ᵀ (d, d) of all pairs so far is stored, and each call solves the
+        problem again, without loss of accuracy. A pair counts once in each call. :meth:`fit` starts from nothing.
         Raises what :meth:`fit` raises. O(m d² + d³).
         """
         fresh = not hasattr(self, "_scatter")

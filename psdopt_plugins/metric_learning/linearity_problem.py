@@ -29,19 +29,19 @@ def linearity_problem(
     """min Reg(M) + lam Σ S_ij (x_i − x_j)ᵀM(x_i − x_j) over M ⪰ 0 (d, d), the sum over unordered pairs.
 
     S_ij = +1 for similar and −1 for dissimilar pairs, T = diag(S e) − S: B = I and C = (lam/2) XᵀTX − I, or
-    without −I for "frobenius" (Yuan et al., eq. 6; the printed loss is identically zero, this is what is
+    without −I for "frobenius" (Yuan et al., eq. 6, whose printed loss is identically zero; the distance is
     meant). Closed form M = (I − (lam/2) XᵀTX)₊.
 
     Parameters
     ----------
     X : (m, d) samples as rows, ndarray, SciPy sparse array or ``LinearOperator``, or rows that are read in blocks
-        (:func:`psdopt.linalg.row_source`), of which those that the pairs touch are taken into memory.
+        (:func:`psdopt.linalg.row_source`), of which those that occur in pairs are loaded.
     pairs : (similar, dissimilar), integer arrays (p, 2) and (q, 2), or one array (p, 3) of rows (i, j, ±1).
         A pair given twice, in either order, counts once.
     lam : weight of the pairs, >= 0.
     regularizer : "identity" |M − I|² or "frobenius" |M|². The trace is not offered: the objective would be
-        linear in M, with optimum 0 or none.
-    gram : True forms XᵀTX (d, d) once; False never does; "auto" does for a dense X with m >= 2 d and
+        linear in M, with minimum 0 or −∞.
+    gram : True forms XᵀTX (d, d) once; False does not form it; "auto" forms it for a dense X with m >= 2 d and
         d <= 1024.
 
     Raises

@@ -49,9 +49,9 @@ class LMNN(MahalanobisTransformer):
     """Learn M ⪰ 0 (d, d): target neighbours close, samples of other classes farther by a margin (Hao et al., eq. 8).
 
     Minimises Σ w_i d_M(i, j) + lam Σ w_i w_k max(0, 1 + d_M(i, j) − d_M(i, k))² over the `n_neighbors` targets j of
-    every i and *all* k of other classes (w_i = 1 unless weights are given), by an active set: only triplets that are
-    violated, or nearly so, under the metric at hand are enumerated; impostors are found anew as it moves, until none is
-    missing. Then the certificate of the last round holds for the whole problem. Where triplets are given the sums are
+    every i and *all* k of other classes (w_i = 1 unless weights are given), by an active set: only triplets that the
+    current metric violates, or nearly violates, are listed; impostors are searched again in each round, until none is
+    missing. The certificate of the last round then holds for the whole problem. If triplets are given, the sums are
     over them, and over the targets (i, j) that occur in them.
 
     Parameters
@@ -61,11 +61,11 @@ class LMNN(MahalanobisTransformer):
     rank : largest rank of M, or None for no limit.
     target_metric : distance in which targets are nearest: "euclidean"; "whitened", in which the scatter of the
         Euclidean targets is the identity (dense X up to d = 2000); or "auto", the one under which fewer of 500
-        samples are misclassified by their neighbours (the Euclidean one unless the difference is beyond chance); the
-        features are standardised before that where their ranges differ by a factor above 1000.
+        samples are misclassified by their neighbours (the Euclidean one unless the difference is significant). "auto"
+        first standardises features whose ranges differ by a factor above 1000.
     max_rounds : rounds of the active set. max_triplets : most triplets held; beyond, the most violated are kept.
-    solver_options : keyword arguments for :func:`psdopt.solve`, for every round; default tol 0.1, below which no error
-        rate that was measured changes.
+    solver_options : keyword arguments for :func:`psdopt.solve`, for every round; default tol 0.1, since a smaller one
+        changed no measured error rate.
 
     Attributes
     ----------
@@ -73,16 +73,15 @@ class LMNN(MahalanobisTransformer):
     result_ : the :class:`psdopt.Result` of the last round, in the coordinates in which the scatter of target
         neighbours is the identity (dense X up to d = 2000; a change of basis, which no value depends on).
     targets_ : (p, 2), rows (i, j). n_triplets_ : triplets of the last round.
-    warm_up_values_ : F on the triplets at hand, after each step made before the first round.
-    n_rounds_, n_iter_ : rounds, and iterations of all, those before the first round included.
+    warm_up_values_ : F on the current triplets, after each step before the first round.
+    n_rounds_, n_iter_ : rounds, and iterations of all rounds and of the steps before the first.
     complete_ : whether no violated triplet is missing from the last round.
     n_features_in_ : d.
 
-    Units of features: where the ranges max − min of the features of X differ by a factor above 1000, "auto" learns from
-    X divided by its standard deviations, and `components_` are for X as given: the answer is that of a pipeline with
-    ``StandardScaler``. Below that factor, and under "euclidean" and "whitened", targets are those of X as given:
-    standardise it first unless its features have one unit. `partial_fit` takes the nearest triplets of labels in X as
-    given.
+    Units of features: if the ranges max − min of the features of X differ by a factor above 1000, "auto" learns from
+    X divided by its standard deviations; `components_` still apply to X as given, so that the result is that of a
+    pipeline with ``StandardScaler``. Otherwise targets are those of X as given: standardise X first unless its features
+    have a common unit. `partial_fit` takes the nearest triplets of labels in X as given.
 
     Cost per round: O(m² r) flops in blocks for the impostors, O((m d + triplets) r) per iteration. Memory: the
     data, the triplets, one block.
@@ -131,13 +130,13 @@ class LMNN(MahalanobisTransformer):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, triplets: Any = None) -> Self:
         """Learn from X (m, d), dense or sparse, and labels y (m,) of at least two classes or `triplets` (q, 3).
 
-        sample_weight : w (m,), at least 0. A weight of 2 counts the terms of a sample twice, as target's owner and as
-        impostor; it does not make a sample its own neighbour, as a second copy of it would. Samples of weight 0 are
-        left out. triplets : rows (i, j, k), "i is nearer to j than to k"; they decide alone, and y is ignored.
+        sample_weight : w (m,), at least 0. A weight of 2 counts the terms of a sample twice, as owner of targets and as
+        impostor; unlike a second copy it does not make the sample its own neighbour. Samples of weight 0 are
+        left out. triplets : rows (i, j, k), "i is nearer to j than to k"; y is then ignored.
 
-        Rows that are read in blocks (files, chunked arrays) stay where they are: neighbours are searched block by
-        block, O(m² d) flops in m / block passes, and the images X L of the samples (m, r) are in memory. Of a Dask
-        array with a client open, targets and triplets live on the workers in parts, with the rows that they touch.
+        Rows that are read in blocks (files, chunked arrays) are not loaded: neighbours are searched block by
+        block, O(m² d) flops in m / block passes, and only the images X L of the samples (m, r) are in memory. For a
+        Dask array with an open client, targets and triplets are stored on the workers in parts, with their rows.
 
         Raises InvalidInputError (naming the argument) and scikit-learn's ValueErrors.
         """
@@ -152,13 +151,13 @@ class LMNN(MahalanobisTransformer):
             self._weights = sample_weights(sample_weight, X.shape[0])
             triplets = checked_triplets(triplets, X.shape[0])
             targets = np.unique(triplets[:, :2], axis=0)
-            if isinstance(X, RowBlocks):  # the rows that are touched, and positions among them
+            if isinstance(X, RowBlocks):  # the rows that occur in triplets, and positions among them
                 rows, triplets = touched(triplets)
                 X = X.take(rows)
                 self._weights = None if self._weights is None else self._weights[rows]
         self._check_parameters(X)
         units = units_of_features(X) if self.target_metric == "auto" else None
-        X = centred(X)  # no distance depends on it, and digits would
+        X = centred(X)  # distances do not change, and an offset would cost digits
         if units is not None:
             X = in_units(X, units)
         if triplets is None:

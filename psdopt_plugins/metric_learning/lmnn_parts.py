@@ -1,4 +1,4 @@
-"""The large-margin objective on a cluster: targets and triplets in parts, each with the rows that they touch."""
+"""The large-margin objective on a cluster: targets and triplets in parts, each with the rows it needs."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Indices = NDArray[np.integer[Any]]
 def round_problem(
     data: LinearMap, targets: Indices, triplets: Indices, lam: float, weights: Array | None
 ) -> Iterator[Problem]:
-    """:func:`lmnn_problem` of one round; a sum of parts on the workers where X is a Dask array and a client is open.
+    """:func:`lmnn_problem` of one round; if X is a Dask array and a client is open, a sum of parts on the workers.
 
-    A part has a stretch of the samples i with their targets and triplets, and a worker holds the rows that these touch.
-    The parts are forgotten at the end of the round, as the next one has other triplets.
+    A part has a range of the samples i with their targets and triplets; its worker holds the rows that occur in them.
+    The parts are dropped at the end of the round, since the next round has other triplets.
     """
     engine = OnDask.current() if isinstance(data, RowBlocks) and isinstance(data.source, DaskRows) else None
     if engine is None or not isinstance(data, RowBlocks):
@@ -47,7 +47,7 @@ def recipes_of(
     home, at = (np.searchsorted(bounds, tuples[:, 0], side="left") for tuples in (targets, triplets))
     for k in range(engine.workers):
         pairs, three = targets[home == k], triplets[at == k]
-        if len(pairs) == 0:  # and no triplet: each belongs to a target (i, j)
+        if len(pairs) == 0:  # then there is no triplet either, since each belongs to a target (i, j)
             continue
         rows, positions = touched(np.concatenate([pairs.ravel(), three.ravel()])[:, None].astype(np.intp))
         cut = 2 * len(pairs)

@@ -23,7 +23,7 @@ Indices = NDArray[np.integer[Any]]
 def lmnn_problem(X: Any, targets: Any, triplets: Any, lam: float, weights: Any = None) -> TermSum:
     """min Σ_(i,j) w_i d_M(i, j) + lam Σ_(i,j,k) w_i w_k max(0, 1 + d_M(i, j) − d_M(i, k))² over M ⪰ 0 (d, d).
 
-    d_M(i, j) = (x_i − x_j)ᵀM(x_i − x_j); Hao et al., eq. 8, with the index that the print has wrong: the hinge compares
+    d_M(i, j) = (x_i − x_j)ᵀM(x_i − x_j); Hao et al., eq. 8, with a misprinted index corrected: the hinge compares
     i's impostor k with i's target j. S = Σ w_i X_ij + 2 lam Σ w_i w_k h (X_ij − X_ik), X_ij = (x_i − x_j)(x_i − x_j)ᵀ.
 
     Parameters
@@ -57,8 +57,8 @@ def lmnn_problem(X: Any, targets: Any, triplets: Any, lam: float, weights: Any =
 def across_columns(evaluation: Evaluation) -> Callable[[Array], Array]:
     """R (d, r) ↦ R (YᵀY + δI)⁻¹, δ the mean eigenvalue of YᵀY. O(d r² + r³).
 
-    A curvature C of F in M is D ↦ C D YᵀY in Y: columns that M hardly uses would hold back the others. δ stands for
-    the part of S, which is no smaller there: a usual, small damping takes several times as many steps.
+    A curvature C of F in M gives the Hessian D ↦ C D YᵀY in Y, which is small for short columns of Y. δ stands for
+    the contribution of S, which is not smaller for short columns: a small damping takes several times as many steps.
     """
     return partial(gram_scaled, evaluation.factor, damping=1.0)
 

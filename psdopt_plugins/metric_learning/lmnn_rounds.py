@@ -1,4 +1,4 @@
-"""The active set of LMNN: rounds on the triplets that are violated, or nearly, until none is missing."""
+"""The active set of LMNN: rounds on triplets that are violated or nearly violated, until none is missing."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from psdopt_plugins.metric_learning.lmnn_start import scaled
 
 #: Triplets short of violation by less than this are kept ready, so that a step does not run into unseen ones.
 BUFFER = 0.15
-#: Conjugate gradient steps on the triplets of the moment, before the first round: far from the optimum an active set
-#: does not last longer, and less of a buffer and a random part of very many triplets do.
+#: Conjugate gradient steps on the current triplets before the first round. Far from the optimum the active set changes
+#: quickly, so that a smaller buffer and a random part of very many triplets suffice.
 WARM_STEPS = (4, 4, 4)
 WARM_BUFFER = 0.1
 WARM_TRIPLETS = 2**17
-#: No accuracy is asked of them: the steps are all that is wanted.
+#: Tolerance of these steps, so small that all of them are made.
 WARM_TOL = 1e-12
-#: A last step that leaves F above this fraction of what it was says that the optimum is near.
+#: If the last of these steps leaves F above this fraction of its previous value, the optimum is near.
 NEAR = 0.998
-#: As long as a round brings F below this fraction of its least value so far, the active set is replaced; then it grows.
+#: As long as a round lowers F below this fraction of its least value, the active set is replaced; afterwards it grows.
 ENOUGH = 0.99
-#: |L| falls at most by this factor from round to round.
+#: |L| decreases at most by this factor from round to round.
 SHRINKAGE = 0.8
 ROUND_ITERATIONS = 200
 
@@ -47,7 +47,7 @@ class Labelled:
     weights: Array | None
 
     def value(self, image: Array, triplets: Indices, shortfall: Array) -> float:
-        """F, of the images (m, r) of the samples and what `triplets` (q, 3), all that are violated, lack (q,)."""
+        """F from the images (m, r) of the samples and the shortfall (q,) of all violated `triplets` (q, 3)."""
         lacking = np.maximum(shortfall, 0.0)
         near = pair_dots(self.targets[:, 0], self.targets[:, 1], image, image)
         if self.weights is None:
@@ -56,18 +56,18 @@ class Labelled:
         return inner(self.weights[self.targets[:, 0]], near) + self.lam * inner(counts * lacking, lacking)
 
     def rescaled(self, Z: Array) -> Array:
-        """The multiple of Z (d, r) of least F, as :func:`~.lmnn_start.scaled` estimates it."""
+        """The multiple of Z (d, r) with the least F, as :func:`~.lmnn_start.scaled` estimates it."""
         return scaled(self.data, self.y, self.targets, self.lam, Z, self.weights)
 
 
 @dataclass
 class Rounds:
-    """Rounds of the active set, and what they came to.
+    """Rounds of the active set, and their results.
 
     `rank`, `max_rounds` and `max_triplets` are those of LMNN, `options` keyword arguments of :func:`psdopt.solve`.
-    After :meth:`run`: `result` of the last round, `made` rounds, `iterations` of all of them and of the steps before
-    the first, `held` triplets of the last, `complete` if none that is violated is missing there, `warm_up_values` of F
-    after each step before the first round.
+    After :meth:`run`: `result` of the last round; `made`, number of rounds; `iterations` of all rounds and of the steps
+    before the first; `held`, number of triplets in the last; `complete`, whether it lacks no violated triplet;
+    `warm_up_values`, F after each step before the first round.
     """
 
     labelled: Labelled
@@ -100,16 +100,16 @@ class Rounds:
             triplets = rows if value < ENOUGH * best else merged(triplets, rows, m)
             if value < best:
                 best, best_Z = value, Z
-            else:  # triplets that were not held have undone the round: again with them
+            else:  # the round violates triplets that were left out: repeat it with them
                 Z = best_Z
             before = Z
             self._solve(triplets, Z)
             Z = self.result.matrix.factor
             collapsed = norm(Z) < SHRINKAGE * norm(before)
-            if collapsed:  # triplets that are not known would have kept M from shrinking
+            if collapsed:  # triplets that were left out would have kept M from shrinking
                 Z = SHRINKAGE * before
             settled = self.result.converged and not collapsed
-            if settled and self.result.iterations == 0:  # all that is violated at this very Z has been held
+            if settled and self.result.iterations == 0:  # all triplets violated at this Z were included
                 self.complete = len(rows) < self.max_triplets
                 break
         self.held = len(triplets)
@@ -121,7 +121,7 @@ class Rounds:
         given = {"geometry": FlatQuotient(*Z.shape), "escape": self.rank is None, **self.options}
         with round_problem(whole.data, whole.targets, triplets, whole.lam, whole.weights) as problem:
             result = solve(problem, start=Z, **{"max_iterations": ROUND_ITERATIONS, **given})
-        self.result = replace(result, state=None)  # which holds all that the next round will replace
+        self.result = replace(result, state=None)  # the state holds data that the next round replaces
         self.made += 1
         self.iterations += result.iterations
 
@@ -135,7 +135,7 @@ class Rounds:
         return self.labelled.rescaled(Z)
 
     def _advanced(self, Z: Array, steps: int) -> tuple[Array, float]:
-        """Z after `steps` on the triplets at hand, and what the last one left of F; nothing else is kept."""
+        """Z after `steps` on the current triplets, and the ratio of F after and before the last step."""
         whole = self.labelled
         image = whole.data.apply(Z)
         triplets = violated_triplets(image, whole.y, whole.targets, 1.0 + WARM_BUFFER, self.max_triplets)[0]
@@ -148,6 +148,6 @@ class Rounds:
         values = [float(value) for value in result.history["value"]]
         self.warm_up_values += values[1:]
         last, before = values[-1], values[-2] if len(values) > 1 else values[-1]
-        # M = 0 may be the optimum for these triplets, but others keep M from vanishing: they are found around Z
+        # M = 0 may be optimal for these triplets; others, found around Z, keep M from vanishing
         found = result.matrix.factor if norm(result.matrix.factor) > 0.0 else Z
         return found, last / before if before > 0.0 else 1.0

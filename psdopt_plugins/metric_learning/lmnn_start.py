@@ -1,4 +1,4 @@
-"""Where the large-margin active set begins: coordinates, target neighbours, principal axes, scale."""
+"""The start of the large-margin active set: coordinates, target neighbours, principal axes, scale."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ from psdopt_plugins.metric_learning.lmnn_problem import pair_laplacian
 
 #: Up to this many features a dense X is whitened by the scatter of its target neighbours.
 WHITENED_FEATURES = 2000
-#: Damping of that scatter, features measured by their ranges, relative to its mean eigenvalue: collinear features cost
-#: nothing, and units do not count. (By their standard variances, pixels that are seldom lit would take over.)
+#: Damping of this scatter relative to its mean eigenvalue, with features divided by their ranges, so that units do not
+#: matter and collinear features do no harm. (Standard deviations would give rarely lit pixels too much weight.)
 DAMPING = 0.1
-#: Ranges of features that differ by more than this are no measure of how much the features say: units differ.
+#: If ranges of features differ by more than this factor, the features are taken to have different units.
 UNLIKE_UNITS = 1e3
 #: A range below this fraction of a feature's largest entry is rounding: the feature counts as constant.
 CONSTANT = 64 * EPS
-#: Samples whose part of that scatter is summed at a time.
+#: Samples whose part of the scatter is summed at a time.
 ROWS = 1024
 #: Samples that vote on the metric in which targets are chosen.
 VOTERS = 500
-#: Triplets, drawn at random, that the scale of the metric is fitted to; about one in a hundred is violated.
+#: Random triplets to which the scale of the metric is fitted; about one in a hundred is violated.
 SCALE_TRIPLETS = 2**16
-#: What may be left of the derivative along the ray, relative to that at M = 0, where every triplet is violated.
+#: Tolerance of the derivative along the ray, relative to that at M = 0, where every triplet is violated.
 SCALE_ACCURACY = 1e-6
 
 
@@ -87,7 +87,7 @@ def targets_and_basis(X: Any, y: NDArray[Any], n_neighbors: int, metric: str) ->
 
     "euclidean" is the distance of X as given, "whitened" that of X in the basis of its Euclidean targets; "auto" is the
     one under which fewer of VOTERS samples (drawn with a fixed seed) are misclassified by their nearest other samples,
-    the Euclidean one unless the difference is beyond chance. The basis is None where X cannot be whitened, or all
+    the Euclidean one unless the difference is significant. The basis is None if X cannot be whitened, or all
     targets coincide.
     """
     targets = target_neighbours(X, y, n_neighbors)
@@ -105,8 +105,8 @@ def whitening(X: Array, targets: Indices) -> Array | None:
     """B (d, d) with Bᵀ (C + δ R²) B = I, C the mean scatter of target neighbours; None if C = 0.
 
     R is the diagonal matrix of the ranges max − min of the features, δ = DAMPING tr(R⁻¹ C R⁻¹) / d: rescaled features
-    give the same X B. Constant ones have no part in it, their rows of B are 0. In these coordinates the pulling term is
-    about the trace of M: what is left is well conditioned.
+    give the same X B. Rows of B for constant features are 0. In these coordinates the sum of target distances is about
+    the trace of M, which makes the problem well conditioned.
     """
     if isinstance(X, RowBlocks):
         low, high = _extremes_of(X)
@@ -127,13 +127,13 @@ def whitening(X: Array, targets: Indices) -> Array | None:
 def _scatter(X: Array, targets: Indices) -> Array:
     """Σ (x_i − x_j)(x_i − x_j)ᵀ over the targets (i, j)."""
     laplacian, scatter = pair_laplacian(targets, len(X)), np.zeros((X.shape[1], X.shape[1]))
-    for rows in (slice(s, s + ROWS) for s in range(0, len(X), ROWS)):  # no second array of the size of X
+    for rows in (slice(s, s + ROWS) for s in range(0, len(X), ROWS)):  # avoids a second array of the size of X
         scatter += X[rows].T @ (laplacian[rows] @ X)
     return scatter
 
 
 def _scatter_in_blocks(X: RowBlocks, targets: Indices) -> Array:
-    """The same of rows that are read in blocks: as many targets at a time as a block has rows, by their order in i."""
+    """The same for rows that are read in blocks: as many targets at a time as a block has rows, ordered by i."""
     scatter, size = np.zeros((X.shape[1], X.shape[1])), X.source.block
     ordered = targets[np.argsort(targets[:, 0], kind="stable")]
     for start in range(0, len(ordered), size):

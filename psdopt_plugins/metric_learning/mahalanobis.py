@@ -1,4 +1,4 @@
-"""What the metric-learning estimators share: from a problem to a linear transformer."""
+"""The base class of the metric-learning estimators, which are linear transformers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     components_: Array
     result_: Result
     n_features_in_: int
-    #: What turns indices of samples into samples; estimators on tuples have a parameter of this name.
+    #: Maps indices of samples to samples; estimators on tuples have a parameter of this name.
     preprocessor: Any = None
 
     def _learn(self, problem: Problem, rank: int | None, options: Mapping[str, Any] | None, **defaults: Any) -> Self:
@@ -33,7 +33,7 @@ class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return self
 
     def transform(self, X: Any) -> Array:
-        """X Lᵀ (m, r): Euclidean distances between its rows are the learned ones. X (m, d), maybe in blocks of rows."""
+        """X Lᵀ (m, r): Euclidean distances between its rows are the learned ones. X (m, d) may be read in blocks."""
         check_is_fitted(self)
         X = validated(self, X, blocks=True, devices=True, accept_sparse=["csr", "csc"], dtype=np.float64, reset=False)
         return projected(X, self.components_)
@@ -56,11 +56,11 @@ class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return self._distances(*self._tuples(pairs, 2))
 
     def pair_score(self, pairs: Any) -> Array:
-        """−:meth:`pair_distance` (p,): the greater, the more alike."""
+        """−:meth:`pair_distance` (p,); greater means more similar."""
         return -self.pair_distance(pairs)
 
     def _tuples(self, tuples: Any, width: int) -> tuple[Any, Any]:
-        """Samples (m, d) and the tuples as rows of their indices, of as many features as were learned from."""
+        """Samples (m, d) and the tuples as rows of their indices. Checks the number of features."""
         check_is_fitted(self)
         X, rows = points_of_tuples(tuples, width, self.preprocessor)
         if X.shape[1] != self.n_features_in_:
@@ -68,7 +68,7 @@ class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return X, rows
 
     def _distances(self, X: Any, ends: Any) -> Array:
-        """|L (x_i − x_j)| for rows (i, j); differences first, so that an offset of the samples costs no digits."""
+        """|L (x_i − x_j)| for rows (i, j); differences are formed first, so that an offset costs no digits."""
         image = np.asarray((X[ends[:, 0]] - X[ends[:, 1]]) @ self.components_.T)
         return np.sqrt(row_dots(image, image))
 

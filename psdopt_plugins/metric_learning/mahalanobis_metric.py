@@ -12,7 +12,7 @@ from psdopt.linalg import Array, norm
 
 
 class MahalanobisMetric:
-    """(u, v) ↦ |L (u − v)| for u, v (d,), which does not change with the estimator that it comes from. O(r d).
+    """(u, v) ↦ |L (u − v)| for u, v (d,). A later fit of the estimator does not change it. O(r d).
 
     Parameters
     ----------

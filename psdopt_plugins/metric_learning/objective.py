@@ -1,4 +1,4 @@
-"""What the metric-learning objectives share: regularisers, labels, weights, and when to form XᵀX."""
+"""Common parts of the metric-learning objectives: regularisers, labels, weights, and when to form XᵀX."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GRAM_ORDER = 1024
 
 
 class Regularizer(NamedTuple):
-    """Reg(M) = b |M|² + 2 c tr(M) + constant: what it adds to B, to C and to the value."""
+    """Reg(M) = b |M|² + 2 c tr(M) + constant: it adds b I to B, c I to C and a constant to the value."""
 
     b: float
     c: float
@@ -54,7 +54,7 @@ def one_hot(y: Any, m: int) -> sp.csr_array:
 
 
 def forms_gram(X: LinearMap, gram: bool | str) -> bool:
-    """Whether XᵀX (d, d) is to be formed: as told, or for "auto" if X is dense with m >= 2 d and d <= 1024."""
+    """Whether to form XᵀX (d, d): `gram` itself, or for "auto" whether X is dense with m >= 2 d and d <= 1024."""
     if isinstance(gram, (bool, np.bool_)):
         return bool(gram)
     if gram != "auto":
@@ -64,7 +64,7 @@ def forms_gram(X: LinearMap, gram: bool | str) -> bool:
 
 
 def without_large_arrays(problem: QuadraticSDP, X: LinearMap) -> QuadraticSDP:
-    """`problem`, without the offer of a closed form (which needs (d, d) arrays) if X is no dense array."""
+    """`problem`, without its closed form (which needs (d, d) arrays) unless X is a dense array."""
     if X.is_sparse or not X.is_matrix:
         problem.abilities -= {Ability.CLOSED_FORM}
     return problem

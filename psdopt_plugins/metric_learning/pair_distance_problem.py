@@ -38,8 +38,8 @@ def pair_distance_problem(
     Parameters
     ----------
     X : (N, d) samples as rows, array or sparse array, or rows that are read in blocks
-        (:func:`psdopt.linalg.row_source`): then those that the pairs touch are taken into memory, and percentiles are
-        of distances among them.
+        (:func:`psdopt.linalg.row_source`): then those that occur in pairs are loaded, and percentiles are of distances
+        among them.
     pairs : (similar, dissimilar), integer arrays (p, 2) and (q, 2), or one array (p, 3) of rows (i, j, ±1).
     upper, lower : thresholds; None takes the 5th and the 95th percentile (`percentiles`) of the squared distances
         between samples under `baseline` (None: Euclidean), estimated on 20,000 random pairs (`seed`) or on all.
@@ -48,7 +48,7 @@ def pair_distance_problem(
 
     Raises InvalidInputError for bad pairs, thresholds that are not 0 <= upper <= lower, percentiles out of order.
 
-    Cost of a pass: one product with X and one with Xᵀ, and O(m r).
+    Cost of a step: one product with X and one with Xᵀ, and O(m r).
     """
     data = linear_map(X, "X")
     count = data.shape[0]

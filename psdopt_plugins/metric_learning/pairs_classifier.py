@@ -22,14 +22,14 @@ from psdopt_plugins.tuples import points_of_tuples
 
 
 class PairsClassifier(TupleLearner):
-    """Learn a metric from pairs (p, 2, d) with y = ±1; a pair is similar where |L (x − z)| <= `threshold_`.
+    """Learn a metric from pairs (p, 2, d) with y = ±1; a pair is similar if |L (x − z)| <= `threshold_`.
 
-    The interface of metric-learn's pair learners (``ITML``, ``MMC``, ``SDML``), around a learner of this library.
+    The interface of metric-learn's pair learners (``ITML``, ``MMC``, ``SDML``) for a learner of this library.
 
     Parameters
     ----------
-    estimator : the learner, whose ``fit`` takes ``pairs=``: :class:`Linearity`, or :class:`DistanceRegression`, which
-        None stands for. A clone is fitted.
+    estimator : the learner, whose ``fit`` takes ``pairs=``: :class:`Linearity` or :class:`DistanceRegression`, the
+        default. A clone is fitted.
     preprocessor : array (N, d), or a function from indices (k,) to samples (k, d): pairs may then be indices (p, 2).
 
     Attributes
@@ -63,9 +63,9 @@ class PairsClassifier(TupleLearner):
         """Learn from pairs, points (p, 2, d) or indices (p, 2), and y (p,) of +1 (similar) and −1 (dissimilar).
 
         sample_weight : w (p,), of the pairs: the `pair_weight` of :class:`DistanceRegression`. The threshold and
-        :meth:`score` count all pairs alike. calibration_params : keyword arguments of
-        :meth:`calibrate_threshold`, which is called with the same pairs; without both kinds of pairs the threshold is
-        the largest distance of the similar ones, or half the least of the dissimilar ones.
+        :meth:`score` ignore it. calibration_params : keyword arguments of
+        :meth:`calibrate_threshold`, which is called with the same pairs. If all pairs are similar the threshold is
+        their largest distance, if all are dissimilar half their least distance.
 
         Raises InvalidInputError, InvalidTypeError (both name the argument).
         """
@@ -78,9 +78,9 @@ class PairsClassifier(TupleLearner):
         return self
 
     def partial_fit(self, pairs: Any, y: Any) -> Self:
-        """Go on learning from pairs and y as in :meth:`fit`, by the learner's ``partial_fit``.
+        """Continue learning from pairs and y as in :meth:`fit`, by the learner's ``partial_fit``.
 
-        `threshold_` is chosen on the pairs of this call; :meth:`calibrate_threshold` on held-out ones is better.
+        `threshold_` is chosen on the pairs of this call; :meth:`calibrate_threshold` on held-out pairs is better.
         """
         inner = self._going_on()
         X, rows = points_of_tuples(pairs, 2, self.preprocessor)
@@ -92,7 +92,7 @@ class PairsClassifier(TupleLearner):
     def calibrate_threshold(
         self, pairs: Any, y: Any, strategy: str = "accuracy", min_rate: float | None = None, beta: float = 1.0
     ) -> Self:
-        """Choose `threshold_` on the pairs given, as :func:`~.thresholds.best_threshold` does; held-out ones, best.
+        """Choose `threshold_` on the given pairs, best held-out ones, by :func:`~.thresholds.best_threshold`.
 
         strategy : "accuracy", "f_beta" (with `beta`), "max_tpr" or "max_tnr" (with `min_rate`).
         """
@@ -101,7 +101,7 @@ class PairsClassifier(TupleLearner):
         return self
 
     def set_threshold(self, threshold: float) -> Self:
-        """Take `threshold`, a distance, for `threshold_`."""
+        """Set `threshold_` to `threshold`, a distance."""
         check_is_fitted(self)
         self.threshold_ = number(threshold, "threshold")
         return self
@@ -115,7 +115,7 @@ class PairsClassifier(TupleLearner):
         return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
 
     def score(self, pairs: Any, y: Any) -> float:
-        """Area under the curve of true over false positive rates of :meth:`decision_function`: no threshold matters."""
+        """Area under the ROC curve of :meth:`decision_function`, which does not depend on the threshold."""
         X, rows = self._tuples(pairs, 2)
         return float(roc_auc_score(pair_signs(y, len(rows)), -self._distances(X, rows)))
 

@@ -17,7 +17,7 @@ from psdopt_plugins.pair_sampling import nearest_triplets
 from psdopt_plugins.pairs import checked_triplets
 from psdopt_plugins.rows import validated
 
-#: What `solve` gets unless `solver_options` say otherwise.
+#: Tolerance for `solve` unless `solver_options` give another.
 TOLERANCE = 1e-4
 
 
@@ -30,7 +30,7 @@ class PSDBoost(MahalanobisTransformer):
     Parameters
     ----------
     nu : fraction of triplets that may stay below the margin, in (0, 1]: C = 1/(nu m). Below 1/m: hard margin.
-    C : cost of a violation itself, in place of `nu`; at least 1/m for m triplets.
+    C : cost of a violation, instead of `nu`; at least 1/m for m triplets.
     n_neighbors : when `fit` gets labels: each sample gives triplets with this many nearest samples of its class
         and as many of the others.
     solver_options : keyword arguments for :func:`psdopt.solve` (tol, method, max_time, ...). The default method
@@ -40,8 +40,8 @@ class PSDBoost(MahalanobisTransformer):
     ----------
     components_ : (r, d), M = components_ᵀ components_.
     result_ : the :class:`psdopt.Result` with value, status, certificate and history.
-    margin_ : the optimal ρ − C Σ ξ (−result_.value); it is negative where the triplets cannot be kept.
-    triplets_ : (m, 3), those that were used.
+    margin_ : the optimal ρ − C Σ ξ (−result_.value); negative if no M satisfies the triplets.
+    triplets_ : (m, 3), the triplets used.
     n_features_in_ : d.
 
     Examples
@@ -71,7 +71,7 @@ class PSDBoost(MahalanobisTransformer):
         self.solver_options = solver_options
 
     def fit(self, X: Any, y: Any = None, *, triplets: Any = None) -> Self:
-        """Learn from X (N, d), dense or sparse, and either labels y (N,) or `triplets` (m, 3), which then decide.
+        """Learn from X (N, d), dense or sparse, and labels y (N,) or `triplets` (m, 3); if given, y is ignored.
 
         Raises InvalidInputError (one class, no triplets, bad indices, C m < 1, nu outside (0, 1]),
         UnknownNameError for a solver option, and scikit-learn's ValueErrors.

@@ -1,4 +1,4 @@
-"""The distance up to which a pair is taken for similar, chosen on labelled pairs."""
+"""The threshold up to which a pair counts as similar, chosen on labelled pairs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STRATEGIES = ("accuracy", "f_beta", "max_tpr", "max_tnr")
 def best_threshold(
     distances: Array, y: NDArray[Any], strategy: str = "accuracy", min_rate: float | None = None, beta: float = 1.0
 ) -> float:
-    """t such that "similar where distance <= t" is best on the pairs given; t lies halfway between two distances.
+    """t such that "similar if distance <= t" is best on the given pairs; t lies halfway between two distances.
 
     With TP and FP the similar and dissimilar pairs up to t, P and N all of them, rates TPR = TP/P, TNR = 1 − FP/N.
 

@@ -1,4 +1,4 @@
-"""Triplets (i, j, k), "i is nearer to j than to k", and the margin by which a metric keeps them."""
+"""Triplets (i, j, k), "i is nearer to j than to k", and the margin by which a metric satisfies them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def triplet_margin_problem(
 
     The library minimises, so F(M) is **minus** that objective: the margin reached is −result.value. Solve it over
     ``Spectraplex(n)``, with :class:`~psdopt.margins.column_generation.ColumnGeneration`. Triplets that contradict
-    each other are legitimate data: they cost slack.
+    each other are allowed and cost slack.
 
     Parameters
     ----------
     X : (N, d) samples as rows, ndarray, SciPy sparse array or ``LinearOperator``; d_M(i, j) = (x_i − x_j)ᵀM(x_i − x_j).
-        Of rows that are read in blocks (:func:`psdopt.linalg.row_source`) those that the triplets touch are taken.
+        Of rows that are read in blocks (:func:`psdopt.linalg.row_source`) those that occur in triplets are loaded.
         None: M is a kernel matrix of order `n` and d_M(i, j) = M_ii + M_jj − 2 M_ij.
     triplets : (m, 3) integer rows (i, j, k), three different indices each.
     C : cost of a violation, at least 1/m; C = 1/(ν m) lets about a fraction ν of the triplets stay below the margin.

@@ -17,7 +17,7 @@ from psdopt_plugins.pairs import Pairs
 def triplet_stream(X: Any, triplets: Pairs, lam: float) -> Streamed:
     """E d_M(i, j) + lam max(0, 1 + d_M(i, j) − d_M(i, k))² over a stream of triplets (i, j, k) of samples X (m, d).
 
-    Reported is the sum, not the mean, over the triplets given. Differences of samples (q, 2 d) are formed at once.
+    The reported value is the sum over the given triplets, not the mean. Differences of samples (q, 2 d) are formed.
     """
     d = X.shape[1]
     i, j, k = triplets.T

@@ -18,12 +18,12 @@ from psdopt_plugins.tuples import points_of_tuples
 class TripletsClassifier(TupleLearner):
     """Learn a metric from triplets (m, 3, d) of points (x, z, w) with |L (x − z)| < |L (x − w)|.
 
-    The interface of metric-learn's triplet learners (``SCML``), around a learner of this library.
+    The interface of metric-learn's triplet learners (``SCML``) for a learner of this library.
 
     Parameters
     ----------
-    estimator : the learner, whose ``fit`` takes ``triplets=``: :class:`LMNN`, or :class:`PSDBoost`, which None stands
-        for. A clone is fitted.
+    estimator : the learner, whose ``fit`` takes ``triplets=``: :class:`LMNN` or :class:`PSDBoost`, the default.
+        A clone is fitted.
     preprocessor : array (N, d), or a function from indices (k,) to samples (k, d): triplets may then be indices (m, 3).
 
     Attributes
@@ -59,22 +59,22 @@ class TripletsClassifier(TupleLearner):
         return self._learned(inner.fit(X, triplets=rows))
 
     def partial_fit(self, triplets: Any, y: Any = None) -> Self:
-        """Go on learning from triplets as in :meth:`fit`, by the learner's ``partial_fit``: :class:`LMNN` has one."""
+        """Continue learning from triplets as in :meth:`fit`, by the ``partial_fit`` of :class:`LMNN`, say."""
         inner = self._going_on()
         X, rows = points_of_tuples(triplets, 3, self.preprocessor)
         return self._learned(inner.partial_fit(X, triplets=rows))
 
     def decision_function(self, triplets: Any) -> Array:
-        """|L (x − w)| − |L (x − z)| (m,): positive where the metric keeps the triplet."""
+        """|L (x − w)| − |L (x − z)| (m,): positive if the metric satisfies the triplet."""
         X, rows = self._tuples(triplets, 3)
         return self._distances(X, rows[:, [0, 2]]) - self._distances(X, rows[:, :2])
 
     def predict(self, triplets: Any) -> NDArray[np.intp]:
-        """+1 where :meth:`decision_function` is positive, else −1; (m,)."""
+        """+1 if :meth:`decision_function` is positive, else −1; (m,)."""
         return np.where(self.decision_function(triplets) > 0.0, 1, -1)
 
     def score(self, triplets: Any, y: Any = None) -> float:
-        """Fraction of triplets that the metric keeps; y is ignored."""
+        """Fraction of triplets that the metric satisfies; y is ignored."""
         return float(np.mean(self.predict(triplets) == 1))
 
     @property

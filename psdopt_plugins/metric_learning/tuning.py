@@ -1,4 +1,4 @@
-"""Parameters of a metric learner chosen by cross-validation of the nearest-neighbour error."""
+"""Choosing parameters of a metric learner by cross-validation of the nearest-neighbour error."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ LARGEST = 2_000_000
 
 
 def neighbour_error(X_train: Any, y_train: Array, X_test: Any, y_test: Array) -> float:
-    """Share of test samples that a 3-nearest-neighbour vote gets wrong."""
+    """Share of test samples that a vote of three nearest neighbours misclassifies."""
     from sklearn.neighbors import KNeighborsClassifier
 
     return 1.0 - float(KNeighborsClassifier(NEIGHBOURS).fit(X_train, y_train).score(X_test, y_test))
 
 
 def cross_validated(estimator: Any, X: Any, y: Array, options: RunOptions) -> tuple[Any, list[tuple[str, str]]]:
-    """The estimator with each parameter of ``options.grid`` at its best value, and rows that say so.
+    """The estimator with each parameter of ``options.grid`` at its best value, and rows for the report.
 
     One parameter after the other, over stratified folds drawn by ``options.seed``; ties go to the smaller value.
-    While choosing, the fits use solve()'s defaults at the rank asked for. Cost: FOLDS fits per value.
+    Fits during the search use solve()'s defaults at the given rank. Cost: FOLDS fits per value.
     """
     from sklearn.base import clone
     from sklearn.model_selection import StratifiedKFold

@@ -1,4 +1,4 @@
-"""What learners from tuples of points share: a metric learner within, which gets samples and indices."""
+"""The base class of learners from tuples of points: an inner metric learner gets samples and indices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from psdopt_plugins.tuples import samples_of_indices
 
 
 class TupleLearner(MahalanobisTransformer):
-    """A metric learner whose ``fit(X, pairs=...)`` or ``fit(X, triplets=...)`` is fed from tuples of points.
+    """Fits a metric learner with ``fit(X, pairs=...)`` or ``fit(X, triplets=...)`` to tuples of points.
 
     A subclass sets `keyword`, the name of that argument, and `known`, learners that take it, and has the parameters
     `estimator` and `preprocessor`.
@@ -27,11 +27,11 @@ class TupleLearner(MahalanobisTransformer):
     estimator_: Any
 
     def _default(self) -> MahalanobisTransformer:
-        """The learner that estimator=None stands for."""
+        """The learner for estimator=None."""
         raise NotImplementedError
 
     def _inner(self, method: str, *others: str) -> Any:
-        """A clone of the learner within. Raises InvalidTypeError unless its `method` takes the tuples and `others`."""
+        """A clone of the inner learner. Raises InvalidTypeError unless its `method` takes the tuples and `others`."""
         inner = self._default() if self.estimator is None else self.estimator
         offered = inspect.signature(getattr(inner, method)).parameters if hasattr(inner, method) else {}
         missing = [name for name in (self.keyword, *others) if name not in offered]
@@ -44,12 +44,12 @@ class TupleLearner(MahalanobisTransformer):
         return clone(inner)
 
     def _going_on(self) -> Any:
-        """The learner of the last call, or a new one. Raises InvalidTypeError unless it learns from tuples in parts."""
+        """The learner of the last call, or a new one. Raises InvalidTypeError unless it has ``partial_fit``."""
         fresh = self._inner("partial_fit")
         return self.estimator_ if "estimator_" in vars(self) else fresh
 
     def _learned(self, inner: Any) -> Self:
-        """Self, with what the fitted `inner` has learned."""
+        """Self, with the fitted attributes of `inner`."""
         self.estimator_, self.components_ = inner, inner.components_
         self.n_features_in_ = inner.n_features_in_
         self.__dict__.pop("result_", None)

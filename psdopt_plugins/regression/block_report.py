@@ -1,4 +1,4 @@
-"""Report of a regression on rows that are read in blocks: error on a sample of them, and no pass too many."""
+"""Report of a regression on rows that are read in blocks: error on a sample of them, with few passes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from psdopt.plugins import CertificateTrace, Dataset, Report, RunOptions, fitted
 from psdopt_plugins.passes import PassBar
 from psdopt_plugins.pictures import plot_prediction
 
-#: Rows drawn to measure the error on.
+#: Rows drawn as test samples.
 SAMPLE = 2000
 
 
 def block_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Report:
     """Fit a regressor on all rows of `dataset` but a sample; R² and root mean square error on this sample.
 
-    Features are standardised by the training rows, and a constant feature is added. Parameters are not searched for.
-    Passes: for the scale, for linear least squares beside it, and those of the fit (two per step).
+    Features are standardised by the training rows, and a constant feature is added. Parameters are not tuned.
+    Passes: one for the scale, one for linear least squares, and those of the fit (two per step).
     """
     from sklearn.metrics import r2_score, root_mean_squared_error
 

@@ -1,4 +1,4 @@
-"""PSDRegressor: targets as quadratic forms of the samples, with scikit-learn's face."""
+"""PSDRegressor: targets as quadratic forms of the samples, a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ NO_FORM = "every prediction is the same; no quadratic form lowers the error, as 
 class PSDRegressor(RegressorMixin, BaseEstimator):
     """Learn W ⪰ 0 (d, d) with xᵀWx ≈ y: min 1/(2m) Σ (x_iᵀWx_i − y_i)² (Meyer et al.).
 
-    xᵀWx is never negative, so an intercept c is learned with W where some target is: xᵀWx + c ≈ y. A constant feature
-    adds linear terms and an offset that is not negative.
+    xᵀWx is never negative; if some target is, an intercept c is learned with W: xᵀWx + c ≈ y. A constant feature
+    adds linear terms and a nonnegative offset.
 
     Parameters
     ----------
@@ -34,16 +34,15 @@ class PSDRegressor(RegressorMixin, BaseEstimator):
     geometry : "flat" (the factor itself) or "polar" (subspace and matrix within it).
     weight : of the polar metric: 0 keeps the range of the start, 1 moves only the range.
     batch_size : samples per update in :meth:`partial_fit`.
-    fit_intercept : True, False, or "auto": whether some target is negative, which no xᵀWx is. With bounds
-        (`direction`) "auto" is False.
+    fit_intercept : True, False, or "auto": True if some target is negative. With bounds (`direction`) "auto" is False.
     solver_options : keyword arguments of :func:`psdopt.solve` for :meth:`fit` (tol, method, start, max_time, ...).
     random_state : seed of the start.
 
     Attributes
     ----------
     components_ : (r, d), W = components_ᵀ components_. intercept_ : c, 0 without one.
-    result_ : the :class:`psdopt.Result` of :meth:`fit`. :meth:`partial_fit` makes another model, and removes it.
-    loss_ : mean loss of the samples of the last :meth:`partial_fit`, each predicted before it was learned from.
+    result_ : the :class:`psdopt.Result` of :meth:`fit`. :meth:`partial_fit` makes another model and removes it.
+    loss_ : mean loss of the samples of the last :meth:`partial_fit`, each predicted before its update.
     n_features_in_ : d.
 
     Examples
@@ -85,8 +84,8 @@ class PSDRegressor(RegressorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, direction: Any = None) -> Self:
         """Learn from X (m, d), dense or sparse, and y (m,); `direction` as in :func:`psd_regression_problem`.
 
-        sample_weight : w (m,), at least 0: the objective is 1/(2 Σ w) Σ w_i (x_iᵀWx_i + c − y_i)², so that a weight of
-        2 is the sample written twice.
+        sample_weight : w (m,), at least 0: the objective is 1/(2 Σ w) Σ w_i (x_iᵀWx_i + c − y_i)², so that weight 2
+        means the sample occurs twice.
         """
         X, y = validated(self, X, y, blocks=True, accept_sparse=["csr"], dtype=np.float64, y_numeric=True)
         X, w, y, direction = weighted(X, sample_weight, y, direction)
@@ -103,13 +102,14 @@ class PSDRegressor(RegressorMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X: Any, y: Any, *, direction: Any = None) -> Self:
-        """Go on learning: one update per `batch_size` rows, in the order given. O(d r) memory beyond X.
+        """Continue learning: one update per `batch_size` rows, in the given order. O(d r) memory besides X.
 
-        The first call chooses step and annealing on its own samples; after :meth:`fit` it goes on from W. No update is
-        longer than the curvature of its own rows allows. Whether there is an intercept is decided once, by :meth:`fit`
-        or by the first call; it moves by the mean residual, weighted like one sample in all that were seen.
+        The first call chooses step and annealing from its own samples; after :meth:`fit` it continues from W. The
+        length of each update is limited by the curvature of its own rows. :meth:`fit` or the first call decides whether
+        there is an intercept. It moves by the mean residual of a batch, weighted by the batch's share of all samples
+        seen so far.
 
-        Warns (ConvergenceWarning) where the rows of this call end with more than twice their loss at its beginning:
+        Warns (ConvergenceWarning) if the loss of this call's rows more than doubles during the call:
         the batches contradict each other, or they are too small.
         """
         fresh = not hasattr(self, "components_")
@@ -163,5 +163,5 @@ class PSDRegressor(RegressorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.regressor_tags.poor_score = True  # no linear terms: most targets are no quadratic form
+        tags.regressor_tags.poor_score = True  # without linear terms most targets cannot be fitted
         return tags

@@ -1,4 +1,4 @@
-"""Measurements by general symmetric matrices, handed in one by one."""
+"""Measurements by general symmetric matrices, given one by one."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from psdopt.terms import Forces, Measurement
 class GeneralForms(Measurement):
     """a_t = tr(X_t M) for matrices X_t (n, n), of which only the symmetric part counts.
 
-    All X_t lie flattened in the rows of one (m, n²) array or sparse matrix, so that a pass costs one product with
-    it, O(m n²) or O(nnz), after an O(n² r) product of factors. An (n, n) array is formed: m of them were given.
+    All X_t are stored, flattened, as the rows of one (m, n²) array or sparse matrix, so that a step costs one product
+    with it, O(m n²) or O(nnz), after an O(n² r) product of factors. An (n, n) array is formed, as m of them were given.
 
     Parameters
     ----------

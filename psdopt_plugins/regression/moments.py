@@ -1,4 +1,4 @@
-"""Preconditioner of PSD regression: the problem as it is after whitening the data and the columns of Y."""
+"""Preconditioner of PSD regression: it whitens the data and the columns of Y."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from psdopt.terms import Measurement, PairDistances, QuadraticForms
 
 #: Up to this order the second moment is kept as an array (n, n); above, its diagonal alone.
 FULL_ORDER = 1000
-#: So many samples, drawn at random, stand for all: enough for a moment that nothing but speed depends on.
+#: The moment is estimated from so many random samples, which suffices, since only speed depends on it.
 SAMPLES = 10_000
-#: Ridge of the moment, in units of its diagonal: directions of which the data say nothing keep their gradient of zero.
+#: Ridge of the moment, in units of its diagonal, for directions in which the data vanish.
 RIDGE = 1e-8
 #: Least damping relative to the mean eigenvalue of YᵀCY.
 LEAST_DAMPING = 1e-6
@@ -26,14 +26,14 @@ LEAST_DAMPING = 1e-6
 class MomentPreconditioner(Preconditioner):
     """(evaluation) ↦ (G ↦ C⁻¹ G (YᵀCY + eta I)⁻¹), C = Σ w_t X_t / Σ w the second moment of the data; w_t = 1 for None.
 
-    For Gaussian data the factor Hessian over four is D ↦ C D (YᵀCY) + C Y (DᵀCY) + tr(YᵀCD) C Y + S D / 2: its first
-    term is inverted exactly, so the run does not feel units, correlations or an ill-conditioned Y. The next two lie
-    in the span of C Y. The last one, S the gradient of F, vanishes on the span of Y at a stationary point, but limits
-    the steps where columns of Y are far too small: eta is half of its largest Rayleigh quotient with the columns of
+    For Gaussian data the factor Hessian over four is D ↦ C D (YᵀCY) + C Y (DᵀCY) + tr(YᵀCD) C Y + S D / 2. Its first
+    term is inverted exactly, so that units, correlations and an ill-conditioned Y do not matter. The next two have
+    range in the span of C Y. The last one, S the gradient of F, vanishes on the span of Y at a stationary point, but
+    limits the step if columns of Y are far too small: eta is half of its largest Rayleigh quotient with the columns of
     C^½ Y in the eigenbasis of YᵀCY. Symmetric positive definite; equivariant under Y → Y O.
 
-    C is formed at first use: O(min(m, 10,000) n²) and one inverse O(n³) up to order 1000; above, and where X is left
-    out, its diagonal, O(nnz). These reads of the data are not counted as applications of a map.
+    C is formed at first use: O(min(m, 10,000) n²) and one inverse O(n³) up to order 1000; above, and if there is no X,
+    only its diagonal, O(nnz). These reads of the data are not counted as applications of a map.
 
     Each use costs O(n² r), or O(n r²) with the diagonal.
     """
@@ -44,7 +44,7 @@ class MomentPreconditioner(Preconditioner):
 
     @staticmethod
     def applies(measurement: Measurement) -> bool:
-        """Whether entries of the data are at hand."""
+        """Whether entries of the data are known."""
         if isinstance(measurement, QuadraticForms):
             return measurement.X.is_matrix or isinstance(measurement.X, RowBlocks)
         return isinstance(measurement, PairDistances) and (measurement.X is None or measurement.X.is_matrix)
@@ -94,7 +94,7 @@ def _times(C: Array, Y: Array) -> Array:
 
 
 def _lifted(diagonal: Array) -> Array:
-    """The diagonal of C with its ridge; features that are always zero count like the average one."""
+    """The diagonal of C with its ridge; features that are always zero get the mean entry."""
     mean = float(diagonal.mean())
     return np.asarray(np.where(diagonal > 0.0, diagonal, mean if mean > 0.0 else 1.0) * (1.0 + RIDGE))
 
@@ -102,7 +102,7 @@ def _lifted(diagonal: Array) -> Array:
 def _sampled(measurement: Any, weights: Array | None) -> Any:
     """Up to SAMPLES of the vectors x_t with X_t = x_t x_tᵀ, as rows: an array or a sparse array.
 
-    Each times the root of its weight in units of the mean.
+    Each row is multiplied by the square root of its weight relative to the mean weight.
     """
     if weights is None:
         return _drawn(measurement)[1]

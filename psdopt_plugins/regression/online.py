@@ -15,7 +15,7 @@ from psdopt.linalg import Array, row_dots
 from psdopt_plugins.pairs import checked_pairs
 from psdopt_plugins.regression.problem import checked_directions, psd_regression_problem
 
-#: Batches of this many samples, so many of them, are set aside where no held-out data are given and X is not in memory.
+#: Size and number of the batches that are set aside if no held-out data are given and X is not in memory.
 HELD_OUT_BATCH, HELD_OUT_BATCHES = 32, 32
 #: A step that is still too long after so many halvings, a factor of 1e-15, is due to rounding.
 HALVINGS = 50
@@ -42,9 +42,9 @@ def psd_regression_stream(
         samples per epoch, may be given; or a :class:`psdopt.streams.BatchStream`.
     pairs : (m, 2) integers: x is the difference of two rows of X, formed batch by batch.
     direction : None, or (m,) of −1, 0, +1, with the meaning it has in :func:`psd_regression_problem`.
-    held_out : (rows, targets) or (rows, targets, directions) on which the loss is reported. Left out: all of an array
-        in memory, so that F and its certificate are those of the batch problem; else the first 32 batches of 32, from
-        an iterator not trained on.
+    held_out : (rows, targets) or (rows, targets, directions) on which the loss is reported. None: all rows of an array
+        in memory, so that F and its certificate are those of the batch problem; else the first 32 batches of 32, which
+        an iterator then does not train on.
     order, seed : see :class:`psdopt.streams.ArrayStream`.
 
     Cost per update of p samples: two products with a (p, d) array, O(p d r); memory O(d r) beyond the data.
@@ -84,9 +84,9 @@ def careful_updates(
 ) -> tuple[Any, float, int]:
     """x⁺ = R(x, −s g) for each batch, g the gradient of its loss: s is that of the pace, halved until it is safe.
 
-    Safe is Armijo's condition F(x⁺) <= F(x) − s |g|²/2 on the batch itself. On a quadratic it holds up to the minimiser
-    along the line and no further, so that no step is longer than the curvature of the batch allows, however large the
-    steps of the pace. Where no step lowers the loss the batch is left out.
+    A step is safe if it satisfies Armijo's condition F(x⁺) <= F(x) − s |g|²/2 on the batch itself. On a quadratic this
+    holds exactly up to the minimiser along the line, so that the curvature of the batch limits the step. If no step
+    lowers the loss, the batch is left out.
 
     Returns the point, the sum of the losses of all samples before their update, and the number of samples seen, those
     of `samples` included. Cost of a batch of p rows: two products O(p d r), and two for each halving.
@@ -111,7 +111,7 @@ def careful_updates(
 
 
 class _KnownProduct:
-    """S for geometries, which only ask for S Y."""
+    """S for geometries, which use only the product S Y."""
 
     def __init__(self, product: Array) -> None:
         self.product = product

@@ -46,25 +46,25 @@ def psd_regression_problem(
 
         - X (m, n), array, sparse array, ``LinearOperator`` or rows that are read in blocks
           (:func:`psdopt.linalg.row_source`): X_i = x_i x_iᵀ from its rows;
-        - X (N, n) with pairs (m, 2): X_i = (x_a − x_b)(x_a − x_b)ᵀ, squared distances under W; no difference is
-          kept, only the N images of the rows;
+        - X (N, n) with pairs (m, 2): X_i = (x_a − x_b)(x_a − x_b)ᵀ, squared distances under W; differences are not
+          stored, only the N images of the rows;
         - pairs (m, 2) and `n`, X left out: X_i = (e_a − e_b)(e_a − e_b)ᵀ, squared distances in a kernel matrix W;
         - X (m, n, n), or a sequence of matrices: general X_i, whose symmetric parts count.
 
     y : targets, scalar or (m,).
     direction : None, or (m,) of −1, 0, +1: the loss of sample i is ½ max(0, direction_i (ŷ_i − y_i))² (section 8.2),
-        so +1 wants ŷ <= y, −1 wants ŷ >= y; 0 keeps the equality.
-    n : order of W where X is left out.
-    offset : min over c as well of 1/(2m) Σ_i (tr(W X_i) + c − y_i)²: with W ⪰ 0 and X_i = x_i x_iᵀ no prediction is
-        below c, and without it none is below 0. Not with `direction`.
+        +1 means ŷ <= y, −1 means ŷ >= y, 0 means equality.
+    n : order of W if X is None.
+    offset : whether to minimise 1/(2m) Σ_i (tr(W X_i) + c − y_i)² over c, too. For X_i = x_i x_iᵀ predictions are at
+        least c, and without an offset at least 0. Not with `direction`.
     weights : w (m,), at least 0 and not all 0: a weight of 2 counts a sample twice.
 
     Returns
     -------
-    A :class:`psdopt.TermSum`: convex; quadratic without directions; preconditioned by the second moment of the data,
+    A :class:`psdopt.TermSum`: convex; quadratic without directions. Its preconditioner is the data's second moment,
     :class:`~psdopt_plugins.regression.moments.MomentPreconditioner`, if X_i has rank one and X has entries; for pairs
-    without X and without directions by blocks, :class:`~psdopt_plugins.regression.pair_rows.PairRowsPreconditioner`;
-    not where X is on a device.
+    without X and without directions blocks, :class:`~psdopt_plugins.regression.pair_rows.PairRowsPreconditioner`;
+    none if X is on a device.
 
     Raises
     ------
@@ -92,10 +92,10 @@ def psd_regression_problem(
 
 
 def _preconditioner(measurement: Measurement, moment_only: bool, weights: Array | None) -> Any:
-    # with bounds other pairs bend F from step to step: blocks of all of them take from a third to eight times the steps
-    # that the moment takes, most on labelled digits, and blocks of the active ones are between
+    # with bounds the active pairs change from step to step: blocks of all pairs take from a third to eight times the
+    # steps that the moment takes (eight on labelled digits); blocks of the active pairs are in between
     if measurement.device is not None:
-        return None  # both are made with decompositions on the host
+        return None  # both need decompositions on the host
     if isinstance(measurement, PairDistances) and measurement.X is None and not moment_only:
         return PairRowsPreconditioner(measurement)
     if MomentPreconditioner.applies(measurement):

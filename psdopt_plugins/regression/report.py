@@ -1,4 +1,4 @@
-"""Report of a regression: error on samples that were kept back, beside linear least squares."""
+"""Report of a regression: error on test samples, compared with linear least squares."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from psdopt_plugins.regression.block_report import block_report
 
 TEST_SHARE = 0.3
 FOLDS = 5
-#: Least number of samples that leaves something to learn from and something to judge by.
+#: Least number of samples that leaves both training and test samples.
 LEAST = 5
 
 

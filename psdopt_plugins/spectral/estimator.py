@@ -23,11 +23,11 @@ from psdopt_plugins.rows import projected, validated
 from psdopt_plugins.spectral.problem import TopKProblem, topk_problem
 
 ALGORITHMS = ("auto", "lanczos", "factor")
-#: Columns beyond k: the iteration converges at the rate of the gap behind the last column.
+#: Columns beyond k: the rate of convergence depends on the gap after the last column.
 GUARD = 4
-#: Stationarity asked of the factor. Eigenvalues are then right to about its square.
+#: Tolerance of the factor's stationarity. The error of the eigenvalues is about its square.
 TOL = 1e-8
-#: Size of the random columns beside a known eigenvector, relative to it.
+#: Size of the random columns added to a known eigenvector, relative to it.
 WEAK = 1e-2
 
 
@@ -88,7 +88,7 @@ class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def fit(self, K: Any, y: Any = None) -> Self:
         """Compute the eigenpairs of a symmetric K (n, n): ndarray, SciPy sparse array or ``LinearOperator``.
 
-        With scikit-learn's ``array_api_dispatch`` a K of another library stays where it is, and so does what is fitted.
+        With scikit-learn's ``array_api_dispatch`` a K of another library and the fitted attributes stay on its device.
 
         Raises InvalidInputError if K is not square, symmetric and finite, or k is not in 1..n; UnknownNameError for
         the algorithm. Cost: products of K with blocks, O(n k²) for each k columns; memory O(n k).
@@ -120,10 +120,10 @@ class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return self
 
     def transform(self, K: Any) -> Array:
-        """Coordinates k(x)ᵀ u_i / √λ_i (q, k') of new objects x, from rows k(x) (q, n) of K: x and the n fitted ones.
+        """Coordinates k(x)ᵀ u_i / √λ_i (q, k') of new objects x, from rows k(x) (q, n) of K.
 
         Nyström's extension: inner products of coordinates approximate K between new objects, and the rows of K itself
-        give U Λ^½, the factor of `approximation_`. One column of zeros where K has no positive eigenvalue.
+        give U Λ^½, the factor of `approximation_`. One column of zeros if K has no positive eigenvalue.
         """
         check_is_fitted(self)
         if not isinstance(K, LinearOperator):
@@ -134,7 +134,7 @@ class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     @property
     def _vectors(self) -> Array:
-        """The eigenvectors, as the library's own functions take them."""
+        """The eigenvectors, wrapped if they are on a device."""
         return cast(Array, held(self.eigenvectors_))
 
     @property
@@ -174,7 +174,7 @@ class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
 
 class _Applied:
-    """A counted map with the ``@`` that the eigensolver wants."""
+    """A counted map with the ``@`` that the eigensolver uses."""
 
     def __init__(self, K: LinearMap) -> None:
         self.K, self.shape, self.device = K, K.shape, K.device
@@ -184,7 +184,7 @@ class _Applied:
 
 
 def leading_factor(problem: TopKProblem, rank: int, options: Mapping[str, Any] | None = None) -> Result:
-    """L (n, rank) close to the leading invariant subspace of K. The one place that chooses the iteration."""
+    """L (n, rank) close to the leading invariant subspace of K. Chooses the method."""
     defaults = {"tol": TOL, "geometry": FlatQuotient(problem.n, rank), "method": ConjugateGradient()}
     settings = options_for_solve(options, **defaults)
     if settings.get("start") is None and settings.get("resume") is None:
@@ -193,10 +193,10 @@ def leading_factor(problem: TopKProblem, rank: int, options: Mapping[str, Any] |
 
 
 def _start(problem: TopKProblem, rank: int, tol: float) -> Array | None:
-    """None (solve's own random start) if random columns see a positive direction of K, as they mostly do.
+    """None (solve's random start) if random columns find a direction v with vᵀKv > 0, as they mostly do.
 
-    Else the extreme eigenvector of K decides: M = 0 is optimal for K ⪯ 0, and the iteration would creep
-    towards it; otherwise that eigenvector starts the run.
+    Otherwise the extreme eigenvector of K decides: for K ⪯ 0 the optimum is M = 0, towards which the iteration would
+    converge slowly; else this eigenvector starts the run.
     """
     X = problem.check_factor(FlatQuotient(problem.n, rank).random_point(np.random.default_rng(0)))
     if np.linalg.eigvalsh(X.T @ problem.K.apply(X))[-1] > 0.0:
@@ -226,6 +226,6 @@ def rayleigh_ritz(K: LinearMap, M: LowRankPSD, k: int) -> tuple[Array, Array, Ar
     vectors = U @ W
     if len(keep):
         W = W * column_signs(vectors)
-        vectors = np.linalg.qr(U @ W)[0]  # orthonormal once more, after the product
+        vectors = np.linalg.qr(U @ W)[0]  # orthonormalised again after the product
         vectors *= np.sign(np.sum(vectors * (U @ W), axis=0))
     return values, vectors, np.linalg.norm(KU @ W - vectors * values, axis=0)

@@ -13,7 +13,7 @@ from psdopt.terms import MatrixForm
 
 
 class TopKProblem(QuadraticSDP):
-    """F(M) = |M − K|_F² − |K|_F² = tr(M²) − 2 tr(K M), with the rank `k` that was asked for.
+    """F(M) = |M − K|_F² − |K|_F² = tr(M²) − 2 tr(K M), with the requested rank `k`.
 
     `K` is the symmetric (n, n) :class:`LinearMap`; one step along D (n, r) costs one product K D.
     """
@@ -29,8 +29,8 @@ def topk_problem(K: Any, k: int) -> TopKProblem:
     """min |M − K|_F² − |K|_F² over M ⪰ 0: A = 0, B = I, C = −K (Yuan et al., eq. 3).
 
     At rank k the optimum is −Σ_{i≤k} max(λ_i, 0)², attained at the k largest positive eigenvalues of K and
-    their eigenvectors. `k` itself does not enter F: it is kept as ``problem.k`` and is the rank to use,
-    ``solve(problem, FlatQuotient(problem.n, problem.k))``; with no rank limit the answer is K₊.
+    their eigenvectors. `k` does not enter F. It is stored as ``problem.k`` and is the rank to use,
+    ``solve(problem, FlatQuotient(problem.n, problem.k))``; without a rank limit the answer is K₊.
 
     Parameters
     ----------

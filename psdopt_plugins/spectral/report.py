@@ -1,4 +1,4 @@
-"""Report of an application whose answer is a set of leading eigenvectors."""
+"""Report of an application that computes leading eigenvectors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMPARED_ORDER = 2000
 PROVEN = "K has an eigenvalue within |K u − λ u| of each λ"
 COMPARED = "LAPACK's largest eigenvalues stand beside them"
 UNPROVEN = "that none larger is missing is not proven"
-#: At a rank that binds, no certificate of global optimality is due.
+#: With a binding rank limit there is no certificate of global optimality to draw.
 _NO_CURVE = (np.empty(0), np.empty(0))
 
 
@@ -37,7 +37,7 @@ def spectral_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Re
     estimator = fitted(estimator, options, K.shape[0], trace, K)
     result, values, vectors = estimator.result_, np.asarray(estimator.eigenvalues_), np.asarray(estimator.eigenvectors_)
     status = None
-    if result.status is Status.STATIONARY:  # the rank is meant to bind: what the residuals say is what counts
+    if result.status is Status.STATIONARY:  # the rank limit is meant to bind; the residuals are the proof
         spare = result.rank - len(values)
         guard = f", {spare} of them to spare" if spare > 0 else ""
         status = f"converged: |S Y| is within the tolerance at {result.rank} columns{guard}"
