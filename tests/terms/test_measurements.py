@@ -7,8 +7,6 @@ Whole terms (value, gradient, Hessian, lines, planes, counts) are compared with 
 
 from __future__ import annotations
 
-from copy import copy
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -23,7 +21,7 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.terms.base import combine
 from psdopt.terms.losses import LeastSquares
 from psdopt.terms.measured import MeasuredTerm
-from psdopt.terms.measurements import Entries, Measurement, PairDistances, QuadraticForms, TripletDifferences
+from psdopt.terms.measurements import Entries, PairDistances, QuadraticForms, TripletDifferences
 
 
 def outer(x):
@@ -122,22 +120,6 @@ def test_coupling_equals_the_traces_of_dense_products(kind, n, m, given_array, s
     assert np.max(np.abs(np.triu(found - expected))) <= allowed
 
 
-def test_a_measurement_without_a_coupling_says_so():
-    class Plain(Entries):
-        couples = False
-        coupling = Measurement.coupling
-
-    with pytest.raises(InvalidTypeError, match="Plain offers no coupling"):
-        Plain([0], [1], 3).coupling(np.eye(3), np.eye(3), Images((), np.eye(3)))
-
-
-@pytest.mark.parametrize("kind", [QuadraticForms, PairDistances, TripletDifferences, Entries])
-def test_a_measurement_offers_what_terms_call_and_nothing_else(kind):
-    """A faster form of a method of the interface under another name would lie idle."""
-    own = {name for name, value in vars(kind).items() if callable(value) and not name.startswith("_")}
-    assert {"pair", "adjoint"} <= own <= set(dir(Measurement))
-
-
 def test_a_line_through_entries_gathers_each_row_once(monkeypatch):
     rng = np.random.default_rng(0)
     measurement = Entries([0, 1, 2, 2], [1, 1, 0, 3], 4)
@@ -149,32 +131,6 @@ def test_a_line_through_entries_gathers_each_row_once(monkeypatch):
     np.testing.assert_allclose(square, (D.factor @ D.factor.T)[i, j], rtol=0, atol=1e2 * EPS)
 
 
-def test_the_comparison_rejects_swapped_far_and_near():
-    rng = np.random.default_rng(0)
-    measurement, matrices = triplets(rng, 4, 6)
-    swapped = copy(measurement)
-    swapped.near, swapped.far = measurement.far, measurement.near
-    Y = Images(measurement.maps, rng.standard_normal((4, 2)))
-    expected = [np.sum(A * (Y.factor @ Y.factor.T)) for A in matrices]
-    np.testing.assert_allclose(measurement.pair(Y, Y), expected, rtol=1e4 * EPS)
-    np.testing.assert_allclose(
-        swapped.pair(Images(swapped.maps, Y.factor), Images(swapped.maps, Y.factor)),
-        np.negative(expected),
-        rtol=1e4 * EPS,
-    )
-
-
-def test_a_common_offset_costs_no_accuracy():
-    """d(i, j) from differences; |x_i|² + |x_j|² − 2 x_i·x_j would lose ten digits here."""
-    rng = np.random.default_rng(0)
-    X = np.round(rng.standard_normal((20, 3)) * 64) / 64  # exact also after the offset
-    i, j = np.arange(19), np.arange(1, 20)
-    near, far = PairDistances(i, j, X), PairDistances(i, j, X + 2.0**20)
-    Y = np.eye(3)
-    one, other = (m.pair(Images(m.maps, Y), Images(m.maps, Y)) for m in (near, far))
-    np.testing.assert_array_equal(one, other)
-
-
 def test_measurements_share_a_map():
     X = LinearMap(np.random.default_rng(0).standard_normal((6, 4)), "X")
     parts = [QuadraticForms(X), PairDistances([0, 1], [2, 3], X), TripletDifferences([0], [1], [2], X)]
@@ -184,16 +140,6 @@ def test_measurements_share_a_map():
     here = problem.at(np.eye(4)[:, :2])
     here.value, here.factor_gradient()
     assert X.applications == 2  # one X Y, one Xᵀ G for three terms
-
-
-def test_shared_pairs_are_measured_once():
-    i, j, k = [0, 0, 0, 1], [1, 1, 2, 0], [2, 3, 3, 2]
-    measurement = TripletDifferences(i, j, k, n=4)
-    pairs = measurement.pairs
-    assert pairs.size == 4  # 01 (also as 10), 02, 03, 12
-    ends = np.column_stack([pairs.i, pairs.j]).tolist()
-    assert [ends[t] for t in measurement.near] == [[0, 1], [0, 1], [0, 2], [0, 1]]
-    assert [ends[t] for t in measurement.far] == [[0, 2], [0, 3], [0, 3], [1, 2]]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,172 @@
+"""Distances of pairs of samples under M, and differences of two of them in a triplet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from psdopt.devices import Device, DeviceArray, once
+from psdopt.devices.groups import GroupSums
+from psdopt.images import Images
+from psdopt.linalg.arrays import Array, SymmetricPattern, as_array, line_dots, pair_dots, scale_rows
+from psdopt.terms.base import Forces
+from psdopt.terms.entry_coupling import distance_blocks
+from psdopt.terms.indexed import (
+    Indices,
+    both_on,
+    checked_indices,
+    codes_of,
+    numbered,
+    place,
+    require_distinct,
+    rows_of,
+)  # fmt: skip
+from psdopt.terms.measurement import Measurement, RankOne
+
+
+class PairDistances(RankOne):
+    """a_t = (x_i − x_j)ᵀ M (x_i − x_j) for pairs (i_t, j_t) of rows of X, or M_ii + M_jj − 2 M_ij without X.
+
+    Rows are subtracted before they are squared: a large common offset of the rows costs no accuracy.
+
+    Parameters
+    ----------
+    i, j : integer arrays (m,), i_t ≠ j_t, of any library: they are read on the host, once. X : data (N, n), array or
+        shared :class:`LinearMap`; None is the identity, and then `n` is needed.
+
+    Attributes: `adjacency`, w (m,) ↦ Σ_t w_t (e_i e_jᵀ + e_j e_iᵀ) as a sparse array over the rows of X.
+    """
+
+    def __init__(self, i: Any, j: Any, X: Any = None, n: int | None = None) -> None:
+        self.X, rows, self.n = rows_of(X, n)
+        self.maps = () if self.X is None else (self.X,)
+        self.device = place(self.X, i=i, j=j)
+        self.i, self.j = checked_indices({"i": i, "j": j}, rows)
+        self._there: dict[Device, tuple[Any, Any]] = {}
+        require_distinct(self.i, self.j, "i", "j")
+        self.size = len(self.i)
+        self.adjacency = SymmetricPattern(self.i, self.j, rows)
+
+    def pair(self, U: Images, V: Images) -> Array:
+        Y = U.of(self.X)
+        return pair_dots(*self._ends_at(Y), Y, V.of(self.X))
+
+    def along(self, U: Images, D: Images) -> tuple[Array, Array]:
+        Y = U.of(self.X)
+        return line_dots(*self._ends_at(Y), Y, D.of(self.X))
+
+    def _ends_at(self, Y: Array) -> tuple[Indices, Indices]:
+        """i and j where Y is."""
+        if isinstance(Y, DeviceArray):
+            return both_on(self._there, Y.device, self.i, self.j)
+        return self.i, self.j
+
+    def adjoint(self, weights: Array, V: Images) -> Forces:
+        # Σ_t w_t (e_i − e_j)(e_i − e_j)ᵀ Z is a product with the sparse Laplacian of the weights. It annihilates a
+        # common offset of the rows up to rounding: the mean row is subtracted first, so that this rounding is small
+        Z = V.of(self.X)
+        Z = Z - Z.mean(axis=0)
+        A = self.adjacency(weights)
+        force = scale_rows(as_array(A.sum(axis=1)).ravel(), Z)
+        force -= A @ Z
+        return [(self.X, force)]
+
+    def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
+        if self.X is not None:
+            return super().coupling(P, Q, identity, out)
+        C = np.empty((self.size, self.size)) if out is None else out
+        for columns, _, (left, right) in distance_blocks(P, Q, self.i, self.j):
+            np.multiply(left, right, out=C[: columns.stop, columns])
+        return C
+
+    def directions(self, V: Images) -> Array:
+        Z = V.of(self.X)
+        D = Z.take(self.i, axis=0)
+        D -= Z.take(self.j, axis=0)
+        return D
+
+    def _congruence(self, P: Array, identity: Images) -> Array:
+        D = self.directions(identity)
+        return np.asarray(D @ P @ D.T)
+
+
+class TripletDifferences(Measurement):
+    """a_t = d(i_t, k_t) − d(i_t, j_t), d the pair distance under M: positive when k is farther than j.
+
+    Distances that several triplets share are computed once.
+
+    Parameters
+    ----------
+    i, j, k : integer arrays (m,), i_t ≠ j_t, i_t ≠ k_t, j_t ≠ k_t. X, n : as in :class:`PairDistances`.
+
+    Attributes: `pairs`, the distinct ones as :class:`PairDistances`; `near`, `far` (m,), the positions in them of
+    (i_t, j_t) and (i_t, k_t).
+    """
+
+    couples = True
+
+    def __init__(self, i: Any, j: Any, k: Any, X: Any = None, n: int | None = None) -> None:
+        shared, rows, self.n = rows_of(X, n)
+        self.device = place(shared, i=i, j=j, k=k)
+        i, j, k = checked_indices({"i": i, "j": j, "k": k}, rows)
+        for left, right, names in ((i, j, ("i", "j")), (i, k, ("i", "k")), (j, k, ("j", "k"))):
+            require_distinct(left, right, *names)
+        self.size = len(i)
+        # sorted separately: many triplets share their near pair, few their far pair
+        near, in_near = numbered(codes_of(i, j, rows))
+        far, in_far = numbered(codes_of(i, k, rows))
+        codes, where = np.unique(np.concatenate([near, far]), return_inverse=True)
+        self.near, self.far = where[: len(near)][in_near], where[len(near) :][in_far]
+        self.pairs = PairDistances(codes // rows, codes % rows, shared, n)
+        self.maps = self.pairs.maps
+        self._there: dict[Device, tuple[Any, Any]] = {}
+        self._sums: dict[Device, GroupSums] = {}
+
+    def pair(self, U: Images, V: Images) -> Array:
+        return self._differences(self.pairs.pair(U, V))
+
+    def along(self, U: Images, D: Images) -> tuple[Array, Array]:
+        first, second = self.pairs.along(U, D)
+        return self._differences(first), self._differences(second)
+
+    @property
+    def signs(self) -> sp.csr_array:
+        columns = np.column_stack([self.far, self.near]).ravel()
+        entries: Any = (np.tile([1.0, -1.0], self.size), columns, np.arange(0, 2 * self.size + 1, 2))
+        return sp.csr_array(entries, shape=(self.size, self.pairs.size))
+
+    def directions(self, V: Images) -> Array:
+        return self.pairs.directions(V)
+
+    def _differences(self, d: Array) -> Array:
+        far, near = self.far, self.near
+        if isinstance(d, DeviceArray):
+            far, near = both_on(self._there, d.device, far, near)
+        difference = d[far]
+        difference -= d[near]
+        return difference
+
+    def adjoint(self, weights: Array, V: Images) -> Forces:
+        if isinstance(weights, DeviceArray):
+            return self.pairs.adjoint(self._on_pairs(weights), V)
+        size = self.pairs.size
+        on_pairs: Array = np.bincount(self.far, weights, size).astype(np.float64, copy=False)
+        on_pairs -= np.bincount(self.near, weights, size)
+        return self.pairs.adjoint(on_pairs, V)
+
+    def _on_pairs(self, weights: Any) -> Any:
+        """The same sums for weights on a device."""
+        device = weights.device
+        sums = once(
+            self._sums, device, lambda: GroupSums(np.concatenate([self.far, self.near]), self.pairs.size, device)
+        )
+        both: Any = np.concatenate([weights, -weights])
+        return sums(both)
+
+    def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
+        C = np.triu(self.pairs.coupling(P, Q, identity))
+        C += np.triu(C, 1).T
+        C = C[self.far] - C[self.near]
+        return np.subtract(C[:, self.far], C[:, self.near], out=out)

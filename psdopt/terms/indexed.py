@@ -1,0 +1,72 @@
+"""Index arrays of measurements: checked, numbered, and sent to a device once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psdopt.checks import indices, integer
+from psdopt.devices import Device, device_of, indices_on, on_host, once
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.arrays import code_dtype
+from psdopt.linalg.operators import LinearMap
+from psdopt.linalg.row_blocks import linear_map
+
+Indices = NDArray[np.intp]
+
+
+def place(X: LinearMap | None, **arrays: Any) -> Device | None:
+    """Where measurements are taken: where X is, or else the first of the arrays of indices."""
+    if X is not None:
+        return X.device
+    devices = [device_of(values, name) for name, values in arrays.items()]
+    return next((device for device in devices if device is not None), None)
+
+
+def both_on(kept: dict[Device, tuple[Any, Any]], device: Device, left: Indices, right: Indices) -> tuple[Any, Any]:
+    """Two arrays of indices on `device`, sent there at first use."""
+    return once(kept, device, lambda: (indices_on(device, left), indices_on(device, right)))
+
+
+def rows_of(X: Any, n: int | None) -> tuple[LinearMap | None, int, int]:
+    """(map or None, number of rows that indices may point to, order of M)."""
+    if X is not None:
+        shared = linear_map(X, "X")
+        if n is not None and n != shared.shape[1]:
+            raise InvalidInputError(f"n must be {shared.shape[1]}, the number of columns of X; found {n}")
+        return shared, *shared.shape
+    n = integer(n, "n (when X is None)")
+    return None, n, n
+
+
+def checked_indices(arrays: dict[str, Any], rows: int) -> list[Indices]:
+    """Index arrays of one length, with entries in [0, rows), or one clear error."""
+    checked = [np.array(indices(on_host(values, name), name, rows, empty=False)) for name, values in arrays.items()]
+    if len({len(index) for index in checked}) > 1:
+        found = ", ".join(f"{name}: {len(index)}" for name, index in zip(arrays, checked, strict=True))
+        raise InvalidInputError(f"index arrays must share one length; found {found}")
+    return checked
+
+
+def codes_of(left: Indices, right: Indices, rows: int) -> NDArray[np.signedinteger[Any]]:
+    """One number for every unordered pair of indices below `rows`."""
+    codes = np.multiply(np.minimum(left, right), rows, dtype=code_dtype(rows), casting="unsafe")
+    codes += np.maximum(left, right)
+    return codes
+
+
+def numbered(codes: NDArray[np.signedinteger[Any]]) -> tuple[NDArray[np.signedinteger[Any]], Indices]:
+    """The distinct codes in order, and the position of each code among them. Runs of equal codes are looked up once."""
+    first = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
+    distinct, position = np.unique(codes[first], return_inverse=True)
+    return distinct, np.repeat(position, np.diff(first, append=len(codes)))
+
+
+def require_distinct(left: Indices, right: Indices, left_name: str, right_name: str) -> None:
+    same = np.flatnonzero(left == right)
+    if len(same):
+        raise InvalidInputError(
+            f"{left_name} and {right_name} must differ; found both equal to {left[same[0]]} at position {same[0]}"
+        )

@@ -1,0 +1,86 @@
+"""What a linear measurement M ↦ (⟨A_1, M⟩, ..., ⟨A_m, M⟩) offers to terms and constraints."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+import scipy.sparse as sp
+
+from psdopt.devices import Device
+from psdopt.errors import InvalidTypeError
+from psdopt.images import Images
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.operators import LinearMap
+from psdopt.terms.base import Forces, combine
+
+
+class Measurement(ABC):
+    """M ↦ (⟨A_1, M⟩, ..., ⟨A_m, M⟩) for symmetric A_t (n, n), all at once.
+
+    Attributes: `n` order of M; `size` = m; `maps` the linear maps whose images are needed; `couples`, whether
+    :meth:`coupling` is there; `device` where X, or the indices if there is no X, were handed in (None for NumPy's).
+    """
+
+    n: int
+    size: int
+    maps: tuple[LinearMap, ...] = ()
+    couples: bool = False
+    device: Device | None = None
+
+    @abstractmethod
+    def pair(self, U: Images, V: Images) -> Array:
+        """⟨A_t, (U Vᵀ + V Uᵀ)/2⟩ for all t, shape (m,), U and V of one shape (n, r). O(m r)."""
+
+    @abstractmethod
+    def adjoint(self, weights: Array, V: Images) -> Forces:
+        """Σ_t weights_t A_t V as forces, weights (m,). O(m r)."""
+
+    def add_to(self, S: Array, weights: Array, identity: Images | None = None) -> None:
+        """S += Σ_t weights_t A_t for a dense S (n, n); `identity` holds the images of I, where they are at hand."""
+        if identity is None:
+            identity = Images(self.maps, np.eye(self.n))
+        S += combine(self.adjoint(weights, identity), S.shape)
+
+    def along(self, U: Images, D: Images) -> tuple[Array, Array]:
+        """(a1, a2), (m,) each, with a + mu a1 + mu² a2 the measurements of (U + mu D)(U + mu D)ᵀ. O(m r)."""
+        return 2.0 * self.pair(U, D), self.pair(D, D)
+
+    def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
+        """[tr(A_s P A_t Q)], s <= t, for symmetric P and Q (n, n): the upper triangle of an (m, m) array.
+
+        Only if it `couples`. The entries below the diagonal are undefined. `identity` holds the images of I; `out` is
+        an array (m, m) that may be overwritten and returned. No application; O(m² + m n), with data O(m² n + m n²).
+        """
+        raise InvalidTypeError(f"{type(self).__name__} offers no coupling")
+
+    # optional: what column generation needs of the margins of a problem
+    @property
+    def signs(self) -> sp.csr_array | None:
+        """B (m, p) sparse with A_t = Σ_p B_tp d_p d_pᵀ for vectors d_p (n,); None where no such sum is known."""
+        return None
+
+    def directions(self, V: Images) -> Array:
+        """(p, k): the vectors d_p of :attr:`signs` on the columns of V (n, k), rows d_pᵀV."""
+        raise InvalidTypeError(f"{type(self).__name__} offers no signs and directions")
+
+
+class RankOne(Measurement):
+    """Measurements a_t = x_tᵀ M x_t, so that tr(A_s P A_t Q) = (x_sᵀ P x_t)(x_sᵀ Q x_t)."""
+
+    couples = True
+
+    @property
+    def signs(self) -> sp.csr_array:
+        return sp.csr_array(sp.eye_array(self.size))
+
+    @abstractmethod
+    def directions(self, V: Images) -> Array:
+        """x_tᵀV (m, k) for V (n, k)."""
+
+    @abstractmethod
+    def _congruence(self, P: Array, identity: Images) -> Array:
+        """[x_sᵀ P x_t], (m, m)."""
+
+    def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
+        return np.multiply(self._congruence(P, identity), self._congruence(Q, identity), out=out)

@@ -1,0 +1,50 @@
+"""Distances and their differences: accuracy under offsets, shared pairs, the order of far and near."""
+
+from __future__ import annotations
+
+from copy import copy
+
+import numpy as np
+
+from psdopt.images import Images
+from psdopt.linalg.tolerances import EPS
+from psdopt.terms.distances import PairDistances, TripletDifferences
+
+
+def test_the_comparison_rejects_swapped_far_and_near():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((6, 4))
+    index = np.array([rng.choice(6, 3, replace=False) for _ in range(6)])
+    measurement = TripletDifferences(*index.T, X)
+    matrices = [np.outer(X[a] - X[c], X[a] - X[c]) - np.outer(X[a] - X[b], X[a] - X[b]) for a, b, c in index]
+    swapped = copy(measurement)
+    swapped.near, swapped.far = measurement.far, measurement.near
+    Y = Images(measurement.maps, rng.standard_normal((4, 2)))
+    expected = [np.sum(A * (Y.factor @ Y.factor.T)) for A in matrices]
+    np.testing.assert_allclose(measurement.pair(Y, Y), expected, rtol=1e4 * EPS)
+    np.testing.assert_allclose(
+        swapped.pair(Images(swapped.maps, Y.factor), Images(swapped.maps, Y.factor)),
+        np.negative(expected),
+        rtol=1e4 * EPS,
+    )
+
+
+def test_a_common_offset_costs_no_accuracy():
+    """d(i, j) from differences; |x_i|² + |x_j|² − 2 x_i·x_j would lose ten digits here."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.standard_normal((20, 3)) * 64) / 64  # exact also after the offset
+    i, j = np.arange(19), np.arange(1, 20)
+    near, far = PairDistances(i, j, X), PairDistances(i, j, X + 2.0**20)
+    Y = np.eye(3)
+    one, other = (m.pair(Images(m.maps, Y), Images(m.maps, Y)) for m in (near, far))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_shared_pairs_are_measured_once():
+    i, j, k = [0, 0, 0, 1], [1, 1, 2, 0], [2, 3, 3, 2]
+    measurement = TripletDifferences(i, j, k, n=4)
+    pairs = measurement.pairs
+    assert pairs.size == 4  # 01 (also as 10), 02, 03, 12
+    ends = np.column_stack([pairs.i, pairs.j]).tolist()
+    assert [ends[t] for t in measurement.near] == [[0, 1], [0, 1], [0, 2], [0, 1]]
+    assert [ends[t] for t in measurement.far] == [[0, 2], [0, 3], [0, 3], [1, 2]]
