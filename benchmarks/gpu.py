@@ -2,18 +2,23 @@
 
     psdopt bench gpu                  # PyTorch on CUDA; --library cupy
     psdopt bench gpu --quick          # small sizes, on the CPU where there is no GPU
+    psdopt bench gpu --device cpu     # PyTorch on the CPU: counts are those of a GPU, seconds are not
 
 Exit code 4 where no device is found. A step of KTA makes one product with X (m, d) and one with Xᵀ, for a block of r
 columns; a step towards leading eigenpairs one product with K (n, n). What a step takes beside them is the rest of the
-method: sums, combinations of blocks, the preconditioner, and numbers on their way to the host.
+method: sums, combinations of blocks, the preconditioner, and numbers on their way to the host. Below each time are the
+counts that decide it on a GPU: how often a step waits for the device, how many small arrays it sends, how many
+operations it launches (PyTorch only), and the host's time for a step of the same rank at a small order.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +35,8 @@ from psdopt_plugins.spectral import topk_problem
 NO_DEVICE = 4
 #: Steps before the clock starts: what is made once is made by then.
 WARM = 3
+#: Steps that are counted.
+COUNTED = 12
 REPEATS = 10
 
 
@@ -52,15 +59,15 @@ FULL = Sizes(m=60_000, d=2_000, r=50, n=12_000, k=80, p=10_000_000, rows=1_000_0
 QUICK = Sizes(m=600, d=40, r=4, n=120, k=4, p=3_000, rows=500, w=5, steps=12)
 
 
-def sample(library: str, quick: bool) -> Any | None:
-    """A small array of the library on its GPU, for PyTorch with `quick` on the CPU; None where there is none."""
+def sample(library: str, quick: bool, place: str = "auto") -> Any | None:
+    """A small array of the library on its GPU; None without one. PyTorch's is on the CPU with `quick` or for "cpu"."""
     try:
         module = importlib.import_module(library)
         if library == "cupy":
-            return module.zeros(1)
-        if module.cuda.is_available():
+            return module.zeros(1) if place != "cpu" else None
+        if module.cuda.is_available() and place != "cpu":
             return module.zeros(1, device="cuda")
-        return module.zeros(1) if quick else None
+        return module.zeros(1) if place == "cpu" or (quick and place == "auto") else None
     except Exception:  # no such library, or a driver that does not start
         return None
 
@@ -69,8 +76,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="gpu", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--library", choices=("torch", "cupy"), default="torch")
     parser.add_argument("--quick", action="store_true", help="small sizes; PyTorch then runs on the CPU if need be")
+    parser.add_argument("--device", choices=("auto", "cuda", "cpu"), default="auto", help="where PyTorch computes")
     options = parser.parse_args(argv)
-    array = sample(options.library, options.quick)
+    array = sample(options.library, options.quick, options.device)
     if array is None:
         print(f"No device found: {options.library} is not installed, or sees no GPU.")
         return NO_DEVICE
@@ -84,25 +92,38 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def kta(device: Device, sizes: Sizes) -> None:
+def alignment(device: Device, m: int, d: int) -> tuple[Any, Problem]:
+    """X (m, d) on the device, and its KTA."""
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((sizes.m, sizes.d)), rng.integers(10, size=sizes.m)
+    X, y = rng.standard_normal((m, d)), rng.integers(10, size=m)
     X[:, :10] += np.eye(10)[y]
     there = device.send(X)
-    problem = kta_problem(there, y, 1e-9, gram=False)
+    return there, kta_problem(there, y, 1e-9, gram=False)
+
+
+def eigenpairs(device: Device, n: int, k: int) -> tuple[Any, Problem]:
+    """A symmetric K (n, n) on the device, and the problem of its k leading eigenpairs."""
+    K = np.random.default_rng(1).standard_normal((n, n))
+    there = device.send(K + K.T)
+    return there, topk_problem(there, k)
+
+
+def kta(device: Device, sizes: Sizes) -> None:
+    rng = np.random.default_rng(0)
+    there, problem = alignment(device, sizes.m, sizes.d)
     data, D = as_data(held(there)), held(device.send(rng.standard_normal((sizes.d, sizes.r))))
     bare = seconds(lambda: data.T @ (data @ D))
     report("KTA", f"X ({sizes.m}, {sizes.d}), rank {sizes.r}", step_seconds(problem, sizes.r, sizes.steps), bare)
+    host_share(device, problem, alignment(device, 2 * sizes.r + 20, sizes.r + 10)[1], sizes.r)
 
 
 def leading(device: Device, sizes: Sizes) -> None:
     rng = np.random.default_rng(1)
-    K = rng.standard_normal((sizes.n, sizes.n))
-    there = device.send(K + K.T)
-    problem = topk_problem(there, sizes.k)
+    there, problem = eigenpairs(device, sizes.n, sizes.k)
     data, D = as_data(held(there)), held(device.send(rng.standard_normal((sizes.n, sizes.k))))
     bare = seconds(lambda: data @ D)
     report("leading eigenpairs", f"order {sizes.n}, k = {sizes.k}", step_seconds(problem, sizes.k, sizes.steps), bare)
+    host_share(device, problem, eigenpairs(device, sizes.k + 10, sizes.k)[1], sizes.k)
 
 
 def pairs(device: Device, sizes: Sizes) -> None:
@@ -118,6 +139,47 @@ def pairs(device: Device, sizes: Sizes) -> None:
     bare = seconds(lambda: Y.take(ends, axis=0))
     report("pairs along a line", size, seconds(lambda: measurement.along(U, V)[1]), bare, "one gather")
     report("their adjoint", size, seconds(lambda: measurement.adjoint(weights, U)[0][1]), bare, "one gather")
+
+
+#: Operations of PyTorch that give the device no work.
+FREE = ("view", "reshape", "permute", "t.", "transpose", "detach", "lift_fresh", "slice", "select", "unsqueeze")
+
+
+@contextmanager
+def launches() -> Iterator[Callable[[], int]]:
+    """How many operations PyTorch has given to the device in this context so far; always 0 with another library."""
+    count = 0
+    if "torch" not in sys.modules:
+        yield lambda: count
+        return
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Counted(TorchDispatchMode):  # type: ignore[misc]
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), options: Any = None) -> Any:
+            nonlocal count
+            count += not str(function).removeprefix("aten.").startswith(FREE)
+            return function(*args, **(options or {}))
+
+    with Counted():
+        yield lambda: count
+
+
+def host_share(device: Device, problem: Problem, small: Problem, rank: int) -> None:
+    """What a step of conjugate gradient on `problem` asks of the device, and what one on `small` takes."""
+    seen: list[tuple[int, int, int]] = []
+    with launches() as launched:
+
+        def watch(snapshot: Any) -> None:
+            seen.append((device.transfers.to_host, device.transfers.to_device, launched()))
+
+        solve(problem, FlatQuotient(problem.n, rank), ConjugateGradient(), max_iterations=COUNTED, tol=1e-14,
+              callback=watch)  # fmt: skip
+    waits, sent, work = (int(number) for number in np.median(np.diff(seen, axis=0)[WARM:], axis=0))
+    print(f"    a step waits for the device {waits} times, sends {sent} small arrays, launches {work} operations;")
+    marks: list[float] = []
+    solve(small, FlatQuotient(small.n, rank), ConjugateGradient(), max_iterations=COUNTED, tol=1e-14,
+          callback=lambda snapshot: marks.append(time.process_time()))  # fmt: skip
+    print(f"    at order {small.n} the host takes {1e6 * np.median(np.diff(marks)[WARM:]):.0f} µs for it")
 
 
 def step_seconds(problem: Problem, rank: int, steps: int) -> float:
