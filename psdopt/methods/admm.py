@@ -25,8 +25,8 @@ class ADMM(Method[State]):
     """V ← argmin_V ℒ, then U ← argmin_U ℒ, then Λ ← Λ + rho (V − U) (Hu & Kwok, algorithm 1), then a polish.
 
     ℒ(V, U, Λ) = F(V, U) + ⟨Λ, V − U⟩ + rho/2 |V − U|², F the problem's :class:`~psdopt.splitting.BiconvexSplit`.
-    The iterate is the mean (V + U)/2, so M is symmetric by construction. Departures from the printed
-    algorithm, each of which it needs:
+    The iterate is the mean (V + U)/2, so M is symmetric by construction. Corrections to the printed
+    algorithm:
 
     - all of V is updated before any of U; the dual residual is rho |U⁺ − U|, of the block updated last;
     - rho scales with a bound b on λ_max(L), L the coupling of the blocks. ℒ is unbounded below for
@@ -36,24 +36,24 @@ class ADMM(Method[State]):
       and floor 1.5 b (b being at least a tenth of the size of the other pieces of F);
     - adaptation compares |V − U| b with the dual residual (the printed comparison has units) and never raises
       rho when it means to lower it;
-    - once the value of the mean changes by less than `switch` (F(0) − F) in an iteration, `polish` goes on
-      from the mean: the tail of the splitting iteration is slow, that of an exact search is not. The history's
+    - once the value of the mean changes by less than `switch` (F(0) − F) in an iteration, `polish` continues
+      from the mean, since splitting converges slowly near the optimum and an exact search does not. The history's
       column `phase` is 0 for the splitting, 1 for the polish and 2 for the Newton steps of a
-      :class:`~psdopt.LagrangeNewton`. Where columns are added to a point, the polish goes on from there.
+      :class:`~psdopt.LagrangeNewton`. When columns are added to a point, the polish continues from there.
 
     When V and U drift apart (|V − U| > 1.5 |V + U|/2 ten times in a row, a millionfold growth, or not finite), rho
-    is doubled and the run goes on from the best mean. Without `adapt`, or after five times, the outcome is
+    is doubled and the run continues from the best mean. Without `adapt`, or after five times, the outcome is
     ``Outcome.DIVERGED`` at the best mean: a run with that status has not converged, whatever its residuals.
 
-    The splitting is meant for moderate accuracy, or for problems that offer nothing but their split. On the fits of
-    entries that have Newton steps, :class:`~psdopt.LagrangeNewton` alone is as fast or faster.
+    The splitting is meant for moderate accuracy, or for problems that offer only their split. On fits of
+    entries with Newton steps, :class:`~psdopt.LagrangeNewton` alone is as fast or faster.
 
     Parameters
     ----------
-    rho : "auto", or a number above 0 to start from (to stay at, without `adapt`).
+    rho : "auto", or the first value of rho, above 0.
     adapt : whether rho may change.
-    polish : a method that finishes the run, for a problem and geometry that it fits; None for none. "auto" is
-        :class:`~psdopt.methods.lagrange_newton.LagrangeNewton` where Newton steps pay, else
+    polish : a method that finishes the run and fits the problem and the geometry, or None. "auto" is
+        :class:`~psdopt.methods.lagrange_newton.LagrangeNewton` if Newton steps pay off, else
         :class:`~psdopt.methods.conjugate_gradient.ConjugateGradient`.
     switch : relative change of the value at which the polish takes over, in (0, 1).
 
@@ -76,7 +76,7 @@ class ADMM(Method[State]):
 
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> State:
         if self.polish is not None:
-            # what "auto" may choose in place of conjugate gradient asks for no more than is there
+            # the methods that "auto" may choose instead of conjugate gradient have no further requirements
             polish = self.polish if isinstance(self.polish, Method) else ConjugateGradient()
             require_inner("polish", polish, problem, geometry)
         turns = self._turns(problem, geometry.factor(start).shape[1])

@@ -23,14 +23,14 @@ from psdopt.methods.factor_moves import compressed, outside, with_block
 from psdopt.oracles import BACKENDS
 from psdopt.problem import Evaluation, Problem
 
-#: Bounds on alpha by rule: Journée et al. keep M, Laue shrinks it, BILGO and random conic pursuit do either.
+#: Bounds on alpha by rule: Journée et al. keep M, Laue shrinks it, BILGO and random conic pursuit allow both.
 ALPHA_BOUNDS = {
     "bilgo": (0.0, math.inf),
     "journee": (1.0, 1.0),
     "random-conic": (0.0, math.inf),
     "laue": (0.0, 1.0),
 }
-#: A local search ends when |S Y| is this fraction of |λ_min(S)| |Y|, as far as that was known at its start.
+#: A local search ends when |S Y| is this fraction of |λ_min(S)| |Y|, with λ_min(S) as known at its start.
 SEARCH_FRACTION = 0.3
 #: The same once S has fewer directions of descent than FEW times the columns: the rank is about right then.
 LAST_FRACTION, FEW = 0.001, 0.25
@@ -38,7 +38,7 @@ LAST_FRACTION, FEW = 0.001, 0.25
 SETTLED = 1e-6
 #: Where atoms would not help, the search continues until its residual, or −λ_min if less, has fallen to this fraction.
 RESTART = 0.1
-#: Eigenvectors asked for at a time, per column of M.
+#: Eigenvectors computed at a time, per column of M.
 GROWTH = 1.0
 #: Most steps of a local search before the eigenvectors of S are computed again: while the rank grows, and afterwards.
 #: The number doubles each time that the search continues, up to SEARCH_STEPS.
@@ -52,25 +52,25 @@ class BILGO(Method[BILGOState]):
     """M⁺ = alpha M + Σ beta_i v_i v_iᵀ, v the leading eigenvectors of −∇F(M) (Hao et al., algorithm 1).
 
     Both weights are found exactly: the minimiser over alpha, beta >= 0 of a quadratic in two variables, or
-    by projected Newton steps when F is not quadratic. alpha <= 1 is *not* imposed: it does not hold in
-    general, and cripples warm starts. M stays factored; columns that M does not need are dropped without
-    applying a map. From the start on, every step of the local search is a step of the method.
+    by projected Newton steps if F is not quadratic. alpha <= 1 is *not* imposed: it does not hold in
+    general, and makes warm starts slow. M stays factored; columns that M does not need are dropped without
+    applying a map. Every step of the local search is a step of the method.
 
-    By itself the greedy rule is sublinear (O(1/k)), with a local search it is as fast as that search, and
-    global: the certificate fails at a stationary point of too low a rank, and atoms lead out of it. Only directions
-    that the span of M lacks become atoms after a search; for the others the same search goes on.
-    From M = 0 the first step takes the block of atoms that the problem proposes, where it knows one
-    (:meth:`psdopt.roles.Starts.first_atoms`): growing a nearly full rank one block at a time costs more
-    than the whole of a search at that rank.
+    Without a local search the greedy rule is sublinear (O(1/k)). With one it is as fast as that search, and
+    global: at a stationary point of too low a rank the certificate fails, and atoms lower F further. Only directions
+    outside the span of M become atoms after a search; for the others the same search continues.
+    From M = 0 the first step takes the block of atoms that the problem proposes, if it proposes one
+    (:meth:`psdopt.roles.Starts.first_atoms`), since growing a nearly full rank block by block costs more
+    than a whole search at that rank.
 
     Parameters
     ----------
     local_search : method for the factor between atoms (ConjugateGradient(), LBFGS(), ...); "default" is
         ConjugateGradient(), None is the plain greedy method of the paper.
-    every : number of atoms (at least) between local searches, unless fewer are all that S offers.
-    eigenvectors : most atoms taken from one eigensolve; 0 means as many as the next local search waits for,
-        or as many as M has columns if that is more, and the problem's block from M = 0. The paper has 1. Each has
-        its own bilateral search, except those beyond `every` when a local search follows: they enter as one block.
+    every : least number of atoms between local searches, unless S offers fewer.
+    eigenvectors : most atoms taken from one eigensolve; 0 means as many as are missing before the next local search,
+        or as many as M has columns if that is more, and the problem's block from M = 0. The paper has 1. Each atom has
+        its own bilateral search; if a local search follows, those beyond `every` enter as one block.
     rule : "bilgo"; or, for comparison, "journee" (alpha = 1), "random-conic" (random conic pursuit: v is
         drawn from N(0, (M + I)/2)), "laue" (0 <= alpha <= 1, local search after every atom).
     backend : eigensolver, see :func:`psdopt.oracles.least_eigenpairs`.
@@ -131,7 +131,7 @@ class BILGO(Method[BILGOState]):
         return self._local(state, searcher, state.search)
 
     def _greedy(self, state: BILGOState, searcher: Method | None) -> BILGOState:
-        """One bilateral search per eigenvector at hand."""
+        """One bilateral search per known eigenvector."""
         evaluation, before = state.evaluation, state.evaluation.value
         first = self._first_block(state)
         if first is not None and searcher is not None:
@@ -167,7 +167,7 @@ class BILGO(Method[BILGOState]):
         return self._with_eigenvectors(state, evaluation, extras, atoms)
 
     def _first_block(self, state: BILGOState) -> Evaluation | None:
-        """The problem's own proposal for a first step from M = 0, scaled best; None where it has or wants none."""
+        """The problem's proposal for a first step from M = 0, scaled best; None if there is none or M is not 0."""
         wanted = self.rule == "bilgo" and self.searcher is not None and self.eigenvectors == 0
         if not wanted or np.any(state.evaluation.factor):
             return None
@@ -186,7 +186,7 @@ class BILGO(Method[BILGOState]):
         return 1 if self.rule == "laue" else self.every
 
     def _directions(self, state: BILGOState) -> list[Array]:
-        """Unit vectors to be tried, the best first."""
+        """Unit vectors to try, the best first."""
         Y = state.evaluation.factor
         if self.rule == "random-conic":
             rng = np.random.default_rng([self.seed, state.iteration])
@@ -199,7 +199,7 @@ class BILGO(Method[BILGOState]):
     ) -> BILGOState:
         """The first state of a local search from `evaluation`, on a factor of its rank."""
         Y = evaluation.factor
-        # a column of zeros would stay one: its factor gradient vanishes
+        # a column of zeros would stay zero, since its factor gradient vanishes
         quotient = FlatQuotient(Y.shape[0], min(Y.shape[1], Y.shape[0]))
         search: State = searcher.init(state.problem, quotient, Y, evaluation)
         growing = state.vectors.shape[1] >= FEW * Y.shape[1]

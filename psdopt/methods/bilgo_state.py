@@ -18,8 +18,8 @@ from psdopt.units import stationarity_scale
 ORACLE_ACCURACY = 0.3
 #: A warm-started eigensolve is checked from random columns each time relative stationarity has fallen this much.
 PROOF_RATIO = 1e-2
-#: Directions along which F falls by less than this fraction of the steepest descent are not taken: what they win goes
-#: like the square, and where S has a kernel the sign of its eigenvalues there is rounding.
+#: Directions along which F falls by less than this fraction of the steepest descent are not used: their gain is
+#: proportional to the square of the slope, and on the kernel of S the sign of an eigenvalue is rounding.
 SLIGHT = math.sqrt(EPS)
 
 
@@ -29,7 +29,7 @@ class BILGOState(State):
 
     `gradient_norm` is 2 max(|S Y|, max(0, −λ_min(S)) |Y|): the residual of *both* optimality conditions, in
     the units of the factor gradient, so that a small one means optimal and not only stationary.
-    `waiting` : whether more atoms are to come before the next local search.
+    `waiting` : whether more atoms follow before the next local search.
     """
 
     vectors: Array

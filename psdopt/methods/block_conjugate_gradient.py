@@ -18,7 +18,7 @@ from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.problem import Evaluation, Problem
 from psdopt.searches.preconditioning import PRECONDITIONERS, preconditioned, resolved
 
-#: The reduced problem is solved until its gradient is this fraction of what it was.
+#: The reduced problem is solved until its gradient is this fraction of its first value.
 INNER_REDUCTION = 1e-3
 #: With columns scaled to length one, directions of the span of squared length below DEPENDENT are left out: the
 #: restricted problem would know them with a relative error of eps / DEPENDENT.
@@ -34,15 +34,16 @@ class BlockState(State):
 
 @dataclass(frozen=True)
 class BlockConjugateGradient(Method[BlockState]):
-    """M⁺ = argmin F over M of rank r with range in span [Y, P⁻¹G, D], D what the last step added to Y.
+    """M⁺ = argmin F over M of rank r with range in span [Y, P⁻¹G, D], D the last step of Y.
 
-    Where conjugate gradient takes the best mu along one line, all columns alike, this takes the best of all
-    combinations Y K₁ + Z K₂ + D K₃ with (r, r) matrices K: each column moves as far as suits it, as in LOBPCG
-    (Knyazev 2001), of which this is the counterpart for a quadratic F. The problem restricted to the span has order
-    at most 3r and is solved by :class:`ConjugateGradient` from where Y is, at no cost in n.
+    Conjugate gradient takes the best mu along one line, the same for all columns. This method takes the best of all
+    combinations Y K₁ + Z K₂ + D K₃ with (r, r) matrices K, so that each column has its own step length, as in LOBPCG
+    (Knyazev 2001), whose counterpart for a quadratic F this is. The problem restricted to the span has order
+    at most 3r and is solved by :class:`ConjugateGradient` from the current Y, at a cost independent of n.
 
-    For problems where products with the data dominate the cost: it needs far fewer iterations than conjugate gradient,
-    no decomposition of A, and O(n r²) flops per iteration beside the one application, with a larger constant.
+    For problems in which products with the data dominate the cost: it needs far fewer iterations than conjugate
+    gradient, no decomposition of A, and O(n r²) flops per iteration besides the one application, with a larger
+    constant.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ class BlockConjugateGradient(Method[BlockState]):
         if outcome is Outcome.UNBOUNDED:
             return _ended(state, outcome)
         moved = span.mix(K)
-        if moved.value >= here.value:  # a NaN goes on to the driver, which names it
+        if moved.value >= here.value:  # a NaN is passed on, so that the driver reports it
             return self._along_line(state, downhill, steps)
         tail = K.copy()
         tail[:r] = 0.0
@@ -115,7 +116,7 @@ class BlockConjugateGradient(Method[BlockState]):
         return T @ state.evaluation.factor, state.outcome, steps
 
     def _along_line(self, state: BlockState, downhill: Evaluation, steps: int) -> BlockState:
-        """The exact step along −P⁻¹G: where rounding hides what the span still has to offer."""
+        """The exact step along −P⁻¹G, for points at which rounding hides a decrease within the span."""
         line = state.evaluation.along_evaluation(downhill)
         mu = line.minimize()
         if not 0.0 < mu < math.inf:
@@ -138,7 +139,7 @@ def _ended(state: BlockState, outcome: Outcome) -> BlockState:
 
 
 def _whitening(gram: Array) -> Array:
-    """T (w, k) with Tᵀ gram T = I, k <= w: columns that depend on others to rounding are left out."""
+    """T (w, k) with Tᵀ gram T = I, k <= w, without columns that depend on others up to rounding."""
     lengths = np.sqrt(np.maximum(np.diagonal(gram), 0.0))
     units = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
     values, vectors = np.linalg.eigh(gram * units * units[:, None])

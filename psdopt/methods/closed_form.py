@@ -17,8 +17,8 @@ from psdopt.problem import Evaluation, Problem
 class ClosedForm(Method):
     """One step from the start to the known global minimiser. O(n²) memory, O(n³) flops.
 
-    Raises IncompatibleError in the first step if the data admit no closed form after all (for
-    instance when the unconstrained minimiser turns out not to be PSD).
+    Raises IncompatibleError in the first step if the data admit no closed form (for
+    instance if the unconstrained minimiser is not PSD).
     """
 
     requires: ClassVar[Requires] = {"problem": (Ability.CLOSED_FORM,), "geometry": (Ability.FULL_CONE,)}

@@ -24,15 +24,15 @@ RULES: dict[str, Rule] = {
     "HS": lambda new, mixed, old, curvature: (new - mixed) / curvature if curvature != 0.0 else 0.0,
     "DY": lambda new, mixed, old, curvature: new / curvature if curvature != 0.0 else 0.0,
 }
-#: Where a search met a NaN, a relative decrease of F below this is no way around it.
+#: After a NaN in a search, a step with a smaller relative decrease of F does not count as progress.
 STUCK = 1e-12
 
 
 @dataclass(kw_only=True)
 class ConjugateGradientState(State):
-    """Riemannian gradient here, and what the step that led here left: `last`, its decrement ⟨g, P⁻¹g⟩, curvatures seen.
+    """Riemannian gradient; of the last step `last`, its decrement ⟨g, P⁻¹g⟩ and the curvatures found so far.
 
-    P⁻¹g is computed by the step that needs it: the last point of a run does without.
+    P⁻¹g is computed by the next step, so that the last point of a run does not need it.
     """
 
     here: Located
@@ -47,11 +47,11 @@ class ConjugateGradientState(State):
 class ConjugateGradient(Method[ConjugateGradientState]):
     """d⁺ = −P⁻¹g⁺ + beta T(d), x⁺ = R(x, s d⁺), with s the best step along the curve (Yuan et al., algorithm 1).
 
-    On geometries with straight lines R(x, s d) is Y + s D and T the identity. Elsewhere R is the retraction, or the
-    geometry's own cheaper curve, and T the vector transport.
+    On geometries with straight lines R(x, s d) is Y + s D and T the identity. On others R is the retraction, or a
+    cheaper curve that the geometry offers, and T the vector transport.
 
-    Departures from the printed algorithm, each of which it needs: beta divides by the *old* ⟨g, P⁻¹g⟩; every positive
-    stationary point of the quartic along a line is a candidate, not only those in (0, 1); a direction that is no
+    Corrections to the printed algorithm: beta divides by the *old* ⟨g, P⁻¹g⟩; every positive
+    stationary point of the quartic along a line is a candidate, not only those in (0, 1); a direction that is not a
     descent direction is replaced by −P⁻¹g.
 
     Parameters
@@ -62,8 +62,7 @@ class ConjugateGradient(Method[ConjugateGradientState]):
         of the tangent line, corrected once; or "armijo", doubling or halving until F decreases enough.
     preconditioner : "auto" takes the problem's own approximation of the factor Hessian if it has one,
         else "gram"; "gram" scales by (YᵀY + eta I)⁻¹; "problem"; "diagonal", the problem's own in a form
-        that needs no set-up; "none". A curved geometry must be able to lift what is asked for: InvalidInputError
-        otherwise, but for "auto".
+        that needs no set-up; "none". InvalidInputError if a curved geometry does not support the given one.
 
     Cost per iteration: one application of the problem's maps to one (n, r) block in each direction, O(n r²) for the
     preconditioner, a few combinations of (n, r) arrays. On geometries without known curves one evaluation per trial.
@@ -128,7 +127,7 @@ class ConjugateGradient(Method[ConjugateGradientState]):
 
     def _state(self, problem: Problem, geometry: Geometry, here: Located, **fields: Any) -> ConjugateGradientState:
         gradient = geometry.gradient(here.point, here.evaluation.gradient)
-        straight = Ability.STRAIGHT in geometry.abilities  # there the gradient is 2 S Y itself
+        straight = Ability.STRAIGHT in geometry.abilities  # then the gradient is 2 S Y itself
         residual = norm(gradient) if straight else factor_residual(geometry, here.evaluation, here.point)
         ask_ahead(fields["kind"], here.evaluation)
         return ConjugateGradientState(
@@ -142,7 +141,7 @@ class ConjugateGradient(Method[ConjugateGradientState]):
         return preconditioned_on(state.geometry, state.kind, point, evaluation, state.gradient, state.curvature)
 
     def _beta(self, state: ConjugateGradientState, z: Any, new: float) -> tuple[float, float]:
-        """(beta, ⟨g, last direction⟩); beta is 0 where the last direction would not lead downhill."""
+        """(beta, ⟨g, last direction⟩); beta is 0 if it would not give a descent direction."""
         last, geometry, point = state.last, state.geometry, state.here.point
         if last is None or not state.decrement > 0.0:
             return 0.0, 0.0

@@ -46,9 +46,9 @@ TRIALS = 3
 def compressed(evaluation: Evaluation, lasting: bool = True) -> Evaluation:
     """Y in its own principal axes, without the columns that M does not need. No application of a map.
 
-    Axes at rounding level are dropped always. So are the least ones, up to 1 % of tr M, else 10⁻⁴ or 10⁻⁶, if F does
-    not increase; and, for a `lasting` effect, only as long as S has no negative eigenvalue on what is dropped: else it
-    would be wanted back, and cost a search.
+    Axes at rounding level are always dropped. The smallest others are dropped up to 1 % of tr M, else 10⁻⁴ or 10⁻⁶, if
+    F does not increase. With `lasting`, only axes on whose span S has no negative eigenvalue are dropped; otherwise
+    they would have to be added again, at the cost of a search.
     """
     Y = evaluation.factor
     values, vectors = np.linalg.eigh(Y.T @ Y)
@@ -72,5 +72,5 @@ def _flat(evaluation: Evaluation, vectors: Array, values: Array) -> int:
     """How many of the axes Y w, from the least on, span a space on which S is positive definite."""
     W = vectors / np.sqrt(values)
     S = W.T @ (0.5 * (evaluation.factor.T @ evaluation.factor_gradient())) @ W
-    failed = int(scipy.linalg.lapack.dpotrf(0.5 * (S + S.T), lower=1)[1])  # order of the first minor that is not
+    failed = int(scipy.linalg.lapack.dpotrf(0.5 * (S + S.T), lower=1)[1])  # order of the first minor not positive
     return failed - 1 if failed > 0 else len(S)

@@ -27,7 +27,7 @@ from psdopt.problem import Evaluation, PlaneModel, Problem
 
 RULES = ("exact", "hazan")
 VARIANTS = ("fully-corrective", "vanilla", "away", "pairwise")
-#: Accuracy asked of the oracle, relative to the gap. The error bound of the oracle is part of the reported gap.
+#: Tolerance of the oracle, relative to the gap. The error bound of the oracle is part of the reported gap.
 ORACLE_ACCURACY = 0.1
 #: A fully corrective step ends once the gap within the span is this fraction of the gap over the set, or after
 #: CORRECTIONS inner steps.
@@ -56,13 +56,13 @@ class FrankWolfe(Method[FrankWolfeState]):
 
     The default variant, fully corrective, minimises over all M = V W Vᵀ, W ⪰ 0, in the span of the atoms in each
     step. It converges linearly when the optimum is of low rank and strictly complementary. The vanilla variant obeys
-    F(M_k) − min F <= 2 C/(k + 2), C being the curvature constant of F (Jaggi 2013), and in general no better: it takes
-    a hundred times as many steps to a gap of 1e-6. Away and pairwise steps take weight from the worst atom; over the
-    spectraplex, which is no polytope, no faster rate is known of them.
+    F(M_k) − min F <= 2 C/(k + 2), C being the curvature constant of F (Jaggi 2013), and in general no better bound: it
+    takes a hundred times as many steps to a gap of 1e-6. Away and pairwise steps take weight from the worst atom; on
+    the spectraplex, which is not a polytope, no faster rate is known for them.
 
     Parameters
     ----------
-    rule : of the step length gamma, "exact" line search, or "hazan": gamma = 2/(k + 2), whatever F is. The latter is
+    rule : for the step length gamma, "exact" line search, or "hazan": gamma = 2/(k + 2). The latter is
         not monotone, and is for the vanilla variant only.
     variant : "fully-corrective", "vanilla", "away" or "pairwise"; "auto" is "fully-corrective" with exact steps and
         "vanilla" with Hazan's.
@@ -95,7 +95,7 @@ class FrankWolfe(Method[FrankWolfeState]):
 
     @property
     def kind(self) -> str:
-        """The variant that runs: what "auto" stands for."""
+        """The variant in use, with "auto" resolved."""
         if self.variant != "auto":
             return self.variant
         return "vanilla" if self.rule == "hazan" else "fully-corrective"
@@ -161,7 +161,7 @@ class FrankWolfe(Method[FrankWolfeState]):
         return plane.step(1.0 - share, share), weight - share
 
     def _pairwise(self, state: FrankWolfeState, worst: int, weight: float, slope: float) -> tuple[Evaluation, float]:
-        """Weight goes from the worst atom to the oracle's: exact for quadratic F, golden section else."""
+        """Moves weight from the worst atom to the oracle's: exact for quadratic F, else by golden section."""
         evaluation, atom = state.evaluation, state.atom
         k = evaluation.factor.shape[1]
         grown = evaluation.append(atom.vector)

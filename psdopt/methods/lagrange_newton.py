@@ -20,15 +20,15 @@ from psdopt.methods.then import AfterSteps, Then, ThenState
 from psdopt.multipliers import QuadraticFit, quadratic_fit_of
 from psdopt.problem import Evaluation, Problem
 
-#: A Newton step makes CALLS times the calls of a step of conjugate gradient, which is its price while arrays are small.
-#: Factorisations add to it beyond so many multiplications, passes over Y take from it beyond so many entries.
+#: For small arrays a Newton step costs CALLS times a step of conjugate gradient, by the number of calls. Beyond
+#: MULTIPLICATIONS factorisations increase this ratio; beyond ENTRIES passes over Y decrease it.
 CALLS, MULTIPLICATIONS, ENTRIES = 3.0, 1e7, 3e3
-#: Slow Newton steps in a row after which the other method has its turn again.
+#: Successive slow Newton steps after which the other method takes over again.
 PATIENCE = 3
 #: Steps of an augmented Lagrangian before the first Newton step under constraints: on max-cut problems 4 to 8 are best.
 FIRST = 6
-#: Newton steps are chosen by themselves where one costs at most this many first-order steps, and where no array is
-#: larger than that of this order.
+#: Newton steps are chosen automatically if one costs at most MAX_PRICE first-order steps and no array has an order
+#: above MAX_ORDER.
 MAX_PRICE, MAX_ORDER = 60.0, 2500
 
 
@@ -40,37 +40,37 @@ class LagrangeNewton(Method[ThenState]):
 
         (S(w) + delta I) X + Σ_t v_t A_t Y = −S(w) Y,   v_t = phi_t'(a_t) − w_t + 2 h_t ⟨A_t, Y Xᵀ⟩,
 
-    a system of the order of the measurements once X is eliminated (:class:`~psdopt.multipliers.LagrangeSystem`). As
-    measurements resist the second-order stretch ⟨A_t, X Xᵀ⟩ of a long move, the step follows the arc Y + mu X + mu² Z,
-    Z from the same factors, to the first minimiser of a polynomial of degree eight. The next step takes S at the
-    multipliers that this arc predicts, not at phi'(a): the errors of the measurements are stiff where h is large,
-    their multipliers are smooth. delta falls with the residual: convergence is quadratic where S ⪰ 0 at the optimum,
-    and more columns than the optimum needs do no harm.
+    which after elimination of X is a system whose order is the number of measurements
+    (:class:`~psdopt.multipliers.LagrangeSystem`). Since measurements resist the second-order stretch ⟨A_t, X Xᵀ⟩ of a
+    long move, the step follows the arc Y + mu X + mu² Z, Z from the same factors, to the first minimiser of a
+    polynomial of degree eight. The next step takes S at the multipliers that this arc predicts, not at phi'(a), since
+    for large h the errors of the measurements are stiff while their multipliers are smooth. delta falls with the
+    residual, so that convergence is quadratic if S ⪰ 0 at the optimum. More columns than the optimum needs do no harm.
 
-    Far from the optimum conjugate gradient is cheaper, so it begins. Where Newton steps are slow, as at a rank that is
-    too low for S ⪰ 0, it has another turn, twice as long (:class:`~psdopt.methods.then.Then`). The history's column
-    `phase` is 0 for its steps and 1 for Newton's.
+    The run begins with conjugate gradient, which is cheaper far from the optimum. If Newton steps are slow, as at a
+    rank that is too low for S ⪰ 0, conjugate gradient takes over for twice as many steps
+    (:class:`~psdopt.methods.then.Then`). The history's column `phase` is 0 for its steps and 1 for Newton's.
 
     Parameters
     ----------
-    approach : the method that begins; it must descend, or know constraints. None is :class:`ConjugateGradient`, under
+    approach : the first method; it must descend, or handle constraints. None is :class:`ConjugateGradient`, under
         constraints :class:`AugmentedLagrangian`.
-    steps : length of its first turn; None is the cost of two Newton steps, counted in its own steps; under
-        constraints six. With 0 Newton begins.
+    steps : number of its first steps; None is as many as cost two Newton steps, under constraints six. With 0 the run
+        begins with Newton steps.
 
-    Under linear constraints, lower <= A(M) <= upper, the measurements are held to their bounds, phi'' is infinite, and
-    the multipliers y of the constraints that are tied take the place of w; F may be any function with a Hessian. Newton
-    begins there, globalised by a merit function (:class:`~psdopt.methods.constrained_newton.ConstrainedNewton`).
+    Under linear constraints, lower <= A(M) <= upper, the multipliers y of the active constraints replace w; F may be
+    any function with a Hessian. A merit function globalises the Newton steps
+    (:class:`~psdopt.methods.constrained_newton.ConstrainedNewton`).
 
     For a problem with the ability ``quadratic-fit`` (:class:`~psdopt.multipliers.QuadraticFit`) or ``constrained-fit``
     (:class:`~psdopt.multipliers.ConstrainedFit`) on a factor. Cost of a Newton step: n³ + m³/3 + O(m² + n² r) flops,
-    memory n² + m² (:meth:`suits` says whether that is little).
+    memory n² + m² (:meth:`suits` says whether that pays off).
     """
 
     approach: Method | None = None
     steps: int | None = None
 
-    # under constraints F is asked for its Hessian alone
+    # under constraints only the Hessian of F is required
     requires: ClassVar[Requires] = {
         "problem": (
             (Ability.GRADIENT, Ability.CONSTRAINED_FIT),
@@ -104,7 +104,7 @@ class LagrangeNewton(Method[ThenState]):
     def suits(problem: Problem, columns: int) -> bool:
         """Whether `problem` is a quadratic fit of so few measurements that Newton steps for Y (n, `columns`) pay.
 
-        Not where the entries of a map are not at hand (`problem.rows` is None): forming C would take n products.
+        False if the entries of a map are not known (`problem.rows` is None), since forming C would take n products.
         """
         if Ability.QUADRATIC_FIT not in problem.abilities or problem.rows is None:
             return False
@@ -147,6 +147,6 @@ def _slow(state: ThenState) -> bool:
 
 
 def _price(fit: QuadraticFit, columns: int) -> float:
-    """About how many steps of conjugate gradient a Newton step costs: from n, m and r alone."""
+    """An estimate of the cost of a Newton step in steps of conjugate gradient, from n, m and r."""
     n, m = float(fit.n), float(fit.size)
     return CALLS * (1.0 + (m**3 / 3.0 + n**3) / MULTIPLICATIONS) / (1.0 + n * columns / ENTRIES)

@@ -20,7 +20,7 @@ from psdopt.problem import Evaluation, Problem
 
 #: Damping of S(w), as a multiple of |S Y| / |Y|: it vanishes with the residual, so that convergence is quadratic.
 DAMPING = 0.2
-#: A Newton step is slow where the residual stays above this share of its least value so far.
+#: A Newton step is slow if the residual stays above this share of its least value so far.
 SLOW = 0.7
 
 
@@ -41,7 +41,7 @@ class LagrangeState(State):
 class LagrangeSteps(Method[LagrangeState]):
     """Newton's step on S(w) Y = 0, w = phi'(a), along an arc: :class:`~psdopt.LagrangeNewton` without a first phase.
 
-    Stalls where no system can be solved and where no step along the arc leads lower. The history's column `damping`
+    Stalls if the system cannot be solved or no step along the arc lowers F. The history's column `damping`
     is delta of :class:`~psdopt.multipliers.LagrangeSystem`.
     """
 
@@ -73,7 +73,7 @@ class LagrangeSteps(Method[LagrangeState]):
         if arc is None:
             return replace(state, outcome=Outcome.STALLED)
         slope = inner(here.factor_gradient(), arc.X)
-        # a fall that the value cannot show is made of rounding, and no guide to how long a step should be
+        # a decrease below the rounding of F gives no information on the step length
         shown = abs(slope) > tie(here.value, state.problem.value_at_zero())
         mu = first_minimizer(_polynomial(fit, Y, own, arc, slope)) if shown else 1.0
         if math.isinf(mu):
@@ -118,7 +118,7 @@ class _Arc:
 
 
 def _arc(fit: QuadraticFit, state: LagrangeState, Y: Block, own: Array) -> _Arc | None:
-    """The arc from here, or None where the system of the multipliers cannot be solved."""
+    """The arc from the current point, or None if the system of the multipliers cannot be solved."""
     here = state.evaluation
     damping = DAMPING * 0.5 * state.gradient_norm / here.size
     w = own if state.multipliers is None else state.multipliers
@@ -135,7 +135,7 @@ def _arc(fit: QuadraticFit, state: LagrangeState, Y: Block, own: Array) -> _Arc 
 
 
 def _polynomial(fit: QuadraticFit, Y: Block, own: Array, arc: _Arc, slope: float) -> list[float]:
-    """F along the arc, less F at its start."""
+    """F along the arc, minus F at its start."""
     X, Z = arc.move, fit.block(arc.Z)
     rates = np.stack([arc.first, arc.second, *fit.along(X, Z)])
     linear = [
@@ -148,7 +148,7 @@ def _polynomial(fit: QuadraticFit, Y: Block, own: Array, arc: _Arc, slope: float
 
 
 def _better(state: LagrangeState, there: Evaluation, gradient_norm: float) -> bool:
-    """Lower, or level to rounding with half the gradient: values tie long before gradients do."""
+    """Whether F is lower, or equal up to rounding with half the gradient; near the optimum only gradients differ."""
     value = state.evaluation.value
     if there.value < value or not math.isfinite(there.value):
         return True

@@ -1,4 +1,4 @@
-"""Limited-memory BFGS on the factor, with the same exact line search as conjugate gradient."""
+"""Limited-memory BFGS on the factor, with the exact line search of conjugate gradient."""
 
 from __future__ import annotations
 

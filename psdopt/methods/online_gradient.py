@@ -22,13 +22,13 @@ from psdopt.streams import Batch
 
 #: Values tried for s and t0: 2^-3, ..., 2^3 (Meyer et al., section 7.4.2).
 GRID = tuple(2.0**k for k in range(-3, 4))
-#: Pre-training reads this share of an epoch, and at least that many samples, one epoch at most.
+#: Pre-training reads this share of an epoch, at least PRETRAINING_LEAST samples, and at most one epoch.
 PRETRAINING_SHARE, PRETRAINING_LEAST = 1 / 16, 640
-#: Batches set aside for it from an iterator, which cannot be read twice.
+#: Batches of an iterator, which cannot be read twice, that are kept for pre-training.
 PRETRAINING_KEPT = 20
 #: Trials pass several times over few batches, until they have made that many updates.
 TRIAL_UPDATES = 40
-#: Rounds of trials: on the first 1/8 of these samples, on 1/2, on all of them; and how many pairs each lets pass.
+#: Rounds of trials: on the first 1/8 of these samples, on 1/2, on all of them; and how many pairs remain after each.
 ROUNDS = ((8, 16), (2, 4), (1, 1))
 #: Batches per step of a run over a stream of unknown length.
 UNKNOWN_EPOCH = 1000
@@ -61,27 +61,27 @@ class Pace(NamedTuple):
 class OnlineRiemannianGradient(Method):
     """x⁺ = R(x, −s_t · mean batch gradient), s_t = (s / μ) · n t0 / (n t0 + t), t samples seen (eq. 23).
 
-    μ is the mean length of the batch gradients at the start and n the number of samples that s and t0 were chosen on
-    (given by the user: of an epoch). When the steps begin to shrink is a matter of curvature and noise, not of how
-    many samples follow: counted in epochs, what was chosen on few samples would be far too late on many.
+    μ is the mean length of the batch gradients at the start and n the number of samples on which s and t0 were chosen
+    (if the user gives them, of an epoch). The best time for steps to shrink depends on curvature and noise, not on the
+    number of samples that follow; counted in epochs, a t0 chosen on few samples would be far too late on many.
 
     One step of this method is `report_every` batches, then F is evaluated on the held-out data of the
-    problem. Everything that moves is in the state, so a run stops, is saved and goes on mid-stream
-    (``checkpoint=``, ``resume=`` of :func:`psdopt.solve`) with the same iterates as without the break.
+    problem. All that changes is in the state, so that a run can be stopped, saved and resumed mid-stream
+    (``checkpoint=``, ``resume=`` of :func:`psdopt.solve`) with the same iterates.
 
     Parameters
     ----------
-    batch_size : samples per update. An iterator's own batches are taken as they come.
+    batch_size : samples per update. An iterator's batches keep their sizes.
     scale, annealing : s and t0; None (both) chooses the pair of {2^-3, ..., 2^3}² with the least loss in the second
-        half of a pass from the start over the first `pretraining` batches (several passes, where they are fewer than
+        half of a pass from the start over the first `pretraining` batches (several passes if they are fewer than
         40). All 49 are tried on an eighth of these batches, the best 16 on half, the best 4 on all: 18 times their
         samples in updates.
     report_every : batches per step; None is one epoch (1000 batches where its length is not known).
     pretraining : number of batches; None is a sixteenth of an epoch but at least 640 samples, 20 from an iterator.
-    longest : bound on the length of a batch gradient in units of μ; longer ones are cut, so that a wild batch cannot
-        undo the run. It has no units, and a run in other units of the data stays the same.
+    longest : bound on the length of a batch gradient in units of μ; longer ones are shortened, so that an outlying
+        batch cannot spoil the run. It does not depend on the units of the data.
 
-    Memory: a few (n, r) arrays and one batch (the pre-training batches of an iterator on top).
+    Memory: a few (n, r) arrays and one batch (and the pre-training batches of an iterator).
     """
 
     batch_size: int = 32
@@ -94,7 +94,7 @@ class OnlineRiemannianGradient(Method):
     requires: ClassVar[Requires] = {"problem": (Ability.STREAM,), "geometry": (Ability.RIEMANNIAN,)}
     takes_device_arrays: ClassVar[bool] = True
     descends: ClassVar[bool] = False
-    #: F − min F falls like k^-1/2 with annealed steps, its gradient like the root of that.
+    #: F − min F falls like k^-1/2 with annealed steps, and its gradient like k^-1/4.
     sublinear_order: ClassVar[float | None] = 0.25
 
     def __post_init__(self) -> None:
@@ -184,10 +184,10 @@ class OnlineRiemannianGradient(Method):
         self, problem: OffersStream, geometry: Geometry, start: Any, batches: Iterable[Batch], passes: int, pace: Pace,
         count: int,
     ) -> float:  # fmt: skip
-        """Loss of the last half of `count` batches, each before it is learned from; inf if the trial runs away.
+        """Loss of the last half of `count` batches, each before its update; inf if the trial diverges.
 
-        Of the whole last pass where there are several. Measuring while learning costs nothing more. A gradient that is
-        not finite where the loss still is cannot be blamed on the pace: that error is passed on.
+        With several passes, the loss of the last pass. Measuring before each update costs nothing extra. A gradient
+        that is not finite although the loss is finite is not due to the pace: this error is raised.
         """
         point, samples, last = start, 0, max(1, count // 2) if passes == 1 else count
         with np.errstate(over="ignore", invalid="ignore"):
@@ -222,7 +222,7 @@ class _RunawayError(FloatingPointError):
 
 
 class _KnownProduct:
-    """S for geometries that only ask for S Y."""
+    """S for geometries, which use only the product S Y."""
 
     def __init__(self, product: Array) -> None:
         self.product = product

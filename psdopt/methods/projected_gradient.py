@@ -1,4 +1,4 @@
-"""Projected gradient with full eigendecompositions: the dense reference that others are measured against."""
+"""Projected gradient with full eigendecompositions: a dense reference for comparisons."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from psdopt.problem import Evaluation, Problem
 
 #: Doublings of the Lipschitz estimate before a step counts as impossible.
 DOUBLINGS = 60
-#: The Lipschitz estimate is let down by this factor at each step, so that it follows local curvature.
+#: The Lipschitz estimate is multiplied by this factor at each step, so that it follows local curvature.
 RELAXATION = 0.8
 
 #: W (k, k) PSD, factored -> the evaluation there, whose value and gradient are used.
@@ -47,9 +47,9 @@ def accelerated_step(
 ) -> Momentum:
     """One step of Nesterov's scheme, monotone and feasible throughout.
 
-    y = P(x + beta (x − x₋)), x⁺ = P(y − ∇F(y)/L), beta = (t − 1)/t⁺. The extrapolated point is projected as
-    well, so that F is never asked for at an indefinite matrix. L is found by backtracking on the descent
-    inequality. Where F would increase, momentum is dropped and the step repeated, which then decreases F.
+    y = P(x + beta (x − x₋)), x⁺ = P(y − ∇F(y)/L), beta = (t − 1)/t⁺. The extrapolated point is projected,
+    too, so that F is never evaluated at an indefinite matrix. L is found by backtracking on the descent
+    inequality. If F would increase, momentum is dropped and the step repeated, which then decreases F.
     Cost: two evaluations, one gradient and three eigendecompositions. `residual` is L |x⁺ − y|.
     """
     t = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * m.t**2)) if accelerated else 1.0
@@ -86,8 +86,8 @@ class ProjectedGradientState(State):
 class ProjectedGradient(Method[ProjectedGradientState]):
     """M⁺ = P(M − ∇F(M)/L), with Nesterov's acceleration: O(n²) memory and a few O(n³) eigensolves per step.
 
-    A reference, not a tool: it shows what methods on a factor save. Deviates from Hao et al., section 6.3, in
-    that it is monotone and finds L itself.
+    A reference that shows what methods on a factor save. Unlike that of Hao et al., section 6.3, it is monotone and
+    finds L itself.
 
     Parameters
     ----------
@@ -142,14 +142,14 @@ def dense_gradient(evaluation: Evaluation) -> Array:
 
 
 def _residual(geometry: Geometry, m: Momentum) -> float:
-    """The larger of the projected step's residual 2 L |x⁺ − y| |Y|, which sees S ⪰ 0 too, and the factor's own."""
+    """The larger of the projected step's residual 2 L |x⁺ − y| |Y|, which includes S ⪰ 0, and the factor's residual."""
     return max(2.0 * m.residual * norm(m.evaluation.factor), factor_residual(geometry, m.evaluation))
 
 
 def _first_lipschitz(evaluation: Evaluation, g: Array) -> float:
     """|∇F(M + D) − ∇F(M)| / |D| for D = tr M · vvᵀ, v the eigenvector of ∇F(M) where F falls most; the unit of 1/step.
 
-    Where the gradient does not change, F may be linear: there |∇F(M)| / |D|, a step as long as M.
+    If the gradient does not change, F may be linear, and the result is |∇F(M)| / |D|, for a step as long as M.
     """
     v = np.linalg.eigh(g)[1][:, :1] * (norm(evaluation.factor) or 1.0)
     moved = dense_gradient(evaluation.append(v))

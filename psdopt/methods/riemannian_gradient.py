@@ -95,7 +95,7 @@ class RiemannianGradient(Method[RiemannianGradientState]):
         )
 
     def _settled(self, here: Located, moved: Located, length: float) -> bool:
-        """Eq. (24): relative change of F, or of Y along the curve (its representatives belong together)."""
+        """Eq. (24): relative change of F, or of Y along the curve, on which representatives are consistent."""
         old, new = here.evaluation, moved.evaluation
         if abs(new.value - old.value) <= self.change_tol * abs(old.value):
             return True

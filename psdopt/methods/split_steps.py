@@ -23,7 +23,7 @@ SCALE_SHARE = 0.1
 IMBALANCE = 10.0
 #: Blocks have drifted apart once |V - U| has exceeded this multiple of |V + U| / 2 in PATIENCE successive iterations.
 APART, PATIENCE = 1.5, 10
-#: They have as well, at once, where they have grown by this factor over the start.
+#: They also count as drifted apart once they have grown by this factor over the start.
 EXPLODED = 1e6
 #: Divergence is answered by doubling rho and starting again from the best mean, this many times.
 MAX_RESTARTS = 5
@@ -76,7 +76,7 @@ class SplitSteps(Method[SplitState]):
             return replace(state)
         split = split_of(state.problem)
         U, Lam, LU, rho = state.U, state.multiplier, state.image, state.rho
-        # one work array: fresh pages for each intermediate would cost as much as the updates
+        # one work array: allocating one for each intermediate would cost as much as the updates
         work = Lam * (-1.0 / rho)
         work += U
         V_new = split.update(U, LU, work, rho)
@@ -123,7 +123,7 @@ class SplitSteps(Method[SplitState]):
         )
 
     def _adapted(self, rho: float, split: BiconvexSplit, primal: float, dual: float) -> float:
-        """Twice, half, or the same (E-A7: the case of balanced residuals is not in the printed rule)."""
+        """rho, doubled, halved or unchanged; the printed rule lacks the case of balanced residuals."""
         if not self.adapt:
             return rho
         unit = _unit(split)

@@ -1,4 +1,4 @@
-"""A method made of two methods that take turns."""
+"""A method that alternates between two methods."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ThenState(State):
         return self.turns // 2
 
 
-#: Whether the turn is over. Asked after each step of a turn and at the start of the run.
+#: Whether the turn is over. Called after each step of a turn and at the start of the run.
 Rule = Callable[[ThenState], bool]
 
 
@@ -71,23 +71,22 @@ class Settled:
 class Then(Method[ThenState]):
     """`first` until `when` says so, then `second` from the point reached; with `back`, `first` again, and so on.
 
-    A turn begins with :meth:`~psdopt.Method.continued`: by default ``init`` at the current point, whose evaluation is
-    handed over. The turn also ends
-    where its method finds no next step; only where both methods find none from one and the same point does the run
-    end. A turn that ends without a move costs no step of the run. ``Outcome.UNBOUNDED`` and ``Outcome.DIVERGED`` of
+    A turn begins with :meth:`~psdopt.Method.continued`: by default ``init`` at the current point, with its evaluation.
+    A turn also ends if its method finds no next step; the run ends only if both methods find none from the same point.
+    A turn that ends without a move costs no step of the run. ``Outcome.UNBOUNDED`` and ``Outcome.DIVERGED`` of
     either method end the run.
 
-    The history's column `phase` is 0 for `first` and 1 for `second`. Where `second` has phases of its own, they count
-    on from 1.
+    The history's column `phase` is 0 for `first` and 1 for `second`. If `second` has phases of its own, they are
+    numbered from 1 on.
 
     Parameters
     ----------
     first, second : methods.
     when, back : functions of the :class:`ThenState` that say whether the turn of `first`, of `second`, is over.
         Without `back` the turn of `second` lasts to the end of the run.
-    ends : whether a turn whose method finds no next step ends the run, as it does where that method has a proof.
+    ends : whether a turn whose method finds no next step ends the run, as it should if that method has a proof.
 
-    Raises InvalidTypeError for other objects, IncompatibleError in ``init`` where a method does not fit the problem or
+    Raises InvalidTypeError for other objects, IncompatibleError in ``init`` if a method does not fit the problem or
     the geometry. Cost of a step: that of the method whose turn it is.
     """
 
@@ -149,9 +148,9 @@ class Then(Method[ThenState]):
         return self._handed_over(after) if over else after
 
     def widened(self, state: ThenState, geometry: Geometry, point: Any, evaluation: Evaluation) -> ThenState:
-        """A turn of the last method: of `second`, or with `back` of `first`, which begins anew.
+        """A turn of the last method: of `second`, or with `back` a new turn of `first`.
 
-        Columns are added at stationary points. Without `back`, what `first` is for has been done there.
+        Columns are added at stationary points, at which `first` without `back` has done its part.
         """
         if self.back is not None:
             return self.init(state.problem, geometry, point, evaluation)

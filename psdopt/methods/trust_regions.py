@@ -31,9 +31,9 @@ class TrustRegionsState(State):
 class TrustRegions(Method[TrustRegionsState]):
     """Second-order steps: the quadratic model of F is minimised within a radius by pymanopt's truncated CG.
 
-    The radius is a quarter after a poor prediction, doubled after a good one that was cut short (Absil,
-    Baker, Gallivan 2007). The ratio of actual to predicted decrease is regularised by the rounding of F
-    itself, not by pymanopt's max(1, |F|), so that the run does not depend on the scale of F.
+    The radius is divided by four after a poor prediction and doubled after a good one at the boundary (Absil,
+    Baker, Gallivan 2007). The ratio of actual to predicted decrease is regularised by the rounding of F,
+    not by pymanopt's max(1, |F|), so that the run does not depend on the scale of F.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class TrustRegions(Method[TrustRegionsState]):
 
         manifold = to_pymanopt(state.geometry)
         problem = pymanopt_problem(state.problem, state.geometry, manifold)
-        # in units of |g| the model does not depend on the scale of F: g/|g| has length one
+        # in units of |g| the model does not depend on the scale of F, since g/|g| has length one
         scaled = _Scaled(problem, 1.0 / slope)
         solver = Pymanopt(verbosity=0)
         point, most = state.point, self.inner or max(manifold.dim, 1)
@@ -146,14 +146,14 @@ class TrustRegions(Method[TrustRegionsState]):
 def _reach(geometry: Geometry, point: Any, evaluation: Evaluation, gradient: Any) -> float:
     """Length, in the metric, of a move along the gradient by which the factor moves by its own size.
 
-    |Y| where vectors are moves of Y; but where metrics measure relative changes, lengths have no unit.
+    This is |Y| if vectors are moves of Y; in metrics of relative changes lengths have no unit.
     """
     size, speed = norm(evaluation.factor), norm(geometry.velocity(point, gradient))
     return size * geometry.norm(point, gradient) / speed if speed > 0.0 else size
 
 
 class _Scaled:
-    """A pymanopt problem whose Hessian is multiplied by a constant: all that the inner solve looks at."""
+    """A pymanopt problem whose Hessian is multiplied by a constant, with the members that the inner solve uses."""
 
     def __init__(self, problem: Any, factor: float) -> None:
         self.manifold, self.preconditioner = problem.manifold, problem.preconditioner
