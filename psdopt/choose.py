@@ -210,7 +210,7 @@ def _diagonal_beside_face(problem: Problem) -> bool:
 def _iteration(problem: Problem, geometry: Geometry | None) -> Method:
     straight = geometry is None or {Ability.FACTOR, Ability.STRAIGHT} <= geometry.abilities
     large = problem.n > LARGE_ORDER and Ability.RESTRICTION in problem.abilities
-    if straight and LagrangeNewton.suits(problem, (geometry and geometry.rank) or first_rank(problem.n)):
+    if straight and LagrangeNewton.is_efficient_for(problem, (geometry and geometry.rank) or first_rank(problem.n)):
         return LagrangeNewton()
     return BlockConjugateGradient() if large and straight else ConjugateGradient()
 

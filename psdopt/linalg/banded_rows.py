@@ -49,7 +49,7 @@ class BandedRows:
 
     the systems of :class:`~psdopt.linalg.row_updates.RowUpdates` with √W_i taken out on both sides. Placed along one
     diagonal, the systems are a banded positive definite matrix, which one call of LAPACK solves; a batch of separate
-    systems makes one call per row.
+    systems makes one call per row. This is why the class exists beside RowUpdates, which says what it gains.
     V = b + Z U with Z of the pattern of W. Inner products come from gathered rows, or from U Uᵀ and b Uᵀ where many are
     needed. Cost O(min(Σ_i t_i², n²) r + Σ_i t_i³) flops and some ten calls; memory Σ_i t_i², and n² at most.
 

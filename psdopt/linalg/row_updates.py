@@ -52,6 +52,9 @@ class RowUpdates:
     Rows are grouped by t and each group is solved in one batch; one product gives P_i P_iᵀ and P_i b_i.
     Cost O(Σ_i (t_i² r + t_i³)) for t_i < r, else O(t_i r² + r³); memory O(n r).
 
+    Small problems are handed to :class:`~psdopt.linalg.banded_rows.BandedRows`, which makes fewer calls but needs
+    memory Σ_i t_i²: on 100 to 200 rows the splitting iteration and conjugate gradient then take a quarter less time.
+
     Parameters
     ----------
     weights, targets : CSR arrays (n, n) with the same pattern, weights > 0 and finite; targets None is zero.

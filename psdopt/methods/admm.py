@@ -99,5 +99,5 @@ class ADMM(Method[State]):
             return splitting
         polish = self.polish
         if not isinstance(polish, Method):
-            polish = LagrangeNewton() if LagrangeNewton.suits(problem, columns) else ConjugateGradient()
+            polish = LagrangeNewton() if LagrangeNewton.is_efficient_for(problem, columns) else ConjugateGradient()
         return Then(splitting, polish, Settled(self.switch, SPLIT_ITERATIONS))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -64,7 +65,7 @@ class LagrangeNewton(Method[ThenState]):
 
     For a problem with the ability ``quadratic-fit`` (:class:`~psdopt.multipliers.QuadraticFit`) or ``constrained-fit``
     (:class:`~psdopt.multipliers.ConstrainedFit`) on a factor. Cost of a Newton step: n³ + m³/3 + O(m² + n² r) flops,
-    memory n² + m² (:meth:`suits` says whether that pays off).
+    memory n² + m² (:meth:`is_efficient_for` says whether that pays off).
     """
 
     approach: Method | None = None
@@ -101,7 +102,7 @@ class LagrangeNewton(Method[ThenState]):
         return OnFace(method) if takes_face(method, problem) else method
 
     @staticmethod
-    def suits(problem: Problem, columns: int) -> bool:
+    def is_efficient_for(problem: Problem, columns: int) -> bool:
         """Whether `problem` is a quadratic fit of so few measurements that Newton steps for Y (n, `columns`) pay.
 
         False if the entries of a map are not known (`problem.rows` is None), since forming C would take n products.
@@ -111,6 +112,12 @@ class LagrangeNewton(Method[ThenState]):
         fit = quadratic_fit_of(problem)
         small = max(fit.n, fit.size) <= MAX_ORDER and problem.rows * fit.n <= MAX_ORDER**2
         return small and _price(fit, columns) <= MAX_PRICE
+
+    @staticmethod
+    def suits(problem: Problem, columns: int) -> bool:
+        """Deprecated name of :meth:`is_efficient_for`."""
+        warnings.warn("LagrangeNewton.suits is now is_efficient_for", DeprecationWarning, stacklevel=2)
+        return LagrangeNewton.is_efficient_for(problem, columns)
 
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> ThenState:
         if Ability.CONSTRAINED_FIT in problem.abilities:

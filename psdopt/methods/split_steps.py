@@ -34,7 +34,7 @@ class SplitState(State):
     """Blocks V and U, the multiplier, the image L U (n, r each) and the penalty rho; the iterate is (V + U)/2.
 
     `best` is the evaluation of least value, `restarts` counts the times that rho was doubled because the blocks had
-    drifted apart, `apart` the successive iterations in which they have been; `size` is the largest |Y| at a start.
+    drifted apart, `diverging` the successive iterations in which they have been; `size` is the largest |Y| at a start.
     """
 
     V: Array
@@ -45,7 +45,7 @@ class SplitState(State):
     best: Evaluation
     size: float
     restarts: int = 0
-    apart: int = 0
+    diverging: int = 0
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,9 @@ class SplitSteps(Method[SplitState]):
         primal = norm(multiplier)
         multiplier *= rho
         multiplier += Lam
-        apart = state.apart + 1 if primal > APART * norm(mean) else 0
-        if not is_finite(mean) or not primal <= EXPLODED * state.size or apart >= PATIENCE:
-            return self._apart(state, split)
+        diverging = state.diverging + 1 if primal > APART * norm(mean) else 0
+        if not is_finite(mean) or not primal <= EXPLODED * state.size or diverging >= PATIENCE:
+            return self._restart_or_diverge(state, split)
         LU_new = split.image(U_new)
         LM = LV + LU_new
         LM *= 0.5
@@ -119,7 +119,7 @@ class SplitSteps(Method[SplitState]):
             best=evaluation if evaluation.value < state.best.value else state.best,
             size=state.size,
             restarts=state.restarts,
-            apart=apart,
+            diverging=diverging,
         )
 
     def _adapted(self, rho: float, split: BiconvexSplit, primal: float, dual: float) -> float:
@@ -133,7 +133,7 @@ class SplitSteps(Method[SplitState]):
             return min(rho, max(0.5 * rho, MULTIPLE * unit))
         return rho
 
-    def _apart(self, state: SplitState, split: BiconvexSplit) -> SplitState:
+    def _restart_or_diverge(self, state: SplitState, split: BiconvexSplit) -> SplitState:
         """From the best mean with twice the penalty; or the end of the run, diverged, at the best mean."""
         best = state.best
         if not self.adapt or state.restarts >= MAX_RESTARTS:

@@ -280,15 +280,17 @@ def test_it_is_chosen_where_newton_steps_pay_and_nowhere_else():
         assert isinstance(choose(problem, geometry, None)[1], LagrangeNewton)
     assert isinstance(choose(problem, Polar(N, 3), None)[1], ConjugateGradient)
     assert isinstance(choose(QuadraticSDP(A=np.eye(N), C=-np.eye(N)), FlatQuotient(N, 3), None)[1], ConjugateGradient)
-    assert LagrangeNewton.suits(problem, 9)
-    assert LagrangeNewton.suits(forms(m=300), 8)
-    assert not LagrangeNewton.suits(forms(m=1000), 8)
+    assert LagrangeNewton.is_efficient_for(problem, 9)
+    with pytest.warns(DeprecationWarning, match="is_efficient_for"):
+        assert LagrangeNewton.suits(problem, 9)
+    assert LagrangeNewton.is_efficient_for(forms(m=300), 8)
+    assert not LagrangeNewton.is_efficient_for(forms(m=1000), 8)
     pairs = PairDistances([0, 1], [1, 2], X=np.zeros((10**6, 8)))
     # rows of data that no measurement looks at count as well
-    assert not LagrangeNewton.suits(TermSum([MeasuredTerm(pairs, LeastSquares(1.0))]), 8)
-    assert not LagrangeNewton.suits(QuadraticSDP(A=np.eye(N), C=-np.eye(N)), 9)
+    assert not LagrangeNewton.is_efficient_for(TermSum([MeasuredTerm(pairs, LeastSquares(1.0))]), 8)
+    assert not LagrangeNewton.is_efficient_for(QuadraticSDP(A=np.eye(N), C=-np.eye(N)), 9)
     free = pair_problem(as_data=aslinearoperator)
-    assert not LagrangeNewton.suits(free, 9)  # by itself; by name it is what it is elsewhere
+    assert not LagrangeNewton.is_efficient_for(free, 9)  # by itself; by name it is what it is elsewhere
     value = solve(problem, FlatQuotient(N, 9), rng=0).value
     assert solve(free, FlatQuotient(N, 9), LagrangeNewton(), rng=0).value == pytest.approx(value, rel=1e-9)
     polished = solve(problem, FlatQuotient(N, 9), ADMM(), rng=0)
