@@ -230,6 +230,18 @@ class GivesUp(_Watched, ConjugateGradient):
 
 
 @dataclass(frozen=True)
+class CriesUnbounded(_Watched, ConjugateGradient):
+    """Says after the first step that F is unbounded along that step, whatever F is."""
+
+    rejected_by = ("method.unbounded_is_true", "method.solves_instances", "method.steps_counted")
+
+    def step(self, state: Any) -> Any:
+        new = super().step(state)
+        ray = new.evaluation.factor - state.evaluation.factor
+        return dataclasses.replace(new, outcome=Outcome.UNBOUNDED, ray=ray)
+
+
+@dataclass(frozen=True)
 class OtherObjective(_Watched, ConjugateGradient):
     """Minimises a regularised objective and reports its certificate as if it were the problem's."""
 
@@ -314,6 +326,6 @@ class Thawed(_Watched, Method):
 
 ALL: tuple[type[Any], ...] = (
     Overshoots, StalePoint, FalseGradientNorm, HiddenMemory, MovesTheOldState, WritesIntoTheOldState, Creeps,
-    ForgetsItsMomentum, NanThenConverged, OwnsALoop, OneColumn, ClaimsScaling, ClaimsUnits, GivesUp, OtherObjective,
-    FalseGap, SlowerThanDeclared, ExcusesItself, Thawed,
+    ForgetsItsMomentum, NanThenConverged, OwnsALoop, OneColumn, ClaimsScaling, ClaimsUnits, GivesUp, CriesUnbounded,
+    OtherObjective, FalseGap, SlowerThanDeclared, ExcusesItself, Thawed,
 )  # fmt: skip

@@ -7,15 +7,21 @@ from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from psdopt.capability import Ability
-from psdopt.geometries import FixedTrace, FlatQuotient
+from psdopt.compatibility import compatible
+from psdopt.geometries import FixedTrace, FlatQuotient, PSDCone
 from psdopt.linalg.tolerances import EPS
+from psdopt.method import Outcome
 from psdopt.problem import Problem
+from psdopt.problems import QuadraticSDP
+from psdopt.proofs import falls_without_end
 from psdopt.result import Result, Status
 from psdopt.solve import solve
 from psdopt.testing.checks.common import failed, rounding_of, value_unit, worst
 from psdopt.testing.checks.method_protocol import NEVER, PLAIN, _each, first_states, named, start_of
-from psdopt.testing.gallery import Instance
+from psdopt.testing.gallery import Instance, with_spectrum
 from psdopt.testing.poisoned import poisoned
 from psdopt.testing.record import Measurement, Trivial
 from psdopt.testing.reference import dense_certificate, has_conic_form, solve_conic
@@ -123,6 +129,33 @@ def optimal_is_true_on_hostile(subject: MethodSubject, case: Case) -> Measuremen
     if not subject.hostile:
         raise Trivial("no hostile instance fits what the method requires")
     return _honest(subject, case, subject.hostile)
+
+
+@check("method", regimes=PLAIN)
+def unbounded_is_true(subject: MethodSubject, case: Case) -> Measurement:
+    """Where a state says that F is unbounded, F evaluated far out falls along its ray, along M or along an eigenvector.
+
+    Looked at on the instances and on ⟨C, M⟩ with an indefinite C, which has no minimum on the cone.
+    """
+    linear = QuadraticSDP(C=with_spectrum([-2.0, -1.0, 0.5, 1.0], 5))
+    fitting = [g for g in (FlatQuotient(4, 4), PSDCone(4)) if compatible(linear, g, subject.method).ok]
+    endless = [Instance("a linear F without a minimum", linear, geometry) for geometry in fitting]
+    results = []
+    for instance in (*_each(subject), *endless):
+        if Ability.CONSTRAINTS in instance.problem.abilities:
+            continue  # rays are proofs there, which constrained.dual_proof judges
+        state = first_states(subject, instance, case)[-1]
+        if state.outcome is not Outcome.UNBOUNDED:
+            continue
+        Y, S = state.evaluation.factor, state.evaluation.gradient @ np.eye(instance.problem.n)
+        least = np.linalg.eigh(0.5 * (S + S.T))[1][:, :1]
+        rays = [state.ray, Y, np.hstack([np.zeros_like(Y), least])]
+        if not any(ray is not None and falls_without_end(instance.problem, Y, ray) for ray in rays):
+            return failed(f"F is called unbounded on {instance.name}, but falls along no ray that the state shows")
+        results.append(Measurement(0.0, 0.0))
+    if not results:
+        raise Trivial("unbounded is never said here")
+    return worst(results)
 
 
 @check("method", regimes=PLAIN)
