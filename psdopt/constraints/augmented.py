@@ -27,6 +27,13 @@ def augmented(problem: ConstrainedModel, y: Array, w: Array) -> Problem:
     return Augmented(inner, TermSum([term]))
 
 
+def squared_distance(problem: ConstrainedModel) -> TermSum:
+    """M ↦ Σ_t dist²(a_t, [lower_t, upper_t]) / (2 |A_t|²): zero where M is feasible, and convex."""
+    w = 1.0 / np.where(problem.norms > 0.0, problem.norms, 1.0) ** 2
+    loss = Penalty(np.zeros(problem.m), w, problem.lower, problem.upper)
+    return TermSum([MeasuredTerm(problem.measurement, loss)])
+
+
 class Augmented(Problem):
     """F + G for a problem F of any kind and a sum of terms G."""
 

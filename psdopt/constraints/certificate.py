@@ -21,6 +21,8 @@ from psdopt.problem import Evaluation
 
 #: A bound on λ_min(S) that costs less than this share of the tolerance is sharp enough.
 SHARE = 0.25
+#: A primal infeasibility up to this is that of a point from which F may fall without end.
+FEASIBLE = 1e-6
 #: Shares to which multipliers of homogeneous equations are cut where rounding of S spoils the bound.
 SHRUNK = (0.1, 0.01)
 
@@ -66,7 +68,8 @@ class ConstrainedCertificate(Certificate):
         need attain the bound, however large: theirs are zero here, and S is compressed to the null spaces of the A_t.
     infeasibility_proof : y with A*(y) ⪰ 0 and σ(y) < 0, by which no M is feasible; else None. On a face A*(y), too, is
         compressed to the null spaces.
-    unboundedness_proof : D (n, k) with A(D Dᵀ) = 0, or in a direction without a bound, and F falling along D Dᵀ.
+    unboundedness_proof : D (n, k) with A(D Dᵀ) = 0, or in a direction without a bound, and F falling along D Dᵀ. Where
+        M is feasible as well, to 1e-6, F is `unbounded`.
     """
 
     primal_infeasibility: float = math.inf
@@ -84,7 +87,7 @@ class ConstrainedCertificate(Certificate):
 
     @property
     def unbounded(self) -> bool:
-        return self.unboundedness_proof is not None
+        return self.unboundedness_proof is not None and self.primal_infeasibility <= FEASIBLE
 
     @property
     def relative(self) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from psdopt.constraints.certificate import SHRUNK, Multipliers, multipliers_at_zero
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.problem import Constrained
+from psdopt.constraints.refutation import proven_unbounded
 from psdopt.constraints.standard import StandardForm
 from psdopt.constraints.units import gap_unit, ratio, relative_violation
 from psdopt.errors import IncompatibleError
@@ -18,6 +19,7 @@ from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.method import Outcome, State
+from psdopt.methods.phase_one import phase_one
 from psdopt.problem import Evaluation, Problem
 from psdopt.units import stationarity_scale
 
@@ -94,6 +96,8 @@ def moved(
     ray, direction = _rays(form, X, Z, x, z, v)
     if ray or direction:
         outcome = Outcome.FINISHED
+    if direction and not ray and proven_unbounded(problem, Y, RAY) is not None:
+        return _with_direction(old, Y, y)
     slack = math.sqrt(sum(norm(b.C - b.adjoint(v) - S) ** 2 for b, S in zip(form.blocks, Z, strict=True))
                       + norm(form.c - form.At @ v - z) ** 2)  # fmt: skip
     bound = float(form.b @ v) * form.beta * form.gamma + conic.constant
@@ -125,6 +129,19 @@ def moved(
         nearest=nearest, nearest_error=error,
         dual=Multipliers(y, best, y if ray else None, Y if direction else None),
         extras={"infeasibility": infeasibility, "dual_residual": slack, "dual_bound": bound, "gap": gap},
+    )  # fmt: skip
+
+
+def _with_direction(old: State_, D: Array, y: Array) -> State_:
+    """The last state where F falls along D Dᵀ: at a feasible M, from which F falls without end, or none is found."""
+    problem, _ = constrained(old.problem)
+    Y, refutation = phase_one(problem)
+    evaluation = problem.at(Y)
+    infeasibility = relative_violation(problem, problem.measured(Y), Y)
+    return replace(
+        old, point=old.geometry.from_factor(Y), evaluation=evaluation, gradient_norm=math.inf,
+        outcome=Outcome.FINISHED, dual=Multipliers(y, old.dual.best, refutation, D),
+        extras={**old.extras, "infeasibility": infeasibility},
     )  # fmt: skip
 
 

@@ -26,6 +26,8 @@ DENSE = 500
 ROUNDING = 64.0
 #: |A*(y)| up to this share of |y|, each A_t of norm one, is tried as zero.
 NEAR = 1e-3
+#: How far candidates are moved into the cone, relative to their size.
+INWARD = (1e-9, 1e-6, 1e-3)
 
 
 def proven_infeasible(problem: ConstrainedModel, candidates: list[Array | None]) -> Array | None:
@@ -84,7 +86,28 @@ def _rounded(problem: ConstrainedModel, candidates: list[Array]) -> list[Array]:
     sizes = [np.abs(problem.norms * y) for y in candidates]
     pairs = zip(candidates, sizes, strict=True)
     kept = [np.where(size >= SMALL * size.max(initial=0.0), y, 0.0) for y, size in pairs]
-    return distinct([*candidates, *kept, *(_vanishing(problem, y) for y in kept)])
+    inward = [each for y in kept for each in _inward(problem, y)] if problem.trace_limit is None else []
+    return distinct([*candidates, *kept, *(_vanishing(problem, y) for y in kept), *inward])
+
+
+def _inward(problem: ConstrainedModel, y: Array) -> list[Array]:
+    """y + eps d, with A*(d) as near as can be to a unit matrix on the rows that A*(y) touches, for a few eps.
+
+    The A*(y) of a proof often has rank one; rounding then leaves it, but not A*(y + eps d), outside the cone.
+    """
+    forms, size = _forms(problem), norm(problem.norms * y)
+    if forms is None or size == 0.0:
+        return []
+    usable = np.flatnonzero((problem.norms > 0.0) & (np.isfinite(problem.lower) | np.isfinite(problem.upper)))
+    scale = 1.0 / problem.norms[usable]
+    columns = sp.csr_array((sp.diags_array(scale) @ forms.B[usable]).T)
+    touched = np.zeros(forms.n, dtype=bool)
+    places = forms.on_places(y) != 0.0
+    touched[forms.i[places]] = touched[forms.j[places]] = True
+    target = ((forms.i == forms.j) & touched[forms.i]).astype(np.float64)
+    d = np.zeros_like(y)
+    d[usable] = scale * lsqr(columns, target, atol=1e-12, btol=1e-12, iter_lim=200)[0]
+    return [y / size + eps * d for eps in INWARD]
 
 
 def _forms(problem: ConstrainedModel) -> SparseForms | None:

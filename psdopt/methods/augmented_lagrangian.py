@@ -13,7 +13,7 @@ from psdopt.capability import Ability, Requires, missing_needs, require_inner
 from psdopt.constraints.augmented import augmented
 from psdopt.constraints.certificate import Multipliers, multipliers_at_zero
 from psdopt.constraints.problem import Constrained
-from psdopt.constraints.refutation import proven_infeasible
+from psdopt.constraints.refutation import proven_infeasible, proven_unbounded
 from psdopt.constraints.slack import slack_eigenpair, slack_operator
 from psdopt.constraints.start import first_multipliers
 from psdopt.constraints.units import gap_unit, ratio, relative_violation
@@ -24,6 +24,7 @@ from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.method import Method, Outcome, Residual, State
 from psdopt.methods.lbfgs import LBFGS
 from psdopt.methods.on_face import OnFace, takes_face
+from psdopt.methods.phase_one import phase_one
 from psdopt.methods.truncated_newton import TruncatedNewton
 from psdopt.problem import Evaluation, Problem
 from psdopt.units import stationarity_scale
@@ -48,10 +49,22 @@ FINEST = 1e-12
 WORTH_A_BOUND = 1e-2
 #: Multipliers beyond this many times their first size, while infeasibility stays, are tried as a proof of it.
 RAY = 10.0
+#: The penalty grows up to this multiple of the first one: beyond it rounding is what is left of the constraints.
+STEEPEST = 1e12
+#: Steps after which a round ends although it has not come to its aim, and as how many rounds it counts.
+LONGEST, LONG = 60, 5
+#: After so many such rounds columns are looked for, however large the infeasibility.
+WAITED = 5
+#: The run ends after so many rounds in a row that take less than a tenth off infeasibility and gap.
+PATIENCE, GAIN = 25, 0.9
+#: Y this short, relative to the first one, is zero.
+VANISHED = 1e-6
+#: Y this many times as long as at first is looked at as a direction in which F falls without end.
+FAR = 1e6
+#: By how much a direction in which F falls may leave the constraints, relative to the fall.
+RAY_FEASIBLE = 1e-6
 #: Multipliers of another method are taken over where its relative residual is at most this.
 TRUSTED = 0.1
-#: Columns whose eigenvalue in M is below this share of the largest are dropped when a round ends.
-NEGLIGIBLE = 1e-14
 
 
 @dataclass
@@ -59,7 +72,9 @@ class AugmentedLagrangianState(State):
     """Multipliers y, penalty weights w = sigma / |A_t|², and the state of the method inside.
 
     `dual` is what certificates are made from. `aim` is the relative stationarity this round ends at; `infeasibility`
-    that of the last round; `bounded` its value when a dual bound was last computed, `bound` the best one.
+    that of the last round; `bounded` its value when a dual bound was last computed, `bound` the best one. `base` is the
+    first penalty, `first_length` the first |Y|. `idle` counts the rounds since `least_infeasibility`, or `least`, the
+    larger of that and the gap, has fallen; `waited` the steps of this round.
     """
 
     y: Array = field(default_factory=lambda: np.zeros(0))
@@ -70,7 +85,13 @@ class AugmentedLagrangianState(State):
     infeasibility: float = math.inf
     bounded: float = math.inf
     bound: float = -math.inf
+    base: float = 1.0
     first_size: float = 0.0
+    first_length: float = 1.0
+    least_infeasibility: float = math.inf
+    least: float = math.inf
+    idle: int = 0
+    waited: int = 0
     rounds: int = 0
     steps: int = 0
     grown: bool = False
@@ -83,6 +104,10 @@ class AugmentedLagrangian(Method):
     A round ends when |S Y| |Y|, S = ∇F + A*(y⁺), is small enough for the multipliers y⁺ = w (a + y/w − Π(a + y/w)) to
     be taken over. The penalty grows where infeasibility falls too slowly, up to what rounding allows. When M is nearly
     feasible a dual bound is computed; where λ_min(S) < 0 is what spoils it, its eigenvector becomes a column.
+
+    The run stalls after 25 rounds in a row that take less than a tenth off infeasibility and gap. A round that has
+    taken 60 steps without coming to its aim ends, and counts as five of them. Where a linear F falls along a ray that
+    the constraints do not end, a feasible point is looked for (:func:`~psdopt.methods.phase_one.phase_one`).
 
     Parameters
     ----------
@@ -127,8 +152,8 @@ class AugmentedLagrangian(Method):
         y = np.zeros(problem.m)
         sigma, size = first_multipliers(problem, evaluation)
         state = AugmentedLagrangianState(
-            problem, geometry, evaluation.factor, evaluation, math.inf, y=y, sigma=sigma,
-            dual=multipliers_at_zero(problem), first_size=size,
+            problem, geometry, evaluation.factor, evaluation, math.inf, y=y, sigma=sigma, base=sigma,
+            dual=multipliers_at_zero(problem), first_size=size, first_length=evaluation.size,
         )  # fmt: skip
         state.inside = self._begin(state)
         if problem.contradiction is not None or problem.only_zero:
@@ -180,14 +205,13 @@ class AugmentedLagrangian(Method):
         evaluation = problem.at(inside.evaluation.factor)
         new = replace(
             state, point=inside.evaluation.factor, evaluation=evaluation, inside=inside, steps=state.steps + taken,
-            outcome=Outcome.RUNNING,
+            outcome=Outcome.RUNNING, waited=state.waited + 1,
         )  # fmt: skip
         if inside.outcome is Outcome.UNBOUNDED:
-            new.sigma, new.outcome = 10.0 * state.sigma, Outcome.RUNNING
-            if new.sigma > 1e12 * max(state.sigma, 1.0):
-                new.outcome = Outcome.UNBOUNDED
-            new.inside = self._begin(replace(new, evaluation=state.evaluation))
-        elif reached or inside.outcome is not Outcome.RUNNING:
+            self._falls_without_end(new, inside.ray)
+        elif evaluation.size > FAR * max(state.first_length, 1.0):
+            self._falls_without_end(new, evaluation.factor)
+        elif reached or inside.outcome is not Outcome.RUNNING or new.waited >= LONGEST:
             self._end_round(new)
         new.extras = {
             "sigma": new.sigma, "infeasibility": new.infeasibility, "rounds": float(new.rounds),
@@ -196,12 +220,32 @@ class AugmentedLagrangian(Method):
         new.gradient_norm = self._residual(new)
         return new
 
+    def _falls_without_end(self, state: AugmentedLagrangianState, ray: Array | None) -> None:
+        """Along a ray F falls faster than the penalty grows: it is a proof, or the penalty is too small."""
+        problem = state.problem
+        assert isinstance(problem, Constrained)
+        state.sigma *= 10.0
+        if proven_unbounded(problem, ray, RAY_FEASIBLE) is not None:
+            Y, refutation = phase_one(problem)
+            state.point, state.evaluation = Y, problem.at(Y)
+            state.dual, state.outcome = Multipliers(state.y, ray=refutation, direction=ray), Outcome.FINISHED
+        elif state.sigma > STEEPEST * state.base:
+            state.outcome = Outcome.STALLED
+        else:
+            state.inside = self._begin(state)
+
     def _reached(self, state: AugmentedLagrangianState, inside: State) -> bool:
         scale = _scale(state.problem, inside.evaluation)
         return 0.5 * norm(inside.evaluation.factor_gradient()) <= state.aim * scale
 
     def _residual(self, state: AugmentedLagrangianState) -> float:
         """2 |S Y|-units times the larger of gap and infeasibility: small only where the certificate will hold."""
+        relative = self._relative(state)
+        scale = stationarity_scale(state.problem, state.evaluation.value, state.evaluation.size)
+        return 2.0 * relative * scale if scale > 0.0 else relative
+
+    def _relative(self, state: AugmentedLagrangianState) -> float:
+        """The larger of gap and infeasibility, both relative."""
         value, problem = state.evaluation.value, state.problem
         gap = math.inf
         assert isinstance(problem, Constrained)
@@ -211,9 +255,7 @@ class AugmentedLagrangian(Method):
             # no gap closes where the rank is kept: a stationary point is what the run can reach
             still = 0.5 * norm(state.inside.evaluation.factor_gradient()) / _scale(problem, state.evaluation)
             gap = min(gap, still)
-        relative = max(gap, state.infeasibility)
-        scale = stationarity_scale(problem, value, state.evaluation.size)
-        return 2.0 * relative * scale if scale > 0.0 else relative
+        return max(gap, state.infeasibility)
 
     def _binds(self, state: AugmentedLagrangianState) -> bool:
         """Whether the rank is to stay below n: the columns are then judged with their own multipliers."""
@@ -242,13 +284,28 @@ class AugmentedLagrangian(Method):
             state.outcome = Outcome.FINISHED
             return
         state.grown = False
-        if infeasibility <= WORTH_A_BOUND and (infeasibility <= 0.33 * state.bounded or state.rounds % 5 == 0):
+        waiting = state.idle % WAITED == WAITED - 1 or _vanished(state)
+        if waiting or (
+            infeasibility <= WORTH_A_BOUND and (infeasibility <= 0.33 * state.bounded or state.rounds % 5 == 0)
+        ):
             self._bound(state)
         if infeasibility > SLOW * last and infeasibility > SETTLED and not state.grown:
-            state.sigma *= GROWTH
+            state.sigma = min(GROWTH * state.sigma, STEEPEST * state.base)
+        self._note_progress(state)
         if not state.grown:
             state.aim = max(min(state.aim * TIGHTER, 0.1 * max(infeasibility, SETTLED)), FINEST)
         state.inside = self._begin(state)
+
+    def _note_progress(self, state: AugmentedLagrangianState) -> None:
+        """Count the rounds that leave infeasibility and gap where they were; too many in a row are the last ones."""
+        relative = self._relative(state)
+        gains = state.grown or state.infeasibility < GAIN * state.least_infeasibility or relative < GAIN * state.least
+        state.idle = 0 if gains else state.idle + (1 if state.waited < LONGEST else LONG)
+        state.waited = 0
+        state.least_infeasibility = min(state.least_infeasibility, state.infeasibility)
+        state.least = min(state.least, relative)
+        if state.idle >= PATIENCE:
+            state.outcome = Outcome.STALLED
 
     def _bound(self, state: AugmentedLagrangianState) -> None:
         """A dual bound from y; the eigenvector of a λ_min(S) < 0 that spoils it becomes a column."""
@@ -258,7 +315,7 @@ class AugmentedLagrangian(Method):
         y = problem.admissible(state.y)
         S = slack_operator(problem, evaluation, y)
         limit = problem.trace_limit
-        trace = limit.value if limit is not None else evaluation.size**2
+        trace = limit.value if limit is not None else max(evaluation.size, VANISHED * state.first_length) ** 2
         unit = problem.duality.value_unit(evaluation.value, trace) or 1.0
         slackness = 0.1 * max(state.infeasibility, 1e-8) * unit / max(trace, np.finfo(float).tiny)
         blocks = () if problem.conic is None else problem.conic.blocks
@@ -271,11 +328,12 @@ class AugmentedLagrangian(Method):
         base = offset - problem.support(y)
         low = pair.lower_bound
         bound = base + low * (trace if low < 0.0 else 0.0 if limit is None else limit.least)
-        if bound > state.bound:
+        if limit is None or bound > state.bound:  # what rests on tr M alone is no bound to be kept
             state.bound = bound
             state.dual = replace(state.dual or Multipliers(y), best=None if self._binds(state) else y)
-        room = (self.max_rank or problem.n) - evaluation.factor.shape[1]
-        if self.grow and state.geometry.can_grow and room > 0 and -pair.value > CLEARLY * slackness:
+        room = (self.max_rank or problem.n) - (0 if _vanished(state) else evaluation.factor.shape[1])
+        clearly = CLEARLY * slackness if not _vanished(state) else 0.0
+        if self.grow and state.geometry.can_grow and room > 0 and -pair.value > clearly:
             self._widen(state, S, pair.vectors, min(room, max(1, evaluation.factor.shape[1] // WIDER)))
 
     def _widen(self, state: AugmentedLagrangianState, S: Any, vectors: Array, count: int) -> None:
@@ -289,14 +347,21 @@ class AugmentedLagrangian(Method):
         _, beta = augmented(problem, state.y, weights(problem, state.sigma)).at(Y).along_atom(vectors[:, 0]).minimize(
             alpha=(1.0, 1.0)
         )  # fmt: skip
-        least = 1e-4 * norm(Y) ** 2 / Y.shape[1]
+        least = 1e-4 * max(norm(Y), VANISHED * state.first_length) ** 2 / Y.shape[1]
         length = math.sqrt((beta if least < beta < math.inf else least) / vectors.shape[1])
         wider = append_columns(Y, length * vectors)
+        if _vanished(state):  # M = 0 moves by these columns alone, which take the place of those that it had
+            wider = wider[:, ::-1][:, : max(Y.shape[1], vectors.shape[1])]
         state.geometry = state.geometry.with_rank(wider.shape[1])
         state.evaluation = problem.at(wider)
         state.point = state.evaluation.factor
         # the new columns are on their way: multipliers wait for them, and the penalty is not to blame
         state.aim, state.bounded, state.grown = max(state.aim, ANEW), math.inf, True
+
+
+def _vanished(state: AugmentedLagrangianState) -> bool:
+    """Whether M is so near to 0 that the gradient 2 S Y says nothing of S."""
+    return state.evaluation.size <= VANISHED * state.first_length
 
 
 def weights(problem: Constrained, sigma: float) -> Array:

@@ -1,0 +1,46 @@
+"""A feasible M, or multipliers that refute it: the least distance of A(M) to its bounds over M ⪰ 0."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from psdopt.constraints.augmented import squared_distance
+from psdopt.constraints.model import ConstrainedModel
+from psdopt.constraints.units import relative_violation
+from psdopt.geometries import FlatQuotient
+from psdopt.linalg.arrays import Array, norm
+from psdopt.method import Outcome, State
+from psdopt.methods.truncated_newton import TruncatedNewton
+
+#: Relative violation at which M is feasible, and most Newton steps towards it.
+FEASIBLE, STEPS = 1e-9, 200
+#: Columns of the factor, at least.
+FEWEST = 8
+
+
+def phase_one(problem: ConstrainedModel, seed: int = 0) -> tuple[Array, Array]:
+    """(Y, y) for M = Y Yᵀ of least Σ_t dist²(a_t, [lower_t, upper_t]) / |A_t|², and half the derivative y (m,) of that.
+
+    Where the least distance is not zero, A*(y) ⪰ 0 and σ(y) < 0 at M, up to how nearly it is reached: y is then a
+    candidate for a proof that nothing is feasible. With √(2 m) columns no local minimum misleads. Cost: up to 200
+    Newton steps on Y, none of which evaluates F.
+    """
+    n = problem.n
+    norms = np.where(problem.norms > 0.0, problem.norms, 1.0)
+    r = min(n, max(math.isqrt(2 * problem.m) + 1, FEWEST))
+    Y = np.random.default_rng(seed).standard_normal((n, r)) / math.sqrt(r)
+    reached = norm(problem.measured(Y) / norms)
+    aimed = norm(np.clip(0.0, problem.lower, problem.upper) / norms)
+    if reached > 0.0 and aimed > 0.0:
+        Y *= math.sqrt(aimed / reached)
+    method = TruncatedNewton()
+    state: State = method.init(squared_distance(problem), FlatQuotient(n, r), Y)
+    for _ in range(STEPS):
+        Y = state.evaluation.factor
+        if state.outcome is not Outcome.RUNNING or relative_violation(problem, problem.measured(Y), Y) <= FEASIBLE:
+            break
+        state = method.step(state)
+    Y = state.evaluation.factor
+    return Y, problem.violation(problem.measured(Y)) / norms**2
