@@ -50,6 +50,9 @@ PARTNERS: tuple[Method, ...] = (
 )  # fmt: skip
 #: Columns that a run under constraints begins with: at least, and at most. The rank grows where they do not suffice.
 FEWEST, MOST = 8, 30
+#: Of √(2 m) columns a third, where the diagonal alone is constrained: solutions had a quarter of them on random graphs,
+#: an eighth on toruses.
+SPARE = 3
 #: Flops of a step of an interior point method, and constraints, a system of which fits into memory.
 AFFORDABLE, MOST_CONSTRAINTS = 6e10, 6000
 #: Beyond this order constraints on the diagonal alone are the augmented Lagrangian's.
@@ -145,7 +148,8 @@ def _constrained(
         geometry = PSDCone(problem.n)
     if geometry is None:
         m = problem.m if isinstance(problem, Constrained) else problem.n
-        few = min(problem.n, max(math.isqrt(2 * m) + 1, FEWEST), MOST)
+        share = SPARE if isinstance(method, AugmentedLagrangian) and _diagonal_beside_face(problem) else 1
+        few = min(problem.n, max(math.isqrt(2 * m) // share + 1, FEWEST), MOST)
         # a curved F may have solutions of any rank
         geometry = FlatQuotient(problem.n, few if Ability.CONIC in problem.abilities else first_rank(problem.n))
     return geometry, method, names

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from psdopt.capability import Ability
+from psdopt.constraints.curvature import RowCurvature
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.penalty import Penalty
 from psdopt.constraints.preconditioner import PenaltyPreconditioner
@@ -23,7 +24,10 @@ def augmented(problem: ConstrainedModel, y: Array, w: Array) -> Problem:
     if isinstance(inner, TermSum):
         forms = problem.forms
         preconditioner = None if forms is None else PenaltyPreconditioner.of(problem, term)
-        return TermSum([*inner.terms, term], inner.constant, preconditioner)
+        curvature = RowCurvature.of(problem.conic, term)
+        return TermSum(
+            [*inner.terms, term], inner.constant, preconditioner, None if curvature is None else curvature.at
+        )
     return Augmented(inner, TermSum([term]))
 
 

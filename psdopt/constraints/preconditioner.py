@@ -99,10 +99,12 @@ class PenaltyPreconditioner(Preconditioner):
         forms = self.forms
         c = np.zeros(len(Y))
         np.add.at(c, forms.i, np.asarray(forms.B.multiply(forms.B).T @ w))
-        weight = 4.0 * c / (s * (s + 4.0 * c * row_dots(Y, Y)))
+        bent, inverse_s = (4.0 * c / (s * (s + 4.0 * c * row_dots(Y, Y))))[:, None] * Y, (1.0 / s)[:, None]
 
         def inverse(R: Array) -> Array:
-            return np.asarray(R / s[:, None] - (weight * row_dots(Y, R))[:, None] * Y)
+            Z = np.multiply(R, inverse_s)
+            Z -= row_dots(Y, R)[:, None] * bent
+            return Z
 
         return inverse
 

@@ -14,6 +14,8 @@ from scipy.sparse.linalg import LinearOperator
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.banded import banded_factor, banded_pair_above, narrow_order
+from psdopt.linalg.definite import STEPS, factor_above
 from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation
@@ -21,6 +23,8 @@ from psdopt.terms.base import combine
 
 #: Up to this order a proof by a dense Cholesky factor costs less than Lanczos's method takes to find a cluster's end.
 DENSE_ORDER = 3000
+#: From this order on a narrow band is looked for.
+BANDED = 200
 #: Up to this order the spectrum is computed where factors leave the question open.
 SPECTRUM = 1500
 
@@ -63,7 +67,8 @@ def slack_eigenpair(
     """The smallest eigenpair of S; `accuracy` is how far below zero a bound may lie and still be sharp enough.
 
     With `blocks`, rows of the diagonal blocks of a sparse S, block by block: rounding is then that of each block alone.
-    Cost: s³/3 flops for each of two or three Cholesky factors of a block of order s <= 3000, else products with S.
+    Cost: s³/3 flops for each of two or three Cholesky factors of a block of order s <= 3000, s b² where its rows can be
+    ordered to a narrow band of width b, else products with S.
     """
     if len(blocks) <= 1 or not isinstance(S, sp.csr_array):
         return _eigenpair(S, accuracy, start, seed)
@@ -89,7 +94,39 @@ def slack_eigenpair(
     return replace(least, vectors=vector, values=least.values[:1], failure_probability=chance, products=products)
 
 
+def slack_bound(S: Any, accuracy: float, blocks: Sequence[NDArray[np.intp]] = ()) -> float | None:
+    """A lower bound on λ_min(S), −accuracy but for rounding, from one factorisation; None where there is no proof.
+
+    For a sparse S, block by block; None beyond the orders of :func:`slack_eigenpair`.
+    """
+    if not isinstance(S, sp.csr_array):
+        return None
+    if len(blocks) > 1:
+        single = S.diagonal()[[rows[0] for rows in blocks if len(rows) == 1]]
+        least = float(single.min(initial=np.inf)) - 4.0 * EPS * float(np.abs(single).max(initial=0.0))
+        if least < -accuracy:
+            return None
+        for rows in blocks:
+            bound = slack_bound(sp.csr_array(S[rows][:, rows]), accuracy) if len(rows) > 1 else np.inf
+            if bound is None:
+                return None
+            least = min(least, bound)
+        return least
+    n = S.shape[0]
+    size = float(abs(S).sum(axis=0).max())
+    rounding = 4.0 * np.sqrt(n) * EPS * size
+    narrow = narrow_order(S) if n >= BANDED else None
+    if narrow is not None:
+        banded = banded_factor(S, *narrow, rounding - accuracy)
+        return None if banded is None else banded[1] - rounding
+    factor = factor_above(S.toarray(), rounding - accuracy) if n <= DENSE_ORDER else None
+    return None if factor is None else factor[1] - rounding
+
+
 def _eigenpair(S: Any, accuracy: float, start: Array | None, seed: int) -> ExtremePair:
+    banded = _banded_pair(S, accuracy, start) if isinstance(S, sp.csr_array) and S.shape[0] >= BANDED else None
+    if banded is not None:
+        return banded
     if S.shape[0] <= DENSE_ORDER:
         matrix = S.toarray() if isinstance(S, sp.csr_array) else S
         pair = smallest_eigenpair(matrix, threshold=-accuracy, start=start, seed=seed, backend="dense")
@@ -99,3 +136,17 @@ def _eigenpair(S: Any, accuracy: float, start: Array | None, seed: int) -> Extre
         spectrum = smallest_eigenpair(matrix, seed=seed, backend="dense")
         return spectrum if spectrum.lower_bound > pair.lower_bound else pair
     return smallest_eigenpair(S, threshold=-accuracy, tol=0.25 * accuracy, start=start, seed=seed)
+
+
+def _banded_pair(S: sp.csr_array, accuracy: float, start: Array | None) -> ExtremePair | None:
+    """None where no narrow band is found, and where no factor proves λ_min(S) >= −accuracy."""
+    narrow = narrow_order(S)
+    if narrow is None:
+        return None
+    size = float(abs(S).sum(axis=0).max())
+    rounding = 4.0 * np.sqrt(S.shape[0]) * EPS * size
+    proven = banded_pair_above(S, *narrow, rounding - accuracy, None if start is None else start.reshape(-1))
+    if proven is None:
+        return None
+    return ExtremePair(np.array([proven.value]), proven.vector[:, None], proven.residual,
+                       proven.lower_bound - rounding, 0.0, size, STEPS, "banded", True)  # fmt: skip

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import Array, as_array, norm
 from psdopt.linalg.krylov import extreme_ritz_values
 from psdopt.linalg.tolerances import EPS
 
@@ -16,6 +18,8 @@ from psdopt.linalg.tolerances import EPS
 STEPS = 3
 #: Trial bounds: the Rayleigh quotient minus these shares of its distance to the threshold.
 SHARES = (0.1, 0.5)
+#: b ↦ (S − g I)⁻¹ b.
+Solve = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
@@ -52,20 +56,37 @@ def pair_above(S: Array, threshold: float, start: Array | None = None) -> Proven
     Two or three factorisations: at `threshold`, whose factor gives the vector by inverse iteration, then just below
     its Rayleigh quotient. If the iteration has missed the smallest eigenvalue, the second factorisation fails.
     """
-    found = factor_above(S, threshold)
+
+    def factor(g: float) -> tuple[Solve, float] | None:
+        found = factor_above(S, g)
+        if found is None:
+            return None
+        R, bound = found
+        return lambda b: np.asarray(dpotrs(R, b, lower=0)[0]), bound
+
+    return proven_pair(S, factor, threshold, start)
+
+
+def proven_pair(
+    S: Any, factor: Callable[[float], tuple[Solve, float] | None], threshold: float, start: Array | None = None
+) -> ProvenPair | None:
+    """As :func:`pair_above`, for whatever S @ v takes: `factor`(g) is None where S − g I has no Cholesky factor, else
+    the solves with it and the bound that it proves.
+    """
+    found = factor(threshold)
     if found is None:
         return None
-    R, bound = found
+    solve, bound = found
     # any start is safe: if it has no component along the eigenvector, the second factorisation fails
-    v = np.cos(np.arange(1.0, len(S) + 1.0) ** 2) if start is None else start
+    v = np.cos(np.arange(1.0, S.shape[0] + 1.0) ** 2) if start is None else start
     for _ in range(STEPS):
-        v = dpotrs(R, v, lower=0)[0]
+        v = solve(v)
         v /= norm(v)
-    Sv = S @ v
+    Sv = as_array(S @ v)
     value = float(v @ Sv)
     residual = norm(Sv - value * v)
     for share in SHARES:
-        sharper = factor_above(S, max(value - max(share * (value - threshold), threshold - bound), threshold))
+        sharper = factor(max(value - max(share * (value - threshold), threshold - bound), threshold))
         if sharper is not None:
             return ProvenPair(value, v, residual, sharper[1])
     return None

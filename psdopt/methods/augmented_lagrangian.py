@@ -14,7 +14,7 @@ from psdopt.constraints.augmented import augmented
 from psdopt.constraints.certificate import Multipliers, multipliers_at_zero
 from psdopt.constraints.problem import Constrained
 from psdopt.constraints.refutation import proven_infeasible, proven_unbounded
-from psdopt.constraints.slack import slack_eigenpair, slack_operator
+from psdopt.constraints.slack import slack_bound, slack_eigenpair, slack_operator
 from psdopt.constraints.start import first_multipliers
 from psdopt.constraints.units import gap_unit, ratio, relative_violation
 from psdopt.errors import InvalidInputError
@@ -319,21 +319,23 @@ class AugmentedLagrangian(Method):
         unit = problem.duality.value_unit(evaluation.value, trace) or 1.0
         slackness = 0.1 * max(state.infeasibility, 1e-8) * unit / max(trace, np.finfo(float).tiny)
         blocks = () if problem.conic is None else problem.conic.blocks
-        pair = slack_eigenpair(S, slackness, seed=state.rounds, blocks=blocks)
+        low, pair = None if _vanished(state) else slack_bound(S, slackness, blocks), None
+        if low is None:
+            pair = slack_eigenpair(S, slackness, seed=state.rounds, blocks=blocks)
+            low = pair.lower_bound
         offset = (
             problem.conic.constant
             if problem.conic is not None
             else (evaluation.value - inner(evaluation.gradient @ evaluation.factor, evaluation.factor))
         )
         base = offset - problem.support(y)
-        low = pair.lower_bound
         bound = base + low * (trace if low < 0.0 else 0.0 if limit is None else limit.least)
         if limit is None or bound > state.bound:  # what rests on tr M alone is no bound to be kept
             state.bound = bound
             state.dual = replace(state.dual or Multipliers(y), best=None if self._binds(state) else y)
         room = (self.max_rank or problem.n) - (0 if _vanished(state) else evaluation.factor.shape[1])
         clearly = CLEARLY * slackness if not _vanished(state) else 0.0
-        if self.grow and state.geometry.can_grow and room > 0 and -pair.value > clearly:
+        if self.grow and state.geometry.can_grow and room > 0 and pair is not None and -pair.value > clearly:
             self._widen(state, S, pair.vectors, min(room, max(1, evaluation.factor.shape[1] // WIDER)))
 
     def _widen(self, state: AugmentedLagrangianState, S: Any, vectors: Array, count: int) -> None:

@@ -92,7 +92,7 @@ class TruncatedNewton(Method):
             precondition = evaluation.preconditioner()
         D, R = np.zeros_like(G), -G
         Z = precondition(R)
-        P, rz = Z, inner(R, Z)
+        P, rz = Z.copy(), inner(R, Z)
         stop = self.share**2 * abs(rz)
         for product in range(1, self.inner + 1):
             HP = evaluation.hessian_vector(P)
@@ -100,12 +100,13 @@ class TruncatedNewton(Method):
             if not curvature > 1e-14 * inner(P, P) ** 0.5 * norm(HP):
                 return (P if product == 1 else D), product
             step = rz / curvature
-            D = D + step * P
-            R = R - step * HP
+            D += step * P
+            R -= step * HP
             Z = precondition(R)
             new = inner(R, Z)
             if not new > stop:
                 break
-            P = Z + (new / rz) * P
+            P *= new / rz
+            P += Z
             rz = new
         return D, product

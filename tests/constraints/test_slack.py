@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from psdopt import Constrained, QuadraticSDP, constraints
 from psdopt.constraints.conic import diagonal_blocks
-from psdopt.constraints.slack import slack_eigenpair, slack_operator
+from psdopt.constraints.slack import slack_bound, slack_eigenpair, slack_operator
 
 
 def symmetric(n: int, seed: int) -> np.ndarray:
@@ -42,3 +42,36 @@ def test_blocks_give_the_end_of_the_whole_spectrum(seed) -> None:
 def test_zeros_that_are_stored_join_no_blocks() -> None:
     S = sp.csr_array((np.array([1.0, 0.0, 0.0, 1.0]), (np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]))), shape=(2, 2))
     assert len(diagonal_blocks(S)) == 2
+
+
+@pytest.mark.parametrize("low", [0.0, -1e-3, 0.4])
+def test_one_factor_proves_a_bound_or_nothing_is_said(low) -> None:
+    parts = [symmetric(6, 1), symmetric(4, 2), np.diag([3.0, 2.0])]
+    parts[0] += (low - np.linalg.eigvalsh(parts[0])[0]) * np.eye(6)
+    parts[1] += (low + 1.0 - np.linalg.eigvalsh(parts[1])[0]) * np.eye(4)
+    S = sp.csr_array(sp.block_diag(parts, format="csr"))
+    for blocks in ((), diagonal_blocks(S)):
+        bound = slack_bound(S, 1e-5 - low, blocks)
+        assert bound == pytest.approx(low - 1e-5, abs=1e-12)
+        assert slack_bound(S, -1e-5 - low, blocks) is None
+    assert slack_bound(S.toarray(), 9.0) is None
+
+
+def test_a_low_single_entry_spoils_the_bound_of_the_blocks() -> None:
+    S = sp.csr_array(sp.block_diag([2.0 * np.eye(3) + 1.0, np.diag([-0.5, 1.0])], format="csr"))
+    assert slack_bound(S, 1e-3, diagonal_blocks(S)) is None
+    assert slack_bound(S, 0.6, diagonal_blocks(S)) == pytest.approx(-0.6, abs=1e-12)
+
+
+def test_a_narrow_band_gives_the_pair_that_a_dense_factor_gives() -> None:
+    n = 220
+    chain = sp.diags_array([np.full(n - 1, -1.0), np.full(n, 2.0), np.full(n - 1, -1.0)], offsets=[-1, 0, 1])
+    pair = slack_eigenpair(sp.csr_array(chain), 1e-6)
+    least = 2.0 - 2.0 * np.cos(np.pi / (n + 1))
+    assert pair.backend == "banded"
+    assert pair.value == pytest.approx(least, rel=1e-2)  # three steps of inverse iteration
+    assert -1e-6 <= pair.lower_bound <= least
+    assert slack_bound(sp.csr_array(chain), 1e-6) <= least
+    low = slack_eigenpair(sp.csr_array(chain - 0.1 * sp.eye_array(n)), 1e-6)  # not provable: the spectrum says so
+    assert low.backend == "dense"
+    assert low.value == pytest.approx(least - 0.1)
