@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-import psdopt
 from psdopt.errors import PluginError, PsdoptError, UnknownNameError
 from psdopt.plugins import MethodSpec, PluginManager, Spec, hookimpl, plugin_manager
 
@@ -250,35 +249,6 @@ def test_unknown_names_get_near_matches_and_the_broken_plugins(install: Install)
     with pytest.raises(UnknownNameError) as third:
         PluginManager([], core=False).specs("methods")
     assert str(third.value) == "unknown kind 'methods'; did you mean 'method'?"
-
-
-def test_the_core_registers_its_own_pieces_and_every_example_is_one() -> None:
-    from psdopt.datasets import Dataset
-    from psdopt.methods import shipped_methods
-
-    manager = PluginManager([])
-    kinds = {
-        "geometry": psdopt.Geometry, "method": psdopt.Method, "problem": psdopt.Problem, "dataset": Dataset,
-    }  # fmt: skip
-    for kind, expected in kinds.items():
-        for found in manager.specs(kind):
-            assert found.example is not None, found.name
-            assert isinstance(found.example(), expected), found.name
-    registered = {found.factory for found in manager.specs("method")}
-    missing = {type(method).__name__ for method in shipped_methods() if type(method) not in registered}
-    assert not missing, f"add a MethodSpec to psdopt/plugins/core.py for: {missing}"
-
-
-def test_parameters_of_the_core_have_the_defaults_of_their_factories() -> None:
-    import inspect
-
-    for kind in ("method", "geometry"):
-        for found in PluginManager([]).specs(kind):
-            signature = inspect.signature(found.factory)
-            for parameter in found.parameters:
-                default = signature.parameters[parameter.name].default
-                given = None if default is inspect.Parameter.empty else default
-                assert parameter.default == given, (found.name, parameter.name)
 
 
 def test_there_is_one_manager_of_the_installed_plugins() -> None:

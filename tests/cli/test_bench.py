@@ -1,20 +1,16 @@
-"""``psdopt bench`` and ``psdopt check`` hand over to what does the work, or say what is missing."""
+"""``psdopt bench`` runs benchmarks of the checkout, or says what is missing."""
 
 from __future__ import annotations
 
 import ast
 import sys
-from importlib.metadata import EntryPoint
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 import psdopt
-from psdopt.cli import bench, check
-from psdopt.cli.main import main
-from psdopt.plugins import PluginManager
+from psdopt.cli import bench
 
 GOOD = '"""Times nothing.\n\nAt length."""\n\ndef main(argv):\n    print("ran", argv)\n    return len(argv)\n'
 
@@ -72,40 +68,6 @@ def test_unknown_benchmarks_and_no_checkout(
     assert bench.benchmark_folder() == checkout
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "another"\n')
     assert psdopt_command("bench") == (2, "", refusal)
-
-
-def test_check_hands_over_to_the_kit(psdopt_command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    kit, calls = ModuleType("fake_kit"), []
-    kit.run_check = lambda target, **rest: calls.append((target, sorted(rest))) or 1  # type: ignore[attr-defined]
-    kit.__spec__ = object()  # type: ignore[assignment]
-    monkeypatch.setitem(sys.modules, "fake_kit", kit)
-    monkeypatch.setattr(check, "KIT", "fake_kit")
-    assert psdopt_command("check", "fake", "--seed", "3")[0] == 1
-    assert calls == [("fake", ["manager", "profile", "seed"])]
-
-
-def test_check_fails_where_the_plugin_was_refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """By the plugin's name and by its module, though every piece that can be made passes."""
-    kit = ModuleType("fake_kit")
-    kit.run_check = lambda target, **rest: 0  # type: ignore[attr-defined]
-    kit.__spec__ = object()  # type: ignore[assignment]
-    monkeypatch.setitem(sys.modules, "fake_kit", kit)
-    monkeypatch.setattr(check, "KIT", "fake_kit")
-    broken = PluginManager([EntryPoint("absent", "no_such_module_of_psdopt", "psdopt")])
-    for target, code in (("absent", 1), ("no_such_module_of_psdopt", 1), ("other", 0)):
-        assert main(["check", target], broken) == code
-        out = capsys.readouterr().out
-        assert ("! not loaded: plugin 'absent'" in out) == (code == 1)
-
-
-def test_check_without_the_kit(psdopt_command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check, "KIT", "psdopt.no_such_kit")
-    code, _, err = psdopt_command("check", "fake")
-    assert (code, err) == (
-        2, "psdopt: error: psdopt check needs the conformance kit: pip install 'psdopt[testing]'\n"
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize("path", sorted((Path(__file__).parents[2] / "benchmarks").glob("*.py")), ids=lambda p: p.stem)

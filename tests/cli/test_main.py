@@ -1,0 +1,67 @@
+"""The command as a whole: exit codes, errors and warnings in one line each, help, interruption."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from psdopt.cli.main import main
+
+Command = Any
+
+
+def test_unforeseen_errors_are_one_line_and_debug_shows_the_traceback(psdopt_command: Command) -> None:
+    code, out, err = psdopt_command("run", "unforeseen")
+    assert (code, out) == (3, "")
+    assert err == (
+        "psdopt: error: ZeroDivisionError: by zero; psdopt did not foresee this, add --debug to see where it arose\n"
+    )
+    for argv in (("--debug", "run", "unforeseen"), ("run", "unforeseen", "--debug")):
+        with pytest.raises(ZeroDivisionError):
+            psdopt_command(*argv)
+
+
+def test_what_an_estimator_warns_of_is_one_line_in_the_words_of_the_command(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    corners = np.kron(np.eye(2) * 30.0, np.ones((6, 1))) + np.random.default_rng(0).random((12, 2))
+    np.savez(tmp_path / "two.npz", X=corners)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert main(["run", "mvu", "--data", str(tmp_path / "two.npz")]) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("psdopt: warning: the graph of --set n_neighbors=4 has 2 components; the ")
+    assert line.endswith("; add --set disconnected=separate to unfold each by itself")
+
+
+def test_interruption_outside_the_solver(psdopt_command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("psdopt.cli.run.load_dataset", interrupt)
+    assert psdopt_command("run", "scatter") == (130, "", "psdopt: error: interrupted\n")
+    with pytest.raises(KeyboardInterrupt):  # the traceback shows where it hung
+        psdopt_command("--debug", "run", "scatter")
+
+
+def test_help_and_version(psdopt_command: Command) -> None:
+    code, out, _ = psdopt_command()
+    assert code == 2
+    assert "commands:" in out
+    code, out, _ = psdopt_command("run", "--help")
+    assert code == 0
+    assert "psdopt run metric-kta --data digits --plot metric.png" in out
+    assert psdopt_command("--version")[1].startswith("psdopt ")
+
+
+def test_the_installed_command_end_to_end() -> None:
+    code = "import sys; from psdopt.cli.main import main; sys.exit(main(['list', 'methods']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "conjugate-gradient" in done.stdout
