@@ -9,6 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from psdopt import FlatQuotient, QuadraticSDP, solve
 from psdopt.engines import OnDask
 from psdopt.linalg import linear_map
 from psdopt_plugins.metric_learning import KTA, LMNN, DistanceRegression, Linearity, PSDBoost, lmnn_parts, lmnn_problem
@@ -95,6 +96,20 @@ def test_cross_validation_runs_on_joblib_backends(backend, wine):
     straight = cross_val_score(model, X, y, cv=3)
     with joblib.parallel_config(backend=backend, n_jobs=2):
         assert np.array_equal(cross_val_score(model, X, y, cv=3), straight)
+
+
+@pytest.mark.parametrize("backend", ["dask", "threading"])
+@pytest.mark.usefixtures("client")
+def test_several_starts_run_on_joblib_backends(backend):
+    K = np.random.default_rng(0).standard_normal((12, 12))
+    problem = QuadraticSDP(B=1.0, C=-(K + K.T) / 2.0)
+
+    def runs(parallel):
+        tasks = [joblib.delayed(solve)(problem, FlatQuotient(12, 2), rng=np.random.default_rng(s)) for s in range(3)]
+        return [run.value for run in parallel(tasks)]
+
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        assert runs(joblib.Parallel()) == runs(joblib.Parallel(n_jobs=1, backend="sequential"))
 
 
 def test_no_client_is_no_engine():
