@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from psdopt.capability import Ability
+from psdopt.checks import instance, number, number_or_none
 from psdopt.dense_proof import PROOF_ORDER, ROUNDINGS, DenseProof, dense_gradient, may_be_formed
 from psdopt.devices import placed, released
 from psdopt.geometry import Geometry
@@ -213,6 +214,10 @@ def certify(
     oracle of its own, its lower bound on ⟨S, N⟩ over its set counts as well.
     Cost: one evaluation and one extreme eigenpair of S; next to an optimum some more, see :mod:`psdopt.proofs`.
     """
+    problem, tol = instance(problem, "problem", Problem), number(tol, "tol", above=0.0)
+    trace = number_or_none(trace, "trace", above=0.0)
+    if geometry is not None:
+        instance(geometry, "geometry", Geometry)
     evaluation = _evaluation(problem, matrix)
     own: Certificate | None = problem.duality.own_certificate(evaluation, tol=tol, start=start, seed=seed, dual=dual)
     if own is not None:

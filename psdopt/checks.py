@@ -18,26 +18,72 @@ from psdopt.devices import require_host
 from psdopt.errors import InvalidInputError, InvalidTypeError, unknown_name
 
 __all__ = [
+    "boolean",
+    "brief",
     "classes",
     "finite",
     "indices",
+    "instance",
+    "instances",
     "integer",
     "integer_or_none",
     "number",
     "number_or_none",
     "one_of",
+    "order_of",
     "positive",
     "shown",
     "vector",
     "weight",
 ]
 
+#: Characters of a foreign object's text in a message.
+BRIEF = 80
+
 _Name = TypeVar("_Name")
+_Kind = TypeVar("_Kind")
 
 
 def shown(value: Any) -> str:
     """`value` as a message shows it: NumPy scalars like Python's own, ``'a'`` and not ``np.str_('a')``."""
     return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def instance(value: _Kind, name: str, kind: type[Any]) -> _Kind:
+    """`value`, an instance of `kind`. Raises InvalidTypeError."""
+    if isinstance(value, kind):
+        return value
+    hint = "; call it to make an instance" if isinstance(value, type) else ""
+    raise InvalidTypeError(f"{name} must be a {kind.__name__}; found {brief(value)}{hint}")
+
+
+def instances(values: Iterable[_Kind], name: str, kind: type[Any]) -> tuple[_Kind, ...]:
+    """A sequence of at least one instance of `kind`, as a tuple.
+
+    Raises InvalidTypeError for what is no sequence of them, InvalidInputError for an empty one.
+    """
+    try:
+        found = tuple(values)
+    except TypeError as error:
+        raise InvalidTypeError(
+            f"{name} must be a sequence of {kind.__name__} objects; found {brief(values)}"
+        ) from error
+    if not found:
+        raise InvalidInputError(f"{name} must hold at least one {kind.__name__}; found none")
+    return tuple(instance(value, f"{name}[{k}]", kind) for k, value in enumerate(found))
+
+
+def boolean(value: Any, name: str) -> bool:
+    """`value` as a bool; nothing else has a truth value here. Raises InvalidTypeError."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    raise InvalidTypeError(f"{name} must be True or False; found {brief(value)}")
+
+
+def brief(value: Any) -> str:
+    """`value` as a message shows it where it may be anything: a long text is cut."""
+    text = shown(value)
+    return text if len(text) <= BRIEF else text[:BRIEF] + "..."
 
 
 def integer(value: Any, name: str, least: int = 1, most: int | None = None, most_name: str = "") -> int:
@@ -84,6 +130,13 @@ def number_or_none(
     return None if value is None else _number(value, name, "None or ", least, above, most, below)
 
 
+def order_of(value: Any, name: str, known: int, what: str) -> int:
+    """`known`, the order that other arguments show, if `value` is None or says the same. Raises InvalidInputError."""
+    if value is not None and integer(value, name) != known:
+        raise InvalidInputError(f"{name} must be {known}, {what}; found {shown(value)}")
+    return known
+
+
 def weight(value: Any, name: str = "weight") -> float:
     """`value` as a finite float of at least 0. Raises InvalidInputError."""
     return number(value, name, least=0.0)
@@ -100,7 +153,7 @@ def finite(values: Any, name: str) -> NDArray[np.float64]:
     Raises InvalidInputError with the count of bad entries, InvalidTypeError for what holds no real numbers.
     """
     require_host(values, name)
-    array = np.asarray(values)
+    array = _array(values, name)
     try:
         if array.dtype.kind not in "biufO":
             raise TypeError
@@ -146,7 +199,7 @@ def indices(
     integers.
     """
     require_host(values, name)
-    array = np.asarray(values)
+    array = _array(values, name)
     shape = "(m,)" if columns is None else f"(m, {columns})"
     if array.size == 0:
         if not empty:
@@ -180,7 +233,7 @@ def classes(labels: Any, name: str = "y", size: int | None = None) -> tuple[NDAr
     Raises InvalidInputError for labels that are no vector, not finite, not (m,), or all of one class.
     """
     require_host(labels, name)
-    array = np.asarray(labels)
+    array = _array(labels, name)
     if array.ndim != 1 or (size is not None and len(array) != size):
         wanted = "m" if size is None else str(size)
         raise InvalidInputError(f"{name} must hold one label per sample, shape ({wanted},); found shape {array.shape}")
@@ -191,6 +244,13 @@ def classes(labels: Any, name: str = "y", size: int | None = None) -> tuple[NDAr
         only = f"found only {shown(found[0])}" if len(found) else "found none"
         raise InvalidInputError(f"{name} must hold at least 2 classes; {only}")
     return found, codes.ravel()
+
+
+def _array(values: Any, name: str) -> NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise InvalidInputError(f"{name} must have rows of one length; {error}") from error
 
 
 def _integer(value: Any, name: str, none: str, least: int, most: int | None, most_name: str) -> int:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from psdopt.capability import Ability
+from psdopt.checks import finite, instance
 from psdopt.compatibility import compatible
 from psdopt.constraints import Constrained
 from psdopt.constraints.preconditioner import is_diagonal
 from psdopt.devices import held, is_device_array, require_host
-from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.errors import InvalidInputError
 from psdopt.geometries import FlatQuotient, PositiveDefinite, PSDCone, Spectraplex
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import as_array, orthonormal_columns
@@ -80,11 +81,11 @@ def choose(
     beyond order 2000 in its block form, for problems that can be restricted to a span. With one of them given: the
     first partner that fits.
     """
-    _typed("problem", problem, Problem)
+    instance(problem, "problem", Problem)
     if geometry is not None:
-        _typed("geometry", geometry, Geometry)
+        instance(geometry, "geometry", Geometry)
     if method is not None:
-        _typed("method", method, Method)
+        instance(method, "method", Method)
     chosen: list[str] = []
     if geometry is None and method is None and _has_closed_form(problem):
         return PSDCone(problem.n), ClosedForm(), ("geometry", "method")
@@ -246,7 +247,7 @@ def starting_point(
             raise InvalidInputError(f"start must be of order {problem.n}; found {start.n}")
         start = geometry.from_matrix(start)
     elif isinstance(start, np.ndarray):
-        start = np.array(start, dtype=np.float64)
+        start = np.array(finite(start, "start"))
     elif is_device_array(start):
         if problem.device is None:
             require_host(start, "start")
@@ -313,9 +314,3 @@ def _matters(evaluation: Evaluation, alpha: float) -> bool:
 
 def _has_closed_form(problem: Problem) -> bool:
     return Ability.CLOSED_FORM in problem.abilities and problem.solve_in_closed_form() is not None
-
-
-def _typed(name: str, value: Any, kind: type) -> None:
-    if not isinstance(value, kind):
-        hint = "; call it to make an instance" if isinstance(value, type) else ""
-        raise InvalidTypeError(f"{name} must be a {kind.__name__}; found {value!r}{hint}")

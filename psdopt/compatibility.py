@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from psdopt.capability import MEMBERS, Verdict, as_text, missing_needs, name_of
+from psdopt.checks import instance
 from psdopt.geometry import Geometry
+from psdopt.method import Method
 from psdopt.plugins.manager import plugin_manager
 from psdopt.problem import Problem
 
@@ -21,6 +23,9 @@ def compatible(problem: Any, geometry: Any, method: Any) -> Verdict:
     a member does not have it. A negative verdict names the objects, what is missing, and which other methods, or
     else which other geometries, would work, those of plugins included.
     """
+    instance(problem, "problem", Problem)
+    instance(geometry, "geometry", Geometry)
+    instance(method, "method", Method)
     subject = f"{name_of(problem)}, {name_of(geometry)} and {name_of(method)}"
     missing = _missing(problem, geometry, method)
     if not missing:

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from psdopt.capability import Ability
+from psdopt.checks import brief
 from psdopt.curve import Curve
-from psdopt.errors import InvalidInputError
+from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
@@ -118,8 +119,11 @@ class Geometry(ABC):
         return self.from_factor(M.factor)
 
     def validated(self, point: Any, name: str = "start") -> Any:
-        """`point` if valid, else InvalidInputError."""
-        defect = self.check_point(point)
+        """`point` if valid, else InvalidInputError, or InvalidTypeError for what holds no numbers."""
+        try:
+            defect = self.check_point(point)
+        except (TypeError, ValueError) as error:
+            raise InvalidTypeError(f"{name} must be a point of {self!r}; found {brief(point)}: {error}") from error
         if defect is not None:
             raise InvalidInputError(f"{name} is not a point of {self!r}: {defect}")
         return point

@@ -13,7 +13,7 @@ import numpy as np
 
 from psdopt.capability import Ability, name_of
 from psdopt.checkpoint import load_checkpoint
-from psdopt.checks import integer, integer_or_none, number
+from psdopt.checks import boolean, integer, integer_or_none, number
 from psdopt.choose import choose, starting_point
 from psdopt.compatibility import alternatives, compatible
 from psdopt.driver import Driver
@@ -94,7 +94,7 @@ def solve(
     """
     _check_arguments(tol, max_iterations, max_time, max_rank, problem, stopping, callback, rng)
     clock = time.perf_counter()
-    escape = (geometry is None) if escape is None else bool(escape)
+    escape = (geometry is None) if escape is None else boolean(escape, "escape")
     geometry, method, chosen = choose(problem, geometry, method)
     compatible(problem, geometry, method).require()
     if checkpoint is not None:

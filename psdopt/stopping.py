@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from psdopt.errors import InvalidInputError
+from psdopt.checks import integer, number
 from psdopt.result import Status
 
 
@@ -56,7 +57,7 @@ class MaxIterations(Stopping):
     status: ClassVar[Status] = Status.ITERATION_LIMIT
 
     def __post_init__(self) -> None:
-        _non_negative("limit", self.limit)
+        integer(self.limit, "limit", 0)
 
     def met(self, progress: Progress) -> Stopping | None:
         return self if progress.iteration >= self.limit else None
@@ -73,7 +74,8 @@ class MaxTime(Stopping):
     status: ClassVar[Status] = Status.TIME_LIMIT
 
     def __post_init__(self) -> None:
-        _non_negative("seconds", self.seconds)
+        if not (isinstance(self.seconds, float) and self.seconds == math.inf):
+            number(self.seconds, "seconds", least=0.0)
 
     def met(self, progress: Progress) -> Stopping | None:
         return self if progress.seconds >= self.seconds else None
@@ -90,7 +92,7 @@ class SmallStationarity(Stopping):
     converges: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        _non_negative("tol", self.tol)
+        number(self.tol, "tol", least=0.0)
 
     def met(self, progress: Progress) -> Stopping | None:
         return self if progress.stationarity <= self.tol else None
@@ -107,9 +109,8 @@ class SmallDecrease(Stopping):
     window: int = 1
 
     def __post_init__(self) -> None:
-        _non_negative("tol", self.tol)
-        if self.window < 1:
-            raise InvalidInputError(f"window must be at least 1; found {self.window}")
+        number(self.tol, "tol", least=0.0)
+        integer(self.window, "window")
 
     def met(self, progress: Progress) -> Stopping | None:
         values = progress.values
@@ -127,6 +128,9 @@ class ValueBelow(Stopping):
     """F <= target."""
 
     target: float
+
+    def __post_init__(self) -> None:
+        number(self.target, "target")
 
     def met(self, progress: Progress) -> Stopping | None:
         return self if progress.value <= self.target else None
@@ -167,8 +171,3 @@ class AllOf(Stopping):
 
     def reason(self) -> str:
         return " and ".join(part.reason() for part in self.parts)
-
-
-def _non_negative(name: str, value: float) -> None:
-    if not value >= 0:
-        raise InvalidInputError(f"{name} must be at least 0; found {value}")

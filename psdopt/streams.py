@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt.devices import as_data, held
+from psdopt.checks import finite, indices, integer, one_of
+from psdopt.devices import as_data, held, is_device_array
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, as_array, is_finite
 
@@ -103,21 +104,22 @@ class ArrayStream(BatchStream):
         self, X: Any, y: Any, *, order: str | None = None, seed: int = 0, pairs: Any = None, direction: Any = None
     ) -> None:
         self.X: Any = _rows_first(X)
+        if pairs is not None:
+            pairs = indices(pairs, "pairs", self.X.shape[0], columns=2)
         if self.X.ndim != 2 or 0 in self.X.shape:
             raise InvalidInputError(f"X must be an array (m, d), not empty; found shape {self.X.shape}")
-        self.pairs = None if pairs is None else np.asarray(pairs)
-        self.y = y if isinstance(y, np.ndarray) else np.asarray(y, dtype=float)
+        self.pairs = pairs
+        self.y = y if isinstance(y, np.ndarray) and y.dtype.kind in "biuf" else finite(y, "y")
         count = self.X.shape[0] if self.pairs is None else len(self.pairs)
         if self.y.shape != (count,):
             raise InvalidInputError(f"y must have shape ({count},); found {self.y.shape}")
-        self.direction = None if direction is None else np.asarray(direction)
+        self.direction = None if direction is None else finite(direction, "direction")
         if self.direction is not None and self.direction.shape != (count,):
             raise InvalidInputError(f"direction must have shape ({count},); found {self.direction.shape}")
         if order is None:
             order = "blocks" if isinstance(self.X, np.memmap) else "shuffled"
-        if order not in ("shuffled", "blocks", "given"):
-            raise InvalidInputError(f"order must be 'shuffled', 'blocks' or 'given'; found {order!r}")
-        self.order, self.seed, self.size, self.d = order, int(seed), count, self.X.shape[1]
+        self.order, self.seed = one_of(order, "order", ("shuffled", "blocks", "given")), integer(seed, "seed", 0)
+        self.size, self.d = count, self.X.shape[1]
 
     def batches(self, batch_size: int, start: int = 0) -> Iterator[Batch]:
         per_epoch = -(-len(self.y) // batch_size)
@@ -204,4 +206,6 @@ def _rows_first(X: Any) -> Any:
     if isinstance(X, np.ndarray):
         return X
     sparse = sp.issparse(X)
-    return sp.csr_array(X) if sparse else as_data(as_array(held(X, "X")))
+    if sparse:
+        return sp.csr_array(X)
+    return as_data(held(X, "X")) if is_device_array(X) else finite(X, "X")

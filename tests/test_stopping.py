@@ -83,11 +83,11 @@ def test_in_a_run():
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: MaxIterations(-1), "limit must be at least 0; found -1"),
-        (lambda: MaxTime(float("nan")), "seconds must be at least 0; found nan"),
-        (lambda: SmallStationarity(-1.0), "tol must be at least 0; found -1.0"),
-        (lambda: SmallDecrease(-1.0), "tol must be at least 0; found -1.0"),
-        (lambda: SmallDecrease(1.0, window=0), "window must be at least 1; found 0"),
+        (lambda: MaxIterations(-1), "limit must be an integer of at least 0; found -1"),
+        (lambda: MaxTime(float("nan")), "seconds must be a finite number of at least 0; found nan"),
+        (lambda: SmallStationarity(-1.0), "tol must be a finite number of at least 0; found -1.0"),
+        (lambda: SmallDecrease(-1.0), "tol must be a finite number of at least 0; found -1.0"),
+        (lambda: SmallDecrease(1.0, window=0), "window must be an integer of at least 1; found 0"),
     ],
 )
 def test_bad_criteria(make, text):

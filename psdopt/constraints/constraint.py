@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.checks import instance
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array
 from psdopt.terms.measurements import Measurement
@@ -26,9 +27,8 @@ class Constraint:
     """
 
     def __init__(self, measurement: Measurement, lower: Any = -np.inf, upper: Any = np.inf, name: str = "") -> None:
-        if not isinstance(measurement, Measurement):
-            raise InvalidTypeError(f"measurement must be a Measurement; found {type(measurement).__name__}")
-        self.measurement, self.name = measurement, name or type(measurement).__name__
+        measurement = instance(measurement, "measurement", Measurement)
+        self.measurement, self.name = measurement, instance(name, "name", str) or type(measurement).__name__
         self.size, self.n = measurement.size, measurement.n
         self.lower, self.upper = self._bound("lower", lower), self._bound("upper", upper)
         wrong = np.flatnonzero(self.lower > self.upper)

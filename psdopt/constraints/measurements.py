@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from psdopt.checks import brief
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, inner, is_finite
@@ -67,7 +68,7 @@ class SparseForms(Measurement):
 
     def __init__(self, i: Any, j: Any, B: Any, n: int) -> None:
         entries = Entries(i, j, n)
-        matrix = sp.csr_array(B, dtype=np.float64)
+        matrix = _sparse(B, "B")
         if matrix.ndim != 2 or matrix.shape[1] != entries.size:
             raise InvalidInputError(
                 f"B must be (m, {entries.size}), a column for each place; found shape {matrix.shape}"
@@ -92,6 +93,8 @@ class SparseForms(Measurement):
 
         Raises InvalidInputError, with the position, for one of another order, not symmetric, or not finite.
         """
+        if not isinstance(matrices, (Sequence, np.ndarray)) or isinstance(matrices, str):
+            raise InvalidTypeError(f"matrices must be a sequence of symmetric matrices; found {brief(matrices)}")
         if len(matrices) == 0:
             raise InvalidInputError("matrices must hold at least one matrix; found none")
         rows, codes, numbers, n = [], [], [], 0
@@ -185,12 +188,18 @@ class Stacked(Measurement):
             part.add_to(S, weights[rows], identity)
 
 
-def _symmetric(given: Any, t: int, n: int) -> sp.csr_array:
-    name = f"matrix {t} of the forms"
+def _sparse(given: Any, name: str) -> sp.csr_array:
     try:
-        A = sp.csr_array(given, dtype=np.float64)
+        if not sp.issparse(given):
+            given = np.atleast_1d(np.asarray(given, dtype=np.float64))
+        return sp.csr_array(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidTypeError(f"{name} must be a real matrix; found {type(given).__name__}: {error}") from error
+
+
+def _symmetric(given: Any, t: int, n: int) -> sp.csr_array:
+    name = f"matrix {t} of the forms"
+    A = _sparse(given, name)
     if A.ndim != 2 or A.shape[0] != A.shape[1] or (n and A.shape[0] != n):
         allowed = f"of order {n}" if n else "square"
         raise InvalidInputError(f"{name} must be {allowed}; found shape {A.shape}")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt.capability import Ability
+from psdopt.checks import instance, instances, number_or_none
 from psdopt.constraints.congruence import CarriedForms, carried_forms, carried_problem
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.constraint import Constraint
@@ -42,8 +43,7 @@ class ConstrainedModel(Problem):
     def __init__(
         self, problem: Problem, constraints: Constraint | Sequence[Constraint], trace_bound: float | None = None
     ) -> None:
-        if not isinstance(problem, Problem):
-            raise InvalidTypeError(f"problem must be a Problem; found {type(problem).__name__}")
+        problem = instance(problem, "problem", Problem)
         if isinstance(problem, ConstrainedModel):
             raise InvalidTypeError("problem must not be Constrained itself; give all constraints at once")
         if Ability.GRADIENT not in problem.abilities:
@@ -51,16 +51,13 @@ class ConstrainedModel(Problem):
                 f"problem must have a gradient to be constrained; {type(problem).__name__} has none here "
                 "(of margins, problem.smoothed(mu) has one and is a lower bound)"
             )
-        groups = (constraints,) if isinstance(constraints, Constraint) else tuple(constraints)
-        if not groups:
-            raise InvalidInputError("constraints must hold at least one Constraint; found none")
+        groups = instances(
+            [constraints] if isinstance(constraints, Constraint) else constraints, "constraints", Constraint
+        )
         for group in groups:
-            if not isinstance(group, Constraint):
-                raise InvalidTypeError(f"constraints must hold Constraint objects; found {type(group).__name__}")
             if group.n != problem.n:
                 raise InvalidInputError(f"{group.name} must measure matrices of order {problem.n}; found {group.n}")
-        if trace_bound is not None and not (math.isfinite(trace_bound) and trace_bound > 0.0):
-            raise InvalidInputError(f"trace_bound must be positive and finite; found {trace_bound!r}")
+        trace_bound = number_or_none(trace_bound, "trace_bound", above=0.0)
         self.problem, self.constraints, self.n = problem, groups, problem.n
         stacked = groups[0].measurement if len(groups) == 1 else Stacked([group.measurement for group in groups])
         self.lower = np.concatenate([group.lower for group in groups])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.checks import integer
 from psdopt.constraints.constraint import Constraint
 from psdopt.constraints.measurements import SparseForms, Trace
 from psdopt.errors import InvalidInputError
@@ -15,7 +16,7 @@ from psdopt.terms.measurements import Entries, PairDistances, QuadraticForms
 
 def diagonal(n: int, equals: Any = None, *, lower: Any = None, upper: Any = None) -> Constraint:
     """M_ii = equals_i, or lower_i <= M_ii <= upper_i, for all i < n; numbers or arrays (n,)."""
-    i = np.arange(_order(n))
+    i = np.arange(integer(n, "n"))
     return Constraint(Entries(i, i, n), *_bounds("diagonal", equals, lower, upper), name="diagonal")
 
 
@@ -60,9 +61,3 @@ def _bounds(name: str, equals: Any, lower: Any, upper: Any) -> tuple[Any, Any]:
     if lower is None and upper is None:
         raise InvalidInputError(f"{name} needs equals, lower or upper; found none of them")
     return (-np.inf if lower is None else lower), (np.inf if upper is None else upper)
-
-
-def _order(n: int) -> int:
-    if not isinstance(n, (int, np.integer)) or n < 1:
-        raise InvalidInputError(f"n must be an integer of at least 1; found {n!r}")
-    return int(n)

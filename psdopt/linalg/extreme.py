@@ -12,7 +12,8 @@ import numpy as np
 import scipy.linalg
 import scipy.special
 
-from psdopt.devices import held, on_host
+from psdopt.checks import finite
+from psdopt.devices import held, is_device_array, on_host
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arpack import arpack_smallest
 from psdopt.linalg.arrays import Array, as_array
@@ -114,8 +115,9 @@ def smallest_eigenpair(
         raise InvalidInputError(f"tol and scale must be at least 0; found tol={tol}, scale={scale}")
     if not 0.0 < failure_probability <= 1.0:
         raise InvalidInputError(f"failure_probability must lie in (0, 1]; found {failure_probability}")
-    start = held(start, "start")
-    guess = np.empty((op.n, 0)) if start is None else as_array(start).reshape(len(start), -1)[:, :count]
+    if start is not None:
+        start = held(start, "start") if is_device_array(start) else np.atleast_1d(finite(start, "start"))
+    guess = np.empty((op.n, 0)) if start is None else as_array(start).reshape(max(len(start), 1), -1)[:, :count]
     if guess.shape[0] != op.n or not np.isfinite(guess).all() or (trust_start and not guess.any()):
         raise InvalidInputError(f"start must be finite, not zero, with {op.n} rows; found shape {guess.shape}")
     if backend == "auto":

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from psdopt.capability import Ability, Requires, missing_needs, require_inner
+from psdopt.checks import integer, integer_or_none
 from psdopt.constraints.augmented import augmented
 from psdopt.constraints.certificate import Multipliers, multipliers_at_zero
 from psdopt.constraints.problem import Constrained
@@ -17,7 +18,6 @@ from psdopt.constraints.refutation import proven_infeasible, proven_unbounded
 from psdopt.constraints.slack import slack_bound, slack_eigenpair, slack_operator
 from psdopt.constraints.start import first_multipliers
 from psdopt.constraints.units import gap_unit, ratio, relative_violation
-from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, append_columns, inner, norm
 from psdopt.linalg.extreme import smallest_eigenpair
@@ -132,10 +132,8 @@ class AugmentedLagrangian(Method):
     residual: ClassVar[Residual] = Residual.CERTIFICATE
 
     def __post_init__(self) -> None:
-        if self.inside_steps < 1:
-            raise InvalidInputError(f"inside_steps must be at least 1; found {self.inside_steps!r}")
-        if self.max_rank is not None and self.max_rank < 1:
-            raise InvalidInputError(f"max_rank must be at least 1; found {self.max_rank!r}")
+        integer(self.inside_steps, "inside_steps")
+        integer_or_none(self.max_rank, "max_rank")
 
     def on(self, problem: Problem) -> Method:
         return OnFace(self) if takes_face(self, problem) else self

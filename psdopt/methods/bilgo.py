@@ -106,7 +106,7 @@ class BILGO(Method[BILGOState]):
         integer(self.every, "every")
         integer(self.eigenvectors, "eigenvectors", 0)
         one_of(self.rule, "rule", ALPHA_BOUNDS)
-        if self.backend == "lobpcg":
+        if isinstance(self.backend, str) and self.backend == "lobpcg":
             warnings.warn("BILGO(backend='lobpcg') is deprecated: 'auto' is used", DeprecationWarning, stacklevel=3)
             object.__setattr__(self, "backend", "auto")
         one_of(self.backend, "backend", BACKENDS)

@@ -11,9 +11,9 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from psdopt.capability import Ability, Requires
+from psdopt.checks import number
 from psdopt.constraints.primal_dual import PrimalDualState, begun, constrained, moved
 from psdopt.constraints.standard import StandardForm
-from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
@@ -68,8 +68,7 @@ class BoundaryPoint(Method[BoundaryPointState]):
     residual: ClassVar[Residual] = Residual.CERTIFICATE
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.overshoot < 0.5 * (1.0 + 5.0**0.5):
-            raise InvalidInputError(f"overshoot must lie between 0 and 1.618; found {self.overshoot!r}")
+        number(self.overshoot, "overshoot", above=0.0, below=0.5 * (1.0 + 5.0**0.5))
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None

@@ -11,9 +11,9 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from psdopt.capability import Ability, Requires
+from psdopt.checks import number
 from psdopt.constraints.primal_dual import PrimalDualState, begun, constrained, moved
 from psdopt.constraints.standard import StandardForm
-from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.ridged import ridged_solver
@@ -53,8 +53,7 @@ class InteriorPoint(Method[PrimalDualState]):
     residual: ClassVar[Residual] = Residual.CERTIFICATE
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.share < 1.0:
-            raise InvalidInputError(f"share must lie between 0 and 1; found {self.share!r}")
+        number(self.share, "share", above=0.0, below=1.0)
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None

@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from psdopt.capability import Ability
+from psdopt.checks import brief
 from psdopt.engines import Engine, Here
 from psdopt.engines.base import Part
 from psdopt.errors import InvalidInputError, InvalidTypeError
@@ -55,9 +56,8 @@ class Summed(Problem):
         local: Problem | None = None,
         preconditioner: Preconditioner | Callable[[Evaluation], Callable[[Array], Array]] | None = None,
     ) -> None:
-        parts = list(parts)
-        if not parts:
-            raise InvalidInputError("parts must hold at least one part; found none")
+        if not isinstance(parts, Sequence) or not parts:
+            raise InvalidInputError(f"parts must be a sequence of at least one part; found {brief(parts)}")
         if engine is not None and not isinstance(engine, Engine):
             raise InvalidTypeError(f"engine must be an Engine or None; found {engine!r}")
         self.engine = Here() if engine is None else engine

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from psdopt.capability import Ability
-from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.checks import boolean, integer
+from psdopt.errors import InvalidTypeError
 from psdopt.linalg.arrays import Array, append_columns, inner
 from psdopt.problem import Evaluation, GradientOperator, LineModel, PlaneModel, Problem
 
@@ -31,11 +32,11 @@ class AutogradProblem(Problem):
     def __init__(self, function: Callable[[Any], Any], n: int, convex: bool = False) -> None:
         if not callable(function):
             raise InvalidTypeError(f"function must be callable; found {type(function).__name__}")
-        if n < 1:
-            raise InvalidInputError(f"n must be at least 1; found {n}")
+        n = integer(n, "n")
+        convex = boolean(convex, "convex")
         from autograd import grad, make_hvp
 
-        self.function, self.n = function, int(n)
+        self.function, self.n = function, n
         self._grad = grad(function)
         self._make_hvp = make_hvp(function)
         self._values = 0

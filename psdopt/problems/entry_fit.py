@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from psdopt.capability import Ability
-from psdopt.checks import vector
+from psdopt.checks import integer_or_none, vector
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap, symmetric_map
@@ -57,10 +57,11 @@ class EntryFit(TermSum):
     def __init__(
         self, L: Any, i: Any, j: Any, targets: Any, weights: Any = 1.0, *, n: int | None = None, constant: float = 0.0
     ) -> None:
+        n = integer_or_none(n, "n")
         self.L: LinearMap | None = None if L is None else symmetric_map(L, "L", n)
-        if self.L is None and n is None:
+        order = n if self.L is None else self.L.shape[0]
+        if order is None:
             raise InvalidInputError("n must be given when L is None")
-        order = int(n) if self.L is None and n is not None else self.L.shape[0]  # type: ignore[union-attr]
         entries = Entries(i, j, order)
         self.i, self.j, self._pattern = entries.i, entries.j, entries.pattern
         if self._pattern.repeated is not None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from psdopt.capability import Ability
-from psdopt.checks import number
+from psdopt.checks import instances, number
 from psdopt.devices import Device, held, placed, require_host
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
@@ -50,12 +50,11 @@ class TermSum(Problem):
         preconditioner: Preconditioner | Callable[[TermEvaluation], Callable[[Array], Array]] | None = None,
         curvature: Callable[[TermEvaluation], Callable[[Array], Array]] | None = None,
     ) -> None:
-        if not terms:
-            raise InvalidInputError("terms must hold at least one term; found none")
+        terms = instances(terms, "terms", Term)
         orders = {term.n for term in terms}
         if len(orders) != 1:
             raise InvalidInputError(f"terms must share one order n; found {sorted(orders)}")
-        self.terms = tuple(terms)
+        self.terms = terms
         self.n = terms[0].n
         self.constant = number(constant, "constant")
         self.maps = distinct_maps(terms)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from psdopt.checks import indices, integer
+from psdopt.checks import indices, integer, order_of
 from psdopt.devices import Device, device_of, indices_on, on_host, once
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import code_dtype
@@ -34,8 +34,7 @@ def rows_of(X: Any, n: int | None) -> tuple[LinearMap | None, int, int]:
     """(map or None, number of rows that indices may point to, order of M)."""
     if X is not None:
         shared = linear_map(X, "X")
-        if n is not None and n != shared.shape[1]:
-            raise InvalidInputError(f"n must be {shared.shape[1]}, the number of columns of X; found {n}")
+        order_of(n, "n", shared.shape[1], "the number of columns of X")
         return shared, *shared.shape
     n = integer(n, "n (when X is None)")
     return None, n, n

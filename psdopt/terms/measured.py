@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psdopt.checks import number
+from psdopt.checks import instance, number
 from psdopt.devices import Device, DeviceArray, once
 from psdopt.errors import InvalidInputError
 from psdopt.images import Images
@@ -28,6 +28,7 @@ class MeasuredTerm(Term):
     """
 
     def __init__(self, measurement: Measurement, loss: Loss, weight: float = 1.0) -> None:
+        measurement, loss = instance(measurement, "measurement", Measurement), instance(loss, "loss", Loss)
         if loss.size is not None and loss.size != measurement.size:
             raise InvalidInputError(
                 f"loss must be made for {measurement.size} measurements; found arrays of length {loss.size}"
