@@ -169,7 +169,7 @@ class Certificate:
     def rows(self) -> list[tuple[str, float, float | None]]:
         """(residual, absolute, relative) for a table; the rows that prove are marked."""
         by_gap = self.proof == "gap"
-        mark = "" if by_gap else "; counts"
+        mark = "" if by_gap else " (decides)"
         rows: list[tuple[str, float, float | None]] = [
             ("stationarity |S Y|" + mark, self.stationarity, self.stationarity_relative),
             (
@@ -180,7 +180,7 @@ class Certificate:
             ("complementarity |<S, M>|" + mark, self.complementarity, self.complementarity_relative),
         ]
         if self.gap is not None:
-            rows.append(("bound on F(M) - min F; counts", self.gap, self.gap_relative))
+            rows.append(("bound on F(M) - min F (decides)", self.gap, self.gap_relative))
         if self.decrease > 0.0:
             rows.append(("decrease by the best step found", self.decrease, _ratio(self.decrease, self.unit)))
         if self.above_zero:

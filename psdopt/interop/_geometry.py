@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from pymanopt.manifolds import SymmetricPositiveDefinite
 
 from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError
@@ -20,7 +19,7 @@ SLACK = 1024.0
 
 
 class PymanoptGeometry(Geometry):
-    """A manifold whose points are factors Y, matrices M, or objects that `to_factor` turns into a factor.
+    """A manifold whose points are factors Y or matrices M.
 
     Parameters
     ----------
@@ -29,7 +28,7 @@ class PymanoptGeometry(Geometry):
     points : "factors" (M = Y Yᵀ, Y the point), or "matrices" (the point is M itself, symmetric PSD).
     from_factor : callable Y -> point; default for factors: the retraction of the zero vector at Y.
         trace : the fixed trace of all members, if there is one.
-    closed : whether limits of members are members; None: not for ``SymmetricPositiveDefinite``.
+    closed : whether limits of members are members; None: unless points are definite matrices.
 
     pymanopt has no validity test. A point is accepted if the retraction along zero does not change it, a tangent vector
     if the projection does not change it.
@@ -49,7 +48,6 @@ class PymanoptGeometry(Geometry):
             raise InvalidInputError(f"points must be 'factors' or 'matrices'; found {points!r}")
         self.manifold, self.n, self.points, self.trace = manifold, int(n), points, trace
         self._from_factor = from_factor
-        self.closed = not isinstance(manifold, SymmetricPositiveDefinite) if closed is None else closed
         plain = self.random_point(np.random.default_rng(0))
         matrix = isinstance(plain, np.ndarray) and plain.ndim == 2 and not np.iscomplexobj(plain)
         if not matrix or plain.shape[0] != self.n:
@@ -58,7 +56,7 @@ class PymanoptGeometry(Geometry):
             )
         self._shape = plain.shape
         # definite matrices have singular limits, which are not members
-        self.closed = points == "factors" or not _definite(plain)
+        self.closed = (points == "factors" or not _definite(plain)) if closed is None else closed
         #: Metrics on matrices are defined on symmetric vectors only.
         self.horizontal_is_orthogonal = points == "factors"
         abilities = {Ability.RIEMANNIAN, Ability.FACTOR} if points == "factors" else {Ability.RIEMANNIAN}
@@ -70,7 +68,7 @@ class PymanoptGeometry(Geometry):
             return Defect(f"a point must have shape {self._shape}; found {point.shape}", float(point.size), 0.0)
         if not is_finite(point):
             return Defect("non-finite entries", float(np.sum(~np.isfinite(point))), 0.0)
-        if not self.closed and not _definite(point):
+        if self.points == "matrices" and not self.closed and not _definite(point):
             return Defect("the matrix is singular to rounding", 1.0, 0.0)
         with np.errstate(all="ignore"):
             kept = np.asarray(self.manifold.retraction(point, np.zeros(self._shape)))
