@@ -51,7 +51,7 @@ def plot_convergence(result: Shown, axes: Axes | None = None) -> Axes:
     _curve(axes, result.history["iteration"], result.history["stationarity"], color=GREY, lw=1.0, label="stationarity")
     at, relative = _certificates(result)
     _curve(axes, at, relative, color=ORANGE, marker="o", ms=4, label="certificate")
-    _finish(axes, "iteration", "relative residual", f"{result.method}: {result.status.label.replace('_', ' ')}")
+    _finish(axes, result, "relative residual", f"{result.method}: {result.status.label.replace('_', ' ')}")
     axes.legend(framealpha=0.9, edgecolor="none")
     return axes
 
@@ -86,7 +86,7 @@ def draw_gap(axes: Axes, result: Shown, best: float | None) -> None:
     if len(reached) and len(iterations) > 1 and np.any(gap[iterations >= reached[0]] <= 0.0):  # points not drawn
         text = f"iteration {int(reached[0])}: equal to rounding"
         axes.text(0.98, 0.96, text, transform=axes.transAxes, ha="right", va="top", fontsize=9, color="0.4")
-    _finish(axes, "iteration", "F(M) minus the best value (units of F)", f"Objective, above {of}")
+    _finish(axes, result, "F(M) minus the best value (units of F)", f"Objective, above {of}")
 
 
 def draw_certificate(axes: Axes, result: Shown, certificates: tuple[Array, Array] | None, tol: float | None) -> None:
@@ -101,7 +101,7 @@ def draw_certificate(axes: Axes, result: Shown, certificates: tuple[Array, Array
     _mark_widenings(axes, result)
     _finish(
         axes,
-        "iteration",
+        result,
         "relative residual (no unit)",
         "Distance from proven optimality" if len(at) else "Stationarity",
     )
@@ -141,12 +141,15 @@ def _curve(axes: Axes, x: Array, y: Array, **style: Any) -> None:
     axes.plot(np.asarray(x)[usable], y[usable], **{"lw": 1.8, **style})
 
 
-def _finish(axes: Axes, x: str, y: str, title: str) -> None:
+def _finish(axes: Axes, result: Shown, y: str, title: str) -> None:
+    """Axes from the first iteration to the last, wherever there are points to draw."""
     from matplotlib.ticker import MaxNLocator
 
     axes.set_yscale("log")
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel(x)
+    last = max(float(np.max(result.history["iteration"], initial=0.0)), 1.0)
+    axes.set_xlim(-0.04 * last, 1.04 * last)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.set_xlabel("iteration")
     axes.set_ylabel(y)
     axes.set_title(title)
     axes.grid(alpha=0.25, lw=0.6)

@@ -34,6 +34,8 @@ def draw_constrained_run(
     if left.lines:
         left.legend(framealpha=0.9, edgecolor="none")
     draw_certificate(right, result, certificates, tol)
+    left.set_xlim(right.get_xlim())
+    left.xaxis.set_major_locator(type(right.xaxis.get_major_locator())(integer=True, min_n_ticks=1))
 
 
 def _curve(axes: Axes, x: Array, y: Array, colour: Any, label: str) -> None:

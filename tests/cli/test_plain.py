@@ -12,6 +12,7 @@ import pytest
 
 from psdopt.cli.main import main
 from psdopt.cli.plain import plain, plain_streams
+from psdopt.plugins import PluginManager
 from psdopt.plugins.core import psdopt_components
 
 
@@ -78,3 +79,20 @@ def test_tables_keep_to_the_width(
     for argv in (["list"], ["run", "metric-kta", "--data", "iris"]):
         assert main(argv) == 0
         assert max(map(len, capsys.readouterr().out.splitlines())) <= columns
+
+
+APPLICATIONS = sorted(spec.name for spec in PluginManager().specs("application") if spec.name != "sdp")
+
+
+@pytest.mark.parametrize("name", APPLICATIONS)
+def test_a_run_of_each_application_is_one_screen(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """80 columns, 40 lines at most; nothing of a progress bar where standard error is no terminal."""
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["run", name, "--max-iterations", "2"]) in (0, 1)
+    found = capsys.readouterr()
+    lines = found.out.splitlines()
+    assert 5 < len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    assert found.err == ""

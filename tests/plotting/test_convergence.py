@@ -76,6 +76,15 @@ def test_a_run_without_iterations_is_drawn() -> None:
     assert png(plot_convergence(ended).figure).startswith(b"\x89PNG")
 
 
+def test_one_step_is_drawn_from_iteration_0_to_1_with_whole_numbers_below() -> None:
+    ended = solve(QuadraticSDP(A=np.diag([1.0, 2.0]), C=-np.eye(2)), FlatQuotient(2, 2), max_iterations=1)
+    for axes in plot_run(ended).axes:
+        low, high = axes.get_xlim()
+        assert (low, high) == pytest.approx((-0.04, 1.04))
+        ticks = axes.get_xticks()
+        assert np.array_equal(ticks, np.round(ticks))
+
+
 def test_colours_differ() -> None:
     assert len(set(COLOURS)) == len(COLOURS) == 10
 
