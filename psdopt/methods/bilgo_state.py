@@ -9,7 +9,7 @@ import numpy as np
 
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
-from psdopt.method import Outcome, State, ensure_finite
+from psdopt.method import Method, Outcome, State, ensure_finite
 from psdopt.oracles import least_eigenpairs
 from psdopt.problem import Evaluation
 from psdopt.units import stationarity_scale
@@ -24,31 +24,49 @@ SLIGHT = math.sqrt(EPS)
 
 
 @dataclass(kw_only=True)
-class BILGOState(State):
-    """The iterate, the least eigenvectors of S there, and the local search that is under way, if one is.
+class AtomState(State):
+    """The iterate and the least eigenvectors of S there.
 
     `gradient_norm` is 2 max(|S Y|, max(0, −λ_min(S)) |Y|): the residual of *both* optimality conditions, in
     the units of the factor gradient, so that a small one means optimal and not only stationary.
-    `waiting` : whether more atoms follow before the next local search.
+    `waiting` : whether more atoms are to come before the next local search; `due` : whether that begins here, from the
+    `block` of atoms that the problem proposed or from others; `resumed` : the search that goes on instead of atoms.
     """
 
     vectors: Array
     smallest: float = math.nan
     atoms: int = 0
     iteration: int = 0
-    search: State | None = None
-    search_goal: float = 0.0
-    search_steps: int = 0
-    search_limit: int = 0
-    growing: bool = False
     waiting: bool = True
     proven_at: float = math.inf
+    due: bool = False
+    block: bool = False
+    resumed: SearchState | None = None
+
+
+@dataclass(kw_only=True)
+class SearchState(State):
+    """A local search: the state `inner` of its method, what was `known` of eigenvectors at its start.
+
+    It is `over` at the residual `goal` (|S Y| / |Y|), after `limit` steps, or where its method ends. `growing` : the
+    rank is still far from right.
+    """
+
+    inner: State
+    searcher: Method
+    known: AtomState
+    goal: float
+    limit: int
+    growing: bool
+    iteration: int
+    steps: int = 0
+    over: bool = False
 
 
 def with_eigenvectors(
-    state: BILGOState, evaluation: Evaluation, *, count: int, backend: str, seed: int, atoms: int,
+    state: AtomState, evaluation: Evaluation, *, count: int, backend: str, seed: int, atoms: int,
     extras: dict[str, float],
-) -> BILGOState:  # fmt: skip
+) -> AtomState:  # fmt: skip
     """The state at `evaluation` with the `count` least eigenvectors of S there, those that lead downhill or the first.
 
     Those of `state` are the start. Where nothing is wrong along them, random columns tell whether it is so
@@ -77,7 +95,7 @@ def with_eigenvectors(
     # at M = 0 a negative eigenvalue is a direction of descent however small Y is: there |Y| = 1 stands for the scale
     residual = max(norm(SY), max(0.0, -pair.value) * (norm(Y) if np.any(Y) else 1.0))
     slack = math.sqrt(max(inner(SY.T @ SY, Y.T @ Y), 0.0))
-    return BILGOState(
+    return AtomState(
         state.problem, state.geometry, Y, evaluation, 2.0 * residual, state.step, Outcome.RUNNING,
         {**extras, "lambda_max": -pair.value, "slack": slack, "eigensolve_products": float(products)},
         vectors=vectors, smallest=pair.value, atoms=atoms, iteration=state.iteration + 1,

@@ -1,0 +1,89 @@
+"""The local search of BILGO: steps of any factor method until eigenvectors of S are worth another look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from psdopt.capability import Ability, Requires
+from psdopt.geometries.flat_quotient import FlatQuotient
+from psdopt.geometry import Geometry
+from psdopt.linalg.arrays import norm
+from psdopt.method import Method, Outcome, Residual, State
+from psdopt.methods.bilgo_state import AtomState, SearchState
+from psdopt.methods.factor_moves import compressed
+from psdopt.problem import Evaluation, Problem
+
+#: A local search ends when |S Y| is this fraction of |λ_min(S)| |Y|, as far as that was known at its start.
+SEARCH_FRACTION = 0.3
+#: The same once S has fewer directions of descent than FEW times the columns: the rank is about right then.
+LAST_FRACTION, FEW = 0.001, 0.25
+#: The same for the search that starts from the block of atoms at M = 0, where λ_min(S) is no measure of the error.
+SETTLED = 1e-6
+#: Most steps of a local search before the eigenvectors of S are computed again: while the rank grows, and afterwards.
+#: The number doubles each time that the search continues.
+GROWING_STEPS, FIRST_STEPS = 8, 16
+#: Columns that M does not need are removed every TRIM steps of a local search; they slow it down.
+TRIM = 8
+
+
+@dataclass(frozen=True)
+class LocalSearch(Method[SearchState]):
+    """Steps of `searcher` on the factor of M, at its rank. A search that was interrupted goes on where it was."""
+
+    searcher: Method
+
+    requires: ClassVar[Requires] = {"problem": (Ability.GRADIENT,)}
+    descends: ClassVar[bool] = True
+    residual: ClassVar[Residual] = Residual.OPTIMALITY
+
+    def init(
+        self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
+    ) -> SearchState:
+        evaluation = evaluation or problem.at(geometry.factor(start))
+        Y = evaluation.factor
+        return self.continued(AtomState(problem, geometry, Y, evaluation, vectors=np.zeros((len(Y), 0)), smallest=0.0))
+
+    def continued(self, state: State) -> SearchState:
+        """The search that `state` interrupted, or a new one from its point."""
+        if not isinstance(state, AtomState):
+            return super().continued(state)
+        if state.resumed is not None:
+            return state.resumed
+        Y, infeasible = state.evaluation.factor, max(0.0, -state.smallest)
+        growing = state.block or state.vectors.shape[1] >= FEW * Y.shape[1]
+        fraction = SETTLED if state.block else SEARCH_FRACTION if growing else LAST_FRACTION
+        inner = restarted(self.searcher, state.problem, state.evaluation)
+        return SearchState(
+            state.problem, state.geometry, Y, state.evaluation,
+            max(inner.gradient_norm, 2.0 * infeasible * norm(Y)), state.step,
+            inner=inner, searcher=self.searcher, known=state, goal=fraction * infeasible, growing=growing,
+            limit=GROWING_STEPS if growing else FIRST_STEPS, iteration=state.iteration,
+        )  # fmt: skip
+
+    def step(self, state: SearchState) -> SearchState:
+        inner: State = self.searcher.step(state.inner)
+        if inner.outcome is Outcome.UNBOUNDED:
+            return replace(state, outcome=Outcome.UNBOUNDED, ray=inner.ray)
+        evaluation, steps = inner.evaluation, state.steps + 1
+        size = norm(evaluation.factor)
+        over = inner.outcome is not Outcome.RUNNING or steps >= state.limit
+        over = over or 0.5 * inner.gradient_norm <= state.goal * size
+        compact = compressed(evaluation) if steps % TRIM == 0 and not over else evaluation
+        if compact is not evaluation:
+            evaluation, inner = compact, restarted(self.searcher, state.problem, compact)
+        return replace(
+            state, evaluation=evaluation, point=evaluation.factor, inner=inner, steps=steps, over=over,
+            gradient_norm=max(inner.gradient_norm, 2.0 * max(0.0, -state.known.smallest) * size), step=inner.step,
+            extras={}, iteration=state.iteration + (not over),
+        )  # fmt: skip
+
+
+def restarted(searcher: Method, problem: Problem, evaluation: Evaluation) -> State:
+    """The first state of a search from `evaluation`, on a factor of its rank."""
+    n, r = evaluation.factor.shape
+    # a column of zeros would stay one: its factor gradient vanishes
+    state: State = searcher.init(problem, FlatQuotient(n, min(r, n)), evaluation.factor, evaluation)
+    return state

@@ -1,0 +1,77 @@
+"""The local search between atoms: when it is over, what it keeps, what it drops."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from psdopt import ConjugateGradient, Outcome, PSDCone, QuadraticSDP
+from psdopt.methods.bilgo_search import TRIM, LocalSearch
+from psdopt.methods.bilgo_state import AtomState
+from tests.methods.planted import planted
+
+METHOD = LocalSearch(ConjugateGradient())
+
+
+def begun(problem, Y, smallest=-1.0, **known):
+    state = AtomState(
+        problem, PSDCone(problem.n), Y, problem.at(Y), vectors=np.zeros((problem.n, 0)), smallest=smallest, **known
+    )
+    return METHOD.continued(state)
+
+
+def test_its_steps_are_those_of_the_method_on_the_factor():
+    problem, _, _ = planted(8, 2)
+    Y = np.random.default_rng(0).standard_normal((8, 3))
+    state = begun(problem, Y)
+    inner = state.inner
+    for _ in range(3):
+        state, inner = METHOD.step(state), ConjugateGradient().step(inner)
+        np.testing.assert_array_equal(state.evaluation.factor, inner.evaluation.factor)
+    assert isinstance(state.geometry, PSDCone)  # the run's, whatever the rank of the factor
+
+
+@pytest.mark.parametrize(("goal", "limit", "steps"), [(0.0, 3, 3), (1e9, 100, 1), (0.0, 5, 5)])
+def test_it_is_over_at_its_goal_or_its_limit(goal, limit, steps):
+    problem, _, _ = planted(8, 2)
+    state = replace(begun(problem, np.random.default_rng(1).standard_normal((8, 3))), goal=goal, limit=limit)
+    made = 0
+    while not state.over:
+        state, made = METHOD.step(state), made + 1
+    assert made == state.steps == steps
+
+
+def test_the_gradient_norm_counts_the_eigenvalue_that_was_known():
+    problem, _, _ = planted(8, 2)
+    Y = 1e-3 * np.random.default_rng(2).standard_normal((8, 2))
+    state = METHOD.step(begun(problem, Y, smallest=-7.0))
+    assert state.gradient_norm >= 2.0 * 7.0 * np.linalg.norm(state.evaluation.factor) * (1.0 - 1e-12)
+
+
+def test_columns_that_m_does_not_need_are_dropped_on_the_way():
+    problem, _, M = planted(8, 2)
+    values, V = np.linalg.eigh(M)
+    Y = np.column_stack([V[:, -2:] * np.sqrt(values[-2:]), 1e-9 * np.ones(8)])
+    state = replace(begun(problem, 1.01 * Y), goal=0.0, limit=10 * TRIM)
+    widths = []
+    for _ in range(TRIM):
+        state = METHOD.step(state)
+        widths.append(state.evaluation.factor.shape[1])
+    assert widths == [3] * (TRIM - 1) + [2]
+
+
+def test_a_block_of_atoms_is_searched_to_a_finer_goal():
+    problem, _, _ = planted(8, 2)
+    Y = np.random.default_rng(3).standard_normal((8, 2))
+    assert begun(problem, Y, block=True).goal < 1e-2 * begun(problem, Y).goal
+
+
+def test_a_ray_is_passed_on():
+    problem = QuadraticSDP(np.diag([1.0, 0.0]), None, -np.eye(2))
+    state = begun(problem, np.ones((2, 1)))
+    while state.outcome is Outcome.RUNNING and not state.over:
+        state = METHOD.step(state)
+    assert state.outcome is Outcome.UNBOUNDED
+    assert state.ray is not None
