@@ -2,9 +2,9 @@
 Clusters from links
 ===================
 
-Some pairs of points are known to belong together (green), some to belong apart (red). The learned kernel respects
-both and is smooth over the neighbour graph. k-means in its embedding finds two interleaved half moons that k-means
-on the points cuts across.
+Some pairs of points are known to belong to the same cluster (green), some to different ones (red). The learned kernel
+respects both and is smooth over the neighbour graph. k-means in its embedding finds two interleaved half moons that
+k-means on the points cuts across.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Handwritten twos, unfolded
 ==========================
 
-Each image has 64 pixels, but a two is written with few freedoms: slant, loop, width. Maximum variance unfolding
-keeps the distances between similar images and spreads the rest. Beside it Isomap and locally linear embedding on
-the same neighbours.
+Each image has 64 pixels, but a handwritten two has few degrees of freedom: slant, loop, width. Maximum variance
+unfolding keeps the distances between similar images and spreads the rest. Isomap and locally linear embedding on the
+same neighbours are shown for comparison.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +23,7 @@ share = mvu.eigenvalues_ / mvu.eigenvalues_.sum()
 print(f"{100 * share[:2].sum():.0f} % of the variance in two axes, {100 * share[:4].sum():.0f} % in four")
 
 # %%
-# A picture is drawn wherever no other lies too near.
+# An image is drawn unless another one is too close.
 embeddings = {
     "maximum variance unfolding": mvu.embedding_,
     "Isomap": Isomap(n_neighbors=6).fit_transform(X),

@@ -2,10 +2,9 @@
 A certificate that fails, and the way out
 =========================================
 
-With a bound on its rank a problem can have local minima. A run that ends in one is *stationary*: no small move of
-the factor helps. The certificate sees more, since it looks at S = ∇F(M) alone: a negative eigenvalue of S is a
-direction in which F falls, if M may have one column more. With ``escape=True`` that column is added and the run
-goes on.
+With a bound on the rank a problem can have local minima. A run that ends in one is *stationary*: no small move of
+the factor lowers F. The certificate examines S = ∇F(M): if S has a negative eigenvalue, F falls along its eigenvector
+once the factor has one more column. With ``escape=True`` this column is added and the run continues.
 """
 
 import matplotlib.pyplot as plt
@@ -32,8 +31,8 @@ print(stuck.message)
 print(f"F = {stuck.value:.3f}, λ_min(S) = {stuck.certificate.smallest_eigenvalue:.3f}")
 
 # %%
-# λ_min(S) < 0: there is a way down through the third dimension. The run that may take it reaches F = 0, and the two
-# principal axes of its answer are a start in the plane that leads to the bottom there as well.
+# λ_min(S) < 0: F falls in the third dimension. The run with ``escape=True`` reaches F = 0, and from the two principal
+# axes of its answer a run in the plane reaches F = 0 as well.
 free = solve(problem, plane, ConjugateGradient(), start=start, escape=True)
 print(free)
 values, vectors = free.matrix.eigh()
@@ -42,7 +41,7 @@ flat = solve(problem, plane, ConjugateGradient(), start=vectors[:, first] * np.s
 print(flat)
 
 # %%
-# From left to right: what the certificate refuses, what it accepts, and how F fell.
+# From left to right: the point that the certificate rejects, the one that it accepts, and F per iteration.
 figure, panels = plt.subplots(1, 3, figsize=(11, 3.7), layout="constrained")
 for panel, result, title in [(panels[0], stuck, "rank 2: stationary"), (panels[1], flat, "after the escape: optimal")]:
     Z = result.matrix.factor

@@ -46,7 +46,7 @@ for name, (geometry, method) in pairs.items():
     print(f"{name:20s} {results[name].status.label:16s} F = {results[name].value:.8f}, rank {results[name].rank}")
 
 # %%
-# All run down to the same value; the one that was proven optimal says how near it is to the minimum.
+# All reach the same value. The certificate of a run that is proven optimal bounds its distance from the minimum.
 best = min(results.values(), key=lambda result: result.value)
 print(f"proven: F − min F <= {best.certificate.gap:.1e}" if best.optimal else best.message)
 figure, panel = plt.subplots(figsize=(7, 3.9), layout="constrained")

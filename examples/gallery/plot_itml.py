@@ -2,10 +2,10 @@
 LogDet steps from a prior: ITML
 ===============================
 
-ITML asks for the matrix closest to a prior, here I, in the LogDet divergence tr M − log det M − n, under which similar
-pairs are nearer than one bound and dissimilar pairs farther than another; pairs that cannot keep their bound pay for
-what exceeds it. With squared payments F is smooth and convex on the positive definite matrices, and a dozen lines of
-NumPy are the whole problem. The divergence is a barrier: M stays of full rank, however few the pairs.
+ITML finds the matrix closest to a prior, here I, in the LogDet divergence tr M − log det M − n, subject to an upper
+bound on distances of similar pairs and a lower bound on distances of dissimilar pairs. Violations of the bounds are
+penalised. With squared penalties F is smooth and convex on the positive definite matrices, and a dozen lines of
+NumPy state the whole problem. The divergence is a barrier: M keeps full rank, however few the pairs.
 """
 
 import autograd.numpy as anp

@@ -2,9 +2,9 @@
 A learned metric before t-SNE
 =============================
 
-t-SNE draws what the distances say. Here 64 pixels of a digit come with 64 columns of noise, and distances say
-little. LMNN learns from the labels of 600 images a linear map under which neighbours share their label. t-SNE then
-draws 600 other images, whose labels are used for the colours alone.
+t-SNE depends on distances only. Here 64 pixels of a digit come with 64 columns of noise, which spoil the distances.
+LMNN learns from the labels of 600 images a linear map under which neighbours share their label. t-SNE then
+draws 600 other images, whose labels determine only the colours.
 """
 
 import matplotlib.pyplot as plt

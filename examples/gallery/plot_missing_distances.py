@@ -2,8 +2,8 @@
 A map from one distance in five
 ===============================
 
-Between 64 places a fifth of all distances is known, each off by up to three per cent. SSTRESS finds the places from
-the distances; unknown ones are NaN. The map comes out up to a motion, which is undone for the picture.
+A fifth of all distances between 64 places is known, each with an error of up to three per cent; the others are NaN.
+SSTRESS finds the places from the distances, up to a rigid motion, which is undone for the picture.
 """
 
 import matplotlib.pyplot as plt

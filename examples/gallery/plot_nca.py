@@ -1,6 +1,6 @@
 """
-Neighbourhood components, a loss of one's own
-=============================================
+Neighbourhood components: a loss of your own
+============================================
 
 NCA learns the distance under which a sample is most likely to pick a neighbour of its own class:
 maximise Σ_i p_i, where sample i picks j with probability proportional to exp(−d_M(i, j)) and p_i is its chance of

@@ -2,9 +2,9 @@
 The nearest correlation matrix
 ==============================
 
-Correlations that were estimated pair by pair, from whatever days both series have, need not be those of anything:
-the matrix has negative eigenvalues, and a portfolio with a negative variance. The nearest correlation matrix, min
-‖M − G‖² over M ⪰ 0 with ones on the diagonal, mends it, and changes as little as possible.
+Correlations that were estimated pair by pair, each from the days that both series have, may form a matrix with negative
+eigenvalues, which gives some portfolio a negative variance. The nearest correlation matrix, the minimiser of ‖M − G‖²
+over M ⪰ 0 with ones on the diagonal, repairs this with the smallest change.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Rows on disk
 ============
 
-The rows of a file larger than the memory never need to be there together. Kernel target alignment asks for XᵀX and
-YᵀX alone, and one pass over blocks of rows makes both. A memory map stands for the file here; Zarr, HDF5 and
-Parquet files and Dask arrays are read in the same way.
+Rows of a file larger than memory are read in blocks. Kernel target alignment needs only XᵀX and YᵀX, which one pass
+over blocks of rows computes. This example uses a memory map; Zarr, HDF5 and Parquet files and Dask arrays are read in
+the same way.
 """
 
 import tempfile
@@ -31,7 +31,7 @@ X = np.load(path, mmap_mode="r")
 print(f"{path.stat().st_size / 1e6:.0f} MB on disk")
 
 # %%
-# What is held at a time is a block. Here is each block's share of one pass.
+# Only one block is in memory at a time. The observer records the progress of the pass after each block.
 progress = []
 with watching(lambda name, done, total: progress.append(done / total)):
     gram, _ = linear_map(X).moments()
@@ -40,8 +40,8 @@ model = KTA(lam=1e-10).fit(X, labels)
 print(model.result_)
 
 # %%
-# The noise is a random walk, in which the three classes drown. The metric has learned to undo the walk: M is nearly
-# the square of a difference, large next to the diagonal with the opposite sign.
+# The noise is a random walk that hides the three classes. The metric has learned to undo the walk: M is nearly
+# the square of a difference operator, with large entries of opposite sign next to the diagonal.
 few = np.asarray(X[:4000])
 figure, panels = plt.subplots(1, 3, figsize=(11, 3.3), layout="constrained", width_ratios=[1, 1, 1.15])
 for panel, title, Z in [(panels[0], "rows of the file", few), (panels[1], "under the metric", model.transform(few))]:

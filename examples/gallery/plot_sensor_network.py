@@ -2,9 +2,9 @@
 Where are the sensors?
 ======================
 
-Sixty sensors hear those that are close and measure their distances, each off by two per cent; five of them know
-where they are. With G = Z Zᵀ the squared distances are linear in G, and so are the inner products of the known
-positions. Two least squares terms make the problem, the exact one with the larger weight.
+Sixty sensors measure the distances to those that are close, with errors of up to two per cent; five of them know their
+positions. With G = Z Zᵀ the squared distances are linear in G, and so are the inner products of the known
+positions. The problem is a sum of two least squares terms; the exact one has the larger weight.
 """
 
 import matplotlib.pyplot as plt
@@ -33,8 +33,8 @@ wide = solve(problem, tol=1e-5)
 print(wide)
 
 # %%
-# Neither a rank nor a start was asked for: the problem is convex, and its minimum proven. Its first two axes are a
-# start in the plane. What is found there is turned so that the anchors lie where they are.
+# Without a rank limit the problem is convex, and its minimum is proven. The first two principal axes of the answer are
+# the start in the plane. The result is rotated so that the anchors match their positions.
 values, vectors = wide.matrix.eigh()
 first = np.argsort(-values)[:2]
 print("eigenvalues of G:", np.sort(values)[::-1][:4].round(3))
@@ -47,8 +47,8 @@ error = np.linalg.norm(found - Z, axis=1)
 print(f"position error: median {np.median(error):.3f}, largest {error.max():.3f}")
 
 # %%
-# Grey: who hears whom. Red lines join true positions with those found. The two sensors in the corner hear too few
-# others: their mirror image fits as well.
+# Grey lines are measured distances. Red lines join true positions with those found. The two sensors in the corner have
+# too few measurements: their mirror image fits as well.
 figure, panel = plt.subplots(figsize=(5.6, 5.4), layout="constrained")
 panel.add_collection(LineCollection(np.stack([Z[i], Z[j]], axis=1), colors="0.91", linewidths=0.6, zorder=0))
 panel.add_collection(LineCollection(np.stack([Z, found], axis=1), colors="#d03030", linewidths=1.4, zorder=1))

@@ -2,8 +2,8 @@
 Learning from a stream
 ======================
 
-Rows arrive sixteen at a time and are gone after one step. ``partial_fit`` updates the model, y ≈ xᵀ W x with W ⪰ 0
-of rank two, by a step whose length is safe for that batch. Halfway the law that makes the targets changes, and the
+Rows arrive sixteen at a time and are used for one step. ``partial_fit`` updates the model, y ≈ xᵀ W x with W ⪰ 0
+of rank two, by a step whose length is safe for that batch. Halfway the law of the targets changes, and the
 model follows.
 """
 

@@ -2,9 +2,9 @@
 A swiss roll unrolled
 =====================
 
-A surface rolled up in space, seen through 600 samples of it. Maximum variance unfolding keeps the distances between
-neighbours and pulls everything else apart; Isomap keeps lengths along the graph, locally linear embedding keeps
-local weights. MVU comes with a proof that no other arrangement is more spread out under its objective.
+The data are 600 samples of a surface rolled up in space. Maximum variance unfolding (MVU) keeps the distances between
+neighbours and maximises the variance; Isomap keeps lengths along the graph, and locally linear embedding keeps
+local weights. MVU proves that no other kernel has a lower value of its objective.
 """
 
 import matplotlib.pyplot as plt

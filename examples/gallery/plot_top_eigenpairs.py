@@ -19,7 +19,7 @@ model = TopKEigen(k=12).fit(K)
 print(model.eigenvalues_.round(3))
 
 # %%
-# The spectrum found, beside that of a dense solver.
+# The eigenvalues, compared with those of a dense solver.
 exact = np.linalg.eigvalsh((X.T @ X).toarray())[::-1][:12]
 fig, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
 axes.semilogy(exact, "o", mfc="none", label="dense eigensolver")
