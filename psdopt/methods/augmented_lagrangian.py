@@ -51,8 +51,8 @@ WORTH_A_BOUND = 1e-2
 RAY = 10.0
 #: The penalty grows up to this multiple of the first one: beyond it rounding is what is left of the constraints.
 STEEPEST = 1e12
-#: Steps after which a round ends although it has not come to its aim, and as how many rounds it counts.
-LONGEST, LONG = 60, 5
+#: Steps after which a round ends although it has not come to its aim, and as how many rounds it counts; with a gain.
+LONGEST, LONG, LONG_GAIN = 60, 5, 2
 #: After so many such rounds columns are looked for, however large the infeasibility.
 WAITED = 5
 #: The run ends after so many rounds in a row that take less than a tenth off infeasibility and gap.
@@ -298,7 +298,10 @@ class AugmentedLagrangian(Method):
         """Count the rounds that leave infeasibility and gap where they were; too many in a row are the last ones."""
         relative = self._relative(state)
         gains = state.grown or state.infeasibility < GAIN * state.least_infeasibility or relative < GAIN * state.least
-        state.idle = 0 if gains else state.idle + (1 if state.waited < LONGEST else LONG)
+        if state.waited >= LONGEST:
+            state.idle += LONG_GAIN if gains else LONG
+        else:
+            state.idle = 0 if gains else state.idle + 1
         state.waited = 0
         state.least_infeasibility = min(state.least_infeasibility, state.infeasibility)
         state.least = min(state.least, relative)

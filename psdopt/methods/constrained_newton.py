@@ -18,6 +18,8 @@ from psdopt.problem import Evaluation, Problem
 PATIENCE = 8
 #: Turns of the augmented Lagrangian after which Newton steps that stall at a residual of FINE end the run.
 LAST, FINE = 3, 1e-8
+#: Turns of both after which the run ends, and steps after which a later turn of the augmented Lagrangian does.
+MOST_TURNS, LONGEST = 10, 60
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,9 @@ class ConstrainedNewton(Method[ThenState]):
 
     Newton steps (:class:`~psdopt.methods.constrained_steps.ConstrainedSteps`) begin after `steps` steps of `approach`.
     Where they are slow or find no way down, as at a rank that is too low for S ⪰ 0 or where nothing is feasible,
-    `approach` has a turn of some rounds, which may add columns; each such turn has twice as many.
+    `approach` has a turn of some rounds, which may add columns; each such turn has twice as many, in at most 60 steps.
+    After ten turns the run ends: where no digit is left, and where solutions lie at infinity, as for dual programs
+    without a strictly feasible point, turns would go on for ever.
 
     Parameters
     ----------
@@ -51,7 +55,9 @@ class ConstrainedNewton(Method[ThenState]):
         return self._turns.init(problem, geometry, start, evaluation)
 
     def step(self, state: ThenState) -> ThenState:
-        return self._turns.step(state)
+        after = self._turns.step(state)
+        tried = after.rounds >= MOST_TURNS and after.turns > state.turns
+        return replace(after, outcome=Outcome.STALLED) if tried and after.outcome is Outcome.RUNNING else after
 
     @property
     def name(self) -> str:
@@ -71,7 +77,8 @@ class _Approached:
     def __call__(self, state: ThenState) -> bool:
         inner = state.inner
         if state.rounds > 0 and isinstance(inner, AugmentedLagrangianState):
-            return inner.rounds >= 2 ** (state.rounds - 1) and not inner.grown
+            over = inner.rounds >= 2 ** (state.rounds - 1) or state.steps >= LONGEST
+            return over and not inner.grown
         return AfterSteps(self.count)(state)
 
 

@@ -150,3 +150,30 @@ def test_what_it_is_and_what_it_refuses() -> None:
         solve(problem, FlatQuotient(10, 4), LagrangeNewton(ConjugateGradient()))
     with pytest.raises(IncompatibleError, match="factor"):
         solve(problem, PSDCone(10), LagrangeNewton())
+
+
+def without_a_strictly_feasible_dual(n: int, m: int, seed: int) -> Constrained:
+    """Like hinf of SDPLIB: no A_t and not C has an entry (n, n), so that S is never definite, and M_nn is not bounded.
+
+    S ⪰ 0 holds at one y at least, and a definite M is feasible: the infimum is finite, but need not be attained.
+    """
+    rng = np.random.default_rng(seed)
+    A = [G + G.T for G in rng.standard_normal((m, n, n))]
+    for each in A:
+        each[-1, -1] = 0.0
+    G, H = rng.standard_normal((n - 1, n - 3)), rng.standard_normal((n, n))
+    S = np.zeros((n, n))
+    S[:-1, :-1] = G @ G.T
+    C = S - sum(t * each for t, each in zip(rng.standard_normal(m), A, strict=True))
+    return Constrained(QuadraticSDP(C=C), constraints.sparse_forms(A, [np.sum(each * (H @ H.T)) for each in A]))
+
+
+@pytest.mark.parametrize("method", [LagrangeNewton(steps=0), None])
+def test_solutions_at_infinity_end_the_run_after_some_turns_with_a_true_status(method) -> None:
+    problem = without_a_strictly_feasible_dual(5, 6, 2)
+    result = solve(problem, method=method, max_iterations=2000)
+    assert result.status is Status.NO_PROGRESS  # no bound on the trace is known, and none exists: no gap can be proven
+    assert result.iterations <= 1000
+    assert result.certificate.gap_relative is None
+    assert result.value == pytest.approx(77.369, abs=1e-2)
+    assert result.certificate.primal_infeasibility <= 1e-6
