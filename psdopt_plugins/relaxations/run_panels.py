@@ -19,6 +19,8 @@ def draw_constrained_run(
     axes: tuple[Axes, Axes], result: Result, certificates: tuple[Array, Array] | None, tol: float | None
 ) -> None:
     """Left: |F(M_t) − proven bound| relative to |bound − F(0)|, and the infeasibility. Right: the certificates."""
+    from matplotlib.ticker import MaxNLocator
+
     left, right = axes
     history = result.history
     certificate = result.certificate
@@ -35,7 +37,7 @@ def draw_constrained_run(
         left.legend(framealpha=0.9, edgecolor="none")
     draw_certificate(right, result, certificates, tol)
     left.set_xlim(right.get_xlim())
-    left.xaxis.set_major_locator(type(right.xaxis.get_major_locator())(integer=True, min_n_ticks=1))
+    left.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 
 def _curve(axes: Axes, x: Array, y: Array, colour: Any, label: str) -> None:
