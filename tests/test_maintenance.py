@@ -65,5 +65,7 @@ def test_scripts_can_be_run_and_stop_at_the_first_error(name: str) -> None:
 
 def test_what_the_coverage_counts_is_there() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["coverage"]
-    for pattern in settings["run"]["include"]:
-        assert list(ROOT.glob(pattern)), pattern
+    assert settings["run"]["branch"] is True
+    assert settings["report"]["fail_under"] >= 96
+    for package in settings["run"]["source"]:
+        assert (ROOT / package / "__init__.py").exists(), package
