@@ -1,4 +1,4 @@
-"""Arrays out of .npy and .npz bytes that may be damaged or hostile: sizes are read from the headers first."""
+"""Reading arrays from .npy and .npz bytes that may be damaged or hostile: sizes are read from the headers first."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from psdopt.linalg.arrays import Array
 
 #: Arrays may fill this share of the machine's memory.
 SHARE = 0.5
-#: Where the machine does not say how much memory it has, in bytes.
+#: Memory in bytes, if the system does not report it.
 ASSUMED_MEMORY = 8 * 2**30
-#: Deflate packs zeros a thousandfold; an array that shrinks by more than this and is large is no sensible data.
+#: Deflate shrinks zeros a thousandfold. An array above BOMB_SIZE that shrinks by more than BOMB_RATIO is refused.
 BOMB_RATIO, BOMB_SIZE = 200, 2**30
 #: Member that holds the SHA-256 of all others.
 CHECKSUM = "checksum"
-#: No array of ours needs a longer description of its shape and type.
+#: Longest accepted header; those that NumPy writes are far shorter.
 HEADER_SIZE = 10_000
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 @dataclass(frozen=True)
 class Header:
-    """What the header of an array says: `shape` and `dtype`."""
+    """The header of an array: `shape` and `dtype`."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -44,7 +44,7 @@ class Header:
 
 
 class Archive:
-    """The arrays of a .npz archive by name; each is read when it is asked for.
+    """The arrays of a .npz archive by name; each is read on request.
 
     Raises InvalidInputError, beginning with `what`, for bytes that are no archive, a member that is no array of
     numbers or text (pickles are never read), compression other than deflate, encryption, a size that the member does
@@ -56,7 +56,7 @@ class Archive:
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(content))
             names = [info.filename for info in self._zip.infolist()]
-        except Exception as error:  # zipfile raises whatever its parser trips over
+        except Exception as error:  # zipfile raises many kinds of errors for damaged files
             raise self._unusable(error) from error
         self._members = {name.removesuffix(".npy"): name for name in names}
         if len(self._members) != len(names):
@@ -122,13 +122,13 @@ class Archive:
 
 
 def sealed(arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """`arrays` with their checksum beside them, for ``numpy.savez``; :func:`unsealed` compares it."""
+    """`arrays` with their checksum as a further array, for ``numpy.savez``; :func:`unsealed` compares it."""
     known = {name: np.asarray(array) for name, array in arrays.items()}
     return {**known, CHECKSUM: np.array(_checksum(known))}
 
 
 def unsealed(content: bytes, what: str) -> dict[str, Array]:
-    """All arrays of an archive, in which the checksum, where there is one, must agree; InvalidInputError otherwise."""
+    """All arrays of an archive. If it has a checksum that does not agree, InvalidInputError."""
     archive = Archive(content, what)
     arrays = {name: archive.read(name) for name in archive.names}
     checksum = arrays.pop(CHECKSUM, None)
@@ -161,7 +161,7 @@ def read_npy(content: bytes, what: str) -> Array:
 def read_header(handle: IO[bytes]) -> tuple[Header, int]:
     """Header of the array that begins at the start of `handle`, and where its entries begin; no entry is read."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of headers written by Python 2
+        warnings.simplefilter("ignore")  # warnings about headers written by Python 2
         version = np.lib.format.read_magic(handle)
         readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         if version not in readers:
@@ -184,7 +184,7 @@ def _read(handle: IO[bytes]) -> Array:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         array: Array = np.lib.format.read_array(handle, allow_pickle=False, max_header_size=HEADER_SIZE)
-    handle.read(1)  # the end of a stream is where its checksum is compared
+    handle.read(1)  # at the end of a stream zipfile compares its checksum
     return array
 
 

@@ -1,4 +1,4 @@
-"""What a method needs, and what a problem and a geometry offer: data that is compared before any work."""
+"""Abilities: what a method requires and what problems and geometries offer, compared before the run."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Ability(StrEnum):
     SPLIT = "biconvex-split"
     CONSTRAINTS = "constraints"  # lower <= A(M) <= upper beside M ⪰ 0
     NEAREST = "nearest"  # linear equations under (rho/2) |M|² + ⟨C, M⟩
-    CONIC = "conic"  # constraints under a linear objective, everything known by its entries
+    CONIC = "conic"  # constraints under a linear objective, all given by entries
     CONSTRAINED_FIT = "constrained-fit"  # constraints by entries, F linear or with a Hessian: Newton on (Y, y)
-    STREAM = "stream"  # batches of its data can be had one by one
+    STREAM = "stream"  # its data come in batches
     # of a geometry
     FACTOR = "factor"  # points have a factor Y, and a rank
     STRAIGHT = "straight-lines"  # retraction is addition, vectors of different points may be added
@@ -40,8 +40,8 @@ class Ability(StrEnum):
     PROJECTION = "projection"
 
 
-#: Ability -> the members that an object which declares it must have: methods ask for the member, never for a class.
-#: Abilities that are not listed here are about members that every problem or geometry has.
+#: Ability -> the members that an object declaring it must have: methods ask for the member, never for a class.
+#: Abilities that are not listed here concern members that every problem or geometry has.
 MEMBERS: Mapping[str, tuple[str, ...]] = {
     Ability.QUADRATIC_FIT: ("quadratic_fit",),
     Ability.CONSTRAINED_FIT: ("constrained_fit",),
@@ -54,7 +54,7 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
     Ability.PROJECTION: ("project",),
 }
 
-#: One need: an ability, or a group of which any one is enough.
+#: One need: an ability, or a group of abilities of which one suffices.
 Need = str | tuple[str, ...]
 #: Needs of a method: {"problem": (need, ...), "geometry": (need, ...)}.
 Requires = Mapping[str, tuple[Need, ...]]
@@ -74,7 +74,7 @@ class Verdict:
 
     @property
     def message(self) -> str:
-        """One sentence for a person."""
+        """The verdict in one sentence."""
         if self.ok:
             return f"{self.subject} work together"
         return f"{self.subject} do not work together; missing: {'; '.join(self.missing)}. {self.hint}"
@@ -86,7 +86,7 @@ class Verdict:
 
 
 def missing_needs(requires: Requires, role: str, offered: Iterable[str]) -> list[str]:
-    """Needs of `role` that `offered` does not meet, as text."""
+    """Needs of `role` that `offered` lacks, as text."""
     have = set(offered)
     missing = []
     for need in requires.get(role, ()):
@@ -96,7 +96,7 @@ def missing_needs(requires: Requires, role: str, offered: Iterable[str]) -> list
 
 
 def require_inner(argument: str, method: Any, problem: Any, geometry: Any) -> None:
-    """Raise IncompatibleError, naming the `argument`, where a method that another one uses lacks something here."""
+    """Raise IncompatibleError, naming the `argument`, if an inner method does not fit the problem and the geometry."""
     needs = [*missing_needs(method.requires, "problem", problem.abilities),
              *missing_needs(method.requires, "geometry", geometry.abilities)]  # fmt: skip
     if needs:
@@ -109,5 +109,5 @@ def as_text(need: Need) -> str:
 
 
 def name_of(piece: Any) -> str:
-    """Class name of a piece, as shown to people."""
+    """Name of a piece for messages, by default that of its class."""
     return str(getattr(piece, "name", None) or type(piece).__name__)

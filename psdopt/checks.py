@@ -1,7 +1,7 @@
-"""Checks of arguments, one of each kind: the checked value comes back, or one error says what was found and allowed.
+"""Checks of arguments: each returns the checked value, or raises one error that says what was found and allowed.
 
-Every function takes the value and the argument's name, which opens the message. None of them changes its argument.
-Plugins may use them, so that a third party's estimator speaks like the library's own.
+Every function takes the value and the argument's name, with which the message begins. None changes its argument.
+Plugins may use them for messages in the style of the library.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
     "weight",
 ]
 
-#: Characters of a foreign object's text in a message.
+#: Most characters of a foreign object's text in a message.
 BRIEF = 80
 
 _Name = TypeVar("_Name")
@@ -45,7 +45,7 @@ _Kind = TypeVar("_Kind")
 
 
 def shown(value: Any) -> str:
-    """`value` as a message shows it: NumPy scalars like Python's own, ``'a'`` and not ``np.str_('a')``."""
+    """`value` for a message: NumPy scalars like Python's, ``'a'`` and not ``np.str_('a')``."""
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
@@ -60,7 +60,7 @@ def instance(value: _Kind, name: str, kind: type[Any]) -> _Kind:
 def instances(values: Iterable[_Kind], name: str, kind: type[Any]) -> tuple[_Kind, ...]:
     """A sequence of at least one instance of `kind`, as a tuple.
 
-    Raises InvalidTypeError for what is no sequence of them, InvalidInputError for an empty one.
+    Raises InvalidTypeError for anything else, InvalidInputError for an empty sequence.
     """
     try:
         found = tuple(values)
@@ -74,22 +74,22 @@ def instances(values: Iterable[_Kind], name: str, kind: type[Any]) -> tuple[_Kin
 
 
 def boolean(value: Any, name: str) -> bool:
-    """`value` as a bool; nothing else has a truth value here. Raises InvalidTypeError."""
+    """`value` as a bool. Raises InvalidTypeError for anything but a Python or NumPy bool."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
     raise InvalidTypeError(f"{name} must be True or False; found {brief(value)}")
 
 
 def brief(value: Any) -> str:
-    """`value` as a message shows it where it may be anything: a long text is cut."""
+    """`value`, of any type, for a message; a long text is shortened."""
     text = shown(value)
     return text if len(text) <= BRIEF else text[:BRIEF] + "..."
 
 
 def integer(value: Any, name: str, least: int = 1, most: int | None = None, most_name: str = "") -> int:
-    """`value` as an int with least <= value <= most; a bool is no integer here.
+    """`value` as an int with least <= value <= most; a bool is refused.
 
-    most_name : what `most` is called in the message: ``most_name="n"`` gives "between 1 and n = 5".
+    most_name : name of `most` in the message: ``most_name="n"`` gives "between 1 and n = 5".
 
     Raises InvalidInputError.
     """
@@ -112,7 +112,7 @@ def number(
 ) -> float:
     """`value` as a finite float within the bounds; `least` and `most` belong to the range, `above` and `below` do not.
 
-    Raises InvalidInputError; a bool and a string are no numbers.
+    Raises InvalidInputError, also for a bool or a string.
     """
     return _number(value, name, "", least, above, most, below)
 
@@ -131,7 +131,7 @@ def number_or_none(
 
 
 def order_of(value: Any, name: str, known: int, what: str) -> int:
-    """`known`, the order that other arguments show, if `value` is None or says the same. Raises InvalidInputError."""
+    """`known`, the order given by other arguments, if `value` is None or equal to it; else InvalidInputError."""
     if value is not None and integer(value, name) != known:
         raise InvalidInputError(f"{name} must be {known}, {what}; found {shown(value)}")
     return known
@@ -148,9 +148,9 @@ def positive(value: Any, name: str) -> float:
 
 
 def finite(values: Any, name: str) -> NDArray[np.float64]:
-    """`values` as a float64 array without NaN and infinity, not copied where it is one. One pass.
+    """`values` as a float64 array without NaN and infinity; a float64 array is not copied. One pass.
 
-    Raises InvalidInputError with the count of bad entries, InvalidTypeError for what holds no real numbers.
+    Raises InvalidInputError with the count of bad entries, InvalidTypeError if the entries are not real numbers.
     """
     require_host(values, name)
     array = _array(values, name)
@@ -168,9 +168,9 @@ def finite(values: Any, name: str) -> NDArray[np.float64]:
 
 
 def vector(values: Any, name: str, size: int, of: str = "") -> NDArray[np.float64]:
-    """`values` as a finite array (size,); a single number stands for `size` equal entries.
+    """`values` as a finite array (size,); a single number means `size` equal entries.
 
-    of : what the entries belong to, for the message: ``of="one per sample"``. Raises InvalidInputError.
+    of : meaning of the entries, for the message: ``of="one per sample"``. Raises InvalidInputError.
     """
     array = finite(values, name)
     if array.ndim == 0:
@@ -192,8 +192,8 @@ def indices(
 ) -> NDArray[np.intp]:
     """`values` as an integer array (m,), or (m, columns), with entries from 0 to below − 1. One pass.
 
-    below : number of things that the indices point to; None leaves the range to the place that knows it.
-    empty : whether m = 0 is allowed. floats : whether whole numbers stored as floats are taken for integers.
+    below : number of indexed objects; None means that the caller checks the range.
+    empty : whether m = 0 is allowed. floats : whether whole numbers stored as floats are accepted.
 
     Raises InvalidInputError for a wrong shape or an index out of range, InvalidTypeError for entries that are no
     integers.
@@ -228,7 +228,7 @@ def one_of(value: _Name, name: str, allowed: Iterable[Any]) -> _Name:
 def classes(labels: Any, name: str = "y", size: int | None = None) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """(the c >= 2 classes of the labels, sorted; each label's position among them, (m,)). O(m log m).
 
-    size : m, where it is known.
+    size : m, if known.
 
     Raises InvalidInputError for labels that are no vector, not finite, not (m,), or all of one class.
     """

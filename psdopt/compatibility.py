@@ -1,4 +1,4 @@
-"""Whether a problem, a geometry and a method fit together, asked before any work."""
+"""Whether a problem, a geometry and a method fit together, checked before the run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _missing(problem: Any, geometry: Any, method: Any) -> list[str]:
 
 
 def _lacking(problem: Any, geometry: Any, method: Any) -> list[str]:
-    """What is missing apart from the order."""
+    """What is missing, apart from different orders n."""
     missing = []
     for role, piece in (("problem", problem), ("geometry", geometry)):
         named = {
@@ -55,7 +55,7 @@ def _lacking(problem: Any, geometry: Any, method: Any) -> list[str]:
 
 
 def _without_device(problem: Any, geometry: Any, method: Any) -> list[str]:
-    """Who does not take arrays on a device, where the problem's are on one."""
+    """The pieces that do not take arrays on a device, if the problem's arrays are on one."""
     devices = {linear_map.device for linear_map in problem.maps} | {problem.device}
     device = next((device for device in devices if device is not None), None)
     if device is None:
@@ -115,7 +115,7 @@ def alternatives(problem: Any, geometry: Any, method: Any) -> str:
     """A sentence that names the other methods which work with `problem` on `geometry`; "" if there are none."""
     names = [name_of(other) for other in known("method") if not _lacking(problem, geometry, other)]
     names = [name for name in names if name != name_of(method)]
-    # a closed form is there for some data only: it comes last
+    # a closed form exists for some data only, so it comes last
     names.sort(key=lambda name: name == "ClosedForm")
     return f"With this problem and geometry these work: {_listed(names)}" if names else ""
 

@@ -12,10 +12,10 @@ from psdopt.linalg.arrays import Array
 
 @dataclass(frozen=True)
 class Mixture:
-    """Where a curve is at s: the frame there is [frame, block] `frame`, the factor that times `factor`.
+    """A point of a curve: the frame there is [frame, block] `frame`, the factor that frame times `factor`.
 
-    `frame` None: the frame has not moved. `factor` None: the factor is the frame. `turn` (r, r), orthogonal: the curve
-    began at the factor Y of its start and is at (factor here) · turnᵀ now; None where that is not known.
+    `frame` None: the frame has not moved. `factor` None: the factor is the frame. `turn` (r, r), orthogonal: the smooth
+    curve of factors from the start Y passes through (factor here) · turnᵀ; None if unknown.
     """
 
     frame: Array | None
@@ -29,10 +29,10 @@ class Curve(ABC):
     The frame is the one that :meth:`psdopt.Geometry.frame` returns for the point, or else its factor. F at any s
     follows from the images of frame and block under the linear maps of a problem, which are computed once.
 
-    Attributes: `block`, or None where no new columns are needed; `velocity` T with Ẏ = [frame, block] T; `start`, the
-    factor of the point in the frame (the identity where the frame is the factor); `longest`, the largest s allowed;
-    `straight`, whether F on the curve is F on the line Y + s Ẏ; `orthonormal`, whether [frame, block] has orthonormal
-    columns, so that lengths of Ẏ are those of T.
+    Attributes: `block`, or None if no new columns are needed; `velocity` T with Ẏ = [frame, block] T; `start`, the
+    factor of the point in the frame (the identity if the frame is the factor); `longest`, the largest s allowed;
+    `straight`, whether F on the curve equals F on the line Y + s Ẏ; `orthonormal`, whether [frame, block] has
+    orthonormal columns, so that |Ẏ| = |T|.
     """
 
     block: Array | None = None
@@ -48,7 +48,7 @@ class Curve(ABC):
 
     @abstractmethod
     def mixture(self, s: float) -> Mixture:
-        """Where the curve is at s. Free of n."""
+        """The point of the curve at s. Its cost does not depend on n."""
 
     @abstractmethod
     def point(self, frame: Array, mixture: Mixture, factor: Array) -> Any:

@@ -1,4 +1,4 @@
-"""Reading data files: arrays (.npz, .npy) and tables (.csv, .tsv), with one clear error for whatever is wrong."""
+"""Reading data files: arrays (.npz, .npy) and tables (.csv, .tsv), with one clear error for bad files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_data_file(path: str | Path) -> Dataset:
     .csv, .tsv : one sample per line (see :func:`psdopt.text_tables.read_table`).
     .parquet, .zarr, .h5, large .npy : rows that are read in blocks (see :func:`psdopt.row_files.read_rows_file`).
 
-    Sizes are read from the headers of the arrays before any of them is.
+    Sizes are read from the headers before any array is read.
 
     Raises DataFileError if the file cannot be read, InvalidInputError, with the file and where possible the line,
     for ragged rows, missing or non-finite numbers, an empty file, missing arrays, or a damaged or overlarge archive.
@@ -100,7 +100,7 @@ def _read_npz(path: Path, content: bytes) -> Dataset:
 
 
 def _same_length(path: Path, shape: tuple[int, ...], y: Any) -> None:
-    """X and y are held against each other before either is read."""
+    """InvalidInputError unless the headers of X and y give the same length."""
     if len(shape) == 2 and y is not None and y.shape != shape[:1]:
         raise InvalidInputError(f"{path}: y must hold one label per sample, shape ({shape[0]},); found {y.shape}")
 

@@ -24,7 +24,7 @@ BUNDLED = {
     "wine": "178 samples, 13 features, 3 classes: chemical analysis of wines",
 }
 ROLLED = 1000
-#: So many different numbers, and more than the square root of the samples, are no labels where one of them is alone.
+#: More different numbers than this and than the square root of the samples, one of them unique, are not class labels.
 MOST_CLASSES = 20
 
 
@@ -32,11 +32,11 @@ MOST_CLASSES = 20
 class Dataset:
     """Samples X (m, d), dense or sparse, as float64, with labels or targets y (m,), or None.
 
-    `class_names[k]` is what label k means, for labels 0, 1, 2, ... `common_unit`: all features are in one unit (grey
-    levels of pixels, word counts), so that their ratios mean something and reports scale samples, not features.
-    `notes` : what a reader of files found out by itself, such as which column is the label. `symmetric` : X is a
+    `class_names[k]` is the meaning of label k, for labels 0, 1, 2, ... `common_unit`: all features have the same unit
+    (grey levels of pixels, word counts), so that reports scale samples and not features.
+    `notes` : what a reader of files recognised, such as which column is the label. `symmetric` : X is a
     symmetric matrix K (n, n) and has no samples. X may be a :class:`psdopt.linalg.RowSource`, rows that are read in
-    blocks; NaN is looked for when they are read.
+    blocks and then checked for NaN.
 
     Raises InvalidInputError if X is empty, not 2-D or not finite, or if y does not fit, is not finite or
     holds neither numbers nor text, or if `symmetric` and X is not square.
@@ -65,7 +65,7 @@ class Dataset:
             raise InvalidInputError(f"{self.name}: K must be square; found shape {X.shape}")
         if X.dtype.kind not in "buif":
             raise InvalidInputError(f"{self.name}: X must hold numbers; found dtype {X.dtype}")
-        with np.errstate(over="ignore"):  # of numbers longer than float64: infinite, and found next
+        with np.errstate(over="ignore"):  # numbers beyond float64 become infinite, which is checked next
             object.__setattr__(self, "X", X.astype(np.float64))  # products of small integers would overflow
         _finite(self.X.data if self.sparse else self.X, f"{self.name}: X")
 
@@ -90,7 +90,7 @@ class Dataset:
         return bool(scipy.sparse.issparse(self.X))
 
     def label_text(self, label: Any) -> str:
-        """What `label` means, for a legend."""
+        """The meaning of `label`, for a legend."""
         names = self.class_names
         known = names is not None and np.issubdtype(type(label), np.integer) and 0 <= label < len(names)
         return str(names[label]) if known and names is not None else str(label)
@@ -116,7 +116,7 @@ class Dataset:
         return labels
 
     def _origin(self) -> str:
-        """Where y was read from, if a reader of files found that out by itself."""
+        """The column that y was read from, if a reader of files chose it."""
         return next((f" ({note})" for note in self.notes if note.startswith("label: ")), "")
 
 

@@ -14,9 +14,9 @@ from typing import IO
 
 from psdopt.errors import DataFileError
 
-#: Ends the names of files that are being written.
+#: Suffix of files that are being written.
 PARTIAL = ".partial"
-#: So much of the target's name is part of the temporary one.
+#: Most characters of the target's name in the temporary one.
 _NAME = 100
 
 
@@ -24,9 +24,9 @@ _NAME = 100
 def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
     """A binary file handle under a temporary name in the same folder, renamed to `path` at the end.
 
-    A symbolic link is followed: its target is written. An existing file gives its permissions to the new one. On any
-    error the temporary file is removed and an existing `path` is left as it was; what a killed process has left of an
-    earlier attempt is removed first. Raises DataFileError if `path` is a folder, a FIFO, a device or a socket, if the
+    A symbolic link is followed: its target is written. The new file gets the permissions of an existing one. On any
+    error the temporary file is removed and an existing `path` is unchanged; temporary files of killed processes are
+    removed first. Raises DataFileError if `path` is a folder, a FIFO, a device or a socket, if the
     folder cannot be written, or if the disk is full.
     """
     target = check_writable(path)
@@ -74,18 +74,18 @@ def _take_permissions(name: str, target: Path) -> None:
     except FileNotFoundError:
         os.chmod(name, 0o666 & ~_umask())  # temporary files are private, outputs follow the umask
         return
-    with suppress(OSError):  # only a privileged user may give a file away
+    with suppress(OSError):  # only a privileged user may change the owner
         os.chown(name, before.st_uid, before.st_gid)
     os.chmod(name, stat.S_IMODE(before.st_mode))
 
 
 def _prefix(target: Path) -> str:
-    """Of temporary files for `target` written on this machine; a process number follows."""
+    """Prefix of temporary files for `target` on this machine; a process number follows."""
     return f".{target.name[:_NAME]}.{zlib.crc32(node().encode()):08x}-"
 
 
 def _remove_strays(target: Path) -> None:
-    """Temporary files for `target` whose process is gone."""
+    """Remove temporary files for `target` whose process has ended."""
     prefix = _prefix(target)
     try:
         names = [name for name in os.listdir(target.parent) if name.startswith(prefix) and name.endswith(PARTIAL)]

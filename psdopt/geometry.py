@@ -40,7 +40,7 @@ class Defect:
 
 @dataclass(frozen=True)
 class Atom:
-    """Answer of a linear oracle: v with vvᵀ an extreme point, ⟨S, vvᵀ⟩, and how far from least it may be.
+    """Answer of a linear oracle: v with vvᵀ an extreme point, ⟨S, vvᵀ⟩, and a bound on its error.
 
     `value` = vᵀSv; the true minimum of ⟨S, N⟩ over the set lies in [value − gap_bound, value].
     """
@@ -63,13 +63,13 @@ class Geometry(ABC):
     rank : largest rank of the members, the number of columns of all factors; None where there is no limit.
     dimension : dimension of the set as a manifold, or None where it is not known.
     trace : fixed trace of all members, or None.
-    closed : False where a limit of members need not be a member (definite matrices; matrices of rank exactly r): a
-        minimum there may be approached without end.
-    invariant : what all moves leave as it is besides rank and trace, in words, for messages ("" for nothing).
-    retraction_order : 2 where :meth:`retract` agrees with geodesics to second order.
-    horizontal_is_orthogonal : False where the horizontal space is some other complement of the fibre.
-    retraction_depends_on_representative : True where R(Y O, D O) is R(Y, D) O up to second order only.
-    takes_device_arrays : True where points and vectors may be arrays on a device (:mod:`psdopt.devices`).
+    closed : False if a limit of members need not be a member (definite matrices; matrices of rank exactly r), so that
+        a minimum need not be attained.
+    invariant : what no move changes besides rank and trace, in words, for messages ("" for nothing).
+    retraction_order : 2 if :meth:`retract` agrees with geodesics to second order.
+    horizontal_is_orthogonal : False if the horizontal space is another complement of the fibre.
+    retraction_depends_on_representative : True if R(Y O, D O) is R(Y, D) O up to second order only.
+    takes_device_arrays : True if points and vectors may be arrays on a device (:mod:`psdopt.devices`).
     """
 
     n: int
@@ -100,7 +100,7 @@ class Geometry(ABC):
 
     @abstractmethod
     def random_point(self, rng: np.random.Generator) -> Any:
-        """A generic point, which depends on `rng` alone."""
+        """A generic point, determined by `rng`."""
 
     @abstractmethod
     def factor(self, point: Any) -> Array:
@@ -119,7 +119,7 @@ class Geometry(ABC):
         return self.from_factor(M.factor)
 
     def validated(self, point: Any, name: str = "start") -> Any:
-        """`point` if valid, else InvalidInputError, or InvalidTypeError for what holds no numbers."""
+        """`point` if valid, else InvalidInputError, or InvalidTypeError if it does not hold numbers."""
         try:
             defect = self.check_point(point)
         except (TypeError, ValueError) as error:
@@ -168,7 +168,7 @@ class Geometry(ABC):
         raise self._lacks("retract")
 
     def transport(self, point: Any, target: Any, vector: Any) -> Any:
-        """Carry a tangent vector at `point` to `target`. Default: the horizontal part, there, of the same array."""
+        """Transport a tangent vector at `point` to `target`. Default: the horizontal part of the same array there."""
         return self.horizontal(target, vector)
 
     def velocity(self, point: Any, vector: Any) -> Array:
@@ -190,38 +190,38 @@ class Geometry(ABC):
         return np.asarray((self._turned(point, h * vector) - self._turned(point, -h * vector)) / (2.0 * h))
 
     def curve(self, point: Any, vector: Any, straight: bool = False) -> Curve | None:
-        """The curve s ↦ R(point, s vector) as combinations of known arrays; None (the default): only point by point.
+        """The curve s ↦ R(point, s vector) as combinations of known arrays; None (the default) if unknown.
 
-        With `straight` the geometry may return instead the retraction of the straight line Y + s Ẏ, if it has one.
+        With `straight` the geometry may return the retraction along the straight line Y + s Ẏ instead, if it has one.
         """
         return None
 
     def frame(self, point: Any) -> tuple[Array, Array] | None:
-        """(U, R) with Y = U R, where the curves from `point` combine U (n, r) and not Y itself; None (the default)."""
+        """(U, R) with Y = U R, if the curves from `point` combine U (n, r) instead of Y; None (the default)."""
         return None
 
     def with_factor(self, point: Any, Y: Array) -> Any:
-        """`point`, whose factor is from now on the very array Y: products S Y that are known are known by identity."""
+        """`point` with the array Y as its factor, since known products S Y are recognised by the identity of Y."""
         return point
 
     def refreshed(self, point: Any) -> Any:
-        """`point` without the rounding that many combinations have left in it."""
+        """`point` without the rounding accumulated by many combinations."""
         return point
 
     @property
     def restricted(self) -> bool:
         """Whether moves cannot reach every change of M that keeps rank and trace.
 
-        Then S Y need not vanish at an optimum of the set, and :meth:`tangent_part` decides when a run is over. Assumed
-        of every Riemannian geometry without straight lines that does not say otherwise.
+        If so, S Y need not vanish at an optimum of the set, and :meth:`tangent_part` decides when a run ends. True by
+        default for a Riemannian geometry without straight lines.
         """
         return Ability.RIEMANNIAN in self.abilities and Ability.STRAIGHT not in self.abilities
 
     def tangent_part(self, point: Any, S: Any) -> Array:
         """The part of 2 S Y (n, r) along which a `restricted` geometry can move; zero where it cannot decrease F.
 
-        Default: Ẏ for the Riemannian gradient, at the length ⟨2 S Y, Ẏ⟩ / |Ẏ|, the slope of F along it. Of a metric
-        tr(D₁ᵀD₂) on factors that is the orthogonal projection. The cost is that of `gradient` and `velocity`.
+        Default: Ẏ for the Riemannian gradient, scaled to the length ⟨2 S Y, Ẏ⟩ / |Ẏ|, the slope of F along it. For the
+        metric tr(D₁ᵀD₂) on factors this is the orthogonal projection. Cost: that of `gradient` and `velocity`.
         """
         gradient = self.gradient(point, S)
         moved = self.velocity(point, gradient)
@@ -237,7 +237,7 @@ class Geometry(ABC):
     def minimize_linear_many(self, S: Any, tol: float, count: int, warm_start: Array | None = None) -> list[Atom]:
         """Up to `count` orthogonal extreme points in order of ⟨S, vvᵀ⟩, the first as from :meth:`minimize_linear`.
 
-        `warm_start` (n,) or (n, k). By default the first one alone.
+        `warm_start` (n,) or (n, k). Default: only the first.
         """
         guess = None if warm_start is None else np.reshape(warm_start, (self.n, -1))[:, 0]
         return [self.minimize_linear(S, tol, guess)]
@@ -247,7 +247,7 @@ class Geometry(ABC):
         raise self._lacks("project")
 
     def _turned(self, point: Any, vector: Any) -> Array:
-        """The factor of R(point, vector), of all that are equivalent the closest to the factor of `point`."""
+        """The factor of R(point, vector) that is closest to the factor of `point` among all equivalent ones."""
         Y, Z = self.factor(point), self.factor(self.retract(point, vector))
         U, _, Vt = np.linalg.svd(Z.T @ Y)
         return np.asarray(Z @ (U @ Vt))

@@ -1,6 +1,6 @@
-"""What a geometry may offer beyond :class:`~psdopt.Geometry`, one protocol for each group of members.
+"""Optional members of a geometry beyond :class:`~psdopt.Geometry`, one protocol for each group.
 
-A geometry has a group when it has its members; no class of ours need be its base. Callers ask with ``isinstance``.
+A geometry has a group if it has its members; no base class is needed. Callers test with ``isinstance``.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ FactorHessian = Callable[[Array], Array]
 
 @runtime_checkable
 class Geodesics(Protocol):
-    """Geodesics: pymanopt's exp, log and dist are made of them, and the kit measures retractions against them."""
+    """Geodesics, used for pymanopt's exp, log and dist, and by the conformance kit to check retractions."""
 
     def exp(self, point: Any, vector: Any) -> Any:
         """The end of the geodesic that leaves `point` with velocity `vector`."""
 
     def log(self, point: Any, target: Any) -> Any:
-        """The velocity of the geodesic from `point` to a `target` near enough."""
+        """The velocity of the geodesic from `point` to a nearby `target`."""
 
 
 @runtime_checkable
 class RiemannianHessian(Protocol):
-    """The Hessian along geodesics, for second-order methods; differences of gradients stand in for it elsewhere."""
+    """The Hessian along geodesics, for second-order methods; without it they use differences of gradients."""
 
     def riemannian_hessian(self, point: Any, S: Any, factor_hessian: FactorHessian, vector: Any) -> Any:
         """H[vector] with ⟨H v, v⟩ = d²/ds² F at s = 0 along the geodesic with velocity v."""
@@ -59,10 +59,10 @@ class GradientConversion(Protocol):
 
 @runtime_checkable
 class Lift(Protocol):
-    """The inverse of ``velocity``: preconditioners that act on factors become preconditioners of the geometry."""
+    """The inverse of ``velocity``, by which preconditioners on factors act on the geometry."""
 
     def from_velocity(self, point: Any, D: Array) -> Any:
-        """The tangent vector that moves M as Y + s D does (n, r), less what the geometry cannot do."""
+        """The tangent vector that moves M as Y + s D does, D (n, r), minus what the geometry cannot follow."""
 
 
 @runtime_checkable
@@ -70,15 +70,15 @@ class GramPreconditioner(Protocol):
     """A geometry's own form of the preconditioner (YᵀY + eta I)⁻¹."""
 
     def gram_preconditioned(self, point: Any, gradient: Any, curvature: float | None = None) -> Any:
-        """P⁻¹ `gradient`, P symmetric positive definite in the metric; `curvature` is about that of F in M."""
+        """P⁻¹ `gradient`, P symmetric positive definite in the metric; `curvature` estimates that of F in M."""
 
 
 @runtime_checkable
 class FibreAction(Protocol):
-    """The rotations Y → Y Q, where points are not factors: what the kit checks invariance with."""
+    """The rotations Y → Y Q for points that are not factors, by which the conformance kit checks invariance."""
 
     def move_along_fibre(self, tree: Any, Q: Array) -> Any:
-        """The representative with factor Y Q of a point, or the same tangent vector seen from there; Q orthogonal."""
+        """The representative with factor Y Q of a point, or the same tangent vector at it; Q orthogonal."""
 
     def vertical(self, point: Any, W: Array) -> Any:
         """The ambient direction of the curve Y exp(s W), W (r, r) skew, along which M does not change."""
@@ -86,7 +86,7 @@ class FibreAction(Protocol):
 
 @runtime_checkable
 class VectorArithmetic(Protocol):
-    """Sums of vectors, for the kit, where vectors are neither arrays nor tuples of arrays."""
+    """Sums of vectors, for the conformance kit, if vectors are neither arrays nor tuples of arrays."""
 
     def combine(self, point: Any, a: float, u: Any, b: float, v: Any) -> Any:
         """a u + b v."""

@@ -1,7 +1,7 @@
 """A factor Y together with its images under a problem's linear maps.
 
 A problem computes everything from these images. The images are linear in Y. Hence a step along a direction, a
-change of columns and an appended column combine arrays that are at hand, and no map is applied again.
+change of columns and an appended column combine known arrays, and no map is applied again.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Images:
         return self._arrays[key]
 
     def derived(self, owner: object, linear_map: LinearMap | None, compute: Callable[[Array], Array]) -> Array:
-        """compute(image), kept for `owner` as long as these images live, for value, search and gradient to share."""
+        """compute(image), stored with these images for `owner`, so that value, search and gradient share it."""
         known = self._derived.get(id(owner))
         if known is None:
             known = self._derived[id(owner)] = (owner, compute(self.of(linear_map)))
@@ -84,7 +84,7 @@ class Images:
         return self._start[1]
 
     def _size_along(self, mu: float, direction: Images) -> float:
-        """|Y + mu D| from numbers at hand; at least √eps (|Y| + mu |D|), below which the sum has lost its digits."""
+        """|Y + mu D| from known numbers; at least √eps (|Y| + mu |D|), below which the sum has lost its digits."""
         own, step = float(self.size), abs(mu) * float(direction.size)
         square = own**2 + 2.0 * mu * float(direction.against(self)) + step**2
         return math.sqrt(max(square, EPS * (own + step) ** 2))
@@ -94,18 +94,18 @@ class Images:
         return Images(self.maps, self.factor @ T, {k: Z @ T for k, Z in self._arrays.items()}, self.drift)
 
     def append(self, other: Images) -> Images:
-        """Images of [Y, Z]; maps are applied to Z only where `other` lacks the image."""
+        """Images of [Y, Z]; a map is applied to Z only if `other` lacks the image."""
         arrays = {k: append_columns(Z, other.of(self.maps[k])) for k, Z in self._arrays.items()}
         return Images(self.maps, append_columns(self.factor, other.factor), arrays, max(self.drift, other.drift))
 
     def joined(self, others: Sequence[Images]) -> Images:
-        """Images of [Y, Y₁, Y₂, ...]; maps are applied only where one of `others` lacks the image."""
+        """Images of [Y, Y₁, Y₂, ...]; a map is applied only if one of `others` lacks the image."""
         arrays = {k: join_columns([Z, *(o.of(self.maps[k]) for o in others)]) for k, Z in self._arrays.items()}
         factor = join_columns([self.factor, *(o.factor for o in others)])
         return Images(self.maps, factor, arrays, max(self.drift, *(o.drift for o in others)))
 
     def refreshed(self) -> Images:
-        """The same Y with no image at hand: each is computed anew when asked for."""
+        """The same Y without images: each is recomputed on first use."""
         return Images(self.maps, self.factor)
 
     def __getstate__(self) -> tuple[tuple[LinearMap, ...], Array, dict[int, Array], float]:

@@ -18,8 +18,8 @@ class LowRankPSD:
 
     Parameters
     ----------
-    factor : array (n, r), finite: NumPy's, or on a device, where vectors then are as well. The array is not copied; it
-        must not be changed afterwards.
+    factor : array (n, r), finite, of NumPy or on a device; vectors are then on the same device. The array is not copied
+        and must not be changed afterwards.
 
     Raises
     ------
@@ -27,7 +27,7 @@ class LowRankPSD:
     """
 
     __slots__ = ("factor",)
-    __array_ufunc__ = None  # so that ndarray @ LowRankPSD comes here
+    __array_ufunc__ = None  # so that ndarray @ LowRankPSD calls __rmatmul__
 
     def __init__(self, factor: Any) -> None:
         Y = held(factor, "factor") if is_device_array(factor) else finite(factor, "factor")
@@ -98,11 +98,11 @@ class LowRankPSD:
 
     @property
     def _held(self) -> Array:
-        """The factor, as the library's own functions take it."""
+        """The factor, wrapped if it is on a device."""
         return cast(Array, held(self.factor, "factor"))
 
     def _axes(self, tol: float | None) -> tuple[Array, Array]:
-        """Singular vectors U (n, k) and values s (k,) of Y without those of no size; YᵀY is less exact."""
+        """Singular vectors U (n, k) and values s (k,) of Y above rounding; more accurate than from YᵀY."""
         U, s, _ = np.linalg.svd(self._held, full_matrices=False)
         keep = self._kept(s**2, tol)
         return U[:, keep], s[keep]

@@ -1,4 +1,4 @@
-"""The method interface: frozen hyper-parameters, and a state that holds all that moves."""
+"""The method interface: frozen hyper-parameters, and a state that holds all that changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from psdopt.problem import Evaluation, Problem
 
 
 class Outcome(Enum):
-    """What a method found out about its own run; the driver turns it into a status."""
+    """What a method reports of its own run; the driver turns it into a status."""
 
     RUNNING = "running"
     FINISHED = "nothing left to do"
@@ -38,15 +38,15 @@ class Residual(StrEnum):
 
 @dataclass
 class State:
-    """All that moves. Picklable; methods subclass it with what they carry from step to step.
+    """All that changes from step to step. Picklable; methods subclass it with further fields.
 
-    `point` and `evaluation` describe the current iterate; `gradient_norm` is there what the method's `residual`
-    says, see :class:`Residual` (nan if the method does not know it): the driver asks for a certificate once it is
-    small; `step` the last step length; `extras` further history columns; `dual` what the method found of the dual
-    variables, for :meth:`psdopt.roles.Duality.subgradient` and :meth:`~psdopt.roles.Duality.dual_bound`, which
-    check it; `ray` D (n, k) where the outcome is UNBOUNDED: F falls without end at (Y + mu D)(Y + mu D)ᵀ as mu grows,
-    the narrower of Y and D filled up with zero columns. :func:`psdopt.proofs.falls_without_end` evaluates F there, and
-    without a ray that stands this test the run is not called unbounded. The driver reads these fields and no others.
+    `point` and `evaluation` describe the current iterate. `gradient_norm` is the quantity that the method's `residual`
+    names, see :class:`Residual` (nan if the method does not know it); once it is small, the driver computes a
+    certificate. `step` is the last step length; `extras` are further history columns; `dual` are dual variables for
+    :meth:`psdopt.roles.Duality.subgradient` and :meth:`~psdopt.roles.Duality.dual_bound`, which check them. `ray` is
+    D (n, k) if the outcome is UNBOUNDED: F falls without end at (Y + mu D)(Y + mu D)ᵀ as mu grows, the narrower of Y
+    and D padded with zero columns. :func:`psdopt.proofs.falls_without_end` evaluates F there; unless this test
+    confirms the ray, the run is not called unbounded. The driver reads these fields and no others.
     Subclasses are ``@dataclass(kw_only=True)``, so that their own fields need no default.
     """
 
@@ -62,7 +62,7 @@ class State:
     ray: Any = field(default=None, kw_only=True)
 
 
-if TYPE_CHECKING:  # a method that does not name its state has Any for it
+if TYPE_CHECKING:  # the state of a method that does not name its type is Any
     from typing_extensions import TypeVar as _TypeVar
 
     S = _TypeVar("S", bound=State, default=Any)
@@ -74,7 +74,7 @@ class Method(ABC, Generic[S]):
     """A rule for the next move. Owns no loop, no clock, no print and no status.
 
     Subclasses are frozen dataclasses of hyper-parameters, ``class MyMethod(Method[MyState])``. ``step`` returns a new
-    state and leaves the old one as it was, so that a caller may keep any state and go on from it.
+    state and leaves the old one unchanged, so that a caller may keep any state and continue from it.
     """
 
     #: Needs as data: {"problem": (need, ...), "geometry": (need, ...)}; a tuple inside means any of.
@@ -83,8 +83,8 @@ class Method(ABC, Generic[S]):
     descends: ClassVar[bool] = False
     #: What `State.gradient_norm` is.
     residual: ClassVar[Residual] = Residual.GRADIENT
-    #: p, where the certificate falls like (steps)^−p and no faster; None for linear convergence or better.
-    #: The conformance kit asks for less accuracy then, and measures that the order is kept.
+    #: p, if the certificate falls like (steps)^−p and no faster; None for linear convergence or better.
+    #: The conformance kit then requires less accuracy, and checks the order.
     sublinear_order: ClassVar[float | None] = None
     #: Whether the iterates on c F are those on F, for c > 0.
     scale_invariant: ClassVar[bool] = False
@@ -98,30 +98,30 @@ class Method(ABC, Generic[S]):
     starts_at_zero: ClassVar[bool] = False
 
     def with_escape(self, escape: bool, max_rank: int) -> Method:
-        """The method with the caller's word on rank growth, for methods that widen the factor by themselves."""
+        """The method with the caller's settings for rank growth, for methods that widen the factor themselves."""
         return self
 
     def on(self, problem: Problem) -> Method:
-        """The method as it runs on `problem`, for one whose form, and what it claims of itself, depend on that."""
+        """The method to run on `problem`, for a method whose form and claims depend on the problem."""
         return self
 
     @abstractmethod
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> S:
-        """State at `start`; `evaluation` is F there where it is known already, and changes nothing but the cost."""
+        """State at `start`; `evaluation` is F there if it is already known, and affects only the cost."""
 
     @abstractmethod
     def step(self, state: S) -> S:
         """The next state."""
 
     def continued(self, state: State) -> S:
-        """State at the point of another method's `state`, where this one goes on. By default it begins anew there."""
+        """State at the point of another method's `state`, from which this one continues. Default: ``init`` there."""
         return self.init(state.problem, state.geometry, state.point, state.evaluation)
 
     def widened(self, state: S, geometry: Geometry, point: Any, evaluation: Evaluation) -> S:
         """State at a `point` that is the point of `state` with columns added; F is known there.
 
-        The driver adds columns where a stationary point of too low a rank has been reached. By default the method
-        begins anew at `point`; a method whose earlier phases are over goes on with its last one.
+        The driver adds columns at a stationary point of too low a rank. By default the method
+        restarts at `point`; a method with phases continues with its last one.
         """
         return self.init(state.problem, geometry, point, evaluation)
 
@@ -134,8 +134,8 @@ def factor_residual(geometry: Geometry, evaluation: Evaluation, point: Any = Non
     """|2 S̃ Y|_F, S̃ = S if the set leaves the trace free, else S − s I with s = ⟨S, M⟩ / tr M. O(n r).
 
     s is the multiplier of a fixed trace: without it S Y does not vanish at a solution, where S Y = s Y.
-    Of a `restricted` geometry only the part along which it can move counts (:meth:`psdopt.Geometry.tangent_part`).
-    `point` : the point of `evaluation`, if it is at hand.
+    For a `restricted` geometry only the part along which it can move counts (:meth:`psdopt.Geometry.tangent_part`).
+    `point` : the point of `evaluation`, if known.
     """
     Y = evaluation.factor
     if geometry.restricted:

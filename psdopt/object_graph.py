@@ -1,7 +1,7 @@
-"""Objects as plain JSON text and arrays, and back: what checkpoints are made of, in the place of a pickle.
+"""Objects as plain JSON text and arrays, and back: the content of checkpoints, instead of a pickle.
 
-Decoding calls no function that the file names: it makes instances without their constructors, of classes that are
-allowed, and fills in their attributes.
+Decoding calls no function that the file names: it makes instances of allowed classes without their constructors and
+sets their attributes.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _SEQUENCES: dict[str, type] = {
 _SCALARS = (type(None), bool, int, float, str)
 #: Sources of random numbers whose state is plain.
 _BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
-#: Modules of these packages may be imported to find a class; of others only what is imported already is looked at.
+#: Modules of these packages may be imported to find a class; of other packages only modules that are already imported.
 _OWN = ("psdopt", "psdopt_plugins")
 _SPARSE = "scipy.sparse"
 
 
 def encode(root: Any, named: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """(text, arrays) that :func:`decode` makes `root` from; the objects in `named` are left out and called by name.
+    """(text, arrays) from which :func:`decode` makes `root`; the objects in `named` are replaced by their names.
 
-    An object that is met twice is written once. An array on a device is brought to the host.
+    An object that occurs twice is written once. An array on a device is copied to the host.
 
     Raises CheckpointError for an object of a kind that cannot be written: functions, classes, local classes, arrays of
     objects, classes with a ``__reduce__`` of their own.
@@ -53,17 +53,17 @@ def decode(
 ) -> Any:
     """The object written by :func:`encode`; `array` gives the array of a name.
 
-    Arrays that were on a device when they were written come to `device`, or stay NumPy's where that is None.
+    Arrays that were on a device when they were written are placed on `device`, or are NumPy arrays if it is None.
 
     Classes come from the top-level `packages`, from psdopt and from scipy.sparse. Raises CheckpointError for another
-    class, for a name that is not in `named`, and for whatever else is wrong with `text`.
+    class, for a name that is not in `named`, and for any other error in `text`.
     """
     try:
         content = json.loads(text)
         return _Decoder(content["nodes"], array, named, packages, device).value(content["root"])
     except CheckpointError:
         raise
-    except Exception as error:  # a text that was not written by encode may go wrong anywhere
+    except Exception as error:  # a text that was not written by encode may cause any error
         raise CheckpointError(f"the content makes no run ({type(error).__name__}: {error})") from error
 
 
@@ -75,7 +75,7 @@ class _Encoder:
         self.arrays: dict[str, Any] = {}
         self._names = {id(piece): name for name, piece in named.items()}
         self._known: dict[int, int] = {}
-        self._kept: list[Any] = []  # so that no id is given twice
+        self._kept: list[Any] = []  # keeps objects alive, so that no id is used twice
 
     def value(self, obj: Any) -> Any:
         if type(obj) in _SCALARS:
