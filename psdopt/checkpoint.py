@@ -1,4 +1,4 @@
-"""Checkpoints: a run on disk, without its problem, that goes on exactly where it stopped."""
+"""Checkpoints: a run on disk, without its problem, that can be continued with the same iterates."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def save_checkpoint(path: str | Path, run: Any, problem: Problem) -> None:
 
     The header holds format, version of psdopt, problem and the SHA-256 of the content; the content is JSON text and
     arrays (:mod:`psdopt.object_graph`). Raises DataFileError if the file cannot be written, CheckpointError if the run
-    holds what cannot be.
+    holds an object that cannot be.
     """
     text, arrays = encode(run, _pieces(problem))
     buffer = io.BytesIO()
@@ -52,11 +52,11 @@ def save_checkpoint(path: str | Path, run: Any, problem: Problem) -> None:
 
 
 def load_checkpoint(path: str | Path, problem: Problem, *pieces: Any) -> Any:
-    """The run stored in `path`, attached to `problem`; `pieces` are the geometry and the method that will go on.
+    """The run stored in `path`, attached to `problem`; `pieces` are the geometry and the method that will continue.
 
-    No code comes out of the file: it holds numbers, text and names of classes, and only classes of psdopt and of the
-    packages of `problem` and `pieces` are made. The checksum tells damage, not intent: what someone else wrote on
-    purpose may still be wrong, so load only your own.
+    No code is loaded from the file: it holds numbers, text and names of classes, and only classes of psdopt and of the
+    packages of `problem` and `pieces` are instantiated. The checksum detects damage, not forgery, so load only your
+    own.
 
     Raises CheckpointError if the file is damaged or foreign, or was written for another problem, DataFileError
     if it cannot be read.
@@ -80,7 +80,7 @@ def load_checkpoint(path: str | Path, problem: Problem, *pieces: Any) -> Any:
         raise CheckpointError(
             f"{path} does not fit, is damaged, or was written by another version of psdopt: {error}"
         ) from error
-    except Exception as error:  # an intact file of classes that have changed since may go wrong anywhere
+    except Exception as error:  # an intact file of classes that have changed since may cause any error
         raise CheckpointError(
             f"{path} was written by psdopt {header['psdopt']}, whose classes differ from those of {__version__}: "
             f"{type(error).__name__}: {error}"
@@ -94,7 +94,7 @@ def load_checkpoint(path: str | Path, problem: Problem, *pieces: Any) -> Any:
 
 
 def _read(path: str | Path) -> tuple[dict[str, Any], bytes]:
-    """Header and content of an intact checkpoint: magic, format and checksum are compared before anything is made."""
+    """Header and content of an intact checkpoint: magic, format and checksum are compared first."""
     try:
         whole = Path(path).read_bytes()
     except OSError as error:

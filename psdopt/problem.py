@@ -1,7 +1,7 @@
 """The problem interface: F(M) seen through a factor, with exact restrictions to lines and planes.
 
-A problem knows F and nothing of geometries or methods. Its heart is ``problem.at(Y)``, which
-returns an :class:`Evaluation`: everything about F at M = Y Yᵀ that does not need new work.
+A problem knows F, and neither geometries nor methods. ``problem.at(Y)`` returns an :class:`Evaluation`:
+value, gradient and restrictions of F at M = Y Yᵀ, computed from shared images.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from psdopt.linalg.polynomials import minimize_quartic, minimize_smooth
 from psdopt.matrix import LowRankPSD
 from psdopt.roles import Duality, Starts
 
-#: Hooks that were methods of a problem -> the role object that has them now.
+#: Former methods of a problem -> the role object that now has them.
 MOVED = {
     "first_atoms": "Starts", "proposed_start": "Starts",
     "subgradient": "Duality", "dual_bound": "Duality", "smallest_eigenpair": "Duality", "value_unit": "Duality",
@@ -93,7 +93,7 @@ class PlaneModel(ABC):
 
 
 class Evaluation(ABC):
-    """F at M = Y Yᵀ: value, gradient, restrictions, and moves that reuse what is known here."""
+    """F at M = Y Yᵀ: value, gradient, restrictions, and moves that reuse the images."""
 
     problem: Problem
     factor: Array
@@ -105,7 +105,7 @@ class Evaluation(ABC):
 
     @property
     def size(self) -> float:
-        """|Y|, the root of tr M."""
+        """|Y|, the square root of tr M."""
         return norm(self.factor)
 
     @property
@@ -127,7 +127,7 @@ class Evaluation(ABC):
         """Restriction to Y + mu D: one application of the linear maps, to D."""
 
     def along_evaluation(self, D: Evaluation) -> LineModel:
-        """:meth:`along` for a direction of which an evaluation, and with it the images, is at hand: no application."""
+        """:meth:`along` for a direction whose evaluation, and therefore images, are known: no application."""
         return self.along(D.factor)
 
     @abstractmethod
@@ -135,7 +135,7 @@ class Evaluation(ABC):
         """Restriction to alpha M + beta v vᵀ for v (n,): one application, to one column."""
 
     def best_multiple(self) -> float:
-        """alpha >= 0 of least F(alpha M); inf where F falls along the whole ray. One column, of zeros, is applied."""
+        """alpha >= 0 of least F(alpha M); inf if F falls along the whole ray. Maps are applied to one column."""
         alpha, _ = self.along_atom(np.zeros(len(self.factor))).minimize(beta=(0.0, 0.0))
         return alpha
 
@@ -148,11 +148,11 @@ class Evaluation(ABC):
         """Evaluation at [Y, v] for v (n,) or (n, k): the maps are applied to v only."""
 
     def joined(self, others: Sequence[Evaluation]) -> Evaluation:
-        """Evaluation at [Y, Y₁, Y₂, ...] for the factors of `others`: their images, where at hand, are taken over."""
+        """Evaluation at [Y, Y₁, Y₂, ...] for the factors of `others`, with their images if known."""
         return self.append(np.concatenate([other.factor for other in others], axis=1))
 
     def restricted(self, T: Array) -> Problem:
-        """N ↦ F(W N Wᵀ) for W = Y T with orthonormal columns: a problem of order k for T (r, k), free of n."""
+        """N ↦ F(W N Wᵀ) for W = Y T with orthonormal columns, T (r, k): a problem of order k, at no cost in n."""
         raise InvalidTypeError(f"{type(self.problem).__name__} offers no restriction")
 
     @abstractmethod
@@ -168,7 +168,7 @@ class Evaluation(ABC):
         raise InvalidTypeError(f"{type(self.problem).__name__} offers no preconditioner")
 
     def diagonal_preconditioner(self) -> Callable[[Array], Array]:
-        """A coarser :meth:`preconditioner` that needs no set-up, where the problem has one; else the same."""
+        """A coarser :meth:`preconditioner` that needs no set-up, if the problem has one; else the same."""
         return self.preconditioner()
 
 
@@ -176,9 +176,9 @@ class Problem(ABC):
     """min F(M) over symmetric positive semidefinite M (n, n).
 
     Attributes: `n`; `abilities`, a frozenset of :class:`~psdopt.capability.Ability` values;
-    `lower_curvature`, a known modulus sigma of strong convexity of F in M (0 if none is known); `rows`, how many the
-    largest array has that a step multiplies Y with, n at least (None if not known: BLAS is left its threads); `device`,
-    where its large arrays are (None for NumPy's): factors come back on it, wherever they came from; `maps`, the linear
+    `lower_curvature`, a known modulus sigma of strong convexity of F in M (0 if none is known); `rows`, row count of
+    the largest array multiplied by Y in a step, at least n (None leaves the BLAS thread count alone); `device`, the
+    device of its large arrays and of all factors (None for NumPy arrays); `maps`, the linear
     maps whose images of Y its evaluations hold.
     """
 
@@ -194,7 +194,7 @@ class Problem(ABC):
         """Evaluation at M = Y Yᵀ, Y (n, r). Raises InvalidInputError on shape or non-finite entries."""
 
     def value_at_zero(self) -> float:
-        """F(0): the level from which decrease is measured. Computed once."""
+        """F(0), the level from which decreases are measured. Computed once."""
         cached: float | None = self.__dict__.get("_value_at_zero")
         if cached is None:
             cached = float(self.at(np.zeros((self.n, 1))).value)
@@ -206,21 +206,21 @@ class Problem(ABC):
         return {}
 
     def counts(self) -> Mapping[str, int]:
-        """Work done by this problem since it was made, from counting wrappers only."""
+        """Work done by this problem since it was made, as counted by its linear maps."""
         return {}
 
     def solve_in_closed_form(self) -> LowRankPSD | None:
-        """The global minimiser, for problems with the ability ``closed-form``; None if the data admit none."""
+        """The global minimiser, for problems with the ability ``closed-form``; None if there is none for these data."""
         raise InvalidTypeError(f"{type(self).__name__} has no closed form")
 
     @property
     def starts(self) -> Starts:
-        """Where runs may begin; a problem that knows better than a random point returns its own."""
+        """Proposals for starting points; a problem with better ones than random points returns its own."""
         return Starts()
 
     @property
     def duality(self) -> Duality:
-        """Subgradients and lower bounds for certificates; a problem that knows more returns its own."""
+        """Subgradients and lower bounds for certificates; a problem with better bounds returns its own."""
         return Duality()
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -233,7 +233,7 @@ class Problem(ABC):
                 )
 
     def check_factor(self, Y: Any) -> Array:
-        """Y as a float array (n, r), on the problem's device where it has one, or one clear error."""
+        """Y as a float array (n, r), on the problem's device if it has one, or one clear error."""
         factor: Any = finite(Y, "Y") if self.device is None else placed(Y, self.device, "Y")
         if factor.ndim != 2 or factor.shape[0] != self.n:
             raise InvalidInputError(f"Y must have shape ({self.n}, r); found {factor.shape}")
@@ -261,8 +261,8 @@ class GradientOperator(LinearOperator):
     """S = ∇F(M) as an operator on blocks. Blocks whose product is already known cost nothing.
 
     `apply` maps a block (n, k) to S times it; `known` holds (block, product) pairs recognised by
-    identity, such as the factor of the evaluation itself. `entries` returns S as a new array (n, n), or None where
-    products are the better way to it. `device` is where products are, if not NumPy's.
+    identity, such as the factor of the evaluation itself. `entries` returns S as a new array (n, n), or None if
+    products are cheaper. `device` is the device of products, if they are not NumPy arrays.
     """
 
     def __new__(cls, *args: Any) -> GradientOperator:

@@ -1,4 +1,4 @@
-"""Role objects: what a problem may know beyond F, grouped by who asks for it."""
+"""Role objects: optional knowledge of a problem beyond F, grouped by its use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
 
 
 class Starts:
-    """Where runs may begin. What is returned is a proposal: nobody has to believe it, and its scale means nothing."""
+    """Proposals for starting points. Their scale is not used, and a bad proposal costs only steps."""
 
     def first_atoms(self) -> Array | None:
         """W (n, k) for which W Wᵀ, scaled, is a better first step from M = 0 than along −∇F(0); None if none is known.
@@ -21,24 +21,24 @@ class Starts:
         return None
 
     def proposed_start(self, Y: Array) -> Array:
-        """A start made from the random factor Y (n, r), at the price of a few products; Y itself if none is known.
+        """A start made from the random factor Y (n, r), at the cost of a few products; Y itself if none is known.
 
-        Turns with Y: proposed_start(Y O) = proposed_start(Y) O for orthogonal O. Y is not changed.
+        Equivariant: proposed_start(Y O) = proposed_start(Y) O for orthogonal O. Y is not changed.
         """
         return Y
 
 
 class Duality:
-    """What a problem knows of lower bounds on F. The certificate asks, and checks or bounds every answer.
+    """Lower bounds on F that a problem knows. The certificate checks or bounds every answer.
 
-    An `evaluation` is the problem's own :class:`psdopt.Evaluation`, whose module stands above this one.
+    An `evaluation` is the problem's own :class:`psdopt.Evaluation`, typed as Any because its module imports this one.
     """
 
     def subgradient(self, evaluation: Any, dual: Any = None) -> tuple[Any, float]:
-        """(S, epsilon) with F(N) >= F(M) − epsilon + ⟨S, N − M⟩ for all N: what a certificate is built from.
+        """(S, epsilon) with F(N) >= F(M) − epsilon + ⟨S, N − M⟩ for all N, from which a certificate is computed.
 
         For differentiable F: (∇F(M), 0). A nonsmooth problem may build S from the weights `dual` that a method
-        found; it checks them itself, so that no method has to be believed.
+        found; it checks them itself, so that no method has to be trusted.
         """
         return evaluation.gradient, 0.0
 
@@ -46,24 +46,24 @@ class Duality:
         """A proven lower bound on min F over all M ⪰ 0, or None if none is known.
 
         `dual` : dual variables that a method found; the problem checks them itself and may use better ones.
-        A method with a further parameter ``S: Array | None = None`` is given ∇F(M) as an array (n, n), where the caller
-        has formed it.
+        If the method has a further parameter ``S: Array | None = None``, it gets ∇F(M) as an array (n, n), if the
+        caller has formed it.
         """
         return None
 
     def smallest_eigenpair(self, evaluation: Any, S: Any, **options: Any) -> ExtremePair:
-        """:func:`psdopt.linalg.extreme.smallest_eigenpair` of S = ∇F(M); a problem that can factorise S does better."""
+        """:func:`psdopt.linalg.extreme.smallest_eigenpair` of S = ∇F(M); override it if S can be factorised."""
         return smallest_eigenpair(S, **options)
 
     def own_certificate(self, evaluation: Any, **options: Any) -> Any:
-        """The certificate where optimality takes more than S ⪰ 0 and S M = 0, as under constraints; else None.
+        """The certificate, if optimality requires more than S ⪰ 0 and S M = 0, as under constraints; else None.
 
-        `options` : tol, start, seed and dual of :func:`psdopt.certify`, which hands the work over.
+        `options` : tol, start, seed and dual of :func:`psdopt.certify`, which returns this certificate.
         """
         return None
 
     def value_unit(self, value: float, trace: float) -> float | None:
-        """What gaps are relative to at F(M) = `value`, tr M = `trace`; None for the certificate's own unit."""
+        """The unit of relative gaps at F(M) = `value`, tr M = `trace`; None for the certificate's own unit."""
         return None
 
 
@@ -75,7 +75,7 @@ class Preconditioner(ABC):
         """R ↦ P⁻¹ R (n, r) at the evaluation's Y (n, r)."""
 
     def diagonal_at(self, evaluation: Any) -> Callable[[Array], Array]:
-        """A coarser P that needs no set-up, where there is one; else that of :meth:`at`."""
+        """A coarser P that needs no set-up, if there is one; else that of :meth:`at`."""
         return self.at(evaluation)
 
 

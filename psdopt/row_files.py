@@ -16,7 +16,7 @@ from psdopt.text_tables import INDEX_NAMES, LABEL_NAMES
 ROW_SUFFIXES = (".parquet", ".zarr", ".h5", ".hdf5")
 #: Size of a .npy file, in bytes, from which it is mapped and read in blocks.
 LARGE_FILE = SMALL_MAP
-#: What pandas calls an index that it stores as a column.
+#: Prefix of pandas for an index that it stores as a column.
 PANDAS_INDEX = "__index_level_"
 
 
@@ -27,8 +27,8 @@ def read_rows_file(path: Path) -> Dataset:
         is left out. .zarr : an array X (m, d), or a group of arrays X and y. .h5, .hdf5 : data sets X (m, d) and y.
         .npy : X alone.
 
-    Raises DataFileError if the file cannot be read or the library that reads it is missing, InvalidInputError for what
-    holds no numbers.
+    Raises DataFileError if the file cannot be read or the library that reads it is missing, InvalidInputError if it
+    does not hold numbers.
     """
     suffix = path.suffix.lower()
     if not path.exists():

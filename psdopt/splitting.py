@@ -1,4 +1,4 @@
-"""Bi-convex splits: F(Y Yᵀ) written as F(V, U) with V = U = Y, quadratic in each block by itself."""
+"""Bi-convex splits: F(Y Yᵀ) written as F(V, U) with V = U = Y, quadratic in each block."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from psdopt.problem import Evaluation
 class BiconvexSplit(ABC):
     """F(V, U) for V, U (n, r), one row per index of M = V Uᵀ, with F(Y, Y) = F(Y Yᵀ).
 
-    Symmetric, F(V, U) = F(U, V), and a convex quadratic in either block while the other is held. Each
-    subproblem must split into pieces that :meth:`update` solves exactly, all at once.
+    Symmetric, F(V, U) = F(U, V), and a convex quadratic in either block for a fixed other one. Each
+    subproblem must split into pieces that :meth:`update` solves exactly, all together.
 
-    What the blocks share beyond those pieces is a linear coupling L, with F(V, U) = ⟨V, L U⟩ + convex
-    pieces in the entries of V Uᵀ. Its images L V, L U are handed in, so that nothing is applied twice.
+    F(V, U) = ⟨V, L U⟩ + convex pieces in the entries of V Uᵀ, with a linear coupling L. Its images L V, L U
+    are arguments, so that no product is computed twice.
 
     Attributes: `n`; `coupling_bound` >= λ_max(L), 0 without coupling; `scale`, a penalty rho > 0 at which
-    the proximal terms weigh about as much as F (used where there is no coupling to tell).
+    the proximal terms are about as large as F (used if there is no coupling).
     """
 
     n: int
@@ -45,7 +45,7 @@ class BiconvexSplit(ABC):
 
 def split_of(problem: object) -> BiconvexSplit:
     """The split of `problem`; IncompatibleError if it declares none."""
-    split = getattr(problem, "split", None)  # asked in every step: a protocol's isinstance looks at all its members
+    split = getattr(problem, "split", None)  # called in every step; isinstance with a protocol checks all its members
     if split is None:
         raise IncompatibleError(
             f"{type(problem).__name__} offers no bi-convex split; a problem with the ability 'biconvex-split' "

@@ -17,7 +17,7 @@ from psdopt.linalg.arrays import Array, as_array, is_finite
 
 
 class Batch(NamedTuple):
-    """One mini-batch: rows (p, d), targets (p,), and directions (p,) of −1, 0, +1 where samples are one-sided."""
+    """One mini-batch: rows (p, d), targets (p,), and directions (p,) of −1, 0, +1 if samples are one-sided."""
 
     rows: Any
     targets: Array
@@ -25,18 +25,19 @@ class Batch(NamedTuple):
 
 
 class Stream(Protocol):
-    """What a method asks of ``problem.stream``, for problems with the ability ``stream``. No base class is needed.
+    """Members of ``problem.stream`` that methods use, for problems with the ability ``stream``. No base class is
+    needed.
 
-    Batches are objects with `targets`, whose length is the number of samples in the batch; all else is between the
-    stream and ``problem.batch_gradient``. Attributes: `size` samples per epoch, None if not known; `repeatable`,
-    whether :meth:`sample` costs no batch of the run.
+    Batches are objects with `targets`, whose length is the number of samples in the batch; only
+    ``problem.batch_gradient`` uses their other members. Attributes: `size` samples per epoch, None if not known;
+    `repeatable`, whether :meth:`sample` costs no batch of the run.
     """
 
     size: int | None
     repeatable: bool
 
     def take(self, batch_size: int, start: int, count: int) -> Iterator[Any]:
-        """Batches number start, ..., start + count − 1, one at a time; fewer where the source ends."""
+        """Batches number start, ..., start + count − 1, one at a time; fewer if the source ends."""
 
     def sample(self, count: int, batch_size: int) -> Iterable[Any]:
         """The first `count` batches, for pre-training; may be iterated again and again. Delivered again by `take`."""
@@ -55,12 +56,12 @@ class BatchStream(ABC):
 
     @abstractmethod
     def batches(self, batch_size: int, start: int = 0) -> Iterator[Batch]:
-        """Batches from number `start` on, epoch after epoch; ends only where the source does."""
+        """Batches from number `start` on, epoch after epoch, until the source ends."""
 
     def take(self, batch_size: int, start: int, count: int) -> Iterator[Batch]:
-        """Batches number start, ..., start + count − 1, one at a time; fewer where the source ends.
+        """Batches number start, ..., start + count − 1, one at a time; fewer if the source ends.
 
-        Going on where the last call has stopped costs nothing; other places are found by ``batches``.
+        Continuing after the last call costs nothing extra; other positions are found by ``batches``.
         """
         live: tuple[int, int, Iterator[Batch]] | None = self.__dict__.get("_live")
         if live is None or live[:2] != (batch_size, start):
@@ -76,7 +77,7 @@ class BatchStream(ABC):
 
 
 class _Beginning:
-    """The first batches of a repeatable stream, read anew on each pass: nothing is kept."""
+    """The first batches of a repeatable stream, read again on each pass and not stored."""
 
     def __init__(self, stream: BatchStream, count: int, batch_size: int) -> None:
         self.stream, self.count, self.batch_size = stream, count, batch_size
@@ -88,7 +89,7 @@ class _Beginning:
 class ArrayStream(BatchStream):
     """Rows of X (m, d) with y (m,): ndarray, memory-mapped file, CSR array or array on a device, read batch by batch.
 
-    X is never copied whole. The rows of a batch are where X is, its targets and directions on the host.
+    X is never copied whole. The rows of a batch are on the device of X, its targets and directions on the host.
 
     Parameters
     ----------
@@ -96,8 +97,8 @@ class ArrayStream(BatchStream):
         consecutive rows, which suits files (m / batch_size integers, and reads that are contiguous); "given"
         keeps the order (no memory). Default: "blocks" for a memory map, else "shuffled".
     seed : of the permutations; those of epoch e depend on (seed, e) only, so that a run resumes anywhere.
-    pairs : (m, 2) integers: sample i is then x_a − x_b, formed for its batch alone, and y has length m.
-    direction : (m,) of −1, 0, +1, handed on with each batch.
+    pairs : (m, 2) integers: sample i is then x_a − x_b, formed batch by batch, and y has length m.
+    direction : (m,) of −1, 0, +1, passed on with each batch.
     """
 
     def __init__(
@@ -153,10 +154,10 @@ class ArrayStream(BatchStream):
 
 class IteratorStream(BatchStream):
     """Any iterable of (rows (p, d), targets (p,)), or with directions (p,) as a third part: a generator, a data loader,
-    a queue. Read once, front to back; only batches set aside for pre-training are kept, until they are delivered.
+    a queue. Read once, in order; only batches read for pre-training are stored, until they are delivered.
 
-    Batches keep the sizes they come in. `size` (samples per epoch, for the step schedule) may be given. To resume,
-    hand over an iterator that goes on where the last one stopped. Each batch is checked for shape and finite entries.
+    Batches keep their sizes. `size` (samples per epoch, for the step schedule) may be given. To resume,
+    pass an iterator that continues where the last one stopped. Each batch is checked for shape and finite entries.
     """
 
     def __init__(self, source: Iterable[Any], d: int, size: int | None = None) -> None:
@@ -173,7 +174,7 @@ class IteratorStream(BatchStream):
             yield self._checked(batch, number)
 
     def sample(self, count: int, batch_size: int) -> list[Batch]:
-        """The next `count` batches, kept until they are delivered: they cannot be fetched twice."""
+        """The next `count` batches, stored until they are delivered, since they cannot be read twice."""
         wanted = islice(self._iterator, max(0, count - len(self._kept)))
         self._kept.extend(self._checked(batch, number) for number, batch in enumerate(wanted))
         return self._kept[:count]

@@ -14,16 +14,17 @@ import numpy as np
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 
-#: Headers that mark the column of labels, whatever their case, the first of these first.
+#: Headers that mark the column of labels, in upper or lower case, in order of precedence.
 LABEL_NAMES = ("label", "target", "y")
-#: Headers of a column of row names, when it is the first: what pandas and R write for an index.
+#: Headers of a first column of row names, as pandas and R write them for an index.
 INDEX_NAMES = ("", "unnamed: 0")
 SEPARATORS = ("\t", ";", ",")
 
 
 @dataclass(frozen=True)
 class Table:
-    """Features X (m, d), labels y (m,), the names of the features where there is a header, and how both were found."""
+    """Features X (m, d), labels y (m,), names of the features if there is a header, and notes on how both were
+    found."""
 
     X: Array
     y: Array
@@ -33,7 +34,7 @@ class Table:
 
 @dataclass(frozen=True)
 class _Layout:
-    """Which column is what: `label`, and `index` (None if there is none); `header` as in the file, or None."""
+    """The columns `label` and `index` (None if there is none), and the `header` of the file, or None."""
 
     header: list[str] | None
     width: int
@@ -60,9 +61,9 @@ class _Layout:
 def read_table(path: Path, content: bytes) -> Table:
     """The table in `content`; messages name `path` and, where possible, line and column.
 
-    Columns are separated by tabs, semicolons or commas; beside the first two, numbers may have decimal commas. A first
-    line with a name in it is a header. The label is the column called label, target or y, else the last one. A first
-    column without a name under a header holds names of rows, and is no feature.
+    Columns are separated by tabs, semicolons or commas; with the first two, numbers may have decimal commas. A first
+    line that contains a name is a header. The label is the column called label, target or y, else the last one. A first
+    column without a name under a header holds names of rows and is not a feature.
 
     Raises InvalidInputError for ragged rows, missing or non-finite numbers, missing labels, fewer than two columns.
     """
@@ -104,7 +105,7 @@ def read_table(path: Path, content: bytes) -> Table:
 
 
 def _separator(text: str) -> str:
-    """The first of tab, semicolon, comma that divides the first two lines alike; quoted text is not looked into."""
+    """The first of tab, semicolon, comma that divides the first two lines equally; quoted text is skipped."""
     lines = [line for line in text.splitlines() if line.strip()][:2]
     for mark in SEPARATORS:
         try:
@@ -123,7 +124,7 @@ def _has_decimal_comma(rows: Iterable[Sequence[str]]) -> bool:
 
 
 def _is_header(row: Sequence[str], comma: bool) -> bool:
-    """Whether the first row holds names: a label's name, or text where features are due."""
+    """Whether the first row holds names: a label's name, or text in a column of features."""
     features = row[:-1] if len(row) > 1 else row
     text = any(_number(cell, comma) is None for cell in features if cell)
     return any(cell.lower() in LABEL_NAMES for cell in row) or text

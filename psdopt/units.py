@@ -1,4 +1,4 @@
-"""Units of values: what a gap, a residual and a decrease of F are relative to."""
+"""Units of values: the scales of gaps, residuals and decreases of F."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation, Problem
 
-#: Columns of the random factor whose multiple of trace t stands for the centre (t / n) I beyond this order.
+#: Beyond this order a random factor of this many columns, scaled to trace t, replaces the centre (t / n) I.
 CENTRE_COLUMNS = 64
-#: A reference matrix nearer to M than this share of |M| says nothing of the size of F.
+#: A reference matrix closer to M than this share of |M| gives no unit.
 FAR = 0.5
 #: The key of |∇F(0)| among the references of a problem; the others are traces.
 GRADIENT = -1.0
@@ -25,9 +25,9 @@ _REFERENCES: WeakKeyDictionary[Problem, dict[float, float]] = WeakKeyDictionary(
 
 
 def reference_value(problem: Problem, trace: float) -> float:
-    """F at (trace / n) I, or beyond order 64 at a random matrix of that trace; F(0) for trace 0; inf where undefined.
+    """F at (trace / n) I, or beyond order 64 at a random matrix of that trace; F(0) for trace 0; inf if undefined.
 
-    Evaluated by :meth:`Problem.at`, never asked of a hook, and kept as long as the problem.
+    Always evaluated by :meth:`Problem.at`, and stored with the problem.
     """
     kept = _REFERENCES.setdefault(problem, {})
     if trace not in kept:
@@ -45,7 +45,7 @@ def reference_value(problem: Problem, trace: float) -> float:
 
 
 def finite_value(value: Callable[[], float]) -> float:
-    """The value, or inf where F is not defined: a reference may lie where no run would go."""
+    """The value, or inf if F is not defined at the reference."""
     try:
         with np.errstate(all="ignore"):
             found = value()
@@ -55,10 +55,10 @@ def finite_value(value: Callable[[], float]) -> float:
 
 
 def unit_on_the_cone(problem: Problem, evaluation: Evaluation) -> float:
-    """min(F(0) − F(M), 4 (F(M/4) − F(M))): what M gains over nothing; <= 0 where it gains nothing.
+    """min(F(0) − F(M), 4 (F(M/4) − F(M))), the decrease from M = 0; <= 0 if F(M) is not below F(0).
 
-    The second is the smaller one where F(0) is out of proportion, or infinite as for a barrier. For F quadratic along
-    the ray with its minimum at M the first is.
+    The second term is smaller if F(0) is far larger than F elsewhere, or infinite as for a barrier. If F is quadratic
+    along the ray with its minimum at M, the first term is smaller.
     """
     value = float(evaluation.value)
     r = evaluation.factor.shape[1]
@@ -68,7 +68,7 @@ def unit_on_the_cone(problem: Problem, evaluation: Evaluation) -> float:
 
 
 def unit_at_fixed_trace(problem: Problem, evaluation: Evaluation, trace: float, vectors: Array) -> float:
-    """Least rise of F from M to a matrix of the set far from M; 0 where none rises.
+    """Least rise of F from M to a matrix of the set far from M; 0 if F rises to none of them.
 
     The matrices: the centre (t / n) I, and M/4 + (3/4) t v vᵀ for the unit columns v of `vectors`, along which F
     rises least. Far: |N − M| >= |M| / 2.
@@ -96,7 +96,7 @@ def _in_plane(problem: Problem, evaluation: Evaluation, v: Array, alpha: float, 
 
 
 def own_unit(problem: Problem, value: float, trace: float, unit: float) -> float:
-    """The problem's own unit of values, no larger than |F(M)| or the certificate's `unit`; that one without it."""
+    """The problem's own unit of values, capped by |F(M)| and the certificate's `unit`; `unit` if it has none."""
     own = problem.duality.value_unit(value, trace)
     return unit if own is None else min(own, max(abs(value), unit))
 
@@ -113,8 +113,8 @@ def value_scale(
 def stationarity_scale(problem: Problem, value: float, size: float, trace: float | None = None) -> float:
     """The unit in which |S Y| is measured when |Y| = `size` and F = `value`; 0 if there is none yet. Cheap.
 
-    (F(0) − F(M)) / |Y|, or with F at the centre of a fixed `trace` in the place of F(0); |∇F(0)| |Y| where M gains
-    nothing over zero, and |F(M)| / |Y| where F(0) or that gradient is not finite.
+    (F(0) − F(M)) / |Y|, with F at the centre of a fixed `trace` instead of F(0); |∇F(0)| |Y| if F(M) is not below F(0);
+    |F(M)| / |Y| if F(0) or that gradient is not finite.
     """
     if not size > 0.0:
         return 0.0
@@ -129,7 +129,7 @@ def stationarity_scale(problem: Problem, value: float, size: float, trace: float
 
 
 def gradient_size_at_zero(problem: Problem) -> float:
-    """About |∇F(0)|_2, by a few power steps from a fixed start; kept as long as the problem. inf where undefined."""
+    """An estimate of |∇F(0)|_2 by a few power steps from a fixed start; stored with the problem. inf if undefined."""
     kept = _REFERENCES.setdefault(problem, {})
     if GRADIENT not in kept:
         kept[GRADIENT] = finite_value(lambda: gradient_size(problem.at(np.zeros((problem.n, 1)))))
@@ -137,7 +137,7 @@ def gradient_size_at_zero(problem: Problem) -> float:
 
 
 def gradient_size(evaluation: Evaluation) -> float:
-    """About |∇F(M)|_2, by six power steps from a fixed start."""
+    """An estimate of |∇F(M)|_2 by six power steps from a fixed start."""
     S, n = evaluation.gradient, len(evaluation.factor)
     V, size = np.random.default_rng(0).standard_normal((n, 2)), 0.0
     for _ in range(6):

@@ -1,4 +1,4 @@
-"""A problem from a plain function of M: the slow reference that hand-written problems are tested against."""
+"""A problem from a plain function of M: the slow reference for tests of hand-written problems."""
 
 from __future__ import annotations
 

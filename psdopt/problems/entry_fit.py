@@ -27,8 +27,8 @@ from psdopt.terms.quadratic import LinearTerm
 
 #: The preconditioner's ridge is at least this share of the mean size of the entries on L's diagonal.
 SMALLEST_RIDGE = 0.1
-#: Without L it is this share of the mean curvature of an entry, weight · |y_i|²: in units of it, as all else is, so
-#: that a run does not depend on those of the targets. A share of RIDGE_FLOOR of it keeps the systems of rows regular.
+#: Without L it is this share of the mean curvature of an entry, weight · |y_i|², so that a run does not depend on the
+#: units of the targets. At least RIDGE_FLOOR times this curvature keeps the systems of rows regular.
 RIDGE, RIDGE_FLOOR = 0.03, 1e-6
 
 
@@ -73,7 +73,7 @@ class EntryFit(TermSum):
         self._mean_weight = float(np.mean(self.weights))
         fit = MeasuredTerm(entries, LeastSquares(self.targets, self.weights))
         terms: list[Term] = [fit] if self.L is None else [LinearTerm(MatrixForm(self.L)), fit]
-        super().__init__(terms, constant, _precondition)  # a method of this object would keep it from being freed
+        super().__init__(terms, constant, _precondition)  # a bound method would create a reference cycle
         self.abilities |= {Ability.SPLIT}
 
     def split(self) -> EntrySplit:
@@ -91,7 +91,7 @@ class EntryFit(TermSum):
 
     @cached_property
     def _rows(self) -> RowUpdates:
-        """Those of the preconditioner: the diagonal entry depends on row i twice, through either index."""
+        """The row solves of the preconditioner, in which a diagonal entry depends on row i through both indices."""
         return self._updates.reweighted(self._ordered(4.0)[0])
 
     def _ordered(self, diagonal: float) -> tuple[sp.csr_array, sp.csr_array]:
@@ -100,17 +100,17 @@ class EntryFit(TermSum):
         weight_t (M_ij − t)² is ½ weight_t for each order of i ≠ j, and ½ (2 weight_t) where i = j; `diagonal`
         replaces that factor 2.
         """
-        # the pattern counts an entry twice where both of its orders are one
+        # the pattern counts a diagonal entry twice
         own = self.i == self.j
         weights = np.where(own, 0.5 * diagonal * self.weights, self.weights)
         return self._pattern.filled(weights), self._pattern.filled(np.where(own, 0.5 * self.targets, self.targets))
 
     @cached_property
     def _diagonal(self) -> Array | None:
-        """|L_ii| (n,), or what is typical of the rest of a row where that is more; None where L has no size.
+        """|L_ii| (n,), or the typical size of the rest of a row if that is larger; None if L = 0.
 
-        Within a graph Laplacian the diagonal is more. An indefinite L has eigenvalues of the size of its rows, and so
-        has S = L + Diag(w) + ... ⪰ 0 then.
+        For a graph Laplacian the diagonal is larger. An indefinite L has eigenvalues of the size of its rows, and then
+        so has S = L + Diag(w) + ... ⪰ 0.
         """
         if self.L is None:
             return None

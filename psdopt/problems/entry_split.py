@@ -1,4 +1,4 @@
-"""The bi-convex split of a fit to matrix entries: rows are independent once the other block is held."""
+"""The bi-convex split of a fit to matrix entries: rows are independent for a fixed other block."""
 
 from __future__ import annotations
 

@@ -29,11 +29,11 @@ class QuadraticPreconditioner(Preconditioner):
     """(evaluation) ↦ (R ↦ P⁻¹R) with P: D ↦ A D (YᵀAY) + D (b YᵀY + eta I), b = tr B / n.
 
     The factor Hessian over four is P plus the transposed cross terms A Y (DᵀAY) + B Y (DᵀY) and S D / 2.
-    The last one is represented by its mean, eta = max(0, tr S) / (2 n), and by its size within the span of Y. Both
-    vanish where the optimum is interior, and keep P definite with the right scale where Y has more columns
-    than M needs, which is where the undamped version fails.
+    The last one is approximated by its mean, eta = max(0, tr S) / (2 n), and by its size within the span of Y. Both
+    vanish at an interior optimum. If Y has more columns than M needs, they keep P definite with the right scale;
+    without this damping P fails there.
 
-    The decomposition of A is made at first use and kept: one O(n³) eigendecomposition if A is an array of
+    The decomposition of A is computed at first use and stored: one O(n³) eigendecomposition if A is an array of
     order up to 2000, else a randomised one of 60 pairs with two block products.
 
     Parameters
@@ -101,7 +101,7 @@ class QuadraticPreconditioner(Preconditioner):
     ) -> float:
         """max(0, tr S) / (2 n), from |A Y|² + b |Y|² + tr C, with |A Y|² <= λ_max(A) tr P looked at first.
 
-        `squares` : |A Y|² if it is at hand.
+        `squares` : |A Y|² if known.
         """
         if self._trace_C is None:
             self._trace_C = 0.0 if self.C is None else self.C.full_trace()

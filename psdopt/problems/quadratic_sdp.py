@@ -44,7 +44,7 @@ class QuadraticSDP(TermSum):
         identity), None (absent), a :class:`~psdopt.terms.forms.Form`, or a list of forms (their sum).
         All symmetric; A and B positive semidefinite. That is checked for arrays up to order 1000 and
         for scalars. F is not called convex if A or B is larger or an operator: a run then ends in the status
-        ``stationary`` at best. ``MatrixForm(A, psd=True)`` is the caller's word that A ⪰ 0, on which ``optimal`` rests.
+        ``stationary`` at best. ``MatrixForm(A, psd=True)`` declares A ⪰ 0; ``optimal`` then relies on it.
     n : order of M; needed only when no argument shows it.
     constant : added to F.
 
@@ -105,7 +105,7 @@ class QuadraticSDP(TermSum):
             if gram is None:
                 return None
             K = T.T @ np.asarray(gram) @ T
-            # A, B were accepted: what rounding makes of WᵀAW is no reason to refuse it
+            # A, B were accepted, so that WᵀAW must not be refused because of rounding
             return MatrixForm(LinearMap(0.5 * (K + K.T)), psd=None if form is self.C else True)
 
         return QuadraticSDP(*map(compressed, forms, grams), constant=self.constant)

@@ -57,7 +57,7 @@ class Streamed(Problem):
         self.n = held_out.n
         self.device = held_out.device
         self.maps, self.rows = held_out.maps, held_out.rows
-        # what stands for members of the problem itself is the held-out problem's own
+        # other attributes are those of the held-out problem
         self.abilities = (held_out.abilities - set(MEMBERS)) | {Ability.STREAM}
         self.samples = 0
 

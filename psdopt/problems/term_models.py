@@ -51,7 +51,7 @@ class AtTerms(Protocol):
 
 
 def sum_of(parts: Iterable[float]) -> float:
-    """Σ parts without loss of digits; inf or nan, not an error, where a part has overflowed."""
+    """Σ parts without loss of digits; inf or nan, not an error, if a part has overflowed."""
     numbers = [float(part) for part in parts]
     try:
         return math.fsum(numbers)
@@ -74,7 +74,7 @@ class TermLine(LineModel):
         if isinstance(self.slope, Later):
             evaluation.images.ask(direction)
         self.coefficients = self._sum_coefficients()
-        self._last = 0.0, evaluation.value  # a search looks at the value of its answer, and the step needs it again
+        self._last = 0.0, evaluation.value  # the step needs the value at the search's answer again
 
     def _sum_coefficients(self) -> list[float] | None:
         second = third = fourth = 0.0

@@ -32,15 +32,15 @@ FALLEN = 1e-6
 class TermSum(Problem):
     """F(M) = constant + Σ_k f_k(M) for terms f_k that may share linear maps.
 
-    Most objectives need no class of their own: pick terms, add them up. One pass over a shared map
-    serves all terms: a line model applies each map once (to D), a gradient each adjoint once.
+    Most objectives need no class of their own: they are sums of existing terms. Terms share the products with their
+    common maps: a line model applies each map once (to D), a gradient each adjoint once.
 
     Parameters
     ----------
     terms : sequence of :class:`~psdopt.terms.base.Term` of one order n.
     constant : number added to F.
     preconditioner : a :class:`~psdopt.roles.Preconditioner`, a callable evaluation ↦ (R ↦ P⁻¹R), or None.
-    curvature : a callable evaluation ↦ (D ↦ ∇²F(Y)[D]) that knows a shorter way than term by term, or None.
+    curvature : a callable evaluation ↦ (D ↦ ∇²F(Y)[D]) that is cheaper than term by term, or None.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class TermSum(Problem):
 
 
 def _common_device(terms: Sequence[Term], maps: Sequence[LinearMap]) -> Device | None:
-    """Where the data of all terms are; InvalidInputError where they are in different places."""
+    """The common device of the data of all terms; InvalidInputError if they are on different devices."""
     devices: dict[Device | None, str] = {term.device: type(term).__name__ for term in terms if term.device is not None}
     devices.update({linear_map.device: linear_map.name for linear_map in maps})
     if len(devices) > 1:
@@ -193,7 +193,7 @@ class TermEvaluation(Evaluation):
         )
 
     def _images(self, V: Array) -> Images:
-        """Images of V (n, k), on the problem's device where it has one; an array from elsewhere is refused."""
+        """Images of V (n, k), on the problem's device if it has one; an array on another device is refused."""
         device = self.problem.device
         if device is not None:
             V = cast(Array, placed(V, device, "D"))
@@ -211,7 +211,7 @@ class TermEvaluation(Evaluation):
         return np.hstack([self._gradient_times(Images(self.problem.maps, group)) for group in groups])
 
     def _gradient_entries(self) -> Array | None:
-        """S as an array, if every term can add its part entry by entry; None otherwise."""
+        """S as an array, if every term has `add_gradient_to`; None otherwise."""
         terms = self.problem.terms
         if self.problem.device is not None or not all(term.has_entries for term in terms):
             return None
@@ -313,7 +313,7 @@ class TermEvaluation(Evaluation):
         return TermEvaluation(self.problem, self.images.refreshed())
 
     def moved(self, images: Images, features: list[Any], value: float) -> TermEvaluation:
-        """Evaluation at moved images; recomputed from Y once drift has grown too large, or F has fallen too far."""
+        """Evaluation at new images; recomputed from Y once the drift is too large, or F has fallen too far."""
         new = TermEvaluation(self.problem, images, features, value)
         new._peak = max(self._peak, abs(self.value))
         stale = images.drift > DRIFT_LIMIT_IN_EPS * 2.0**-52 or abs(value) < FALLEN * new._peak

@@ -27,13 +27,13 @@ def positive_part(
 ) -> Array | None:
     """W (n, k) with W Wᵀ = N₊, N = V [−(VᵀCV)_ij / (a_i a_j + b)] Vᵀ, b = tr B / n, A = V diag(a) Vᵀ.
 
-    N is the minimiser of F over all symmetric matrices if B = b I, and about that otherwise. It solves the problem if
+    N is the minimiser of F over all symmetric matrices if B = b I, and close to it otherwise. It solves the problem if
     it is positive semidefinite; else its positive part has directions, weights and rank that are nearly right, which
-    greedy steps from M = 0 would have to find one by one. Where it has more than n/2 columns it is given all n, the
-    missing ones with small weights: so many columns cost little, and one that is missing costs another search.
+    greedy steps from M = 0 would have to find one by one. If it has more than n/2 columns, it gets all n, the
+    missing ones with small weights: additional columns cost little, and a missing one costs another search.
 
-    None where C or N₊ is zero, and where forming A is too dear: n > 300, unless A is an array and n <= 1000.
-    `adopt` is handed the complete decomposition of A where one is made.
+    None if C or N₊ is zero, or if forming A is too expensive: n > 300, unless A is an array and n <= 1000.
+    `adopt` gets the complete decomposition of A if one is computed.
     O(n³): three eigendecompositions and four products at most. At most 2 n columns of the maps.
     """
     formed = n <= ORDER or (n <= ARRAY_ORDER and (A is None or A.holds_array))
