@@ -136,7 +136,12 @@ class Judge:
         if not certificate.proves(self.tol):
             return False
         run.state = State(
-            self.problem, run.geometry, run.geometry.from_factor(zero), self.problem.at(zero), 0.0, state.step
+            self.problem,
+            run.geometry,
+            run.geometry.from_factor(zero),
+            self.problem.at(zero),
+            gradient_norm=0.0,
+            step=state.step,
         )
         run.certificate, self.certified = certificate, run.state
         run.history.note("certificate", certificate.relative)

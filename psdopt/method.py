@@ -47,17 +47,18 @@ class State:
     D (n, k) if the outcome is UNBOUNDED: F falls without end at (Y + mu D)(Y + mu D)ᵀ as mu grows, the narrower of Y
     and D padded with zero columns. :func:`psdopt.proofs.falls_without_end` evaluates F there; unless this test
     confirms the ray, the run is not called unbounded. The driver reads these fields and no others.
-    Subclasses are ``@dataclass(kw_only=True)``, so that their own fields need no default.
+    The fields after `evaluation` are given by keyword. Subclasses are ``@dataclass(kw_only=True)``, so that their own
+    fields need no default.
     """
 
     problem: Problem
     geometry: Geometry
     point: Any
     evaluation: Evaluation
-    gradient_norm: float = float("nan")
-    step: float = float("nan")
-    outcome: Outcome = Outcome.RUNNING
-    extras: dict[str, float] = field(default_factory=dict)
+    gradient_norm: float = field(default=float("nan"), kw_only=True)
+    step: float = field(default=float("nan"), kw_only=True)
+    outcome: Outcome = field(default=Outcome.RUNNING, kw_only=True)
+    extras: dict[str, float] = field(default_factory=dict, kw_only=True)
     dual: Any = field(default=None, kw_only=True)
     ray: Any = field(default=None, kw_only=True)
 

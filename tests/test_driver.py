@@ -22,14 +22,14 @@ class LongSteps(Method):
 
     def init(self, problem, geometry, start, evaluation=None):
         evaluation = problem.at(start) if evaluation is None else evaluation
-        return State(problem, geometry, start, evaluation, norm(evaluation.factor_gradient()))
+        return State(problem, geometry, start, evaluation, gradient_norm=norm(evaluation.factor_gradient()))
 
     def step(self, state):
         if norm(state.point) > 1e3:
             return replace(state, outcome=Outcome.DIVERGED)
         Y = state.point - self.step_length * state.evaluation.factor_gradient()
         evaluation = state.problem.at(Y)
-        return State(state.problem, state.geometry, Y, evaluation, norm(evaluation.factor_gradient()))
+        return State(state.problem, state.geometry, Y, evaluation, gradient_norm=norm(evaluation.factor_gradient()))
 
 
 def test_a_method_that_diverges_is_called_so_and_its_best_point_is_kept():
@@ -54,7 +54,7 @@ class Fading(Method):
 
     def init(self, problem, geometry, start, evaluation=None):
         evaluation = problem.at(start)
-        return State(problem, geometry, start, evaluation, norm(evaluation.factor_gradient()))
+        return State(problem, geometry, start, evaluation, gradient_norm=norm(evaluation.factor_gradient()))
 
     def step(self, state):
         return replace(state, gradient_norm=self.factor * state.gradient_norm)

@@ -59,7 +59,7 @@ class Waiting(Method):
 
     def init(self, problem, geometry, start, evaluation=None):
         evaluation = problem.at(start)
-        return State(problem, geometry, start, evaluation, norm(evaluation.factor_gradient()))
+        return State(problem, geometry, start, evaluation, gradient_norm=norm(evaluation.factor_gradient()))
 
     def step(self, state):
         return replace(state)

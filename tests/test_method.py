@@ -63,3 +63,12 @@ def test_what_is_not_finite_is_refused():
     assert ensure_finite(p.at(rng.standard_normal((6, 2)))).value
     with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match="the value is"):
         ensure_finite(p.at(np.full((6, 1), 1e200)))
+
+
+def test_what_describes_a_state_beyond_its_point_is_given_by_keyword():
+    p, rng = problem()
+    evaluation = p.at(rng.standard_normal((6, 2)))
+    given = p, FlatQuotient(6, 2), evaluation.factor, evaluation
+    assert State(*given, gradient_norm=2.0).gradient_norm == 2.0
+    with pytest.raises(TypeError, match="positional"):
+        State(*given, 2.0)

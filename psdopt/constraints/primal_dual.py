@@ -73,7 +73,7 @@ def begun(
         evaluation = problem.at(np.zeros((problem.n, 1)))
         start = geometry.from_factor(evaluation.factor)
     return PrimalDualState(
-        problem, geometry, start, evaluation or problem.at(geometry.factor(start)), math.inf,
+        problem, geometry, start, evaluation or problem.at(geometry.factor(start)), gradient_norm=math.inf,
         outcome=Outcome.FINISHED if ended else Outcome.RUNNING,
         form=form, X=X, Z=Z, x=x, z=z, v=np.zeros(form.m), dual=multipliers_at_zero(known),
     )  # fmt: skip

@@ -150,7 +150,7 @@ class PymanoptOptimizer(Method):
 
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> State:
         evaluation = evaluation or problem.at(geometry.factor(start))
-        return State(problem, geometry, start, evaluation, factor_residual(geometry, evaluation, start))
+        return State(problem, geometry, start, evaluation, gradient_norm=factor_residual(geometry, evaluation, start))
 
     def step(self, state: State) -> State:
         optimizer = copy.deepcopy(self.optimizer)
@@ -165,4 +165,12 @@ class PymanoptOptimizer(Method):
         evaluation = problem.at(geometry.factor(point))
         moved = norm(geometry.factor(point) - state.evaluation.factor)
         outcome = Outcome.STALLED if moved == 0.0 else Outcome.RUNNING
-        return State(problem, geometry, point, evaluation, factor_residual(geometry, evaluation, point), moved, outcome)
+        return State(
+            problem,
+            geometry,
+            point,
+            evaluation,
+            gradient_norm=factor_residual(geometry, evaluation, point),
+            step=moved,
+            outcome=outcome,
+        )

@@ -191,8 +191,9 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         return ColumnGenerationState(
             problem, geometry,
             geometry.from_factor(best.factor) if better else state.point, best,
-            2.0 * gap / norm(best.factor), float("nan"), Outcome.STALLED if ended else Outcome.RUNNING,
-            {
+            gradient_norm=2.0 * gap / norm(best.factor), step=float("nan"),
+            outcome=Outcome.STALLED if ended else Outcome.RUNNING,
+            extras={
                 "gap": gap, "bound": bound, "master_value": evaluation.value, "generated": float(bundle.width),
                 "aggregated": float(bundle.aggregated), "master_steps": float(answer.steps),
             },

@@ -150,7 +150,7 @@ class AugmentedLagrangian(Method):
         y = np.zeros(problem.m)
         sigma, size = first_multipliers(problem, evaluation)
         state = AugmentedLagrangianState(
-            problem, geometry, evaluation.factor, evaluation, math.inf, y=y, sigma=sigma, base=sigma,
+            problem, geometry, evaluation.factor, evaluation, gradient_norm=math.inf, y=y, sigma=sigma, base=sigma,
             dual=multipliers_at_zero(problem), first_size=size, first_length=evaluation.size,
         )  # fmt: skip
         state.inside = self._begin(state)

@@ -58,7 +58,7 @@ class LocalSearch(Method[SearchState]):
         inner = restarted(self.searcher, state.problem, state.evaluation)
         return SearchState(
             state.problem, state.geometry, Y, state.evaluation,
-            max(inner.gradient_norm, 2.0 * infeasible * norm(Y)), state.step,
+            gradient_norm=max(inner.gradient_norm, 2.0 * infeasible * norm(Y)), step=state.step,
             inner=inner, searcher=self.searcher, known=state, goal=fraction * infeasible, growing=growing,
             limit=GROWING_STEPS if growing else FIRST_STEPS, iteration=state.iteration,
         )  # fmt: skip

@@ -96,8 +96,9 @@ def with_eigenvectors(
     residual = max(norm(SY), max(0.0, -pair.value) * (norm(Y) if np.any(Y) else 1.0))
     slack = math.sqrt(max(inner(SY.T @ SY, Y.T @ Y), 0.0))
     return AtomState(
-        state.problem, state.geometry, Y, evaluation, 2.0 * residual, state.step, Outcome.RUNNING,
-        {**extras, "lambda_max": -pair.value, "slack": slack, "eigensolve_products": float(products)},
+        state.problem, state.geometry, Y, evaluation,
+        gradient_norm=2.0 * residual, step=state.step, outcome=Outcome.RUNNING,
+        extras={**extras, "lambda_max": -pair.value, "slack": slack, "eigensolve_products": float(products)},
         vectors=vectors, smallest=pair.value, atoms=atoms, iteration=state.iteration + 1,
         proven_at=proven_at,
     )  # fmt: skip

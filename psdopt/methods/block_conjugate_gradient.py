@@ -76,7 +76,9 @@ class BlockConjugateGradient(Method[BlockState]):
     ) -> BlockState:
         resolved(self.preconditioner, problem, geometry)
         evaluation = evaluation or problem.at(geometry.factor(start))
-        return BlockState(problem, geometry, evaluation.factor, evaluation, norm(evaluation.factor_gradient()))
+        return BlockState(
+            problem, geometry, evaluation.factor, evaluation, gradient_norm=norm(evaluation.factor_gradient())
+        )
 
     def step(self, state: BlockState) -> BlockState:
         here = state.evaluation
@@ -129,7 +131,14 @@ class BlockConjugateGradient(Method[BlockState]):
     ) -> BlockState:
         extras, size = {"inner_steps": float(steps)}, norm(moved.factor_gradient())
         return BlockState(
-            state.problem, state.geometry, moved.factor, moved, size, length, extras=extras, direction=direction
+            state.problem,
+            state.geometry,
+            moved.factor,
+            moved,
+            gradient_norm=size,
+            step=length,
+            extras=extras,
+            direction=direction,
         )
 
 

@@ -27,7 +27,7 @@ class ClosedForm(Method):
 
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> State:
         evaluation = evaluation or problem.at(geometry.factor(start))
-        return State(problem, geometry, start, evaluation, norm(evaluation.factor_gradient()))
+        return State(problem, geometry, start, evaluation, gradient_norm=norm(evaluation.factor_gradient()))
 
     def step(self, state: State) -> State:
         M = state.problem.solve_in_closed_form()
@@ -36,4 +36,12 @@ class ClosedForm(Method):
         evaluation = state.problem.at(M.factor)
         point = state.geometry.from_matrix(M)
         gradient_norm = norm(evaluation.factor_gradient())
-        return State(state.problem, state.geometry, point, evaluation, gradient_norm, 1.0, Outcome.FINISHED)
+        return State(
+            state.problem,
+            state.geometry,
+            point,
+            evaluation,
+            gradient_norm=gradient_norm,
+            step=1.0,
+            outcome=Outcome.FINISHED,
+        )

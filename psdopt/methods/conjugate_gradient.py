@@ -131,7 +131,14 @@ class ConjugateGradient(Method[ConjugateGradientState]):
         residual = norm(gradient) if straight else factor_residual(geometry, here.evaluation, here.point)
         ask_ahead(fields["kind"], here.evaluation)
         return ConjugateGradientState(
-            problem, geometry, here.point, here.evaluation, residual, here=here, gradient=gradient, **fields
+            problem,
+            geometry,
+            here.point,
+            here.evaluation,
+            gradient_norm=residual,
+            here=here,
+            gradient=gradient,
+            **fields,
         )
 
     def _preconditioned(self, state: ConjugateGradientState) -> Any:

@@ -317,7 +317,8 @@ def _at(
     value_unit = problem.duality.value_unit(evaluation.value, reach) or 1.0
     indefinite = 0.0 if move is None else move.shift * reach / value_unit
     return ConstrainedState(
-        problem, geometry, evaluation.factor, evaluation, 2.0 * max(residual, indefinite) * scale, step,
+        problem, geometry, evaluation.factor, evaluation,
+        gradient_norm=2.0 * max(residual, indefinite) * scale, step=step,
         extras={"sigma": base, "penalty": sigma, "infeasibility": infeasibility,
                 "damping": math.nan if move is None else move.delta},
         dual=Multipliers(active.y), y=active.y, sigma=sigma, base=base, pull=pull, residual=residual,

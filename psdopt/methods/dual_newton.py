@@ -99,7 +99,8 @@ class DualNewton(Method):
         ray = y / size if large and infeasibility > DOUBTFUL else None
         ended = ray is not None and proven_infeasible(problem, [ray]) is not None
         return DualNewtonState(
-            problem, geometry, geometry.from_factor(Y), evaluation, 2.0 * relative * (scale or 1.0), step,
+            problem, geometry, geometry.from_factor(Y), evaluation,
+            gradient_norm=2.0 * relative * (scale or 1.0), step=step,
             extras={"infeasibility": infeasibility, "dual_bound": problem.nearest.constant - theta},  # type: ignore[union-attr]
             outcome=Outcome.FINISHED if ended else Outcome.RUNNING,
             y=y, values=values, vectors=V, theta=theta, dual=Multipliers(y, None, ray),

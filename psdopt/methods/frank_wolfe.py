@@ -230,7 +230,8 @@ def _with_oracle(
     if previous is not None:
         extras["gamma"] = size
     return FrankWolfeState(
-        problem, geometry, geometry.from_factor(Y), evaluation, 2.0 * gap / norm(Y), size, Outcome.RUNNING, extras,
+        problem, geometry, geometry.from_factor(Y), evaluation,
+        gradient_norm=2.0 * gap / norm(Y), step=size, outcome=Outcome.RUNNING, extras=extras,
         atom=atom, gap=gap, iteration=0 if previous is None else previous.iteration + 1,
     )  # fmt: skip
 

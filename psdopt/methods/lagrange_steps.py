@@ -58,7 +58,7 @@ class LagrangeSteps(Method[LagrangeState]):
     ) -> LagrangeState:
         evaluation = evaluation or problem.at(geometry.factor(start))
         gradient_norm = norm(evaluation.factor_gradient())
-        return LagrangeState(problem, geometry, start, evaluation, gradient_norm, workspace=Workspace())
+        return LagrangeState(problem, geometry, start, evaluation, gradient_norm=gradient_norm, workspace=Workspace())
 
     def step(self, state: LagrangeState) -> LagrangeState:
         here = state.evaluation
@@ -91,8 +91,8 @@ class LagrangeSteps(Method[LagrangeState]):
             state.geometry,
             there.factor,
             there,
-            gradient_norm,
-            mu,
+            gradient_norm=gradient_norm,
+            step=mu,
             extras={"damping": arc.damping},
             workspace=state.workspace,
             multipliers=arc.multipliers,

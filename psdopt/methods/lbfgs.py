@@ -63,7 +63,7 @@ class LBFGS(Method[LBFGSState]):
         evaluation = evaluation or problem.at(geometry.factor(start))
         G = geometry.gradient(evaluation.factor, evaluation.gradient)
         ask_ahead(self.preconditioner, evaluation)
-        return LBFGSState(problem, geometry, evaluation.factor, evaluation, norm(G), gradient=G)
+        return LBFGSState(problem, geometry, evaluation.factor, evaluation, gradient_norm=norm(G), gradient=G)
 
     def step(self, state: LBFGSState) -> LBFGSState:
         G, pairs, products = state.gradient, state.pairs, state.products
@@ -93,8 +93,8 @@ class LBFGS(Method[LBFGSState]):
             state.geometry,
             evaluation.factor,
             evaluation,
-            size,
-            mu,
+            gradient_norm=size,
+            step=mu,
             extras=extras,
             gradient=G_new,
             pairs=pairs,

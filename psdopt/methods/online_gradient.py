@@ -123,7 +123,7 @@ class OnlineRiemannianGradient(Method):
             s, t0 = self._pretrained(source, geometry, start, count, passes, mean)
             n = passes * seen
         return OnlineState(
-            problem, geometry, start, evaluation, factor_residual(geometry, evaluation),
+            problem, geometry, start, evaluation, gradient_norm=factor_residual(geometry, evaluation),
             scale=s / mean if mean > 0.0 else 0.0, horizon=n * t0, longest=self.longest * mean,
             extras={"s": s, "t0": t0, "samples": 0.0},
         )  # fmt: skip
@@ -138,8 +138,8 @@ class OnlineRiemannianGradient(Method):
         seen = samples - state.samples
         extras = {**state.extras, "samples": float(samples), "training_loss": loss / seen if seen else math.nan}
         return OnlineState(
-            problem, geometry, point, evaluation, factor_residual(geometry, evaluation),
-            pace.step(samples), Outcome.RUNNING if read else Outcome.FINISHED, extras,
+            problem, geometry, point, evaluation, gradient_norm=factor_residual(geometry, evaluation),
+            step=pace.step(samples), outcome=Outcome.RUNNING if read else Outcome.FINISHED, extras=extras,
             position=state.position + read, samples=samples, scale=state.scale, horizon=state.horizon,
             longest=state.longest,
         )  # fmt: skip

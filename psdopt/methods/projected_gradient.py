@@ -116,7 +116,9 @@ class ProjectedGradient(Method[ProjectedGradientState]):
         residual = L * norm(x - geometry.project(x - g / L).to_dense())
         momentum = Momentum(x, evaluation, x, 1.0, L, residual)
         residual = _residual(geometry, momentum)
-        return ProjectedGradientState(problem, geometry, evaluation.factor, evaluation, residual, momentum=momentum)
+        return ProjectedGradientState(
+            problem, geometry, evaluation.factor, evaluation, gradient_norm=residual, momentum=momentum
+        )
 
     def step(self, state: ProjectedGradientState) -> ProjectedGradientState:
         problem, geometry = state.problem, state.geometry
@@ -129,7 +131,15 @@ class ProjectedGradient(Method[ProjectedGradientState]):
         outcome = Outcome.RUNNING if m.moved else Outcome.STALLED
         residual, extras = _residual(geometry, m), {"momentum": m.t}
         return ProjectedGradientState(
-            problem, geometry, m.evaluation.factor, m.evaluation, residual, 1.0 / m.L, outcome, extras, momentum=m
+            problem,
+            geometry,
+            m.evaluation.factor,
+            m.evaluation,
+            gradient_norm=residual,
+            step=1.0 / m.L,
+            outcome=outcome,
+            extras=extras,
+            momentum=m,
         )
 
 

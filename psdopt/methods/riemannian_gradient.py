@@ -91,7 +91,15 @@ class RiemannianGradient(Method[RiemannianGradientState]):
         gradient = geometry.gradient(here.point, here.evaluation.gradient)
         size = factor_residual(geometry, here.evaluation, here.point)
         return RiemannianGradientState(
-            problem, geometry, here.point, here.evaluation, size, s, outcome, gradient=gradient, here=here
+            problem,
+            geometry,
+            here.point,
+            here.evaluation,
+            gradient_norm=size,
+            step=s,
+            outcome=outcome,
+            gradient=gradient,
+            here=here,
         )
 
     def _settled(self, here: Located, moved: Located, length: float) -> bool:

@@ -58,7 +58,7 @@ class TruncatedNewton(Method):
     ) -> TruncatedNewtonState:
         evaluation = evaluation or problem.at(geometry.factor(start))
         G = evaluation.factor_gradient()
-        return TruncatedNewtonState(problem, geometry, evaluation.factor, evaluation, norm(G), gradient=G)
+        return TruncatedNewtonState(problem, geometry, evaluation.factor, evaluation, gradient_norm=norm(G), gradient=G)
 
     def step(self, state: Any) -> TruncatedNewtonState:
         evaluation, G = state.evaluation, state.gradient
@@ -76,13 +76,14 @@ class TruncatedNewton(Method):
         moved = line.step(mu)
         G = moved.factor_gradient()
         return TruncatedNewtonState(
-            state.problem, state.geometry, moved.factor, moved, norm(G), mu,
+            state.problem, state.geometry, moved.factor, moved, gradient_norm=norm(G), step=mu,
             extras={"products": float(products)}, gradient=G,
         )  # fmt: skip
 
     def _stalled(self, state: TruncatedNewtonState, outcome: Outcome = Outcome.STALLED) -> TruncatedNewtonState:
         return TruncatedNewtonState(
-            state.problem, state.geometry, state.point, state.evaluation, state.gradient_norm, 0.0, outcome,
+            state.problem, state.geometry, state.point, state.evaluation,
+            gradient_norm=state.gradient_norm, step=0.0, outcome=outcome,
             gradient=state.gradient,
         )  # fmt: skip
 

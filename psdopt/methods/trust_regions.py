@@ -68,7 +68,9 @@ class TrustRegions(Method[TrustRegionsState]):
         gradient = geometry.gradient(start, evaluation.gradient)
         residual = factor_residual(geometry, evaluation, start)
         radius = 0.5 * _reach(geometry, start, evaluation, gradient) or 1.0
-        return TrustRegionsState(problem, geometry, start, evaluation, residual, gradient=gradient, radius=radius)
+        return TrustRegionsState(
+            problem, geometry, start, evaluation, gradient_norm=residual, gradient=gradient, radius=radius
+        )
 
     def step(self, state: TrustRegionsState) -> TrustRegionsState:
         geometry, here = state.geometry, state.evaluation
@@ -131,8 +133,8 @@ class TrustRegions(Method[TrustRegionsState]):
             state.geometry,
             point,
             there,
-            residual,
-            length,
+            gradient_norm=residual,
+            step=length,
             extras=extras,
             gradient=gradient,
             radius=radius,
