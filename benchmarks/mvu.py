@@ -1,7 +1,6 @@
-"""Maximum variance unfolding beyond the experiments of the paper on BILGO: size, conic solvers, pictures.
+"""Maximum variance unfolding beyond the experiments of the paper on BILGO: size, pictures.
 
     python -m benchmarks.mvu large --sizes 20000
-    python -m benchmarks.mvu conic --sizes 30 50 100 --limit 90
     python -m benchmarks.mvu pictures --plot docs/experiments/figures/bilgo_unfolding.png
 
 Table 3 of the paper is measured by `psdopt reproduce --only bilgo-table-3`. Times are processor seconds.
@@ -10,17 +9,13 @@ Table 3 of the paper is measured by `psdopt reproduce --only bilgo-table-3`. Tim
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import resource
 import time
-import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits, make_swiss_roll
 
-from psdopt_plugins.manifold_learning.graph import Edges
 from psdopt_plugins.manifold_learning.unfolding import unfold
 from psdopt_plugins.papers.bilgo_unfolding import graph_of
 
@@ -40,44 +35,6 @@ def large(args: argparse.Namespace) -> None:
             f"{seconds:.1f} s, peak memory {peak:.0f} MB",
             flush=True,
         )
-
-
-def conic(args: argparse.Namespace) -> None:
-    """SCS and Clarabel through cvxpy on the same F, each stopped after `limit` seconds."""
-    for n in args.sizes:
-        edges = graph_of("roll", n)
-        begin = time.process_time()
-        ours = unfold(edges, None, 0.05)
-        relative = ours.result.certificate.relative
-        print(f"n {n} ours {ours.result.value:.7g} {time.process_time() - begin:.2f} s certificate {relative:.1e}")
-        for solver in ("SCS", "CLARABEL"):
-            answer: Any = multiprocessing.Queue()
-            worker = multiprocessing.Process(target=_by_cvxpy, args=(edges, ours.nu, solver, answer))
-            worker.start()
-            worker.join(args.limit)
-            if worker.is_alive():
-                worker.terminate()
-                print(f"    {solver}: no answer after {args.limit:.0f} s", flush=True)
-            else:
-                print(f"    {solver}: {answer.get() if not answer.empty() else 'no answer'}", flush=True)
-
-
-def _by_cvxpy(edges: Edges, nu: float, solver: str, answer: Any) -> None:
-    import cvxpy
-
-    n = edges.n
-    M = cvxpy.Variable((n, n), PSD=True)
-    d = cvxpy.diag(M)[edges.i] + cvxpy.diag(M)[edges.j] - 2 * M[edges.i, edges.j]
-    spread = cvxpy.trace(M) - cvxpy.sum(M) / n
-    problem = cvxpy.Problem(cvxpy.Minimize(2 * cvxpy.sum_squares(d - edges.squared) - nu * spread), [cvxpy.sum(M) == 0])
-    begin = time.process_time()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            problem.solve(solver=solver)
-        answer.put(f"{problem.status} {problem.value:.7g} {time.process_time() - begin:.1f} s")
-    except Exception as error:  # a comparison goes on when a peer fails
-        answer.put(f"failed: {error}")
 
 
 def pictures(args: argparse.Namespace) -> None:
@@ -108,12 +65,11 @@ def pictures(args: argparse.Namespace) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("large", "conic", "pictures"))
+    parser.add_argument("what", choices=("large", "pictures"))
     parser.add_argument("--sizes", type=int, nargs="+", default=[500])
-    parser.add_argument("--limit", type=float, default=90.0, help="seconds for a conic solver")
     parser.add_argument("--plot", help="PNG file")
     args = parser.parse_args(argv)
-    {"large": large, "conic": conic, "pictures": pictures}[args.what](args)
+    {"large": large, "pictures": pictures}[args.what](args)
     return 0
 
 

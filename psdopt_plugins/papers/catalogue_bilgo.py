@@ -37,6 +37,30 @@ def _table_4() -> Experiment:
     return leading_eigenvector()
 
 
+def _oracles() -> Experiment:
+    from psdopt_plugins.papers.bilgo_oracles import gradients_of_applications
+
+    return gradients_of_applications()
+
+
+def _conic() -> Experiment:
+    from psdopt_plugins.papers.bilgo_conic import unfolding_against_conic_solvers
+
+    return unfolding_against_conic_solvers()
+
+
+def _units() -> Experiment:
+    from psdopt_plugins.papers.bilgo_units import raw_and_standardised
+
+    return raw_and_standardised()
+
+
+def _nca() -> Experiment:
+    from psdopt_plugins.papers.bilgo_units import lmnn_beside_nca
+
+    return lmnn_beside_nca()
+
+
 BILGO = (
     ExperimentSpec(
         "bilgo-figure-2",
@@ -87,5 +111,37 @@ BILGO = (
         differences="Algorithm 2 restarts its Krylov space at every Newton step and takes more products than Lanczos, "
         "which keeps it: the paper's advantage over eigs is not reproduced. Our oracle's products include those that "
         "prove its bound.",
+    ),
+    ExperimentSpec(
+        "bilgo-oracles",
+        _oracles,
+        "the least eigenvector of gradients of KTA, LMNN and unfolding, beside ARPACK",
+        REFERENCE,
+        paper="bilgo",
+        title="Oracles on gradients of applications",
+    ),
+    ExperimentSpec(
+        "bilgo-conic",
+        _conic,
+        "unfolding beside conic solvers through cvxpy on the same F",
+        REFERENCE,
+        paper="bilgo",
+        title="Unfolding against conic solvers",
+    ),
+    ExperimentSpec(
+        "bilgo-units",
+        _units,
+        "errors and seconds of LMNN on features as they are and standardised",
+        REFERENCE,
+        paper="bilgo",
+        title="LMNN and the units of features",
+    ),
+    ExperimentSpec(
+        "bilgo-nca",
+        _nca,
+        "accuracy and seconds of LMNN and of neighbourhood components analysis",
+        REFERENCE,
+        paper="bilgo",
+        title="LMNN beside NCA",
     ),
 )
