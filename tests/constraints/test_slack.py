@@ -29,7 +29,9 @@ def test_the_slack_is_the_gradient_and_the_adjoint() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_blocks_give_the_end_of_the_whole_spectrum(seed) -> None:
-    S = sp.csr_array(sp.block_diag([symmetric(6, seed), symmetric(4, seed + 9), np.diag([0.3, -0.2])], format="csr"))
+    S = sp.csr_array(
+        sp.block_diag([sp.csr_array(symmetric(6, seed)), symmetric(4, seed + 9), np.diag([0.3, -0.2])], format="csr")
+    )
     blocks = diagonal_blocks(S)
     assert sorted(len(rows) for rows in blocks) == [1, 1, 4, 6]
     pair, values = slack_eigenpair(S, 1e-9, blocks=blocks), np.linalg.eigvalsh(S.toarray())
@@ -49,7 +51,7 @@ def test_one_factor_proves_a_bound_or_nothing_is_said(low) -> None:
     parts = [symmetric(6, 1), symmetric(4, 2), np.diag([3.0, 2.0])]
     parts[0] += (low - np.linalg.eigvalsh(parts[0])[0]) * np.eye(6)
     parts[1] += (low + 1.0 - np.linalg.eigvalsh(parts[1])[0]) * np.eye(4)
-    S = sp.csr_array(sp.block_diag(parts, format="csr"))
+    S = sp.csr_array(sp.block_diag([sp.csr_array(part) for part in parts], format="csr"))
     for blocks in ((), diagonal_blocks(S)):
         bound = slack_bound(S, 1e-5 - low, blocks)
         assert bound == pytest.approx(low - 1e-5, abs=1e-12)
@@ -58,7 +60,7 @@ def test_one_factor_proves_a_bound_or_nothing_is_said(low) -> None:
 
 
 def test_a_low_single_entry_spoils_the_bound_of_the_blocks() -> None:
-    S = sp.csr_array(sp.block_diag([2.0 * np.eye(3) + 1.0, np.diag([-0.5, 1.0])], format="csr"))
+    S = sp.csr_array(sp.block_diag([sp.csr_array(2.0 * np.eye(3) + 1.0), np.diag([-0.5, 1.0])], format="csr"))
     assert slack_bound(S, 1e-3, diagonal_blocks(S)) is None
     assert slack_bound(S, 0.6, diagonal_blocks(S)) == pytest.approx(-0.6, abs=1e-12)
 

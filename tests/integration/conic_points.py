@@ -122,7 +122,7 @@ def _solved(
         blocks.append([basis.vector(np.eye(basis.n))[None, :], np.zeros((1, m))])
         b.append(np.array([trace]))
         cones.append(clarabel.ZeroConeT(1))
-    H = sp.block_diag([P, np.diag(2.0 * costs)]) / unit
+    H = sp.block_diag([sp.csr_array(P), np.diag(2.0 * costs)]) / unit
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     solver = clarabel.DefaultSolver(
