@@ -27,6 +27,7 @@ __all__ = [
     "instances",
     "integer",
     "integer_or_none",
+    "is_name",
     "number",
     "number_or_none",
     "one_of",
@@ -223,6 +224,11 @@ def one_of(value: _Name, name: str, allowed: Iterable[Any]) -> _Name:
     if isinstance(value, str) and value in known:
         return value
     raise unknown_name(name, value.item() if isinstance(value, np.generic) else value, map(str, known))
+
+
+def is_name(value: Any, name: str) -> bool:
+    """Whether `value` is the string `name`: for parameters that take a name or something else, an array perhaps."""
+    return isinstance(value, str) and value == name
 
 
 def classes(labels: Any, name: str = "y", size: int | None = None) -> tuple[NDArray[Any], NDArray[np.intp]]:

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from psdopt import FlatQuotient, Geometry, LowRankPSD, Polar, Problem, Result, solve
-from psdopt.checks import one_of, vector
+from psdopt.checks import brief, one_of, vector
 from psdopt.devices import DeviceArray, held, released, transposed
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import Array, rounding
@@ -70,7 +70,17 @@ def named_geometry(name: str, n: int, rank: int, weight: float) -> Geometry:
 
 def generator(random_state: Any) -> np.random.Generator:
     """A generator from scikit-learn's `random_state` (None, an int or a RandomState, which it advances)."""
-    return np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max, size=4))
+    return np.random.default_rng(random_source(random_state).randint(np.iinfo(np.int32).max, size=4))
+
+
+def random_source(random_state: Any) -> np.random.RandomState:
+    """scikit-learn's `random_state` as a RandomState. Raises InvalidInputError for anything else."""
+    try:
+        source: np.random.RandomState = check_random_state(random_state)
+    except (TypeError, ValueError) as error:
+        allowed = "None, an integer from 0 to 2**32 - 1, or a numpy.random.RandomState"
+        raise InvalidInputError(f"random_state must be {allowed}; found {brief(random_state)}") from error
+    return source
 
 
 def sample_weights(values: Any, size: int, of: str = "one per sample", name: str = "sample_weight") -> Array | None:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.linalg
 
 from psdopt.capability import Ability, Requires
-from psdopt.checks import integer_or_none, one_of
+from psdopt.checks import integer_or_none, is_name, one_of
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.geometry import Atom, Geometry
 from psdopt.linalg.arrays import Array, norm
@@ -90,7 +90,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
     residual: ClassVar[Residual] = Residual.GAP
 
     def __post_init__(self) -> None:
-        if isinstance(self.master, str) and self.master == "lp":
+        if is_name(self.master, "lp"):
             text = "ColumnGeneration(master='lp') is deprecated: use psdopt_plugins.papers.MatrixGeneration()"
             warnings.warn(text, DeprecationWarning, stacklevel=3)
             _ = self._printed  # the parameters are checked there
@@ -111,7 +111,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> ColumnGenerationState:
         """Columns: those of the start, and the oracle's answer to uniform weights."""
-        if isinstance(self.master, str) and self.master == "lp":
+        if is_name(self.master, "lp"):
             return self._printed.init(problem, geometry, start, evaluation)  # type: ignore[no-any-return]
         margins, trace = margins_of(problem), _trace_of(geometry)
         evaluation = evaluation or problem.at(geometry.factor(start))
@@ -126,7 +126,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         return self._priced(state, T, Answer(T, uniform, 0), evaluation, trace)
 
     def step(self, state: ColumnGenerationState) -> ColumnGenerationState:
-        if isinstance(self.master, str) and self.master == "lp":
+        if is_name(self.master, "lp"):
             return self._printed.step(state)  # type: ignore[no-any-return]
         try:
             return self._round(state)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from psdopt.capability import Requires, require_inner
-from psdopt.checks import brief, number, positive
+from psdopt.checks import brief, is_name, number, positive
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.method import Method, State
@@ -68,11 +68,10 @@ class ADMM(Method[State]):
     requires: ClassVar[Requires] = SplitSteps.requires
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.rho, str) and self.rho == "auto"):
+        if not is_name(self.rho, "auto"):
             positive(self.rho, "rho ('auto', or the first penalty)")
         number(self.switch, "switch", above=0.0, below=1.0)
-        named = isinstance(self.polish, str) and self.polish == "auto"
-        if not (named or self.polish is None or isinstance(self.polish, Method)):
+        if not (is_name(self.polish, "auto") or self.polish is None or isinstance(self.polish, Method)):
             raise InvalidInputError(f"polish must be 'auto', a method or None; found {brief(self.polish)}")
 
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> State:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from psdopt.capability import Requires
-from psdopt.checks import integer, one_of
+from psdopt.checks import integer, is_name, one_of
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.geometry import Geometry
 from psdopt.method import Method, Residual, State
@@ -79,7 +79,7 @@ class BILGO(Method[State]):
         integer(self.every, "every")
         integer(self.eigenvectors, "eigenvectors", 0)
         one_of(self.rule, "rule", ALPHA_BOUNDS)
-        if isinstance(self.backend, str) and self.backend == "lobpcg":
+        if is_name(self.backend, "lobpcg"):
             warnings.warn("BILGO(backend='lobpcg') is deprecated: 'auto' is used", DeprecationWarning, stacklevel=3)
             object.__setattr__(self, "backend", "auto")
         one_of(self.backend, "backend", BACKENDS)

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import LowRankPSD, Result
-from psdopt.checks import integer, integer_or_none, one_of
+from psdopt.checks import integer, integer_or_none, is_name, one_of
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array
 from psdopt_plugins.estimators import centred, generator, named_geometry, solved
@@ -81,7 +81,7 @@ class DistanceKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from X (n, d), or the kernel (n, n), and labels y (n,); without y distances are equalities."""
         X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2)
-        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+        if is_name(self.kernel, "precomputed") and X.shape[0] != X.shape[1]:
             raise InvalidInputError(f"a precomputed kernel must be square; found shape {X.shape}")
         K = self._kernel(X, X)
         means = K.mean(axis=0)
@@ -136,7 +136,7 @@ class DistanceKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.pairwise = is_name(self.kernel, "precomputed")
         return tags
 
 

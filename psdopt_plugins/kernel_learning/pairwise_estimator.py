@@ -15,15 +15,14 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import ADMM, FlatQuotient, LowRankPSD, Method, Problem, Result, solve
-from psdopt.checks import finite, integer, one_of
+from psdopt.checks import boolean, finite, integer, is_name, one_of
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import Array
-from psdopt_plugins.estimators import finished, generator, options_for_solve
+from psdopt_plugins.estimators import finished, generator, options_for_solve, random_source
 from psdopt_plugins.kernel_learning.graphs import heat_kernel_width, knn_laplacian
 from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
 from psdopt_plugins.kernel_learning.sampled_pairs import check_consistent, sampled_pairs
@@ -111,7 +110,7 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):
         arrays (p, 2). y (n,): labels to sample pairs from, used only if neither list is given.
         """
         X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2)
-        random = check_random_state(self.random_state)
+        random = random_source(self.random_state)
         rng = generator(random)
         labels = None if y is None else _checked_labels(y, X.shape[0])
         self.must_link_, self.cannot_link_ = self._pairs(X.shape[0], labels, must_link, cannot_link, rng)
@@ -127,7 +126,7 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):
             # fewer distinct rows than clusters is a property of the data, not an error of this fit
             warnings.simplefilter("ignore", ConvergenceWarning)
             self.labels_ = self.kmeans_.fit_predict(self.embedding_)
-        self._X = None if self.laplacian == "precomputed" else X
+        self._X = None if is_name(self.laplacian, "precomputed") else X
         return self
 
     def fit_predict(self, X: Any, y: Any = None, *, must_link: Any = None, cannot_link: Any = None) -> NDArray[np.intp]:
@@ -147,7 +146,7 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):
         X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, reset=False)
         count = min(int(self.n_neighbors), self._X.shape[0])
         distances, index = NearestNeighbors(n_neighbors=count).fit(self._X).kneighbors(X)
-        sigma = heat_kernel_width(self._X) if self.sigma == "auto" else float(self.sigma)
+        sigma = heat_kernel_width(self._X) if is_name(self.sigma, "auto") else float(self.sigma)
         # weights relative to that of the nearest sample, since far from all samples all weights would underflow
         weights = np.exp(-0.5 * (distances**2 - distances[:, :1] ** 2) / sigma**2)
         weights /= weights.sum(axis=1, keepdims=True)
@@ -163,7 +162,7 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):
         if one_of(self.laplacian, "laplacian", ("graph", "precomputed")) == "precomputed":
             L = X
         else:
-            L = knn_laplacian(X, self.n_neighbors, sigma=self.sigma, normalized=self.normalized)
+            L = knn_laplacian(X, self.n_neighbors, sigma=self.sigma, normalized=boolean(self.normalized, "normalized"))
         pairs = np.concatenate([self.must_link_, self.cannot_link_])
         targets = np.concatenate([np.ones(len(self.must_link_)), np.zeros(len(self.cannot_link_))])
         return pairwise_kernel_problem(L, pairs, targets, self.gamma)
@@ -184,14 +183,18 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):
     def _solved(self, problem: Problem, clusters: int, rng: np.random.Generator) -> Result:
         constraints = problem.n + 2 * (len(self.must_link_) + len(self.cannot_link_))
         rank, adaptive = self._first_rank(constraints, clusters, problem.n)
-        defaults = {"geometry": FlatQuotient(problem.n, rank), "method": self.method or ADMM(), "rng": rng}
+        defaults = {
+            "geometry": FlatQuotient(problem.n, rank),
+            "method": ADMM() if self.method is None else self.method,
+            "rng": rng,
+        }
         options = options_for_solve(self.solver_options, escape=adaptive, **defaults)
         return finished(solve(problem, **options), stacklevel=4)
 
     def _first_rank(self, constraints: int, clusters: int, n: int) -> tuple[int, bool]:
-        if self.rank == "auto":
+        if is_name(self.rank, "auto"):
             return constraint_rank(constraints, n), False
-        if self.rank == "adaptive":
+        if is_name(self.rank, "adaptive"):
             return min(clusters + EXTRA_RANK, n), True
         if not isinstance(self.rank, Integral) or isinstance(self.rank, bool):
             raise InvalidTypeError(f"rank must be 'auto', 'adaptive' or an integer; found {self.rank!r}")
@@ -200,7 +203,7 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.laplacian == "precomputed"
+        tags.input_tags.pairwise = is_name(self.laplacian, "precomputed")
         return tags
 
 

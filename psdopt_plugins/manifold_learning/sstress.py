@@ -11,7 +11,7 @@ from sklearn.metrics import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import LowRankPSD, Result
-from psdopt.checks import integer, one_of
+from psdopt.checks import boolean, integer, is_name, one_of
 from psdopt.linalg import Array
 from psdopt_plugins.estimators import centred, column_signs, solved
 from psdopt_plugins.fitted_samples import keeping_fitted
@@ -57,7 +57,7 @@ class SSTRESS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Place the objects. X (n, d) samples, or dissimilarities (n, n)."""
-        missing = self.dissimilarity == "precomputed"
+        missing = is_name(self.dissimilarity, "precomputed")
         X = validated(
             self, X, dtype=np.float64, ensure_min_samples=2, ensure_all_finite="allow-nan" if missing else True
         )
@@ -67,7 +67,7 @@ class SSTRESS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         n = X.shape[0]
         k = min(wanted, n)
         problem = sstress_problem(distances**2, pairs, n=n)
-        before = getattr(self, "embedding_", None) if self.warm_start else None
+        before = getattr(self, "embedding_", None) if boolean(self.warm_start, "warm_start") else None
         again = before if before is not None and before.shape == (n, k) else None
         start = classical_scaling(n, pairs, distances, k) if again is None else LowRankPSD(again)
         self.result_ = solved(problem, k, self.solver_options, start=start)
@@ -85,7 +85,7 @@ class SSTRESS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         are distances in the space of the embedding. O(q n (d + k)). The fitted samples are stored for this.
         """
         check_is_fitted(self)
-        missing = self.dissimilarity == "precomputed"
+        missing = is_name(self.dissimilarity, "precomputed")
         X = validated(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan" if missing else True)
         if missing:
             return landmark_placement(self.embedding_, X**2)
@@ -103,8 +103,8 @@ class SSTRESS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.dissimilarity == "precomputed"
-        tags.input_tags.allow_nan = self.dissimilarity == "precomputed"
+        tags.input_tags.pairwise = is_name(self.dissimilarity, "precomputed")
+        tags.input_tags.allow_nan = is_name(self.dissimilarity, "precomputed")
         return tags
 
 

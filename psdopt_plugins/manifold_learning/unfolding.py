@@ -51,7 +51,8 @@ def unfold(
     graph = GraphMatrices(connected(edges))
     if not float(edges.squared.mean()) > 0.0:
         raise InvalidInputError("distances must not all be zero: every pair of neighbours coincides")
-    if labels is not None or "method" in (options or {}) or not affordable(graph, MORE_COLUMNS):
+    given = options_for_solve(options)
+    if labels is not None or "method" in given or not affordable(graph, MORE_COLUMNS):
         return by_continuation(edges, nu, edge_error, labels, options)
     return _by_newton(graph, nu, edge_error, options)
 

@@ -114,7 +114,7 @@ class DistanceRegression(MahalanobisTransformer):
         upper, lower = self.bounds_
         problem = pair_distance_problem(X, pairs, upper=upper, lower=lower, weights=pair_weight)
         d = X.shape[1]
-        geometry = named_geometry(self.geometry, d, d if self.rank is None else self.rank, self.weight)
+        geometry = named_geometry(self.geometry, d, integer_or_none(self.rank, "rank") or d, self.weight)
         return self._learn(problem, None, self.solver_options, geometry=geometry, start=start)
 
     def partial_fit(self, X: Any, y: Any = None, *, pairs: Any = None) -> Self:
@@ -144,7 +144,7 @@ class DistanceRegression(MahalanobisTransformer):
         problem = psd_regression_stream(X, targets, self.pairs_[:, :2], direction, order="given")
         if not hasattr(self, "_online"):
             d = X.shape[1]
-            geometry = named_geometry(self.geometry, d, d if self.rank is None else self.rank, self.weight)
+            geometry = named_geometry(self.geometry, d, integer_or_none(self.rank, "rank") or d, self.weight)
             self._online = OnlineModel.begun(problem, geometry, start, self.batch_size, generator(self.random_state))
         self.loss_ = self._online.learn(problem, len(similar), self.batch_size)
         self.components_ = np.ascontiguousarray(self._online.factor.T)
@@ -162,9 +162,8 @@ class DistanceRegression(MahalanobisTransformer):
 
     def _start(self, X: Any) -> LowRankPSD:
         d = X.shape[1]
-        if self.rank is None or self.rank >= d:
-            return LowRankPSD(np.eye(d))
-        return LowRankPSD(principal_directions(X, int(self.rank)))
+        rank = integer_or_none(self.rank, "rank") or d
+        return LowRankPSD(np.eye(d) if rank >= d else principal_directions(X, rank))
 
     def _sampled(self, y: NDArray[Any]) -> NDArray[np.intp]:
         found, codes = classes(y)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from psdopt import Ability, QuadraticSDP
-from psdopt.checks import classes, one_of
+from psdopt.checks import brief, classes, is_name, one_of
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import LinearMap
 from psdopt.terms import Form, IdentityForm
@@ -57,8 +57,8 @@ def forms_gram(X: LinearMap, gram: bool | str) -> bool:
     """Whether to form XᵀX (d, d): `gram` itself, or for "auto" whether X is dense with m >= 2 d and d <= 1024."""
     if isinstance(gram, (bool, np.bool_)):
         return bool(gram)
-    if gram != "auto":
-        raise InvalidInputError(f"gram must be 'auto', True or False; found {gram!r}")
+    if not is_name(gram, "auto"):
+        raise InvalidInputError(f"gram must be 'auto', True or False; found {brief(gram)}")
     m, d = X.shape
     return X.is_matrix and not X.is_sparse and m >= 2 * d and d <= GRAM_ORDER
 

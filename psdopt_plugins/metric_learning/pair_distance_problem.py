@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from psdopt import LowRankPSD, TermSum
+from psdopt.checks import vector
 from psdopt.devices import held, on_host
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, linear_map, row_dots
@@ -72,7 +73,7 @@ def distance_percentiles(
     X: Any, baseline: LowRankPSD | None, percentiles: tuple[float, float], seed: int
 ) -> tuple[float, float]:
     """The two percentiles of squared distances between rows of X (N, d) under `baseline`, or Euclidean ones."""
-    low, high = percentiles
+    low, high = vector(percentiles, "percentiles", 2)
     if not 0.0 <= low < high <= 100.0:
         raise InvalidInputError(f"percentiles must satisfy 0 <= first < second <= 100; found {percentiles}")
     count = X.shape[0]

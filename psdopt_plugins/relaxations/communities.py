@@ -13,12 +13,11 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import kneighbors_graph
-from sklearn.utils import check_random_state
 
 from psdopt import Result
-from psdopt.checks import integer, one_of, positive
+from psdopt.checks import integer, is_name, one_of, positive
 from psdopt.linalg import Array
-from psdopt_plugins.estimators import column_signs, generator
+from psdopt_plugins.estimators import column_signs, generator, random_source
 from psdopt_plugins.relaxations.communities_problem import community_graph, modularity, modularity_problem, moved
 from psdopt_plugins.relaxations.fits import proven_bound, relaxed, unit_rows
 from psdopt_plugins.rows import validated
@@ -80,7 +79,7 @@ class CommunityDetection(ClusterMixin, BaseEstimator):
         k = integer(self.n_clusters, "n_clusters", 1, X.shape[0], "n")
         resolution = positive(self.resolution, "resolution")
         A = self.graph_ = self._graph(X)
-        random = check_random_state(self.random_state)
+        random = random_source(self.random_state)
         problem = modularity_problem(A, resolution)
         self.result_ = relaxed(problem, self.solver_options, rng=generator(random))
         V = unit_rows(self.result_.matrix)
@@ -108,5 +107,5 @@ class CommunityDetection(ClusterMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.affinity == "precomputed"
+        tags.input_tags.pairwise = is_name(self.affinity, "precomputed")
         return tags

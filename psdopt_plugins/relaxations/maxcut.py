@@ -8,10 +8,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 
 from psdopt import Result
-from psdopt.checks import integer
+from psdopt.checks import boolean, integer
 from psdopt.linalg import Array
 from psdopt_plugins.estimators import column_signs, generator
 from psdopt_plugins.relaxations.fits import proven_bound, relaxed, unit_rows
@@ -80,11 +79,11 @@ class MaxCut(BaseEstimator):
         trials = integer(self.trials, "trials")
         W = validated(self, W, accept_sparse=["csr", "csc", "coo"], dtype=np.float64, ensure_min_samples=2)
         weights = weights_of(W)
-        rng = generator(check_random_state(self.random_state))
+        rng = generator(self.random_state)
         self.result_ = relaxed(maxcut_problem(weights), self.solver_options, rng=rng)
         V = unit_rows(self.result_.matrix)
         self.embedding_ = V * column_signs(V)
-        cut = hyperplane_cut(weights, V, rng, trials, bool(self.improve))
+        cut = hyperplane_cut(weights, V, rng, trials, boolean(self.improve, "improve"))
         self.labels_ = (cut.signs != cut.signs[0]).astype(np.intp)
         self.cut_value_, self.expected_cut_ = cut.value, cut.mean
         self.upper_bound_ = -proven_bound(self.result_)

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 
 from psdopt import Result
 from psdopt.linalg import Array, row_dots
+from psdopt_plugins.estimators import options_for_solve
 from psdopt_plugins.relaxations.fits import proven_bound, relaxed
 from psdopt_plugins.relaxations.graphs import weights_of
 from psdopt_plugins.relaxations.theta_problem import theta_lower_bound, theta_problem
@@ -91,7 +92,7 @@ class LovaszTheta(BaseEstimator):
         """
         graph = validated(self, graph, accept_sparse=["csr", "csc", "coo"], dtype=np.float64, ensure_min_samples=2)
         A = weights_of(graph, "graph")
-        self.lower_, self.upper_, self.result_ = lovasz_theta(A, **(self.solver_options or {}))
+        self.lower_, self.upper_, self.result_ = lovasz_theta(A, **options_for_solve(self.solver_options))
         self.theta_ = 0.5 * (self.lower_ + self.upper_)
         Y, order = self.result_.matrix.factor, np.zeros(A.shape[0])
         order[not_universal(A)] = row_dots(Y, Y)
