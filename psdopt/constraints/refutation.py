@@ -14,14 +14,13 @@ from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.slack import adjoint_operator, slack_eigenpair
 from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.tolerances import EPS
 
 #: Multipliers below this share of the largest may be left out of a proof that nothing is feasible.
 SMALL = 1e-5
 #: What is divided by where tr M = 0 is all that the constraints allow: no quotient by it overflows.
 LEAST = math.sqrt(np.finfo(float).tiny)
-#: Up to so many multipliers the nearest combination that vanishes is found by a dense decomposition.
-DENSE = 500
 #: Entries of A*(y) below this many eps times the sum of the sizes that add up to them are zero.
 ROUNDING = 64.0
 #: |A*(y)| up to this share of |y|, each A_t of norm one, is tried as zero.
@@ -129,7 +128,7 @@ def _vanishing(problem: ConstrainedModel, y: Array) -> Array | None:
     off = columns @ x
     if norm(off) > NEAR * norm(x):
         return None
-    if len(used) <= DENSE:
+    if len(used) <= DENSE_LIMIT:
         dense = columns[np.flatnonzero(np.diff(columns.indptr))].toarray()
         x = x - np.linalg.lstsq(dense, off[np.flatnonzero(np.diff(columns.indptr))], rcond=None)[0]
     else:

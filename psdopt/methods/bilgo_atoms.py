@@ -27,8 +27,6 @@ ALPHA_BOUNDS = {
 }
 #: Where atoms would not help, the search continues until its residual, or −λ_min if less, has fallen to this fraction.
 RESTART = 0.1
-#: Eigenvectors asked for at a time, per column of M.
-GROWTH = 1.0
 #: Most steps of a local search before the eigenvectors of S are computed again.
 SEARCH_STEPS = 300
 
@@ -155,7 +153,7 @@ class GreedyAtoms(Method[AtomState]):
     ) -> AtomState:
         """The state at `evaluation` with eigenvectors of S there: `few`, or as many as M has columns."""
         r = evaluation.factor.shape[1]
-        several = self._every if few else max(self._every - atoms, math.ceil(GROWTH * r))
+        several = self._every if few else max(self._every - atoms, r)
         return with_eigenvectors(
             state, evaluation, count=min(self.eigenvectors or several, evaluation.factor.shape[0]),
             backend=self.backend, seed=self.seed, atoms=atoms, extras=extras,

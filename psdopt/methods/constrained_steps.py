@@ -21,16 +21,14 @@ from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.linalg.workspace import Workspace
 from psdopt.method import Method, Outcome, Residual, State
+from psdopt.methods.lagrange_steps import DAMPING, SLOW
 from psdopt.multipliers import ConstrainedFit, LagrangeSystem, constrained_fit_of
 from psdopt.problem import Evaluation, Problem
+from psdopt.searches.armijo import SUFFICIENT
 from psdopt.units import stationarity_scale
 
-#: Damping of S(y), as a multiple of |S Y| / |Y|: it vanishes with the residual, so that convergence is quadratic.
-DAMPING = 0.2
-#: A Newton step is slow where the residual stays above this share of its least value so far.
-SLOW = 0.7
-#: Armijo's share of the predicted decrease of the merit function, and how often a step is halved.
-SUFFICIENT, HALVINGS = 1e-4, 10
+#: How often a step is halved.
+HALVINGS = 10
 #: The penalty of the merit function falls by this factor per step, as far as its first value, where the slope allows.
 RELAXED = 10.0
 #: Residuals below which, and multiples of them above which, a negative eigenvalue of S is that of a saddle.

@@ -19,10 +19,11 @@ from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.method import Method, Outcome, Residual, State
 from psdopt.problem import Evaluation, Problem
+from psdopt.searches.armijo import SUFFICIENT
 from psdopt.units import stationarity_scale
 
-#: Armijo's share of the predicted decrease, and how often a step is halved.
-SUFFICIENT, HALVINGS = 1e-4, 30
+#: How often a step is halved.
+HALVINGS = 30
 #: The system is damped by this share of the residual, so that it is definite where few eigenvalues are positive.
 DAMPING = 1e-3
 #: Multipliers this many times as large as C, while the relative residual is above DOUBTFUL, are tried as a proof that

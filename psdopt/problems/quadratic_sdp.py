@@ -21,11 +21,9 @@ from psdopt.problems.term_sum import TermSum
 from psdopt.problems.unconstrained import positive_part
 from psdopt.roles import Starts
 from psdopt.terms.base import Term
-from psdopt.terms.forms import Form, IdentityForm, MatrixForm, SumForm
+from psdopt.terms.forms import CHECKED_ORDER, Form, IdentityForm, MatrixForm, SumForm
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
 
-#: PSD of a dense or sparse A, B is checked by an eigensolve up to this order.
-CHECKED_ORDER = 1000
 #: A closed form is offered up to this order: it needs O(n²) memory and O(n³) flops.
 CLOSED_FORM_ORDER = 3000
 

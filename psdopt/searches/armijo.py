@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+#: Armijo's share of the predicted decrease.
+SUFFICIENT = 1e-4
+
 
 def armijo_step(
     value: Callable[[float], float],
@@ -12,7 +15,7 @@ def armijo_step(
     slope: float,
     first: float = 1.0,
     shrink: float = 0.5,
-    sufficient: float = 1e-4,
+    sufficient: float = SUFFICIENT,
     longest: float = math.inf,
 ) -> float:
     """A mu <= `longest` with F(mu) <= F(0) + sufficient · mu · F'(0), by doubling then halving; 0.0 if there is none.

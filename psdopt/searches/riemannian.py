@@ -17,7 +17,7 @@ from psdopt.geometry_groups import Lift
 from psdopt.linalg.arrays import Array, inner, is_finite, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation, LineModel, Problem
-from psdopt.searches.armijo import armijo_step
+from psdopt.searches.armijo import SUFFICIENT, armijo_step
 
 #: What a `search` parameter may be: see :func:`searched`.
 SEARCHES = ("exact", "armijo")
@@ -265,7 +265,7 @@ def halved(path: Path, value: float, slope: float, first: float, sufficient: flo
     return 0.0
 
 
-def modelled(path: Path, value: float, slope: float, sufficient: float = 1e-4) -> float:
+def modelled(path: Path, value: float, slope: float, sufficient: float = SUFFICIENT) -> float:
     """The minimiser along the tangent line, corrected by values of F on the curve; 0.0 if no step decreases F.
 
     If the curve is its tangent line, this minimiser is the step (inf if F is unbounded below along it). Otherwise the

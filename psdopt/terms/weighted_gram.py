@@ -11,10 +11,7 @@ from psdopt.images import Images
 from psdopt.linalg.arrays import Array, inner
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.terms.base import Forces
-from psdopt.terms.forms import Form, times
-
-#: Probing vectors for the trace if the entries of X are not known.
-PROBES = 16
+from psdopt.terms.forms import PROBES, Form, times
 
 
 class WeightedGramForm(Form):
