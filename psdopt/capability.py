@@ -97,8 +97,10 @@ def missing_needs(requires: Requires, role: str, offered: Iterable[str]) -> list
 
 def require_inner(argument: str, method: Any, problem: Any, geometry: Any) -> None:
     """Raise IncompatibleError, naming the `argument`, if an inner method does not fit the problem and the geometry."""
-    needs = [*missing_needs(method.requires, "problem", problem.abilities),
-             *missing_needs(method.requires, "geometry", geometry.abilities)]  # fmt: skip
+    needs = [
+        *missing_needs(method.requires, "problem", problem.abilities),
+        *missing_needs(method.requires, "geometry", geometry.abilities),
+    ]
     if needs:
         text = f"{argument}={name_of(method)} lacks {', '.join(needs)} here"
         raise IncompatibleError(f"{text}; pass another method as {argument}")

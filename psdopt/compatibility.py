@@ -60,8 +60,11 @@ def _without_device(problem: Any, geometry: Any, method: Any) -> list[str]:
     device = next((device for device in devices if device is not None), None)
     if device is None:
         return []
-    taking = [("problem", problem, problem.device is not None), ("geometry", geometry, geometry.takes_device_arrays),
-              ("method", method, method.takes_device_arrays)]  # fmt: skip
+    taking = [
+        ("problem", problem, problem.device is not None),
+        ("geometry", geometry, geometry.takes_device_arrays),
+        ("method", method, method.takes_device_arrays),
+    ]
     return [
         f"the {role} {name_of(piece)} takes NumPy arrays only, and the data are on a device ({device})"
         for role, piece, takes in taking

@@ -21,8 +21,12 @@ from psdopt.devices import Device, DeviceArray, DeviceMatrix, Later, is_device_a
 from psdopt.errors import CheckpointError
 
 _SEQUENCES: dict[str, type] = {
-    "list": list, "tuple": tuple, "set": set, "frozenset": frozenset, "deque": deque,
-}  # fmt: skip
+    "list": list,
+    "tuple": tuple,
+    "set": set,
+    "frozenset": frozenset,
+    "deque": deque,
+}
 _SCALARS = (type(None), bool, int, float, str)
 #: Sources of random numbers whose state is plain.
 _BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")

@@ -25,9 +25,13 @@ from psdopt.roles import Duality, Starts
 
 #: Former methods of a problem -> the role object that now has them.
 MOVED = {
-    "first_atoms": "Starts", "proposed_start": "Starts",
-    "subgradient": "Duality", "dual_bound": "Duality", "smallest_eigenpair": "Duality", "value_unit": "Duality",
-}  # fmt: skip
+    "first_atoms": "Starts",
+    "proposed_start": "Starts",
+    "subgradient": "Duality",
+    "dual_bound": "Duality",
+    "smallest_eigenpair": "Duality",
+    "value_unit": "Duality",
+}
 
 
 class LineModel(ABC):
@@ -269,9 +273,13 @@ class GradientOperator(LinearOperator):
         return object.__new__(cls)
 
     def __init__(
-        self, n: int, apply: Callable[[Array], Array], known: Callable[[Array], Array | None],
-        entries: Callable[[], Array | None] = lambda: None, device: Device | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        n: int,
+        apply: Callable[[Array], Array],
+        known: Callable[[Array], Array | None],
+        entries: Callable[[], Array | None] = lambda: None,
+        device: Device | None = None,
+    ) -> None:
         # what LinearOperator.__init__ leaves, without its checks: one is made in every iteration
         self.__dict__.update(_MADE)
         self.shape = (n, n)  # type: ignore[misc]

@@ -101,9 +101,7 @@ def own_unit(problem: Problem, value: float, trace: float, unit: float) -> float
     return unit if own is None else min(own, max(abs(value), unit))
 
 
-def value_scale(
-    problem: Problem, value: float, tr: float, unit: float, trace: float | None, exact: bool
-) -> float:  # fmt: skip
+def value_scale(problem: Problem, value: float, tr: float, unit: float, trace: float | None, exact: bool) -> float:
     if trace is None or exact or problem.duality.value_unit(value, tr) is not None:
         return math.inf
     floor: float = EPS**0.75 * unit

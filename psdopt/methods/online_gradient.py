@@ -123,10 +123,16 @@ class OnlineRiemannianGradient(Method):
             s, t0 = self._pretrained(source, geometry, start, count, passes, mean)
             n = passes * seen
         return OnlineState(
-            problem, geometry, start, evaluation, gradient_norm=factor_residual(geometry, evaluation),
-            scale=s / mean if mean > 0.0 else 0.0, horizon=n * t0, longest=self.longest * mean,
+            problem,
+            geometry,
+            start,
+            evaluation,
+            gradient_norm=factor_residual(geometry, evaluation),
+            scale=s / mean if mean > 0.0 else 0.0,
+            horizon=n * t0,
+            longest=self.longest * mean,
             extras={"s": s, "t0": t0, "samples": 0.0},
-        )  # fmt: skip
+        )
 
     def step(self, state: OnlineState) -> OnlineState:
         problem, geometry = state.problem, state.geometry
@@ -138,11 +144,20 @@ class OnlineRiemannianGradient(Method):
         seen = samples - state.samples
         extras = {**state.extras, "samples": float(samples), "training_loss": loss / seen if seen else math.nan}
         return OnlineState(
-            problem, geometry, point, evaluation, gradient_norm=factor_residual(geometry, evaluation),
-            step=pace.step(samples), outcome=Outcome.RUNNING if read else Outcome.FINISHED, extras=extras,
-            position=state.position + read, samples=samples, scale=state.scale, horizon=state.horizon,
+            problem,
+            geometry,
+            point,
+            evaluation,
+            gradient_norm=factor_residual(geometry, evaluation),
+            step=pace.step(samples),
+            outcome=Outcome.RUNNING if read else Outcome.FINISHED,
+            extras=extras,
+            position=state.position + read,
+            samples=samples,
+            scale=state.scale,
+            horizon=state.horizon,
             longest=state.longest,
-        )  # fmt: skip
+        )
 
     def advance(
         self, problem: OffersStream, geometry: Geometry, point: Any, batches: Iterable[Batch], pace: Pace, samples: int
@@ -181,9 +196,15 @@ class OnlineRiemannianGradient(Method):
         return pairs[0]
 
     def _trial(
-        self, problem: OffersStream, geometry: Geometry, start: Any, batches: Iterable[Batch], passes: int, pace: Pace,
+        self,
+        problem: OffersStream,
+        geometry: Geometry,
+        start: Any,
+        batches: Iterable[Batch],
+        passes: int,
+        pace: Pace,
         count: int,
-    ) -> float:  # fmt: skip
+    ) -> float:
         """Loss of the last half of `count` batches, each before its update; inf if the trial diverges.
 
         With several passes, the loss of the last pass. Measuring before each update costs nothing extra. A gradient
