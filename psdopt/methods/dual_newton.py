@@ -9,12 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt.capability import Ability, Requires
+from psdopt.capability import Ability, Requires, name_of
 from psdopt.constraints.certificate import Multipliers, multipliers_at_zero
+from psdopt.constraints.explicit import Nearest
+from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.problem import Constrained
 from psdopt.constraints.refutation import proven_infeasible
 from psdopt.constraints.units import relative_violation
-from psdopt.errors import InvalidInputError
+from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.method import Method, Outcome, Residual, State
@@ -43,7 +45,7 @@ class DualNewtonState(State):
 
 
 @dataclass(frozen=True)
-class DualNewton(Method):
+class DualNewton(Method[DualNewtonState]):
     """min (rho/2) |M|² + ⟨C, M⟩ over M ⪰ 0 with A(M) = b, by its dual: min |Π(−C − A*(y))|²/(2 rho) + bᵀy.
 
     Π is the projection to the cone, M = Π(−C − A*(y))/rho. The dual is convex and once differentiable, with gradient
@@ -74,7 +76,7 @@ class DualNewton(Method):
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> DualNewtonState:
-        assert isinstance(problem, Constrained)
+        problem, *_ = _parts_of(problem)
         first = self._at(problem, geometry, np.zeros(problem.m), math.nan, None)
         if problem.only_zero:
             zero = problem.at(np.zeros((problem.n, 1)))
@@ -83,44 +85,50 @@ class DualNewton(Method):
         return first
 
     def _at(
-        self, problem: Constrained, geometry: Geometry, y: Array, step: float, known: tuple[Array, Array, float] | None
+        self, problem: Problem, geometry: Geometry, y: Array, step: float, known: tuple[Array, Array, float] | None
     ) -> DualNewtonState:
         values, V, theta = known or self._decomposed(problem, y)
-        rho = problem.nearest.rho  # type: ignore[union-attr]
+        problem, nearest, _ = _parts_of(problem)
+        rho = nearest.rho
         kept = values > 0.0
         Y = V[:, kept] * np.sqrt(values[kept] / rho) if kept.any() else np.zeros((problem.n, 1))
         evaluation = problem.at(Y)
         infeasibility = relative_violation(problem, problem.measured(Y), Y)
         scale = stationarity_scale(problem, evaluation.value, evaluation.size)
-        gap = abs(evaluation.value - (problem.nearest.constant - theta))  # type: ignore[union-attr]
+        bound = nearest.constant - theta
+        gap = abs(evaluation.value - bound)
         unit = problem.duality.value_unit(evaluation.value, evaluation.size**2) or 1.0
         relative = max(infeasibility, gap / unit) if math.isfinite(infeasibility) else 1.0
         size = norm(problem.norms * y)
-        large = size > RAY * max(norm(problem.nearest.C.data), np.finfo(float).tiny)  # type: ignore[union-attr]
+        large = size > RAY * max(norm(nearest.C.data), np.finfo(float).tiny)
         ray = y / size if large and infeasibility > DOUBTFUL else None
         ended = ray is not None and proven_infeasible(problem, [ray]) is not None
         return DualNewtonState(
-            problem, geometry, geometry.from_factor(Y), evaluation,
-            gradient_norm=2.0 * relative * (scale or 1.0), step=step,
-            extras={"infeasibility": infeasibility, "dual_bound": problem.nearest.constant - theta},  # type: ignore[union-attr]
+            problem,
+            geometry,
+            geometry.from_factor(Y),
+            evaluation,
+            gradient_norm=2.0 * relative * (scale or 1.0),
+            step=step,
+            extras={"infeasibility": infeasibility, "dual_bound": bound},
             outcome=Outcome.FINISHED if ended else Outcome.RUNNING,
-            y=y, values=values, vectors=V, theta=theta, dual=Multipliers(y, None, ray),
-        )  # fmt: skip
+            y=y,
+            values=values,
+            vectors=V,
+            theta=theta,
+            dual=Multipliers(y, None, ray),
+        )
 
-    def _decomposed(self, problem: Constrained, y: Array) -> tuple[Array, Array, float]:
+    def _decomposed(self, problem: Problem, y: Array) -> tuple[Array, Array, float]:
         """Eigenvalues and vectors of −(C + A*(y)), and the dual function."""
-        nearest, forms = problem.nearest, problem.forms
-        assert nearest is not None
-        assert forms is not None
+        problem, nearest, forms = _parts_of(problem)
         G = -(nearest.C + forms.matrix(y)).toarray()
         values, V = np.linalg.eigh(G)
         positive = np.maximum(values, 0.0)
         return values, V, float(positive @ positive) / (2.0 * nearest.rho) + float(y @ problem.lower)
 
-    def step(self, state: Any) -> DualNewtonState:
-        assert isinstance(state, DualNewtonState)
-        problem = state.problem
-        assert isinstance(problem, Constrained)
+    def step(self, state: DualNewtonState) -> DualNewtonState:
+        problem, *_ = _parts_of(state.problem)
         scale = 1.0 / np.where(problem.norms > 0.0, problem.norms, 1.0)
         residual = scale * (problem.measured(state.evaluation.factor) - problem.lower)  # minus the gradient, by |A_t|
         if not norm(residual) > 0.0:
@@ -137,19 +145,16 @@ class DualNewton(Method):
         return self._ended(state)
 
     def _ended(self, state: DualNewtonState) -> DualNewtonState:
-        problem = state.problem
-        assert isinstance(problem, Constrained)
         known = state.values, state.vectors, state.theta
-        ended = self._at(problem, state.geometry, state.y, 0.0, known)
+        ended = self._at(state.problem, state.geometry, state.y, 0.0, known)
         ended.outcome = Outcome.STALLED
         return ended
 
     def _direction(self, state: DualNewtonState, scale: Array, residual: Array) -> Array:
         """d with (H + damping) d = residual, nearly, H the generalised Hessian in units of |A_t|."""
-        problem, values, V = state.problem, state.values, state.vectors
-        assert isinstance(problem, Constrained)
-        forms, rho = problem.forms, problem.nearest.rho  # type: ignore[union-attr]
-        assert forms is not None
+        values, V = state.values, state.vectors
+        problem, nearest, forms = _parts_of(state.problem)
+        rho = nearest.rho
         up = values > 0.0
         P, N = V[:, up], V[:, ~up]
         share = values[up][:, None] / (values[up][:, None] - values[~up][None, :]) if up.any() else np.zeros((0, 0))
@@ -185,6 +190,15 @@ class DualNewton(Method):
                 break
             p, rr = r + (new / rr) * p, new
         return x if np.any(x) else residual
+
+
+def _parts_of(problem: Problem) -> tuple[Constrained, Nearest, SparseForms]:
+    """`problem`, its objective (rho/2) |M|² + ⟨C, M⟩ and its equations; IncompatibleError for any other problem."""
+    if not isinstance(problem, Constrained) or problem.nearest is None or problem.forms is None:
+        raise IncompatibleError(
+            f"DualNewton needs Constrained(F, equations) with F = (rho/2) |M|² + <C, M>; found {name_of(problem)}"
+        )
+    return problem, problem.nearest, problem.forms
 
 
 def _entries(D: sp.csr_array, i: Any, j: Any) -> Array:

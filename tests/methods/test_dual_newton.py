@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from psdopt import (
+    Ability,
     AugmentedLagrangian,
     Constrained,
     DualNewton,
@@ -89,3 +90,16 @@ def test_what_it_is_not_made_for() -> None:
         solve(Constrained(QuadraticSDP(C=np.eye(3)), constraints.trace(3, 1.0)), PSDCone(3), DualNewton())
     with pytest.raises(InvalidInputError, match="inner"):
         DualNewton(inner=0)
+
+
+def test_a_problem_of_another_form_is_refused_by_name():
+    class Promises(QuadraticSDP):
+        """Declares the ability and has none of its parts."""
+
+        def __init__(self):
+            super().__init__(B=1.0, C=-np.eye(3))
+            self.abilities |= {Ability.NEAREST}
+
+    problem = Promises()
+    with pytest.raises(IncompatibleError, match="DualNewton needs Constrained.* found Promises"):
+        DualNewton().init(problem, PSDCone(3), np.eye(3))
