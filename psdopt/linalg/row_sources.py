@@ -118,13 +118,14 @@ class DaskRows(SlicedRows):
 
     def partial_sums(self, part: Callable[[slice, Array], Any]) -> Iterator[tuple[slice, Any]]:
         """Partial sums computed by the current ``dask.distributed`` client, or by Dask's threads if there is none."""
-        from dask.base import compute
+        from dask import base
         from dask.delayed import delayed
 
+        compute: Callable[..., tuple[Any, ...]] = base.compute
         starts = range(0, self.shape[0], self.block)
         blocks = [slice(start, min(start + self.block, self.shape[0])) for start in starts]
         made = [delayed(_part_of)(only(part, rows), rows, self.data[rows]) for rows in blocks]
-        yield from zip(blocks, compute(*made), strict=True)  # type: ignore[no-untyped-call]
+        yield from zip(blocks, compute(*made), strict=True)
 
 
 def require_finite(block: Array, name: str) -> None:
@@ -151,7 +152,9 @@ class ArrowRows(RowSource):
     """
 
     def __init__(self, data: Any, name: str, columns: Sequence[str] | None = None) -> None:
-        self.name, self._table, self._file = name, None, None
+        self.name = name
+        self._table: Any = None
+        self._file: Any = None
         if hasattr(data, "iter_batches"):
             self._file, schema, rows = data, data.schema_arrow, data.metadata.num_rows
             sizes = [data.metadata.row_group(k).num_rows for k in range(data.num_row_groups)]
@@ -187,7 +190,7 @@ class ArrowRows(RowSource):
         known, array = self._group
         if known == k and array is not None:
             return array
-        assert self._file is not None
+
         array = _columns(self._file.read_row_group(k, columns=self._columns))
         self._group = (k, array)
         return array

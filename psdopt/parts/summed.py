@@ -222,7 +222,7 @@ class SummedEvaluation(PartsEvaluation):
     def __setstate__(self, state: tuple[Summed, Array]) -> None:
         problem, Y = state
         key = problem.new_key()
-        self.__init__(problem, Y, key, problem.ask("at", key, Y))  # type: ignore[misc]
+        SummedEvaluation.__init__(self, problem, Y, key, problem.ask("at", key, Y))
 
 
 def _finite(found: Sequence[tuple[float, Array]]) -> bool:

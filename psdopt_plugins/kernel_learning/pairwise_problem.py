@@ -32,10 +32,9 @@ class PairwiseKernelProblem(EntryFit):
     @cached_property
     def _drawing(self) -> sp.csr_array:
         """Targets as weights of means, times DRAWN. Every row has one, since the diagonal's target is 1."""
-        targets = self._updates.targets
-        assert targets is not None
-        sums = np.add.reduceat(np.abs(targets.data), targets.indptr[:-1])
-        return with_data(targets, targets.data * np.repeat(DRAWN / sums, np.diff(targets.indptr)))
+        pattern, targets = self._updates.weights, self._updates.target_values
+        sums = np.add.reduceat(np.abs(targets), pattern.indptr[:-1])
+        return with_data(pattern, targets * np.repeat(DRAWN / sums, np.diff(pattern.indptr)))
 
 
 class PairwiseStarts(Starts):

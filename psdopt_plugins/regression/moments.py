@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 from scipy.sparse import issparse
@@ -43,7 +43,7 @@ class MomentPreconditioner(Preconditioner):
         self.weights = weights
 
     @staticmethod
-    def applies(measurement: Measurement) -> bool:
+    def applies(measurement: Measurement) -> TypeGuard[QuadraticForms | PairDistances]:
         """Whether entries of the data are known."""
         if isinstance(measurement, QuadraticForms):
             return measurement.X.is_matrix or isinstance(measurement.X, RowBlocks)
@@ -53,8 +53,7 @@ class MomentPreconditioner(Preconditioner):
     def moment(self) -> Array:
         """C with its ridge, (n, n), or its diagonal (n,)."""
         measurement = self.measurement
-        if measurement.X is None:
-            assert isinstance(measurement, PairDistances)
+        if isinstance(measurement, PairDistances) and measurement.X is None:
             ends = np.concatenate([measurement.i, measurement.j])
             both = None if self.weights is None else np.tile(self.weights / self.weights.mean(), 2)
             return _lifted(np.bincount(ends, both, minlength=measurement.n) / measurement.size)

@@ -99,7 +99,7 @@ def _preconditioner(measurement: Measurement, moment_only: bool, weights: Array 
     if isinstance(measurement, PairDistances) and measurement.X is None and not moment_only:
         return PairRowsPreconditioner(measurement)
     if MomentPreconditioner.applies(measurement):
-        return MomentPreconditioner(measurement, weights)  # type: ignore[arg-type]
+        return MomentPreconditioner(measurement, weights)
     return None
 
 
