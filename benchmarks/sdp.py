@@ -1,4 +1,4 @@
-"""Semidefinite programs of SDPLIB, and max-cut relaxations of any order, against conic solvers where installed."""
+"""Semidefinite programs of SDPLIB, and random ones of its families, against conic solvers where installed."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks.sdp_families import PROGRAMS
 from benchmarks.sdp_peers import PEERS, bounded, fits
 from psdopt import Constrained, QuadraticSDP, constraints, read_sdpa, solve
 
@@ -26,8 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help=f"programs in the folder ${FOLDER} (default: all of it)")
     for family in FAMILIES:
         option = f"--{family.replace('_', '-')}"
-        parser.add_argument(option, type=int, nargs="*", default=[], metavar="N", help="random graphs of these orders")
-    parser.add_argument("--seeds", type=int, nargs="*", default=[0], help="of the random graphs")
+        parser.add_argument(option, type=int, nargs="*", default=[], metavar="N", help="random ones of these sizes")
+    parser.add_argument("--seeds", type=int, nargs="*", default=[0], help="of the random programs")
     parser.add_argument("--max-time", type=float, default=120.0, help="seconds for each program of ours")
     parser.add_argument("--tol", type=float, default=1e-6)
     parser.add_argument("--peers", action="store_true", help=f"run {', '.join(PEERS)} too, where installed")
@@ -119,8 +120,8 @@ def torus(n, seed=0):
     return Constrained(QuadraticSDP(C=-0.125 * sp.csr_array(L)), constraints.diagonal(n, 1.0))
 
 
-#: Problems on random graphs, by order and seed.
-FAMILIES = {"max_cut": max_cut, "torus": torus, "partition": partition, "theta": theta}
+#: Random problems, by order and seed.
+FAMILIES = {"max_cut": max_cut, "torus": torus, "partition": partition, "theta": theta, **PROGRAMS}
 
 
 def ours(name, problem, tol, max_time):

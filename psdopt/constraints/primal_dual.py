@@ -17,6 +17,7 @@ from psdopt.constraints.units import gap_unit, ratio, relative_violation
 from psdopt.errors import IncompatibleError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.definite import factor_above
 from psdopt.linalg.tolerances import EPS
 from psdopt.method import Outcome, State
 from psdopt.methods.phase_one import phase_one
@@ -25,6 +26,8 @@ from psdopt.units import stationarity_scale
 
 #: A*(v) + Z and A(X) this small next to bᵀv and −⟨C, X⟩ make candidates for proofs that one side is infeasible.
 RAY = 1e-7
+#: S is definite beyond doubt where its eigenvalues are above this many eps √n |S|.
+CLEAR = 16.0
 #: C − A*(v) − Z is this small, next to C, once it is rounding.
 SETTLED = 1e-10
 
@@ -35,7 +38,7 @@ class PrimalDualState(State):
 
     `least`, the smallest relative residual so far, and for how many steps (`since`) none was a tenth smaller.
     `nearest` is the factor of the iterate with the least relative residual, `nearest_error`: rounding may spoil later
-    ones where multipliers are not bounded, and a run that stalls ends there.
+    ones where multipliers are not bounded, and a run that stalls ends there. `anew`: whether it has begun once more.
     """
 
     form: StandardForm
@@ -50,6 +53,7 @@ class PrimalDualState(State):
     bound: float = -math.inf
     nearest: Array | None = None
     nearest_error: float = math.inf
+    anew: bool = False
 
 
 State_ = TypeVar("State_", bound=PrimalDualState)
@@ -110,7 +114,7 @@ def moved(
     if splits:
         bound -= form.gamma * reach * slack  # λ_min(C − A*(v)) >= −|C − A*(v) − Z|
     best, provable = old.dual.best, old.bound
-    if bound > provable and (splits or slack <= SETTLED):
+    if bound > provable and (splits or slack <= SETTLED) and (limit is not None or _definite(form, v)):
         best, provable = y, bound
     bound = max(bound, provable)
     gap = ratio(abs(value - bound), gap_unit(problem, evaluation, bound))
@@ -130,6 +134,15 @@ def moved(
         dual=Multipliers(y, best, y if ray else None, Y if direction else None),
         extras={"infeasibility": infeasibility, "dual_residual": slack, "dual_bound": bound, "gap": gap},
     )  # fmt: skip
+
+
+def _definite(form: StandardForm, v: Array) -> bool:
+    """Whether C − A*(v) is definite beyond doubt, as a bound has to be where nothing bounds the trace of M."""
+    z = form.c - form.At @ v
+    if np.any(z < CLEAR * EPS * np.abs(form.c).max(initial=1.0)):
+        return False
+    slacks = [block.C - block.adjoint(v) for block in form.blocks]
+    return all(factor_above(S, CLEAR * EPS * math.sqrt(len(S)) * norm(S)) is not None for S in slacks)
 
 
 def _with_direction(old: State_, D: Array, y: Array) -> State_:

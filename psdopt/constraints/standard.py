@@ -108,11 +108,13 @@ class StandardForm:
 
     Blocks of order one and the slacks of inequalities are the linear part x. An interval gives two rows.
 
+    With `W` (n, q) the X are those of N, M = W N Wᵀ on a face, and factors are those of M.
+
     Attributes: `blocks`; `singles`, rows of M that are blocks of order one; `A` sparse (rows, len(x)), `c`; `b`.
     """
 
-    def __init__(self, conic: Conic) -> None:
-        self.conic = conic
+    def __init__(self, conic: Conic, W: sp.csr_array | None = None) -> None:
+        self.conic, self.W = conic, W
         lower, upper = conic.lower, conic.upper
         equal = lower == upper
         low, high = np.isfinite(lower) & ~equal, np.isfinite(upper) & ~equal
@@ -182,4 +184,5 @@ class StandardForm:
         for block, half in zip(self.blocks, halves, strict=True):
             Y[block.rows, : half.shape[1]] = half
         Y[self.singles, 0] = np.sqrt(np.maximum(x[: len(self.singles)], 0.0))
-        return np.asarray(Y * math.sqrt(self.beta), dtype=np.float64)
+        Y = np.asarray(Y * math.sqrt(self.beta), dtype=np.float64)
+        return Y if self.W is None else np.asarray(self.W @ Y)

@@ -31,3 +31,14 @@ def test_indefinite_and_infinite_systems_are_refused() -> None:
         ridged_solver(np.diag([1.0, -1.0]))
     with pytest.raises(np.linalg.LinAlgError, match="finite"):
         ridged_solver(np.diag([1.0, np.inf]))
+
+
+def test_noise_above_the_common_ridge_is_met_in_units_of_each_row() -> None:
+    """The third row is twice the first but for rounding of 1e-9: no ridge in units of the whole makes that definite."""
+    size = np.array([1.0, 3.0, 2.0])
+    K = size[:, None] * (np.array([[1.0, 0.5, 1.0], [0.5, 1.0, 0.5], [1.0, 0.5, 1.0]]) - 1e-9 * np.eye(3)) * size
+    assert np.linalg.eigvalsh(K)[0] < -1e-9
+    right = K @ np.array([1.0, -1.0, 0.5])
+    w = ridged_solver(K)(right)
+    assert np.linalg.norm(K @ w - right) <= 1e-6 * np.linalg.norm(right)
+    assert np.linalg.norm(w) <= 10.0

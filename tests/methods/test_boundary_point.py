@@ -93,7 +93,7 @@ def test_a_resumed_run_takes_the_same_steps(tmp_path) -> None:
 
 
 def test_it_is_chosen_for_very_many_constraints() -> None:
-    many, few = theta(30, 0.8, 5), theta(30, 0.2, 5)
+    many, few = theta(70, 0.8, 5), theta(30, 0.2, 5)
     assert isinstance(choose(many, None, None)[1], BoundaryPoint)
     assert isinstance(choose(few, None, None)[1], InteriorPoint)
 
