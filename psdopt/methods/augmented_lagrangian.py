@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt.capability import Ability, Requires, missing_needs, require_inner
+from psdopt.capability import Ability, Requires, missing_needs, name_of, require_inner
 from psdopt.checks import integer, integer_or_none
 from psdopt.constraints.augmented import augmented
 from psdopt.constraints.certificate import Multipliers, multipliers_at_zero
@@ -18,6 +18,7 @@ from psdopt.constraints.refutation import proven_infeasible, proven_unbounded
 from psdopt.constraints.slack import slack_bound, slack_eigenpair, slack_operator
 from psdopt.constraints.start import first_multipliers
 from psdopt.constraints.units import gap_unit, ratio, relative_violation
+from psdopt.errors import IncompatibleError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, append_columns, inner, norm
 from psdopt.linalg.extreme import smallest_eigenpair
@@ -98,7 +99,7 @@ class AugmentedLagrangianState(State):
 
 
 @dataclass(frozen=True)
-class AugmentedLagrangian(Method):
+class AugmentedLagrangian(Method[AugmentedLagrangianState]):
     """min F(M) + Σ_t (w_t/2) dist²(a_t + y_t/w_t, [lower_t, upper_t]) by a method inside, some steps of it at a time.
 
     A round ends when |S Y| |Y|, S = ∇F + A*(y⁺), is small enough for the multipliers y⁺ = w (a + y/w − Π(a + y/w)) to
@@ -144,7 +145,7 @@ class AugmentedLagrangian(Method):
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> AugmentedLagrangianState:
-        assert isinstance(problem, Constrained)
+        problem = _constrained(problem)
         evaluation = evaluation or problem.at(geometry.factor(start))
         evaluation = problem.at(0.0 * evaluation.factor) if problem.only_zero else evaluation
         y = np.zeros(problem.m)
@@ -162,7 +163,6 @@ class AugmentedLagrangian(Method):
         """From the point, the multipliers and the penalty of another method under constraints."""
         own = self.init(state.problem, state.geometry, state.point, state.evaluation)
         known = state.dual
-        assert isinstance(own.problem, Constrained)
         if isinstance(known, Multipliers) and state.gradient_norm <= 2.0 * TRUSTED * _scale(
             own.problem, own.evaluation
         ):
@@ -172,8 +172,7 @@ class AugmentedLagrangian(Method):
 
     def _begin(self, state: AugmentedLagrangianState) -> State:
         """The method inside, at the current Y, with the current multipliers and penalty."""
-        problem = state.problem
-        assert isinstance(problem, Constrained)
+        problem = _constrained(state.problem)
         inner_problem = augmented(problem, state.y, weights(problem, state.sigma))
         method = self._method(inner_problem, state.geometry)
         state_inside: State = method.init(
@@ -188,12 +187,10 @@ class AugmentedLagrangian(Method):
         newton = TruncatedNewton()
         return LBFGS() if missing_needs(newton.requires, "problem", problem.abilities) else newton
 
-    def step(self, state: Any) -> AugmentedLagrangianState:
-        assert isinstance(state, AugmentedLagrangianState)
-        problem = state.problem
-        assert isinstance(problem, Constrained)
-        assert state.inside is not None
-        inside, method = state.inside, self._method(state.inside.problem, state.geometry)
+    def step(self, state: AugmentedLagrangianState) -> AugmentedLagrangianState:
+        problem = _constrained(state.problem)
+        inside = state.inside or self._begin(state)
+        method = self._method(inside.problem, state.geometry)
         taken = 0
         reached = self._reached(state, inside)
         while taken < self.inside_steps and inside.outcome is Outcome.RUNNING and not reached:
@@ -220,8 +217,7 @@ class AugmentedLagrangian(Method):
 
     def _falls_without_end(self, state: AugmentedLagrangianState, ray: Array | None) -> None:
         """Along a ray F falls faster than the penalty grows: it is a proof, or the penalty is too small."""
-        problem = state.problem
-        assert isinstance(problem, Constrained)
+        problem = _constrained(state.problem)
         state.sigma *= 10.0
         if proven_unbounded(problem, ray, RAY_FEASIBLE) is not None:
             Y, refutation = phase_one(problem)
@@ -244,9 +240,8 @@ class AugmentedLagrangian(Method):
 
     def _relative(self, state: AugmentedLagrangianState) -> float:
         """The larger of gap and infeasibility, both relative."""
-        value, problem = state.evaluation.value, state.problem
+        value, problem = state.evaluation.value, _constrained(state.problem)
         gap = math.inf
-        assert isinstance(problem, Constrained)
         if math.isfinite(state.bound):
             gap = ratio(abs(value - state.bound), gap_unit(problem, state.evaluation, state.bound))
         if self._binds(state) and state.inside is not None:
@@ -262,9 +257,7 @@ class AugmentedLagrangian(Method):
 
     def _end_round(self, state: AugmentedLagrangianState) -> None:
         """Take over the multipliers, look for a bound, grow penalty or rank, and begin the next round."""
-        problem = state.problem
-        assert isinstance(problem, Constrained)
-        assert isinstance(state.evaluation.factor, np.ndarray)
+        problem = _constrained(state.problem)
         w = weights(problem, state.sigma)
         a = problem.measured(state.evaluation.factor)
         z = a + state.y / w
@@ -310,8 +303,7 @@ class AugmentedLagrangian(Method):
 
     def _bound(self, state: AugmentedLagrangianState) -> None:
         """A dual bound from y; the eigenvector of a λ_min(S) < 0 that spoils it becomes a column."""
-        problem, evaluation = state.problem, state.evaluation
-        assert isinstance(problem, Constrained)
+        problem, evaluation = _constrained(state.problem), state.evaluation
         state.bounded = state.infeasibility
         y = problem.admissible(state.y)
         S = slack_operator(problem, evaluation, y)
@@ -341,8 +333,7 @@ class AugmentedLagrangian(Method):
 
     def _widen(self, state: AugmentedLagrangianState, S: Any, vectors: Array, count: int) -> None:
         """Columns along eigenvectors of negative eigenvalues of S, of the length best for the first of them."""
-        problem, Y = state.problem, state.evaluation.factor
-        assert isinstance(problem, Constrained)
+        problem, Y = _constrained(state.problem), state.evaluation.factor
         if count > 1 and problem.n <= SEVERAL:
             dense = S.toarray() if isinstance(S, sp.csr_array) else S
             found = smallest_eigenpair(dense, count=count, seed=state.rounds, backend="dense")
@@ -386,6 +377,12 @@ def _complementarity(problem: Constrained, a: Array, y: Array, new: Array, w: Ar
 def _scale(problem: Problem, evaluation: Evaluation) -> float:
     """The unit of |S Y|: relative stationarity is |S Y| |Y| / max(|F(M) − F(0)|, ...)."""
     factor = evaluation.factor
-    assert isinstance(problem, Constrained)
-    value = problem.problem.at(factor).value
+    value = _constrained(problem).problem.at(factor).value
     return stationarity_scale(problem, value, norm(factor)) or 1.0
+
+
+def _constrained(problem: Problem) -> Constrained:
+    """`problem` itself; IncompatibleError for one without constraints."""
+    if not isinstance(problem, Constrained):
+        raise IncompatibleError(f"AugmentedLagrangian needs a Constrained problem; found {name_of(problem)}")
+    return problem

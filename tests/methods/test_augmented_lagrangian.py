@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from psdopt import (
+    Ability,
     AugmentedLagrangian,
     Constrained,
     FlatQuotient,
@@ -157,3 +158,15 @@ def test_a_tolerance_below_rounding_ends_in_few_rounds(seed) -> None:
     assert result.status is Status.NO_PROGRESS
     assert result.iterations <= 120
     assert result.certificate.relative <= 1e-11
+
+
+def test_a_problem_without_constraints_is_refused_by_name():
+    class Promises(QuadraticSDP):
+        """Declares the ability and has no constraints."""
+
+        def __init__(self):
+            super().__init__(B=1.0, C=-np.eye(3))
+            self.abilities |= {Ability.CONSTRAINTS}
+
+    with pytest.raises(IncompatibleError, match=r"AugmentedLagrangian needs a Constrained problem; found Promises"):
+        AugmentedLagrangian().init(Promises(), FlatQuotient(3, 2), np.ones((3, 2)))
