@@ -58,7 +58,8 @@ class Constrained(ConstrainedModel):
         """F, what the constraints measure, the problem on a face, and their pieces."""
         named = {"objective": self.problem, "measurement": self.measurement, "forms": self.forms}
         named.update({f"objective {name}": each for name, each in self.problem.pieces().items()})
-        there = self.reduction.problem if self.conic is None and self.reduction is not None else None
+        on_face = self.conic is None or self.carried is not None
+        there = self.reduction.problem if on_face and self.reduction is not None else None
         if there is not None:
             named.update({"on face": there, **{f"on face {name}": each for name, each in there.pieces().items()}})
         return {name: each for name, each in named.items() if each is not None}

@@ -84,11 +84,13 @@ class OnFace(Method[OnFaceState]):
 
 
 def takes_face(method: Method, problem: Problem) -> bool:
-    """Whether `method` had better seek factors on a face: there is one, F is curved, and the method fits there.
+    """Whether `method` had better seek factors on a face: there is one, and the method fits there.
 
-    A linear F has methods that work on the face in the space of M.
+    Where the constraints have many entries in its coordinates, steps for a linear F are cheaper in those of M.
     """
-    if not isinstance(problem, Constrained) or problem.conic is not None or problem.reduction is None:
+    if not isinstance(problem, Constrained) or (problem.conic is not None and problem.carried is None):
+        return False
+    if problem.reduction is None:
         return False
     return not missing_needs(method.requires, "problem", problem.reduction.problem.abilities)
 

@@ -22,7 +22,6 @@ from psdopt import (
     solve,
 )
 from psdopt.constraints.certificate import Multipliers
-from psdopt.constraints.penalty import Penalty
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.methods import ClosedForm
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
@@ -47,18 +46,45 @@ def test_work_does_not_grow_with_the_order() -> None:
     assert counts[1] <= 2.0 * counts[0] + 2000
 
 
-def test_the_penalty_has_the_next_multiplier_as_its_derivative() -> None:
-    rng = np.random.default_rng(0)
-    lower = np.array([-1.0, 0.0, -np.inf, 2.0])
-    upper = np.array([1.0, 0.0, 0.5, np.inf])
-    penalty = Penalty(rng.standard_normal(4), np.array([1.0, 2.0, 0.5, 3.0]), lower, upper)
-    for _ in range(20):
-        a, h = 3.0 * rng.standard_normal(4), 1e-6
-        slope = [(penalty.value(a + h * e) - penalty.value(a - h * e)) / (2.0 * h) for e in np.eye(4)]
-        assert np.allclose(slope, penalty.derivative(a), atol=1e-5)
-        assert np.all(penalty.derivative(a)[2:] * np.array([1.0, -1.0]) >= 0.0)
-    assert penalty.degree is None
-    assert Penalty(np.zeros(2), np.ones(2), np.ones(2), np.ones(2)).degree == 2
+def touched(problem: Constrained, rank: int) -> float:
+    """Entries of the A_t times columns that a step touches, counted where constraints are measured and pulled back."""
+    measurement, counts = problem.measurement, [0.0]
+    pair, along, adjoint = measurement.pair, measurement.along, measurement.adjoint
+
+    def counted(function):
+        def call(first, second, *rest):
+            columns = second.factor.shape[1]
+            assert columns <= rank
+            counts[0] += columns * measurement.B.nnz
+            return function(first, second, *rest)
+
+        return call
+
+    measurement.pair, measurement.along, measurement.adjoint = counted(pair), counted(along), counted(adjoint)
+    n = problem.n
+    geometry, method = FlatQuotient(n, rank), AugmentedLagrangian(TruncatedNewton(inner=5), inside_steps=2, grow=False)
+    state = method.init(problem, geometry, np.random.default_rng(0).standard_normal((n, rank)))
+    counts[0] = 0.0
+    before = problem.counts()["operator_columns"]
+    for _ in range(3):
+        state = method.step(state)
+    assert problem.counts()["operator_columns"] - before <= 3 * 2 * (5 + 8) * 3 * rank  # blocks of Y, none of n columns
+    return counts[0] / 3.0
+
+
+def test_a_step_is_linear_in_the_entries_of_the_constraints_at_a_fixed_rank() -> None:
+    """At twice the entries a step touches twice as many, at any n; and nothing of it has n columns."""
+    per_entry = []
+    for n in (60, 240, 960):
+        rng = np.random.default_rng(n)
+        i, j = rng.integers(0, n, (2, 3 * n))
+        B = sp.random_array((2 * n, 3 * n), density=2.0 / (3 * n), rng=rng, format="csr") + sp.eye_array(2 * n, 3 * n)
+        problem = Constrained(
+            QuadraticSDP(C=sp.eye_array(n)),
+            constraints.sparse_forms(constraints.SparseForms(i, j, B, n), lower=-1.0, upper=1.0),
+        )
+        per_entry.append(touched(problem, 4) / problem.measurement.B.nnz)
+    assert max(per_entry) <= 4 * 2 * (5 + 3) * 2  # columns · steps inside · products and gradients · passes of each
 
 
 def test_units_of_the_problem_change_nothing() -> None:

@@ -69,14 +69,17 @@ def test_random_objectives_under_exact_links_are_proven_optimal_in_few_steps(kin
     assert np.all(np.abs(problem.measured(result.matrix.factor)[problem.face.rows]) <= 1e-12 * np.trace(M))
 
 
-def test_the_methods_take_the_form_by_themselves_where_f_is_curved() -> None:
+def test_the_methods_take_the_form_by_themselves() -> None:
     curved, n = linked("quadratic", 8, 0), 8
     linear = Constrained(QuadraticSDP(C=np.eye(n)), curved.constraints)
+    balanced = [constraints.diagonal(90, 1.0), constraints.sparse_forms([np.ones((90, 90))], 0.0)]
+    dense = Constrained(QuadraticSDP(C=np.eye(90)), balanced)
     without = Constrained(curved.problem, constraints.diagonal(n, upper=1.0))
     for method in (AugmentedLagrangian(), LagrangeNewton()):
         assert isinstance(method.on(curved), OnFace)
         assert method.on(curved).name == method.name
-        assert not isinstance(method.on(linear), OnFace)
+        assert isinstance(method.on(linear), OnFace)
+        assert not isinstance(method.on(dense), OnFace)  # the entries of the constraints are many there, F is linear
         assert not isinstance(method.on(without), OnFace)
     assert choose(curved, None, None)[1] == LagrangeNewton(steps=0)
 

@@ -41,6 +41,24 @@ class ForgetsSupport(_Bounded):
         return 0.0
 
 
+class KeepsWrongSigns(Constrained):
+    """Multipliers that push against a bound that is infinite are kept, and count nothing in σ(y): M_01 <= 1.9 alone."""
+
+    rejected_by: ClassVar[tuple[str, ...]] = ("problem.multiplier_bound",)
+
+    def __init__(self) -> None:
+        C = np.diag(np.linspace(0.5, 1.0, N))
+        C[0, 1] = C[1, 0] = 0.5  # min ⟨C, M⟩ has M_01 < 0, and the bound is slack
+        super().__init__(QuadraticSDP(C=C), [trace(N, 2.0), entries([0], [1], N, upper=1.9)])
+
+    def admissible(self, y: Array) -> Array:
+        return y
+
+    def support(self, y: Array) -> float:
+        bound = np.where(y > 0.0, self.upper, self.lower)
+        return float(np.sum(np.where(np.isfinite(bound), y * bound, 0.0)))
+
+
 class SmallTrace(_Bounded):
     """Half of the true trace is taken for a bound on it."""
 
@@ -109,6 +127,6 @@ class WrongSign(InteriorPoint):
 
 
 PROBLEMS: tuple[type[Any], ...] = (
-    ForgetsSupport, SmallTrace, RedundantIsContradictory, NeverInfeasible, RawUnits,
+    ForgetsSupport, KeepsWrongSigns, SmallTrace, RedundantIsContradictory, NeverInfeasible, RawUnits,
 )  # fmt: skip
 METHODS: tuple[type[Any], ...] = (WrongSign,)

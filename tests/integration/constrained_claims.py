@@ -1,0 +1,261 @@
+"""Random programs under linear constraints, and whether what is said of them is true, against a conic solver.
+
+    python -m tests.integration.constrained_claims --runs 300 --seed 0
+
+Constraints are equations, bounds on one side or on two, repeated, redundant, contradictory, scaled by 1e-6 to 1e6, or
+leave a face; F is linear, quadratic, or written for autograd. Of every run the words `optimal`, `infeasible` and
+`unbounded` are compared with Clarabel's, and what is proven is recomputed with dense arrays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from psdopt import (
+    AugmentedLagrangian,
+    AutogradProblem,
+    BoundaryPoint,
+    Constrained,
+    Constraint,
+    LagrangeNewton,
+    Problem,
+    QuadraticSDP,
+    Status,
+    compatible,
+    constraints,
+    solve,
+)
+from psdopt.choose import choose
+from psdopt.linalg.arrays import Array
+from psdopt.method import Method
+from psdopt.result import Result
+from psdopt.testing.constrained import DenseConstraints
+
+#: Relative error of the conic solver that is forgiven, and traces up to which its M is a witness of feasibility.
+FORGIVEN, WITNESS = 2e-5, 1e6
+#: Steps of a run: a run that ends by this limit claims nothing.
+STEPS = 1500
+METHODS: tuple[Method | None, ...] = (None, AugmentedLagrangian(), LagrangeNewton(), BoundaryPoint())
+Range = tuple[Any, float, float]
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A program, F as an expression of cvxpy, and what it was made of."""
+
+    seed: int
+    problem: Constrained
+    objective: Any
+    kinds: str
+
+    def __str__(self) -> str:
+        return f"seed {self.seed}: {self.problem!r}, {self.kinds}"
+
+
+def drawn(seed: int) -> Instance:
+    """The program of a seed."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 13) if rng.random() < 0.3 else rng.integers(2, 7))
+    H = rng.standard_normal((n, int(rng.integers(1, n + 1))))
+    kinds = []
+    ranges: list[Range] = []
+    if rng.random() < 0.3:  # a face, which M0 is moved onto
+        U = np.eye(n)[:, : int(rng.integers(1, max(2, n // 2)))] if rng.random() < 0.5 else _linked(n, rng)
+        H = H - U @ np.linalg.lstsq(U, H, rcond=None)[0]
+        ranges += [(np.outer(u, u), 0.0, 0.0) for u in U.T]
+        kinds.append("face")
+    M = H @ H.T
+    for _ in range(int(rng.integers(1, n + 3))):
+        A = _form(n, rng)
+        a = float(np.sum(A * M))
+        spread = abs(a) + 0.1
+        how = rng.integers(4)
+        low, high = [(a, a), (a - spread * rng.random(), math.inf), (-math.inf, a + spread * rng.random()),
+                     (a - spread * rng.random(), a + spread * rng.random())][how]  # fmt: skip
+        ranges.append((A, low, high))
+    if rng.random() < 0.5:
+        tr = float(np.trace(M)) * (1.0 + rng.random()) + 0.1
+        ranges.append((np.eye(n), -math.inf, tr))
+        kinds.append("trace")
+    ranges += _changed(ranges, rng, kinds)
+    if rng.random() < 0.3:
+        scales = 10.0 ** rng.integers(-6, 7, len(ranges))
+        ranges = [(s * A, s * low, s * high) for s, (A, low, high) in zip(scales, ranges, strict=True)]
+        kinds.append("scaled")
+    groups = [constraints.sparse_forms([A], lower=low, upper=high) for A, low, high in ranges]
+    F, objective, kind = _objective(n, rng)
+    problem = Constrained(F, [_merged(groups)] if rng.random() < 0.5 else groups)
+    return Instance(seed, problem, objective, " ".join([kind, *kinds]))
+
+
+def _linked(n: int, rng: np.random.Generator) -> Array:
+    i, j = rng.choice(n, 2, replace=False)
+    return np.asarray((np.eye(n)[i] - np.eye(n)[j]).reshape(-1, 1))
+
+
+def _form(n: int, rng: np.random.Generator) -> Array:
+    kind, (i, j) = rng.integers(4), rng.integers(0, n, 2)
+    A = np.zeros((n, n))
+    if kind == 0:
+        A[i, i] = 1.0
+    elif kind == 1:
+        A[i, j] += 0.5
+        A[j, i] += 0.5
+    elif kind == 2:
+        x = rng.standard_normal(n)
+        A = np.outer(x, x)
+    else:
+        G = rng.standard_normal((n, n))
+        A = (G + G.T) / 2.0
+    return A
+
+
+def _changed(ranges: list[Range], rng: np.random.Generator, kinds: list[str]) -> list[Range]:
+    """Further constraints: one again, a sum of two, or one that contradicts another."""
+    A, low, high = ranges[int(rng.integers(len(ranges)))]
+    how = rng.random()
+    if how < 0.15:
+        kinds.append("repeated")
+        return [(A, low, high)]
+    if how < 0.3 and low == high:
+        B, under, over = ranges[int(rng.integers(len(ranges)))]
+        if under == over:
+            kinds.append("redundant")
+            return [(A + 2.0 * B, low + 2.0 * under, low + 2.0 * under)]
+    if how > 0.85:
+        kinds.append("contradicted")
+        shift = 0.5 + abs(low if math.isfinite(low) else high)
+        return [(A, high + shift, math.inf)] if math.isfinite(high) else [(A, -math.inf, low - shift)]
+    return []
+
+
+def _merged(groups: list[Constraint]) -> Constraint:
+    matrices = [group.measurement.matrix(np.ones(1)).toarray() for group in groups]
+    lower, upper = (np.concatenate([getattr(group, name) for group in groups]) for name in ("lower", "upper"))
+    return constraints.sparse_forms(matrices, lower=lower, upper=upper)
+
+
+def _objective(n: int, rng: np.random.Generator) -> tuple[Problem, Any, str]:
+    """F, a function of the variable M that makes the expression, and its name."""
+    G = rng.standard_normal((n, n))
+    C = G @ G.T if rng.random() < 0.4 else G + G.T
+    kind = ("linear", "quadratic", "autograd")[rng.integers(3)]
+    if kind == "linear":
+        return QuadraticSDP(C=C / 2.0), lambda M: cp.trace(C @ M), kind
+    if kind == "quadratic":
+        R = rng.standard_normal((int(rng.integers(1, n + 1)), n))
+        return QuadraticSDP(A=R.T @ R, C=C / 2.0), lambda M: cp.sum_squares(R @ M @ R.T) + cp.trace(C @ M), kind
+    K = G + G.T
+    F = AutogradProblem(lambda M: ((M - K) ** 2).sum() + (C * M).sum(), n, convex=True)
+    return F, lambda M: cp.sum_squares(M - K) + cp.trace(C @ M), kind
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What Clarabel says: its status, value and M (n, n)."""
+
+    status: str
+    value: float
+    M: Array | None
+
+
+def reference(instance: Instance, dense: DenseConstraints) -> Reference:
+    M = cp.Variable((instance.problem.n, instance.problem.n), PSD=True)
+    rows = []
+    for A, low, high, size in zip(dense.A, dense.lower, dense.upper, dense.norms, strict=True):
+        a = cp.sum(cp.multiply(A / (size or 1.0), M))
+        if low == high:
+            rows.append(a == low / (size or 1.0))
+            continue
+        rows += [a >= low / size] if math.isfinite(low) else []
+        rows += [a <= high / size] if math.isfinite(high) else []
+    model = cp.Problem(cp.Minimize(instance.objective(M)), rows)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            value = model.solve(solver=cp.CLARABEL)
+    except cp.SolverError:
+        return Reference("failed", math.nan, None)
+    return Reference(model.status, float(value), None if M.value is None else np.asarray(M.value))
+
+
+def false_claims(instance: Instance, result: Result, known: Reference, dense: DenseConstraints) -> list[str]:
+    """What of the words of a result is not true."""
+    problem, certificate = instance.problem, result.certificate
+    assert certificate is not None
+    found = []
+    if result.status is Status.OPTIMAL:
+        M = result.matrix.to_dense()
+        violation = dense.relative_violation(M)
+        if violation > 1.01e-6:
+            found.append(f"optimal at a violation of {violation:.2g}")
+        size = max(abs(result.value), abs(result.value - problem.value_at_zero()))
+        if known.status == cp.OPTIMAL:
+            size = max(size, abs(known.value), abs(known.value - problem.value_at_zero()))
+            if certificate.dual_value > known.value + FORGIVEN * size:
+                found.append(f"dual value {certificate.dual_value:.9g} above the optimum {known.value:.9g}")
+            if result.value > known.value + FORGIVEN * size:
+                found.append(f"optimal at {result.value:.9g}, the optimum is {known.value:.9g}")
+        if known.status == cp.UNBOUNDED:
+            found.append("optimal, but unbounded")
+    if result.status in (Status.INFEASIBLE, Status.UNBOUNDED) and known.status == cp.OPTIMAL and known.M is not None:
+        feasible = dense.relative_violation(known.M) <= 1e-6 and np.trace(known.M) <= WITNESS
+        if feasible or result.status is Status.UNBOUNDED:
+            found.append(f"{result.status.label}, but {known.value:.9g} is reached at trace {np.trace(known.M):.3g}")
+    if result.status is Status.INFEASIBLE and problem.face is None and problem.trace_limit is None:
+        y = certificate.infeasibility_proof
+        values = np.linalg.eigvalsh(dense.adjoint(y))
+        if not (dense.support(y) < 0.0 and values[0] >= -1e-12 * float((np.abs(y) * dense.norms).sum())):
+            found.append(
+                f"infeasible by a proof with sigma {dense.support(y):.2g} and least eigenvalue {values[0]:.2g}"
+            )
+    return found
+
+
+def examine(seed: int, counts: Counter[str], steps: int = STEPS) -> list[str]:
+    """The false claims about the program of a seed, by all methods that take it, in at most so many steps each."""
+    instance = drawn(seed)
+    dense = DenseConstraints(instance.problem)
+    known = reference(instance, dense)
+    counts[f"clarabel {known.status}"] += 1
+    found = []
+    for method in METHODS:
+        geometry, chosen, _ = choose(instance.problem, None, method)
+        if not compatible(instance.problem, geometry, chosen):
+            continue
+        result = solve(instance.problem, method=method, max_iterations=steps)
+        counts["runs"] += 1
+        counts[result.status.label] += 1
+        if method is None and known.status in (cp.OPTIMAL, cp.INFEASIBLE) and result.status.label != known.status:
+            counts[f"default {result.status.label} where {known.status}"] += 1
+        found += [f"{instance}, {result.method}: {claim}" for claim in false_claims(instance, result, known, dense)]
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=100, help="programs, each solved by several methods")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first program")
+    options = parser.parse_args(argv)
+    counts: Counter[str] = Counter()
+    wrong: list[str] = []
+    for seed in range(options.seed, options.seed + options.runs):
+        wrong += examine(seed, counts)
+    for claim in wrong:
+        print("FALSE:", claim)
+    print(", ".join(f"{name} {count}" for name, count in sorted(counts.items())), f"; false {len(wrong)}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,40 @@
+"""Words about random constrained programs are true, and words that are not are seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cvxpy")
+
+from psdopt import LowRankPSD, Status, solve
+from psdopt.testing.constrained import DenseConstraints
+from tests.integration.constrained_claims import Reference, drawn, examine, false_claims, reference
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 5, 6, 7, 10, 13])
+def test_words_about_random_programs_are_true(seed: int) -> None:
+    counts: Counter[str] = Counter()
+    assert examine(seed, counts, steps=200) == []
+    assert counts["runs"] >= 2
+
+
+def test_words_that_are_not_true_are_seen() -> None:
+    instance = next(i for i in map(drawn, range(40)) if solve(i.problem, max_iterations=200).status is Status.OPTIMAL)
+    dense = DenseConstraints(instance.problem)
+    known, result = reference(instance, dense), solve(instance.problem)
+    assert false_claims(instance, result, known, dense) == []
+    nothing = replace(result.certificate, infeasibility_proof=np.zeros(len(dense.A)))
+    lies = [
+        replace(result, status=Status.INFEASIBLE, certificate=nothing),
+        replace(result, status=Status.UNBOUNDED),
+        replace(result, matrix=LowRankPSD(2.0 * result.matrix.factor + 1.0)),
+        replace(result, value=result.value + 1e-3 * abs(result.value) + 1e-3),
+        replace(result, certificate=replace(result.certificate, dual_value=known.value + abs(known.value) + 1.0)),
+    ]  # fmt: skip
+    for lie in lies:
+        assert false_claims(instance, lie, known, dense)
+    assert false_claims(instance, result, Reference("unbounded", -np.inf, None), dense)
