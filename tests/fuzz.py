@@ -1,4 +1,4 @@
-"""Mutants of files, and how many examples a fuzz test takes: many with PSDOPT_FUZZ=long."""
+"""Mutants of files, and how many examples a fuzz test takes: many with PSDOPT_FUZZ=long, or as many as it says."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ EDGES = (0x00, 0x01, 0x7F, 0x80, 0xFF)
 
 
 def examples(short: int, long: int) -> int:
-    """`short`, or `long` where the environment has PSDOPT_FUZZ=long."""
-    return long if os.environ.get("PSDOPT_FUZZ") == "long" else short
+    """`short`; `long` where the environment has PSDOPT_FUZZ=long, and at most N of them with PSDOPT_FUZZ=N."""
+    asked = os.environ.get("PSDOPT_FUZZ", "")
+    return min(int(asked), long) if asked.isdecimal() else long if asked == "long" else short
 
 
 @st.composite

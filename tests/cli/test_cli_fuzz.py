@@ -156,6 +156,8 @@ def foreseen(argv: list[str]) -> None:
 
 @pytest.fixture(autouse=True)
 def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in ("application", "method", "geometry"):
+        names(kind)  # imports that draw random numbers must not happen inside a strategy
     monkeypatch.setattr("psdopt.plotting.style.RESOLUTION_DPI", 30)
 
 

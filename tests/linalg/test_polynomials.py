@@ -169,6 +169,19 @@ def test_smooth_finds_the_minimiser_at_any_scale(log_place, log_size, power):
     assert abs(found / place - 1.0) <= 2.0 * (1e-12) ** (1.0 / power)
 
 
+@pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
+def test_smooth_begins_at_the_newton_step_whatever_the_unit_of_the_function(size):
+    """On a parabola that step is the answer: slope and curvature are asked for at 0 and there."""
+    asked = []
+
+    def derivatives(t):
+        asked.append(t)
+        return size * (t - 1e6), size
+
+    assert minimize_smooth(derivatives) == pytest.approx(1e6)
+    assert len(asked) <= 3
+
+
 def test_smooth_on_a_piecewise_quadratic_with_a_flat_start():
     """Squared hinge: zero curvature beyond the kink, generalised second derivative in it."""
 

@@ -196,3 +196,16 @@ def test_a_problem_without_constraints_is_refused_by_name():
 
     with pytest.raises(IncompatibleError, match=r"AugmentedLagrangian needs a Constrained problem; found Promises"):
         AugmentedLagrangian().init(Promises(), FlatQuotient(3, 2), np.ones((3, 2)))
+
+
+def test_columns_are_added_along_negative_eigenvalues_of_the_slack_alone() -> None:
+    """Four are asked for where S has two: the factor grows by two columns, along their eigenvectors."""
+    problem, geometry = cut(6), FlatQuotient(6, 2)
+    method = AugmentedLagrangian()
+    state = method.init(problem, geometry, np.eye(6)[:, 4:])
+    S = np.diag([-2.0, -1.0, 1.0, 2.0, 3.0, 4.0])
+    method._widen(state, S, np.eye(6)[:, :1], 4)
+    added = state.evaluation.factor[:, 2:]
+    assert added.shape == (6, 2)
+    assert np.abs(added[2:]).max() == 0.0
+    assert state.geometry.r == 4
