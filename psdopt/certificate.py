@@ -10,7 +10,7 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.checks import instance, number, number_or_none
-from psdopt.dense_proof import PROOF_ORDER, ROUNDINGS, DenseProof, dense_gradient, may_be_formed
+from psdopt.dense_proof import ROUNDINGS, DenseProof, dense_gradient, may_be_formed
 from psdopt.devices import placed, released
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
@@ -69,6 +69,7 @@ class Certificate:
     descent : unit v of that step alpha M + beta v vᵀ, or None.
     shortfall : −λ_min(S) in units of the coordinates, in which the diagonal of S is 1, where a proof from S as a matrix
         failed; else 0. Where it does not fall with the residuals no proof will come.
+    provable : whether smaller residuals may bring a bound on the whole set: one is known, or S may be formed for it.
     dual_value : a lower bound on min F that the problem proved from dual variables, if it can.
     convex : whether F is known to be convex, without which nothing global is proved.
     eigenvector : unit vector of the smallest Ritz value.
@@ -100,6 +101,7 @@ class Certificate:
     descent: Array | None = None
     value_scale: float = math.inf
     shortfall: float = 0.0
+    provable: bool = True
 
     @property
     def omega(self) -> float:
@@ -136,11 +138,6 @@ class Certificate:
     def relative(self) -> float:
         """The relative gap where one is proven, else the largest relative residual."""
         return self.residual if self.gap_relative is None else self.gap_relative
-
-    @property
-    def provable(self) -> bool:
-        """Whether smaller residuals may bring a bound on the whole set: one is known, or S is small enough."""
-        return self.gap is not None or self.eigenvector.shape[0] <= PROOF_ORDER
 
     @property
     def proof(self) -> str:
@@ -368,6 +365,7 @@ class _Inspection:
             decrease=self.decrease,
             descent=None if self.descent is None else _handed_over(problem, self.descent),
             shortfall=self.shortfall,
+            provable=gap is not None or may_be_formed(problem),
             value_scale=value_scale(problem, self.value, self.tr, unit, self.trace, exact),
         )
 

@@ -18,6 +18,7 @@ from psdopt.linalg.definite import factor_above
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation, GradientOperator, Problem
+from psdopt.signatures import accepts
 from psdopt.units import reference_value
 
 #: Up to this order S is formed for a proof on the whole cone: a few factorisations, O(n³) each.
@@ -185,11 +186,16 @@ class DenseProof:
 
 
 def may_be_formed(problem: Problem) -> bool:
-    """Whether S and images of n columns are small enough for a proof: by order, and beyond DENSE_LIMIT by entries."""
+    """Whether S and images of n columns are small enough for a proof, and S is of use for one.
+
+    Up to order DENSE_LIMIT always. Up to PROOF_ORDER if such images are small, and F is quadratic or the problem's dual
+    bound takes S.
+    """
     n, rows = problem.n, problem.rows
     if n <= DENSE_LIMIT:
         return True
-    return n <= PROOF_ORDER and problem.device is None and rows is not None and rows * n <= IMAGE_ENTRIES
+    small = n <= PROOF_ORDER and problem.device is None and rows is not None and rows * n <= IMAGE_ENTRIES
+    return small and (Ability.QUADRATIC in problem.abilities or accepts(problem.duality.dual_bound, "S"))
 
 
 def dense_gradient(evaluation: Evaluation) -> Array:

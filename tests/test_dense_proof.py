@@ -166,6 +166,19 @@ def test_images_that_are_too_large_are_not_made():
     assert not may_be_formed(problem)
 
 
+@pytest.mark.parametrize("pulled", [True, False])
+def test_beyond_the_dense_order_s_is_formed_only_where_a_proof_uses_it(pulled):
+    """A sum of exponentials is neither quadratic nor a hinge with a pull: no bound would come of S."""
+    n = DENSE_LIMIT + 1
+    push = MeasuredTerm(QuadraticForms(np.eye(n)[:3]), SquaredHinge(1.0), 1.0)
+    other = AutogradProblem(lambda M: anp.sum(anp.exp(-anp.diag(M))), n, convex=True)
+    problem = TermSum([LinearTerm(np.eye(n)), push]) if pulled else other
+    problem.rows = n
+    assert may_be_formed(problem) == pulled
+    certificate = certify(problem, 1e-3 * np.eye(n)[:, :1])
+    assert certificate.provable == pulled
+
+
 def replaced_modulus(problem):
     """The problem without its known strong convexity, which would prove the gap by itself."""
     problem.lower_curvature = 0.0
