@@ -46,9 +46,14 @@ from psdopt.units import reference_value
 LARGE_ORDER = 2000
 #: Methods for a geometry that was named, in the order in which they are tried after the usual one.
 PARTNERS: tuple[Method, ...] = (
-    ConjugateGradient(), BILGO(), ProjectedGradient(), FrankWolfe(), RiemannianGradient(), ColumnGeneration(),
+    ConjugateGradient(),
+    BILGO(),
+    ProjectedGradient(),
+    FrankWolfe(),
+    RiemannianGradient(),
+    ColumnGeneration(),
     OnlineRiemannianGradient(),
-)  # fmt: skip
+)
 #: Columns that a run under constraints begins with: at least, and at most. The rank grows where they do not suffice.
 FEWEST, MOST = 8, 30
 #: Of √(2 m) columns a third, where the diagonal alone is constrained: solutions had a quarter of them on random graphs,
@@ -113,9 +118,7 @@ def choose(
     return geometry, method, tuple(chosen)
 
 
-def _first_fit(
-    problem: Problem, geometries: Sequence[Geometry], methods: Sequence[Method]
-) -> tuple[Geometry, Method]:  # fmt: skip
+def _first_fit(problem: Problem, geometries: Sequence[Geometry], methods: Sequence[Method]) -> tuple[Geometry, Method]:
     """The first pair that works together; the first of each where none does, for the refusal to name."""
     for geometry in geometries:
         for method in methods:

@@ -26,9 +26,16 @@ CHECKED_COLUMNS = 40
 
 
 def checked_eigenpair(
-    problem: Problem, evaluation: Evaluation, S: object, *, tol: float, threshold: float, start: Array | None,
-    seed: int, count: int = 1,
-) -> ExtremePair:  # fmt: skip
+    problem: Problem,
+    evaluation: Evaluation,
+    S: object,
+    *,
+    tol: float,
+    threshold: float,
+    start: Array | None,
+    seed: int,
+    count: int = 1,
+) -> ExtremePair:
     """The smallest eigenpair of S; one that the problem found by itself is believed as far as a few products confirm.
 
     Up to order 500 the problem is not asked. Beyond, a Ritz value of S below its lower bound refutes the bound.
@@ -43,9 +50,7 @@ def checked_eigenpair(
     return smallest_eigenpair(S, count=min(count, problem.n), **options)  # type: ignore[arg-type]
 
 
-def improvement(
-    evaluation: Evaluation, vectors: Sequence[Array], rounding: float = 0.0
-) -> tuple[float, Array | None]:  # fmt: skip
+def improvement(evaluation: Evaluation, vectors: Sequence[Array], rounding: float = 0.0) -> tuple[float, Array | None]:
     """(largest decrease, its v) of F over alpha M + beta v vᵀ, alpha, beta >= 0, each v of `vectors` by itself.
 
     inf where F falls without bound along a ray of one of these planes. A decrease below `rounding` times the trace of
@@ -106,9 +111,15 @@ def falls_without_end(problem: Problem, Y: Array, ray: Array) -> bool:
 
 
 def pair_at_fixed_trace(
-    problem: Problem, evaluation: Evaluation, S: Any, product: float, trace: float, tol: float, start: Array | None,
+    problem: Problem,
+    evaluation: Evaluation,
+    S: Any,
+    product: float,
+    trace: float,
+    tol: float,
+    start: Array | None,
     seed: int,
-) -> tuple[ExtremePair, float]:  # fmt: skip
+) -> tuple[ExtremePair, float]:
     """The lowest eigenpairs of S, as sharp as the gap needs, and the unit of values, which depends on the vectors."""
     value, tr = float(evaluation.value), norm(evaluation.factor) ** 2
     rise = abs(reference_value(problem, trace) - value)
@@ -118,9 +129,15 @@ def pair_at_fixed_trace(
         room = tol * unit / trace
         threshold = product / tr - 0.5 * room if tr > 0.0 else -math.inf
         pair = checked_eigenpair(
-            problem, evaluation, S, tol=0.25 * room, threshold=threshold, start=start, seed=seed,
+            problem,
+            evaluation,
+            S,
+            tol=0.25 * room,
+            threshold=threshold,
+            start=start,
+            seed=seed,
             count=2,
-        )  # fmt: skip
+        )
         sharper = own_unit(problem, value, trace, unit_at_fixed_trace(problem, evaluation, trace, pair.vectors))
         enough = product - trace * pair.lower_bound <= tol * sharper or problem.n <= DENSE_LIMIT
         unit, start = sharper, pair.vector
@@ -131,9 +148,15 @@ def pair_at_fixed_trace(
 
 
 def gaps_at_hand(
-    problem: Problem, value: float, product: float, tr: float, pair: ExtremePair, trace: float | None, epsilon: float,
+    problem: Problem,
+    value: float,
+    product: float,
+    tr: float,
+    pair: ExtremePair,
+    trace: float | None,
+    epsilon: float,
     bound: float | None,
-) -> list[float]:  # fmt: skip
+) -> list[float]:
     """Proven bounds on F(M) − min F that cost nothing more."""
     if trace is not None:
         return [max(product - trace * pair.lower_bound, 0.0) + epsilon]

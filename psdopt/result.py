@@ -198,13 +198,18 @@ class Result:
         rows = len(next(iter(columns.values()))) if columns else 0
         records = [{key: float(a[k]) for key, a in columns.items() if not np.isnan(a[k])} for k in range(rows)]
         return cls(
-            matrix=matrix, point=matrix.factor, status=Status[plain["status"].upper()], certificate=certificate,
-            history=History(records), chosen=tuple(plain["chosen"]),
+            matrix=matrix,
+            point=matrix.factor,
+            status=Status[plain["status"].upper()],
+            certificate=certificate,
+            history=History(records),
+            chosen=tuple(plain["chosen"]),
             tol=math.nan if plain.get("tol") is None else float(plain["tol"]),  # files of 0.1 have none
-            **{key: plain[key] for key in (
-                "value", "message", "iterations", "seconds", "counts", "problem", "geometry", "method"
-            )},
-        )  # fmt: skip
+            **{
+                key: plain[key]
+                for key in ("value", "message", "iterations", "seconds", "counts", "problem", "geometry", "method")
+            },
+        )
 
     def __repr__(self) -> str:
         relative = f"{self.certificate.relative:.2g}" if self.certificate is not None else "none"

@@ -72,17 +72,19 @@ class Run:
         if not idle:
             self.best_stationarity = min(self.best_stationarity, stationarity)
         self.values.append(value)
-        self.history.records.append({
-            "iteration": float(self.iteration),
-            "value": value,
-            "gradient_norm": float(state.gradient_norm),
-            "stationarity": stationarity,
-            "step": float(state.step),
-            "seconds": self.seconds,
-            "columns": float(state.evaluation.factor.shape[1]),
-            **{key: float(number) for key, number in counts.items()},
-            **{key: float(number) for key, number in state.extras.items()},
-        })  # fmt: skip
+        self.history.records.append(
+            {
+                "iteration": float(self.iteration),
+                "value": value,
+                "gradient_norm": float(state.gradient_norm),
+                "stationarity": stationarity,
+                "step": float(state.step),
+                "seconds": self.seconds,
+                "columns": float(state.evaluation.factor.shape[1]),
+                **{key: float(number) for key, number in counts.items()},
+                **{key: float(number) for key, number in state.extras.items()},
+            }
+        )
         return stationarity
 
     def go_on(self, method: Method, geometry: Geometry, point: Any, evaluation: Evaluation) -> None:

@@ -169,7 +169,7 @@ def _criteria(stopping: Stopping | None, max_iterations: int | None, max_time: f
 
 def _check_arguments(
     tol: Any, max_iterations: Any, max_time: Any, max_rank: Any, problem: Any, stopping: Any, callback: Any, rng: Any
-) -> None:  # fmt: skip
+) -> None:
     number(tol, "tol", above=0.0, below=1.0)
     if max_iterations is not None:
         whole = isinstance(max_iterations, float) and max_iterations.is_integer()  # 1e4, say

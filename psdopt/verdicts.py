@@ -17,9 +17,16 @@ from psdopt.run import Run
 Verdict = tuple[Status, str]
 NO_PROGRESS: Verdict = (Status.NO_PROGRESS, Status.NO_PROGRESS.value)
 #: Verdicts that a resumed run does not go on from.
-FINAL = frozenset({
-    Status.OPTIMAL, Status.OPTIMAL_WITHIN, Status.STATIONARY, Status.NO_PROGRESS, Status.UNBOUNDED, Status.DIVERGED,
-})  # fmt: skip
+FINAL = frozenset(
+    {
+        Status.OPTIMAL,
+        Status.OPTIMAL_WITHIN,
+        Status.STATIONARY,
+        Status.NO_PROGRESS,
+        Status.UNBOUNDED,
+        Status.DIVERGED,
+    }
+)
 #: Along a ray F falls at least at this share of the steepest slope that S shows.
 PROPORTIONAL = 1e-6
 #: Most steps that refuted claims may lead to in a run.

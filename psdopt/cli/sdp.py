@@ -19,9 +19,11 @@ from psdopt.solve import solve
 
 #: What ``psdopt run`` knows of it: no estimator, as its data are no samples.
 SPEC = Spec(
-    "sdp", read_sdpa, "a semidefinite program in SDPA's format, with dual bound and proofs",
+    "sdp",
+    read_sdpa,
+    "a semidefinite program in SDPA's format, with dual bound and proofs",
     parameters=(Parameter("trace_bound", float, None, "tr M is at most this at a solution"),),
-)  # fmt: skip
+)
 
 
 def sdp_report(path: str | None, settings: Settings, options: RunOptions) -> Report:

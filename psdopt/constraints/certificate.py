@@ -121,9 +121,14 @@ class ConstrainedCertificate(Certificate):
 
 
 def certify_constrained(
-    problem: ConstrainedModel, evaluation: Evaluation, *, tol: float = 1e-6, start: Array | None = None,
-    seed: int = 0, dual: Any = None,
-) -> ConstrainedCertificate:  # fmt: skip
+    problem: ConstrainedModel,
+    evaluation: Evaluation,
+    *,
+    tol: float = 1e-6,
+    start: Array | None = None,
+    seed: int = 0,
+    dual: Any = None,
+) -> ConstrainedCertificate:
     """Certificate of M and the multipliers `dual`, a :class:`Multipliers` or an array y (m,); None is y = 0."""
     given = as_multipliers(problem, dual)
     evaluation = evaluation.refresh()
@@ -168,21 +173,34 @@ def certify_constrained(
     }
     decrease = gap_unit(problem, evaluation, estimate)
     return ConstrainedCertificate(
-        value=value, value_at_zero=at_zero, trace=trace, stationarity=norm(SY),
-        smallest_eigenvalue=pair.value, lower_bound=pair.lower_bound, dual_infeasibility=dual_infeasibility,
-        complementarity=complementarity, gap=gap,
+        value=value,
+        value_at_zero=at_zero,
+        trace=trace,
+        stationarity=norm(SY),
+        smallest_eigenvalue=pair.value,
+        lower_bound=pair.lower_bound,
+        dual_infeasibility=dual_infeasibility,
+        complementarity=complementarity,
+        gap=gap,
         stationarity_relative=ratio(norm(SY) * norm(Y), decrease),
         dual_infeasibility_relative=ratio(dual_infeasibility * trace, decrease),
         complementarity_relative=ratio(complementarity, decrease),
         gap_relative=None if gap is None else ratio(gap, decrease),
-        convex=Ability.CONVEX in problem.abilities, fixed_trace=None, eigenvector=pair.vector,
-        failure_probability=pair.failure_probability, products=pair.products, dual_value=bound,
-        primal_infeasibility=relative_violation(problem, a, Y), dimacs=dimacs, multipliers=y,
-        trace_bound=tau, trace_source="" if limit is None else limit.source,
+        convex=Ability.CONVEX in problem.abilities,
+        fixed_trace=None,
+        eigenvector=pair.vector,
+        failure_probability=pair.failure_probability,
+        products=pair.products,
+        dual_value=bound,
+        primal_infeasibility=relative_violation(problem, a, Y),
+        dimacs=dimacs,
+        multipliers=y,
+        trace_bound=tau,
+        trace_source="" if limit is None else limit.source,
         on_face=0 if problem.face is None else len(problem.face.rows),
         infeasibility_proof=proven_infeasible(problem, [given.ray]),
         unboundedness_proof=proven_unbounded(problem, given.direction, tol),
-    )  # fmt: skip
+    )
 
 
 def as_multipliers(problem: ConstrainedModel, dual: Any) -> Multipliers:

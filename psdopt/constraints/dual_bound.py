@@ -39,9 +39,14 @@ class Bounded:
 
 
 def dual_bound(
-    problem: ConstrainedModel, evaluation: Evaluation, offset: float, y: Array, accuracy: float,
-    start: Array | None = None, seed: int = 0,
-) -> Bounded:  # fmt: skip
+    problem: ConstrainedModel,
+    evaluation: Evaluation,
+    offset: float,
+    y: Array,
+    accuracy: float,
+    start: Array | None = None,
+    seed: int = 0,
+) -> Bounded:
     """The bound of y, admissible, at M; `offset` is F(M) − ⟨∇F(M), M⟩. Cost: :func:`slack_eigenpair`."""
     face = problem.face
     if face is not None:

@@ -54,9 +54,7 @@ def _(measurement: PairDistances) -> SparseForms | None:
         return None
     i, j, m = measurement.i, measurement.j, measurement.size
     t = np.arange(m)
-    B = sp.csr_array(
-        (np.repeat([1.0, 1.0, -2.0], m), (np.tile(t, 3), np.arange(3 * m))), shape=(m, 3 * m)
-    )  # fmt: skip
+    B = sp.csr_array((np.repeat([1.0, 1.0, -2.0], m), (np.tile(t, 3), np.arange(3 * m))), shape=(m, 3 * m))
     return SparseForms(np.concatenate([i, j, i]), np.concatenate([i, j, j]), B, measurement.n)
 
 

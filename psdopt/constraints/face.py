@@ -104,9 +104,11 @@ class Face:
         if isinstance(S, LinearOperator):
             onto = self.onto
             return LinearOperator(
-                S.shape, matvec=lambda v: onto(S @ onto(v.reshape(-1, 1))).reshape(-1),
-                matmat=lambda V: onto(np.asarray(S @ onto(V))), dtype=np.float64,
-            )  # fmt: skip
+                S.shape,
+                matvec=lambda v: onto(S @ onto(v.reshape(-1, 1))).reshape(-1),
+                matmat=lambda V: onto(np.asarray(S @ onto(V))),
+                dtype=np.float64,
+            )
         dense = S.toarray() if isinstance(S, sp.csr_array) else np.asarray(S, dtype=np.float64)
         half = self.onto(dense)
         whole = self.onto(half.T)

@@ -48,9 +48,7 @@ class PenaltyPreconditioner(Preconditioner):
             if objective.forms.size + forms.size > DENSE_SYSTEM:
                 return None
             forms = explicit_forms(Stacked([objective.forms, forms]))
-        if forms is None or (not is_diagonal(forms) and (
-            forms.size > DENSE_SYSTEM or len(forms.i) > 2 * DENSE_SYSTEM
-        )):  # fmt: skip
+        if forms is None or (not is_diagonal(forms) and (forms.size > DENSE_SYSTEM or len(forms.i) > 2 * DENSE_SYSTEM)):
             return None
         return cls(objective, term, forms)
 

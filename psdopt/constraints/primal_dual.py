@@ -67,9 +67,16 @@ def constrained(problem: Problem) -> tuple[Constrained, Conic]:
 
 
 def begun(
-    problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None, form: StandardForm,
-    X: list[Array], Z: list[Array], x: Array, z: Array,
-) -> PrimalDualState:  # fmt: skip
+    problem: Problem,
+    geometry: Geometry,
+    start: Any,
+    evaluation: Evaluation | None,
+    form: StandardForm,
+    X: list[Array],
+    Z: list[Array],
+    x: Array,
+    z: Array,
+) -> PrimalDualState:
     """The state at v = 0; finished at once where constraints contradict, and where M = 0 alone may be feasible."""
     known, _ = constrained(problem)
     ended = known.contradiction is not None or known.only_zero
@@ -77,16 +84,36 @@ def begun(
         evaluation = problem.at(np.zeros((problem.n, 1)))
         start = geometry.from_factor(evaluation.factor)
     return PrimalDualState(
-        problem, geometry, start, evaluation or problem.at(geometry.factor(start)), gradient_norm=math.inf,
+        problem,
+        geometry,
+        start,
+        evaluation or problem.at(geometry.factor(start)),
+        gradient_norm=math.inf,
         outcome=Outcome.FINISHED if ended else Outcome.RUNNING,
-        form=form, X=X, Z=Z, x=x, z=z, v=np.zeros(form.m), dual=multipliers_at_zero(known),
-    )  # fmt: skip
+        form=form,
+        X=X,
+        Z=Z,
+        x=x,
+        z=z,
+        v=np.zeros(form.m),
+        dual=multipliers_at_zero(known),
+    )
 
 
 def moved(
-    old: State_, X: list[Array], Z: list[Array], x: Array, z: Array, v: Array, *, step: float, outcome: Outcome,
-    patience: int, splits: bool = False, factor: Array | None = None,
-) -> State_:  # fmt: skip
+    old: State_,
+    X: list[Array],
+    Z: list[Array],
+    x: Array,
+    z: Array,
+    v: Array,
+    *,
+    step: float,
+    outcome: Outcome,
+    patience: int,
+    splits: bool = False,
+    factor: Array | None = None,
+) -> State_:
     """The state at X, x ⪰ 0, Z, z ⪰ 0 and v, with its residuals, its multipliers and candidates for proofs.
 
     `patience` : steps without a tenth off the largest relative residual that are no progress. `splits` : the dual
@@ -102,8 +129,10 @@ def moved(
         outcome = Outcome.FINISHED
     if direction and not ray and proven_unbounded(problem, Y, RAY) is not None:
         return _with_direction(old, Y, y)
-    slack = math.sqrt(sum(norm(b.C - b.adjoint(v) - S) ** 2 for b, S in zip(form.blocks, Z, strict=True))
-                      + norm(form.c - form.At @ v - z) ** 2)  # fmt: skip
+    slack = math.sqrt(
+        sum(norm(b.C - b.adjoint(v) - S) ** 2 for b, S in zip(form.blocks, Z, strict=True))
+        + norm(form.c - form.At @ v - z) ** 2
+    )
     bound = float(form.b @ v) * form.beta * form.gamma + conic.constant
     # what a proof can make of it: S has rounding of its own, the more the larger multipliers are
     limit = problem.trace_limit
@@ -128,12 +157,25 @@ def moved(
         value, infeasibility = evaluation.value, relative_violation(problem, problem.measured(Y), Y)
     scale = stationarity_scale(problem, value, evaluation.size)
     return replace(
-        old, point=old.geometry.from_factor(Y), evaluation=evaluation, gradient_norm=2.0 * relative * (scale or 1.0),
-        step=step, outcome=outcome, X=X, Z=Z, x=x, z=z, v=v, least=least, since=since, bound=provable,
-        nearest=nearest, nearest_error=error,
+        old,
+        point=old.geometry.from_factor(Y),
+        evaluation=evaluation,
+        gradient_norm=2.0 * relative * (scale or 1.0),
+        step=step,
+        outcome=outcome,
+        X=X,
+        Z=Z,
+        x=x,
+        z=z,
+        v=v,
+        least=least,
+        since=since,
+        bound=provable,
+        nearest=nearest,
+        nearest_error=error,
         dual=Multipliers(y, best, y if ray else None, Y if direction else None),
         extras={"infeasibility": infeasibility, "dual_residual": slack, "dual_bound": bound, "gap": gap},
-    )  # fmt: skip
+    )
 
 
 def _definite(form: StandardForm, v: Array) -> bool:
@@ -152,19 +194,22 @@ def _with_direction(old: State_, D: Array, y: Array) -> State_:
     evaluation = problem.at(Y)
     infeasibility = relative_violation(problem, problem.measured(Y), Y)
     return replace(
-        old, point=old.geometry.from_factor(Y), evaluation=evaluation, gradient_norm=math.inf,
-        outcome=Outcome.FINISHED, dual=Multipliers(y, old.dual.best, refutation, D),
+        old,
+        point=old.geometry.from_factor(Y),
+        evaluation=evaluation,
+        gradient_norm=math.inf,
+        outcome=Outcome.FINISHED,
+        dual=Multipliers(y, old.dual.best, refutation, D),
         extras={**old.extras, "infeasibility": infeasibility},
-    )  # fmt: skip
+    )
 
 
-def _rays(
-    form: StandardForm, X: list[Array], Z: list[Array], x: Array, z: Array, v: Array
-) -> tuple[bool, bool]:  # fmt: skip
+def _rays(form: StandardForm, X: list[Array], Z: list[Array], x: Array, z: Array, v: Array) -> tuple[bool, bool]:
     """Whether v is nearly a proof that no M is feasible, and X, x one that the objective is unbounded."""
     falls = float(form.b @ v)
-    dual_off = math.sqrt(sum(norm(b.adjoint(v) + S) ** 2 for b, S in zip(form.blocks, Z, strict=True))
-                         + norm(form.At @ v + z) ** 2)  # fmt: skip
+    dual_off = math.sqrt(
+        sum(norm(b.adjoint(v) + S) ** 2 for b, S in zip(form.blocks, Z, strict=True)) + norm(form.At @ v + z) ** 2
+    )
     measured = np.asarray(form.A @ x, dtype=np.float64)
     for block, P in zip(form.blocks, X, strict=True):
         measured = measured + block.measure(P)

@@ -40,9 +40,7 @@ def slack_operator(problem: ConstrainedModel, evaluation: Evaluation, y: Array) 
         forces = measurement.adjoint(y, Images(measurement.maps, V))
         return np.asarray(S @ V + combine(forces, V.shape))
 
-    return LinearOperator(
-        (problem.n, problem.n), matvec=lambda v: times(v).reshape(-1), matmat=times, dtype=np.float64
-    )  # fmt: skip
+    return LinearOperator((problem.n, problem.n), matvec=lambda v: times(v).reshape(-1), matmat=times, dtype=np.float64)
 
 
 def adjoint_operator(problem: ConstrainedModel, y: Array) -> Any:
@@ -56,9 +54,7 @@ def adjoint_operator(problem: ConstrainedModel, y: Array) -> Any:
         V = np.asarray(V, dtype=np.float64).reshape(problem.n, -1)
         return np.asarray(plus @ V - without @ V)
 
-    return LinearOperator(
-        (problem.n, problem.n), matvec=lambda v: times(v).reshape(-1), matmat=times, dtype=np.float64
-    )  # fmt: skip
+    return LinearOperator((problem.n, problem.n), matvec=lambda v: times(v).reshape(-1), matmat=times, dtype=np.float64)
 
 
 def slack_eigenpair(
@@ -148,5 +144,14 @@ def _banded_pair(S: sp.csr_array, accuracy: float, start: Array | None) -> Extre
     proven = banded_pair_above(S, *narrow, rounding - accuracy, None if start is None else start.reshape(-1))
     if proven is None:
         return None
-    return ExtremePair(np.array([proven.value]), proven.vector[:, None], proven.residual,
-                       proven.lower_bound - rounding, 0.0, size, STEPS, "banded", True)  # fmt: skip
+    return ExtremePair(
+        np.array([proven.value]),
+        proven.vector[:, None],
+        proven.residual,
+        proven.lower_bound - rounding,
+        0.0,
+        size,
+        STEPS,
+        "banded",
+        True,
+    )

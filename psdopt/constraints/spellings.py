@@ -25,9 +25,7 @@ def trace(n: int, equals: float | None = None, *, lower: float | None = None, up
     return Constraint(Trace(n), *_bounds("trace", equals, lower, upper), name="trace")
 
 
-def entries(
-    i: Any, j: Any, n: int, equals: Any = None, *, lower: Any = None, upper: Any = None
-) -> Constraint:  # fmt: skip
+def entries(i: Any, j: Any, n: int, equals: Any = None, *, lower: Any = None, upper: Any = None) -> Constraint:
     """M_ij = equals_t, or lower_t <= M_ij <= upper_t, for the index pairs (i_t, j_t), arrays (m,)."""
     return Constraint(Entries(i, j, n), *_bounds("entries", equals, lower, upper), name="entries")
 

@@ -93,8 +93,10 @@ class Block:
             k, w = self.B.indices[part], self.B.data[part]
             i, j = self.i[k], self.j[k]
             half = np.where(i == j, 0.5, 0.5) * w
-            A = sp.csr_array((np.concatenate([half, half]), (np.concatenate([i, j]), np.concatenate([j, i]))),
-                             shape=(self.size, self.size))  # fmt: skip
+            A = sp.csr_array(
+                (np.concatenate([half, half]), (np.concatenate([i, j]), np.concatenate([j, i]))),
+                shape=(self.size, self.size),
+            )
             U = np.asarray(A @ Zi)
             U = X @ U
             column = self.measure(U)

@@ -214,14 +214,16 @@ def _either(operation: Callable[[Any, Any], Any], reflected: Callable[[Any, Any]
     return apply
 
 
-UFUNCS.update({
-    "add": _either(DeviceArray.__add__, DeviceArray.__add__),
-    "subtract": _either(DeviceArray.__sub__, DeviceArray.__rsub__),
-    "multiply": _either(DeviceArray.__mul__, DeviceArray.__mul__),
-    "divide": _either(DeviceArray.__truediv__, DeviceArray.__rtruediv__),
-    "matmul": _either(lambda a, b: a @ b, lambda b, a: b.__rmatmul__(a)),
-    "less": _either(DeviceArray.__lt__, DeviceArray.__gt__),
-    "greater": _either(DeviceArray.__gt__, DeviceArray.__lt__),
-    "bitwise_or": _either(DeviceArray.__or__, DeviceArray.__or__),
-    "equal": _either(DeviceArray.__eq__, DeviceArray.__eq__),
-})  # fmt: skip
+UFUNCS.update(
+    {
+        "add": _either(DeviceArray.__add__, DeviceArray.__add__),
+        "subtract": _either(DeviceArray.__sub__, DeviceArray.__rsub__),
+        "multiply": _either(DeviceArray.__mul__, DeviceArray.__mul__),
+        "divide": _either(DeviceArray.__truediv__, DeviceArray.__rtruediv__),
+        "matmul": _either(lambda a, b: a @ b, lambda b, a: b.__rmatmul__(a)),
+        "less": _either(DeviceArray.__lt__, DeviceArray.__gt__),
+        "greater": _either(DeviceArray.__gt__, DeviceArray.__lt__),
+        "bitwise_or": _either(DeviceArray.__or__, DeviceArray.__or__),
+        "equal": _either(DeviceArray.__eq__, DeviceArray.__eq__),
+    }
+)

@@ -33,9 +33,7 @@ def line_dots(i: DeviceArray, j: DeviceArray, Y: DeviceArray, D: DeviceArray) ->
     return first, second
 
 
-def mixed_row_dots(
-    i: DeviceArray, j: DeviceArray, Y: DeviceArray, Z: DeviceArray
-) -> tuple[DeviceArray, DeviceArray]:  # fmt: skip
+def mixed_row_dots(i: DeviceArray, j: DeviceArray, Y: DeviceArray, Z: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
     """⟨Y_i, Z_j⟩ + ⟨Z_i, Y_j⟩ and ⟨Z_i, Z_j⟩, (m,) each for index pairs; Y, Z (n, r)."""
 
     def dots(at: slice) -> tuple[Any, Any]:

@@ -62,8 +62,14 @@ class PrimalForm:
         Z = e.Z[:, lifted]
         self.K = sp.csr_array(sp.hstack([sp.csc_array(e.K)[:, columns], Z, -Z], format="csr"))
         own = sp.eye_array(R, format="csr")[rest]
-        rows = sp.hstack([sp.csc_array(AK[rest])[:, columns] + sp.csc_array(own)[:, columns],
-                          AZ[rest][:, lifted], -AZ[rest][:, lifted]], format="csr")  # fmt: skip
+        rows = sp.hstack(
+            [
+                sp.csc_array(AK[rest])[:, columns] + sp.csc_array(own)[:, columns],
+                AZ[rest][:, lifted],
+                -AZ[rest][:, lifted],
+            ],
+            format="csr",
+        )
         rows, right = sp.csr_array(rows), right[rest]
         loose = kind[rest] == 2
         scale = np.abs(b[rest]) + abs(A[rest]) @ np.abs(e.offset)
@@ -173,9 +179,15 @@ class DualForm:
 
 
 def _constrained(
-    F: Problem, rows: sp.csr_array, i: np.ndarray, j: np.ndarray, lower: Array, upper: Array, n: int,
+    F: Problem,
+    rows: sp.csr_array,
+    i: np.ndarray,
+    j: np.ndarray,
+    lower: Array,
+    upper: Array,
+    n: int,
     trace_bound: float | None,
-) -> Problem:  # fmt: skip
+) -> Problem:
     """F with `rows` of the entries (i, j) between bounds; F itself where there are none."""
     columns = sp.csc_array(rows)
     used = np.flatnonzero(np.diff(columns.indptr))

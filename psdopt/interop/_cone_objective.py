@@ -26,9 +26,14 @@ DENSE = 0.2
 
 
 def objective(
-    linear: Array, squares: sp.csr_array, target: Array, constant: float, i: NDArray[np.intp], j: NDArray[np.intp],
+    linear: Array,
+    squares: sp.csr_array,
+    target: Array,
+    constant: float,
+    i: NDArray[np.intp],
+    j: NDArray[np.intp],
     n: int,
-) -> TermSum:  # fmt: skip
+) -> TermSum:
     """constant + linearᵀσ + ½ |squares σ − target|² for σ = entries (i, j) of M (n, n)."""
     terms: list[Term] = []
     linear = linear.copy()
@@ -75,9 +80,7 @@ def coefficients(linear: Array, i: NDArray[np.intp], j: NDArray[np.intp], n: int
     return np.asarray(C.toarray()) if C.nnz > DENSE * n * n else C
 
 
-def _uniform(
-    weight: Array, i: NDArray[np.intp], j: NDArray[np.intp], n: int
-) -> tuple[NDArray[np.bool_], float] | None:  # fmt: skip
+def _uniform(weight: Array, i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> tuple[NDArray[np.bool_], float] | None:
     """(rows, w) where Σ weight σ² is w times the squared norm of the block of M in `rows`; None where it is not."""
     rows = np.zeros(n, dtype=bool)
     rows[i[weight > 0.0]] = True

@@ -36,6 +36,4 @@ def recession(program: ConeProgram) -> ConeProgram:
     b = np.zeros(len(program.b) + V.shape[0] + 1)
     b[program.zero + V.shape[0]] = -1.0
     A = sp.csr_array(sp.vstack(rows, format="csr"))
-    return ConeProgram(
-        np.zeros(len(program.c)), None, A, b, program.zero + V.shape[0] + 1, program.nonneg, program.psd
-    )  # fmt: skip
+    return ConeProgram(np.zeros(len(program.c)), None, A, b, program.zero + V.shape[0] + 1, program.nonneg, program.psd)

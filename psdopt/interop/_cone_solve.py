@@ -115,9 +115,13 @@ def _zero(form: PrimalForm | DualForm, problem: Any, answer: Answer, tol: float)
         return None
     y = _multipliers(certificate)
     return replace(
-        answer, status=Status.OPTIMAL, message="optimal: M = 0 is", point=form.point(Y, y), certificate=certificate,
+        answer,
+        status=Status.OPTIMAL,
+        message="optimal: M = 0 is",
+        point=form.point(Y, y),
+        certificate=certificate,
         warm=(Y, y),
-    )  # fmt: skip
+    )
 
 
 def _answer(form: PrimalForm | DualForm, result: Result, tol: float) -> Answer:

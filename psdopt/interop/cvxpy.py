@@ -128,17 +128,23 @@ class PSDOPT(ConicSolver):
         if solver_cache is not None and answer.status is Status.OPTIMAL:
             solver_cache[self.name()] = answer.warm
         return {
-            "program": program, "form": form, "answer": answer, "setup": setup,
-            "seconds": time.perf_counter() - clock - setup, "proven": answer.proven(options.get("tol", TOL)),
-        }  # fmt: skip
+            "program": program,
+            "form": form,
+            "answer": answer,
+            "setup": setup,
+            "seconds": time.perf_counter() - clock - setup,
+            "proven": answer.proven(options.get("tol", TOL)),
+        }
 
     def invert(self, solution: dict[str, Any], inverse_data: Any) -> Solution:
         program, answer, form = solution["program"], solution["answer"], solution["form"]
         status = _status(answer, solution["proven"], form.swapped)
         stats = {
-            settings.SOLVE_TIME: solution["seconds"], settings.SETUP_TIME: solution["setup"],
-            settings.NUM_ITERS: answer.iterations, settings.EXTRA_STATS: _statistics(solution),
-        }  # fmt: skip
+            settings.SOLVE_TIME: solution["seconds"],
+            settings.SETUP_TIME: solution["setup"],
+            settings.NUM_ITERS: answer.iterations,
+            settings.EXTRA_STATS: _statistics(solution),
+        }
         if status not in settings.SOLUTION_PRESENT:
             return failure_solution(status, stats)
         point: Point = answer.point
@@ -198,10 +204,15 @@ def _status(answer: Answer, proven: str, swapped: bool) -> str:
 def _statistics(solution: dict[str, Any]) -> dict[str, Any]:
     answer, form = solution["answer"], solution["form"]
     return {
-        "result": answer.result, "certificate": answer.certificate, "message": answer.message,
-        "proven": solution["proven"], "proof": answer.proof, "form": "dual" if form.swapped else "primal",
-        "n": form.n, "m": form.m,
-    }  # fmt: skip
+        "result": answer.result,
+        "certificate": answer.certificate,
+        "message": answer.message,
+        "proven": solution["proven"],
+        "proof": answer.proof,
+        "form": "dual" if form.swapped else "primal",
+        "n": form.n,
+        "m": form.m,
+    }
 
 
 register()

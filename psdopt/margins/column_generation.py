@@ -189,19 +189,34 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         slow = 0 if fell or bundle.aggregated else state.slow + 1
         ended = idle >= IDLE_ROUNDS or slow >= SLOW_ROUNDS
         return ColumnGenerationState(
-            problem, geometry,
-            geometry.from_factor(best.factor) if better else state.point, best,
-            gradient_norm=2.0 * gap / norm(best.factor), step=float("nan"),
+            problem,
+            geometry,
+            geometry.from_factor(best.factor) if better else state.point,
+            best,
+            gradient_norm=2.0 * gap / norm(best.factor),
+            step=float("nan"),
             outcome=Outcome.STALLED if ended else Outcome.RUNNING,
             extras={
-                "gap": gap, "bound": bound, "master_value": evaluation.value, "generated": float(bundle.width),
-                "aggregated": float(bundle.aggregated), "master_steps": float(answer.steps),
+                "gap": gap,
+                "bound": bound,
+                "master_value": evaluation.value,
+                "generated": float(bundle.width),
+                "aggregated": float(bundle.aggregated),
+                "master_steps": float(answer.steps),
             },
-            bundle=bundle, weights=T, answer_dual=dual, dual=query if improved else state.dual, bound=bound, gap=gap,
-            guess=np.array([atom.vector for atom in atoms]).T, idle=idle,
-            rows=rows, settled=gap if fresh else state.settled,
-            marked=gap if fell else state.marked, slow=slow,
-        )  # fmt: skip
+            bundle=bundle,
+            weights=T,
+            answer_dual=dual,
+            dual=query if improved else state.dual,
+            bound=bound,
+            gap=gap,
+            guess=np.array([atom.vector for atom in atoms]).T,
+            idle=idle,
+            rows=rows,
+            settled=gap if fresh else state.settled,
+            marked=gap if fell else state.marked,
+            slow=slow,
+        )
 
     def _query_oracle(
         self, state: ColumnGenerationState, margins: MarginStructure, w: Array, value: float

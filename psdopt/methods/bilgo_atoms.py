@@ -77,11 +77,18 @@ class GreedyAtoms(Method[AtomState]):
             return replace(after, vectors=after.vectors[:, new], waiting=self.eigenvectors > 0)
         # inexact stationarity explains what λ_min(S) lacks, or M has its directions: precision helps, atoms do not
         resumed = replace(
-            state, point=after.point, evaluation=compact, known=after, over=False, steps=0, growing=False,
+            state,
+            point=after.point,
+            evaluation=compact,
+            known=after,
+            over=False,
+            steps=0,
+            growing=False,
             inner=inner if compact is evaluation else restarted(state.searcher, state.problem, compact),
-            goal=RESTART * min(residual / size, lacking or math.inf), limit=min(2 * state.limit, SEARCH_STEPS),
+            goal=RESTART * min(residual / size, lacking or math.inf),
+            limit=min(2 * state.limit, SEARCH_STEPS),
             iteration=after.iteration,
-        )  # fmt: skip
+        )
         return replace(after, resumed=resumed)
 
     def step(self, state: AtomState) -> AtomState:
@@ -155,14 +162,26 @@ class GreedyAtoms(Method[AtomState]):
         r = evaluation.factor.shape[1]
         several = self._every if few else max(self._every - atoms, r)
         return with_eigenvectors(
-            state, evaluation, count=min(self.eigenvectors or several, evaluation.factor.shape[0]),
-            backend=self.backend, seed=self.seed, atoms=atoms, extras=extras,
-        )  # fmt: skip
+            state,
+            evaluation,
+            count=min(self.eigenvectors or several, evaluation.factor.shape[0]),
+            backend=self.backend,
+            seed=self.seed,
+            atoms=atoms,
+            extras=extras,
+        )
 
 
 def _search_due(state: AtomState, evaluation: Evaluation, extras: dict[str, float], block: bool = False) -> AtomState:
     """The state at `evaluation`, from which a local search begins."""
     return replace(
-        state, evaluation=evaluation, point=evaluation.factor, extras=extras, due=True, block=block, atoms=0,
-        iteration=state.iteration + 1, outcome=Outcome.RUNNING,
-    )  # fmt: skip
+        state,
+        evaluation=evaluation,
+        point=evaluation.factor,
+        extras=extras,
+        due=True,
+        block=block,
+        atoms=0,
+        iteration=state.iteration + 1,
+        outcome=Outcome.RUNNING,
+    )

@@ -57,11 +57,20 @@ class LocalSearch(Method[SearchState]):
         fraction = SETTLED if state.block else SEARCH_FRACTION if growing else LAST_FRACTION
         inner = restarted(self.searcher, state.problem, state.evaluation)
         return SearchState(
-            state.problem, state.geometry, Y, state.evaluation,
-            gradient_norm=max(inner.gradient_norm, 2.0 * infeasible * norm(Y)), step=state.step,
-            inner=inner, searcher=self.searcher, known=state, goal=fraction * infeasible, growing=growing,
-            limit=GROWING_STEPS if growing else FIRST_STEPS, iteration=state.iteration,
-        )  # fmt: skip
+            state.problem,
+            state.geometry,
+            Y,
+            state.evaluation,
+            gradient_norm=max(inner.gradient_norm, 2.0 * infeasible * norm(Y)),
+            step=state.step,
+            inner=inner,
+            searcher=self.searcher,
+            known=state,
+            goal=fraction * infeasible,
+            growing=growing,
+            limit=GROWING_STEPS if growing else FIRST_STEPS,
+            iteration=state.iteration,
+        )
 
     def step(self, state: SearchState) -> SearchState:
         inner: State = self.searcher.step(state.inner)
@@ -75,10 +84,17 @@ class LocalSearch(Method[SearchState]):
         if compact is not evaluation:
             evaluation, inner = compact, restarted(self.searcher, state.problem, compact)
         return replace(
-            state, evaluation=evaluation, point=evaluation.factor, inner=inner, steps=steps, over=over,
-            gradient_norm=max(inner.gradient_norm, 2.0 * max(0.0, -state.known.smallest) * size), step=inner.step,
-            extras={}, iteration=state.iteration + (not over),
-        )  # fmt: skip
+            state,
+            evaluation=evaluation,
+            point=evaluation.factor,
+            inner=inner,
+            steps=steps,
+            over=over,
+            gradient_norm=max(inner.gradient_norm, 2.0 * max(0.0, -state.known.smallest) * size),
+            step=inner.step,
+            extras={},
+            iteration=state.iteration + (not over),
+        )
 
 
 def restarted(searcher: Method, problem: Problem, evaluation: Evaluation) -> State:

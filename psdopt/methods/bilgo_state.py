@@ -64,9 +64,15 @@ class SearchState(State):
 
 
 def with_eigenvectors(
-    state: AtomState, evaluation: Evaluation, *, count: int, backend: str, seed: int, atoms: int,
+    state: AtomState,
+    evaluation: Evaluation,
+    *,
+    count: int,
+    backend: str,
+    seed: int,
+    atoms: int,
     extras: dict[str, float],
-) -> AtomState:  # fmt: skip
+) -> AtomState:
     """The state at `evaluation` with the `count` least eigenvectors of S there, those that lead downhill or the first.
 
     Those of `state` are the start. Where nothing is wrong along them, random columns tell whether it is so
@@ -76,17 +82,26 @@ def with_eigenvectors(
     SY = 0.5 * evaluation.factor_gradient()
     scale = abs(state.smallest) if math.isfinite(state.smallest) else norm(SY) / max(norm(Y), EPS)
     pair = least_eigenpairs(
-        evaluation.gradient, tol=ORACLE_ACCURACY * scale, start=state.vectors, count=count, backend=backend, seed=seed,
-    )  # fmt: skip
+        evaluation.gradient,
+        tol=ORACLE_ACCURACY * scale,
+        start=state.vectors,
+        count=count,
+        backend=backend,
+        seed=seed,
+    )
     products, proven_at = pair.products, state.proven_at
     level = norm(SY) / max(stationarity_scale(state.problem, evaluation.value, norm(Y)), np.finfo(float).tiny)
     if -pair.value * norm(Y) <= norm(SY) and level <= PROOF_RATIO * min(proven_at, 1.0):
         # nothing is wrong along the guesses: only random columns can tell whether it is so everywhere
         pair = least_eigenpairs(
-            evaluation.gradient, tol=max(abs(pair.value), norm(SY) / max(norm(Y), EPS)), start=pair.vectors[:, :1],
-            backend=backend, proven=True,
-            count=count, seed=seed + state.iteration,
-        )  # fmt: skip
+            evaluation.gradient,
+            tol=max(abs(pair.value), norm(SY) / max(norm(Y), EPS)),
+            start=pair.vectors[:, :1],
+            backend=backend,
+            proven=True,
+            count=count,
+            seed=seed + state.iteration,
+        )
         products += pair.products
         # where a direction had been missed, more may be: the next rest is looked at anew
         proven_at = level if -pair.value * norm(Y) <= norm(SY) else math.inf
@@ -96,9 +111,17 @@ def with_eigenvectors(
     residual = max(norm(SY), max(0.0, -pair.value) * (norm(Y) if np.any(Y) else 1.0))
     slack = math.sqrt(max(inner(SY.T @ SY, Y.T @ Y), 0.0))
     return AtomState(
-        state.problem, state.geometry, Y, evaluation,
-        gradient_norm=2.0 * residual, step=state.step, outcome=Outcome.RUNNING,
+        state.problem,
+        state.geometry,
+        Y,
+        evaluation,
+        gradient_norm=2.0 * residual,
+        step=state.step,
+        outcome=Outcome.RUNNING,
         extras={**extras, "lambda_max": -pair.value, "slack": slack, "eigensolve_products": float(products)},
-        vectors=vectors, smallest=pair.value, atoms=atoms, iteration=state.iteration + 1,
+        vectors=vectors,
+        smallest=pair.value,
+        atoms=atoms,
+        iteration=state.iteration + 1,
         proven_at=proven_at,
-    )  # fmt: skip
+    )

@@ -103,9 +103,18 @@ class BoundaryPoint(Method[BoundaryPointState]):
         shown_x = s * (z - w)
         Y = form.assembled([half for _, half in halves], shown_x)
         new = moved(
-            state, [X for X, _ in halves], Zs, shown_x, z, v,
-            step=s, outcome=Outcome.RUNNING, patience=PATIENCE, splits=True, factor=Y,
-        )  # fmt: skip
+            state,
+            [X for X, _ in halves],
+            Zs,
+            shown_x,
+            z,
+            v,
+            step=s,
+            outcome=Outcome.RUNNING,
+            patience=PATIENCE,
+            splits=True,
+            factor=Y,
+        )
         new.X, new.x = Xs, x  # the overshot multiplier goes on; what is shown is positive semidefinite
         return self._balanced(new, norm(primal), 0.5 * dual_off**0.5)
 

@@ -242,9 +242,7 @@ class _Move:
         return excess / falls if falls > 0.0 else math.inf
 
 
-def _move(
-    fit: ConstrainedFit, here: Evaluation, active: Active, damping: float, residual: float, work: Array
-) -> _Move:  # fmt: skip
+def _move(fit: ConstrainedFit, here: Evaluation, active: Active, damping: float, residual: float, work: Array) -> _Move:
     Y = here.factor
     tied = fit.tied(here, active.rows)
     block = tied.block(Y)
@@ -296,9 +294,16 @@ def _curved(
 
 
 def _at(
-    problem: ConstrainedModel, geometry: Geometry, evaluation: Evaluation, y: Array, sigma: float, base: float,
-    workspace: Workspace, step: float = math.nan, move: _Move | None = None,
-) -> ConstrainedState:  # fmt: skip
+    problem: ConstrainedModel,
+    geometry: Geometry,
+    evaluation: Evaluation,
+    y: Array,
+    sigma: float,
+    base: float,
+    workspace: Workspace,
+    step: float = math.nan,
+    move: _Move | None = None,
+) -> ConstrainedState:
     """The state at Y and y, with the relative errors of Lagrange's conditions there."""
     fit = constrained_fit_of(problem)
     a = fit.measured(evaluation)
@@ -315,13 +320,28 @@ def _at(
     value_unit = problem.duality.value_unit(evaluation.value, reach) or 1.0
     indefinite = 0.0 if move is None else move.shift * reach / value_unit
     return ConstrainedState(
-        problem, geometry, evaluation.factor, evaluation,
-        gradient_norm=2.0 * max(residual, indefinite) * scale, step=step,
-        extras={"sigma": base, "penalty": sigma, "infeasibility": infeasibility,
-                "damping": math.nan if move is None else move.delta},
-        dual=Multipliers(active.y), y=active.y, sigma=sigma, base=base, pull=pull, residual=residual,
-        indefinite=indefinite, saddle=False, workspace=workspace,
-    )  # fmt: skip
+        problem,
+        geometry,
+        evaluation.factor,
+        evaluation,
+        gradient_norm=2.0 * max(residual, indefinite) * scale,
+        step=step,
+        extras={
+            "sigma": base,
+            "penalty": sigma,
+            "infeasibility": infeasibility,
+            "damping": math.nan if move is None else move.delta,
+        },
+        dual=Multipliers(active.y),
+        y=active.y,
+        sigma=sigma,
+        base=base,
+        pull=pull,
+        residual=residual,
+        indefinite=indefinite,
+        saddle=False,
+        workspace=workspace,
+    )
 
 
 def _onto(problem: ConstrainedModel, evaluation: Evaluation) -> Evaluation:

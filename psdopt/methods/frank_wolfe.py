@@ -230,10 +230,18 @@ def _with_oracle(
     if previous is not None:
         extras["gamma"] = size
     return FrankWolfeState(
-        problem, geometry, geometry.from_factor(Y), evaluation,
-        gradient_norm=2.0 * gap / norm(Y), step=size, outcome=Outcome.RUNNING, extras=extras,
-        atom=atom, gap=gap, iteration=0 if previous is None else previous.iteration + 1,
-    )  # fmt: skip
+        problem,
+        geometry,
+        geometry.from_factor(Y),
+        evaluation,
+        gradient_norm=2.0 * gap / norm(Y),
+        step=size,
+        outcome=Outcome.RUNNING,
+        extras=extras,
+        atom=atom,
+        gap=gap,
+        iteration=0 if previous is None else previous.iteration + 1,
+    )
 
 
 def _between(plane: PlaneModel, start: float = 0.0, end: float = 1.0) -> Callable[[float], tuple[float, float]]:

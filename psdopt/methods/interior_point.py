@@ -81,9 +81,18 @@ class InteriorPoint(Method[PrimalDualState]):
         form = form or state.form
         X, Z, x, z = _first(form)
         return replace(
-            after, form=form, X=[far * P for P in X], Z=Z, x=far * x, z=z, v=np.zeros(form.m),
-            least=math.inf, since=0, anew=True, outcome=Outcome.RUNNING,
-        )  # fmt: skip
+            after,
+            form=form,
+            X=[far * P for P in X],
+            Z=Z,
+            x=far * x,
+            z=z,
+            v=np.zeros(form.m),
+            least=math.inf,
+            since=0,
+            anew=True,
+            outcome=Outcome.RUNNING,
+        )
 
     def _stepped(self, state: PrimalDualState) -> PrimalDualState:
         try:

@@ -77,9 +77,15 @@ class LBFGS(Method[LBFGSState]):
             outcome = Outcome.UNBOUNDED if mu == math.inf else Outcome.STALLED
             evaluation = path.lost or state.evaluation
             return replace(
-                state, evaluation=evaluation, step=0.0, outcome=outcome, extras={}, pairs=pairs, products=products,
+                state,
+                evaluation=evaluation,
+                step=0.0,
+                outcome=outcome,
+                extras={},
+                pairs=pairs,
+                products=products,
                 ray=D,
-            )  # fmt: skip
+            )
         evaluation = path.at(mu).evaluation
         G_new = state.geometry.gradient(evaluation.factor, evaluation.gradient)
         s, y = mu * D, G_new - G

@@ -111,11 +111,18 @@ def _carried_back(problem: Problem, geometry: Geometry, reduction: Reduction, in
     elif Y.shape[1] < columns:
         Y = np.hstack([Y, np.zeros((len(Y), columns - Y.shape[1]))])
     return OnFaceState(
-        problem, geometry, geometry.from_factor(Y), problem.at(Y),
-        gradient_norm=inner.gradient_norm, step=inner.step, outcome=inner.outcome,
-        extras=inner.extras, dual=_lifted(inner.dual, reduction),
-        ray=None if inner.ray is None else np.asarray(reduction.W @ inner.ray), inner=inner,
-    )  # fmt: skip
+        problem,
+        geometry,
+        geometry.from_factor(Y),
+        problem.at(Y),
+        gradient_norm=inner.gradient_norm,
+        step=inner.step,
+        outcome=inner.outcome,
+        extras=inner.extras,
+        dual=_lifted(inner.dual, reduction),
+        ray=None if inner.ray is None else np.asarray(reduction.W @ inner.ray),
+        inner=inner,
+    )
 
 
 def _lifted(dual: Any, reduction: Reduction) -> Multipliers | None:

@@ -76,16 +76,27 @@ class TruncatedNewton(Method):
         moved = line.step(mu)
         G = moved.factor_gradient()
         return TruncatedNewtonState(
-            state.problem, state.geometry, moved.factor, moved, gradient_norm=norm(G), step=mu,
-            extras={"products": float(products)}, gradient=G,
-        )  # fmt: skip
+            state.problem,
+            state.geometry,
+            moved.factor,
+            moved,
+            gradient_norm=norm(G),
+            step=mu,
+            extras={"products": float(products)},
+            gradient=G,
+        )
 
     def _stalled(self, state: TruncatedNewtonState, outcome: Outcome = Outcome.STALLED) -> TruncatedNewtonState:
         return TruncatedNewtonState(
-            state.problem, state.geometry, state.point, state.evaluation,
-            gradient_norm=state.gradient_norm, step=0.0, outcome=outcome,
+            state.problem,
+            state.geometry,
+            state.point,
+            state.evaluation,
+            gradient_norm=state.gradient_norm,
+            step=0.0,
+            outcome=outcome,
             gradient=state.gradient,
-        )  # fmt: skip
+        )
 
     def _direction(self, evaluation: Evaluation, G: Array) -> tuple[Array, int]:
         precondition: Callable[[Array], Array] = lambda R: R  # noqa: E731

@@ -90,10 +90,8 @@ class QuadraticPreconditioner(Preconditioner):
         squares = None if self.A is None else basis.squared_norm_of_product(U.factor)
         spectrum = None if isinstance(Q, Later) else np.linalg.eigh(Q)
         made = Later(
-            lambda: pencil_inverse(
-                basis, b, P, Q, self._damping(basis, U.factor, P, Q, b, squares), T.value, spectrum
-            )
-        )  # fmt: skip
+            lambda: pencil_inverse(basis, b, P, Q, self._damping(basis, U.factor, P, Q, b, squares), T.value, spectrum)
+        )
         return lambda R: cast(Array, made.value(R))
 
     def _damping(

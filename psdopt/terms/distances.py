@@ -22,7 +22,7 @@ from psdopt.terms.indexed import (
     place,
     require_distinct,
     rows_of,
-)  # fmt: skip
+)
 from psdopt.terms.measurement import Measurement, RankOne
 
 

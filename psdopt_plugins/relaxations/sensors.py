@@ -151,8 +151,9 @@ class SensorLocalization(BaseEstimator):
             raise InvalidInputError(f"anchors must have shape (k, d) with 1 <= k < {N} nodes; found {at.shape}")
         n = N - len(at)
         D = symmetric_entries(X, "X")
-        bounds = [None if B is None else symmetric_entries(B, name, N)
-                  for B, name in ((lower, "lower"), (upper, "upper"))]  # fmt: skip
+        bounds = [
+            None if B is None else symmetric_entries(B, name, N) for B, name in ((lower, "lower"), (upper, "upper"))
+        ]
         there = sp.coo_array(sum((abs(B) for B in bounds if B is not None), abs(D)))
         i, j = there.coords
         kept = (i < j) & (i < n) & (there.data > 0.0)

@@ -82,7 +82,7 @@ def sensors_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Rep
         ("found − measured distance", f"{spread:.4g} root mean square, {np.abs(off).max():.4g} at most"),
         ("Σ (found² − measured²)²", f"{misfit:.6g}; no positions have less than {bound:.6g} (proven)"),
         ("least certain sensor", f"{int(np.argmax(uncertainty))}, √(Q_ii − |p_i|²) = {np.sqrt(uncertainty.max()):.4g}"),
-    ]  # fmt: skip
+    ]
     true = dataset.positions if isinstance(dataset, SensorNetwork) else None
     if true is not None:
         error = np.linalg.norm(estimator.positions_ - true, axis=1)
