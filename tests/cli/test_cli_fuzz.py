@@ -157,7 +157,7 @@ def foreseen(argv: list[str]) -> None:
 @pytest.fixture(autouse=True)
 def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     for kind in ("application", "method", "geometry"):
-        names(kind)  # imports that draw random numbers must not happen inside a strategy
+        plugin_manager().get(kind, names(kind)[0])  # imports that draw random numbers are over before a strategy draws
     monkeypatch.setattr("psdopt.plotting.style.RESOLUTION_DPI", 30)
 
 

@@ -42,6 +42,19 @@ def test_a_direction_of_unboundedness_must_fall_and_be_unseen() -> None:
     assert proven_unbounded(problem, e[:, 1:2] + 0.1 * e[:, 0:1], 1e-6) is None
 
 
+def test_what_a_direction_may_change_is_measured_in_the_norm_of_each_constraint_and_towards_its_bounds() -> None:
+    """M_00 >= 1 is no obstacle to a growing M_00; 10⁶ M_00 = 10⁶ forgives what M_00 = 1 forgives."""
+    C, e = QuadraticSDP(C=np.diag([1.0, -2.0, 0.0])), np.eye(3)
+    growing = 0.5 * e[:, :1] + e[:, 1:2]
+    assert proven_unbounded(Constrained(C, constraints.entries([0], [0], 3, lower=1.0)), growing, 1e-6) is not None
+    assert proven_unbounded(Constrained(C, constraints.entries([0], [0], 3, upper=1.0)), growing, 1e-6) is None
+    nearly = 1e-3 * e[:, :1] + e[:, 1:2]
+    for scale in (1.0, 1e6, 1e-6):
+        problem = Constrained(C, constraints.sparse_forms([scale * np.diag([1.0, 0.0, 0.0])], scale))
+        assert proven_unbounded(problem, nearly, 1e-5) is not None
+        assert proven_unbounded(problem, nearly, 1e-7) is None
+
+
 def test_equations_that_contradict_each_other_are_refuted_by_multipliers_that_are_not_quite_right() -> None:
     # M_00 = 1, M_11 = 2, M_00 + M_11 = 4: A*(y) = 0 for y = (1, 1, -1), and for no y near it
     n = 4
