@@ -14,6 +14,7 @@ from psdopt.cli.flags import as_flags
 from psdopt.cli.needs import check_needs, library_errors
 from psdopt.cli.outputs import check_output, check_plot, write_output, write_plot
 from psdopt.cli.parameters import Settings, parse_settings
+from psdopt.cli.run_help import ApplicationHelp
 from psdopt.cli.sdp import SPEC, sdp_report
 from psdopt.cli.tables import say, show_table
 from psdopt.data_files import load_dataset
@@ -50,8 +51,10 @@ def add_parser(commands: Any) -> None:
         description=f"{text.capitalize()}.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        add_help=False,
     )
     add = parser.add_argument
+    add("-h", "--help", action=ApplicationHelp, nargs=0, help="this help; after APPLICATION, what that one takes")
     add("application", metavar="APPLICATION", help="name of an application, such as metric-kta")
     add("--data", metavar="FILE|NAME", help="name of a data set, or a file (default: the application's)")
     add("--method", metavar="NAME", help="method (default: conjugate gradient)")
