@@ -21,6 +21,7 @@ PUBLIC = (
     "psdopt.errors",
     "psdopt.linalg",
     "psdopt.multipliers",
+    "psdopt.oracles",
     "psdopt.parts",
     "psdopt.plugins",
     "psdopt.terms",
