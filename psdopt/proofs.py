@@ -28,7 +28,7 @@ CHECKED_COLUMNS = 40
 def checked_eigenpair(
     problem: Problem,
     evaluation: Evaluation,
-    S: object,
+    S: Any,
     *,
     tol: float,
     threshold: float,
@@ -41,13 +41,13 @@ def checked_eigenpair(
     Up to order 500 the problem is not asked. Beyond, a Ritz value of S below its lower bound refutes the bound.
     """
     own = type(problem.duality).smallest_eigenpair is not Duality.smallest_eigenpair
-    options = {"tol": tol, "threshold": threshold, "start": start, "seed": seed}
+    options: dict[str, Any] = {"tol": tol, "threshold": threshold, "start": start, "seed": seed}
     if own and count == 1 and problem.n > DENSE_LIMIT:
         pair = problem.duality.smallest_eigenpair(evaluation, S, **options)
         check = smallest_eigenpair(S, start=pair.vector, max_products=CHECKED_COLUMNS, seed=seed)
         if check.value >= pair.lower_bound - ROUNDINGS * EPS * check.norm:
             return pair
-    return smallest_eigenpair(S, count=min(count, problem.n), **options)  # type: ignore[arg-type]
+    return smallest_eigenpair(S, count=min(count, problem.n), **options)
 
 
 def improvement(evaluation: Evaluation, vectors: Sequence[Array], rounding: float = 0.0) -> tuple[float, Array | None]:
@@ -123,28 +123,19 @@ def pair_at_fixed_trace(
     """The lowest eigenpairs of S, as sharp as the gap needs, and the unit of values, which depends on the vectors."""
     value, tr = float(evaluation.value), norm(evaluation.factor) ** 2
     rise = abs(reference_value(problem, trace) - value)
-    unit = rise if math.isfinite(rise) else abs(value)
-    pair: ExtremePair | None = None
-    for _ in range(2):
+
+    def pair_for(unit: float, start: Array | None) -> tuple[ExtremePair, float]:
+        """The pairs as sharp as this unit asks for, and the unit that their vectors give."""
         room = tol * unit / trace
         threshold = product / tr - 0.5 * room if tr > 0.0 else -math.inf
-        pair = checked_eigenpair(
-            problem,
-            evaluation,
-            S,
-            tol=0.25 * room,
-            threshold=threshold,
-            start=start,
-            seed=seed,
-            count=2,
+        found = checked_eigenpair(
+            problem, evaluation, S, tol=0.25 * room, threshold=threshold, start=start, seed=seed, count=2
         )
-        sharper = own_unit(problem, value, trace, unit_at_fixed_trace(problem, evaluation, trace, pair.vectors))
-        enough = product - trace * pair.lower_bound <= tol * sharper or problem.n <= DENSE_LIMIT
-        unit, start = sharper, pair.vector
-        if enough or not unit > 0.0:
-            break
-    assert pair is not None
-    return pair, unit
+        return found, own_unit(problem, value, trace, unit_at_fixed_trace(problem, evaluation, trace, found.vectors))
+
+    pair, unit = pair_for(rise if math.isfinite(rise) else abs(value), start)
+    enough = product - trace * pair.lower_bound <= tol * unit or problem.n <= DENSE_LIMIT
+    return (pair, unit) if enough or not unit > 0.0 else pair_for(unit, pair.vector)
 
 
 def gaps_at_hand(

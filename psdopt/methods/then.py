@@ -97,13 +97,12 @@ class Then(Method[ThenState]):
     ends: Rule | None = None
 
     def __post_init__(self) -> None:
-        for name in ("first", "second"):
-            if not isinstance(getattr(self, name), Method):
-                raise InvalidTypeError(f"{name} must be a method; found {getattr(self, name)!r}")
-        for name in ("when", "back"):
-            value = getattr(self, name)
-            if not callable(value) and not (name == "back" and value is None):
-                raise InvalidInputError(f"{name} must be a function of a ThenState; found {value!r}")
+        for name, method in (("first", self.first), ("second", self.second)):
+            if not isinstance(method, Method):
+                raise InvalidTypeError(f"{name} must be a method; found {method!r}")
+        for name, rule in (("when", self.when), ("back", self.back or self.when)):
+            if not callable(rule):
+                raise InvalidInputError(f"{name} must be a function of a ThenState; found {rule!r}")
 
     @property
     def requires(self) -> Requires:  # type: ignore[override]

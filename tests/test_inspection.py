@@ -1,0 +1,88 @@
+"""The steps of a certificate, one by one: residuals, bounds, the proof or the step that refutes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from psdopt import AutogradProblem, QuadraticSDP, certify
+from psdopt.inspection import Inspection, ratio
+
+from .instances import symmetric
+
+
+def begun(problem, Y, tol=1e-6, trace=None):
+    inspection = Inspection(problem, problem.at(Y), tol, trace, None)
+    inspection.find_eigenpair(None, 0)
+    inspection.measure_residuals()
+    return inspection
+
+
+def quadratic(n=5, seed=0):
+    rng = np.random.default_rng(seed)
+    return QuadraticSDP(None, 1.0, symmetric(rng, n)), rng
+
+
+def test_residuals_are_those_of_the_dense_gradient():
+    problem, rng = quadratic()
+    Y = rng.standard_normal((5, 2))
+    S = problem.at(Y).gradient @ np.eye(5)
+    found = begun(problem, Y)
+    assert found.stationarity == pytest.approx(np.linalg.norm(S @ Y))
+    assert found.complementarity == pytest.approx(abs(np.sum((S @ Y) * Y)))
+    assert found.dual_infeasibility == pytest.approx(max(0.0, -np.linalg.eigvalsh(S)[0]))
+
+
+def test_at_a_fixed_trace_the_eigenvalue_is_taken_from_s():
+    problem, rng = quadratic(seed=1)
+    Y = rng.standard_normal((5, 1))
+    Y /= np.linalg.norm(Y)
+    S = problem.at(Y).gradient @ np.eye(5)
+    least = np.linalg.eigvalsh(S)[0]
+    found = begun(problem, Y, trace=1.0)
+    assert found.shift == pytest.approx(least)
+    assert found.stationarity == pytest.approx(np.linalg.norm(S @ Y - least * Y))
+    found.collect_bounds(None)
+    assert min(found.gaps) == pytest.approx(np.sum((S @ Y) * Y) - least)
+
+
+def test_off_the_fixed_trace_no_bound_counts():
+    problem, rng = quadratic(seed=1)
+    found = begun(problem, rng.standard_normal((5, 1)), trace=1.0)
+    found.collect_bounds(None)
+    assert found.gaps == []
+
+
+@pytest.mark.parametrize(("away", "worth"), [(1e-9, True), (1.0, False)])
+def test_a_proof_is_tried_next_to_an_optimum_only(away, worth):
+    problem = AutogradProblem(lambda M: ((M - np.eye(3)) ** 2).sum(), 3, convex=True)
+    found = begun(problem, (1.0 + away) * np.eye(3), tol=1e-6)
+    found.collect_bounds(None)
+    found.gaps = []  # whatever is known already
+    assert found.worth_a_proof == worth
+
+
+def test_a_stationary_point_that_is_no_optimum_is_refuted():
+    problem = QuadraticSDP(None, 1.0, np.diag([-1.0, -1e-3]))
+    Y = np.eye(2)[:, :1] * math.sqrt(problem.at(np.eye(2)[:, :1]).best_multiple())
+    found = begun(problem, Y, tol=1e-2)
+    found.gaps, found.bound = [], None
+    found.tol = 1e-9
+    found.prove_or_refute()
+    assert found.decrease > 0.0
+    assert found.descent is not None
+    np.testing.assert_allclose(np.abs(found.descent), [0.0, 1.0], atol=1e-12)
+
+
+def test_a_value_that_is_no_number_ends_it():
+    problem = AutogradProblem(lambda M: (M * math.nan).sum(), 2, convex=True)
+    with pytest.raises(FloatingPointError, match="not a number"):
+        certify(problem, np.eye(2))
+
+
+def test_no_amount_is_nothing_in_any_unit():
+    assert ratio(0.0, 0.0) == 0.0
+    assert ratio(1.0, 0.0) == math.inf
+    assert ratio(1.0, 4.0) == 0.25
