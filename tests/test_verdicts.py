@@ -7,7 +7,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from psdopt import ConjugateGradient, FlatQuotient, Outcome, QuadraticSDP, Status, solve
+from psdopt import (
+    ConjugateGradient,
+    FlatQuotient,
+    LowRankPSD,
+    Outcome,
+    ProjectedGradient,
+    PSDCone,
+    QuadraticSDP,
+    Status,
+    solve,
+)
 from psdopt.certificate import certify
 from psdopt.verdicts import settled
 
@@ -54,3 +64,20 @@ def test_a_certificate_that_holds_settles_the_run():
     assert verdict is not None
     assert verdict[0] is Status.OPTIMAL
     assert settled(certify(BOUNDED, e[:, :1], tol=1e-6), 1e-6) is None
+
+
+@dataclass(frozen=True)
+class Idle(ProjectedGradient):
+    """Says at every point that nothing is left to do."""
+
+    def step(self, state):
+        return replace(state, outcome=Outcome.FINISHED)
+
+
+def test_a_point_of_the_full_cone_that_the_certificate_refutes_is_left():
+    """At M = 0 the plane of the least eigenvector shows a better matrix: the run goes on from there, and is proven."""
+    problem = QuadraticSDP(B=1.0, C=np.diag([1e7, -1.0]))
+    result = solve(problem, PSDCone(2), Idle(), start=LowRankPSD(np.zeros((2, 1))))
+    assert result.status is Status.OPTIMAL
+    assert result.value == pytest.approx(-1.0)
+    assert result.iterations > 0
