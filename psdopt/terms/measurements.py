@@ -43,6 +43,11 @@ class QuadraticForms(RankOne):
         return np.asarray(X @ P @ X.T)
 
 
+#: A gathered inner product of two rows takes so many times as long as one within a product of blocks, which is formed
+#: for entries that are that dense, of up to so many rows.
+GATHERING, MOST_ROWS = 8, 4096
+
+
 class Entries(Measurement):
     """a_t = M_ij for index pairs (i_t, j_t) of an M of order n; i = j is the diagonal."""
 
@@ -55,6 +60,7 @@ class Entries(Measurement):
         self._there: dict[Device, tuple[Any, Any]] = {}
         self.size = len(self.i)
         self.pattern, self._ends = SymmetricPattern(self.i, self.j, rows), np.stack([self.i, self.j])
+        self._dense = rows <= MOST_ROWS and self.size * GATHERING > rows**2
 
     def along(self, U: Images, D: Images) -> tuple[Array, Array]:
         if isinstance(U.factor, DeviceArray):
@@ -63,6 +69,9 @@ class Entries(Measurement):
 
     def pair(self, U: Images, V: Images) -> Array:
         i, j = self._ends_at(U.factor)
+        if self._dense and not isinstance(U.factor, DeviceArray):
+            products = U.factor @ V.factor.T
+            return np.asarray(products[i, j] if V is U else 0.5 * (products[i, j] + products[j, i]))
         direct = row_dots(U.factor.take(i, axis=0), V.factor.take(j, axis=0))
         if V is U:
             return direct

@@ -164,3 +164,18 @@ def test_measurements_share_a_map():
 def test_bad_input(make, kind, text):
     with pytest.raises(kind, match=text):
         make()
+
+
+def test_many_entries_are_read_from_one_product_and_few_are_gathered(monkeypatch):
+    rng, n, r = np.random.default_rng(5), 12, 3
+    i, j = np.triu_indices(n)
+    many, few = Entries(i, j, n), Entries(i[:3], j[:3], n)
+    U, V = Images((), rng.standard_normal((n, r))), Images((), rng.standard_normal((n, r)))
+    P = U.factor @ V.factor.T
+    gathered = []
+    monkeypatch.setattr("psdopt.terms.measurements.row_dots", lambda a, b: gathered.append(len(a)) or (a * b).sum(1))
+    assert np.allclose(many.pair(U, V), 0.5 * (P + P.T)[i, j], rtol=1e-13)
+    assert np.allclose(many.pair(U, U), (U.factor @ U.factor.T)[i, j], rtol=1e-13)
+    assert gathered == []
+    assert np.allclose(few.pair(U, V), 0.5 * (P + P.T)[i[:3], j[:3]], rtol=1e-13)
+    assert gathered == [3, 3]
