@@ -8,11 +8,12 @@ from typing import Any
 
 from psdopt.checks import instance, number, number_or_none
 from psdopt.geometry import Geometry
-from psdopt.inspection import WORSE, Inspection, ratio
+from psdopt.inspection import WORSE, Inspection
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
 from psdopt.problem import Evaluation, Problem
+from psdopt.units import ratio
 
 #: At a fixed trace the gap must not exceed this share of |F(M)| either: references may be out of all proportion.
 DIGITS = 1e-2

@@ -18,7 +18,7 @@ from psdopt.problem import Evaluation, Problem
 from psdopt.proofs import checked_eigenpair, gaps_at_hand, improvement, pair_at_fixed_trace
 from psdopt.roles import Duality
 from psdopt.signatures import accepts
-from psdopt.units import own_unit, reference_value, unit_on_the_cone, value_scale
+from psdopt.units import own_unit, ratio, reference_value, unit_on_the_cone, value_scale
 
 #: Once the lower bound on λ_min(S) is within this share of what `tol` allows below zero, it is not sharpened further.
 ENOUGH = 0.95
@@ -176,10 +176,3 @@ class Inspection:
 def _handed_over(problem: Problem, v: Array) -> Array:
     """v (n,) as an array of the library that the problem's data are of."""
     return v if problem.device is None else cast(Array, released(placed(v, problem.device)))
-
-
-def ratio(amount: float, unit: float) -> float:
-    """amount / unit; 0 for no amount, inf where there is no unit."""
-    if amount == 0.0:
-        return 0.0
-    return amount / unit if unit > 0.0 else math.inf

@@ -142,3 +142,10 @@ def gradient_size(evaluation: Evaluation) -> float:
         V = S @ (V / max(norm(V), np.finfo(float).tiny))
         size = max(size, norm(V))
     return size
+
+
+def ratio(amount: float, unit: float) -> float:
+    """amount / unit; 0 for no amount, inf where there is no unit."""
+    if amount == 0.0:
+        return 0.0
+    return amount / unit if unit > 0.0 else math.inf

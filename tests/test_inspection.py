@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from psdopt import AutogradProblem, QuadraticSDP, certify
-from psdopt.inspection import Inspection, ratio
+from psdopt.inspection import Inspection
 
 from .instances import symmetric
 
@@ -80,9 +80,3 @@ def test_a_value_that_is_no_number_ends_it():
     problem = AutogradProblem(lambda M: (M * math.nan).sum(), 2, convex=True)
     with pytest.raises(FloatingPointError, match="not a number"):
         certify(problem, np.eye(2))
-
-
-def test_no_amount_is_nothing_in_any_unit():
-    assert ratio(0.0, 0.0) == 0.0
-    assert ratio(1.0, 0.0) == math.inf
-    assert ratio(1.0, 4.0) == 0.25

@@ -10,7 +10,14 @@ import pytest
 
 from psdopt import AutogradProblem, QuadraticSDP, stationarity_scale
 from psdopt.roles import Duality
-from psdopt.units import gradient_size_at_zero, own_unit, reference_value, unit_at_fixed_trace, unit_on_the_cone
+from psdopt.units import (
+    gradient_size_at_zero,
+    own_unit,
+    ratio,
+    reference_value,
+    unit_at_fixed_trace,
+    unit_on_the_cone,
+)
 
 from .instances import symmetric
 
@@ -81,3 +88,9 @@ def test_stationarity_has_a_unit_where_m_gains_nothing():
     problem = QuadraticSDP(None, 1.0, np.eye(2))
     assert stationarity_scale(problem, 1.0, 2.0) == pytest.approx(2.0 * gradient_size_at_zero(problem))
     assert stationarity_scale(problem, 1.0, 0.0) == 0.0
+
+
+def test_no_amount_is_nothing_in_any_unit():
+    assert ratio(0.0, 0.0) == 0.0
+    assert ratio(1.0, 0.0) == math.inf
+    assert ratio(1.0, 4.0) == 0.25

@@ -14,10 +14,11 @@ from psdopt.constraints.cone_bound import cone_bound
 from psdopt.constraints.dual_bound import Bounded, dual_bound
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.refutation import LEAST, distinct, proven_infeasible, proven_unbounded
-from psdopt.constraints.units import gap_unit, ratio, relative_violation
+from psdopt.constraints.units import gap_unit, relative_violation
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.problem import Evaluation
+from psdopt.units import ratio
 
 #: A bound on λ_min(S) that costs less than this share of the tolerance is sharp enough.
 SHARE = 0.25

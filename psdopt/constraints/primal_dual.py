@@ -13,7 +13,7 @@ from psdopt.constraints.conic import Conic
 from psdopt.constraints.problem import Constrained
 from psdopt.constraints.refutation import proven_unbounded
 from psdopt.constraints.standard import StandardForm
-from psdopt.constraints.units import gap_unit, ratio, relative_violation
+from psdopt.constraints.units import gap_unit, relative_violation
 from psdopt.errors import IncompatibleError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
@@ -22,7 +22,7 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.method import Outcome, State
 from psdopt.methods.phase_one import phase_one
 from psdopt.problem import Evaluation, Problem
-from psdopt.units import stationarity_scale
+from psdopt.units import ratio, stationarity_scale
 
 #: A*(v) + Z and A(X) this small next to bᵀv and −⟨C, X⟩ make candidates for proofs that one side is infeasible.
 RAY = 1e-7

@@ -10,7 +10,7 @@ import numpy as np
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.linalg.arrays import Array, norm
 from psdopt.problem import Evaluation
-from psdopt.units import finite_value, reference_value
+from psdopt.units import finite_value, ratio, reference_value
 
 #: Shares of M on the ray to zero; the range of F over them and M is at least a quarter of |F(M) − F(0)| for linear F.
 SHARES = (0.25, 0.5)
@@ -49,10 +49,3 @@ def relative_violation(problem: ConstrainedModel, a: Array, Y: Array) -> float:
     nearest = np.clip(a, problem.lower, problem.upper)
     unit = norm((scale * nearest)[concerned])
     return ratio(norm(scale * v), unit if unit > 0.0 else norm(Y.T @ Y))
-
-
-def ratio(amount: float, unit: float) -> float:
-    """amount / unit; zero of nothing is zero, else infinite."""
-    if amount == 0.0:
-        return 0.0
-    return amount / unit if unit > 0.0 else math.inf

@@ -17,7 +17,7 @@ from psdopt.constraints.problem import Constrained
 from psdopt.constraints.refutation import proven_infeasible, proven_unbounded
 from psdopt.constraints.slack import slack_bound, slack_eigenpair, slack_operator
 from psdopt.constraints.start import first_multipliers
-from psdopt.constraints.units import gap_unit, ratio, relative_violation
+from psdopt.constraints.units import gap_unit, relative_violation
 from psdopt.errors import IncompatibleError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, append_columns, inner, norm
@@ -28,7 +28,7 @@ from psdopt.methods.on_face import OnFace, takes_face
 from psdopt.methods.phase_one import phase_one
 from psdopt.methods.truncated_newton import TruncatedNewton
 from psdopt.problem import Evaluation, Problem
-from psdopt.units import stationarity_scale
+from psdopt.units import ratio, stationarity_scale
 
 #: The penalty grows where a round leaves more than this share of the last round's infeasibility,
 SLOW = 0.25

@@ -14,8 +14,7 @@ from psdopt.linalg.arrays import Array, SymmetricPattern, as_array, line_dots, p
 from psdopt.terms.base import Forces
 from psdopt.terms.entry_coupling import distance_blocks
 from psdopt.terms.indexed import (
-    Indices,
-    both_on,
+    both_at,
     checked_indices,
     codes_of,
     numbered,
@@ -51,17 +50,11 @@ class PairDistances(RankOne):
 
     def pair(self, U: Images, V: Images) -> Array:
         Y = U.of(self.X)
-        return pair_dots(*self._ends_at(Y), Y, V.of(self.X))
+        return pair_dots(*both_at(self._there, Y, self.i, self.j), Y, V.of(self.X))
 
     def along(self, U: Images, D: Images) -> tuple[Array, Array]:
         Y = U.of(self.X)
-        return line_dots(*self._ends_at(Y), Y, D.of(self.X))
-
-    def _ends_at(self, Y: Array) -> tuple[Indices, Indices]:
-        """i and j where Y is."""
-        if isinstance(Y, DeviceArray):
-            return both_on(self._there, Y.device, self.i, self.j)
-        return self.i, self.j
+        return line_dots(*both_at(self._there, Y, self.i, self.j), Y, D.of(self.X))
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
         # Σ_t w_t (e_i − e_j)(e_i − e_j)ᵀ Z is a product with the sparse Laplacian of the weights. It annihilates a
@@ -141,10 +134,8 @@ class TripletDifferences(Measurement):
         return self.pairs.directions(V)
 
     def _differences(self, d: Array) -> Array:
-        far, near = self.far, self.near
-        if isinstance(d, DeviceArray):
-            far, near = both_on(self._there, d.device, far, near)
-        difference = d[far]
+        far, near = both_at(self._there, d, self.far, self.near)
+        difference: Array = d[far]
         difference -= d[near]
         return difference
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psdopt.checks import indices, integer, order_of
-from psdopt.devices import Device, device_of, indices_on, on_host, once
+from psdopt.devices import Device, DeviceArray, device_of, indices_on, on_host, once
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import code_dtype
+from psdopt.linalg.arrays import Array, code_dtype
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.row_blocks import linear_map
 
@@ -25,8 +25,11 @@ def place(X: LinearMap | None, **arrays: Any) -> Device | None:
     return next((device for device in devices if device is not None), None)
 
 
-def both_on(kept: dict[Device, tuple[Any, Any]], device: Device, left: Indices, right: Indices) -> tuple[Any, Any]:
-    """Two arrays of indices on `device`, sent there at first use."""
+def both_at(kept: dict[Device, tuple[Any, Any]], values: Array, left: Indices, right: Indices) -> tuple[Any, Any]:
+    """Two arrays of indices where `values` are: on a device from the first use there on."""
+    if not isinstance(values, DeviceArray):
+        return left, right
+    device = values.device
     return once(kept, device, lambda: (indices_on(device, left), indices_on(device, right)))
 
 

@@ -14,7 +14,7 @@ from psdopt.linalg.row_blocks import linear_map
 from psdopt.terms.base import Forces
 from psdopt.terms.distances import PairDistances, TripletDifferences
 from psdopt.terms.entry_coupling import EntryCoupling
-from psdopt.terms.indexed import Indices, both_on, checked_indices, place, rows_of
+from psdopt.terms.indexed import Indices, both_at, checked_indices, place, rows_of
 from psdopt.terms.measurement import Measurement, RankOne
 
 __all__ = ["Entries", "Indices", "Measurement", "PairDistances", "QuadraticForms", "RankOne", "TripletDifferences"]
@@ -63,12 +63,12 @@ class Entries(Measurement):
         self._dense = rows <= MOST_ROWS and self.size * GATHERING > rows**2
 
     def along(self, U: Images, D: Images) -> tuple[Array, Array]:
-        if isinstance(U.factor, DeviceArray):
-            return mixed_row_dots(self._ends_at(U.factor), U.factor, D.factor)
-        return mixed_row_dots(self._ends, U.factor, D.factor)
+        on_device = isinstance(U.factor, DeviceArray)
+        ends: Any = both_at(self._there, U.factor, self.i, self.j) if on_device else self._ends
+        return mixed_row_dots(ends, U.factor, D.factor)
 
     def pair(self, U: Images, V: Images) -> Array:
-        i, j = self._ends_at(U.factor)
+        i, j = both_at(self._there, U.factor, self.i, self.j)
         if self._dense and not isinstance(U.factor, DeviceArray):
             products = U.factor @ V.factor.T
             return np.asarray(products[i, j] if V is U else 0.5 * (products[i, j] + products[j, i]))
@@ -76,11 +76,6 @@ class Entries(Measurement):
         if V is U:
             return direct
         return 0.5 * (direct + row_dots(V.factor.take(i, axis=0), U.factor.take(j, axis=0)))
-
-    def _ends_at(self, Y: Array) -> Any:
-        if isinstance(Y, DeviceArray):
-            return both_on(self._there, Y.device, self.i, self.j)
-        return self.i, self.j
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
         return [(None, sparse_product(self.pattern(0.5 * weights), V.factor))]
