@@ -10,7 +10,7 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.checks import finite, instance
-from psdopt.compatibility import compatible
+from psdopt.compatibility import fits
 from psdopt.constraints import Constrained
 from psdopt.constraints.preconditioner import is_diagonal
 from psdopt.devices import held, is_device_array, require_host
@@ -122,7 +122,7 @@ def _first_fit(problem: Problem, geometries: Sequence[Geometry], methods: Sequen
     """The first pair that works together; the first of each where none does, for the refusal to name."""
     for geometry in geometries:
         for method in methods:
-            if compatible(problem, geometry, method):
+            if fits(problem, geometry, method):
                 return geometry, method
     return geometries[0], methods[0]
 

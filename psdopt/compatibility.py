@@ -33,6 +33,11 @@ def compatible(problem: Any, geometry: Any, method: Any) -> Verdict:
     return Verdict(False, tuple(missing), _hint(problem, geometry, method), subject)
 
 
+def fits(problem: Any, geometry: Any, method: Any) -> bool:
+    """What :func:`compatible` says, without the sentence for a negative verdict, which loads all plugins."""
+    return not _missing(problem, geometry, method)
+
+
 def _missing(problem: Any, geometry: Any, method: Any) -> list[str]:
     missing = _lacking(problem, geometry, method)
     if problem.n != geometry.n:

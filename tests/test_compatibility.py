@@ -13,6 +13,7 @@ from psdopt import (
     AutogradProblem,
     ClosedForm,
     ColumnGeneration,
+    ConjugateGradient,
     FlatQuotient,
     LagrangeNewton,
     MarginProblem,
@@ -23,7 +24,7 @@ from psdopt import (
     solve,
 )
 from psdopt.capability import MEMBERS
-from psdopt.compatibility import compatible
+from psdopt.compatibility import compatible, fits
 from psdopt.errors import IncompatibleError
 from psdopt.terms import QuadraticForms
 
@@ -89,3 +90,13 @@ def test_a_refusal_does_not_send_back_to_what_was_refused():
     assert "no closed form for these data. With this problem and geometry these work: BILGO" in str(refused.value)
     assert "ClosedForm" not in str(refused.value)
     assert solve(problem, PSDCone(problem.n), BILGO()).optimal
+
+
+def test_the_short_answer_is_the_verdict_and_looks_at_no_plugin(monkeypatch):
+    problem = QuadraticSDP(A=np.eye(3))
+    pairs = [(PSDCone(3), ConjugateGradient()), (FlatQuotient(3, 2), ConjugateGradient()), (PSDCone(4), ClosedForm())]
+    verdicts = [bool(compatible(problem, *pair)) for pair in pairs]
+    monkeypatch.setattr("psdopt.compatibility.known", lambda kind: pytest.fail("no examples are asked for"))
+    assert [fits(problem, *pair) for pair in pairs] == verdicts
+    assert True in verdicts
+    assert False in verdicts

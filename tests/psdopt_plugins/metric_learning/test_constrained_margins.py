@@ -1,4 +1,4 @@
-"""Metrics of large margin under hard constraints, against a conic solver."""
+"""Metrics of large margin and of kernel alignment under hard constraints, against a conic solver."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from psdopt import Constrained, solve
 from psdopt.constraints import diagonal, trace
 from psdopt.errors import InvalidInputError
-from psdopt_plugins.metric_learning import lmnn_problem, triplet_margin_problem
+from psdopt_plugins.metric_learning import kta_problem, lmnn_problem, triplet_margin_problem
 
 cp = pytest.importorskip("cvxpy")
 
@@ -43,6 +43,19 @@ def test_lmnn_is_certified_and_agrees_with_clarabel(name):
     M = cp.Variable((4, 4), PSD=True)
     hinges = [cp.square(cp.pos(1 + squared(X, M, i, j) - squared(X, M, i, k))) for i, j, k in triplets]
     objective = sum(squared(X, M, i, j) for i, j in pairs) + 2.0 * sum(hinges)
+    expected = cp.Problem(cp.Minimize(objective), conic(M)).solve(solver="CLARABEL")
+    assert result.optimal
+    assert result.value == pytest.approx(expected, rel=1e-6)
+    assert result.certificate.dual_value <= expected * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_kta_is_certified_and_agrees_with_clarabel(name):
+    X, labels = data()[0], np.repeat([0, 1], 12)
+    groups, conic = GROUPS[name]
+    result = solve(Constrained(kta_problem(X, labels, 0.1), groups))
+    M, Y = cp.Variable((4, 4), PSD=True), np.eye(2)[labels]
+    objective = 0.1 * cp.sum_squares(X @ M @ X.T - Y @ Y.T) + cp.sum_squares(M - np.eye(4))
     expected = cp.Problem(cp.Minimize(objective), conic(M)).solve(solver="CLARABEL")
     assert result.optimal
     assert result.value == pytest.approx(expected, rel=1e-6)
