@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator
 
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.slack import slack_eigenpair, slack_operator
@@ -23,8 +25,9 @@ class Bounded:
     The bound is base + min(0, λ_min(S)) τ, without the minimum where the trace is fixed. For an F whose curvature is
     at least rho it is also base + λ tr M − n λ²/(2 rho), λ = min(0, λ_min(S)). None for λ < 0 with neither.
 
-    Where feasible N are P N P (:class:`~psdopt.constraints.face.Face`), ⟨S, N⟩ = ⟨P S P, N⟩, and P S P is in the place
-    of S. The multipliers of the constraints that say so are zero then, as they have no part in P S P.
+    Where feasible N are P N P (:class:`~psdopt.constraints.face.Face`), ⟨S, N⟩ = ⟨P S P, N⟩, and P S P, or WᵀSW for
+    N = W N' Wᵀ, is in the place of S. The multipliers of the constraints that say so are zero then, as they have no
+    part in it.
     """
 
     y: Array
@@ -36,6 +39,23 @@ class Bounded:
     def rank(self) -> tuple[float, float]:
         """What is compared: the bound; without one, how nearly S is positive semidefinite."""
         return (-math.inf if self.bound is None else self.bound), self.pair.lower_bound
+
+
+def _compressed(S: Any, W: sp.csr_array) -> Array:
+    """WᵀSW (q, q), symmetric."""
+    dense = np.asarray(S @ W.toarray())
+    compressed = W.T @ dense
+    return np.asarray(0.5 * (compressed + compressed.T))
+
+
+def _expanded(inner: Array, W: sp.csr_array) -> LinearOperator:
+    """W inner Wᵀ (n, n), which is P S P."""
+
+    def times(V: Array) -> Array:
+        return np.asarray(W @ (inner @ (W.T @ np.asarray(V).reshape(W.shape[0], -1))))
+
+    shape = (W.shape[0], W.shape[0])
+    return LinearOperator(shape, matvec=lambda v: times(v).reshape(-1), matmat=times, dtype=np.float64)
 
 
 def dual_bound(
@@ -56,6 +76,14 @@ def dual_bound(
     blocks = () if problem.conic is None else problem.conic.blocks
     if face is None:
         pair = slack_eigenpair(S, accuracy, start, seed, blocks)
+    elif face.order > 0 and face.within is not None and (problem.trace_limit is None or problem.carried is not None):
+        # λ_min(P S P) is never above zero, that of WᵀSW is a proof without a bound on the trace where it is
+        W, first = face.within, None if start is None else np.asarray(face.within.T @ start.reshape(problem.n, -1))
+        inner = _compressed(S, W)
+        there = slack_eigenpair(inner, accuracy, first, seed)
+        S = _expanded(inner, W)
+        rounding = 16.0 * EPS * there.norm
+        pair = replace(there, vectors=np.asarray(W @ there.vectors), lower_bound=there.lower_bound - rounding)
     else:
         S = face.restricted(S)
         pair = slack_eigenpair(S, accuracy, None if start is None else face.onto(start.reshape(problem.n, -1)), seed)

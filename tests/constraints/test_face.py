@@ -87,8 +87,37 @@ def test_the_bound_on_the_face_holds_for_feasible_matrices_and_needs_no_large_mu
         C = problem.conic.C.toarray()
         M = Y @ Y.T
         assert bound <= np.sum(C * M) + y[:12] @ (np.diag(M) - 1.0) + 1e-9
-        P_S_P = onto @ (C + np.diag(y[:12])) @ onto
-        assert bound == pytest.approx(-y[:12].sum() + 12.0 * min(0.0, np.linalg.eigvalsh(P_S_P)[0]), rel=1e-5)
+        W = problem.face.within.toarray()
+        assert np.allclose(W @ W.T, onto)
+        low = np.linalg.eigvalsh(W.T @ (C + np.diag(y[:12])) @ W)[0]
+        assert bound == pytest.approx(-y[:12].sum() + 12.0 * low, rel=1e-5)  # tr M = 12: a positive one counts as well
+
+
+def test_faces_of_a_face_are_found() -> None:
+    # M_00 = 0 leaves M_01 + M_22 = M_22 = 0, and that M_12 + M_33 = M_33 = 0
+    first, second = np.zeros((N, N)), np.zeros((N, N))
+    first[0, 1] = first[1, 0] = second[1, 2] = second[2, 1] = 0.5
+    first[2, 2] = second[3, 3] = 1.0
+    groups = [constraints.entries([0], [0], N, 0.0), constraints.sparse_forms([first, second], 0.0)]
+    face = face_of(*groups)
+    assert face.rows.tolist() == [0, 1, 2]
+    assert face.order == 2
+    assert np.allclose(face.within.toarray(), np.eye(N)[:, [1, 4]])
+    F = QuadraticSDP(A=np.eye(N), C=-np.ones((N, N)))
+    result = solve(Constrained(F, [*groups, constraints.trace(N, upper=4.0)]))
+    assert result.status is Status.OPTIMAL
+    assert np.linalg.norm(result.matrix.to_dense()[[0, 2, 3]]) <= 1e-12
+
+
+def test_linear_programs_on_a_face_need_no_bound_on_the_trace() -> None:
+    problem = Constrained(
+        QuadraticSDP(C=np.diag([1.0, 2.0, 3.0])),
+        [constraints.entries([0], [0], 3, 0.0), constraints.entries([1], [2], 3, 1.0)],
+    )
+    assert problem.trace_limit is None
+    result = solve(problem)  # M_11 M_22 >= 1: 2 M_11 + 3 M_22 >= 2 √6, as F has 2 tr(C M) it is twice that
+    assert result.status is Status.OPTIMAL
+    assert result.value == pytest.approx(4.0 * np.sqrt(6.0), rel=1e-5)
 
 
 def test_partitions_are_solved_to_the_last_digits() -> None:

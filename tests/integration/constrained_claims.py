@@ -43,6 +43,8 @@ from psdopt.testing.constrained import DenseConstraints
 
 #: Relative error of the conic solver that is forgiven, and traces up to which its M is a witness of feasibility.
 FORGIVEN, WITNESS = 2e-5, 1e6
+#: Tolerances of the conic solver: optima near zero are sums of larger numbers.
+FINE = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-10, "tol_feas": 1e-11}
 #: Steps of a run: a run that ends by this limit claims nothing.
 STEPS = 1500
 METHODS: tuple[Method | None, ...] = (None, AugmentedLagrangian(), LagrangeNewton(), BoundaryPoint())
@@ -183,7 +185,7 @@ def reference(instance: Instance, dense: DenseConstraints) -> Reference:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            value = model.solve(solver=cp.CLARABEL)
+            value = model.solve(solver=cp.CLARABEL, **FINE)
     except cp.SolverError:
         return Reference("failed", math.nan, None)
     return Reference(model.status, float(value), None if M.value is None else np.asarray(M.value))
