@@ -31,10 +31,14 @@ def augmented(problem: ConstrainedModel, y: Array, w: Array) -> Problem:
     return Augmented(inner, TermSum([term]))
 
 
+def weights(problem: ConstrainedModel, sigma: float) -> Array:
+    """sigma / |A_t|²: the penalty of a violation does not depend on the scale of its constraint."""
+    return np.asarray(sigma / np.where(problem.norms > 0.0, problem.norms, 1.0) ** 2)
+
+
 def squared_distance(problem: ConstrainedModel) -> TermSum:
     """M ↦ Σ_t dist²(a_t, [lower_t, upper_t]) / (2 |A_t|²): zero where M is feasible, and convex."""
-    w = 1.0 / np.where(problem.norms > 0.0, problem.norms, 1.0) ** 2
-    loss = Penalty(np.zeros(problem.m), w, problem.lower, problem.upper)
+    loss = Penalty(np.zeros(problem.m), weights(problem, 1.0), problem.lower, problem.upper)
     return TermSum([MeasuredTerm(problem.measurement, loss)])
 
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from psdopt.capability import Ability, Requires, missing_needs, name_of, require_inner
 from psdopt.checks import integer, integer_or_none
-from psdopt.constraints.augmented import augmented
+from psdopt.constraints.augmented import augmented, weights
 from psdopt.constraints.certificate import Multipliers, multipliers_at_zero
 from psdopt.constraints.problem import Constrained
 from psdopt.constraints.refutation import proven_infeasible, proven_unbounded
@@ -93,6 +93,12 @@ class AugmentedLagrangianState(State):
     least: float = math.inf
     idle: int = 0
     waited: int = 0
+
+    @property
+    def vanished(self) -> bool:
+        """Whether M is so near to 0 that the gradient 2 S Y says nothing of S."""
+        return self.evaluation.size <= VANISHED * self.first_length
+
     rounds: int = 0
     steps: int = 0
     grown: bool = False
@@ -152,7 +158,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         sigma, size = first_multipliers(problem, evaluation)
         state = AugmentedLagrangianState(
             problem, geometry, evaluation.factor, evaluation, gradient_norm=math.inf, y=y, sigma=sigma, base=sigma,
-            dual=multipliers_at_zero(problem), first_size=size, first_length=evaluation.size,
+            dual=multipliers_at_zero(problem), first_size=size, first_length=evaluation.size or 1.0,
         )  # fmt: skip
         state.inside = self._begin(state)
         if problem.contradiction is not None or problem.only_zero:
@@ -275,7 +281,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             state.outcome = Outcome.FINISHED
             return
         state.grown = False
-        waiting = state.idle % WAITED == WAITED - 1 or _vanished(state)
+        waiting = state.idle % WAITED == WAITED - 1 or state.vanished
         if waiting or (
             infeasibility <= WORTH_A_BOUND and (infeasibility <= 0.33 * state.bounded or state.rounds % 5 == 0)
         ):
@@ -312,7 +318,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         unit = problem.duality.value_unit(evaluation.value, trace) or 1.0
         slackness = 0.1 * max(state.infeasibility, 1e-8) * unit / max(trace, np.finfo(float).tiny)
         blocks = () if problem.conic is None else problem.conic.blocks
-        low, pair = None if _vanished(state) else slack_bound(S, slackness, blocks), None
+        low, pair = None if state.vanished else slack_bound(S, slackness, blocks), None
         if low is None:
             pair = slack_eigenpair(S, slackness, seed=state.rounds, blocks=blocks)
             low = pair.lower_bound
@@ -326,8 +332,11 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         if limit is None or bound > state.bound:  # what rests on tr M alone is no bound to be kept
             state.bound = bound
             state.dual = replace(state.dual or Multipliers(y), best=None if self._binds(state) else y)
-        room = (self.max_rank or problem.n) - (0 if _vanished(state) else evaluation.factor.shape[1])
-        clearly = CLEARLY * slackness if not _vanished(state) else 0.0
+        most = self.max_rank or problem.n
+        room = most - evaluation.factor.shape[1]
+        if room <= 0:  # columns that have vanished make room for new ones
+            room = most - _independent(state).shape[1]
+        clearly = CLEARLY * slackness if not state.vanished else 0.0
         if self.grow and state.geometry.can_grow and room > 0 and pair is not None and -pair.value > clearly:
             self._widen(state, S, pair.vectors, min(room, max(1, evaluation.factor.shape[1] // WIDER)))
 
@@ -341,26 +350,26 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         _, beta = augmented(problem, state.y, weights(problem, state.sigma)).at(Y).along_atom(vectors[:, 0]).minimize(
             alpha=(1.0, 1.0)
         )  # fmt: skip
-        least = 1e-4 * max(norm(Y), VANISHED * state.first_length) ** 2 / Y.shape[1]
+        columns, most = Y.shape[1], self.max_rank or problem.n
+        least = 1e-4 * max(norm(Y), VANISHED * state.first_length) ** 2 / columns
         length = math.sqrt((beta if least < beta < math.inf else least) / vectors.shape[1])
+        Y = Y if columns + vectors.shape[1] <= most else _independent(state)
         wider = append_columns(Y, length * vectors)
-        if _vanished(state):  # M = 0 moves by these columns alone, which take the place of those that it had
-            wider = wider[:, ::-1][:, : max(Y.shape[1], vectors.shape[1])]
+        if wider.shape[1] < columns:
+            wider = append_columns(wider, np.zeros((problem.n, columns - wider.shape[1])))
         state.geometry = state.geometry.with_rank(wider.shape[1])
         state.evaluation = problem.at(wider)
         state.point = state.evaluation.factor
         # the new columns are on their way: multipliers wait for them, and the penalty is not to blame
-        state.aim, state.bounded, state.grown = max(state.aim, ANEW), math.inf, True
+        # columns that take the place of others may do so again and again: these rounds count as idle
+        state.aim, state.bounded, state.grown = max(state.aim, ANEW), math.inf, wider.shape[1] > columns
 
 
-def _vanished(state: AugmentedLagrangianState) -> bool:
-    """Whether M is so near to 0 that the gradient 2 S Y says nothing of S."""
-    return state.evaluation.size <= VANISHED * state.first_length
-
-
-def weights(problem: Constrained, sigma: float) -> Array:
-    """sigma / |A_t|²: the penalty of a violation does not depend on the scale of its constraint."""
-    return sigma / np.where(problem.norms > 0.0, problem.norms, 1.0) ** 2
+def _independent(state: AugmentedLagrangianState) -> Array:
+    """Y Q without the columns that are zero, for the rotation Q to principal columns."""
+    U, sizes, _ = np.linalg.svd(state.evaluation.factor, full_matrices=False)
+    kept = sizes > VANISHED * max(float(sizes[0]), state.first_length)
+    return np.asarray(U[:, kept] * sizes[kept])
 
 
 def _complementarity(problem: Constrained, a: Array, y: Array, new: Array, w: Array) -> float:

@@ -76,6 +76,8 @@ class _Approached:
 
     def __call__(self, state: ThenState) -> bool:
         inner = state.inner
+        if isinstance(inner, AugmentedLagrangianState) and inner.vanished:
+            return False  # Newton has no step from M = 0
         if state.rounds > 0 and isinstance(inner, AugmentedLagrangianState):
             over = inner.rounds >= 2 ** (state.rounds - 1) or state.steps >= LONGEST
             return over and not inner.grown

@@ -61,7 +61,9 @@ class LagrangeNewton(Method[ThenState]):
 
     Under linear constraints, lower <= A(M) <= upper, the multipliers y of the active constraints replace w; F may be
     any function with a Hessian. A merit function globalises the Newton steps
-    (:class:`~psdopt.methods.constrained_newton.ConstrainedNewton`).
+    (:class:`~psdopt.methods.constrained_newton.ConstrainedNewton`). They converge where multipliers are unique and
+    bounded. Where they are not, as for the control programs of SDPLIB, steps get short, turns of `approach` follow, and
+    after at most ten of them the run ends in ``no_progress``: :class:`InteriorPoint`, the default there, solves them.
 
     For a problem with the ability ``quadratic-fit`` (:class:`~psdopt.multipliers.QuadraticFit`) or ``constrained-fit``
     (:class:`~psdopt.multipliers.ConstrainedFit`) on a factor. Cost of a Newton step: n³ + m³/3 + O(m² + n² r) flops,
