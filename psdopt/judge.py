@@ -114,7 +114,10 @@ class Judge:
             reason = "" if status in FINAL else f" ({message})"
             return final[0], f"{final[1]}{reason}"
         if status is Status.NO_PROGRESS and certificate.convex:
-            return status, f"{message}; relative {certificate.proof} {certificate.relative:.2g}"
+            found = f"relative {certificate.proof} {certificate.relative:.2g}"
+            if certificate.residual < CLEARLY_BETTER * certificate.relative:  # a weak bound hides how near M is
+                found = f"{found}, relative residuals {certificate.residual:.2g}"
+            return status, f"{message}; {found}"
         return status, message
 
     def better_at_zero(self) -> bool:

@@ -172,3 +172,18 @@ def test_a_miss_by_far_asks_for_columns_though_one_is_to_spare():
     first = result.history.records[0]
     assert 0.05 < first["stationarity"] <= 0.2
     assert first["widened_to"] > 2
+
+
+def test_where_the_bound_is_weak_the_residuals_are_told_as_well(monkeypatch):
+    """Next to the optimum the only lower bound may be 0: the gap alone would say that nothing was reached."""
+    original = psdopt.judge.certify
+
+    def certify(*args, **kwargs):
+        return replace(original(*args, **kwargs), gap=1.0, gap_relative=0.5)
+
+    monkeypatch.setattr(psdopt.judge, "certify", certify)
+    problem = planted(np.random.default_rng(3))[0]
+    result = solve(problem, FlatQuotient(problem.n, problem.n), ConjugateGradient(), tol=1e-16, max_iterations=2000)
+    assert result.status is Status.NO_PROGRESS
+    assert result.certificate.residual < 1e-5
+    assert f"relative gap 0.5, relative residuals {result.certificate.residual:.2g}" in result.message
