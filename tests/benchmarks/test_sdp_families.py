@@ -48,3 +48,12 @@ def test_the_relaxation_of_an_assignment_is_below_all_assignments(seed) -> None:
         assert np.allclose(problem.measured(x[:, None]), problem.lower)
         costs.append(problem.at(x[:, None]).value)
     assert result.certificate.dual_value <= min(costs) + 1e-6 * min(costs)
+
+
+def test_a_run_that_began_once_more_resumes_with_the_same_steps(tmp_path) -> None:
+    """On this instance the run stalls, and goes on within the face."""
+    problem, path = qap(5, seed=0), tmp_path / "run.ckpt"
+    whole = solve(problem, tol=1e-7, max_iterations=200, rng=0)
+    solve(problem, tol=1e-7, max_iterations=whole.iterations - 3, rng=0, checkpoint=path)
+    resumed = solve(problem, tol=1e-7, max_iterations=200, rng=0, resume=path)
+    assert (resumed.iterations, resumed.value) == (whole.iterations, whole.value)

@@ -21,6 +21,8 @@ from psdopt.interop._elimination import eliminate, merged
 from psdopt.interop.cvxpy import PSDOPT
 from psdopt.linalg.tolerances import EPS
 
+from . import cvxpy_claims
+
 
 def full(program: ConeProgram, v: np.ndarray) -> list[np.ndarray]:
     """Symmetric matrices of rows of the lower triangles."""
@@ -201,3 +203,9 @@ def test_the_form_of_fewer_constraints_is_taken():
         program = random_program(rng)
         primal, dual, taken = PrimalForm(program), DualForm(program), form_of(program)
         assert taken.m == (min(primal.m, dual.m) if dual.suits else primal.m)
+
+
+def test_random_programs_with_scalars_and_several_matrices_agree_with_clarabel(capsys) -> None:
+    """A few of what ``python -m tests.interop.cvxpy_claims`` runs by the hundred."""
+    assert cvxpy_claims.main(["--runs", "12", "--seed", "1000"]) == 0
+    assert "false" not in capsys.readouterr().out
