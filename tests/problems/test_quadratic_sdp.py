@@ -163,3 +163,14 @@ def test_no_array_of_order_n_squared_with_a_sparse_operand():
     tracemalloc.stop()
     assert result.iterations >= 1
     assert peak < 600 * 8 * n
+
+
+def test_with_a_rank_limit_only_the_two_pure_cases_have_a_closed_form():
+    """With A and B the minimiser of less rank is none of the unlimited one's parts: the answer is None, not that one."""
+    A, C = np.diag([1.0, 2.0, 3.0]), -np.eye(3)
+    both = QuadraticSDP(A, 0.5, C)
+    assert both.solve_in_closed_form() is not None
+    assert both.solve_in_closed_form(rank=3) is not None
+    assert both.solve_in_closed_form(rank=2) is None
+    assert QuadraticSDP(A, None, C).solve_in_closed_form(rank=2).rank == 2
+    assert QuadraticSDP(None, 0.5, C).solve_in_closed_form(rank=2).rank == 2
