@@ -131,3 +131,13 @@ def test_a_random_point_is_extreme():
     v = geometry.random_point(np.random.default_rng(0))
     assert v.shape == (5, 1)
     assert np.vdot(v, v) == pytest.approx(3.0)
+
+
+def test_random_points_are_extreme_and_spread_evenly():
+    """v (n, 1) with |v|² = t; the mean of v vᵀ over many is t I / n."""
+    rng, geometry = np.random.default_rng(0), Spectraplex(3, 2.0)
+    points = [geometry.random_point(rng) for _ in range(2000)]
+    assert {point.shape for point in points} == {(3, 1)}
+    mean = sum(point @ point.T for point in points) / len(points)
+    assert np.abs(mean - 2.0 * np.eye(3) / 3.0).max() <= 5.0 * 2.0 / np.sqrt(2000)
+    assert all(np.isclose(np.sum(point**2), 2.0) for point in points)
