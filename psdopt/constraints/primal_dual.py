@@ -12,6 +12,7 @@ from psdopt.constraints.certificate import SHRUNK, Multipliers, multipliers_at_z
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.problem import Constrained
 from psdopt.constraints.refutation import proven_unbounded
+from psdopt.constraints.slack import slack_eigenpair
 from psdopt.constraints.standard import StandardForm
 from psdopt.constraints.units import gap_unit, relative_violation
 from psdopt.errors import IncompatibleError
@@ -79,8 +80,9 @@ def begun(
 ) -> PrimalDualState:
     """The state at v = 0; finished at once where constraints contradict, and where M = 0 alone may be feasible."""
     known, _ = constrained(problem)
-    ended = known.contradiction is not None or known.only_zero
-    if known.only_zero:
+    zero = known.only_zero or _zero_is_best(known)
+    ended = known.contradiction is not None or zero
+    if zero:
         evaluation = problem.at(np.zeros((problem.n, 1)))
         start = geometry.from_factor(evaluation.factor)
     return PrimalDualState(
@@ -98,6 +100,14 @@ def begun(
         v=np.zeros(form.m),
         dual=multipliers_at_zero(known),
     )
+
+
+def _zero_is_best(problem: Constrained) -> bool:
+    """Whether M = 0 is feasible and C ⪰ 0, so that no step is needed, and no gap is relative to a value of zero."""
+    if problem.conic is None or np.any(problem.violation(np.zeros(problem.m))):
+        return False
+    C = problem.conic.C
+    return bool(slack_eigenpair(C, 0.0, blocks=problem.conic.blocks).lower_bound >= 0.0) if C.nnz else True
 
 
 def moved(

@@ -201,7 +201,8 @@ def false_claims(instance: Instance, result: Result, known: Reference, dense: De
         violation = dense.relative_violation(M)
         if violation > 1.01e-6:
             found.append(f"optimal at a violation of {violation:.2g}")
-        size = max(abs(result.value), abs(result.value - problem.value_at_zero()))
+        slope = np.linalg.norm(problem.at(np.zeros((problem.n, 1))).gradient @ np.eye(problem.n))
+        size = max(abs(result.value), abs(result.value - problem.value_at_zero()), 1e-6 * slope)
         if known.status == cp.OPTIMAL:
             size = max(size, abs(known.value), abs(known.value - problem.value_at_zero()))
             if certificate.dual_value > known.value + FORGIVEN * size:

@@ -26,10 +26,6 @@ from tests.interop.cvxpy_problems import (
 pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate:UserWarning")
 
 
-#: No bound on the trace is implied, and S is singular along directions that no constraint bounds.
-UNLIMITED = (squares_beside_a_free_slack,)
-
-
 def made(build):
     return build(np.random.default_rng(5))
 
@@ -45,9 +41,7 @@ def test_the_value_is_that_of_other_solvers(build, peer):
     value = problem.solve(solver=PSDOPT(), tol=1e-7)
     expected = other.solve(solver=peer, **({"eps": 1e-9} if peer == "SCS" else {}))
     proven = problem.solver_stats.extra_stats["proven"]
-    assert (problem.status, proven) == (
-        ("optimal_inaccurate", "within") if build in UNLIMITED else ("optimal", "everywhere")
-    )
+    assert (problem.status, proven) == ("optimal", "everywhere")
     assert value == pytest.approx(expected, rel=2e-6, abs=2e-6)
     assert problem.objective.value == pytest.approx(value, rel=1e-9, abs=1e-9)
     for constraint in problem.constraints:
