@@ -51,7 +51,7 @@ def test_an_infeasible_program_is_an_answer(tmp_path, capsys) -> None:
         (["run", "sdp"], "needs --data"),
         (["run", "sdp", "--data", "absent.dat-s"], "cannot read"),
         (["run", "sdp", "--data", "FILE", "--set", "trace=2"], "trace_bound"),
-        (["run", "sdp", "--data", "FILE", "--set", "trace_bound=-2"], "trace_bound must be positive"),
+        (["run", "sdp", "--data", "FILE", "--set", "trace_bound=-2"], "must be None or a finite number above 0"),
         (["run", "sdp", "--data", "FILE", "--method", "lbfgs"], "do not work together"),
     ],
 )
