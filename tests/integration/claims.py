@@ -168,7 +168,8 @@ def false_claims(instance: Instance, found: Sequence[Result], points: Sequence[P
             claims.append(Claim(instance, result, float(values.min()), 0.0))
         if result.status not in (Status.OPTIMAL, Status.OPTIMAL_WITHIN) or certificate is None:
             continue
-        reach = certificate.reach(result.tol) * (1.0 + 1e-9)
+        everywhere = result.status is Status.OPTIMAL
+        reach = np.inf if everywhere else certificate.reach(result.tol) * (1.0 + 1e-9)
         among = np.flatnonzero((traces <= reach) | (values == result.value))
         k = among[np.argmin(values[among])]
         best = float(values[k])
