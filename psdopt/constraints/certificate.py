@@ -14,7 +14,7 @@ from psdopt.constraints.cone_bound import cone_bound
 from psdopt.constraints.dual_bound import Bounded, dual_bound
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.refutation import LEAST, distinct, proven_infeasible, proven_unbounded
-from psdopt.constraints.units import gap_unit, relative_violation
+from psdopt.constraints.units import gap_unit, gradient_size, relative_gap, relative_violation
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.problem import Evaluation
@@ -149,7 +149,10 @@ def certify_constrained(
     def bounded(y: Array) -> Bounded:
         return dual_bound(problem, evaluation, offset, problem.admissible(y), accuracy, start, seed)
 
-    best = max((bounded(y) for y in distinct([given.best, given.y])), key=Bounded.rank)
+    norm_C = gradient_size(problem, evaluation)
+    # where every feasible M is a solution, y = 0 proves it without rounding
+    nothing = np.zeros(problem.m) if norm_C == 0.0 else None
+    best = max((bounded(y) for y in distinct([given.best, given.y, nothing])), key=Bounded.rank)
     if tau is not None and (best.pair.value - best.pair.lower_bound) * tau > SHARE * tol * unit:
         # rounding of a large S: multipliers of ⟨A_t, M⟩ = 0 cost nothing in σ(y), and need not be as large as they are
         shrunk = [bounded(np.where(problem.homogeneous, share * best.y, best.y)) for share in SHRUNK]
@@ -163,7 +166,6 @@ def certify_constrained(
     estimate = base if bound is None else bound
     gap = None if bound is None else abs(value - bound)
     values = 1.0 + abs(value) + abs(estimate)
-    norm_C = _gradient_size(problem, evaluation)
     v = problem.violation(a)
     nearest = np.clip(a, problem.lower, problem.upper)
     dimacs = {
@@ -186,7 +188,7 @@ def certify_constrained(
         stationarity_relative=ratio(norm(SY) * norm(Y), decrease),
         dual_infeasibility_relative=ratio(dual_infeasibility * trace, decrease),
         complementarity_relative=ratio(complementarity, decrease),
-        gap_relative=None if gap is None else ratio(gap, decrease),
+        gap_relative=None if bound is None else relative_gap(problem, evaluation, bound),
         convex=Ability.CONVEX in problem.abilities,
         fixed_trace=None,
         eigenvector=pair.vector,
@@ -223,10 +225,3 @@ def multipliers_at_zero(problem: ConstrainedModel) -> Multipliers:
     """y = 0; where no M but 0 may be feasible, and 0 is not, with what proves that nothing is."""
     off = problem.violation(np.zeros(problem.m))
     return Multipliers(np.zeros(problem.m), ray=off if problem.only_zero and np.any(off) else None)
-
-
-def _gradient_size(problem: ConstrainedModel, evaluation: Evaluation) -> float:
-    if problem.conic is not None:
-        return norm(problem.conic.C.data) if problem.conic.C.nnz else 0.0
-    V = np.random.default_rng(0).standard_normal((problem.n, 4))
-    return norm(evaluation.gradient @ V) / 2.0

@@ -14,7 +14,7 @@ from psdopt.constraints.problem import Constrained
 from psdopt.constraints.refutation import proven_unbounded
 from psdopt.constraints.slack import slack_eigenpair
 from psdopt.constraints.standard import StandardForm
-from psdopt.constraints.units import gap_unit, relative_violation
+from psdopt.constraints.units import relative_gap, relative_violation
 from psdopt.errors import IncompatibleError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
@@ -23,7 +23,7 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.method import Outcome, State
 from psdopt.methods.phase_one import phase_one
 from psdopt.problem import Evaluation, Problem
-from psdopt.units import ratio, stationarity_scale
+from psdopt.units import stationarity_scale
 
 #: A*(v) + Z and A(X) this small next to bᵀv and −⟨C, X⟩ make candidates for proofs that one side is infeasible.
 RAY = 1e-7
@@ -156,7 +156,7 @@ def moved(
     if bound > provable and (splits or slack <= SETTLED) and (limit is not None or _definite(form, v)):
         best, provable = y, bound
     bound = max(bound, provable)
-    gap = ratio(abs(value - bound), gap_unit(problem, evaluation, bound))
+    gap = relative_gap(problem, evaluation, bound)
     relative = max(gap, infeasibility, slack)
     least, since = (relative, 0) if relative < 0.9 * old.least else (old.least, old.since + 1)
     if since >= patience and outcome is Outcome.RUNNING:

@@ -9,11 +9,14 @@ import numpy as np
 
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation
 from psdopt.units import finite_value, ratio, reference_value
 
 #: Shares of M on the ray to zero; the range of F over them and M is at least a quarter of |F(M) − F(0)| for linear F.
 SHARES = (0.25, 0.5)
+#: A gap of so many eps times |∇F| tr M is rounding of F.
+ROUNDINGS = 16.0
 
 
 def gap_unit(problem: ConstrainedModel, evaluation: Evaluation, bound: float) -> float:
@@ -30,6 +33,21 @@ def gap_unit(problem: ConstrainedModel, evaluation: Evaluation, bound: float) ->
     near = [value, *(finite_value(partial(_scaled_value, evaluation, share)) for share in SHARES)]
     unit = min(np.ptp([reference_value(problem, 0.0), *near]), 4.0 * np.ptp(near))
     return float(unit) if math.isfinite(unit) else abs(value)
+
+
+def relative_gap(problem: ConstrainedModel, evaluation: Evaluation, bound: float) -> float:
+    """|F(M) − bound| in that unit; zero where it is rounding of F, for F may not vary by more than that from 0 to M."""
+    gap = abs(evaluation.value - bound)
+    rounding = ROUNDINGS * EPS * gradient_size(problem, evaluation) * evaluation.size**2
+    return ratio(gap, gap_unit(problem, evaluation, bound)) if gap > rounding else 0.0
+
+
+def gradient_size(problem: ConstrainedModel, evaluation: Evaluation) -> float:
+    """|C|_F for linear F; else about |∇F(M)|_F, from four random columns."""
+    if problem.conic is not None:
+        return norm(problem.conic.C.data) if problem.conic.C.nnz else 0.0
+    V = np.random.default_rng(0).standard_normal((problem.n, 4))
+    return norm(evaluation.gradient @ V) / 2.0
 
 
 def _scaled_value(evaluation: Evaluation, share: float) -> float:

@@ -17,7 +17,7 @@ from psdopt.constraints.problem import Constrained
 from psdopt.constraints.refutation import proven_infeasible, proven_unbounded
 from psdopt.constraints.slack import slack_bound, slack_eigenpair, slack_operator
 from psdopt.constraints.start import first_multipliers
-from psdopt.constraints.units import gap_unit, relative_violation
+from psdopt.constraints.units import relative_gap, relative_violation
 from psdopt.errors import IncompatibleError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, append_columns, inner, norm
@@ -28,7 +28,7 @@ from psdopt.methods.on_face import OnFace, takes_face
 from psdopt.methods.phase_one import phase_one
 from psdopt.methods.truncated_newton import TruncatedNewton
 from psdopt.problem import Evaluation, Problem
-from psdopt.units import ratio, stationarity_scale
+from psdopt.units import stationarity_scale
 
 #: The penalty grows where a round leaves more than this share of the last round's infeasibility,
 SLOW = 0.25
@@ -246,10 +246,10 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
 
     def _relative(self, state: AugmentedLagrangianState) -> float:
         """The larger of gap and infeasibility, both relative."""
-        value, problem = state.evaluation.value, _constrained(state.problem)
+        problem = _constrained(state.problem)
         gap = math.inf
         if math.isfinite(state.bound):
-            gap = ratio(abs(value - state.bound), gap_unit(problem, state.evaluation, state.bound))
+            gap = relative_gap(problem, state.evaluation, state.bound)
         if self._binds(state) and state.inside is not None:
             # no gap closes where the rank is kept: a stationary point is what the run can reach
             still = 0.5 * norm(state.inside.evaluation.factor_gradient()) / _scale(problem, state.evaluation)

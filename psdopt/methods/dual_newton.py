@@ -157,7 +157,7 @@ class DualNewton(Method[DualNewtonState]):
         rho = nearest.rho
         up = values > 0.0
         P, N = V[:, up], V[:, ~up]
-        share = values[up][:, None] / (values[up][:, None] - values[~up][None, :]) if up.any() else np.zeros((0, 0))
+        share = values[up][:, None] / (values[up][:, None] - values[~up][None, :])
         many = P.shape[1] > N.shape[1]  # then I − (the projection's derivative at −S) has fewer columns
 
         def times(x: Array) -> Array:
