@@ -100,7 +100,7 @@ class Then(Method[ThenState]):
         for name, method in (("first", self.first), ("second", self.second)):
             if not isinstance(method, Method):
                 raise InvalidTypeError(f"{name} must be a method; found {method!r}")
-        for name, rule in (("when", self.when), ("back", self.back or self.when)):
+        for name, rule in (("when", self.when), ("back", self.when if self.back is None else self.back)):
             if not callable(rule):
                 raise InvalidInputError(f"{name} must be a function of a ThenState; found {rule!r}")
 
