@@ -21,6 +21,8 @@ from psdopt.units import gradient_size, own_unit, reference_value, unit_at_fixed
 STEPS = (1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0)
 #: Multiples of |Y| / |D| at which F is evaluated along a ray; the last fall is at least this share of the first.
 FAR_OUT, SHARE = (1e2, 1e5, 1e8), 0.99
+#: A convex F falls per unit of tr M no faster far out than near, but for the path, which is straight in the limit only.
+STEEPER = 2.0
 #: Columns that check an eigenpair which the problem found by itself.
 CHECKED_COLUMNS = 40
 
@@ -90,24 +92,30 @@ def falls_without_end(problem: Problem, Y: Array, ray: Array) -> bool:
 
     F is evaluated at three mu of sizes 1e2 to 1e8, in units of |Y| / |D|. Each fall must exceed the rounding of F,
     also that of terms of it that cancel, |S| tr M eps; and the second fall must be no smaller than the first, as for
-    every F that falls like log mu or faster. A bounded F, which falls less and less, does not pass. `ray` is D (n, k).
+    every F that falls like log mu or faster. A bounded F, which falls less and less, does not pass. Nor does a convex F
+    that falls faster and faster per unit of tr M: then an eigenvalue of its Hessian that should be zero is negative by
+    the rounding of the data. `ray` is D (n, k).
     """
     length, columns = norm(ray), max(Y.shape[1], ray.shape[1])
     if not (0.0 < length < math.inf):
         return False
     size = norm(Y) or 1.0
     start, D = (np.pad(Z, ((0, 0), (0, columns - Z.shape[1]))) for Z in (Y, ray * (size / length)))
-    values, roundings = [], []
+    values, roundings, traces = [], [], []
     with np.errstate(all="ignore"):
         for mu in FAR_OUT:
             there = problem.at(start + mu * D)
             values.append(float(there.value))
-            roundings.append(ROUNDINGS * EPS * (abs(values[-1]) + gradient_size(there) * there.size**2))
+            traces.append(there.size**2)
+            roundings.append(ROUNDINGS * EPS * (abs(values[-1]) + gradient_size(there) * traces[-1]))
     if not all(map(math.isfinite, (*values, *roundings))):
         return False
     falls = [values[0] - values[1], values[1] - values[2]]
     clear = falls[0] > roundings[1] and falls[1] > roundings[2]
-    return clear and falls[1] >= SHARE * falls[0]
+    steady = Ability.CONVEX not in problem.abilities or (
+        falls[1] * (traces[1] - traces[0]) <= STEEPER * falls[0] * (traces[2] - traces[1])
+    )
+    return clear and steady and falls[1] >= SHARE * falls[0]
 
 
 def pair_at_fixed_trace(

@@ -172,3 +172,19 @@ def test_a_decrease_within_rounding_of_a_far_matrix_is_none():
     assert v is not None
     rounded, v = improvement(here, [e[:, 0]], 64.0 * np.finfo(float).eps)
     assert (rounded, v) == (0.0, None) or rounded < 0.5 * gain
+
+
+def test_rounding_of_the_data_makes_no_convex_function_unbounded() -> None:
+    """B is singular but for the rounding of its entries: the eigenvalue that should be zero is -3e-20."""
+    B = np.array([[0.00040315, 0.00039889], [0.00039889, 0.0]])
+    B[1, 1] = np.nextafter(B[0, 1] ** 2 / B[0, 0], 0.0)
+    d = np.array([[B[0, 1]], [-B[0, 0]]])
+    problem = QuadraticSDP(B=B, C=np.zeros((2, 2)))
+    values = [float(problem.at(mu * d).value) for mu in (1e5, 1e8)]
+    assert values[1] < values[0] < 0.0
+    assert not falls_without_end(problem, np.eye(2), d)
+
+
+def test_a_convex_function_without_a_minimum_falls_without_end() -> None:
+    problem = QuadraticSDP(B=np.diag([1.0, 0.0]), C=np.diag([1.0, -1.0]))
+    assert falls_without_end(problem, np.eye(2), np.array([[0.0, 0.0], [0.0, 1.0]]))
