@@ -9,7 +9,17 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import AutogradProblem, QuadraticSDP, TermSum, certify
+from psdopt import (
+    AutogradProblem,
+    ConjugateGradient,
+    FlatQuotient,
+    Polar,
+    QuadraticSDP,
+    Status,
+    TermSum,
+    certify,
+    solve,
+)
 from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
 from psdopt.proofs import (
     checked_eigenpair,
@@ -174,15 +184,21 @@ def test_a_decrease_within_rounding_of_a_far_matrix_is_none():
     assert (rounded, v) == (0.0, None) or rounded < 0.5 * gain
 
 
+def symmetric_of(*entries: str) -> np.ndarray:
+    a, b, c = map(float.fromhex, entries)
+    return np.array([[a, b], [b, c]])
+
+
 def test_rounding_of_the_data_makes_no_convex_function_unbounded() -> None:
-    """B is singular but for the rounding of its entries: the eigenvalue that should be zero is -3e-20."""
-    B = np.array([[0.00040315, 0.00039889], [0.00039889, 0.0]])
-    B[1, 1] = np.nextafter(B[0, 1] ** 2 / B[0, 0], 0.0)
-    d = np.array([[B[0, 1]], [-B[0, 0]]])
-    problem = QuadraticSDP(B=B, C=np.zeros((2, 2)))
-    values = [float(problem.at(mu * d).value) for mu in (1e5, 1e8)]
-    assert values[1] < values[0] < 0.0
-    assert not falls_without_end(problem, np.eye(2), d)
+    """B and C are singular but for the rounding of their entries: the eigenvalues that should be zero are -3e-20."""
+    problem = QuadraticSDP(
+        B=symmetric_of("0x1.a6bbded2b9884p-12", "0x1.a244e583a940ap-12", "0x1.9dd9fe8a587f1p-12"),
+        C=symmetric_of("0x1.a60f303328318p-12", "0x1.a19a09c8801e0p-12", "0x1.9d30f0c5396c6p-12"),
+    )
+    for geometry in (Polar(2, 2), FlatQuotient(2, 2)):
+        for seed in (5000125, 1, 2, 3):
+            result = solve(problem, geometry, ConjugateGradient(), rng=seed, escape=False)
+            assert result.status is not Status.UNBOUNDED
 
 
 def test_a_convex_function_without_a_minimum_falls_without_end() -> None:
