@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from psdopt import Constrained, QuadraticSDP, TermSum, constraints
 from psdopt.constraints.augmented import augmented
-from psdopt.constraints.preconditioner import LEAST, PenaltyPreconditioner
+from psdopt.constraints.preconditioner import DENSE_SYSTEM, LEAST, PenaltyPreconditioner
 from psdopt.terms import LeastSquares, MeasuredTerm, QuadraticForms
 
 N, R = 6, 2
+FIT = MeasuredTerm(QuadraticForms(np.eye(N)), LeastSquares(np.ones(N)))
 
 
 def problem(kind: str) -> Constrained:
@@ -25,7 +27,8 @@ def problem(kind: str) -> Constrained:
 def test_it_inverts_curvature_of_rows_and_gauss_newton(kind) -> None:
     constrained, rng = problem(kind), np.random.default_rng(4)
     m, Y = constrained.m, rng.standard_normal((N, R))
-    w = rng.uniform(1.0, 50.0, m)
+    w = rng.uniform(0.1, 50.0, m)
+    w[:2] = 0.2, 0.9
     evaluation = augmented(constrained, rng.standard_normal(m), w).at(Y)
     inverse = evaluation.preconditioner()
     P = np.linalg.inv(np.column_stack([inverse(e.reshape(N, R)).ravel() for e in np.eye(N * R)]))
@@ -56,6 +59,18 @@ def test_losses_of_measurements_in_f_count_like_the_penalty() -> None:
     S = evaluation.gradient @ np.eye(N)
     expected = 2.0 * np.maximum(np.diag(S), LEAST * np.mean(np.abs(np.diag(S))))
     assert np.allclose(s, expected[:, None], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("size", "places"), [(DENSE_SYSTEM + 1, 4), (3, 2 * DENSE_SYSTEM + 1)], ids=["forms", "places"]
+)
+def test_neither_more_forms_nor_more_places_than_a_dense_system_holds(size: int, places: int) -> None:
+    n = 80
+    i, j = np.triu_indices(n, 1)
+    B = sp.csr_array(np.ones((size, places)) if places < 9 else sp.eye_array(size, places) + np.ones((size, places)))
+    forms = constraints.SparseForms(i[:places], j[:places], B, n)
+    constrained = Constrained(QuadraticSDP(C=np.eye(n)), constraints.sparse_forms(forms, upper=1.0))
+    assert PenaltyPreconditioner.of(constrained, FIT) is None
 
 
 def test_terms_of_another_kind_leave_the_system_alone() -> None:

@@ -92,6 +92,16 @@ def test_a_resumed_run_is_bitwise_the_uninterrupted_one(tmp_path):
     np.testing.assert_array_equal(whole.history["value"], resumed.history["value"])
 
 
+@pytest.mark.parametrize("most", [1, 3])
+def test_a_search_within_the_span_takes_no_more_steps_than_allowed(most):
+    """Far from the optimum each search within the span takes all of them."""
+    problem = kta_problem(*samples(np.random.default_rng(0)), 0.01)
+    result = solve(
+        problem, FlatQuotient(problem.n, 4), BlockConjugateGradient(inner_iterations=most), max_iterations=2, rng=0
+    )
+    assert result.history["inner_steps"][1:].max() == most
+
+
 def test_unbounded_is_said():
     problem = QuadraticSDP(C=np.diag([1.0, -1.0, 0.5, 0.2, 0.1]))
     start = np.ones((5, 1))

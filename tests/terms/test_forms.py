@@ -142,3 +142,8 @@ def test_arrays_stand_for_forms():
 def test_bad_input(make, text):
     with pytest.raises(InvalidInputError, match=text):
         make()
+
+
+@pytest.mark.parametrize(("scale", "psd"), [(0.5, True), (0.0, True), (3.0, True), (-0.5, False)])
+def test_a_gram_form_is_semidefinite_for_every_scale_that_is_not_negative(scale, psd):
+    assert GramForm(np.ones((3, 2)), scale).psd is psd
