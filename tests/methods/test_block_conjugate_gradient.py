@@ -93,13 +93,16 @@ def test_a_resumed_run_is_bitwise_the_uninterrupted_one(tmp_path):
 
 
 @pytest.mark.parametrize("most", [1, 3])
-def test_a_search_within_the_span_takes_no_more_steps_than_allowed(most):
-    """Far from the optimum each search within the span takes all of them."""
+def test_a_search_within_the_span_takes_no_more_steps_than_allowed(most, monkeypatch):
+    """Far from the optimum each search within the span takes all of them, and says how many."""
+    step, taken = ConjugateGradient.step, []
+    monkeypatch.setattr(ConjugateGradient, "step", lambda self, state: taken.append(1) or step(self, state))
     problem = kta_problem(*samples(np.random.default_rng(0)), 0.01)
     result = solve(
         problem, FlatQuotient(problem.n, 4), BlockConjugateGradient(inner_iterations=most), max_iterations=2, rng=0
     )
     assert result.history["inner_steps"][1:].max() == most
+    assert result.history["inner_steps"][1:].sum() == len(taken)
 
 
 def test_unbounded_is_said():
