@@ -9,13 +9,13 @@ from itertools import islice
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import scipy.linalg
 
 from psdopt.capability import Ability
 from psdopt.devices import on_host
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.extreme import DENSE_LIMIT
+from psdopt.linalg.subset import eigenpairs
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation, GradientOperator, Problem
 from psdopt.signatures import accepts
@@ -93,7 +93,7 @@ class DenseProof:
     def _least(self) -> tuple[float, Array]:
         """The least eigenvalue of S scaled to a unit diagonal, and its unit eigenvector in the coordinates of M."""
         scale = self._scale(self.S)
-        values, w = scipy.linalg.eigh(self.S * scale * scale[:, None], subset_by_index=[0, 0])
+        values, w = eigenpairs(self.S * scale * scale[:, None], 0, 0)
         v = scale * w[:, 0]
         return float(values[0]), np.asarray(v / norm(v))
 

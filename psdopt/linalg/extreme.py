@@ -20,6 +20,7 @@ from psdopt.linalg.arrays import Array, as_array
 from psdopt.linalg.checked_operator import CheckedOperator, column_norms, orthonormal
 from psdopt.linalg.definite import pair_above
 from psdopt.linalg.krylov import norm_estimate
+from psdopt.linalg.subset import eigenpairs
 from psdopt.linalg.tolerances import EPS
 
 DENSE_LIMIT = 500  # at and below this order `auto` forms the matrix
@@ -162,8 +163,8 @@ def _dense(op: CheckedOperator, count: int, threshold: float | None, guess: Arra
             values, bound = np.array([proven.value]), proven.lower_bound - op.rounding
             V = proven.vector[:, None]
             return ExtremePair(values, V, proven.residual, bound, 0.0, op.norm, op.products, "dense", True)
-    # a few eigenvectors cost a quarter of all of them; the norm needs a digit, for the size of rounding
-    values, V = scipy.linalg.eigh(matrix, subset_by_index=[0, count - 1], check_finite=False)
+    values, V = eigenpairs(matrix, 0, count - 1)
+    # the norm needs a digit, for the size of rounding
     op.norm = max(float(np.max(np.abs(values))), norm_estimate(matrix))
     residual = float(column_norms(matrix @ V[:, :1] - V[:, :1] * values[:1])[0])
     return ExtremePair(values, V, residual, float(values[0]) - op.rounding, 0.0, op.norm, op.products, "dense", True)

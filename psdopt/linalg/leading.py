@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-import scipy.linalg
 
 from psdopt.devices import Device, DeviceArray, DeviceMatrix, held, on_host, placed
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, as_array
+from psdopt.linalg.subset import eigenpairs
 from psdopt.linalg.tolerances import EPS
 
 #: Largest tolerated growth of rounding in one pass of orthogonalisation.
@@ -74,7 +74,7 @@ def top_eigenpairs(
 
     if n <= max(200, 2 * capacity):
         M = on_host(apply(there(np.eye(n))))
-        theta, U = scipy.linalg.eigh(0.5 * (M + M.T), subset_by_index=[n - k, n - 1])
+        theta, U = eigenpairs(0.5 * (M + M.T), n - k, n - 1)
         return _finish(apply, there(U), 0.0, counts, True)
 
     rng = np.random.default_rng(seed)

@@ -19,6 +19,7 @@ from psdopt.constraints.standard import StandardForm
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.ridged import ridged_solver
+from psdopt.linalg.subset import least_eigenvalue
 from psdopt.method import Method, Outcome, Residual
 from psdopt.problem import Evaluation, Problem
 
@@ -248,7 +249,7 @@ def _reach(factors: list[Array], moves: list[Array], x: Array, dx: Array) -> flo
         W = scipy.linalg.solve_triangular(L, dP, lower=True, check_finite=False)
         W = scipy.linalg.solve_triangular(L, W.T, lower=True, check_finite=False)
         W = 0.5 * (W + W.T)
-        least = min(least, float(scipy.linalg.eigvalsh(W, subset_by_index=[0, 0], check_finite=False)[0]))
+        least = min(least, least_eigenvalue(W))
     return -1.0 / least if least < 0.0 else math.inf
 
 

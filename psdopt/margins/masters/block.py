@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
 from psdopt.linalg.arrays import Array, inner
+from psdopt.linalg.subset import least_eigenvalue
 from psdopt.linalg.tolerances import EPS
 from psdopt.margins.loss import CappedMargin
 from psdopt.margins.masters.base import Answer
@@ -176,7 +176,7 @@ def _reach(x: Array, dx: Array) -> float:
 def _matrix_reach(d: Array, dX: Array) -> float:
     """Largest step with Diag(d) + step dX ⪰ 0."""
     root = np.sqrt(d)
-    least = float(scipy.linalg.eigvalsh(dX / root[:, None] / root, subset_by_index=[0, 0])[0])
+    least = least_eigenvalue(dX / root[:, None] / root)
     return -1.0 / least if least < 0.0 else np.inf
 
 
