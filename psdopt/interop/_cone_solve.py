@@ -25,6 +25,8 @@ OPTIONS = ("tol", "max_iterations", "max_time", "max_rank", "rng", "algorithm", 
 REACH = 1e3
 #: Relative gap and infeasibility, unless it is said otherwise.
 TOL = 1e-6
+#: DIMACS errors of an optimal answer are at most this many tol; else the run goes on to a finer tol, at least this.
+COARSE, FINEST = 10.0, 1e-13
 
 
 @dataclass(frozen=True)
@@ -54,13 +56,13 @@ class Answer:
     def proven(self, tol: float) -> str:
         """What the certificate proves to `tol`: "everywhere", "loosely", "within" or "".
 
-        "everywhere" is the status `optimal` of :func:`psdopt.solve`. Weaker are "loosely", a gap of at most
-        tol (1 + |F(M)| + |bound|) and an infeasibility of at most tol (1 + |b|), and "within", such a gap among
-        matrices of up to `REACH` times the trace of M.
+        "everywhere" is the status `optimal` of :func:`psdopt.solve` with no DIMACS error above 10 tol. Weaker are
+        "loosely", a gap of at most tol (1 + |F(M)| + |bound|) and an infeasibility of at most tol (1 + |b|), and
+        "within", such a gap among matrices of up to `REACH` times the trace of M.
         """
         c = self.certificate
         if self.status is Status.OPTIMAL:
-            return "everywhere"
+            return "everywhere" if self.residual <= COARSE * tol else ""
         if self.status is Status.OPTIMAL_WITHIN:
             return "within"
         if not isinstance(c, ConstrainedCertificate) or not c.convex or self.residual > tol:
@@ -98,6 +100,11 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
     start = None if isinstance(method, InteriorPoint) else start
     result = solve(problem, method=method, start=start, progress=verbose, **chosen)
     answer = _answer(form, result, tol)
+    if answer.status is Status.OPTIMAL and answer.residual > COARSE * tol:
+        # F may vary by far more between 0 and M than on the feasible set, and what is small beside that is not small
+        chosen["tol"] = max(0.5 * tol * tol / answer.residual, FINEST)
+        start = None if isinstance(method, InteriorPoint) else result.matrix
+        answer = _answer(form, solve(problem, method=method, start=start, progress=verbose, **chosen), tol)
     if answer.proven(tol) == "loosely" and (nothing := _zero(form, problem, answer, tol)) is not None:
         return nothing
     return answer

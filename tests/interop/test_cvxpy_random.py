@@ -208,4 +208,10 @@ def test_the_form_of_fewer_constraints_is_taken():
 def test_random_programs_with_scalars_and_several_matrices_agree_with_clarabel(capsys) -> None:
     """A few of what ``python -m tests.interop.cvxpy_claims`` runs by the hundred."""
     assert cvxpy_claims.main(["--runs", "12", "--seed", "1000"]) == 0
+
     assert "false" not in capsys.readouterr().out
+
+
+def test_a_gap_is_small_beside_the_values_too():
+    """An unknown with a small coefficient is eliminated here: at M = 0 the objective is 1e8, at the solution 53."""
+    assert cvxpy_claims.judged(969) == "agrees"
