@@ -22,6 +22,8 @@ from psdopt.run import NonFiniteStart, Rules, Run, Snapshot
 from psdopt.stopping import Progress
 from psdopt.verdicts import FINAL, NO_PROGRESS, Verdict, unbounded
 
+#: What no run exceeds, whatever it finds.
+BUDGETS = (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
 #: Consecutive steps without a decrease above rounding that count as no progress.
 IDLE_STEPS = 20
 #: tr M beyond this multiple of its start is divergence: no units of data reach it otherwise.
@@ -105,14 +107,16 @@ class Driver:
         ended = state.outcome in (Outcome.STALLED, Outcome.FINISHED)
         if ended or self.judge.is_due(stationarity):
             verdict = self.judge.verdict(stationarity, ended)
-            if verdict is not None or state is not run.state:
+            if verdict is not None:
                 return verdict
-            if ended:
+            if ended and state is run.state:
                 return NO_PROGRESS
         met = self.rules.limits.met(self._progress(stationarity))
-        if met is not None:
+        moved = state is not run.state
+        # a run that has moved to a better point goes on whatever criterion is met, but for its budgets
+        if met is not None and (not moved or met.status in BUDGETS):
             return met.status, f"{met.reason()}"
-        if self.method.descends and run.idle_steps >= IDLE_STEPS:
+        if not moved and self.method.descends and run.idle_steps >= IDLE_STEPS:
             verdict = self.judge.verdict(stationarity, True)
             return verdict if verdict is not None or state is not run.state else NO_PROGRESS
         return None

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from psdopt import ConjugateGradient, FlatQuotient, Spectraplex, Status, solve
+from psdopt import ConjugateGradient, FlatQuotient, RiemannianGradient, Spectraplex, Status, solve
 from tests.fuzz import examples
 
 from .claims import conic_points, drawn, examine, false_claims, main
@@ -68,3 +68,11 @@ def test_what_is_not_conic_has_no_conic_point():
 def test_the_examination_prints_running_totals(capsys):
     assert main(["--runs", "5", "--families", "projection"]) == 0
     assert "'false': 0" in capsys.readouterr().out
+
+
+def test_a_run_that_is_widened_at_every_step_keeps_its_budget():
+    """Each verdict adds a column and the next step drops it: the limit of iterations was never looked at."""
+    problem = drawn("triplets", 7000064).problem
+    geometry = FlatQuotient(problem.n, problem.n)
+    result = solve(problem, geometry, RiemannianGradient(), tol=1e-8, rng=7000064, max_iterations=60, escape=True)
+    assert result.iterations <= 60
