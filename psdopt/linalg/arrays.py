@@ -111,16 +111,6 @@ def mixed_row_dots(ends: NDArray[np.intp], Y: Array, Z: Array) -> tuple[Array, A
     return mixed, own
 
 
-def gathered_dots(i: NDArray[np.intp], Y: Array, j: NDArray[np.intp], Z: Array) -> Array:
-    """⟨Y_i, Z_j⟩ for index pairs, shape (m,), block by block: no array with m rows."""
-    result = np.empty(len(i))
-    size = max(1, GATHERED // max(Y.shape[1], 1))
-    for s in range(0, len(i), size):
-        part = slice(s, s + size)
-        np.einsum("ij,ij->i", Y.take(i[part], axis=0), Z.take(j[part], axis=0), out=result[part])
-    return result
-
-
 def scale_rows(w: Array, Y: Array) -> Array:
     """Diag(w) Y."""
     return w[:, None] * Y

@@ -9,17 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.banded_rows import BandedRows
+from psdopt.linalg.arrays import Array
 
 #: Floats gathered at a time (1 MiB), so that they fit in a cache and memory is O(n r) for any number of entries.
 CHUNK = 2**17
 #: Most inner products that padding may add so that rows with fewer entries join the group of the next larger number.
-#: The calls for a separate group cost about as much.
-PADDING = 1000
-#: Small problems use :class:`BandedRows` up to this ratio of w |u_j|² to rho; V = b + Z U loses this factor to
-#: cancellation.
-MAX_STIFFNESS = 1e5
+#: The calls for a separate group cost more: with a fiftieth of this number, runs on 50 to 400 rows take up to a quarter
+#: longer.
+PADDING = 50_000
 
 
 @dataclass(frozen=True)
@@ -52,32 +49,19 @@ class RowUpdates:
     Rows are grouped by t and each group is solved in one batch; one product gives P_i P_iᵀ and P_i b_i.
     Cost O(Σ_i (t_i² r + t_i³)) for t_i < r, else O(t_i r² + r³); memory O(n r).
 
-    Small problems are handed to :class:`~psdopt.linalg.banded_rows.BandedRows`, which makes fewer calls but needs
-    memory Σ_i t_i²: on 100 to 200 rows the splitting iteration and conjugate gradient then take a quarter less time.
-
     Parameters
     ----------
     weights, targets : CSR arrays (n, n) with the same pattern, weights > 0 and finite; targets None is zero.
-    banded : the systems of a small problem as bands, if they are already known.
     """
 
-    def __init__(self, weights: sp.csr_array, targets: sp.csr_array | None, banded: BandedRows | None = None) -> None:
+    def __init__(self, weights: sp.csr_array, targets: sp.csr_array | None) -> None:
         self.n = int(weights.shape[0])
         self.weights, self.targets = weights, targets
-        self._largest = int(np.max(weights.indptr[1:] - weights.indptr[:-1], initial=0))
-        self._heaviest = float(np.max(weights.data, initial=0.0))
-        if banded is None and BandedRows.fits(weights):
-            banded = BandedRows(weights, targets)
-        self._banded = banded
 
     @property
     def target_values(self) -> Array:
         """The targets in the order of ``weights.data``."""
         return np.zeros_like(self.weights.data) if self.targets is None else np.asarray(self.targets.data)
-
-    def reweighted(self, weights: sp.csr_array) -> RowUpdates:
-        """The same rows with other weights of the same pattern and targets 0; data of the pattern are shared."""
-        return RowUpdates(weights, None, None if self._banded is None else self._banded.reweighted(weights))
 
     @cached_property
     def groups(self) -> tuple[RowGroup, ...]:
@@ -104,19 +88,12 @@ class RowUpdates:
         """Rows without entries."""
         return np.flatnonzero(np.diff(self.weights.indptr) == 0)
 
-    def solve(self, U: Array, b: Array, rho: float | Array, linear: Array | None = None) -> Array:
-        """V (n, r) from the other block U (n, r), the anchors b (n, r) and rho > 0, one or (n,).
-
-        `linear` (n, r) adds ⟨linear_i, v⟩ to the objective of row i, that is, moves b_i by −linear_i / rho_i.
-        """
+    def solve(self, U: Array, b: Array, rho: float | Array) -> Array:
+        """V (n, r) from the other block U (n, r), the anchors b (n, r) and rho > 0, one or (n,)."""
         r = U.shape[1]
-        if self._banded is not None and self._largest <= 2 * r:
-            softest, column = (rho.min(), rho[:, None]) if isinstance(rho, np.ndarray) else (rho, rho)
-            if self._heaviest * norm(U) ** 2 <= MAX_STIFFNESS * softest:
-                return self._banded.solve(U, b if linear is None else b - linear / column, rho)
-        rhos = np.broadcast_to(np.asarray(rho, dtype=np.float64), (self.n,))
+        rhos = rho if isinstance(rho, np.ndarray) else np.full(self.n, rho)
         V = np.empty((self.n, r))
-        V[self.free] = b[self.free] if linear is None else b[self.free] - linear[self.free] / rhos[self.free, None]
+        V[self.free] = b[self.free]
         needs = [(r * (t + 1) if t < r else r * (t + r + 1), t, group) for group in self.groups if (t := group.entries)]
         # one buffer for all gathers: allocating one for each would cost more than the arithmetic
         buffer = np.empty(max((min(max(CHUNK, need), need * len(group.rows)) for need, _, group in needs), default=0))
@@ -129,10 +106,6 @@ class RowUpdates:
                 gathered = buffer[: (t + 1) * len(rows) * r].reshape(t + 1, len(rows), r)
                 # indices are valid; "raise" would copy
                 np.take(b, rows, axis=0, out=gathered[t], mode="clip")
-                if linear is not None:
-                    np.take(linear, rows, axis=0, out=gathered[0], mode="clip")
-                    gathered[0] /= rhos[rows, None]
-                    gathered[t] -= gathered[0]
                 np.take(U, group.columns[:, part], axis=0, out=gathered[:t], mode="clip")
                 V[rows] = update(gathered.transpose(1, 0, 2), group.roots[part], group.targets[part], rhos[rows])
         return V

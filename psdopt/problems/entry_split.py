@@ -37,7 +37,7 @@ class EntrySplit(BiconvexSplit):
         return np.zeros_like(Y) if self.L is None else self.L.apply(Y)
 
     def update(self, U: Array, LU: Array, anchor: Array, rho: float) -> Array:
-        return self.updates.solve(U, anchor, rho, LU)
+        return self.updates.solve(U, anchor - LU / rho, rho)
 
     def value(self, V: Array, U: Array, LU: Array) -> float:
         residual = row_dots(V[self._rows], U[self._columns]) - self._targets
