@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
 
-from benchmarks.sdp_families import PROGRAMS
-from benchmarks.sdp_peers import PEERS, bounded, fits
-from psdopt import Constrained, QuadraticSDP, constraints, read_sdpa, solve
+from psdopt import read_sdpa, solve
+from psdopt_plugins.papers.sdp_families import PROGRAMS
+from psdopt_plugins.papers.sdp_graphs import GRAPHS
+from psdopt_plugins.papers.sdp_peers import PEERS, bounded, fits
 
 #: The folder of the .dat-s files.
 FOLDER = "PSDOPT_SDPLIB"
@@ -75,53 +75,8 @@ def programs(names, generated, seeds=(0,)):
                 yield f"{family[:3]}{n}-{seed}", FAMILIES[family](n, seed=seed)
 
 
-def adjacency(n, degree, seed):
-    """A random graph, sparse (n, n)."""
-    rng = np.random.default_rng(seed)
-    A = sp.triu(sp.random(n, n, density=min(1.0, degree / n), random_state=rng, format="csr"), 1, format="csr")
-    A.data[:] = 1.0
-    return sp.csr_array(A + A.T)
-
-
-def laplacian(n, degree, seed):
-    """Its Laplacian."""
-    A = adjacency(n, degree, seed)
-    return sp.csr_array(sp.diags_array(np.asarray(A.sum(axis=0)).ravel()) - A)
-
-
-def max_cut(n, degree=8, seed=0):
-    """min −⟨L/4, M⟩, M_ii = 1."""
-    return Constrained(QuadraticSDP(C=-0.125 * laplacian(n, degree, seed)), constraints.diagonal(n, 1.0))
-
-
-def partition(n, degree=12, seed=0):
-    """min ⟨L/4, M⟩, M_ii = 1, ⟨e eᵀ, M⟩ = 0: halves of equal size, as in gpp and equalG."""
-    i, j = np.triu_indices(n)
-    whole = constraints.SparseForms(i, j, sp.csr_array(np.where(i == j, 1.0, 2.0)[None, :]), n)
-    groups = [constraints.diagonal(n, 1.0), constraints.sparse_forms(whole, 0.0)]
-    return Constrained(QuadraticSDP(C=0.125 * laplacian(n, degree, seed)), groups)
-
-
-def theta(n, share=0.2, seed=0):
-    """min −⟨e eᵀ, M⟩, tr M = 1, M_ij = 0 along the edges: Lovász's number."""
-    i, j = sp.triu(adjacency(n, share * n, seed), 1).nonzero()
-    groups = [constraints.trace(n, 1.0), constraints.entries(i, j, n, 0.0)]
-    return Constrained(QuadraticSDP(C=-0.5 * np.ones((n, n))), groups)
-
-
-def torus(n, seed=0):
-    """min ¼ ⟨W, M⟩ − ¼ eᵀW e, M_ii = 1, W a grid of 100 × n/100 on a torus with weights ±1, as maxG11 and maxG32."""
-    i, rng = np.arange(n).reshape(100, -1), np.random.default_rng(seed)
-    a = np.concatenate([i.ravel(), i.ravel()])
-    b = np.concatenate([np.roll(i, 1, axis=0).ravel(), np.roll(i, 1, axis=1).ravel()])
-    W = sp.coo_array((rng.choice([-1.0, 1.0], 2 * n), (a, b)), shape=(n, n)).tocsr()
-    W = W + W.T
-    L = sp.diags_array(np.asarray(W.sum(axis=0)).ravel()) - W
-    return Constrained(QuadraticSDP(C=-0.125 * sp.csr_array(L)), constraints.diagonal(n, 1.0))
-
-
 #: Random problems, by order and seed.
-FAMILIES = {"max_cut": max_cut, "torus": torus, "partition": partition, "theta": theta, **PROGRAMS}
+FAMILIES = {**GRAPHS, **PROGRAMS}
 
 
 def ours(name, problem, tol, max_time):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from psdopt import Constrained, QuadraticSDP, constraints
+from psdopt_plugins.papers.data import Array
 
 
-def lmi(F0, F, c):
+def lmi(F0: Array, F: Sequence[Array], c: ArrayLike) -> Constrained:
     """max ⟨F_0, M⟩, ⟨F_t, M⟩ = c_t, M ⪰ 0: the dual of min cᵀx, Σ_t x_t F_t − F_0 ⪰ 0, in which these are written."""
     n = len(F0)
     i, j = np.triu_indices(n)
@@ -19,7 +23,7 @@ def lmi(F0, F, c):
     return Constrained(QuadraticSDP(C=sp.csr_array(-0.5 * F0)), constraints.sparse_forms(forms, np.asarray(c, float)))
 
 
-def symmetric_basis(n):
+def symmetric_basis(n: int) -> Iterator[Array]:
     """E_ij + E_ji for i < j and E_ii: the coordinates of a symmetric matrix variable."""
     for i, j in zip(*np.triu_indices(n), strict=True):
         E = np.zeros((n, n))
@@ -27,12 +31,12 @@ def symmetric_basis(n):
         yield E
 
 
-def diagonal_of(*blocks):
+def diagonal_of(*blocks: Array) -> Array:
     """The block diagonal matrix."""
-    return sp.block_diag(blocks).toarray()
+    return np.asarray(sp.block_diag(blocks).toarray())
 
 
-def control(n, seed=0):
+def control(n: int, seed: int = 0) -> Constrained:
     """max λ, [−PA − AᵀP − CᵀDC, −PB; −BᵀP, D] ⪰ λ I, P ⪯ I, D diagonal: a system of n states and n inputs."""
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((n, n))
@@ -47,7 +51,7 @@ def control(n, seed=0):
     return lmi(F0, F, [0.0] * (len(F) - 1) + [-1.0])
 
 
-def hinf(n, seed=0):
+def hinf(n: int, seed: int = 0) -> Constrained:
     """min γ, [−AᵀP − PA, −PB, −Cᵀ; ·, γ I, −Dᵀ; ·, ·, γ I] ⪰ 0, P ⪰ 0: the H∞ norm of a stable plant of n states."""
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((n, n))
@@ -65,7 +69,7 @@ def hinf(n, seed=0):
     return lmi(F0, F, [0.0] * (len(F) - 1) + [1.0])
 
 
-def bars(n, seed):
+def bars(n: int, seed: int) -> tuple[Array, Array]:
     """(stiffness b_k b_kᵀ of the bars, load): n × 3 nodes of a plane truss, its first column held."""
     rng = np.random.default_rng(seed)
     nodes = np.array([(x, y) for x in range(n) for y in range(3)], float) + 0.1 * rng.standard_normal((3 * n, 2))
@@ -84,7 +88,7 @@ def bars(n, seed):
     return np.array(vectors), load
 
 
-def truss(n, seed=0):
+def truss(n: int, seed: int = 0) -> Constrained:
     """min τ, [τ, fᵀ; f, Σ_k t_k b_k b_kᵀ] ⪰ 0, t >= 0, Σ t_k <= 1: the stiffest truss of a given weight."""
     b, f = bars(n, seed)
     size, m = 1 + len(f), len(b)
@@ -103,7 +107,7 @@ def truss(n, seed=0):
     return lmi(F0, F, [0.0] * m + [1.0])
 
 
-def arch(n, seed=0):
+def arch(n: int, seed: int = 0) -> Constrained:
     """min Σ l_k t_k, Σ_k t_k b_k b_kᵀ ⪰ ω I, t >= 0: the lightest truss whose lowest frequency is high enough."""
     b, _ = bars(n, seed)
     m = len(b)
@@ -112,7 +116,7 @@ def arch(n, seed=0):
     return lmi(F0, F, 1.0 / np.einsum("ki,ki->k", b, b))
 
 
-def qap(k, seed=0):
+def qap(k: int, seed: int = 0) -> Constrained:
     """The relaxation of a quadratic assignment of k facilities: arrow, block sums, and the sums of rows and columns."""
     rng = np.random.default_rng(seed)
     n = k * k + 1
@@ -121,7 +125,7 @@ def qap(k, seed=0):
     C[1:, 1:] = np.kron(distance + distance.T, flow + flow.T)
     F, c = [], []
 
-    def add(A, value):
+    def add(A: Array, value: float) -> None:
         F.append(0.5 * (A + A.T))
         c.append(value)
 
@@ -149,7 +153,7 @@ def qap(k, seed=0):
     return lmi(-C, F, c)
 
 
-def box(n, seed=0):
+def box(n: int, seed: int = 0) -> Constrained:
     """min ⟨Q, M⟩, M_ii + s_i = 1, s >= 0, Q a random sparse matrix: a box under a quadratic, as in qpG."""
     rng = np.random.default_rng(seed)
     Q = sp.triu(sp.random(n, n, density=min(1.0, 8.0 / n), random_state=rng, data_rvs=rng.standard_normal))
@@ -161,14 +165,14 @@ def box(n, seed=0):
     )
 
 
-def signed_cut(n, seed=0):
+def signed_cut(n: int, seed: int = 0) -> Constrained:
     """min ⟨W, M⟩, M_ii = 1, W with Gaussian weights along the edges of a random graph of degree 8."""
     rng = np.random.default_rng(seed)
     W = sp.triu(sp.random(n, n, density=min(1.0, 8.0 / n), random_state=rng, data_rvs=rng.standard_normal), 1)
     return Constrained(QuadraticSDP(C=sp.csr_array(0.5 * (W + W.T))), constraints.diagonal(n, 1.0))
 
 
-def grid_theta(n, seed=0):
+def grid_theta(n: int, seed: int = 0) -> Constrained:
     """Lovász's number of a torus of 10 × n/10 vertices with a few random chords, as thetaG."""
     at, rng = np.arange(n).reshape(10, -1), np.random.default_rng(seed)
     pairs = {tuple(sorted(pair)) for axis in (0, 1)
@@ -179,7 +183,7 @@ def grid_theta(n, seed=0):
     return Constrained(QuadraticSDP(C=-0.5 * np.ones((n, n))), groups)
 
 
-def infeasible(n, seed=0):
+def infeasible(n: int, seed: int = 0) -> Constrained:
     """No M: Σ_t y_t A_t ⪰ 0 for a y with Σ_t y_t b_t < 0."""
     F, c, rng = _random_program(n, seed)
     y = rng.standard_normal(len(F) - 1)
@@ -189,7 +193,7 @@ def infeasible(n, seed=0):
     return lmi(rng.standard_normal() * np.eye(n), F, c)
 
 
-def unbounded(n, seed=0):
+def unbounded(n: int, seed: int = 0) -> Constrained:
     """A feasible M, and N ⪰ 0 with A(N) = 0 along which the objective falls for ever."""
     F, _, rng = _random_program(n, seed)
     G = rng.standard_normal((n, 2))
@@ -203,14 +207,14 @@ def unbounded(n, seed=0):
     return lmi(F0, F, [np.sum(A * M) for A in F])
 
 
-def _random_program(n, seed):
+def _random_program(n: int, seed: int) -> tuple[list[Array], Array, np.random.Generator]:
     rng = np.random.default_rng(seed)
     F = rng.standard_normal((n, n, n))
     return list(F + F.transpose(0, 2, 1)), rng.standard_normal(n), rng
 
 
 #: By the name of the option; sizes are states, columns of nodes, facilities or orders.
-PROGRAMS = {
+PROGRAMS: dict[str, Callable[..., Constrained]] = {
     "control": control,
     "hinf": hinf,
     "truss": truss,

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from benchmarks.sdp_families import PROGRAMS, hinf, qap
 from psdopt import Status, solve
+from psdopt_plugins.papers.sdp_families import PROGRAMS, hinf, qap
 
 SIZES = {"control": 3, "hinf": 4, "truss": 3, "arch": 3, "qap": 4, "box": 20, "signed_cut": 30, "grid_theta": 40,
          "infeasible": 8, "unbounded": 8}  # fmt: skip

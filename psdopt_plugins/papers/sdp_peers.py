@@ -1,8 +1,7 @@
-"""Peers of ``psdopt bench sdp``: SCS and Clarabel through cvxpy, SDPA through sdpa-python, pymanopt's trust regions."""
+"""Peers on semidefinite programs: SCS, Clarabel (through cvxpy), SDPA (sdpa-python), pymanopt's trust regions."""
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import multiprocessing
 import os
@@ -14,6 +13,8 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from psdopt import Constrained
+from psdopt.errors import InvalidInputError
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,8 @@ class Answer:
 
 def through_cvxpy(solver: str, problem: Constrained, tol: float) -> Answer:
     """A fresh model, so that nothing starts warm; what cvxpy does before the solver is called is not in the seconds."""
-    import cvxpy as cp
-
-    conic, n = problem.conic, problem.n
-    assert conic is not None
+    cp: Any = import_module("cvxpy")
+    conic, n = _conic(problem), problem.n
     X = cp.Variable((n, n), PSD=True)
     forms = conic.forms
     C = conic.C.tocoo()
@@ -60,8 +60,7 @@ def through_cvxpy(solver: str, problem: Constrained, tol: float) -> Answer:
 
 def sdpa(problem: Constrained, tol: float) -> Answer:
     """SDPA on the file of the problem, in SDPA's own form; its seconds are those of the solver."""
-    import sdpap
-
+    sdpap: Any = import_module("sdpap")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "problem.dat-s"
         write_sdpa(problem, path)
@@ -85,8 +84,7 @@ def oblique(problem: Constrained, tol: float) -> Answer:
     from pymanopt.manifolds import Oblique
     from pymanopt.optimizers import TrustRegions
 
-    assert problem.conic is not None
-    n, C = problem.n, problem.conic.C
+    n, C = problem.n, _conic(problem).C
     r = math.ceil(math.sqrt(2 * n)) + 1
     manifold = Oblique(r, n)  # columns of length one
     V0 = np.random.default_rng(0).standard_normal((r, n))
@@ -122,9 +120,8 @@ PEERS: dict[str, tuple[str, Callable[[Constrained, float], Answer]]] = {
 
 def fits(peer: str, problem: Constrained) -> bool:
     """Whether the peer is installed, and takes the problem: equations only; for pymanopt M_ii = 1 and no more."""
-    module, _ = PEERS[peer]
     conic = problem.conic
-    if importlib.util.find_spec(module) is None or conic is None or not np.array_equal(conic.lower, conic.upper):
+    if find_spec(PEERS[peer][0]) is None or conic is None or not np.array_equal(conic.lower, conic.upper):
         return False
     forms, ones = conic.forms, np.ones(problem.n)
     rows = forms.i == forms.j
@@ -163,8 +160,7 @@ def _run(sender: Any, peer: str, problem: Constrained, tol: float, seconds: floa
 
 def write_sdpa(problem: Constrained, path: Path) -> None:
     """`problem`, linear under equations, as a sparse SDPA file. Blocks of order one are its diagonal block."""
-    conic = problem.conic
-    assert conic is not None
+    conic = _conic(problem)
     singles = [rows for rows in conic.blocks if len(rows) == 1]
     blocks = [rows for rows in conic.blocks if len(rows) > 1] + ([np.concatenate(singles)] if singles else [])
     sizes = [len(rows) for rows in blocks]
@@ -176,9 +172,9 @@ def write_sdpa(problem: Constrained, path: Path) -> None:
     lines = [str(problem.m), str(len(blocks)), " ".join(map(str, sizes)), " ".join(map(repr, conic.lower.tolist()))]
 
     def add(t: int, i: Any, j: Any, values: Any) -> None:
-        for a, b, value in zip(i, j, values, strict=True):
-            p, q = sorted((place[a], place[b]))
-            lines.append(f"{t} {number[a]} {p} {q} {value!r}")
+        for at, to, value in zip(i, j, values, strict=True):
+            p, q = sorted((place[at], place[to]))
+            lines.append(f"{t} {number[at]} {p} {q} {value!r}")
 
     C, forms = sp.triu(conic.C).tocoo(), conic.forms
     add(0, C.row, C.col, (-C.data).tolist())
@@ -188,6 +184,13 @@ def write_sdpa(problem: Constrained, path: Path) -> None:
         i, j = forms.i[k], forms.j[k]
         add(t + 1, i, j, (forms.B.data[part] * np.where(i == j, 1.0, 0.5)).tolist())
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _conic(problem: Constrained) -> Any:
+    """Its linear form; InvalidInputError where it has none."""
+    if problem.conic is None:
+        raise InvalidInputError("peers take linear programs under linear constraints; found another objective or set")
+    return problem.conic
 
 
 def _infeasibility(problem: Constrained, a: Any) -> float:
