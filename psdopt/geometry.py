@@ -18,7 +18,7 @@ from psdopt.capability import Ability
 from psdopt.checks import brief
 from psdopt.curve import Curve
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import Array, is_finite, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
 
@@ -36,6 +36,13 @@ class Defect:
 
     def __str__(self) -> str:
         return f"{self.reason}: {self.magnitude:.3g}, allowed {self.allowed:.3g}"
+
+
+def array_defect(array: Array, fits: bool, wanted: str) -> Defect | None:
+    """None for a finite array whose shape `fits`, else the :class:`Defect`; `wanted` says what shape it must have."""
+    if not fits:
+        return Defect(f"{wanted}; found {array.shape}", float(array.size), 0.0)
+    return None if is_finite(array) else Defect("non-finite entries", float(np.sum(~np.isfinite(array))), 0.0)
 
 
 @dataclass(frozen=True)

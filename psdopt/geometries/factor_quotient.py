@@ -9,8 +9,8 @@ import numpy as np
 from psdopt.checks import integer
 from psdopt.devices import held
 from psdopt.geometries.square_root import random_factor
-from psdopt.geometry import Defect, Geometry
-from psdopt.linalg.arrays import Array, append_columns, as_array, inner, is_finite, norm
+from psdopt.geometry import Defect, Geometry, array_defect
+from psdopt.linalg.arrays import Array, append_columns, as_array, inner, norm
 from psdopt.linalg.tolerances import EPS
 
 
@@ -28,24 +28,17 @@ class FactorQuotient(Geometry):
 
     def check_point(self, point: Any) -> Defect | None:
         Y = as_array(held(point))
-        if Y.shape != (self.n, self.r):
-            return Defect(f"a factor must have shape ({self.n}, {self.r}); found {Y.shape}", float(Y.size), 0.0)
-        if not is_finite(Y):
-            return Defect("non-finite entries", float(np.sum(~np.isfinite(Y))), 0.0)
-        return None
+        return array_defect(Y, Y.shape == (self.n, self.r), f"a factor must have shape ({self.n}, {self.r})")
 
     def check_vector(self, point: Array, vector: Any) -> Defect | None:
         D = as_array(held(vector))
-        if D.shape != (self.n, self.r):
-            return Defect(f"a vector must have shape ({self.n}, {self.r}); found {D.shape}", float(D.size), 0.0)
-        if not is_finite(D):
-            return Defect("non-finite entries", float(np.sum(~np.isfinite(D))), 0.0)
+        defect = array_defect(D, D.shape == (self.n, self.r), f"a vector must have shape ({self.n}, {self.r})")
+        if defect is not None:
+            return defect
         skew = point.T @ D
         skew = skew - skew.T
         allowed = 64 * EPS * np.sqrt(self.n) * norm(point) * norm(D)
-        if norm(skew) > allowed:
-            return Defect("not horizontal, |YᵀD - DᵀY|", norm(skew), allowed)
-        return None
+        return Defect("not horizontal, |YᵀD - DᵀY|", norm(skew), allowed) if norm(skew) > allowed else None
 
     def random_point(self, rng: np.random.Generator) -> Array:
         """Uniformly random orthonormal columns, of log-normal lengths where r = n: generic for every r <= n."""
@@ -68,8 +61,7 @@ class FactorQuotient(Geometry):
         if Y.shape[1] < self.r:
             return append_columns(Y, np.zeros_like(Y, shape=(self.n, self.r - Y.shape[1])))
         U, s, _ = np.linalg.svd(Y, full_matrices=False)
-        closest: Array = U[:, : self.r] * s[: self.r]
-        return closest
+        return as_array(U[:, : self.r] * s[: self.r])
 
     def inner(self, point: Array, left: Array, right: Array) -> float:
         return inner(left, right)

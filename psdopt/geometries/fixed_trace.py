@@ -11,7 +11,7 @@ from psdopt.capability import Ability
 from psdopt.checks import positive
 from psdopt.curve import Curve, Mixture
 from psdopt.geometries.factor_quotient import FactorQuotient
-from psdopt.geometries.square_root import scaled_to_trace
+from psdopt.geometries.square_root import scaled_to_trace, trace_defect
 from psdopt.geometry import Defect
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
@@ -38,17 +38,14 @@ class FixedTrace(FactorQuotient):
         return FixedTrace(self.n, r, self.trace)
 
     def check_point(self, point: Any) -> Defect | None:
-        defect = super().check_point(point)
-        if defect is not None:
-            return defect
-        error, allowed = abs(norm(np.asarray(point)) ** 2 - self.trace), self._rounding(self.trace)
-        return Defect(f"the trace |Y|² must be {self.trace:g}; off by", error, allowed) if error > allowed else None
+        return super().check_point(point) or trace_defect(np.asarray(point), self.trace)
 
     def check_vector(self, point: Array, vector: Any) -> Defect | None:
         defect = super().check_vector(point, vector)
         if defect is not None:
             return defect
-        radial, allowed = abs(inner(point, np.asarray(vector))), self._rounding(norm(point) * norm(np.asarray(vector)))
+        D = np.asarray(vector)
+        radial, allowed = abs(inner(point, D)), 64 * EPS * math.sqrt(D.size) * norm(point) * norm(D)
         return Defect("not tangent to the sphere, |<Y, D>|", radial, allowed) if radial > allowed else None
 
     def random_point(self, rng: np.random.Generator) -> Array:
@@ -94,9 +91,6 @@ class FixedTrace(FactorQuotient):
 
     def _tangent(self, point: Array, ambient: Array) -> Array:
         return np.asarray(ambient - point * (inner(point, ambient) / norm(point) ** 2))
-
-    def _rounding(self, scale: float) -> float:
-        return 64 * EPS * math.sqrt(self.n * self.r) * scale
 
     def __repr__(self) -> str:
         return f"FixedTrace(n={self.n}, r={self.r}, trace={self.trace:g})"

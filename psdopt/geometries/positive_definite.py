@@ -14,8 +14,8 @@ from psdopt.curve import Curve, Mixture
 from psdopt.errors import InvalidInputError
 from psdopt.geometries import definite_geodesics
 from psdopt.geometries.square_root import longest_growth, parallel, random_factor, shortest, symmetric_part
-from psdopt.geometry import Defect, Geometry
-from psdopt.linalg.arrays import Array, inner, is_finite, norm
+from psdopt.geometry import Defect, Geometry, array_defect
+from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
 
 METRICS = ("affine-invariant", "log-euclidean", "von-neumann")
@@ -63,10 +63,9 @@ class PositiveDefinite(Geometry):
 
     def check_point(self, point: Any) -> Defect | None:
         G = np.asarray(point.G if isinstance(point, Root) else point)
-        if G.shape != (self.n, self.n):
-            return Defect(f"a square root must have shape ({self.n}, {self.n}); found {G.shape}", float(G.size), 0.0)
-        if not is_finite(G):
-            return Defect("non-finite entries", float(np.sum(~np.isfinite(G))), 0.0)
+        defect = array_defect(G, G.shape == (self.n, self.n), f"a square root must have shape ({self.n}, {self.n})")
+        if defect is not None:
+            return defect
         smallest = float(np.linalg.svd(G, compute_uv=False)[-1])
         return None if smallest > 0.0 else Defect("W must be definite; smallest singular value of G", smallest, 0.0)
 
@@ -76,10 +75,9 @@ class PositiveDefinite(Geometry):
 
     def check_vector(self, point: Root, vector: Any) -> Defect | None:
         K = np.asarray(vector)
-        if K.shape != (self.n, self.n):
-            return Defect(f"a vector must have shape ({self.n}, {self.n}); found {K.shape}", float(K.size), 0.0)
-        if not is_finite(K):
-            return Defect("non-finite entries", float(np.sum(~np.isfinite(K))), 0.0)
+        defect = array_defect(K, K.shape == (self.n, self.n), f"a vector must have shape ({self.n}, {self.n})")
+        if defect is not None:
+            return defect
         allowed = 64.0 * EPS * self.n * norm(K)
         skew = norm(K - K.T)
         return Defect("not symmetric, |K − Kᵀ|", skew, allowed) if skew > allowed else None

@@ -11,8 +11,8 @@ from psdopt.capability import Ability
 from psdopt.checks import integer
 from psdopt.geometries.positive_definite import PositiveDefinite
 from psdopt.geometries.square_root import random_factor
-from psdopt.geometry import Atom, Defect, Geometry
-from psdopt.linalg.arrays import Array, is_finite
+from psdopt.geometry import Atom, Defect, Geometry, array_defect
+from psdopt.linalg.arrays import Array
 from psdopt.matrix import LowRankPSD
 from psdopt.oracles import least_eigenpairs
 
@@ -46,11 +46,8 @@ class PSDCone(Geometry):
 
     def check_point(self, point: Any) -> Defect | None:
         Y = np.asarray(point)
-        if Y.ndim != 2 or Y.shape[0] != self.n:
-            return Defect(f"a factor must have shape ({self.n}, any); found {Y.shape}", float(Y.size), 0.0)
-        if not is_finite(Y):
-            return Defect("non-finite entries", float(np.sum(~np.isfinite(Y))), 0.0)
-        return None
+        fits = Y.ndim == 2 and Y.shape[0] == self.n
+        return array_defect(Y, fits, f"a factor must have shape ({self.n}, any)")
 
     def random_point(self, rng: np.random.Generator) -> Array:
         return random_factor(rng, self.n, self.n)

@@ -10,12 +10,11 @@ import numpy as np
 from psdopt.capability import Ability
 from psdopt.checks import integer, positive
 from psdopt.errors import InvalidInputError
-from psdopt.geometries.square_root import scaled_to_trace
-from psdopt.geometry import Atom, Defect, Geometry
-from psdopt.linalg.arrays import Array, is_finite, norm
+from psdopt.geometries.square_root import scaled_to_trace, trace_defect
+from psdopt.geometry import Atom, Defect, Geometry, array_defect
+from psdopt.linalg.arrays import Array, is_finite
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.simplex import project_simplex
-from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
 
 #: Up to this order several eigenvectors, often of a cluster, come from a dense decomposition.
@@ -41,14 +40,9 @@ class Spectraplex(Geometry):
     def check_point(self, point: Any) -> Defect | None:
         """None if `point` is a factor (n, r), r >= 1, with |Y|² = trace up to rounding."""
         Y = np.asarray(point)
-        if Y.ndim != 2 or Y.shape[0] != self.n or Y.shape[1] == 0:
-            return Defect(f"a factor must have shape ({self.n}, r) with r >= 1; found {Y.shape}", float(Y.size), 0.0)
-        if not is_finite(Y):
-            return Defect("non-finite entries", float(np.sum(~np.isfinite(Y))), 0.0)
-        error, allowed = abs(norm(Y) ** 2 - self.trace), 64 * EPS * math.sqrt(Y.size) * self.trace
-        if error > allowed:
-            return Defect(f"the trace |Y|² must be {self.trace:g}; off by", error, allowed)
-        return None
+        fits = Y.ndim == 2 and Y.shape[0] == self.n and Y.shape[1] > 0
+        wanted = f"a factor must have shape ({self.n}, r) with r >= 1"
+        return array_defect(Y, fits, wanted) or trace_defect(Y, self.trace)
 
     def random_point(self, rng: np.random.Generator) -> Array:
         """An extreme point v (n, 1), uniformly distributed."""

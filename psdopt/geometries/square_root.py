@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from psdopt.errors import InvalidInputError
+from psdopt.geometry import Defect
 from psdopt.linalg.arrays import Array, norm, orthonormal_columns
+from psdopt.linalg.tolerances import EPS
 
 #: Largest change of log B by a step along a curve.
 LARGEST_GROWTH = 60.0
@@ -33,6 +35,12 @@ def scaled_to_trace(Y: Array, trace: float) -> Array:
         raise InvalidInputError("the zero matrix cannot be scaled to a positive trace; found Y = 0")
     Y = Y / largest
     return Y * (math.sqrt(trace) / norm(Y))
+
+
+def trace_defect(Y: Array, trace: float) -> Defect | None:
+    """None where |Y|² = trace up to rounding, else the :class:`~psdopt.Defect`."""
+    error, allowed = abs(norm(Y) ** 2 - trace), 64 * EPS * math.sqrt(Y.size) * trace
+    return Defect(f"the trace |Y|² must be {trace:g}; off by", error, allowed) if error > allowed else None
 
 
 def symmetric_part(A: Any) -> Array:

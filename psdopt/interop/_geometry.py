@@ -10,8 +10,8 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.errors import InvalidInputError
-from psdopt.geometry import Defect, Geometry
-from psdopt.linalg.arrays import Array, is_finite, norm
+from psdopt.geometry import Defect, Geometry, array_defect
+from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 
 #: Slack of "is a fixed point of", in units of eps · size · cond(Y)².
@@ -64,10 +64,9 @@ class PymanoptGeometry(Geometry):
 
     def check_point(self, point: Any) -> Defect | None:
         point = np.asarray(point)
-        if point.shape != self._shape:
-            return Defect(f"a point must have shape {self._shape}; found {point.shape}", float(point.size), 0.0)
-        if not is_finite(point):
-            return Defect("non-finite entries", float(np.sum(~np.isfinite(point))), 0.0)
+        defect = array_defect(point, point.shape == self._shape, f"a point must have shape {self._shape}")
+        if defect is not None:
+            return defect
         if self.points == "matrices" and not self.closed and not _definite(point):
             return Defect("the matrix is singular to rounding", 1.0, 0.0)
         with np.errstate(all="ignore"):
@@ -78,10 +77,9 @@ class PymanoptGeometry(Geometry):
 
     def check_vector(self, point: Any, vector: Any) -> Defect | None:
         vector = np.asarray(vector)
-        if vector.shape != self._shape:
-            return Defect(f"a vector must have shape {self._shape}; found {vector.shape}", float(vector.size), 0.0)
-        if not is_finite(vector):
-            return Defect("non-finite entries", float(np.sum(~np.isfinite(vector))), 0.0)
+        defect = array_defect(vector, vector.shape == self._shape, f"a vector must have shape {self._shape}")
+        if defect is not None:
+            return defect
         s = np.linalg.svd(self.factor(point), compute_uv=False)
         allowed = SLACK * EPS * self.n * norm(vector) * float((s[0] / max(s[-1], EPS * s[0])) ** 2)
         distance = norm(self.horizontal(point, vector) - vector)
