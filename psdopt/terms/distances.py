@@ -80,10 +80,6 @@ class PairDistances(RankOne):
         D -= Z.take(self.j, axis=0)
         return D
 
-    def _congruence(self, P: Array, identity: Images) -> Array:
-        D = self.directions(identity)
-        return np.asarray(D @ P @ D.T)
-
 
 class TripletDifferences(Measurement):
     """a_t = d(i_t, k_t) − d(i_t, j_t), d the pair distance under M: positive when k is farther than j.

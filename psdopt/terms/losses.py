@@ -7,6 +7,7 @@ A measurement says what is measured of M, a loss says how much it costs; a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from copy import copy
 from typing import Any, ClassVar, Self
 
@@ -75,36 +76,41 @@ class Loss(ABC):
 
     def part(self, rows: slice) -> Self | None:
         """The loss of the measurements `rows` alone, or None if the loss cannot be split."""
-        declared: tuple[str, ...] | None = vars(type(self)).get("per_measurement")
-        if declared is None or not self.separable:
+        if self._declared is None or not self.separable:
             return None
-        alone = copy(self)
-        for name in declared:
-            value = getattr(self, name)
-            if np.ndim(value) == 1:
-                setattr(alone, name, value[rows])
+        alone = self._with(lambda array, name: array[rows])
         if self.size is not None:
             alone.size = len(range(self.size)[rows])
         return alone
 
     def on(self, device: Device) -> Self:
         """The loss with its arrays on `device`. Raises InvalidTypeError if `per_measurement` is not declared."""
-        declared: tuple[str, ...] | None = vars(type(self)).get("per_measurement")
-        if declared is None:
+        if self._declared is None:
             text = f"{type(self).__name__} does not declare per_measurement, without which no loss is taken to {device}"
             raise InvalidTypeError(text)
-        alone = copy(self)
-        for name in declared:
-            value = getattr(self, name)
-            if np.ndim(value) == 1:
-                setattr(alone, name, placed(value, device, name))
-        return alone
+        return self._with(lambda array, name: placed(array, device, name))
 
     @property
     def device(self) -> Device | None:
         """The device of its arrays of one number per measurement; None for NumPy arrays, or if it has none."""
-        declared: tuple[str, ...] = vars(type(self)).get("per_measurement") or ()
-        return next((where for name in declared if (where := device_of(getattr(self, name))) is not None), None)
+        return next(
+            (where for name in self._declared or () if (where := device_of(getattr(self, name))) is not None), None
+        )
+
+    @property
+    def _declared(self) -> tuple[str, ...] | None:
+        """`per_measurement` of the class itself."""
+        found: tuple[str, ...] | None = vars(type(self)).get("per_measurement")
+        return found
+
+    def _with(self, change: Callable[[Array, str], Any]) -> Self:
+        """A copy in which each declared array is change(array, its name)."""
+        alone = copy(self)
+        for name in self._declared or ():
+            value = getattr(self, name)
+            if np.ndim(value) == 1:
+                setattr(alone, name, change(value, name))
+        return alone
 
 
 class LeastSquares(Loss):

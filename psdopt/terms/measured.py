@@ -88,17 +88,10 @@ class MeasuredTerm(Term):
 
     def along_atom(self, U: Images, features: Array, v: Images) -> Surface:
         atom, loss = self.measurement.pair(v, v), self.loss_at(features)
+        surface = MeasuredSurface(loss, self.weight, features, atom)
         if self.degree is None:
-            return MeasuredSurface(loss, self.weight, features, atom)
-        zero = np.zeros_like(features)
-        g, (ha, hb) = loss.expansion(zero, features, atom)
-        cross = inner(features, hb)
-        return QuadraticSurface(
-            self.weight * loss.value(zero),
-            self.weight * np.array([inner(g, features), inner(g, atom)]),
-            self.weight * np.array([[inner(ha, features), cross], [cross, inner(hb, atom)]]),
-            lambda alpha, beta: alpha * features + beta * atom,
-        )
+            return surface
+        return QuadraticSurface(surface.value(0.0, 0.0), *surface.derivatives(0.0, 0.0), surface.features_at)
 
 
 #: Measurements evaluated at a time along a line, so few that all temporaries stay in the processor's cache.

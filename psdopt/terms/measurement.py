@@ -78,9 +78,6 @@ class RankOne(Measurement):
     def directions(self, V: Images) -> Array:
         """x_tᵀV (m, k) for V (n, k)."""
 
-    @abstractmethod
-    def _congruence(self, P: Array, identity: Images) -> Array:
-        """[x_sᵀ P x_t], (m, m)."""
-
     def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
-        return np.multiply(self._congruence(P, identity), self._congruence(Q, identity), out=out)
+        D = self.directions(identity)
+        return np.multiply(D @ P @ D.T, D @ Q @ D.T, out=out)

@@ -38,10 +38,6 @@ class QuadraticForms(RankOne):
     def directions(self, V: Images) -> Array:
         return V.of(self.X)
 
-    def _congruence(self, P: Array, identity: Images) -> Array:
-        X = identity.of(self.X)
-        return np.asarray(X @ P @ X.T)
-
 
 #: A gathered inner product of two rows takes so many times as long as one within a product of blocks, which is formed
 #: for entries that are that dense, of up to so many rows.
