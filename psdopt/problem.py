@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from scipy.sparse.linalg import LinearOperator
 from psdopt.checks import finite
 from psdopt.devices import Device, held, is_device_array, placed
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import Array, as_array, norm
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.planes import Quadratic, minimize_plane, minimize_quadratic_in_box
 from psdopt.linalg.polynomials import minimize_quartic, minimize_smooth
@@ -199,11 +200,11 @@ class Problem(ABC):
 
     def value_at_zero(self) -> float:
         """F(0), the level from which decreases are measured. Computed once."""
-        cached: float | None = self.__dict__.get("_value_at_zero")
-        if cached is None:
-            cached = float(self.at(np.zeros((self.n, 1))).value)
-            self.__dict__["_value_at_zero"] = cached
-        return cached
+        return self._value_at_zero
+
+    @cached_property
+    def _value_at_zero(self) -> float:
+        return float(self.at(np.zeros((self.n, 1))).value)
 
     def pieces(self) -> Mapping[str, Any]:
         """What is the problem's and a run may hold, by name: checkpoints refer to these objects, and store none."""
@@ -241,8 +242,7 @@ class Problem(ABC):
         factor: Any = finite(Y, "Y") if self.device is None else placed(Y, self.device, "Y")
         if factor.ndim != 2 or factor.shape[0] != self.n:
             raise InvalidInputError(f"Y must have shape ({self.n}, r); found {factor.shape}")
-        checked: Array = factor
-        return checked
+        return as_array(factor)
 
 
 FLOAT = np.dtype(np.float64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -73,21 +74,15 @@ class AutogradEvaluation(Evaluation):
     def __init__(self, problem: AutogradProblem, factor: Array) -> None:
         self.problem, self.factor = problem, factor
         self.dense = factor @ factor.T
-        self._value: float | None = None
-        self._S: Array | None = None
 
-    @property
+    @cached_property
     def value(self) -> float:
-        if self._value is None:
-            self._value = self.problem.evaluate(self.dense)
-        return self._value
+        return self.problem.evaluate(self.dense)
 
-    @property
+    @cached_property
     def dense_gradient(self) -> Array:
         """S (n, n), computed once."""
-        if self._S is None:
-            self._S = self.problem.dense_gradient(self.dense)
-        return self._S
+        return self.problem.dense_gradient(self.dense)
 
     @property
     def gradient(self) -> GradientOperator:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -53,28 +54,21 @@ class QuadraticPreconditioner(Preconditioner):
     ) -> None:
         self.A, self.B, self.C, self.n = A, B, C, n
         self.product, self.ridge = product, ridge
-        self._basis: EigenBasis | None = None
-        self._diagonal: EigenBasis | None = None
-        self._trace_C: float | None = None
 
-    @property
+    @cached_property
     def basis(self) -> EigenBasis:
-        """Decomposition of A."""
-        if self._basis is None:
-            self._basis = _decompose(self.A)
-        return self._basis
+        """Decomposition of A; a complete one that was made for another purpose may be assigned."""
+        return _decompose(self.A)
 
-    def adopt(self, basis: EigenBasis) -> None:
-        """Use a complete decomposition of A that was made for another purpose."""
-        self._basis = basis
+    @cached_property
+    def _diagonal(self) -> EigenBasis:
+        return EigenBasis(np.zeros(1) if self.A is None else self.A.diagonal(), None)
 
     def at(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
         return self._inverse(evaluation, self.basis)
 
     def diagonal_at(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
         """The same with A replaced by its diagonal: no set-up beyond one pass over the data."""
-        if self._diagonal is None:
-            self._diagonal = EigenBasis(np.zeros(1) if self.A is None else self.A.diagonal(), None)
         return self._inverse(evaluation, self._diagonal)
 
     def _inverse(self, evaluation: TermEvaluation, basis: EigenBasis) -> Callable[[Array], Array]:
@@ -101,9 +95,7 @@ class QuadraticPreconditioner(Preconditioner):
 
         `squares` : |A Y|² if known.
         """
-        if self._trace_C is None:
-            self._trace_C = 0.0 if self.C is None else self.C.full_trace()
-        half_trace = b * float(Q.trace()) + self._trace_C
+        half_trace = b * float(Q.trace()) + (0.0 if self.C is None else self.C.full_trace())
         if self.A is not None and half_trace + basis.largest * float(P.trace()) > 0.0:
             half_trace += float(basis.squared_norm_of_product(Y) if squares is None else squares)
         return max(0.0, half_trace) / self.n

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property, partial
 from numbers import Real
 from typing import Any
 
@@ -73,8 +74,6 @@ class QuadraticSDP(TermSum):
             raise InvalidInputError("A, B and C are all zero; give at least one that is not")
         self.curvature = QuadraticPreconditioner(self.A, self.B, self.C, n, product, ridge)
         super().__init__(terms, constant, self.curvature)
-        self._minimizer: LowRankPSD | None = None
-        self._minimizer_known = False
         if isinstance(self.B, IdentityForm):
             self.lower_curvature = 2.0 * self.B.scale
         self.abilities |= {Ability.RESTRICTION}
@@ -122,11 +121,11 @@ class QuadraticSDP(TermSum):
 
         O(n²) memory, O(n³) flops, once: the answer without a rank limit is kept.
         """
-        if rank is not None and rank < self.n:
-            return self._closed_form(rank)
-        if not self._minimizer_known:
-            self._minimizer, self._minimizer_known = self._closed_form(None), True
-        return self._minimizer
+        return self._closed_form(rank) if rank is not None and rank < self.n else self._minimizer
+
+    @cached_property
+    def _minimizer(self) -> LowRankPSD | None:
+        return self._closed_form(None)
 
     def _closed_form(self, rank: int | None) -> LowRankPSD | None:
         kind = self._closed_form_kind()
@@ -144,7 +143,7 @@ class QuadraticSDP(TermSum):
             inverse_root = 1.0 / np.sqrt(a)
             inside = LowRankPSD.from_dense(-CV * np.outer(inverse_root, inverse_root), rank)
             return LowRankPSD(V @ (inverse_root[:, None] * inside.factor))
-        if rank is not None and rank < self.n:
+        if rank is not None:
             return None
         values, vectors = np.linalg.eigh(-CV / (np.outer(a, a) + ridge))
         if values[0] < -64 * len(a) * EPS * values[-1]:
@@ -161,7 +160,7 @@ class QuadraticStarts(Starts):
     def first_atoms(self) -> Array | None:
         """The positive part of the unconstrained minimiser, see :func:`psdopt.problems.unconstrained.positive_part`."""
         problem = self.problem
-        return positive_part(problem.A, problem.B, problem.C, problem.n, problem.curvature.adopt)
+        return positive_part(problem.A, problem.B, problem.C, problem.n, partial(setattr, problem.curvature, "basis"))
 
 
 def _common_order(operands: dict[str, Operand], n: int | None) -> int:

@@ -78,7 +78,6 @@ class TermSum(Problem):
             abilities.add(Ability.PRECONDITIONER)
         if self.device is None and is_quadratic_fit(self.terms):
             abilities.add(Ability.QUADRATIC_FIT)
-        self._quadratic_fit: QuadraticFit | None = None
         self.abilities: frozenset[str] = frozenset(abilities)
 
     def at(self, Y: Array) -> TermEvaluation:
@@ -86,11 +85,13 @@ class TermSum(Problem):
 
     def quadratic_fit(self) -> QuadraticFit:
         """F in multiplier form, for sums with the ability ``quadratic-fit``; InvalidTypeError for others. Made once."""
-        if self._quadratic_fit is None:
-            if not is_quadratic_fit(self.terms):
-                raise InvalidTypeError(f"{type(self).__name__} is no quadratic fit: it lacks the ability quadratic-fit")
-            self._quadratic_fit = TermFit(self.terms)
-        return self._quadratic_fit
+        return self._multiplier_form
+
+    @cached_property
+    def _multiplier_form(self) -> TermFit:
+        if not is_quadratic_fit(self.terms):
+            raise InvalidTypeError(f"{type(self).__name__} is no quadratic fit: it lacks the ability quadratic-fit")
+        return TermFit(self.terms)
 
     def restricted(self, basis: Images, T: Array) -> Problem:
         """N ↦ F(W N Wᵀ) for orthonormal W = basis · T; for the classes that declare the ability."""
