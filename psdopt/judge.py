@@ -11,6 +11,7 @@ import numpy as np
 from psdopt.capability import Ability
 from psdopt.certificate import Certificate, certify
 from psdopt.escape import clearly_bound, rank_binds, widened
+from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import tie
 from psdopt.method import Method, State
 from psdopt.problem import Problem
@@ -109,6 +110,8 @@ class Judge:
             if nearest.relative < CLEARLY_BETTER * certificate.relative and state.geometry == run.state.geometry:
                 run.state, run.certificate, self.certified = state, nearest, state
                 certificate = nearest
+        if not certificate.proves(self.tol) and self._zero_by_multipliers(certificate) and run.certificate:
+            certificate = run.certificate
         final = settled(certificate, self.tol)
         if final is not None:
             reason = "" if status in FINAL else f" ({message})"
@@ -138,6 +141,11 @@ class Judge:
         certificate = certify(self.problem, zero, tol=self.tol, seed=run.iteration)
         if not certificate.proves(self.tol):
             return False
+        self._take_zero(zero, certificate)
+        return True
+
+    def _take_zero(self, zero: Array, certificate: Certificate) -> None:
+        run, state = self.run, self.run.state
         run.state = State(
             self.problem,
             run.geometry,
@@ -148,6 +156,23 @@ class Judge:
         )
         run.certificate, self.certified = certificate, run.state
         run.history.note("certificate", certificate.relative)
+
+    def _zero_by_multipliers(self, certificate: Certificate) -> bool:
+        """Whether the multipliers that were found prove M = 0 optimal under constraints, and it is taken.
+
+        M shrinks towards zero there, the range of F with it, and no gap is small beside that.
+        """
+        problem, run = self.problem, self.run
+        if Ability.CONSTRAINTS not in problem.abilities or certificate.infeasible or certificate.gap is None:
+            return False
+        at_zero = reference_value(problem, 0.0)
+        if not at_zero - certificate.value <= certificate.gap + tie(at_zero, run.values[0]):
+            return False
+        zero = np.zeros_like(run.state.evaluation.factor)
+        found = certify(problem, zero, tol=self.tol, seed=run.iteration, dual=run.state.dual)
+        if not found.proves(self.tol):
+            return False
+        self._take_zero(zero, found)
         return True
 
     def _moved(self, certificate: Certificate, stationarity: float, ended: bool, binds: Binds) -> bool:

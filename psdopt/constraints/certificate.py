@@ -13,7 +13,7 @@ from psdopt.certificate import Certificate
 from psdopt.constraints.cone_bound import cone_bound
 from psdopt.constraints.dual_bound import Bounded, dual_bound
 from psdopt.constraints.model import ConstrainedModel
-from psdopt.constraints.refutation import LEAST, distinct, proven_infeasible, proven_unbounded
+from psdopt.constraints.refutation import LEAST, SMALL, distinct, proven_infeasible, proven_unbounded
 from psdopt.constraints.units import gap_unit, gradient_size, relative_gap, relative_violation
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner, norm
@@ -52,13 +52,14 @@ class ConstrainedCertificate(Certificate):
 
     with λ_min(S) in the place of the minimum where the trace is fixed. Without τ a curved F may have a bound from a
     matrix near M where ∇F + A*(y) ⪰ 0 (:mod:`psdopt.constraints.cone_bound`). `optimal` takes a gap to this bound,
-    relative to what F varies by between 0 and M (:func:`~psdopt.constraints.units.gap_unit`), and a primal
+    relative to a unit that infeasible points cannot enlarge (:func:`~psdopt.constraints.units.gap_unit`), and a primal
     infeasibility of at most tol each.
 
     It has these attributes beside those of :class:`Certificate`.
 
     Attributes
     ----------
+    unit : that unit.
     multipliers : y (m,) of the best bound.
     primal_infeasibility : |A(M) − Π(A(M))| with every A_t and its bounds divided by |A_t|, over the size of the bounds.
     dimacs : the DIMACS errors: "primal" |A(M) − Π|/(1 + |b|), "dual" max(0, −λ_min(S))/(1 + |C|), "gap"
@@ -101,6 +102,14 @@ class ConstrainedCertificate(Certificate):
         """Whether M is feasible and optimal to relative `tol`: no residual stands in for a gap that is not proven."""
         return self.convex and self.gap_relative is not None and self.relative <= tol
 
+    def reach(self, tol: float) -> float:
+        """inf where the gap is proven, else 0: what the residuals say of matrices of bounded trace is not used."""
+        return math.inf if self.proves(tol) else 0.0
+
+    def holds_within(self, tol: float) -> bool:
+        """Never: what is not proven of all feasible matrices is not said of some of them."""
+        return False
+
     def rows(self) -> list[tuple[str, float, float | None]]:
         rows: list[tuple[str, float, float | None]] = [
             ("primal infeasibility", self.dimacs.get("primal", math.nan), self.primal_infeasibility),
@@ -138,7 +147,7 @@ def certify_constrained(
     a = problem.measured(Y)
     limit = problem.trace_limit
     tau = None if limit is None else limit.value
-    unit = problem.duality.value_unit(value, trace) or 0.0
+    unit = min(problem.duality.value_unit(value, trace) or 0.0, gap_unit(problem, evaluation, value))
     reach = max(trace if tau is None else tau, LEAST)
     # without a bound on the trace a bound below zero proves nothing, however small
     accuracy = SHARE * tol * unit / reach if tau is not None else 0.0
@@ -152,7 +161,8 @@ def certify_constrained(
     norm_C = gradient_size(problem, evaluation)
     # where every feasible M is a solution, y = 0 proves it without rounding
     nothing = np.zeros(problem.m) if norm_C == 0.0 else None
-    best = max((bounded(y) for y in distinct([given.best, given.y, nothing])), key=Bounded.rank)
+    exact = _plain(problem, given.y) if trace == 0.0 else []
+    best = max((bounded(y) for y in distinct([given.best, given.y, nothing, *exact])), key=Bounded.rank)
     if tau is not None and (best.pair.value - best.pair.lower_bound) * tau > SHARE * tol * unit:
         # rounding of a large S: multipliers of ⟨A_t, M⟩ = 0 cost nothing in σ(y), and need not be as large as they are
         shrunk = [bounded(np.where(problem.homogeneous, share * best.y, best.y)) for share in SHRUNK]
@@ -194,6 +204,7 @@ def certify_constrained(
         eigenvector=pair.vector,
         failure_probability=pair.failure_probability,
         products=pair.products,
+        unit=decrease,
         dual_value=bound,
         primal_infeasibility=relative_violation(problem, a, Y),
         dimacs=dimacs,
@@ -204,6 +215,19 @@ def certify_constrained(
         infeasibility_proof=proven_infeasible(problem, [given.ray]),
         unboundedness_proof=proven_unbounded(problem, given.direction, tol),
     )
+
+
+def _plain(problem: ConstrainedModel, y: Array) -> list[Array]:
+    """y without what is small in it, and that in single precision; where M = 0, only a bound of F(0) itself proves it.
+
+    There rounding of y is a gap, which plain numbers near y need not have: a coefficient that cancels exactly, a
+    multiplier of zero.
+    """
+    size = np.abs(problem.norms * y)
+    kept = np.where(size > SMALL * size.max(initial=0.0), y, 0.0)
+    with np.errstate(over="ignore"):
+        short = kept.astype(np.float32).astype(np.float64)
+    return [each for each in (kept, short) if np.all(np.isfinite(each))]
 
 
 def as_multipliers(problem: ConstrainedModel, dual: Any) -> Multipliers:

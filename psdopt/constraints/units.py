@@ -7,32 +7,83 @@ from functools import partial
 
 import numpy as np
 
+from psdopt.constraints.feasible import feasible_factor
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation
 from psdopt.units import finite_value, ratio, reference_value
 
-#: Shares of M on the ray to zero; the range of F over them and M is at least a quarter of |F(M) − F(0)| for linear F.
+#: Shares of M on a ray, and of the way from M to N; F varies by at least a quarter of it over them, where F is linear.
 SHARES = (0.25, 0.5)
 #: A gap of so many eps times |∇F| tr M is rounding of F.
 ROUNDINGS = 16.0
 
 
 def gap_unit(problem: ConstrainedModel, evaluation: Evaluation, bound: float) -> float:
-    """What F varies by on the ray from 0 to M: the unit of a gap between F(M) and a dual `bound`.
+    """The unit of a gap between F(M) and a dual `bound`: min(ray, max(|F(M)|, |bound|, feasible)).
+
+    - ray: what F varies by on the ray from 0 to M, :func:`range_on_ray`. No constant added to F changes it. But 0 need
+      not be feasible, and F(0) may be out of all proportion to what F is on the feasible set.
+    - |F(M)| and |bound|: a gap of tol times these leaves F(M) that many digits.
+    - feasible: what F varies by on the way from M to a feasible matrix, :func:`feasible_range`. It is what counts where
+      the minimum is zero or near it. It is asked for only where |F(M)| and |bound| are less than the ray's.
+
+    Infeasible points can therefore not make the unit larger than the values of F, or than its range over feasible
+    points, whichever is more. The unit scales with F and does not depend on the scales of constraints. A constant c
+    added to F leaves it between feasible and ray. For a linear F with F(0) = 0 it is the ray's, max(|F(M)|, |bound|).
+    """
+    ray = range_on_ray(problem, evaluation, bound)
+    values = max(abs(evaluation.value), abs(bound) if math.isfinite(bound) else 0.0)
+    if values >= ray:
+        return ray
+    return min(ray, max(values, feasible_range(problem, evaluation)))
+
+
+def range_on_ray(problem: ConstrainedModel, evaluation: Evaluation, bound: float) -> float:
+    """What F varies by on the ray from 0 to M.
 
     max(|F(M) − F(0)|, |bound − F(0)|) for linear F. Else min(R_0, 4 R), R the range of F at M/4, M/2 and M, and R_0
-    that with F(0): F(0) alone may be out of proportion, or infinite as for a barrier, and would make any gap small.
-    |F(M)| where F is not defined on the ray.
+    that with F(0): F(0) alone may be infinite as for a barrier. |F(M)| where F is not defined on the ray.
     """
     value = evaluation.value
     if problem.conic is not None:
         at_zero = problem.value_at_zero()
         return max(abs(value - at_zero), abs(bound - at_zero) if math.isfinite(bound) else 0.0)
-    near = [value, *(finite_value(partial(_scaled_value, evaluation, share)) for share in SHARES)]
-    unit = min(np.ptp([reference_value(problem, 0.0), *near]), 4.0 * np.ptp(near))
-    return float(unit) if math.isfinite(unit) else abs(value)
+    near = [finite_value(partial(_scaled_value, evaluation, share)) for share in SHARES]
+    unit = _range(value, near, reference_value(problem, 0.0))
+    return unit if math.isfinite(unit) else abs(value)
+
+
+def feasible_range(problem: ConstrainedModel, evaluation: Evaluation) -> float:
+    """What F varies by from M towards N = :func:`~psdopt.constraints.feasible.feasible_factor`, no further than |M|.
+
+    min(R_1, 4 R) as on the ray, at M + θ (N − M), θ a quarter, a half and the whole of min(1, |M| / |N − M|). 0 where
+    no feasible N is known, or F is not defined there.
+    """
+    N, Y = feasible_factor(problem), evaluation.factor
+    if N is None:
+        return 0.0
+    size = norm(Y.T @ Y)
+    apart = math.sqrt(max(size**2 + norm(N.T @ N) ** 2 - 2.0 * norm(Y.T @ N) ** 2, 0.0))
+    if not (size > 0.0 and apart > 0.0):
+        return 0.0
+    whole = min(1.0, size / apart)
+
+    def value_at(share: float) -> float:
+        theta = share * whole
+        factor = np.column_stack([math.sqrt(1.0 - theta) * Y, math.sqrt(theta) * N])
+        return float(problem.problem.at(factor).value)
+
+    near = [finite_value(partial(value_at, share)) for share in SHARES]
+    unit = _range(evaluation.value, near, finite_value(partial(value_at, 1.0)))
+    return unit if math.isfinite(unit) else 0.0
+
+
+def _range(value: float, near: list[float], far: float) -> float:
+    """min(R_far, 4 R) for the range R of F at M and near it, and R_far that with the far end."""
+    low, high = min(value, *near), max(value, *near)
+    return min(max(high, far) - min(low, far), 4.0 * (high - low))
 
 
 def relative_gap(problem: ConstrainedModel, evaluation: Evaluation, bound: float) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.constraints.feasible import feasible_factor
 from psdopt.linalg.arrays import Array
 from psdopt.matrix import LowRankPSD
 from psdopt.problem import Problem
@@ -137,7 +138,7 @@ def _constrained_certificate(problem: Any, dense: Any, M: LowRankPSD, candidates
     best = max(range(len(bounds)), key=bounds.__getitem__)
     S = dense_gradient(problem, M) + dense.adjoint(dense.admissible(candidates[best]))
     values = np.linalg.eigvalsh(S)
-    unit = _range_on_the_ray(problem, Y, bounds[best])
+    unit = _unit_of_gaps(problem, Y, value, bounds[best])
     unit = max(unit, float(np.finfo(float).tiny))
     relative = max(abs(value - bounds[best]) / unit, dense.relative_violation(M.to_dense()))
     magnitude = float(np.max(np.abs(values))) * M.trace()
@@ -145,6 +146,20 @@ def _constrained_certificate(problem: Any, dense: Any, M: LowRankPSD, candidates
         float(np.linalg.norm(S @ Y)), max(0.0, -float(values[0])), abs(float(np.vdot(S @ Y, Y))), relative,
         1.0 + magnitude / unit, unit,
     )  # fmt: skip
+
+
+def _unit_of_gaps(problem: Any, Y: Array, value: float, bound: float) -> float:
+    """The range on the ray, or where F(M) and the bound are less, no more than they or F towards a feasible matrix."""
+    ray, values = _range_on_the_ray(problem, Y, bound), max(abs(value), abs(bound) if math.isfinite(bound) else 0.0)
+    N = feasible_factor(problem) if values < ray else None
+    if N is None:
+        return min(ray, values)
+    size, apart = (float(np.linalg.norm(A)) for A in (Y @ Y.T, Y @ Y.T - N @ N.T))
+    whole = min(1.0, size / apart) if apart > 0.0 else 0.0
+    ways = (Y @ Y.T + share * whole * (N @ N.T - Y @ Y.T) for share in (0.25, 0.5, 1.0))
+    found = [value, *(float(problem.at(LowRankPSD.from_dense(M).factor).value) for M in ways)]
+    feasible = min(float(np.ptp(found)), 4.0 * float(np.ptp(found[:-1])))
+    return min(ray, max(values, feasible if math.isfinite(feasible) else 0.0))
 
 
 def _range_on_the_ray(problem: Any, Y: Array, bound: float) -> float:

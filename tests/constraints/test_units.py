@@ -9,8 +9,9 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import AutogradProblem, Constrained, QuadraticSDP, certify, constraints, solve
-from psdopt.constraints.units import gap_unit, relative_violation
+from psdopt import AutogradProblem, Constrained, QuadraticSDP, TermSum, certify, constraints, solve
+from psdopt.constraints.units import feasible_range, gap_unit, range_on_ray, relative_violation
+from psdopt.terms import Entries, LeastSquares, MeasuredTerm
 
 
 def log_det(n: int, floor: float = 0.0) -> AutogradProblem:
@@ -59,6 +60,7 @@ def test_minimum_of_a_barrier_under_constraints_is_optimal() -> None:
     problem = Constrained(log_det(5), constraints.entries([0, 1], [3, 4], 5, 0.0), trace_bound=10.0)
     result = solve(problem)
     assert result.status.label == "optimal"
+    assert result.certificate is not None
     assert result.value == pytest.approx(5.0 + math.log(math.factorial(5)), abs=1e-5)
     assert certify(problem, result.matrix, dual=result.certificate.multipliers).primal_infeasibility <= 1e-6
 
@@ -103,3 +105,85 @@ def test_projections_begin_where_minus_the_gradient_is_negative() -> None:
     result = solve(Constrained(QuadraticSDP(B=1.0, C=np.zeros((3, 3))), constraints.trace(3, 1.0)))
     assert result.status.label == "optimal"
     assert result.value == pytest.approx(1.0 / 3.0)
+
+
+class TestInfeasiblePoints:
+    """F = (M_11 − 2)² + ((M_00 − 1)/eps)² + c with |M_00 − 1| <= eps and M_11 <= 5: F(0) is 1/eps², F at most 10 + c
+    where M is feasible, and the minimum is c."""
+
+    THIN = 1e-4
+
+    def problem(self, constant: float = 0.0, scale: float = 1.0, of_constraints: float = 1.0) -> Constrained:
+        fit = LeastSquares(np.array([1.0, 2.0]), scale * np.array([self.THIN**-2, 1.0]))
+        F = TermSum([MeasuredTerm(Entries([0, 1], [0, 1], 2), fit)], scale * constant)
+        forms = [of_constraints * np.diag([1.0, 0.0]), np.diag([0.0, 1.0])]
+        low, high = np.array([1.0 - self.THIN, -math.inf]), np.array([1.0 + self.THIN, 5.0])
+        held = constraints.sparse_forms(forms, lower=low * [of_constraints, 1.0], upper=high * [of_constraints, 1.0])
+        return Constrained(F, held)
+
+    def test_they_make_no_gap_small(self) -> None:
+        """At M_11 = 2.1 the gap is 1e-2 and more: 1e-10 of F(0), and no small part of what F is on the feasible set."""
+        problem = self.problem()
+        evaluation = problem.at(np.diag(np.sqrt([1.0, 2.1])))
+        certificate = certify(problem, evaluation, tol=1e-6)
+        assert certificate.gap is not None
+        assert certificate.gap >= 1e-2
+        assert certificate.unit <= 100.0
+        assert range_on_ray(problem, evaluation, 0.0) > 1e7
+        assert not certificate.proves(1e-4)
+
+    @pytest.mark.parametrize("constant", [0.0, 10.0, -10.0, 1e3])
+    def test_a_minimum_of_any_value_is_optimal(self, constant: float) -> None:
+        """Zero, above, or below: the range of F over feasible points counts where the value is small."""
+        result = solve(self.problem(constant))
+        assert result.status.label == "optimal"
+        assert result.value == pytest.approx(constant, abs=1e-4 * max(1.0, abs(constant)))
+
+    def test_the_unit_scales_with_F_and_not_with_constraints(self) -> None:
+        Y = np.diag(np.sqrt([1.0, 2.1]))
+        units = [
+            certify(problem, problem.at(Y)).unit
+            for problem in (self.problem(), self.problem(scale=1e6), self.problem(of_constraints=1e6))
+        ]
+        assert units[1] == pytest.approx(1e6 * units[0], rel=1e-6)
+        assert units[2] == pytest.approx(units[0], rel=1e-3)
+
+    @pytest.mark.parametrize("constant", [0.0, 1.0, -1e6, 1e6])
+    def test_a_constant_leaves_the_unit_between_the_two_ranges(self, constant: float) -> None:
+        problem = self.problem(constant)
+        evaluation = problem.at(np.diag(np.sqrt([1.0, 2.1])))
+        least, most = feasible_range(problem, evaluation), range_on_ray(problem, evaluation, constant)
+        assert 1e-3 < least < 100.0
+        assert most == pytest.approx(4.0 * (0.75 / self.THIN) ** 2, rel=0.9)
+        assert least <= gap_unit(problem, evaluation, constant) <= most
+
+
+def test_a_fit_whose_minimum_is_zero_under_constraints_is_optimal() -> None:
+    """|M − K|² with K feasible: F, its gradient and every multiplier vanish at the minimum."""
+    K = np.array([[1.0, 0.5, 0.2], [0.5, 1.0, 0.4], [0.2, 0.4, 1.0]])
+    F = AutogradProblem(lambda M: ((M - K) ** 2).sum(), n=3, convex=True)
+    result = solve(Constrained(F, constraints.diagonal(3, 1.0)))
+    assert result.status.label == "optimal"
+    assert result.matrix.to_dense() == pytest.approx(K, abs=1e-3)
+
+
+def test_no_unit_where_nothing_else_is_feasible_but_the_values() -> None:
+    """Where all of M is fixed F has no range: |F(M)| is the unit."""
+    held = constraints.entries([0, 0, 1], [0, 1, 1], 2, [2.0, 1.0, 2.0])
+    problem = Constrained(AutogradProblem(lambda M: (M**2).sum(), n=2, convex=True), held)
+    result = solve(problem)
+    assert result.status.label == "optimal"
+    assert result.certificate is not None
+    assert result.certificate.unit == pytest.approx(10.0, rel=0.01)
+
+
+def test_a_minimum_at_zero_of_a_curved_F_is_taken() -> None:
+    """F = |M|²/2 + 2 M_01 with M_01 >= 0: M shrinks towards 0, which is the minimum and is returned."""
+    C = np.zeros((3, 3))
+    C[0, 1] = C[1, 0] = 0.5
+    held = [constraints.entries([0], [1], 3, lower=0.0), constraints.diagonal(3, upper=1.0)]
+    result = solve(Constrained(QuadraticSDP(B=1.0, C=C), held))
+    assert result.status.label == "optimal"
+    assert result.value == 0.0
+    assert result.certificate is not None
+    assert result.certificate.trace == 0.0
