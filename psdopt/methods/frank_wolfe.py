@@ -1,8 +1,7 @@
-"""Frank–Wolfe on the spectraplex: vanilla, away, pairwise and fully corrective, atoms kept factored."""
+"""Frank–Wolfe on the spectraplex: vanilla and fully corrective, atoms kept factored."""
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.capability import Ability, Requires
-from psdopt.checks import one_of
+from psdopt.checks import is_name, one_of
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Atom, Geometry
 from psdopt.linalg.arrays import Array, inner, is_finite, norm, row_dots
@@ -26,15 +25,13 @@ from psdopt.methods.projected_gradient import Momentum, accelerated_step
 from psdopt.problem import Evaluation, PlaneModel, Problem
 
 RULES = ("exact", "hazan")
-VARIANTS = ("fully-corrective", "vanilla", "away", "pairwise")
+VARIANTS = ("fully-corrective", "vanilla")
 #: Tolerance of the oracle, relative to the gap. The error bound of the oracle is part of the reported gap.
 ORACLE_ACCURACY = 0.1
 #: A fully corrective step ends once the gap within the span is this fraction of the gap over the set, or after
 #: CORRECTIONS inner steps.
 CORRECTION_FRACTION = 0.1
 CORRECTIONS = 100
-#: Most function values of a golden section, used for pairwise steps when F is not quadratic.
-GOLDEN_VALUES = 60
 
 
 @dataclass(kw_only=True)
@@ -57,21 +54,20 @@ class FrankWolfe(Method[FrankWolfeState]):
     The default variant, fully corrective, minimises over all M = V W Vᵀ, W ⪰ 0, in the span of the atoms in each
     step. It converges linearly when the optimum is of low rank and strictly complementary. The vanilla variant obeys
     F(M_k) − min F <= 2 C/(k + 2), C being the curvature constant of F (Jaggi 2013), and in general no better bound: it
-    takes a hundred times as many steps to a gap of 1e-6. Away and pairwise steps take weight from the worst atom; on
-    the spectraplex, which is not a polytope, no faster rate is known for them.
+    takes a hundred times as many steps to a gap of 1e-6. Steps that take weight from the worst atom, as on polytopes,
+    are not offered: the spectraplex is no polytope, no faster rate is known for them, and none is measured.
 
     Parameters
     ----------
     rule : for the step length gamma, "exact" line search, or "hazan": gamma = 2/(k + 2). The latter is
         not monotone, and is for the vanilla variant only.
-    variant : "fully-corrective", "vanilla", "away" or "pairwise"; "auto" is "fully-corrective" with exact steps and
-        "vanilla" with Hazan's.
+    variant : "fully-corrective" or "vanilla"; "auto" is "fully-corrective" with exact steps and "vanilla" with Hazan's.
 
-    The former name of `rule`, ``step``, is deprecated.
+    The former name of `rule`, ``step``, is deprecated, and so are the variants "away" and "pairwise", which stand for
+    "fully-corrective" now.
 
     Cost of a step: one eigenvector of S, warm-started and with a proven bound on its error that is part of the
-    gap, and one application of the maps to one column (two for away and pairwise; the fully corrective variant
-    applies no map but to the new column, and works in the span otherwise).
+    gap, and one application of the maps to one column; the fully corrective variant works in the span otherwise.
 
     Raises UnknownNameError for a rule or variant that is not in the list, InvalidInputError for Hazan's rule with
     another variant than the vanilla one.
@@ -89,6 +85,10 @@ class FrankWolfe(Method[FrankWolfeState]):
 
     def __post_init__(self) -> None:
         one_of(self.rule, "rule", RULES)
+        if is_name(self.variant, "away") or is_name(self.variant, "pairwise"):
+            text = f"FrankWolfe(variant={self.variant!r}) is deprecated: 'fully-corrective' is used"
+            warnings.warn(text, DeprecationWarning, stacklevel=3)
+            object.__setattr__(self, "variant", "fully-corrective")
         one_of(self.variant, "variant", ("auto", *VARIANTS))
         if self.rule == "hazan" and self.kind != "vanilla":
             raise InvalidInputError(f"rule 'hazan' goes with variant 'vanilla' only; found variant {self.variant!r}")
@@ -107,7 +107,7 @@ class FrankWolfe(Method[FrankWolfeState]):
 
     @property
     def sublinear_order(self) -> float | None:  # type: ignore[override]
-        """One, that is O(1/k), unless corrective: the spectraplex is no polytope, so no rate is known of away steps."""
+        """One, that is O(1/k), for the vanilla variant."""
         return None if self.kind == "fully-corrective" else 1.0
 
     def init(
@@ -121,12 +121,8 @@ class FrankWolfe(Method[FrankWolfeState]):
     def step(self, state: FrankWolfeState) -> FrankWolfeState:
         if self.rule == "hazan":
             evaluation, size = self._toward(state, 2.0 / (state.iteration + 2.0))
-        elif self.kind == "vanilla":
-            evaluation, size = self._toward(state)
-        elif self.kind == "fully-corrective":
-            evaluation, size = self._corrected(state)
         else:
-            evaluation, size = self._with_away(state)
+            evaluation, size = self._toward(state) if self.kind == "vanilla" else self._corrected(state)
         if self.descends and not ensure_finite(evaluation).value < state.evaluation.value:
             return replace(state, outcome=Outcome.STALLED, step=0.0)
         return _with_oracle(state.problem, state.geometry, evaluation, state, size)
@@ -135,49 +131,8 @@ class FrankWolfe(Method[FrankWolfeState]):
         """M + gamma (N − M), by default with the best gamma in [0, 1]."""
         plane = state.evaluation.along_atom(state.atom.vector)
         if gamma is None:
-            gamma = minimize_smooth(_between(plane), 1.0)
+            gamma = minimize_smooth(_toward_atom(plane), 1.0)
         return _nonzero_columns(plane.step(1.0 - gamma, gamma)), gamma
-
-    def _with_away(self, state: FrankWolfeState) -> tuple[Evaluation, float]:
-        """The better of the oracle's direction and one that takes weight from the worst atom."""
-        evaluation, atom = state.evaluation, state.atom
-        Y, trace = evaluation.factor, norm(state.evaluation.factor) ** 2
-        weights = row_dots(Y.T, Y.T) / trace
-        slopes = 0.5 * row_dots(Y.T, evaluation.factor_gradient().T) / weights  # trace · uᵀSu/|u|²
-        worst = _worst(slopes, weights)
-        mean = float(weights @ slopes)
-        if self.kind == "pairwise" and Y.shape[1] > 1:
-            return self._pairwise(state, worst, float(weights[worst]), float(slopes[worst]))
-        if Y.shape[1] == 1 or mean - atom.value >= slopes[worst] - mean:
-            return self._toward(state)
-        weight = float(weights[worst])
-        keep = np.delete(np.arange(Y.shape[1]), worst)
-        rest = evaluation.mix(np.eye(Y.shape[1])[:, keep] / math.sqrt(1.0 - weight))
-        plane = rest.along_atom(Y[:, worst] / math.sqrt(weight))
-        # from weight t = w downhill to t in [0, w]: backwards along the same segment
-        share = weight * (1.0 - minimize_smooth(_between(plane, start=weight, end=0.0), 1.0))
-        if share <= 0.0:
-            return rest, weight
-        return plane.step(1.0 - share, share), weight - share
-
-    def _pairwise(self, state: FrankWolfeState, worst: int, weight: float, slope: float) -> tuple[Evaluation, float]:
-        """Moves weight from the worst atom to the oracle's: exact for quadratic F, else by golden section."""
-        evaluation, atom = state.evaluation, state.atom
-        k = evaluation.factor.shape[1]
-        grown = evaluation.append(atom.vector)
-
-        def at(share: float) -> Evaluation:
-            scale = np.append(np.ones(k), math.sqrt(share * weight))
-            scale[worst] = math.sqrt(1.0 - share)
-            return _nonzero_columns(grown.mix(np.diag(scale)))
-
-        first = weight * (atom.value - slope)
-        if Ability.QUADRATIC in state.problem.abilities:
-            curvature = 2.0 * (at(1.0).value - evaluation.value - first)
-            share = 1.0 if curvature <= -first else -first / curvature
-        else:
-            share = _golden(lambda t: at(t).value)
-        return at(min(max(share, 0.0), 1.0)), share * weight
 
     def _corrected(self, state: FrankWolfeState) -> tuple[Evaluation, float]:
         """Minimise over {V W Vᵀ : W ⪰ 0, tr W = trace}, V a basis of the columns and the new atom."""
@@ -244,45 +199,14 @@ def _with_oracle(
     )
 
 
-def _between(plane: PlaneModel, start: float = 0.0, end: float = 1.0) -> Callable[[float], tuple[float, float]]:
-    """Derivatives of t ↦ F((1 − s) M + s N) at s = start + t (end − start)."""
-    step = end - start
+def _toward_atom(plane: PlaneModel) -> Callable[[float], tuple[float, float]]:
+    """Derivatives of t ↦ F((1 − t) M + t N)."""
 
     def derivatives(t: float) -> tuple[float, float]:
-        s = start + t * step
-        g, H = plane.derivatives(1.0 - s, s)
-        return step * float(g[1] - g[0]), step * step * float(H[0, 0] - 2.0 * H[0, 1] + H[1, 1])
+        g, H = plane.derivatives(1.0 - t, t)
+        return float(g[1] - g[0]), float(H[0, 0] - 2.0 * H[0, 1] + H[1, 1])
 
     return derivatives
-
-
-def _golden(value: Callable[[float], float]) -> float:
-    """Minimiser on [0, 1] of a convex function from its values."""
-    ratio = 0.5 * (math.sqrt(5.0) - 1.0)
-    left, right = 0.0, 1.0
-    a, b = 1.0 - ratio, ratio
-    at_a, at_b = value(a), value(b)
-    for _ in range(GOLDEN_VALUES):
-        if at_a <= at_b:
-            right, b, at_b = b, a, at_a
-            a = right - ratio * (right - left)
-            at_a = value(a)
-        else:
-            left, a, at_a = a, b, at_b
-            b = left + ratio * (right - left)
-            at_b = value(b)
-        if right - left <= math.sqrt(EPS):
-            break
-    return min((0.0, 1.0, 0.5 * (left + right)), key=value)
-
-
-def _worst(slopes: Array, weights: Array) -> int:
-    """The atom of greatest slope. Among slopes that are equal up to rounding, the atom of greatest weight.
-
-    After an exact step between two atoms their slopes are equal; rounding must not decide between them.
-    """
-    equal = slopes >= np.max(slopes) - math.sqrt(EPS) * np.max(np.abs(slopes))
-    return int(np.argmax(np.where(equal, weights, -np.inf)))
 
 
 def _nonzero_columns(evaluation: Evaluation) -> Evaluation:

@@ -204,9 +204,9 @@ def _methods() -> Iterator[Spec]:
     yield MethodSpec(
         "frank-wolfe",
         FrankWolfe,
-        "conditional gradient over a fixed trace, with away and corrective steps",
+        "conditional gradient over a fixed trace, fully corrective",
         "Hazan (2008); Jaggi (2013)",
-        (Parameter("variant", str, "auto", "fully-corrective (auto), vanilla, away or pairwise"),),
+        (Parameter("variant", str, "auto", "fully-corrective (auto) or vanilla"),),
         FrankWolfe,
     )
     yield MethodSpec(

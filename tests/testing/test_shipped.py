@@ -154,7 +154,7 @@ def test_methods(check):
 
 
 OTHER_METHODS = [
-    FrankWolfe(variant="vanilla"), FrankWolfe(variant="pairwise"), MatrixGeneration(),
+    FrankWolfe(variant="vanilla"), MatrixGeneration(),
     BILGO(local_search=LBFGS()), RiemannianGradient(search="modelled"),
     Then(ConjugateGradient(), LBFGS(), AfterSteps(3)),
 ]  # fmt: skip
