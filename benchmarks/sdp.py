@@ -5,19 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
-from psdopt import read_sdpa, solve
+from psdopt import read_sdpa
 from psdopt_plugins.papers.sdp_families import PROGRAMS
 from psdopt_plugins.papers.sdp_graphs import GRAPHS
-from psdopt_plugins.papers.sdp_peers import PEERS, bounded, fits
+from psdopt_plugins.papers.sdp_peers import PEERS, fits
+from psdopt_plugins.papers.sdp_programs import FOLDER, ours
+from psdopt_plugins.papers.sdp_race import by_peer
 
-#: The folder of the .dat-s files.
-FOLDER = "PSDOPT_SDPLIB"
 HEAD = "problem      m     n  method               value           bound      infeas.     gap  status        process s"
 
 
@@ -48,11 +45,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name, problem in programs(arguments.names, generated, arguments.seeds):
         for solver in solvers:
             if solver == "psdopt":
-                row = ours(name, problem, arguments.tol, arguments.max_time)
+                found = ours(problem, arguments.tol, arguments.max_time)
             elif fits(solver, problem):
-                row = peer(solver, name, problem, arguments.tol, arguments.limit)
+                found = by_peer(solver, problem, arguments.tol, arguments.limit)
             else:
                 continue
+            row = {"problem": name, "solver": solver, **found}
             print(line(row), flush=True)
             if arguments.json is not None:
                 with arguments.json.open("a", encoding="utf-8") as file:
@@ -77,25 +75,6 @@ def programs(names, generated, seeds=(0,)):
 
 #: Random problems, by order and seed.
 FAMILIES = {**GRAPHS, **PROGRAMS}
-
-
-def ours(name, problem, tol, max_time):
-    """One run, with its certificate."""
-    start = time.process_time()
-    result = solve(problem, tol=tol, max_time=max_time)
-    seconds = time.process_time() - start
-    proof = result.certificate
-    return {"problem": name, "m": problem.m, "n": problem.n, "solver": "psdopt", "method": result.method,
-            "value": result.value, "bound": proof.dual_value, "infeasibility": proof.primal_infeasibility,
-            "gap": proof.gap_relative, "status": result.status.label, "seconds": seconds}  # fmt: skip
-
-
-def peer(solver, name, problem, tol, limit):
-    """The same of a peer, which runs in a process of its own; a run past the limit has no value."""
-    answer = bounded(solver, problem, tol, limit)
-    value, off, seconds = (None if np.isnan(v) else v for v in (answer.value, answer.infeasibility, answer.seconds))
-    return {"problem": name, "m": problem.m, "n": problem.n, "solver": solver, "method": solver, "value": value,
-            "bound": None, "infeasibility": off, "gap": None, "status": answer.status, "seconds": seconds}  # fmt: skip
 
 
 def line(row):

@@ -21,7 +21,7 @@ from psdopt.plugins.experiments import ExperimentSpec
 from psdopt.reproduction.html import html_report, png
 from psdopt.reproduction.origin import code_version, machine
 from psdopt.reproduction.pages import filled, paper_page, places
-from psdopt.reproduction.runner import DATA_VARIABLE, Outcome, data_folder, run_experiment
+from psdopt.reproduction.runner import Outcome, data_folder, is_there, required_files, run_experiment
 from psdopt.reproduction.store import Store
 from psdopt.reproduction.verdicts import verdict
 
@@ -113,12 +113,14 @@ def made(folder: Path) -> Path:
 
 
 def _say_data(specs: Sequence[ExperimentSpec], quick: bool) -> None:
-    folder = data_folder()
-    wanted = {name for spec in specs for case in spec.factory().cases(quick) for name in case.data}
-    missing = sorted(name for name in wanted if folder is None or not (folder / f"{name}.npz").is_file())
-    if missing:
-        where = f"not in {folder}" if folder else f"{DATA_VARIABLE} names no folder"
-        say(f"{len(missing)} of {len(wanted)} data sets are missing ({where}): {', '.join(missing)}")
+    wanted = {file for spec in specs for case in spec.factory().cases(quick) for file in required_files(case)}
+    for variable in sorted({variable for variable, _ in wanted}):
+        names = sorted(name for folder, name in wanted if folder == variable)
+        missing = [name.removesuffix(".npz") for name in names if not is_there(variable, name)]
+        if missing:
+            folder = data_folder(variable)
+            where = f"not in {folder}" if folder else f"{variable} names no folder"
+            say(f"{len(missing)} of {len(names)} data sets are missing ({where}): {', '.join(missing)}")
 
 
 def _write(

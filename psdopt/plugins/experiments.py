@@ -33,6 +33,7 @@ class ExperimentCase:
     settings: Mapping[str, Any] = field(default_factory=dict)
     data: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -41,21 +41,31 @@ class Outcome:
     machine: Mapping[str, str] = field(default_factory=dict)
 
 
-def data_folder() -> Path | None:
-    """The folder that PSDOPT_DATA names, None if it names none. Raises DataFileError if there is no such folder."""
-    name = os.environ.get(DATA_VARIABLE)
+def data_folder(variable: str = DATA_VARIABLE) -> Path | None:
+    """The folder that `variable` names, None if it names none. Raises DataFileError if there is no such folder."""
+    name = os.environ.get(variable)
     if not name:
         return None
     if not Path(name).is_dir():
-        raise DataFileError(
-            f"{DATA_VARIABLE} names {name}, which is no folder; set it to the folder with the data sets"
-        )
+        raise DataFileError(f"{variable} names {name}, which is no folder; set it to the folder with the data sets")
     return Path(name)
 
 
-def lacks(case: ExperimentCase, folder: Path | None) -> str:
+def required_files(case: ExperimentCase) -> list[tuple[str, str]]:
+    """(environment variable of the folder, name in it) of all files that `case` needs."""
+    others = [file.partition("/") for file in case.files]
+    return [(DATA_VARIABLE, f"{name}.npz") for name in case.data] + [(folder, name) for folder, _, name in others]
+
+
+def is_there(variable: str, name: str) -> bool:
+    """Whether the folder that `variable` names has this file, compressed or not."""
+    folder = data_folder(variable)
+    return folder is not None and ((folder / name).is_file() or (folder / f"{name}.gz").is_file())
+
+
+def lacks(case: ExperimentCase) -> str:
     """The missing requirements of `case`, in words; "" if there are none."""
-    sets = [name for name in case.data if folder is None or not (folder / f"{name}.npz").is_file()]
+    sets = [name.removesuffix(".npz") for variable, name in required_files(case) if not is_there(variable, name)]
     packages = [name for name in case.packages if importlib.util.find_spec(name) is None]
     parts = [f"data {', '.join(sets)}"] if sets else []
     return "; ".join([*parts, *([f"packages {', '.join(packages)}"] if packages else [])])
@@ -77,10 +87,10 @@ def run_experiment(
     that raises is reported in `failed` and does not end the run; KeyboardInterrupt does, with all earlier cases stored.
     """
     experiment: Experiment = spec.factory()
-    outcome, folder = Outcome(spec), data_folder()
+    outcome = Outcome(spec)
     cases = list(experiment.cases(quick))
     for case in cases if measure else ():
-        missing = lacks(case, folder)
+        missing = lacks(case)
         if not again and store.valid(case, code):
             outcome.kept += 1
         elif missing:
@@ -104,12 +114,12 @@ def _measure(
     outcome: Outcome,
     say: Callable[[str], None],
 ) -> None:
-    begin = time.process_time()
+    begin = _processor_seconds()
     try:
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             measured = experiment.measure(case)
-        seconds = time.process_time() - begin
+        seconds = _processor_seconds() - begin
         store.keep(case, code, seconds, measured)
     except DataFileError:
         raise
@@ -119,6 +129,12 @@ def _measure(
         return
     outcome.measured += 1
     say(f"{outcome.spec.name}, {case.name}: {seconds:.1f} s")
+
+
+def _processor_seconds() -> float:
+    """Of this process and of the children that have ended, as solvers that run in a process of their own."""
+    children = os.times()
+    return time.process_time() + children.children_user + children.children_system
 
 
 def _shown(

@@ -14,6 +14,7 @@ from psdopt_plugins.papers.catalogue_kl_admm import KL_ADMM
 from psdopt_plugins.papers.catalogue_lro import LRO
 from psdopt_plugins.papers.catalogue_psdboost import PSDBOOST
 from psdopt_plugins.papers.catalogue_regression import REGRESSION
+from psdopt_plugins.papers.catalogue_sdp import SDP
 from psdopt_plugins.papers.linear_program import Answer, LinearProgram, Unsolved
 from psdopt_plugins.papers.matrix_generation import MatrixGeneration, MatrixGenerationState
 from psdopt_plugins.papers.stabilizer import Smoothing, Stabilizer
@@ -33,7 +34,7 @@ __all__ = [
 @hookimpl
 def psdopt_components() -> Iterable[Spec]:
     """Tables and figures, paper by paper; what measures them is imported when it is asked for. Methods as printed."""
-    yield from (*BILGO, *KL_ADMM, *LRO, *PSDBOOST, *REGRESSION)
+    yield from (*BILGO, *KL_ADMM, *LRO, *PSDBOOST, *REGRESSION, *SDP)
     yield MethodSpec(
         "matrix-generation",
         MatrixGeneration,

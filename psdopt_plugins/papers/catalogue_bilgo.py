@@ -13,6 +13,12 @@ def _figure_2() -> Experiment:
     return rules_of_update()
 
 
+def _frank_wolfe() -> Experiment:
+    from psdopt_plugins.papers.bilgo_frank_wolfe import rates
+
+    return rates()
+
+
 def _alignment() -> Experiment:
     from psdopt_plugins.papers.bilgo_convergence import bilgo_against_gradient
 
@@ -62,6 +68,14 @@ def _nca() -> Experiment:
 
 
 BILGO = (
+    ExperimentSpec(
+        "bilgo-frank-wolfe",
+        _frank_wolfe,
+        "Frank–Wolfe with vanilla, away, pairwise and fully corrective steps: where the rate is linear",
+        REFERENCE,
+        paper="bilgo",
+        title="Frank–Wolfe: where the rate is linear",
+    ),
     ExperimentSpec(
         "bilgo-figure-2",
         _figure_2,

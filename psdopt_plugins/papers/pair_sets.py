@@ -15,7 +15,7 @@ from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_prob
 from psdopt_plugins.kernel_learning.sampled_pairs import sampled_pairs
 from psdopt_plugins.papers.data import Array, load
 
-#: Ends that prove something of the value; the second beyond order 500, where no bound on minimisers' traces is known.
+#: Ends that prove something of the value; the second beyond order 1,500, where no proof on the whole cone is tried.
 PROVEN = (Status.OPTIMAL, Status.OPTIMAL_WITHIN)
 #: The paper does not give its own.
 GAMMA = 10.0

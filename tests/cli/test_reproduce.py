@@ -151,4 +151,5 @@ WITHOUT_SMALL_CASE = {
     "psdboost-pendigits",
     "psdboost-pixels",
     "regression-figure-7",
+    "sdp-sdplib",
 }

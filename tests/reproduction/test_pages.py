@@ -75,6 +75,43 @@ def test_the_numbers_of_a_page_are_those_of_its_results(page: Path) -> None:
     assert filled(text, outcomes) == text
 
 
+#: Tables that hold no figures: (page, beginning of the first row).
+PROSE_TABLES = {("index.md", "| option | what it does |")}
+#: Sentences whose seconds are not measured by us: the paper's own, and limits that we set.
+PROSE_SECONDS = {
+    ("regression.md", "100,000 constraints the paper gives 3.25 s for flat and 47.3 s for polar"),
+    ("regression.md", "A peer that was stopped before the goal gives a lower bound: it had 30 or 40 s by the clock"),
+}
+
+
+def typed_by_hand(name: str, text: str) -> list[str]:
+    """First rows of tables, and lines with seconds or bytes, that no experiment renders."""
+    prose = re.sub(r"<!-- (table|fact) .*?<!-- end -->", "", text, flags=re.DOTALL)
+    found = []
+    for before, line in zip(["", *prose.splitlines()], prose.splitlines(), strict=False):
+        first_row = re.match(r" *\|.*\|$", line) and not before.lstrip().startswith("|")
+        measured = re.search(r"\d ?(s|ms|µs|seconds|KB|MB|GB|times as)\b", line)
+        allowed = {start for page, start in PROSE_TABLES | PROSE_SECONDS if page == name}
+        if (first_row or measured) and not line.startswith(tuple(allowed)):
+            found.append(line)
+    return found
+
+
+@pytest.mark.parametrize("page", sorted(EXPERIMENTS.glob("*.md")), ids=lambda path: path.stem)
+def test_every_measured_figure_is_rendered_from_results(page: Path) -> None:
+    """A table goes between `<!-- table EXPERIMENT -->` and `<!-- end -->`, a number into a fact of its experiment."""
+    assert typed_by_hand(page.name, page.read_text("utf-8")) == []
+
+
+def test_a_pasted_figure_is_found() -> None:
+    table = "| n | seconds |\n|---|---|\n| 100 | 0.3 |\n"
+    rendered = f"<!-- table a -->\n\n{table}\n<!-- end -->\n"
+    assert typed_by_hand("a.md", rendered) == []
+    assert typed_by_hand("a.md", f"{rendered}\nText.\n\n{table}") == ["| n | seconds |"]
+    assert typed_by_hand("a.md", f"It takes 3.4 s.\n{rendered}") == ["It takes 3.4 s."]
+    assert typed_by_hand("a.md", "It takes <!-- fact a.b -->3.4<!-- end --> s.") == []
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 def test_pictures_of_a_page_are_there_and_numbers_begin_no_line(page: Path) -> None:
     """A comment at the beginning of a line would end the paragraph."""

@@ -59,9 +59,16 @@ def test_showing_what_is_kept_measures_nothing(tmp_path: Path) -> None:
 
 def test_what_a_case_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "here.npz").write_bytes(b"")
-    assert lacks(ExperimentCase("a", {}, ("here",), ("json",)), tmp_path) == ""
-    assert lacks(ExperimentCase("a", {}, ("here", "gone"), ("nopack",)), tmp_path) == "data gone; packages nopack"
-    assert lacks(ExperimentCase("a", {}, ("here",)), None) == "data here"
+    monkeypatch.setenv("PSDOPT_DATA", str(tmp_path))
+    assert lacks(ExperimentCase("a", {}, ("here",), ("json",))) == ""
+    assert lacks(ExperimentCase("a", {}, ("here", "gone"), ("nopack",))) == "data gone; packages nopack"
+    monkeypatch.delenv("PSDOPT_DATA")
+    assert lacks(ExperimentCase("a", {}, ("here",))) == "data here"
+    programs = ExperimentCase("a", files=("TOY_PROGRAMS/plain.dat-s", "TOY_PROGRAMS/packed.dat-s"))
+    assert lacks(programs) == "data plain.dat-s, packed.dat-s"
+    monkeypatch.setenv("TOY_PROGRAMS", str(tmp_path))
+    (tmp_path / "packed.dat-s.gz").write_bytes(b"")
+    assert lacks(programs) == "data plain.dat-s"
     monkeypatch.setenv("PSDOPT_DATA", str(tmp_path / "none"))
     with pytest.raises(DataFileError, match="no folder"):
         data_folder()
