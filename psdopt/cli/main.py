@@ -124,10 +124,17 @@ def _warnings_on_stderr(quiet: bool) -> Iterator[None]:
 
 @contextmanager
 def _python_warnings_on_stderr(arguments: argparse.Namespace) -> Iterator[None]:
-    """Warnings of estimators as one line each, with command-line options in place of arguments and no line of code."""
+    """Warnings of estimators as one line each, with command-line options in place of arguments and no line of code.
+
+    Each text once: the fits of a cross-validation have much the same to say.
+    """
+    shown: set[str] = set()
 
     def show(message: Warning | str, *where: object, **more: object) -> None:
         text = as_flags(str(message), getattr(arguments, "parameters", frozenset()))
+        if text in shown:
+            return
+        shown.add(text)
         print(f"psdopt: warning: {' '.join(text.split())}", file=sys.stderr)
 
     before = warnings.showwarning

@@ -40,6 +40,17 @@ def test_what_an_estimator_warns_of_is_one_line_in_the_words_of_the_command(
     assert line.endswith("; add --set disconnected=separate to unfold each by itself")
 
 
+def test_what_every_fit_of_a_cross_validation_warns_of_is_said_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    np.savez(tmp_path / "flat.npz", X=np.random.default_rng(0).standard_normal((30, 3)), y=np.zeros(30))
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert main(["run", "psd-regression", "--data", str(tmp_path / "flat.npz")]) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("psdopt: warning: the learned matrix is M = 0")
+
+
 def test_interruption_outside_the_solver(psdopt_command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
