@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
+from psdopt.constraints.definite_slack import proven_semidefinite
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.slack import slack_eigenpair, slack_operator
 from psdopt.linalg.arrays import Array, norm
@@ -91,6 +92,9 @@ def dual_bound(
         size = norm(S) if isinstance(S, np.ndarray) else pair.norm * math.sqrt(problem.n)
         rounding = 16.0 * EPS * size
         pair = replace(pair, lower_bound=pair.lower_bound - rounding)
+    conic = problem.conic
+    if pair.lower_bound < -accuracy and face is None and conic is not None and proven_semidefinite(conic, y):
+        pair = replace(pair, lower_bound=0.0)
     low, limit = pair.lower_bound, problem.trace_limit
     base = offset - problem.support(y)
     bound: float | None = base

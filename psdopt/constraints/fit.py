@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from psdopt.constraints.block import Block
 from psdopt.constraints.congruence import CarriedForms
 from psdopt.constraints.model import ConstrainedModel
-from psdopt.constraints.standard import Block
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.ridged import ridged_solver
@@ -128,6 +128,6 @@ class Tied:
         if self.fit.W is not None:  # tr(WᵀA_sW P WᵀA_tW Q) = tr(A_s (W P Wᵀ) A_t (W Q Wᵀ))
             W = self.fit.W
             P, Q = (np.asarray(W @ np.asarray(W @ X).T) for X in (P, Q))
-        self.fit.coupled(self.rows).add_schur(work, P, Q)
+        self.fit.coupled(self.rows).add_schur(work, P, Q, fresh=True)
         solve = ridged_solver(work)
         return lambda q: scale * solve(scale * q)

@@ -10,6 +10,7 @@ import numpy as np
 
 from psdopt.constraints.certificate import SHRUNK, Multipliers, multipliers_at_zero
 from psdopt.constraints.conic import Conic
+from psdopt.constraints.definite_slack import proven_semidefinite
 from psdopt.constraints.problem import Constrained
 from psdopt.constraints.refutation import proven_unbounded
 from psdopt.constraints.slack import slack_eigenpair
@@ -40,6 +41,8 @@ class PrimalDualState(State):
     `least`, the smallest relative residual so far, and for how many steps (`since`) none was a tenth smaller.
     `nearest` is the factor of the iterate with the least relative residual, `nearest_error`: rounding may spoil later
     ones where multipliers are not bounded, and a run that stalls ends there. `anew`: whether it has begun once more.
+    `halves` : Cholesky factors of X and Z by blocks, where they are at hand. `careful`: whether steps take the roots of
+    their systems, as rounding spoils the systems themselves.
     """
 
     form: StandardForm
@@ -55,6 +58,8 @@ class PrimalDualState(State):
     nearest: Array | None = None
     nearest_error: float = math.inf
     anew: bool = False
+    halves: tuple[list[Array], list[Array]] | None = None
+    careful: bool = False
 
 
 State_ = TypeVar("State_", bound=PrimalDualState)
@@ -149,7 +154,8 @@ def moved(
     reach = evaluation.size**2 if limit is None else limit.value
     large = max([math.sqrt(len(S)) * norm(S) for S in Z], default=0.0)
     cut = SHRUNK[-1] if problem.homogeneous.any() else 1.0
-    bound -= 4.0 * EPS * form.gamma * reach * large * cut
+    if limit is not None or form.W is not None:
+        bound -= 4.0 * EPS * form.gamma * reach * large * cut
     if splits:
         bound -= form.gamma * reach * slack  # λ_min(C − A*(v)) >= −|C − A*(v) − Z|
     best, provable = old.dual.best, old.bound
@@ -190,6 +196,8 @@ def moved(
 
 def _definite(form: StandardForm, v: Array) -> bool:
     """Whether C − A*(v) is definite beyond doubt, as a bound has to be where nothing bounds the trace of M."""
+    if form.W is None:
+        return proven_semidefinite(form.conic, form.multipliers(v))
     z = form.c - form.At @ v
     if np.any(z < CLEAR * EPS * np.abs(form.c).max(initial=1.0)):
         return False

@@ -3,106 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from psdopt.constraints.block import Block
 from psdopt.constraints.conic import Conic
 from psdopt.linalg.arrays import Array, norm
-from psdopt.terms.entry_coupling import EntryCoupling
-
-#: Seconds that a gathered product of entries and a flop of a matrix product take, for the choice between the two alone.
-GATHERED, FLOP, CALL = 4e-9, 6e-11, 5e-5
-#: Constraints of at most so many entries are tried as the light ones.
-LIGHT = (0, 1, 2, 4, 8, 32, 128)
-#: No more than this many places of light constraints: their products are a matrix of that order.
-MOST_PLACES = 6000
-
-
-@dataclass
-class Block:
-    """One PSD block: its `rows` in M, C (s, s), and the constraints' entries in it, B (rows, p places)."""
-
-    rows: NDArray[np.intp]
-    C: Array
-    i: NDArray[np.intp]
-    j: NDArray[np.intp]
-    B: sp.csr_array
-
-    def __post_init__(self) -> None:
-        self.size = len(self.rows)
-        counts = np.diff(self.B.indptr)
-        self.used = np.flatnonzero(counts)
-        self.light, self.heavy = self._split(counts)
-        self.back = sp.csr_array(self.B.T)
-        self.arrange()
-
-    def arrange(self) -> None:
-        """What `light` and `heavy` rows take."""
-        self.B_light = sp.csr_array(self.B[self.light])
-        self.places = np.unique(self.B_light.indices) if len(self.light) else np.zeros(0, dtype=np.intp)
-        self.B_light = sp.csr_array(self.B_light[:, self.places]) if len(self.places) else self.B_light
-        self.couple = EntryCoupling(self.i[self.places], self.j[self.places], self.size) if len(self.places) else None
-
-    def _split(self, counts: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Rows whose products are gathered entry by entry, and rows that take two matrix products each."""
-        best, found = np.inf, 0
-        for most in LIGHT:
-            light = self.used[counts[self.used] <= most]
-            places = len(np.unique(self.B[light].indices)) if len(light) else 0
-            heavy = len(self.used) - len(light)
-            cost = GATHERED * 8 * places**2 + heavy * (4 * FLOP * self.size**3 + GATHERED * len(self.i) + CALL)
-            if cost < best and places <= MOST_PLACES:
-                best, found = cost, most
-        few = counts[self.used] <= found
-        return self.used[few], self.used[~few]
-
-    def measure(self, X: Array) -> Array:
-        """(⟨A_t, X⟩)_t, X (s, s) taken by its symmetric part."""
-        return np.asarray(self.B @ (0.5 * (X[self.i, self.j] + X[self.j, self.i])))
-
-    def adjoint(self, v: Array) -> Array:
-        """Σ_t v_t A_t, (s, s)."""
-        w = np.asarray(self.back @ v)
-        S = np.zeros((self.size, self.size))
-        half = np.where(self.i == self.j, 1.0, 0.5) * w
-        S[self.i, self.j] = half
-        S[self.j, self.i] = half
-        return S
-
-    def add_schur(self, M: Array, X: Array, Zi: Array) -> None:
-        """M += [tr(A_s X A_t Z⁻¹)], (m, m)."""
-        if self.couple is not None:
-            K = np.triu(self.couple(X, Zi))
-            K += np.triu(K, 1).T
-            if np.all(np.diff(self.B_light.indptr) == 1):  # an entry each: nothing is to be added up
-                k, w = self.B_light.indices, self.B_light.data
-                K = K if np.array_equal(k, np.arange(len(K))) else K[np.ix_(k, k)]
-                K *= w
-                K *= w[:, None]
-            else:
-                K = self.B_light @ np.asarray(self.B_light @ K).T
-            if len(self.light) == len(M):
-                M += K
-            else:
-                M[np.ix_(self.light, self.light)] += K
-        for t in self.heavy:
-            part = slice(self.B.indptr[t], self.B.indptr[t + 1])
-            k, w = self.B.indices[part], self.B.data[part]
-            i, j = self.i[k], self.j[k]
-            half = np.where(i == j, 0.5, 0.5) * w
-            A = sp.csr_array(
-                (np.concatenate([half, half]), (np.concatenate([i, j]), np.concatenate([j, i]))),
-                shape=(self.size, self.size),
-            )
-            U = np.asarray(A @ Zi)
-            U = X @ U
-            column = self.measure(U)
-            M[self.light, t] += column[self.light]
-            M[t, self.light] += column[self.light]
-            M[self.heavy, t] += column[self.heavy]
 
 
 class StandardForm:
@@ -120,7 +28,7 @@ class StandardForm:
         lower, upper = conic.lower, conic.upper
         equal = lower == upper
         low, high = np.isfinite(lower) & ~equal, np.isfinite(upper) & ~equal
-        pieces = [np.flatnonzero(kind) for kind in (equal, low, high)]
+        pieces = [_by_weight(conic, np.flatnonzero(equal)), np.flatnonzero(low), np.flatnonzero(high)]
         self.source = np.concatenate(pieces)
         bound = np.concatenate([lower[pieces[0]], lower[pieces[1]], upper[pieces[2]]])
         signs = np.concatenate([np.full(len(pieces[1]), -1.0), np.ones(len(pieces[2]))])
@@ -188,3 +96,14 @@ class StandardForm:
         Y[self.singles, 0] = np.sqrt(np.maximum(x[: len(self.singles)], 0.0))
         Y = np.asarray(Y * math.sqrt(self.beta), dtype=np.float64)
         return Y if self.W is None else np.asarray(self.W @ Y)
+
+
+def _by_weight(conic: Conic, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The constraints `rows`, those of one diagonal entry first, then those of one entry, as their products come."""
+    B, i, j = conic.forms.B, conic.forms.i, conic.forms.j
+    counts = np.diff(B.indptr)[rows]
+    single = counts == 1
+    own = np.zeros(len(rows), dtype=bool)
+    place = B.indices[B.indptr[rows[single]]]
+    own[single] = i[place] == j[place]
+    return rows[np.argsort(np.where(own, 0, np.where(single, 1, 2)), kind="stable")]

@@ -74,25 +74,6 @@ def test_blocks_are_worked_on_one_by_one_and_give_the_same_answer() -> None:
     assert solve(both, PSDCone(9), InteriorPoint()).value == pytest.approx(sum(apart), rel=3e-6)
 
 
-def test_light_and_heavy_constraints_couple_alike() -> None:
-    from psdopt.constraints.standard import Block, StandardForm
-
-    form = StandardForm(random_program(7, 5, 3).conic)
-    block = form.blocks[0]
-    rng = np.random.default_rng(0)
-    G, H = rng.standard_normal((2, 7, 7))
-    X, Zi = G @ G.T, H @ H.T
-    A = [block.adjoint(e) for e in np.eye(5)]
-    expected = np.array([[np.trace(a @ X @ c @ Zi) for c in A] for a in A])
-    for light in (np.arange(5), np.arange(2), np.arange(0)):
-        split = Block(block.rows, block.C, block.i, block.j, block.B)
-        split.light, split.heavy = light, np.setdiff1d(np.arange(5), light)
-        split.arrange()
-        M = np.zeros((5, 5))
-        split.add_schur(M, X, Zi)
-        assert np.allclose(M, expected, rtol=1e-12, atol=1e-12 * np.abs(expected).max())
-
-
 def test_infeasible_and_unbounded_are_proven() -> None:
     n = 4
     empty = Constrained(

@@ -1,0 +1,212 @@
+"""[tr(A_s X A_t Z⁻¹)], the Schur complement of a primal-dual step, from what each A_t is made of."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.tolerances import EPS
+from psdopt.terms.entry_coupling import EntryCoupling
+
+#: Seconds for a pair of gathered places, an entry of a sparse product and a flop of a dense one, and of a call: for
+#: choices between them alone.
+GATHERED, ENTRY, FLOP, CALL = 5e-9, 1e-9, 2e-11, 5e-5
+#: Constraints of at most so many entries are tried as the light ones.
+LIGHT = (0, 1, 2, 4, 8, 32, 128)
+#: No more than this many places of light constraints: their products are a matrix of that order.
+MOST_PLACES = 6000
+#: A_t is ± a aᵀ where no entry is off by more than this many eps times the largest.
+ROUNDING = 16.0
+
+
+class Couplings:
+    """(X, Z⁻¹) ↦ [tr(A_s X A_t Z⁻¹)] for the A_t (n, n) of the rows of B, by their entries at the places (i, j).
+
+    Rows are of three kinds. `outer`, A_t = ± a_t a_tᵀ: (a_sᵀ X a_t)(a_sᵀ Z⁻¹ a_t). `light`, of few entries: products of
+    single entries of X and Z⁻¹, gathered and added up. `heavy`: X A_t Z⁻¹ by matrix products of the rows that A_t has.
+    """
+
+    def __init__(self, i: NDArray[np.intp], j: NDArray[np.intp], B: sp.csr_array, n: int) -> None:
+        self.i, self.j, self.B, self.n = i, j, B, n
+        counts = np.diff(B.indptr)
+        used = np.flatnonzero(counts)
+        self.outer, self.vectors, self.signs = self._rank_one(used, counts)
+        self.light, self.heavy = self._split(np.setdiff1d(used, self.outer), counts)
+        self.arrange()
+
+    def arrange(self) -> None:
+        """What `light` and `heavy` rows take."""
+        B = self.B
+        self.single = bool(np.all(np.diff(B.indptr)[self.light] == 1))
+        if self.single:  # an entry each, diagonal ones first: products come in the order of the rows
+            places = B.indices[B.indptr[self.light]]
+            first = np.argsort(self.i[places] != self.j[places], kind="stable")
+            self.light, self.places = self.light[first], places[first]
+            count = len(first)
+            one = B.data[B.indptr[self.light]], np.arange(count), np.arange(count + 1)
+            self.B_light = sp.csr_array(one, shape=(count, count))
+        else:
+            self.B_light = sp.csr_array(B[self.light])
+            self.places = np.unique(self.B_light.indices)
+            self.B_light = sp.csr_array(self.B_light[:, self.places])
+        at_i, at_j = self.i[self.places], self.j[self.places]
+        self.couple = EntryCoupling(at_i, at_j, self.n) if len(self.places) else None
+        self.forms = [self._form(int(t)) for t in self.heavy]
+
+    def add(self, M: Array, X: Array, Zi: Array, fresh: bool = False) -> None:
+        """M (m, m) += the products, its upper triangle; what is below the diagonal is undefined afterwards.
+
+        `fresh` : M is zero, and may be written to. O(L² + nnz L) for L outer rows, O(p²) for p places of light ones,
+        4 k n² flops for a heavy one with entries in k rows.
+        """
+        outer, light = self.outer, self.light
+        if len(outer):
+            a = self.vectors
+            left, right = (np.ascontiguousarray((a @ P).T) for P in (X, Zi))  # X aᵀ, Z⁻¹ aᵀ for all a: (n, L)
+            K = a @ left
+            K *= a @ right
+            if np.any(self.signs < 0.0):
+                K *= self.signs
+                K *= self.signs[:, None]
+            _add(M, outer, K)
+            if self.couple is not None:
+                i, j = self.i[self.places], self.j[self.places]
+                W = left[i] * right[j]
+                W += left[j] * right[i]
+                W *= 0.5 * self.signs
+                crossed = self.B_light @ W
+                M[np.ix_(light, outer)] += crossed
+                M[np.ix_(outer, light)] += crossed.T
+        if self.couple is not None:
+            self._add_light(M, X, Zi, fresh and len(outer) == 0)
+        at, mirrored = self.i * self.n + self.j, self.j * self.n + self.i
+        rest = np.concatenate([outer, light])
+        for t, (touched, A) in zip(self.heavy, self.forms, strict=True):
+            U = X @ np.asarray(A @ Zi) if touched is None else X[touched].T @ (A @ Zi[touched])
+            flat = U.reshape(-1)
+            column = self.B @ (0.5 * (flat.take(at) + flat.take(mirrored)))
+            M[rest, t] += column[rest]
+            M[t, rest] += column[rest]
+            M[self.heavy, t] += column[self.heavy]
+
+    def _add_light(self, M: Array, X: Array, Zi: Array, fresh: bool) -> None:
+        assert self.couple is not None
+        k = len(self.light)
+        if not self.single:
+            K = np.triu(self.couple(X, Zi))
+            K += np.triu(K, 1).T
+            _add(M, self.light, self.B_light @ np.asarray(self.B_light @ K).T)
+            return
+        w = self.B_light.data
+        uniform = bool(np.all(w == w[0]))
+        P = float(w[0]) ** 2 * X if uniform else X
+        if fresh and uniform and np.array_equal(self.light, np.arange(k)):
+            self.couple(P, Zi, M[:k, :k])
+            return
+        K = np.triu(self.couple(P, Zi, np.zeros((k, k))))
+        K += np.triu(K, 1).T
+        if not uniform:
+            K *= w
+            K *= w[:, None]
+        _add(M, self.light, K)
+
+    def _rank_one(
+        self, used: NDArray[np.intp], counts: NDArray[np.intp]
+    ) -> tuple[NDArray[np.intp], sp.csr_array, Array]:
+        """Rows with A_t = s_t a_t a_tᵀ, the a_t (L, n) and the s_t; none where these are single diagonal entries.
+
+        Of an a_t with more than n/2 entries aᵀX a may be what cancellation leaves, as it is where aᵀM a = 0 holds: the
+        run of a partition then stalled.
+        """
+        rows, vectors, signs = [], [], []
+        many = False
+        for t in used:
+            count = int(counts[t])
+            k = (math.isqrt(8 * count + 1) - 1) // 2
+            if k * (k + 1) // 2 != count or 2 * k > max(self.n, 2):
+                continue
+            part = slice(self.B.indptr[t], self.B.indptr[t + 1])
+            places, w = self.B.indices[part], self.B.data[part]
+            found = _root(self.i[places], self.j[places], w, k)
+            if found is not None:
+                rows.append(int(t))
+                vectors.append(found[:2])
+                signs.append(found[2])
+                many = many or k > 1
+        if not many:
+            return np.zeros(0, dtype=np.intp), sp.csr_array((0, self.n)), np.zeros(0)
+        lengths = [len(at) for at, _ in vectors]
+        parts = np.concatenate([a for _, a in vectors]), np.concatenate([at for at, _ in vectors])
+        A = sp.csr_array((*parts, np.concatenate([[0], np.cumsum(lengths)])), shape=(len(rows), self.n))
+        return np.array(rows, dtype=np.intp), A, np.array(signs)
+
+    def _form(self, t: int) -> tuple[NDArray[np.intp] | None, sp.csr_array | Array]:
+        """(the rows that A_t has entries in, A_t there); no rows and all of A_t, sparse, where they are many."""
+        part = slice(self.B.indptr[t], self.B.indptr[t + 1])
+        k, w = self.B.indices[part], self.B.data[part]
+        i, j = self.i[k], self.j[k]
+        both = np.concatenate([0.5 * w, 0.5 * w]), (np.concatenate([i, j]), np.concatenate([j, i]))
+        A = sp.csr_array(both, shape=(self.n, self.n))
+        touched = np.unique(np.concatenate([i, j]))
+        if 2 * len(touched) > self.n:
+            return None, A
+        return touched, A[touched][:, touched].toarray()
+
+    def _split(self, rows: NDArray[np.intp], counts: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Those of `rows` whose products are gathered entry by entry, and those that take two matrix products each."""
+        best, found = np.inf, 0
+        for most in LIGHT:
+            few = counts[rows] <= most
+            light, heavy = rows[few], rows[~few]
+            places = len(np.unique(self.B[light].indices)) if len(light) else 0
+            products = ENTRY * int(counts[light].sum()) * places if most > 1 else 0.0
+            entries, columns = counts[heavy], np.minimum(2 * counts[heavy], self.n)
+            each = CALL + 2 * FLOP * self.n**2 * columns + ENTRY * entries * self.n + GATHERED * len(self.i)
+            cost = GATHERED * places**2 + products + float(each.sum())
+            if cost < best and places <= MOST_PLACES:
+                best, found = cost, most
+        few = counts[rows] <= found
+        return rows[few], rows[~few]
+
+
+def _root(i: NDArray[np.intp], j: NDArray[np.intp], w: Array, k: int) -> tuple[NDArray[np.intp], Array, float] | None:
+    """(rows (k,), a (k,), s) where w are the entries of s a aᵀ at (i, j), those off the diagonal doubled; else None."""
+    own = i == j
+    if int(own.sum()) != k:
+        return None
+    at, d = i[own], w[own]
+    order = np.argsort(at)
+    at, d = at[order], d[order]
+    sign = 1.0 if d[0] > 0.0 else -1.0
+    size = np.sqrt(np.abs(d))
+    if np.any(sign * d <= 0.0) or len(np.unique(at)) < k:
+        return None
+    p, q = np.searchsorted(at, i), np.searchsorted(at, j)
+    if (
+        np.any(p >= k)
+        or np.any(q >= k)
+        or np.any(at[np.minimum(p, k - 1)] != i)
+        or np.any(at[np.minimum(q, k - 1)] != j)
+    ):
+        return None
+    entry = np.where(own, 1.0, 0.5) * w
+    a = size.copy()
+    first = (p == 0) != (q == 0)  # the entries beside the first one say the signs
+    if int(first.sum()) != k - 1:
+        return None
+    a[np.maximum(p, q)[first]] *= np.where(sign * entry[first] < 0.0, -1.0, 1.0)
+    off = np.abs(entry - sign * a[p] * a[q])
+    return (at, a, sign) if float(off.max()) <= ROUNDING * EPS * float(np.abs(w).max()) else None
+
+
+def _add(M: Array, rows: NDArray[np.intp], K: Array) -> None:
+    """M[rows, rows] += K, symmetric."""
+    k = len(rows)
+    if np.array_equal(rows, np.arange(k)):
+        M[:k, :k] += K
+    else:
+        M[np.ix_(rows, rows)] += K

@@ -1,0 +1,84 @@
+"""How far a definite matrix may move along a symmetric one and stay positive semidefinite."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.linalg
+from scipy.linalg.blas import dsymv, dtrsv
+
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.krylov import lanczos_steps
+from psdopt.linalg.subset import least_eigenvalue
+
+#: Up to this order all of L⁻¹ D L⁻ᵀ is formed; a spectrum then costs less than the calls of Lanczos's method.
+FORMED = 64
+#: Steps of Lanczos's method, and between two tests of convergence.
+MOST, EVERY = 60, 5
+
+
+def lower_factor(P: Array) -> Array:
+    """L (n, n), lower triangular, stored by columns, with L Lᵀ = P for a symmetric P. n³/3 flops.
+
+    Raises numpy.linalg.LinAlgError where P is not definite or not finite.
+    """
+    if not np.isfinite(P).all():
+        raise np.linalg.LinAlgError("the matrix is not finite")
+    L, info = scipy.linalg.lapack.dpotrf(P.T, lower=1, clean=1)
+    if info != 0:
+        raise np.linalg.LinAlgError("the matrix is not definite")
+    return np.asarray(L)
+
+
+def inverse_of(L: Array) -> Array:
+    """(L Lᵀ)⁻¹, symmetric, stored by rows. 2 n³/3 flops. Raises numpy.linalg.LinAlgError where L is singular."""
+    half, info = scipy.linalg.lapack.dpotri(L, lower=1)
+    if info != 0:
+        raise np.linalg.LinAlgError("the factor is singular")
+    upper = np.triu(half.T)
+    inverse = upper + upper.T
+    inverse.reshape(-1)[:: len(inverse) + 1] *= 0.5
+    return np.asarray(inverse)
+
+
+def triangular_inverse(L: Array) -> Array:
+    """L⁻¹ of a lower triangular L. n³/3 flops. Raises numpy.linalg.LinAlgError where L is singular."""
+    inverse, info = scipy.linalg.lapack.dtrtri(L, lower=1)
+    if info != 0:
+        raise np.linalg.LinAlgError("the factor is singular")
+    return np.asarray(np.tril(inverse))
+
+
+def cone_step(L: Array, D: Array, accuracy: float) -> float:
+    """alpha with P + alpha D ⪰ 0 for P = L Lᵀ and a symmetric D (n, n), at most the share `accuracy` below the largest.
+
+    1/alpha is −λ_min(L⁻¹ D L⁻ᵀ), infinity where that is not negative. Beyond n = 64 by Lanczos's method, whose bound is
+    the least Ritz value less its residual: nothing proves that no smaller eigenvalue is missed, and the caller has to
+    see whether P + alpha D is definite. O(n²) a step; as a rule 10 to 30 of them.
+    """
+    n = len(L)
+    if n <= FORMED:
+        W = scipy.linalg.solve_triangular(L, D, lower=True, check_finite=False)
+        W = scipy.linalg.solve_triangular(L, W.T, lower=True, check_finite=False)
+        least = least_eigenvalue(0.5 * (W + W.T))
+    else:
+        least = _least_ritz(L, D, accuracy)
+    return -1.0 / least if least < 0.0 else math.inf
+
+
+def _least_ritz(L: Array, D: Array, accuracy: float) -> float:
+    def product(v: Array) -> Array:
+        return np.asarray(dtrsv(L, dsymv(1.0, D.T, dtrsv(L, v, lower=1, trans=1), lower=1), lower=1))
+
+    least, start = 0.0, np.cos(np.arange(1.0, len(L) + 1.0) ** 2)
+    for _, T, length in lanczos_steps(product, start, MOST):
+        if len(T) % EVERY and length > 0.0 and len(T) < MOST:
+            continue
+        values, W = np.linalg.eigh(T)
+        residual = length * abs(float(W[-1, 0]))
+        least = float(values[0]) - residual
+        # a step beyond one is as good as one
+        if residual <= accuracy * abs(float(values[0])) or (len(T) >= 2 * EVERY and least > -0.5):
+            break
+    return least
