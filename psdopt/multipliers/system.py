@@ -9,14 +9,11 @@ from scipy.linalg.blas import dtrsv
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.krylov import extreme_ritz_values
 from psdopt.linalg.tolerances import EPS
 from psdopt.multipliers.quadratic_fit import Block, Coupled
 
 #: Where S(w) + damping I is not definite, the damping grows by this multiple of what its smallest eigenvalue lacks.
 MARGIN = 1.05
-#: Beyond this order the smallest eigenvalue is first estimated by a few Lanczos steps: a spectrum costs n³.
-SPECTRUM = 64
 
 
 class LagrangeSystem:
@@ -100,22 +97,12 @@ def _damped_inverse(S: Array, damping: float) -> tuple[float, Array]:
     """(delta, (S + delta I)⁻¹)."""
     delta = damping
     half, info = _half_inverse(S, delta)
-    for lowest in (_lowest_estimated, _lowest) if len(S) > SPECTRUM else (_lowest,):
-        if info == 0:
-            break
-        delta = damping + MARGIN * max(-lowest(S), 0.0) + len(S) * EPS * norm(S)
+    if info != 0:
+        delta += MARGIN * max(-float(np.linalg.eigvalsh(S)[0]), 0.0) + len(S) * EPS * norm(S)
         half, info = _half_inverse(S, delta)
     if info != 0:
         raise np.linalg.LinAlgError("the gradient cannot be shifted to a definite matrix")
     return delta, half + half.T
-
-
-def _lowest_estimated(S: Array) -> float:
-    return extreme_ritz_values(S)[0]
-
-
-def _lowest(S: Array) -> float:
-    return float(np.linalg.eigvalsh(S)[0])
 
 
 def _half_inverse(S: Array, delta: float) -> tuple[Array, int]:
