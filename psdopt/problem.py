@@ -245,22 +245,6 @@ class Problem(ABC):
         return as_array(factor)
 
 
-FLOAT = np.dtype(np.float64)
-
-
-class _Made(LinearOperator):
-    """A LinearOperator for its attributes, of which each version of SciPy has others."""
-
-    def __init__(self) -> None:
-        super().__init__(FLOAT, (1, 1))  # type: ignore[call-arg]
-
-    def _matvec(self, v: Array) -> Array:
-        return v
-
-
-_MADE = vars(_Made())
-
-
 class GradientOperator(LinearOperator):
     """S = ∇F(M) as an operator on blocks. Blocks whose product is already known cost nothing.
 
@@ -268,9 +252,6 @@ class GradientOperator(LinearOperator):
     identity, such as the factor of the evaluation itself. `entries` returns S as a new array (n, n), or None if
     products are cheaper. `device` is the device of products, if they are not NumPy arrays.
     """
-
-    def __new__(cls, *args: Any) -> GradientOperator:
-        return object.__new__(cls)
 
     def __init__(
         self,
@@ -280,9 +261,7 @@ class GradientOperator(LinearOperator):
         entries: Callable[[], Array | None] = lambda: None,
         device: Device | None = None,
     ) -> None:
-        # what LinearOperator.__init__ leaves, without its checks: one is made in every iteration
-        self.__dict__.update(_MADE)
-        self.shape = (n, n)  # type: ignore[misc]
+        super().__init__(np.dtype(np.float64), (n, n))  # type: ignore[call-arg]
         self._apply, self._known, self.entries, self.device = apply, known, entries, device
 
     def __matmul__(self, V: Any) -> Any:
