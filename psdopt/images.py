@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from psdopt.linalg.arrays import Array, append_columns, inner, join_columns, norm
+from psdopt.linalg.arrays import Array, append_columns, inner, norm
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import EPS
 
@@ -100,8 +100,8 @@ class Images:
 
     def joined(self, others: Sequence[Images]) -> Images:
         """Images of [Y, Y₁, Y₂, ...]; a map is applied only if one of `others` lacks the image."""
-        arrays = {k: join_columns([Z, *(o.of(self.maps[k]) for o in others)]) for k, Z in self._arrays.items()}
-        factor = join_columns([self.factor, *(o.factor for o in others)])
+        arrays = {k: append_columns(Z, *(o.of(self.maps[k]) for o in others)) for k, Z in self._arrays.items()}
+        factor = append_columns(self.factor, *(o.factor for o in others))
         return Images(self.maps, factor, arrays, max(self.drift, *(o.drift for o in others)))
 
     def refreshed(self) -> Images:

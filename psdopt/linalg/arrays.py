@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from copy import copy
 from functools import cached_property
 from typing import Any, cast
@@ -116,12 +116,7 @@ def scale_rows(w: Array, Y: Array) -> Array:
     return w[:, None] * Y
 
 
-def append_columns(Y: Array, Z: Array) -> Array:
-    """[Y, Z]."""
-    return np.concatenate([Y, Z], axis=1)
-
-
-def join_columns(blocks: Sequence[Array]) -> Array:
+def append_columns(*blocks: Array) -> Array:
     """[Y₁, Y₂, ...]."""
     return np.concatenate(blocks, axis=1)
 

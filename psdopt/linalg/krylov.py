@@ -73,14 +73,14 @@ def extreme_ritz_values(S: Array) -> tuple[float, float]:
     return float(values[0]), float(values[-1])
 
 
-def norm_estimate(S: Array, steps: int = 4) -> float:
-    """|S|_2 from below, an eighth low at worst in practice: steps of the power method from the largest column."""
+def norm_estimate(S: Array) -> float:
+    """|S|_2 from below, an eighth low at worst in practice: four steps of the power method from the largest column."""
     x = S[:, np.argmax(np.einsum("ij,ij->j", S, S))]
-    size = 0.0
-    for step in range(steps + 1):
-        length = float(x @ x) ** 0.5  # from the second step on |S x| of the previous unit vector x
-        size = max(size, length) if step else size
-        if length == 0.0 or step == steps:
-            break
+    length, size = math.sqrt(float(x @ x)), 0.0
+    for _ in range(4 if length > 0.0 else 0):
         x = S @ (x / length)
+        length = math.sqrt(float(x @ x))
+        if length == 0.0:
+            break
+        size = max(size, length)
     return size

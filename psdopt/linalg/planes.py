@@ -40,9 +40,7 @@ class Plane(Protocol):
     def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]: ...
 
 
-def minimize_plane(
-    plane: Plane, lower: Sequence[float], upper: Sequence[float], max_iterations: int = 60, tol: float = 1e-12
-) -> tuple[float, float]:
+def minimize_plane(plane: Plane, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, float]:
     """Projected Newton: minimise the local quadratic over the box, backtrack on the true value.
 
     Each subproblem is solved exactly by enumeration, so that active bounds are found at once; for a
@@ -51,14 +49,14 @@ def minimize_plane(
     """
     x = np.clip(np.array([1.0, 0.0]), lower, upper)
     value = plane.value(x[0], x[1])
-    for _ in range(max_iterations):
+    for _ in range(60):
         g, H = plane.derivatives(x[0], x[1])
         target = np.array(minimize_quadratic_in_box(g - H @ x, H, lower, upper))
         if not np.all(np.isfinite(target)):
             target = np.where(np.isinf(target), x + EXPANSION * np.maximum(1.0, np.abs(x)), target)
         d = target - x
         slope = float(g @ d)
-        if not slope < -tol * max(abs(value), abs(float(g @ x)), np.finfo(float).tiny):
+        if not slope < -1e-12 * max(abs(value), abs(float(g @ x)), np.finfo(float).tiny):
             break
         t = 1.0
         while True:

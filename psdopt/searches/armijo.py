@@ -9,16 +9,8 @@ from collections.abc import Callable
 SUFFICIENT = 1e-4
 
 
-def armijo_step(
-    value: Callable[[float], float],
-    start: float,
-    slope: float,
-    first: float = 1.0,
-    shrink: float = 0.5,
-    sufficient: float = SUFFICIENT,
-    longest: float = math.inf,
-) -> float:
-    """A mu <= `longest` with F(mu) <= F(0) + sufficient · mu · F'(0), by doubling then halving; 0.0 if there is none.
+def armijo_step(value: Callable[[float], float], start: float, slope: float, longest: float = math.inf) -> float:
+    """A mu <= `longest` with F(mu) <= F(0) + SUFFICIENT · mu · F'(0), by doubling then halving from 1; 0.0 if none.
 
     `value` is F along the curve, `start` = F(0), `slope` = F'(0). Doubling comes first so that the result does not
     depend on the scale of the direction; inf is returned if F still decreases beyond 2^100.
@@ -27,9 +19,9 @@ def armijo_step(
         return 0.0
 
     def meets(mu: float, trial: float) -> bool:
-        return trial <= start + sufficient * mu * slope
+        return trial <= start + SUFFICIENT * mu * slope
 
-    mu = min(first, longest)
+    mu = min(1.0, longest)
     trial = value(mu)
     if meets(mu, trial):
         for _ in range(100):
@@ -41,7 +33,7 @@ def armijo_step(
             mu, trial = 2.0 * mu, further
         return math.inf
     for _ in range(200):
-        mu *= shrink
+        mu *= 0.5
         if meets(mu, value(mu)):
             return mu
     return 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -141,7 +142,6 @@ class CurvePath(Path):
         self.frame = here.frame or here.evaluation
         self.wide = self.frame if curve.block is None else self.frame.append(curve.block)
         self.longest, self.exact = curve.longest, curve.straight
-        self.line = self._line() if curve.straight else None
         self._last: tuple[float, Located, Mixture] | None = None
 
     def _at(self, s: float) -> tuple[float, Located, Mixture]:
@@ -158,7 +158,7 @@ class CurvePath(Path):
         return self._at(s)[1]
 
     def value(self, s: float) -> float:
-        return super().value(s) if self.line is None else self.finite(self.line.value(s), s)
+        return self.finite(self.line.value(s), s) if self.exact else super().value(s)
 
     def curvature(self, s: float) -> float | None:
         """As documented; None where the columns of [frame, block] are not orthonormal. Free of n."""
@@ -175,9 +175,10 @@ class CurvePath(Path):
         return line.derivatives(s)[1] / moved if moved > 0.0 else None
 
     def tangent(self) -> LineModel:
-        return self._line() if self.line is None else self.line
+        return self.line
 
-    def _line(self) -> LineModel:
+    @cached_property
+    def line(self) -> LineModel:
         return self.here.evaluation.along_evaluation(self.wide.mix(self.curve.velocity))
 
     def carried(self, s: float, direction: Any, gradient: Any, slope: float) -> Carried:
@@ -247,8 +248,8 @@ def searched(search: str, path: Path, value: float, slope: float) -> float:
     return armijo_step(path.value, value, slope, longest=path.longest)
 
 
-def halved(path: Path, value: float, slope: float, first: float, sufficient: float, shrink: float = 0.5) -> float:
-    """The first of first, first·shrink, ... with F(s) <= F(0) + sufficient · s · slope; 0.0 if there is none.
+def halved(path: Path, value: float, slope: float, first: float, sufficient: float) -> float:
+    """The first of first, first/2, first/4, ... with F(s) <= F(0) + sufficient · s · slope; 0.0 if there is none.
 
     Meyer et al., eq. (22) with the sign that makes it a decrease: slope = −|grad|² along −grad. A required decrease
     below the rounding of F counts as met, so that a search near the minimiser ends.
@@ -261,7 +262,7 @@ def halved(path: Path, value: float, slope: float, first: float, sufficient: flo
         trial = path.value(s)
         if trial <= value + sufficient * s * slope + (noise if -slope * s < 64.0 * noise else 0.0):
             return s
-        s *= shrink
+        s *= 0.5
     return 0.0
 
 
