@@ -113,7 +113,7 @@ class Inspection:
     def worth_a_proof(self) -> bool:
         """Whether all residuals are small, on the cone, and nothing is proven so far."""
         small = self.tr == 0.0 or max(self.ratios.values()) <= self.tol
-        return self.trace is None and self.convex and not self.proven and small
+        return self.trace is None and self.convex and not self.proven and small and self.problem.duality.patient
 
     def prove_or_refute(self) -> None:
         """A bound from S as a matrix, where that may be formed; failing that, the best step along what was found."""
@@ -168,7 +168,7 @@ class Inspection:
             decrease=self.decrease,
             descent=None if self.descent is None else _handed_over(problem, self.descent),
             shortfall=self.shortfall,
-            provable=gap is not None or may_be_formed(problem),
+            provable=problem.duality.patient and (gap is not None or may_be_formed(problem)),
             value_scale=value_scale(problem, self.value, self.tr, unit, self.trace, exact),
         )
 

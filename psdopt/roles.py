@@ -32,7 +32,12 @@ class Duality:
     """Lower bounds on F that a problem knows. The certificate checks or bounds every answer.
 
     An `evaluation` is the problem's own :class:`psdopt.Evaluation`, typed as Any because its module imports this one.
+
+    patient : whether a run whose residuals are small goes on for a proof on the whole cone. If not, no such proof is
+        tried, and the run ends with ``optimal_within``: for a problem that is solved only to find the next one.
     """
+
+    patient: bool = True
 
     def subgradient(self, evaluation: Any, dual: Any = None) -> tuple[Any, float]:
         """(S, epsilon) with F(N) >= F(M) − epsilon + ⟨S, N − M⟩ for all N, from which a certificate is computed.

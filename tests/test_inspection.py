@@ -9,6 +9,7 @@ import pytest
 
 from psdopt import AutogradProblem, QuadraticSDP, certify
 from psdopt.inspection import Inspection
+from psdopt.roles import Duality
 
 from .instances import symmetric
 
@@ -62,6 +63,22 @@ def test_a_proof_is_tried_next_to_an_optimum_only(away, worth):
     found.collect_bounds(None)
     found.gaps = []  # whatever is known already
     assert found.worth_a_proof == worth
+
+
+class Impatient(AutogradProblem):
+    @property
+    def duality(self):
+        own = Duality()
+        own.patient = False
+        return own
+
+
+def test_an_impatient_problem_is_not_proven_on_the_whole_cone():
+    found = begun(Impatient(lambda M: ((M - np.eye(3)) ** 2).sum(), 3, convex=True), (1.0 + 1e-9) * np.eye(3))
+    found.collect_bounds(None)
+    assert max(found.ratios.values()) <= found.tol
+    assert not found.worth_a_proof
+    assert found.found()["provable"] is False
 
 
 def test_a_stationary_point_that_is_no_optimum_is_refuted():

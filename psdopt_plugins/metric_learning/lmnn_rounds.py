@@ -93,7 +93,8 @@ class Rounds:
         while self.made < self.max_rounds:
             image = whole.data.apply(Z)
             rows, excess = violated_triplets(image, whole.y, whole.targets, 1.0 + BUFFER, self.max_triplets)
-            if settled and len(merged(triplets, rows[excess > BUFFER], m)) == len(triplets):
+            none_missing = len(merged(triplets, rows[excess > BUFFER], m)) == len(triplets)
+            if settled and none_missing:
                 self.complete = len(rows) < self.max_triplets
                 break
             value = whole.value(image, rows, excess - BUFFER)
@@ -103,23 +104,25 @@ class Rounds:
             else:  # the round violates triplets that were left out: repeat it with them
                 Z = best_Z
             before = Z
-            self._solve(triplets, Z)
+            last = none_missing or self.made + 1 == self.max_rounds
+            self._solve(triplets, Z, patient=last)
             Z = self.result.matrix.factor
             collapsed = norm(Z) < SHRINKAGE * norm(before)
             if collapsed:  # triplets that were left out would have kept M from shrinking
                 Z = SHRINKAGE * before
-            settled = self.result.converged and not collapsed
+            settled = (self.result.converged if last else self.result.optimal) and not collapsed
             if settled and self.result.iterations == 0:  # all triplets violated at this Z were included
                 self.complete = len(rows) < self.max_triplets
                 break
         self.held = len(triplets)
         return Z
 
-    def _solve(self, triplets: Indices, Z: Array) -> None:
-        """One round from Z, with `triplets`."""
+    def _solve(self, triplets: Indices, Z: Array, patient: bool) -> None:
+        """One round from Z, with `triplets`; `patient`: it goes on for a proof where its residuals are small."""
         whole = self.labelled
         given = {"geometry": FlatQuotient(*Z.shape), "escape": self.rank is None, **self.options}
         with round_problem(whole.data, whole.targets, triplets, whole.lam, whole.weights) as problem:
+            problem.duality.patient = patient
             result = solve(problem, start=Z, **{"max_iterations": ROUND_ITERATIONS, **given})
         self.result = replace(result, state=None)  # the state holds data that the next round replaces
         self.made += 1

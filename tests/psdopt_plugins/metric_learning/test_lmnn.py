@@ -113,6 +113,36 @@ def test_a_random_part_of_the_triplets_is_only_for_the_start(monkeypatch):
     assert all(weight == 0.5 for _, weight in rounds)
 
 
+def test_only_a_round_that_may_be_the_last_waits_for_a_proof(monkeypatch):
+    """A proof for triplets of which some are missing says nothing of the whole problem."""
+    module, asked = "psdopt_plugins.metric_learning.lmnn_rounds.", []
+    run = psdopt.solve
+
+    def recorded(problem, *pieces, **options):
+        result = run(problem, *pieces, **options)
+        if not pieces:  # the steps before the first round name geometry and method
+            asked.append((problem.duality.patient, result.optimal))
+        return result
+
+    monkeypatch.setattr(module + "solve", recorded)
+    data, labels = load_digits(return_X_y=True)
+    model = LMNN(solver_options={"tol": 1e-2}).fit(data[:400], labels[:400])
+    assert model.complete_
+    assert len(asked) == model.n_rounds_ > 1
+    assert not asked[0][0]
+    assert asked[-1][0] or asked[-1][1]
+
+
+@pytest.mark.parametrize("patient", [True, False])
+def test_a_run_without_patience_ends_with_the_weaker_word(patient):
+    rng = np.random.default_rng(1)
+    rows, labels = rng.standard_normal((30, 6)), np.arange(30) % 2
+    targets = target_neighbours(rows, labels, 2)
+    problem = lmnn_problem(rows, targets, violated_triplets(rows, labels, targets, np.inf)[0], 1.0)
+    problem.duality.patient = patient
+    assert psdopt.solve(problem, tol=1e-2, rng=0).optimal == patient
+
+
 def test_limit_keeps_the_most_violated():
     _, everything = violated_triplets(0.1 * X, Y_LABELS, TARGETS)
     rows, excess = violated_triplets(0.1 * X, Y_LABELS, TARGETS, limit=20)
