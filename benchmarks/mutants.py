@@ -4,8 +4,8 @@
     python -m benchmarks.mutants --files psdopt/terms/losses.py --count 20
 
 Changes are drawn evenly over the areas, from a seed. Each is made in a copy of the checkout, never in the checkout
-itself. Which tests call which function is found by one run of the tests, and kept in the file `--calls`. The fastest
-tests come first, up to a limit of processor time. A mutant is killed where a test fails or does not end in time.
+itself. Which tests call which function is found by one run of the tests, and kept in the file `--calls`. The tests of
+the source itself come first, then the fastest of the others, up to a limit of processor time. A mutant is killed where a test fails or does not end in time.
 Printed: every mutant with its fate, the survivors once more, and the score.
 """
 
@@ -42,6 +42,8 @@ TESTS = (
     "tests/test_solve.py", "tests/test_choose.py", "tests/searches", "tests/oracles", "tests/methods",
     "tests/constraints", "tests/margins", "tests/multipliers", "tests/linalg", "tests/parts", "tests/testing",
     "tests/integration", "tests/test_images.py", "tests/test_escape.py", "tests/test_stopping.py", "tests/interop",
+    "tests/test_proofs.py", "tests/test_verdicts.py", "tests/test_units.py", "tests/test_judge.py",
+    "tests/test_inspection.py", "tests/test_dense_proof.py", "tests/devices",
 )  # fmt: skip
 #: Processor seconds of the tests that are tried on one mutant, the fastest first; and what one child may take.
 BUDGET, PATIENCE = 12.0, 90.0
@@ -153,22 +155,23 @@ def drawn(count: int, seed: int, files: Sequence[str]) -> list[Mutant]:
 
 
 def tests_of(mutant: Mutant, calls: Calls, budget: float) -> list[list[str]]:
-    """The tests that call the function, the fastest first, up to `budget` seconds, in two stages.
+    """The tests that call the function, up to `budget` seconds, in two stages: those of the source first, then the rest.
 
-    The first stage has the tests of the folder that mirrors the source, in a few files: most mutants die there, and the
-    files of the other tests need not be imported.
+    The tests of a source are the file that mirrors it. Among them, and among the others, the fastest come first. The
+    first stage has the tests of a few files: most mutants die there, and the files of the others need not be imported.
     """
-    chosen, spent = [], 0.0
-    for test in calls.of(mutant.path, mutant.function):
+    mirrored = f"tests/{Path(mutant.path).parent.relative_to('psdopt')}/test_{Path(mutant.path).stem}"
+    mirrored = mirrored.replace("/./", "/")
+    called, chosen, spent = calls.of(mutant.path, mutant.function), [], 0.0
+    for test in sorted(called, key=lambda test: not test.startswith(mirrored)):
         spent += calls.seconds[test]
         if chosen and spent > budget:
             break
         chosen.append(test)
-    folder = f"tests/{Path(mutant.path).parent.relative_to('psdopt')}/test_{Path(mutant.path).stem}"
     files: dict[str, int] = {}
     for test in chosen:
         file = test.partition("::")[0]
-        files[file] = files.get(file, 0) + (10**6 if file.startswith(folder.replace("/./", "/")) else 1)
+        files[file] = files.get(file, 0) + (10**6 if file.startswith(mirrored) else 1)
     near = sorted((file for file in files if not file.startswith(LATER)), key=lambda file: -files[file])[:NEAR]
     first = [test for test in chosen if test.partition("::")[0] in near]
     return [stage for stage in (first, [test for test in chosen if test not in set(first)]) if stage]

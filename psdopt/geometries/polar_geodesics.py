@@ -64,7 +64,7 @@ def log(U: Array, R: Array, U1: Array, R1: Array, weight: float) -> tuple[Array,
         size = norm(miss[0]) + norm(miss[1])
         if not size < before:
             break  # only rounding is left
-        D, K, before = D + miss[0], K + miss[1], 0.5 * size
+        D, K, before = D + miss[0], K + miss[1], size
         if size <= 8.0 * EPS * (norm(D) + norm(K)):
             break
     return D, K
