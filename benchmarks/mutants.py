@@ -5,7 +5,9 @@
 
 Changes are drawn evenly over the areas, from a seed. Each is made in a copy of the checkout, never in the checkout
 itself. Which tests call which function is found by one run of the tests, and kept in the file `--calls`. The tests of
-the source itself come first, then the fastest of the others, up to a limit of processor time. A mutant is killed where a test fails or does not end in time.
+the source itself come first, then the fastest of the others, up to a limit of processor time. A mutant is killed where
+a test fails or does not end in time.
+
 Printed: every mutant with its fate, the survivors once more, and the score.
 """
 
@@ -155,14 +157,16 @@ def drawn(count: int, seed: int, files: Sequence[str]) -> list[Mutant]:
 
 
 def tests_of(mutant: Mutant, calls: Calls, budget: float) -> list[list[str]]:
-    """The tests that call the function, up to `budget` seconds, in two stages: those of the source first, then the rest.
+    """The tests that call the function, up to `budget` seconds, in two stages.
 
-    The tests of a source are the file that mirrors it. Among them, and among the others, the fastest come first. The
-    first stage has the tests of a few files: most mutants die there, and the files of the others need not be imported.
+    The tests of the source, in the file that mirrors it, come before all others, and the fastest first. The first stage
+    has the tests of a few files: most mutants die there, and the files of the others need not be imported.
     """
     mirrored = f"tests/{Path(mutant.path).parent.relative_to('psdopt')}/test_{Path(mutant.path).stem}"
     mirrored = mirrored.replace("/./", "/")
-    called, chosen, spent = calls.of(mutant.path, mutant.function), [], 0.0
+    called = calls.of(mutant.path, mutant.function)
+    chosen: list[str] = []
+    spent = 0.0
     for test in sorted(called, key=lambda test: not test.startswith(mirrored)):
         spent += calls.seconds[test]
         if chosen and spent > budget:
