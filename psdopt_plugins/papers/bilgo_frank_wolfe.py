@@ -12,7 +12,7 @@ from psdopt.plugins import Experiment, ExperimentCase, Findings, ResultTable
 
 #: Eigenvalues of the minimiser.
 OPTIMA = {"interior": (0.3, 0.25, 0.2, 0.15, 0.1), "face of rank 2": (0.6, 0.4, 0.0, 0.0, 0.0)}
-VARIANTS = ("vanilla", "away", "pairwise", "fully-corrective")
+VARIANTS = ("vanilla", "fully-corrective")
 STEPS = (20, 50, 100, 200)
 #: Eigenvalues of T below the face.
 OUTSIDE = 0.2

@@ -71,7 +71,7 @@ BILGO = (
     ExperimentSpec(
         "bilgo-frank-wolfe",
         _frank_wolfe,
-        "Frank–Wolfe with vanilla, away, pairwise and fully corrective steps: where the rate is linear",
+        "Frank–Wolfe with vanilla and fully corrective steps: where the rate is linear",
         REFERENCE,
         paper="bilgo",
         title="Frank–Wolfe: where the rate is linear",
