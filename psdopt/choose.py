@@ -65,7 +65,7 @@ AFFORDABLE, MOST_CONSTRAINTS = 6e10, 6000
 DIAGONAL_ORDER = 200
 #: Beyond this order Newton on factor and multipliers is ahead of an interior point on a face (balanced partitions).
 FACE_ORDER = 400
-#: Up to this order the augmented Lagrangian ends in Newton steps where the diagonal is constrained.
+#: Up to this order Newton steps on factor and multipliers are affordable.
 MOST_NEWTON = 1500
 #: Up to this order an eigendecomposition in every step is affordable.
 MOST_DECOMPOSED = 3000
@@ -135,9 +135,9 @@ def _constrained(
 
     The last one begins with up to √(2 m) columns. With more columns than that no stationary point misleads.
 
-    Where the diagonal alone is constrained, the augmented Lagrangian is ahead from order 200 on, and up to order 1500
-    it ends in Newton's method on factor and multipliers. On a face of the cone Newton's method runs alone: from order
-    400 on for a linear F (balanced partitions), at any order for a curved F, which no interior point method here takes.
+    Where the diagonal alone is constrained, the augmented Lagrangian is ahead from order 200 on. On a face of the cone
+    Newton's method on factor and multipliers runs alone: from order 400 on for a linear F (balanced partitions), at any
+    order for a curved F, which no interior point method here takes.
     """
     given = (geometry, method)
     names = tuple(name for name, piece in zip(("geometry", "method"), given, strict=True) if piece is None)
@@ -187,16 +187,14 @@ def _decomposable(problem: Problem) -> bool:
 
 
 def _on_factors(problem: Problem) -> Method:
-    """An augmented Lagrangian; Newton on factor and multipliers as its end where a step, n³ + m³/3 flops, pays.
+    """An augmented Lagrangian; on a face Newton on factor and multipliers where a step, n³ + m³/3 flops, pays.
 
-    On a face the multipliers need not be bounded, and the augmented Lagrangian is slow: Newton begins there. With a
-    curved F both run in the coordinates of the face (:class:`~psdopt.methods.on_face.OnFace`).
+    On a face the multipliers need not be bounded, and the augmented Lagrangian is slow. With a curved F both run in
+    the coordinates of the face (:class:`~psdopt.methods.on_face.OnFace`).
     """
     affordable = problem.n <= MOST_NEWTON and isinstance(problem, Constrained) and problem.m <= MOST_CONSTRAINTS
     if affordable and _has_face(problem) and Ability.CONSTRAINED_FIT in problem.abilities:
         return LagrangeNewton(steps=0)
-    if affordable and _diagonal_beside_face(problem):
-        return LagrangeNewton()
     return AugmentedLagrangian()
 
 

@@ -176,6 +176,10 @@ class Evaluation(ABC):
         """A coarser :meth:`preconditioner` that needs no set-up, if the problem has one; else the same."""
         return self.preconditioner()
 
+    def bend(self, D: Array) -> Array | None:
+        """Z (n, r) of the arc Y + mu D + mu² Z along which stiff losses of M change least; None where none is known."""
+        return None
+
 
 class Problem(ABC):
     """min F(M) over symmetric positive semidefinite M (n, n).

@@ -83,6 +83,10 @@ class Preconditioner(ABC):
         """A coarser P that needs no set-up, if there is one; else that of :meth:`at`."""
         return self.at(evaluation)
 
+    def bend(self, evaluation: Any, D: Array) -> Array | None:
+        """Z (n, r) of the arc Y + mu D + mu² Z along which stiff losses of M change least; None where none is known."""
+        return None
+
 
 class PlainPreconditioner(Preconditioner):
     """The preconditioner that is one function, evaluation ↦ (R ↦ P⁻¹ R)."""

@@ -12,7 +12,7 @@ class Penalty(Loss):
     """Σ_t (w_t/2) dist²(a_t + y_t/w_t, [lower_t, upper_t]), w > 0: its derivative is the next multiplier.
 
     At a with slack z = a + y/w the derivative is w (z − Π(z)), which is y where a sits on its bound, and its second
-    derivative is w outside the bounds and 0 between them.
+    derivative is w for equations and outside the bounds, 0 between them.
 
     Parameters
     ----------
@@ -22,7 +22,8 @@ class Penalty(Loss):
     def __init__(self, y: Array, w: Array, lower: Array, upper: Array) -> None:
         self.size = len(y)
         self.y, self.w, self.lower, self.upper = y, w, lower, upper
-        self.degree = 2 if bool(np.all(lower == upper)) else None
+        self._equal = lower == upper
+        self.degree = 2 if bool(np.all(self._equal)) else None
         self._shift = y / w
 
     def _outside(self, a: Array) -> Array:
@@ -39,8 +40,11 @@ class Penalty(Loss):
     def second(self, a: Array) -> Array:
         if self.degree == 2:
             return self.w
-        return np.where(self._outside(a) != 0.0, self.w, 0.0)
+        return self._second(self._outside(a))
 
     def derivatives(self, a: Array) -> tuple[Array, Array]:
         off = self._outside(a)
-        return self.w * off, self.w if self.degree == 2 else np.where(off != 0.0, self.w, 0.0)
+        return self.w * off, self.w if self.degree == 2 else self._second(off)
+
+    def _second(self, off: Array) -> Array:
+        return np.where(self._equal | (off != 0.0), self.w, 0.0)

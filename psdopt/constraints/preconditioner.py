@@ -92,6 +92,17 @@ class PenaltyPreconditioner(Preconditioner):
 
         return inverse
 
+    def bend(self, evaluation: TermEvaluation, D: Array) -> Array:
+        """Z = −P⁻¹ Jᵀ Diag(w) q for the stretch q_t = ⟨A_t, D Dᵀ⟩ of a step D: for large w, J Z = −q.
+
+        A step of Newton's method meets the constraints to first order. Beside stiff ones a straight line can be
+        followed over a small part of it only, the arc Y + mu D + mu² Z over the whole.
+        """
+        forms, images = self.forms, Images((), D)
+        _, w = self.derivatives(evaluation)
+        pull = sparse_product(forms.matrix(w * forms.pair(images, images)), evaluation.factor)
+        return np.asarray(-2.0 * evaluation.preconditioner()(pull))
+
     def _rows(self, Y: Array, s: Array, w: Array) -> Callable[[Array], Array]:
         """(s_i I + 4 c_i y_i y_iᵀ)⁻¹, row by row, c_i = Σ_t w_t B_ti²."""
         forms = self.forms

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from psdopt.capability import Ability, Requires, missing_needs, name_of, require_inner
 from psdopt.checks import integer, integer_or_none
@@ -20,9 +19,9 @@ from psdopt.constraints.start import first_multipliers
 from psdopt.constraints.units import relative_gap, relative_violation
 from psdopt.errors import IncompatibleError
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import Array, append_columns, inner, norm
-from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.method import Method, Outcome, Residual, State
+from psdopt.methods.columns import VANISHED, narrowed, widened
 from psdopt.methods.lbfgs import LBFGS
 from psdopt.methods.on_face import OnFace, takes_face
 from psdopt.methods.phase_one import phase_one
@@ -42,8 +41,8 @@ SETTLED = 1e-9
 ANEW = 1e-4
 #: λ_min(S) this many times below what the infeasibility explains is for want of columns.
 CLEARLY = 100.0
-#: So many new columns at once: this part of those there are; of one eigenvector beyond order SEVERAL.
-WIDER, SEVERAL = 4, 1500
+#: Columns are dropped that tr M and the constraints change without by this share of the infeasibility at most.
+SHORT = 0.1
 #: No round aims lower: below it rounding of S Y is what is left.
 FINEST = 1e-12
 #: A dual bound is looked for once the infeasibility is this small, and whenever it has fallen by a third again.
@@ -58,8 +57,6 @@ LONGEST, LONG, LONG_GAIN = 60, 5, 2
 WAITED = 5
 #: The run ends after so many rounds in a row that take less than a tenth off infeasibility and gap.
 PATIENCE, GAIN = 25, 0.9
-#: Y this short, relative to the first one, is zero.
-VANISHED = 1e-6
 #: Y this many times as long as at first is looked at as a direction in which F falls without end.
 FAR = 1e6
 #: By how much a direction in which F falls may leave the constraints, relative to the fall.
@@ -289,6 +286,10 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         if infeasibility > SLOW * last and infeasibility > SETTLED and not state.grown:
             state.sigma = min(GROWTH * state.sigma, STEEPEST * state.base)
         self._note_progress(state)
+        if self._resizes(state) and not state.grown and not state.vanished and infeasibility <= WORTH_A_BOUND:
+            narrower = narrowed(problem, state.evaluation.factor, SHORT * infeasibility)
+            if narrower is not None:
+                self._put(state, narrower)
         if not state.grown:
             state.aim = max(min(state.aim * TIGHTER, 0.1 * max(infeasibility, SETTLED)), FINEST)
         state.inside = self._begin(state)
@@ -332,44 +333,31 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         if limit is None or bound > state.bound:  # what rests on tr M alone is no bound to be kept
             state.bound = bound
             state.dual = replace(state.dual or Multipliers(y), best=None if self._binds(state) else y)
-        most = self.max_rank or problem.n
-        room = most - evaluation.factor.shape[1]
-        if room <= 0:  # columns that have vanished make room for new ones
-            room = most - _independent(state).shape[1]
         clearly = CLEARLY * slackness if not state.vanished else 0.0
-        if self.grow and state.geometry.can_grow and room > 0 and pair is not None and -pair.value > clearly:
-            self._widen(state, S, pair.vectors, min(room, max(1, evaluation.factor.shape[1] // WIDER)))
+        if self._resizes(state) and pair is not None and -pair.value > clearly:
+            self._widen(state, S, pair.vectors)
 
-    def _widen(self, state: AugmentedLagrangianState, S: Any, vectors: Array, count: int) -> None:
-        """Columns along eigenvectors of negative eigenvalues of S, of the length best for the first of them."""
-        problem, Y = _constrained(state.problem), state.evaluation.factor
-        if count > 1 and problem.n <= SEVERAL:
-            dense = S.toarray() if isinstance(S, sp.csr_array) else S
-            found = smallest_eigenpair(dense, count=count, seed=state.rounds, backend="dense")
-            vectors = found.vectors[:, found.values < 0.0]
-        _, beta = augmented(problem, state.y, weights(problem, state.sigma)).at(Y).along_atom(vectors[:, 0]).minimize(
-            alpha=(1.0, 1.0)
-        )  # fmt: skip
-        columns, most = Y.shape[1], self.max_rank or problem.n
-        least = 1e-4 * max(norm(Y), VANISHED * state.first_length) ** 2 / columns
-        length = math.sqrt((beta if least < beta < math.inf else least) / vectors.shape[1])
-        Y = Y if columns + vectors.shape[1] <= most else _independent(state)
-        wider = append_columns(Y, length * vectors)
-        if wider.shape[1] < columns:
-            wider = append_columns(wider, np.zeros((problem.n, columns - wider.shape[1])))
-        state.geometry = state.geometry.with_rank(wider.shape[1])
-        state.evaluation = problem.at(wider)
-        state.point = state.evaluation.factor
+    def _resizes(self, state: AugmentedLagrangianState) -> bool:
+        """Whether the number of columns is this method's to choose."""
+        return self.grow and state.geometry.can_grow
+
+    def _widen(self, state: AugmentedLagrangianState, S: Any, vectors: Array) -> None:
+        """Columns along eigenvectors of negative eigenvalues of S, where there is room for any."""
+        problem, columns = _constrained(state.problem), state.evaluation.factor.shape[1]
+        here = augmented(problem, state.y, weights(problem, state.sigma)).at(state.evaluation.factor)
+        wider = widened(here, S, vectors, self.max_rank or problem.n, state.first_length, seed=state.rounds)
+        if wider is None:
+            return
+        self._put(state, wider)
         # the new columns are on their way: multipliers wait for them, and the penalty is not to blame
         # columns that take the place of others may do so again and again: these rounds count as idle
         state.aim, state.bounded, state.grown = max(state.aim, ANEW), math.inf, wider.shape[1] > columns
 
-
-def _independent(state: AugmentedLagrangianState) -> Array:
-    """Y Q without the columns that are zero, for the rotation Q to principal columns."""
-    U, sizes, _ = np.linalg.svd(state.evaluation.factor, full_matrices=False)
-    kept = sizes > VANISHED * max(float(sizes[0]), state.first_length)
-    return np.asarray(U[:, kept] * sizes[kept])
+    @staticmethod
+    def _put(state: AugmentedLagrangianState, Y: Array) -> None:
+        state.geometry = state.geometry.with_rank(Y.shape[1])
+        state.evaluation = state.problem.at(Y)
+        state.point = state.evaluation.factor
 
 
 def _complementarity(problem: Constrained, a: Array, y: Array, new: Array, w: Array) -> float:

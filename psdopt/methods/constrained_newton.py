@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 from psdopt.capability import Requires, require_inner
@@ -22,15 +22,22 @@ LAST, FINE = 3, 1e-8
 MOST_TURNS, LONGEST = 10, 60
 
 
+@dataclass(kw_only=True)
+class TurnsState(ThenState):
+    """`best` is the state of a Newton turn with the least residual of Lagrange's conditions; None before the first."""
+
+    best: ConstrainedState | None = None
+
+
 @dataclass(frozen=True)
-class ConstrainedNewton(Method[ThenState]):
+class ConstrainedNewton(Method[TurnsState]):
     """:class:`~psdopt.LagrangeNewton` as it runs under linear constraints.
 
     Newton steps (:class:`~psdopt.methods.constrained_steps.ConstrainedSteps`) begin after `steps` steps of `approach`.
     Where they are slow or find no way down, as at a rank that is too low for S ⪰ 0 or where nothing is feasible,
     `approach` has a turn of some rounds, which may add columns; each such turn has twice as many, in at most 60 steps.
-    After ten turns the run ends: where no digit is left, and where solutions lie at infinity, as for dual programs
-    without a strictly feasible point, turns would go on for ever.
+    After ten turns the run ends at the point with the least residual that Newton has seen: where no digit is left, and
+    where solutions lie at infinity, as for dual programs without a strictly feasible point, turns would go on for ever.
 
     Parameters
     ----------
@@ -47,17 +54,27 @@ class ConstrainedNewton(Method[ThenState]):
     def with_escape(self, escape: bool, max_rank: int) -> ConstrainedNewton:
         return replace(self, approach=self.approach.with_escape(escape, max_rank))
 
-    def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> ThenState:
+    def init(
+        self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
+    ) -> TurnsState:
         require_inner("approach", self.approach, problem, geometry)
         if isinstance(problem, ConstrainedModel) and (problem.contradiction is not None or problem.only_zero):
             # the certificate proves that nothing is feasible, or nothing but M = 0: the first turn is not over
-            return replace(self, steps=1)._turns.init(problem, geometry, start, evaluation)
-        return self._turns.init(problem, geometry, start, evaluation)
+            return _noted(replace(self, steps=1)._turns.init(problem, geometry, start, evaluation), None)
+        return _noted(self._turns.init(problem, geometry, start, evaluation), None)
 
-    def step(self, state: ThenState) -> ThenState:
-        after = self._turns.step(state)
+    def step(self, state: TurnsState) -> TurnsState:
+        after = _noted(self._turns.step(state), state.best)
         tried = after.rounds >= MOST_TURNS and after.turns > state.turns
-        return replace(after, outcome=Outcome.STALLED) if tried and after.outcome is Outcome.RUNNING else after
+        if not tried or after.outcome is not Outcome.RUNNING:
+            return after
+        best = after.best
+        if best is not None:
+            after = replace(
+                after, inner=best, geometry=best.geometry, point=best.point, evaluation=best.evaluation,
+                gradient_norm=best.gradient_norm, dual=best.dual, extras={**after.extras, **best.extras},
+            )  # fmt: skip
+        return replace(after, outcome=Outcome.STALLED)
 
     @property
     def name(self) -> str:
@@ -66,6 +83,14 @@ class ConstrainedNewton(Method[ThenState]):
     @property
     def _turns(self) -> Then:
         return Then(self.approach, ConstrainedSteps(), _Approached(self.steps), back=_slow, ends=_over)
+
+
+def _noted(state: ThenState, best: ConstrainedState | None) -> TurnsState:
+    """`state` with the better of `best` and its own Newton state."""
+    inner = state.inner
+    if isinstance(inner, ConstrainedState) and (best is None or inner.residual < best.residual):
+        best = inner
+    return TurnsState(**{**{each.name: getattr(state, each.name) for each in fields(state)}, "best": best})
 
 
 @dataclass(frozen=True)

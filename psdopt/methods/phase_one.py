@@ -11,7 +11,7 @@ from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.units import relative_violation
 from psdopt.geometries import FlatQuotient
 from psdopt.linalg.arrays import Array, norm
-from psdopt.method import Outcome, State
+from psdopt.method import Outcome
 from psdopt.methods.truncated_newton import TruncatedNewton
 
 #: Relative violation at which M is feasible, and most Newton steps towards it.
@@ -36,7 +36,7 @@ def phase_one(problem: ConstrainedModel, seed: int = 0) -> tuple[Array, Array]:
     if reached > 0.0 and aimed > 0.0:
         Y *= math.sqrt(aimed / reached)
     method = TruncatedNewton()
-    state: State = method.init(squared_distance(problem), FlatQuotient(n, r), Y)
+    state = method.init(squared_distance(problem), FlatQuotient(n, r), Y)
     for _ in range(STEPS):
         Y = state.evaluation.factor
         if state.outcome is not Outcome.RUNNING or relative_violation(problem, problem.measured(Y), Y) <= FEASIBLE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,22 +14,34 @@ from psdopt.checks import integer, number
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.method import Method, Outcome, State
-from psdopt.problem import Evaluation, Problem
+from psdopt.problem import Evaluation, LineModel, Problem
+
+#: Points of the arc that are tried, each at this share of the mu of the one before.
+TRIALS, SHORTER = 4, 0.25
+#: A best mu below FAR says that the quadratic model was followed too far: the next system ends where D is as long as
+#: the step was. A mu above NEAR says that the model holds there, and the next D may be WIDER times as long.
+FAR, NEAR, WIDER = 0.5, 0.75, 4.0
 
 
-@dataclass
+@dataclass(kw_only=True)
 class TruncatedNewtonState(State):
-    """Gradient 2 S Y of the current point, and how many products its last system took."""
+    """Gradient 2 S Y of the current point, and the length of D at which a system ends."""
 
-    gradient: Array | None = None
+    gradient: Array
+    radius: float = math.inf
 
 
 @dataclass(frozen=True)
-class TruncatedNewton(Method):
+class TruncatedNewton(Method[TruncatedNewtonState]):
     """Y + mu D, D from ∇²F(Y)[D] ≈ −∇F(Y) by preconditioned conjugate gradient, mu the best along the line.
 
-    The solve ends at a residual of `share` |g|, both in the metric of the preconditioner's inverse, at a direction of
-    negative curvature, which is followed downhill where it is the first one, or after `inner` Hessian products.
+    The solve ends at a residual of `share` |g|, both in the metric of the preconditioner's inverse, where D is longer
+    than the quadratic model has held, at a direction of negative curvature, which is followed downhill where it is the
+    first one, or after `inner` Hessian products.
+
+    Penalties of constraints resist the stretch ⟨A_t, D Dᵀ⟩ of a long step. Where the problem knows the correction Z of
+    this stretch (:meth:`psdopt.Evaluation.bend`), lines to points of the arc Y + mu D + mu² Z are searched too, and the
+    lowest minimum is taken.
 
     Parameters
     ----------
@@ -60,19 +72,23 @@ class TruncatedNewton(Method):
         G = evaluation.factor_gradient()
         return TruncatedNewtonState(problem, geometry, evaluation.factor, evaluation, gradient_norm=norm(G), gradient=G)
 
-    def step(self, state: Any) -> TruncatedNewtonState:
+    def step(self, state: TruncatedNewtonState) -> TruncatedNewtonState:
         evaluation, G = state.evaluation, state.gradient
         if not norm(G) > 0.0:
-            return self._stalled(state)
-        D, products = self._direction(evaluation, G)
+            return replace(state, step=0.0, outcome=Outcome.STALLED)
+        D, products = self._direction(evaluation, G, state.radius)
         line = evaluation.along(D)
         mu = line.minimize()
         if mu == math.inf:
-            stalled = self._stalled(state, Outcome.UNBOUNDED)
-            stalled.ray = D
-            return stalled
+            return replace(state, step=0.0, outcome=Outcome.UNBOUNDED, ray=D)
         if not mu > 0.0:
-            return self._stalled(state)
+            return replace(state, step=0.0, outcome=Outcome.STALLED)
+        line, mu = _lower(evaluation, line, mu, D)
+        radius = state.radius
+        if mu < FAR:
+            radius = mu * norm(D)
+        elif mu > NEAR:
+            radius = max(radius, WIDER * mu * norm(D))
         moved = line.step(mu)
         G = moved.factor_gradient()
         return TruncatedNewtonState(
@@ -84,21 +100,10 @@ class TruncatedNewton(Method):
             step=mu,
             extras={"products": float(products)},
             gradient=G,
+            radius=radius,
         )
 
-    def _stalled(self, state: TruncatedNewtonState, outcome: Outcome = Outcome.STALLED) -> TruncatedNewtonState:
-        return TruncatedNewtonState(
-            state.problem,
-            state.geometry,
-            state.point,
-            state.evaluation,
-            gradient_norm=state.gradient_norm,
-            step=0.0,
-            outcome=outcome,
-            gradient=state.gradient,
-        )
-
-    def _direction(self, evaluation: Evaluation, G: Array) -> tuple[Array, int]:
+    def _direction(self, evaluation: Evaluation, G: Array, radius: float) -> tuple[Array, int]:
         precondition: Callable[[Array], Array] = lambda R: R  # noqa: E731
         if Ability.PRECONDITIONER in evaluation.problem.abilities:
             precondition = evaluation.preconditioner()
@@ -113,6 +118,8 @@ class TruncatedNewton(Method):
                 return (P if product == 1 else D), product
             step = rz / curvature
             D += step * P
+            if norm(D) > radius:
+                break
             R -= step * HP
             Z = precondition(R)
             new = inner(R, Z)
@@ -122,3 +129,25 @@ class TruncatedNewton(Method):
             P += Z
             rz = new
         return D, product
+
+
+def _lower(evaluation: Evaluation, line: LineModel, mu: float, D: Array) -> tuple[LineModel, float]:
+    """The line along D with its minimiser `mu`, or one to a lower point near the arc Y + mu D + mu² Z.
+
+    Lines through the arc's points at mu = 1, 1/4, ... are searched until a minimiser is near such a point. Each costs
+    one application of the maps.
+    """
+    Z = evaluation.bend(D)
+    if Z is None:
+        return line, mu
+    value, reach = line.value(mu), 1.0
+    for _ in range(TRIALS):
+        other = evaluation.along(D + reach * Z)
+        best = other.minimize()
+        lower = other.value(best) if 0.0 < best < math.inf else math.inf
+        if lower < value:
+            line, mu, value = other, best, lower
+        if best > 0.5 * reach:
+            break
+        reach *= SHORTER
+    return line, mu

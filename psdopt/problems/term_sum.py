@@ -269,6 +269,10 @@ class TermEvaluation(Evaluation):
             return super().diagonal_preconditioner()
         return self._once("diagonal", self.problem._preconditioner.diagonal_at)
 
+    def bend(self, D: Array) -> Array | None:
+        known = self.problem._preconditioner
+        return None if known is None else known.bend(self, D)
+
     def _once(self, kind: str, make: Callable[[TermEvaluation], Callable[[Array], Array]]) -> Callable[[Array], Array]:
         """A preconditioner, which on a device is asked for before it is used."""
         if self.problem.device is None:

@@ -61,6 +61,31 @@ def test_losses_of_measurements_in_f_count_like_the_penalty() -> None:
     assert np.allclose(s, expected[:, None], rtol=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["rows", "coupled"])
+def test_the_arc_leaves_what_stiff_constraints_measure_to_second_order(kind) -> None:
+    """⟨A_t, M⟩ along Y + mu D + mu² Z has no mu² part; along the straight line it has ⟨A_t, D Dᵀ⟩."""
+    constrained, rng = problem(kind), np.random.default_rng(5)
+    Y, D = rng.standard_normal((2, N, R))
+    tied = constrained.lower == constrained.upper  # the bound on an entry is far off, and resists nothing
+    w = np.full(constrained.m, 1e6)
+    y = np.where(tied, -w * (constrained.measured(Y) - constrained.lower), 0.0)  # F is not stiff but for the second
+    Z = augmented(constrained, y, w).at(Y).bend(D)  # derivatives
+
+    def second(path) -> np.ndarray:
+        a, b, c = (constrained.measured(path(t)) for t in (-1e-2, 0.0, 1e-2))
+        return ((a - 2.0 * b + c) / 2e-4)[tied]
+
+    stretch = np.abs(second(lambda t: Y + t * D)).max()
+    assert stretch > 0.1
+    assert np.abs(second(lambda t: Y + t * D + t**2 * Z)).max() <= 1e-2 * stretch
+
+
+def test_without_a_preconditioner_no_arc_is_known() -> None:
+    Y = np.eye(N)[:, :R]
+    assert QuadraticSDP(C=np.eye(N)).at(Y).bend(Y) is None
+    assert TermSum([FIT]).at(Y).bend(Y) is None
+
+
 @pytest.mark.parametrize(
     ("size", "places"), [(DENSE_SYSTEM + 1, 4), (3, 2 * DENSE_SYSTEM + 1)], ids=["forms", "places"]
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from psdopt import FlatQuotient, QuadraticSDP, TruncatedNewton
+from psdopt import Constrained, FlatQuotient, QuadraticSDP, TermSum, TruncatedNewton, constraints
+from psdopt.constraints.augmented import augmented
 from psdopt.errors import InvalidInputError
 from psdopt.testing.gallery import with_spectrum
 
@@ -42,6 +44,48 @@ def test_the_slope_along_the_direction_is_negative_and_the_value_falls() -> None
 @pytest.mark.parametrize("inner", [1, 3])
 def test_products_per_step_are_bounded(inner) -> None:
     assert all(state.extras["products"] <= inner for state in states(TruncatedNewton(inner=inner), 5)[1:])
+
+
+@pytest.mark.parametrize("n", [12, 30])
+@pytest.mark.parametrize("penalty", [1e4, 1e6])
+def test_beside_stiff_constraints_steps_follow_the_arc(n, penalty) -> None:
+    """Straight lines leave the rows' unit lengths: within six steps they come less than nine tenths as far."""
+    rng = np.random.default_rng(0)
+    G = rng.standard_normal((n, n))
+    constrained = Constrained(QuadraticSDP(C=G + G.T), constraints.diagonal(n, 1.0))
+    total = augmented(constrained, np.zeros(n), np.full(n, penalty))
+    Y = rng.standard_normal((n, 5))
+    Y /= np.linalg.norm(Y, axis=1)[:, None]
+
+    def fall(problem: TermSum) -> float:
+        method, geometry = TruncatedNewton(), FlatQuotient(n, 5)
+        first = state = method.init(problem, geometry, Y)
+        for _ in range(6):
+            state = method.step(state)
+        return first.evaluation.value - state.evaluation.value
+
+    straight = TermSum(total.terms, total.constant, lambda evaluation: total.at(evaluation.factor).preconditioner())
+    assert 1.0 < fall(straight) < 0.9 * fall(total)
+
+
+def test_a_system_ends_where_its_direction_is_longer_than_the_model_has_held() -> None:
+    problem = QuadraticSDP(None, 1.0, -with_spectrum(np.linspace(0.5, 2.0, N), 3))
+    method, geometry = TruncatedNewton(share=1e-8), FlatQuotient(N, N)
+    state = method.init(problem, geometry, np.eye(N) + 0.1 * np.random.default_rng(0).standard_normal((N, N)))
+    free, bound = method.step(state), method.step(replace(state, radius=1e-3))
+    assert bound.extras["products"] == 1 < free.extras["products"]
+
+
+def test_the_length_follows_the_steps() -> None:
+    """A step far beyond the model leaves its own length, one that the model foresaw a longer one."""
+    found = states(TruncatedNewton(), 4)
+    for before, after in pairwise(found):
+        length = float(np.linalg.norm(after.point - before.point))
+        if after.step < 0.5:
+            assert after.radius == pytest.approx(length)
+        else:
+            assert after.radius >= before.radius
+    assert found[0].radius == np.inf
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,86 @@
+"""Columns of a factor Y that a method adds where S has negative eigenvalues, and drops where they have become short."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from psdopt.constraints.model import ConstrainedModel
+from psdopt.linalg.arrays import Array, append_columns, norm
+from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.problem import Evaluation
+
+#: Y this short, relative to the first one, is zero.
+VANISHED = 1e-6
+#: So many new columns at once: this part of those there are; of one eigenvector beyond order SEVERAL.
+WIDER, SEVERAL = 4, 1500
+#: A new column has at least this share of the mean column of M.
+LEAST = 1e-4
+
+
+def widened(
+    evaluation: Evaluation, S: Any, vectors: Array, most: int, first_length: float, seed: int = 0
+) -> Array | None:
+    """Y with up to a quarter more columns, at most `most`, along eigenvectors of negative eigenvalues of S.
+
+    Their length is the best one for the first of them. Where there is no room, Y gives up columns that are zero in
+    principal axes, and keeps their number with columns of zeros; None where it has none.
+
+    Parameters
+    ----------
+    evaluation : F at Y (n, r).
+    S : symmetric (n, n), sparse or an operator. vectors : (n, k), eigenvectors of S, the least eigenvalue first.
+    first_length : |Y| of the first Y: relative to it columns are zero.
+
+    O(n r), and for n <= 1500 a decomposition of S, n³.
+    """
+    Y = evaluation.factor
+    n, columns = Y.shape
+    room = most - columns
+    if room <= 0:  # columns that have vanished make room for new ones
+        room = most - independent(Y, first_length).shape[1]
+    if room <= 0:
+        return None
+    count = min(room, max(1, columns // WIDER))
+    if count > 1 and n <= SEVERAL:
+        dense = S.toarray() if isinstance(S, sp.csr_array) else S
+        found = smallest_eigenpair(dense, count=count, seed=seed, backend="dense")
+        vectors = found.vectors[:, found.values < 0.0]
+    _, beta = evaluation.along_atom(vectors[:, 0]).minimize(alpha=(1.0, 1.0))
+    least = LEAST * max(norm(Y), VANISHED * first_length) ** 2 / columns
+    length = math.sqrt((beta if least < beta < math.inf else least) / vectors.shape[1])
+    kept = Y if columns + vectors.shape[1] <= most else independent(Y, first_length)
+    wider = append_columns(kept, length * vectors)
+    return append_columns(wider, np.zeros((n, max(0, columns - wider.shape[1]))))
+
+
+def narrowed(problem: ConstrainedModel, Y: Array, share: float) -> Array | None:
+    """Y in principal axes without its shortest columns, where M hardly needs them; None where all stay.
+
+    Dropped together, they change neither tr M nor A(M), each constraint in units of |A_t| and all relative to the size
+    of the bounds, by more than `share`. In a column that goes to zero F is flat to second order: systems of Newton's
+    method are singular along it, and each of its steps shrinks it by a constant factor only.
+
+    O(n r² + r entries of the A_t).
+    """
+    U, sizes, _ = np.linalg.svd(Y, full_matrices=False)
+    axes = np.asarray(U * sizes)
+    scale = 1.0 / np.where(problem.norms > 0.0, problem.norms, 1.0)
+    unit = norm(scale * np.clip(problem.measured(Y), problem.lower, problem.upper)) or norm(sizes**2)
+    kept, trace, a = len(sizes), 0.0, np.zeros(problem.m)
+    while kept > 1:
+        trace, a = trace + sizes[kept - 1] ** 2, a + problem.measured(axes[:, kept - 1 : kept])
+        if trace > share * float(sizes @ sizes) or norm(scale * a) > share * unit:
+            break
+        kept -= 1
+    return None if kept == Y.shape[1] else axes[:, :kept].copy()
+
+
+def independent(Y: Array, first_length: float) -> Array:
+    """Y Q without the columns that are zero, for the rotation Q to principal columns."""
+    U, sizes, _ = np.linalg.svd(Y, full_matrices=False)
+    kept = sizes > VANISHED * max(float(sizes[0]), first_length)
+    return np.asarray(U[:, kept] * sizes[kept])

@@ -1,0 +1,93 @@
+"""Columns of Y: added along negative eigenvalues of S, dropped where they are short, counted in principal axes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from psdopt import Constrained, QuadraticSDP, constraints
+from psdopt.linalg.arrays import orthonormal_columns
+from psdopt.methods.columns import independent, narrowed, widened
+
+N = 6
+S = np.diag([-2.0, -1.0, 1.0, 2.0, 3.0, 4.0])
+
+
+def evaluation(Y):
+    """F(M) = ⟨S, M⟩ + ½ |M|²: the best length along the first eigenvector is √2."""
+    return QuadraticSDP(B=1.0, C=0.5 * S).at(Y)
+
+
+def test_columns_are_added_along_negative_eigenvalues_alone() -> None:
+    """Four may come where S has two: the factor grows by two columns, along their eigenvectors."""
+    Y = np.concatenate([np.eye(N)[:, 4:]] * 8, axis=1)
+    wider = widened(evaluation(Y), S, np.eye(N)[:, :1], 20, 1.0)
+    assert wider.shape == (N, 18)
+    assert np.array_equal(wider[:, :16], Y)
+    added = wider[:, 16:]
+    assert np.abs(added[2:]).max() == 0.0
+    assert np.linalg.matrix_rank(added) == 2
+
+
+def test_a_quarter_more_at_once_and_no_more_than_there_is_room_for() -> None:
+    Y = np.concatenate([np.eye(N)[:, 4:]] * 4, axis=1)
+    assert widened(evaluation(Y), S, np.eye(N)[:, :1], 20, 1.0).shape[1] == 10
+    assert widened(evaluation(Y), S, np.eye(N)[:, :1], 9, 1.0).shape[1] == 9
+
+
+def test_the_length_is_the_best_along_the_first_eigenvector() -> None:
+    Y = np.eye(N)[:, 4:]
+    here = evaluation(Y)
+    wider = widened(here, S, np.eye(N)[:, :1], 6, 1.0)
+    _, beta = here.along_atom(np.eye(N)[:, 0]).minimize(alpha=(1.0, 1.0))
+    assert np.linalg.norm(wider[:, 2]) ** 2 == pytest.approx(beta)
+    assert beta > 0.1
+
+
+def test_without_room_columns_of_zeros_make_place_and_without_these_nothing_changes() -> None:
+    full = np.eye(N)[:, 3:]
+    assert widened(evaluation(full), S, np.eye(N)[:, :1], 3, 1.0) is None
+    spare = np.concatenate([full[:, :1], 1e-9 * full[:, 1:]], axis=1)
+    wider = widened(evaluation(spare), S, np.eye(N)[:, :1], 3, 1.0)
+    assert wider.shape == (N, 3)
+    assert np.abs(wider[0]).max() > 0.1
+    assert np.abs(wider[:, 2]).max() == 0.0  # the number of columns is kept
+
+
+def on_diagonal(scale=1.0) -> Constrained:
+    return Constrained(QuadraticSDP(C=0.5 * S), constraints.diagonal(N, scale))
+
+
+def test_columns_are_dropped_as_many_as_hold_a_share_of_the_trace_together() -> None:
+    rng = np.random.default_rng(0)
+    sizes = np.array([2.0, 1.0, 1e-2, 1e-3])
+    Y = orthonormal_columns(rng, N, 4) * sizes @ orthonormal_columns(rng, 4, 4).T
+    rest = (sizes[2:] ** 2).sum() / (sizes**2).sum()
+    far = on_diagonal(1e3)  # where bounds are large, the trace decides
+    assert narrowed(far, Y, 1.01 * rest).shape == (N, 2)
+    assert narrowed(far, Y, 0.99 * rest).shape == (N, 3)
+    assert narrowed(far, Y, 0.0) is None
+    narrower = narrowed(far, Y, 1.01 * rest)
+    assert np.linalg.norm(Y @ Y.T - narrower @ narrower.T, "nuc") == pytest.approx((sizes[2:] ** 2).sum(), rel=1e-6)
+
+
+def test_columns_that_a_constraint_needs_stay_however_large_the_trace() -> None:
+    """Of a trace of 1e8 the columns have a share of 1e-8, of what the constraints ask for everything."""
+    Y = np.eye(N)[:, :3] * np.array([1e4, 1.0, 1.0])
+    asked = Constrained(QuadraticSDP(C=0.5 * S), constraints.entries([1, 2], [1, 2], N, 1.0))
+    assert narrowed(asked, Y, 1e-3) is None
+    other = Constrained(QuadraticSDP(C=0.5 * S), constraints.entries([3], [3], N, 1.0))
+    assert narrowed(other, Y, 1e-3).shape == (N, 1)
+
+
+@pytest.mark.parametrize("bound", [1.0, 0.0])
+def test_one_column_stays_whatever_the_share(bound) -> None:
+    assert narrowed(on_diagonal(bound), np.eye(N)[:, :3], 20.0).shape == (N, 1)
+
+
+def test_columns_that_are_zero_in_principal_axes_do_not_count() -> None:
+    rng = np.random.default_rng(1)
+    Y = orthonormal_columns(rng, N, 2) @ orthonormal_columns(rng, 4, 2).T
+    assert independent(Y, 1.0).shape == (N, 2)
+    assert np.allclose(independent(Y, 1.0) @ independent(Y, 1.0).T, Y @ Y.T)
+    assert independent(1e-8 * Y, 1.0).shape == (N, 0)
