@@ -83,7 +83,10 @@ class MomentPreconditioner(Preconditioner):
             return lambda G: _times(self.inverse, G)
         b = np.maximum(b, EPS * b[-1])
         YX = Y @ X
-        pull = 0.5 * np.einsum("ij,ij->j", YX, evaluation.factor_gradient() @ X) / b
+        # of columns below √eps of the largest b is rounding, but their own lengths are not
+        lengths = np.einsum("ij,ij->j", YX, _times(self.moment, YX))
+        products = 0.5 * np.einsum("ij,ij->j", YX, evaluation.factor_gradient() @ X)
+        pull = np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0.0)
         scale = 1.0 / (b + max(LEAST_DAMPING * float(b.mean()), 0.5 * float(pull.max())))
         return lambda G: _times(self.inverse, ((G @ X) * scale) @ X.T)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
+from psdopt import Status
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt_plugins.metric_learning import DistanceRegression, Linearity, PairsClassifier, pair_distance_problem
 
@@ -71,3 +72,12 @@ def test_weights_of_pairs_of_points():
 def test_weights_need_pairs():
     with pytest.raises(InvalidInputError, match="pair_weight must be None unless pairs are given"):
         DistanceRegression().fit(X, LABELS, pair_weight=np.ones(150))
+
+
+@pytest.mark.parametrize("bounds", [(1.0, 3.0), (0.5, 2.0)])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_fine_tolerance_is_reached_where_the_minimum_has_lower_rank(bounds, seed):
+    """A column that shrinks to nothing is damped by its own curvature, so that no step is ruled by it."""
+    fitted = DistanceRegression(bounds=bounds, random_state=seed, solver_options={"tol": 1e-8}).fit(X, LABELS)
+    assert fitted.result_.status is Status.OPTIMAL
+    assert fitted.result_.iterations <= 250

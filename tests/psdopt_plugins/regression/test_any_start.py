@@ -159,3 +159,20 @@ def test_lifted_preconditioner_is_symmetric_in_the_polar_metric(weight):
     assert geometry.check_vector(point, Pg) is None
     assert geometry.inner(point, g, Ph) == pytest.approx(geometry.inner(point, Pg, h), rel=1e-9)
     assert geometry.inner(point, g, Pg) > 0.0
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e-6, 1e-9, 1e-12])
+def test_damping_knows_a_column_below_the_rounding_of_the_gram_matrix(size):
+    """Its Rayleigh quotient is that of its own length, |column|², not of eps times the largest."""
+    problem, n, _ = problem_of("low rank")
+    Y = 5.0 * np.random.default_rng(2).standard_normal((n, 3))  # so large that S is positive
+    Y[:, 2] *= size
+    evaluation = problem.at(Y)
+    G = np.zeros((n, 3))
+    G[:, 2] = np.random.default_rng(3).standard_normal(n)
+    step = evaluation.preconditioner()(G)[:, 2]
+    C = MomentPreconditioner(problem.terms[0].measurement).moment
+    y = Y[:, 2] / size
+    quotient = float(y @ (problem.at(Y[:, :2]).gradient @ y)) / float(y @ C @ y)
+    assert quotient > 0.0
+    assert np.linalg.norm(step) <= 4.0 * np.linalg.norm(np.linalg.solve(C, G[:, 2])) / quotient
