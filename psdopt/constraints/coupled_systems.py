@@ -14,8 +14,10 @@ from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.ridged import ridged_solver
 from psdopt.linalg.tolerances import EPS
 
-#: Flops of a QR factorisation, and numbers in what it factorises, that a step may take.
-AFFORDABLE, MOST = 1e8, 2e7
+#: Flops of a QR factorisation that a step may take where it is not sure to be of use, and where nothing else is left.
+AFFORDABLE, LAST = 1e8, 4e9
+#: Numbers in what is factorised.
+MOST = 2e7
 #: Columns whose pivot is below this many eps √(rows), next to a column of norm one, depend on others.
 DEPENDENT = 4.0
 #: Most rounds of refinement; one that does not halve the residual is the last.
@@ -67,8 +69,8 @@ class SchurSystem:
 class RootedSystem:
     """By the matrix whose Gram matrix the Schur complement is: columns L_kᵀ A_t K_kᵀ, X_k = L_k L_kᵀ, Q_k = K_kᵀ K_k.
 
-    The complement's condition is the square of that of this matrix, which is factorised as Q R with pivoting: half of
-    the digits that the complement loses near a degenerate solution are kept. Rows that depend on others get no
+    The complement's condition is the square of that of this matrix, which is factorised as Q R: half of the digits that
+    the complement loses near a degenerate solution are kept. Rows that depend on others, found by pivoting, get no
     multiplier. 2 m² Σ s_k² flops and 4 m Σ s_k³; memory m Σ s_k².
     """
 
@@ -87,10 +89,14 @@ class RootedSystem:
         sizes = np.sqrt(np.einsum("ij,ij->j", G, G))
         self.scale = 1.0 / np.where(sizes > 0.0, sizes, 1.0)
         self.G = G * self.scale
-        self.R, self.order = scipy.linalg.qr(self.G, mode="r", pivoting=True, check_finite=True)
-        pivots = np.abs(np.diagonal(self.R))
-        self.kept = int(np.sum(pivots > DEPENDENT * EPS * np.sqrt(len(G))))
-        self.R = self.R[: self.kept, : self.kept]
+        self.order, self.kept = np.arange(form.m), form.m
+        least = DEPENDENT * EPS * np.sqrt(len(G))
+        self.R = scipy.linalg.qr(self.G, mode="r", check_finite=True)[0][: form.m]
+        if len(self.R) < form.m or np.any(np.abs(np.diagonal(self.R)) <= least):
+            self.R, order = scipy.linalg.qr(self.G, mode="r", pivoting=True, check_finite=False)
+            self.order = order.astype(np.intp)
+            self.kept = int(np.sum(np.abs(np.diagonal(self.R)) > least))
+            self.R = self.R[: self.kept, : self.kept]
 
     def solve(self, right: Array) -> Array:
         right = self.scale * right
@@ -119,7 +125,7 @@ class RootedSystem:
         return np.asarray(self.L[k] @ (w @ self.parts[k]).reshape(size, size) @ self.K[k])
 
 
-def affordable(form: StandardForm) -> bool:
-    """Whether :class:`RootedSystem` is."""
+def affordable(form: StandardForm, last: bool = False) -> bool:
+    """Whether :class:`RootedSystem` is; `last`, where it is what is left to try."""
     squares = float(sum(block.size**2 for block in form.blocks) + len(form.c))
-    return 2.0 * form.m**2 * squares <= AFFORDABLE and form.m * squares <= MOST
+    return 2.0 * form.m**2 * squares <= (LAST if last else AFFORDABLE) and form.m * squares <= MOST

@@ -39,8 +39,10 @@ class PrimalDualState(State):
     """X and Z by blocks, x and z of the linear part, v; `dual` is what certificates are made from.
 
     `least`, the smallest relative residual so far, and for how many steps (`since`) none was a tenth smaller.
-    `nearest` is the factor of the iterate with the least relative residual, `nearest_error`: rounding may spoil later
-    ones where multipliers are not bounded, and a run that stalls ends there. `anew`: whether it has begun once more.
+    `nearest`, as F sees it, is the iterate of the least `nearest_error`, which is what a certificate would find there:
+    the larger of `nearest_violation`, of the constraints, and the gap to the best proven bound; while none is proven,
+    the relative residual. Rounding may spoil later iterates where multipliers are not bounded; a run that stalls ends
+    at it. `anew`: whether the run has begun once more; it shows the nearest iterate until it has a better one.
     `halves` : Cholesky factors of X and Z by blocks, where they are at hand. `careful`: whether steps take the roots of
     their systems, as rounding spoils the systems themselves.
     """
@@ -55,7 +57,8 @@ class PrimalDualState(State):
     least: float = math.inf
     since: int = 0
     bound: float = -math.inf
-    nearest: Array | None = None
+    nearest: Evaluation | None = None
+    nearest_violation: float = math.inf
     nearest_error: float = math.inf
     anew: bool = False
     halves: tuple[list[Array], list[Array]] | None = None
@@ -137,7 +140,8 @@ def moved(
     """
     (problem, conic), form = constrained(old.problem), old.form
     Y = form.factor(X, x) if factor is None else factor
-    evaluation, y = problem.at(Y), form.multipliers(v)
+    evaluation: Evaluation = problem.at(Y)
+    y = form.multipliers(v)
     value, infeasibility = evaluation.value, relative_violation(problem, problem.measured(Y), Y)
     ray, direction = _rays(form, X, Z, x, z, v)
     if ray or direction:
@@ -167,10 +171,17 @@ def moved(
     least, since = (relative, 0) if relative < 0.9 * old.least else (old.least, old.since + 1)
     if since >= patience and outcome is Outcome.RUNNING:
         outcome = Outcome.STALLED
-    nearest, error = (old.nearest, old.nearest_error) if old.nearest_error <= relative else (Y, relative)
-    if outcome is Outcome.STALLED and nearest is not None and error < relative:
-        Y, relative, evaluation = nearest, error, problem.at(nearest)
-        value, infeasibility = evaluation.value, relative_violation(problem, problem.measured(Y), Y)
+    seen, seen_violation, seen_error, error = old.nearest, old.nearest_violation, old.nearest_error, relative
+    if seen is not None and math.isfinite(provable):
+        seen_error = max(relative_gap(problem, seen, provable), seen_violation)
+        error = max(relative_gap(problem, evaluation, provable), infeasibility)
+    nearer = seen is None or not seen_error <= error
+    nearest, violation, nearest_error = (
+        (evaluation, infeasibility, error) if seen is None or nearer else (seen, seen_violation, seen_error)
+    )
+    if not nearer and (outcome is Outcome.STALLED or old.anew):
+        relative, evaluation, infeasibility = nearest_error, nearest, violation
+        value, Y = evaluation.value, evaluation.factor
     scale = stationarity_scale(problem, value, evaluation.size)
     return replace(
         old,
@@ -188,7 +199,8 @@ def moved(
         since=since,
         bound=provable,
         nearest=nearest,
-        nearest_error=error,
+        nearest_violation=violation,
+        nearest_error=nearest_error,
         dual=Multipliers(y, best, y if ray else None, Y if direction else None),
         extras={"infeasibility": infeasibility, "dual_residual": slack, "dual_bound": bound, "gap": gap},
     )

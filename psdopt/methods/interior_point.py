@@ -73,7 +73,7 @@ class InteriorPoint(Method[PrimalDualState]):
 
     def step(self, state: PrimalDualState) -> PrimalDualState:
         after = self._stepped(state)
-        if after.outcome is not Outcome.STALLED or after.anew or after.nearest_error <= FAR:
+        if after.outcome is not Outcome.STALLED or after.anew or after.least <= FAR:
             return after
         # on a face nothing is strictly feasible but within it; elsewhere a path from below the size of a solution
         # creeps along the boundary, and one from far beyond it does not
@@ -102,9 +102,9 @@ class InteriorPoint(Method[PrimalDualState]):
         try:
             at = Iterate.of(*here) if state.halves is None else Iterate(*here, *state.halves)
             try:
-                new, length, careful = newton_step(state.form, at, self.share, state.careful)
+                new, length, careful = newton_step(state.form, at, self.share, state.careful, state.anew)
             except np.linalg.LinAlgError:
-                if state.careful or not affordable(state.form):
+                if state.careful or not affordable(state.form, state.anew):
                     raise
                 new, length, careful = newton_step(state.form, at, self.share, careful=True)
         except (np.linalg.LinAlgError, FloatingPointError):
@@ -165,15 +165,14 @@ def _met(form: StandardForm, at: Iterate, careful: bool) -> Array | None:
     if norm(rest) * norm(at.v) <= NEXT_TO_NOTHING * abs(float(form.b @ at.v)):
         return None
     try:
-        roots = [L.T for L in at.Lx]
-        rooted = careful and affordable(form)
-        system: CoupledSystem = RootedSystem(form, at.Lx, roots, x * x) if rooted else SchurSystem(form, X, X, x * x)
+        turned = [L.T for L in at.Lx]
+        system: CoupledSystem = RootedSystem(form, at.Lx, turned, x * x) if careful else SchurSystem(form, X, X, x * x)
         w = system.solve(rest)
         along = [system.through(k, w, system.right(k, w)) for k in range(len(X))]
-        moves = [definite_move(P, 0.5 * (D + D.T), 1.0) for P, D in zip(X, along, strict=True)]
+        onto, roots, _ = definite_move(X, [0.5 * (D + D.T) for D in along], 1.0)
     except np.linalg.LinAlgError:
         return None
     beside = x + x * x * (form.At @ w)
-    if not np.all(beside >= 0.0) or not norm(missing(form, [P for P, _ in moves], beside)) < 0.1 * norm(rest):
+    if not np.all(beside >= 0.0) or not norm(missing(form, onto, beside)) < 0.1 * norm(rest):
         return None
-    return form.assembled([L for _, L in moves], beside)
+    return form.assembled(roots, beside)

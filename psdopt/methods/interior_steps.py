@@ -20,8 +20,8 @@ from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.cone_steps import cone_step, inverse_of, lower_factor, triangular_inverse
 from psdopt.linalg.tolerances import EPS
 
-#: R is zero where it is below this many eps times what it is the difference of.
-ROUNDING = 16.0
+#: R is taken as zero where it is below this many eps times what it is the difference of.
+ROUNDING = 4.0
 #: Relative accuracy of step lengths: of the predictor, which sets the target only, and of the step that is taken.
 ROUGH, FINE = 0.1, 0.01
 #: A step that leaves the cone by rounding is shortened by this factor, so many times at most.
@@ -50,12 +50,15 @@ class Iterate:
         return Iterate(X, Z, x, z, v, [lower_factor(P) for P in X], [lower_factor(S) for S in Z])
 
 
-def newton_step(form: StandardForm, at: Iterate, share: float, careful: bool = False) -> tuple[Iterate, float, bool]:
+def newton_step(
+    form: StandardForm, at: Iterate, share: float, careful: bool = False, last: bool = False
+) -> tuple[Iterate, float, bool]:
     """(next iterate, the longer of its two step lengths, whether it was careful) by Mehrotra's predictor and corrector.
 
     `share` of the way to the boundary at least. `careful` takes the roots of the system
     (:class:`~psdopt.constraints.coupled_systems.RootedSystem`) and refines the direction; without it, a step whose
-    direction rounding spoils is taken once more with it, where that is affordable. A step takes one Cholesky factor of
+    direction rounding spoils is taken once more with it, where that is affordable
+    (`last`: whether it is what is left to try). A step takes one Cholesky factor of
     each block of X and Z, one inverse of those of Z, one Schur complement and one factor of it; three products of n x n
     matrices, and two more for each block as long as the dual equation is off.
     Raises numpy.linalg.LinAlgError where there is no step.
@@ -73,12 +76,12 @@ def newton_step(form: StandardForm, at: Iterate, share: float, careful: bool = F
     dX, dZ, dx, dz, dv = step.direction(sigma * step.mu)
     if careful:
         dX, dZ, dx, dz, dv = step.refined(dX, dZ, dx, dz, dv)
-    elif affordable(form) and not step.sound(dX, dx, dv):
+    elif affordable(form, last) and not step.sound(dX, dx, dv):
         return newton_step(form, at, share, careful=True)
     ap = min(1.0, near * _reach(at.Lx, dX, at.x, dx, FINE))
     ad = min(1.0, near * _reach(at.Lz, dZ, at.z, dz, FINE))
-    X, Lx = _moved(at.X, dX, ap)
-    Z, Lz = _moved(at.Z, dZ, ad)
+    X, Lx, ap = definite_move(at.X, dX, ap)
+    Z, Lz, ad = definite_move(at.Z, dZ, ad)
     return Iterate(X, Z, at.x + ap * dx, at.z + ad * dz, at.v + ad * dv, Lx, Lz), max(ap, ad), careful
 
 
@@ -99,7 +102,7 @@ class _Step:
         for block, P, S, Q in zip(form.blocks, at.X, at.Z, self.Zi, strict=True):
             A = block.adjoint(at.v)
             R = block.C - A - S
-            zero = norm(R) <= ROUNDING * EPS * (norm(block.C) + norm(A) + norm(S))
+            zero = not careful and norm(R) <= ROUNDING * EPS * (norm(block.C) + norm(A) + norm(S))
             RZi = None if zero else R @ Q
             self.Rd.append(None if zero else R)
             PRZi = None if RZi is None else P @ RZi
@@ -198,20 +201,15 @@ def _measured(form: StandardForm, X: list[Array], x: Array) -> Array:
     return total
 
 
-def definite_move(P: Array, dP: Array, step: float) -> tuple[Array, Array]:
-    """(P + step dP, its factor), nearer to P where rounding makes it indefinite."""
+def definite_move(blocks: list[Array], moves: list[Array], step: float) -> tuple[list[Array], list[Array], float]:
+    """(all P + step dP, their factors, step), the step shortened where rounding makes one of them indefinite."""
     for _ in range(TRIALS):
-        moved = P + step * dP
+        moved = [P + step * dP for P, dP in zip(blocks, moves, strict=True)]
         try:
-            return moved, lower_factor(moved)
+            return moved, [lower_factor(P) for P in moved], step
         except np.linalg.LinAlgError:
             step *= SHORTER
     raise np.linalg.LinAlgError("no step keeps the matrix definite")
-
-
-def _moved(blocks: list[Array], moves: list[Array], step: float) -> tuple[list[Array], list[Array]]:
-    pairs = [definite_move(P, dP, step) for P, dP in zip(blocks, moves, strict=True)]
-    return [P for P, _ in pairs], [L for _, L in pairs]
 
 
 def _reach(factors: list[Array], moves: list[Array], x: Array, dx: Array, accuracy: float) -> float:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from psdopt import Constrained, InteriorPoint, PSDCone, QuadraticSDP, Status, constraints, solve
+from psdopt.constraints.coupled_systems import RootedSystem
+from psdopt.constraints.standard import StandardForm
 from psdopt.errors import InvalidInputError
+from psdopt.methods.interior_steps import Iterate, newton_step
+from psdopt_plugins.papers.sdp_families import PROGRAMS
 
 
 def random_program(n: int, m: int, seed: int) -> Constrained:
@@ -106,6 +112,57 @@ def test_a_run_goes_on_from_its_checkpoint(tmp_path) -> None:
     resumed = solve(problem, PSDCone(6), InteriorPoint(), resume=path)
     assert resumed.iterations == whole.iterations
     assert resumed.value == whole.value
+
+
+@pytest.mark.parametrize(
+    ("family", "size", "seed"), [("hinf", 12, 0), ("truss", 8, 0), ("truss", 8, 11), ("qap", 4, 0)]
+)
+def test_programs_whose_solutions_are_large_or_degenerate_are_solved(family, size, seed) -> None:
+    """Multipliers of 1e4 and traces of 1e7, no bound on the trace, or nothing strictly feasible."""
+    result = solve(PROGRAMS[family](size, seed=seed), tol=1e-6)
+    assert result.method == "InteriorPoint"
+    assert result.status is Status.OPTIMAL
+
+
+def test_large_programs_without_progress_take_the_roots_of_their_systems_in_the_end(monkeypatch) -> None:
+    made = []
+
+    class Counted(RootedSystem):
+        def __init__(self, form: StandardForm, *given: Any) -> None:
+            made.append(form.m)
+            super().__init__(form, *given)
+
+    monkeypatch.setattr("psdopt.methods.interior_steps.RootedSystem", Counted)
+    problem = PROGRAMS["hinf"](12, seed=0)
+    monkeypatch.setattr("psdopt.constraints.coupled_systems.AFFORDABLE", 0.0)
+    assert solve(problem, tol=1e-6).status is Status.OPTIMAL
+    assert made
+    made.clear()
+    monkeypatch.setattr("psdopt.constraints.coupled_systems.LAST", 0.0)
+    assert solve(problem, tol=1e-6).status is not Status.OPTIMAL
+    assert not made
+
+
+def test_a_run_that_begins_once_more_ends_no_worse_than_it_was(monkeypatch) -> None:
+    """The first run is cut at a gap of about 1e-4, the second after its first step, which is far off."""
+    problem, steps = random_program(8, 6, 1), []
+
+    def failing(form: StandardForm, at: Iterate, *options: Any) -> Any:
+        steps.append(at)
+        if len(steps) in (8, 10):
+            raise FloatingPointError
+        return newton_step(form, at, *options)
+
+    monkeypatch.setattr("psdopt.methods.interior_point.newton_step", failing)
+    result = solve(problem, PSDCone(8), InteriorPoint(), tol=1e-9)
+    assert len(steps) == 10
+    assert result.status is Status.NO_PROGRESS
+    assert result.certificate.relative <= 1e-2
+    steps.clear()
+    cut = solve(problem, PSDCone(8), InteriorPoint(), tol=1e-9, max_iterations=9)
+    assert cut.certificate.relative <= 1e-2
+    alone = solve(problem, PSDCone(8), InteriorPoint(), tol=1e-9, max_iterations=1)
+    assert alone.certificate.relative > 0.1
 
 
 def test_share_is_checked() -> None:

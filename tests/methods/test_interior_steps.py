@@ -32,7 +32,7 @@ def iterate(form: StandardForm, feasible: bool = False) -> Iterate:
         X.append(np.eye(block.size) + G @ G.T)
         Z.append(np.eye(block.size) + H @ H.T)
     if feasible:
-        v = np.where(np.arange(form.m) < form.m - 4, -8.0, 0.1)
+        v = np.r_[np.full(form.m - 4, -8.0), 0.1, 0.1, -0.1, -0.1]
         Z = [block.C - block.adjoint(v) for block in form.blocks]
     return Iterate.of(X, Z, rng.random(len(form.c)) + 0.5, z, v)
 
@@ -97,9 +97,21 @@ def test_predictor_and_corrector_share_factors_and_products(feasible, products, 
     assert products == 3 + 2 * (step.RZi[0] is not None)
 
 
-def test_a_step_that_leaves_the_cone_is_shortened() -> None:
-    P, L = definite_move(np.eye(2), np.diag([-1.1, 0.0]), 1.0)
+def test_a_step_that_leaves_the_cone_is_shortened_for_all_blocks() -> None:
+    (P, Q), (L, _), step = definite_move([np.eye(2), np.eye(1)], [np.diag([-1.1, 0.0]), np.ones((1, 1))], 1.0)
+    assert step == 0.8
     assert np.allclose(P, np.diag([1.0 - 0.8 * 1.1, 1.0]), rtol=0, atol=1e-15)
+    assert Q[0, 0] == 1.8
     assert np.allclose(L @ L.T, P, rtol=0, atol=1e-15)
     with pytest.raises(np.linalg.LinAlgError, match="definite"):
-        definite_move(np.zeros((2, 2)), -np.eye(2), 1.0)
+        definite_move([np.zeros((2, 2))], [-np.eye(2)], 1.0)
+
+
+def test_multipliers_go_as_far_as_their_slack_when_a_step_is_shortened(monkeypatch) -> None:
+    form = form_of()
+    at = iterate(form, feasible=True)
+    at.z = form.c - form.At @ at.v
+    monkeypatch.setattr(interior_steps, "_reach", lambda *_: 20.0)  # far out of the cone
+    new, _, _ = newton_step(form, at, 0.9)
+    for block, S in zip(form.blocks, new.Z, strict=True):
+        assert norm(block.C - block.adjoint(new.v) - S) <= 1e-12 * norm(S)
