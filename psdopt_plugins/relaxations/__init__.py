@@ -146,7 +146,7 @@ def psdopt_components() -> Iterable[Spec]:
         summary="communities of a graph of high modularity, with a proven bound",
         reference=MODULARITY_REFERENCE,
         parameters=(
-            Parameter("n_clusters", int, 2, "most communities"),
+            Parameter("n_clusters", int, None, "most communities; default: chosen by modularity"),
             Parameter("n_neighbors", int, 10, "of the graph of samples"),
             Parameter("resolution", float, 1.0, "above 1 favours small communities"),
         ),

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import kneighbors_graph
 
 from psdopt import Result
-from psdopt.checks import integer, is_name, one_of, positive
+from psdopt.checks import integer, integer_or_none, is_name, one_of, positive
 from psdopt.linalg import Array
 from psdopt_plugins.estimators import column_signs, generator, random_source
 from psdopt_plugins.relaxations.communities_problem import community_graph, modularity, modularity_problem, moved
@@ -23,25 +23,30 @@ from psdopt_plugins.relaxations.fits import proven_bound, relaxed, unit_rows
 from psdopt_plugins.rows import validated
 
 AFFINITIES = ("neighbors", "precomputed")
+#: Where the number of communities is not given, 1 to this many are tried.
+MOST_TRIED = 10
 
 
 class CommunityDetection(ClusterMixin, BaseEstimator):
-    """At most `n_clusters` communities of a graph with high modularity.
+    """Communities of a graph with high modularity: as many as modularity asks for, or at most `n_clusters`.
 
-    max ⟨B, M⟩/(2w) over M ⪰ 0 with M_ii = 1 gives unit vectors of the vertices; k-means on their leading coordinates
-    gives communities, and moves of single vertices improve them.
+    max ⟨B, M⟩/(2w) over M ⪰ 0 with M_ii = 1 gives unit vectors of the vertices; k-means on their k leading coordinates
+    gives k communities, and moves of single vertices improve them. Of k = 1, ..., 10 the one of highest modularity is
+    returned, unless `n_clusters` sets k.
 
     Parameters
     ----------
-    n_clusters : most communities, 1 to n. affinity : "neighbors" for the graph of the `n_neighbors` nearest samples, in
+    n_clusters : most communities, 1 to n, or None.
+    affinity : "neighbors" for the graph of the `n_neighbors` nearest samples, in
         either direction, weighted by exp(−d²/(2 s²)), s their mean distance; or "precomputed" for weights (n, n) >= 0.
-    resolution : above 1 favours small communities.
+    resolution : above 1 favours small communities, and thereby more of them.
     solver_options : keyword arguments for :func:`psdopt.solve`. random_state : seed of the start and of k-means.
 
     Attributes
     ----------
     labels_ : (n,) communities 0, 1, ... modularity_ : of `labels_`. modularity_bound_ : proven; no partition into
-        at most `n_clusters` parts has more. embedding_ : (n, r) unit vectors of the vertices.
+        at most `n_clusters` parts has more; without `n_clusters` no partition at all.
+    embedding_ : (n, r) unit vectors of the vertices.
     graph_ : the weights, CSR without loops.
     ``result_`` : the :class:`psdopt.Result`, F = −⟨B, M⟩/(2w).
     """
@@ -55,7 +60,7 @@ class CommunityDetection(ClusterMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_clusters: int = 2,
+        n_clusters: int | None = None,
         *,
         affinity: str = "neighbors",
         n_neighbors: int = 10,
@@ -76,7 +81,7 @@ class CommunityDetection(ClusterMixin, BaseEstimator):
         Raises InvalidInputError for parameters out of range and what :func:`modularity_problem` refuses.
         """
         X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2)
-        k = integer(self.n_clusters, "n_clusters", 1, X.shape[0], "n")
+        n, most = X.shape[0], integer_or_none(self.n_clusters, "n_clusters", 1, X.shape[0], "n")
         resolution = positive(self.resolution, "resolution")
         A = self.graph_ = self._graph(X)
         random = random_source(self.random_state)
@@ -84,16 +89,25 @@ class CommunityDetection(ClusterMixin, BaseEstimator):
         self.result_ = relaxed(problem, self.solver_options, rng=generator(random))
         V = unit_rows(self.result_.matrix)
         self.embedding_ = V * column_signs(V)
-        means = KMeans(k, n_init=10, random_state=random.randint(np.iinfo(np.int32).max))
+        seed = random.randint(np.iinfo(np.int32).max)
+        counts = range(1, min(MOST_TRIED, n) + 1) if most is None else (most,)
+        found = [self._divided(A, k, resolution, seed) for k in counts]
+        self.modularity_, self.labels_ = max(found, key=lambda division: division[0])
+        bound = proven_bound(self.result_)
+        # of k parts: ((1 − k) bound + 1 − resolution) / k, which is largest at one of the ends
+        ends = (1, n) if most is None else (most,)
+        self.modularity_bound_ = max(((1 - k) * bound + 1.0 - resolution) / k for k in ends)
+        return self
+
+    def _divided(self, A: sp.csr_array, k: int, resolution: float, seed: int) -> tuple[float, NDArray[np.intp]]:
+        """(modularity, labels) of at most k communities."""
+        means = KMeans(k, n_init=10, random_state=seed)
         with warnings.catch_warnings():
             # fewer distinct vectors than clusters are a fact of the data
             warnings.simplefilter("ignore", ConvergenceWarning)
             labels = means.fit_predict(self.embedding_[:, :k]).astype(np.intp)
-        labels = moved(A, labels, k, resolution)
-        self.labels_ = np.unique(labels, return_inverse=True)[1].astype(np.intp)
-        self.modularity_ = modularity(A, self.labels_, resolution)
-        self.modularity_bound_ = (-(k - 1) * proven_bound(self.result_) + 1.0 - resolution) / k
-        return self
+        labels = np.unique(moved(A, labels, k, resolution), return_inverse=True)[1].astype(np.intp)
+        return modularity(A, labels, resolution), labels
 
     def _graph(self, X: Any) -> sp.csr_array:
         if one_of(self.affinity, "affinity", AFFINITIES) == "precomputed":

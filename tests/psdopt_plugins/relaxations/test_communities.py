@@ -45,6 +45,23 @@ def test_planted_groups_are_found():
     assert 0.5 * model.modularity_bound_ <= model.modularity_ <= model.modularity_bound_
 
 
+def test_the_number_of_communities_is_chosen_by_modularity():
+    data = planted_graph()
+    model = CommunityDetection(affinity="precomputed", random_state=0).fit(data.X)
+    assert model.labels_.max() == 2
+    assert adjusted_rand_score(data.y, model.labels_) > 0.9
+    given = [CommunityDetection(k, affinity="precomputed", random_state=0).fit(data.X).modularity_ for k in (2, 3, 4)]
+    assert model.modularity_ == pytest.approx(max(given))
+
+
+@pytest.mark.parametrize("resolution", [0.5, 1.0, 1.7])
+def test_without_a_number_the_bound_holds_for_every_partition(resolution):
+    W = graph(7, 5)
+    best = max(by_definition(W, np.array(labels), resolution) for labels in itertools.product(range(7), repeat=7))
+    model = CommunityDetection(affinity="precomputed", resolution=resolution, random_state=0).fit(W)
+    assert model.modularity_ - 1e-12 <= best <= model.modularity_bound_ + 1e-9
+
+
 def test_two_cliques_and_a_bridge():
     W = np.zeros((10, 10))
     W[:5, :5] = W[5:, 5:] = 1.0
