@@ -1,0 +1,133 @@
+"""Closed forms, starts and bounds of problems against dense minimisers, in units that are not one."""
+
+from __future__ import annotations
+
+import autograd.numpy as anp
+import numpy as np
+import pytest
+
+from psdopt import AutogradProblem, QuadraticSDP
+from psdopt.linalg.tolerances import EPS
+from psdopt.problems.share_bound import _largest_share
+from psdopt.problems.unconstrained import FLOOR, positive_part
+from psdopt.terms import GramForm, IdentityForm, MatrixForm
+from tests.instances import psd, symmetric
+
+N = 6
+
+
+def minimum_over_symmetric(A, b, C):
+    """N with A N A + b N = −C."""
+    a, V = np.linalg.eigh(A)
+    return -V @ ((V.T @ C @ V) / (np.outer(a, a) + b)) @ V.T
+
+
+@pytest.mark.parametrize("ridge", [0.3, 2.0])
+@pytest.mark.parametrize("rank", [None, 1, 2])
+def test_the_closed_form_of_a_ridge_alone(ridge, rank):
+    """½ b |M|² + tr(C M): the positive part of −C / b, or its largest eigenpairs."""
+    rng = np.random.default_rng(0)
+    C = symmetric(rng, N)
+    found = QuadraticSDP(B=IdentityForm(N, ridge), C=C).solve_in_closed_form(rank)
+    values, vectors = np.linalg.eigh(-C / ridge)
+    values = np.maximum(values, 0.0)
+    if rank is not None:
+        values[: N - rank] = 0.0
+    np.testing.assert_allclose(found.to_dense(), (vectors * values) @ vectors.T, atol=1e-12)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+def test_the_closed_form_of_a_congruence_and_of_an_interior_minimum(ridge):
+    rng = np.random.default_rng(1)
+    A, P = psd(rng, N) + 0.5 * np.eye(N), psd(rng, N) + 0.1 * np.eye(N)
+    C = -(A @ P @ A) - ridge * P  # the minimum over symmetric matrices is P
+    problem = QuadraticSDP(A, B=IdentityForm(N, ridge) if ridge else None, C=C)
+    np.testing.assert_allclose(problem.solve_in_closed_form().to_dense(), P, rtol=1e-7, atol=1e-9)
+    if ridge:
+        assert QuadraticSDP(A, B=IdentityForm(N, ridge), C=-C).solve_in_closed_form() is None  # −P is the minimum
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("negative", [1, 2, 5])
+def test_starts_are_the_positive_part_of_the_minimum_over_symmetric_matrices(scale, negative):
+    """With more than n/2 positive eigenvalues all n columns come back, the others raised to a share of the median."""
+    rng = np.random.default_rng(2)
+    A = psd(rng, N) + 0.5 * np.eye(N)
+    Q = np.linalg.qr(rng.standard_normal((N, N)))[0]
+    values = np.arange(1.0, N + 1.0)
+    values[:negative] *= -1.0
+    minimum = scale * (Q * values) @ Q.T
+    b = 0.7
+    C = -(A @ minimum @ A) - b * minimum
+    seen = []
+    W = positive_part(MatrixForm(A), IdentityForm(N, b), MatrixForm(C), N, seen.append)
+    expected = np.maximum(values, 0.0)
+    if 2 * (N - negative) > N:
+        expected = np.maximum(values, FLOOR * np.median(values[negative:]))
+        assert W.shape == (N, N)
+    else:
+        assert W.shape == (N, N - negative)
+    np.testing.assert_allclose(W @ W.T, scale * (Q * expected) @ Q.T, atol=1e-9 * scale * N)
+    np.testing.assert_allclose(minimum_over_symmetric(A, b, C), minimum, atol=1e-9 * scale * N)
+    np.testing.assert_allclose(seen[0].a, np.linalg.eigvalsh(A))
+    formless = positive_part(None, IdentityForm(N, b), MatrixForm(-b * minimum), N, seen.append)
+    np.testing.assert_allclose(formless @ formless.T, W @ W.T, atol=1e-9 * scale * N)
+    assert len(seen) == 1
+
+
+def test_starts_without_a_positive_part_or_an_inverse():
+    rng = np.random.default_rng(3)
+    A = psd(rng, N) + np.eye(N)
+    none = lambda basis: None  # noqa: E731
+    assert positive_part(MatrixForm(A), None, None, N, none) is None
+    assert positive_part(MatrixForm(A), None, MatrixForm(np.eye(N)), N, none) is None
+    assert positive_part(MatrixForm(np.zeros((N, N))), None, MatrixForm(-np.eye(N)), N, none) is None
+    X = rng.standard_normal((2, N))  # a Gram form is formed by products, a few columns at a time
+    for form in (GramForm(X), MatrixForm(X.T @ X)):
+        W = positive_part(form, IdentityForm(N, 0.4), MatrixForm(-np.eye(N)), N, none)
+        np.testing.assert_allclose(W @ W.T, minimum_over_symmetric(X.T @ X, 0.4, -np.eye(N)), atol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_the_largest_share_by_hand(unit):
+    """C + θ G ⪰ 0 for C = diag(1, 4) and G with a negative eigenvalue: θ = min(1, −1 / λ_min(G, C))."""
+    C = unit * np.diag([1.0, 4.0])
+    for diagonal, expected in (((-2.0, 1.0), 0.5), ((-0.5, -2.0), 1.0), ((-1.25, -16.0), 0.25), ((3.0, 0.0), 1.0)):
+        share = _largest_share(C, unit * np.diag(diagonal))
+        assert expected * (1.0 - 1e-5) <= share <= expected
+    assert _largest_share(np.zeros((2, 2)), np.zeros((2, 2))) == 1.0
+    assert _largest_share(unit * np.diag([-1.0, 1.0]), unit * np.diag([0.5, 0.0])) is None
+    assert _largest_share(unit * np.diag([-1.0, 1.0]), unit * np.diag([2.0, 0.0])) == 1.0
+    # rows of very different units
+    D = np.diag([1e-4, 1e4])
+    assert _largest_share(D @ C @ D, D @ (unit * np.array([[-2.0, 0.1], [0.1, 1.0]])) @ D) == pytest.approx(
+        _largest_share(C, unit * np.array([[-2.0, 0.1], [0.1, 1.0]])), rel=1e-4
+    )
+    empty = np.diag([1.0, 0.0])  # a row without entries in either
+    assert _largest_share(unit * empty, -2.0 * unit * empty) == pytest.approx(0.5, rel=1e-4)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_autograd_problems_of_any_order(n):
+    """F = ½ tr M² + tr(C M) + tr³(M): value, S, products with the Hessian, lines and planes."""
+    rng = np.random.default_rng(n)
+    C, Y, D, v = symmetric(rng, n), rng.standard_normal((n, 2)), rng.standard_normal((n, 2)), rng.standard_normal(n)
+    problem = AutogradProblem(lambda M: 0.5 * anp.sum(M * M) + anp.sum(C * M) + anp.trace(M) ** 3, n)
+    F = lambda M: 0.5 * np.sum(M * M) + np.sum(C * M) + np.trace(M) ** 3  # noqa: E731
+    evaluation, M = problem.at(Y), Y @ Y.T
+    S = M + C + 3 * np.trace(M) ** 2 * np.eye(n)
+    cross = Y @ D.T + D @ Y.T
+    H = cross + 6 * np.trace(M) * np.trace(cross) * np.eye(n)
+    size = 64 * EPS * (1.0 + np.trace(M) ** 3) * 10
+    np.testing.assert_allclose(evaluation.value, F(M), atol=size)
+    np.testing.assert_allclose(evaluation.gradient @ D, S @ D, atol=size)
+    np.testing.assert_allclose(evaluation.factor_gradient(), 2 * S @ Y, atol=size)
+    np.testing.assert_allclose(evaluation.hessian_vector(D), 2 * (S @ D + H @ Y), atol=size)
+    line, plane = evaluation.along(D), evaluation.along_atom(v)
+    for mu in (0.0, 0.3):
+        np.testing.assert_allclose(line.value(mu), F((Y + mu * D) @ (Y + mu * D).T), rtol=1e-12, atol=size)
+    np.testing.assert_allclose(line.derivatives(0.0)[0], 2 * np.sum(S @ Y * D), rtol=1e-10, atol=size)
+    np.testing.assert_allclose(plane.value(0.5, 2.0), F(0.5 * M + 2.0 * np.outer(v, v)), rtol=1e-12, atol=size)
+    np.testing.assert_allclose(evaluation.append(v).matrix.to_dense(), M + np.outer(v, v), rtol=1e-12)
+    T = rng.standard_normal((2, 1))
+    np.testing.assert_allclose(evaluation.mix(T).factor, Y @ T)
