@@ -63,8 +63,9 @@ SPARE = 3
 AFFORDABLE, MOST_CONSTRAINTS = 6e10, 6000
 #: Beyond this order constraints on the diagonal alone are the augmented Lagrangian's.
 DIAGONAL_ORDER = 200
-#: Beyond this order Newton on factor and multipliers is ahead of an interior point on a face (balanced partitions).
-FACE_ORDER = 400
+#: Beyond this order Newton on factor and multipliers is level with an interior point on a face (balanced partitions),
+#: whose steps cost n³; below it the interior point is ahead, and surer.
+FACE_ORDER = 1000
 #: Up to this order Newton steps on factor and multipliers are affordable.
 MOST_NEWTON = 1500
 #: Up to this order an eigendecomposition in every step is affordable.

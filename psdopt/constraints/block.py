@@ -8,11 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.constraints.couplings import Couplings
+from psdopt.constraints.couplings import SPARSE, Couplings
 from psdopt.linalg.arrays import Array
-
-#: An entry of a sparse product takes as long as so many flops of a dense one.
-SPARSE = 25.0
 
 
 @dataclass

@@ -15,6 +15,8 @@ from psdopt.terms.entry_coupling import EntryCoupling
 #: Seconds for a pair of gathered places, an entry of a sparse product and a flop of a dense one, and of a call: for
 #: choices between them alone.
 GATHERED, ENTRY, FLOP, CALL = 5e-9, 1e-9, 2e-11, 5e-5
+#: An entry of a sparse product takes as long as so many flops of a dense one.
+SPARSE = 25.0
 #: Constraints of at most so many entries are tried as the light ones.
 LIGHT = (0, 1, 2, 4, 8, 32, 128)
 #: No more than this many places of light constraints: their products are a matrix of that order.
@@ -145,7 +147,7 @@ class Couplings:
         return np.array(rows, dtype=np.intp), A, np.array(signs)
 
     def _form(self, t: int) -> tuple[NDArray[np.intp] | None, sp.csr_array | Array]:
-        """(the rows that A_t has entries in, A_t there); no rows and all of A_t, sparse, where they are many."""
+        """(the rows that A_t has entries in, A_t there); no rows and all of A_t, where they are many."""
         part = slice(self.B.indptr[t], self.B.indptr[t + 1])
         k, w = self.B.indices[part], self.B.data[part]
         i, j = self.i[k], self.j[k]
@@ -153,7 +155,7 @@ class Couplings:
         A = sp.csr_array(both, shape=(self.n, self.n))
         touched = np.unique(np.concatenate([i, j]))
         if 2 * len(touched) > self.n:
-            return None, A
+            return None, A if SPARSE * A.nnz < self.n**2 else A.toarray()
         return touched, A[touched][:, touched].toarray()
 
     def _split(self, rows: NDArray[np.intp], counts: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
