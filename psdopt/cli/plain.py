@@ -11,54 +11,13 @@ from io import TextIOWrapper
 
 #: Name of the codec error handler that replaces characters that an encoding lacks.
 HANDLER = "psdopt.plain"
-_PLAIN = {
-    "⪰": ">=",
-    "⪯": "<=",
-    "≤": "<=",
-    "≥": ">=",
-    "≠": "!=",
-    "≈": "~",
-    "∈": "in",
-    "±": "+-",
-    "×": "x",
-    "·": "*",
-    "−": "-",
-    "–": "-",
-    "—": "-",
-    "…": "...",
-    "→": "->",
-    "∇": "grad ",
-    "Σ": "sum",
-    "√": "sqrt",
-    "∞": "inf",
-    "ᵀ": "^T",
-    "²": "^2",
-    "³": "^3",
-    "₊": "+",
-    "½": "1/2",
-    "⟨": "<",
-    "⟩": ">",
-    "λ": "lambda",
-    "ρ": "rho",
-    "ξ": "xi",
-    "ν": "nu",
-    "μ": "mu",
-    "τ": "tau",
-    "ε": "eps",
-    "Ψ": "Psi",
-    "ö": "oe",
-    "ä": "ae",
-    "ü": "ue",
-    "ß": "ss",
-    "‘": "'",
-    "’": "'",
-    "“": '"',
-    "”": '"',
-    "─": "-",
-    "━": "-",
-    "│": "|",
-    "•": "*",
-}
+#: A character and what replaces it, and so on.
+_TABLE = """
+⪰ >=  ⪯ <=  ≤ <=  ≥ >=  ≠ !=  ≈ ~  ∈ in  ± +-  × x  · *  − -  – -  — -  … ...  → ->  Σ sum  √ sqrt  ∞ inf
+ᵀ ^T  ² ^2  ³ ^3  ₊ +  ½ 1/2  ⟨ <  ⟩ >  λ lambda  ρ rho  ξ xi  ν nu  μ mu  τ tau  ε eps  Ψ Psi  ö oe  ä ae
+ü ue  ß ss  ‘ '  ’ '  “ "  ” "  ─ -  ━ -  │ |  • *
+"""
+_PLAIN = {"∇": "grad ", **dict(zip(_TABLE.split()[::2], _TABLE.split()[1::2], strict=True))}
 
 
 def plain(text: str, encoding: str | None) -> str:
