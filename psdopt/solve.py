@@ -28,7 +28,7 @@ from psdopt.problem import Problem
 from psdopt.progress import progress_bar
 from psdopt.result import Result
 from psdopt.run import NonFiniteStart, Rules, Run, Snapshot
-from psdopt.stopping import MaxIterations, MaxTime, Stopping
+from psdopt.stopping import AnyOf, MaxIterations, MaxTime, Stopping
 
 __all__ = ["Snapshot", "solve"]
 
@@ -155,16 +155,9 @@ def _same_pieces(run: Run, geometry: Geometry, method: Method, path: str | Path)
 
 
 def _criteria(stopping: Stopping | None, max_iterations: int | None, max_time: float | None) -> Stopping:
-    limits: list[Stopping] = []
-    if stopping is not None:
-        limits.append(stopping)
-    if max_time is not None:
-        limits.append(MaxTime(max_time))
-    limits.append(MaxIterations(DEFAULT_ITERATIONS if max_iterations is None else int(max_iterations)))
-    combined = limits[0]
-    for limit in limits[1:]:
-        combined = combined | limit
-    return combined
+    limits: list[Stopping] = [] if stopping is None else [stopping]
+    limits += [] if max_time is None else [MaxTime(max_time)]
+    return AnyOf((*limits, MaxIterations(DEFAULT_ITERATIONS if max_iterations is None else int(max_iterations))))
 
 
 def _check_arguments(

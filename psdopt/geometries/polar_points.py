@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from psdopt.linalg.arrays import Array
 
@@ -15,18 +16,14 @@ class PolarPoint:
     U: Array
     R: Array
 
-    @property
+    @cached_property
     def factor(self) -> Array:
         """Y = U R, one array per point: gradients recognise it by identity."""
-        Y: Array | None = self.__dict__.get("_factor")
-        if Y is None:
-            Y = self.U @ self.R
-            self.__dict__["_factor"] = Y
-        return Y
+        return self.U @ self.R
 
     def with_factor(self, Y: Array) -> PolarPoint:
         """This point, for which Y = U R is known already."""
-        self.__dict__["_factor"] = Y
+        self.__dict__["factor"] = Y
         return self
 
     def __iter__(self) -> Iterator[Array]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -69,11 +70,8 @@ class PluginManager:
         if self._pluggy.has_plugin(name):
             raise PluginError(f"a plugin named {name!r} is registered already; give this one another name")
         try:
-            self._pluggy.register(plugin, name)
-        except Exception as error:
-            self._forget(name)
-            raise PluginError(f"plugin {name!r}: {_one_line(error)}") from error
-        try:
+            with _named(f"plugin {name!r}"):
+                self._pluggy.register(plugin, name)
             specs = self._collect(plugin, name)
         except BaseException:
             self._forget(name)
@@ -127,12 +125,8 @@ class PluginManager:
     def _ready(self, spec: Spec) -> Spec:
         """`spec` with its deferred names imported, once, and validated again with their signatures."""
         plugin = self.plugin_of(spec)
-        try:
+        with _named(f"plugin {plugin!r}, {spec.kind} {spec.name!r}"):
             ready = resolved(spec)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # SystemExit too
-            raise PluginError(f"plugin {plugin!r}, {spec.kind} {spec.name!r}: {_one_line(error)}") from error
         if ready is not spec:
             self._specs[spec.kind][spec.name] = validate(ready, plugin)
         return ready
@@ -166,14 +160,10 @@ class PluginManager:
 
     def _load_entry(self, entry: metadata.EntryPoint) -> None:
         try:
-            self.register(entry.load(), entry.name)
+            with _named(f"plugin {entry.name!r}: cannot import {entry.value}"):
+                self.register(entry.load(), entry.name)
         except PluginError as error:
             self._report(entry.name, str(error), entry.value)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # SystemExit too: a plugin must not end the program that lists it
-            message = f"plugin {entry.name!r}: cannot import {entry.value}: {_one_line(error)}"
-            self._report(entry.name, message, entry.value)
 
     def _report(self, plugin: str, message: str, module: str = "") -> None:
         problem = PluginProblem(plugin, message, module)
@@ -184,14 +174,9 @@ class PluginManager:
         self._check_hooks(plugin, name)
         others = [other for other in self._pluggy.get_plugins() if other is not plugin]
         call = self._pluggy.subset_hook_caller(HOOK, remove_plugins=others)
-        try:
+        with _named(f"plugin {name!r}: {HOOK} failed"):
             parts = call()
-            yielded = [spec for part in parts for spec in part]
-            specs = tuple(validate(spec, name) for spec in yielded)
-        except (PluginError, KeyboardInterrupt):
-            raise
-        except BaseException as error:  # SystemExit too
-            raise PluginError(f"plugin {name!r}: {HOOK} failed: {_one_line(error)}") from error
+            specs = tuple(validate(spec, name) for part in parts for spec in part)
         if not parts:  # pluggy leaves out what is None
             raise PluginError(f"plugin {name!r}: {HOOK} returned None; let it yield specs, or return a list of them")
         seen: set[tuple[str, str]] = set()
@@ -240,6 +225,13 @@ def _order(entry: metadata.EntryPoint) -> tuple[bool, str]:
     return distribution != CORE, entry.name
 
 
-def _one_line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+@contextmanager
+def _named(what: str) -> Iterator[None]:
+    """Errors of a plugin's code become a PluginError that begins with `what`, in one line."""
+    try:
+        yield
+    except (PluginError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # SystemExit too: a plugin must not end the program that lists it
+        text = " ".join([f"{type(error).__name__}:", *str(error).split()]).rstrip(":")
+        raise PluginError(f"{what}: {text}") from error
