@@ -106,6 +106,20 @@ def require_inner(argument: str, method: Any, problem: Any, geometry: Any) -> No
         raise IncompatibleError(f"{text}; pass another method as {argument}")
 
 
+def offered(problem: Any, ability: str, where: str) -> Any:
+    """What the method that `ability` stands for (:data:`MEMBERS`) returns; `where` is the class that describes it.
+
+    Raises IncompatibleError if there is no such method. Methods ask in every step.
+    """
+    (name,) = MEMBERS[ability]
+    make = getattr(problem, name, None)
+    if not callable(make):
+        kind = type(problem).__name__
+        text = f"{kind} offers no {ability}: a problem with this ability must have {name}(), which returns a {where}"
+        raise IncompatibleError(text)
+    return make()
+
+
 def as_text(need: Need) -> str:
     return str(need) if isinstance(need, str) else " or ".join(map(str, need))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from psdopt.errors import IncompatibleError
+from psdopt.capability import Ability, offered
 from psdopt.linalg.arrays import Array
 from psdopt.problem import Evaluation
 
@@ -45,11 +45,5 @@ class BiconvexSplit(ABC):
 
 def split_of(problem: object) -> BiconvexSplit:
     """The split of `problem`; IncompatibleError if it declares none."""
-    split = getattr(problem, "split", None)  # called in every step; isinstance with a protocol checks all its members
-    if split is None:
-        raise IncompatibleError(
-            f"{type(problem).__name__} offers no bi-convex split; a problem with the ability 'biconvex-split' "
-            "needs a method split() that returns a psdopt.splitting.BiconvexSplit"
-        )
-    found: BiconvexSplit = split()
-    return found
+    split: BiconvexSplit = offered(problem, Ability.SPLIT, "psdopt.splitting.BiconvexSplit")
+    return split

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg
 
-from psdopt.capability import Ability, Requires
+from psdopt.capability import Ability, Requires, offered
 from psdopt.checks import integer_or_none, is_name, one_of
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.geometry import Atom, Geometry
@@ -23,7 +23,7 @@ from psdopt.margins.loss import CappedMargin
 from psdopt.margins.masters import Answer, BlockMaster, Bundle, Master, Unsolved
 from psdopt.margins.masters.growth import grown
 from psdopt.margins.masters.selection import solve_selected, widest_block, working_rows
-from psdopt.margins.structure import HasMargins, MarginStructure
+from psdopt.margins.structure import MarginStructure
 from psdopt.method import Method, Outcome, Residual
 from psdopt.problem import Evaluation, Problem
 
@@ -231,13 +231,9 @@ class ColumnGeneration(Method[ColumnGenerationState]):
 
 
 def margins_of(problem: Problem) -> MarginStructure:
-    """What the problem offers under the ability "margins"; InvalidTypeError if the member is missing."""
-    if not isinstance(problem, HasMargins):
-        raise InvalidTypeError(
-            f'a problem with the ability "margins" must offer margins() -> MarginStructure; '
-            f"found none in {type(problem).__name__}"
-        )
-    return problem.margins()
+    """What the problem offers under the ability "margins"; IncompatibleError if the member is missing."""
+    margins: MarginStructure = offered(problem, Ability.MARGINS, "psdopt.margins.MarginStructure")
+    return margins
 
 
 def _trace_of(geometry: Geometry) -> float:

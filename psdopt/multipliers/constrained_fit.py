@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from psdopt.errors import IncompatibleError
+from psdopt.capability import Ability, offered
 from psdopt.linalg.arrays import Array
 from psdopt.multipliers.quadratic_fit import Coupled
 from psdopt.problem import Evaluation
@@ -64,9 +64,5 @@ class OffersConstrainedFit(Protocol):
 
 def constrained_fit_of(problem: object) -> ConstrainedFit:
     """The fit that `problem` offers; IncompatibleError if it offers none."""
-    if not isinstance(problem, OffersConstrainedFit):
-        raise IncompatibleError(
-            f"{type(problem).__name__} offers no constrained fit; a problem with the ability 'constrained-fit' needs a "
-            "method constrained_fit() that returns an object with the members of psdopt.multipliers.ConstrainedFit"
-        )
-    return problem.constrained_fit()
+    fit: ConstrainedFit = offered(problem, Ability.CONSTRAINED_FIT, "psdopt.multipliers.ConstrainedFit")
+    return fit

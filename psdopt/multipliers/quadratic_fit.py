@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
-from psdopt.errors import IncompatibleError
+from psdopt.capability import Ability, offered
 from psdopt.linalg.arrays import Array
 from psdopt.problem import Evaluation
 
@@ -82,11 +82,5 @@ class OffersQuadraticFit(Protocol):
 
 def quadratic_fit_of(problem: object) -> QuadraticFit:
     """The fit that `problem` offers; IncompatibleError if it offers none."""
-    offer = getattr(problem, "quadratic_fit", None)
-    if not callable(offer):
-        raise IncompatibleError(
-            f"{type(problem).__name__} offers no quadratic fit; a problem with the ability 'quadratic-fit' needs a "
-            "method quadratic_fit() that returns an object with the members of psdopt.multipliers.QuadraticFit"
-        )
-    fit: QuadraticFit = offer()
+    fit: QuadraticFit = offered(problem, Ability.QUADRATIC_FIT, "psdopt.multipliers.QuadraticFit")
     return fit

@@ -31,7 +31,7 @@ class OffersStream(Protocol):
 
 def streamed(problem: Any) -> OffersStream:
     """`problem` as one that offers a stream; IncompatibleError where a member is missing."""
-    missing = [name for name in ("stream", "batch_gradient") if getattr(problem, name, None) is None]
+    missing = [name for name in MEMBERS[Ability.STREAM] if getattr(problem, name, None) is None]
     if missing:
         raise IncompatibleError(
             f"{type(problem).__name__} offers no stream; a problem with the ability 'stream' needs the members stream "

@@ -122,7 +122,7 @@ def test_refusals():
     problem = QuadraticSDP(B=1.0, C=-np.eye(4))
     with pytest.raises(IncompatibleError, match="lacks biconvex-split"):
         solve(problem, FlatQuotient(4, 2), ADMM())
-    with pytest.raises(IncompatibleError, match="offers no bi-convex split"):
+    with pytest.raises(IncompatibleError, match="offers no biconvex-split"):
         split_of(problem)
     pairs = pair_problem()
     pairs.abilities -= {Ability.EXACT_LINE}

@@ -471,7 +471,7 @@ def test_a_problem_that_offers_a_fit_by_itself_is_solved_with_no_class_of_the_li
 
 
 def test_a_problem_without_a_fit_is_refused_by_name():
-    with pytest.raises(IncompatibleError, match="object offers no quadratic fit"):
+    with pytest.raises(IncompatibleError, match="object offers no quadratic-fit"):
         quadratic_fit_of(object())
     plain = Plain(np.eye(3), np.array([0]), np.array([1]), np.ones(1))
     plain.quadratic_fit = None

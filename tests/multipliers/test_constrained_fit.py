@@ -21,7 +21,9 @@ def test_a_constrained_problem_offers_one_and_keeps_it() -> None:
 
 
 def test_others_are_told_the_member_that_is_missing() -> None:
-    with pytest.raises(IncompatibleError, match=r"constrained_fit\(\)"):
+    with pytest.raises(
+        IncompatibleError, match=r"must have constrained_fit\(\), which returns a psdopt.multipliers.ConstrainedFit"
+    ):
         constrained_fit_of(QuadraticSDP(C=np.eye(3)))
     free = QuadraticSDP(C=np.eye(3))
     verdict = compatible(free, FlatQuotient(3, 2), LagrangeNewton())

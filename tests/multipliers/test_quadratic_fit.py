@@ -23,7 +23,7 @@ def test_no_member_or_one_that_is_no_method_is_refused(value):
         quadratic_fit = value
 
     for problem in (Lacks(), object()):
-        with pytest.raises(IncompatibleError, match=f"{type(problem).__name__} offers no quadratic fit; a problem"):
+        with pytest.raises(IncompatibleError, match=f"{type(problem).__name__} offers no quadratic-fit: a problem"):
             quadratic_fit_of(problem)
 
 
