@@ -8,6 +8,10 @@ from itertools import pairwise
 
 from psdopt.linalg.tolerances import EPS
 
+#: Where f varies by its rounding only within the bracket, a root of f' is not refined after so many steps in a row that
+#: do not halve |f'|: what is left of it is rounding as well.
+PATIENCE = 4
+
 Derivatives = Callable[[float], tuple[float, float]]
 Cubic = tuple[float, float, float, float]
 
@@ -145,7 +149,8 @@ def minimize_smooth(
     """A minimiser over [0, upper] of a C¹ function given by (f', f''), from 0 downhill.
 
     Doubling brackets a sign change of f'. Newton steps inside the bracket follow, and bisection
-    if they leave it: for convex or piecewise quartic functions exact to `tol` in relative |f'|.
+    if they leave it: for convex or piecewise quartic functions exact to `tol` in relative |f'|; if `value` is given, no
+    further than to the rounding of f'.
     The point stays below the first trial at which f' is not finite. If `value` is given and doubling
     has passed a maximum and found a minimum above f(0), a nearer minimum is sought.
     Returns 0.0 if f'(0) > 0, or = 0 and not a ridge; inf if f' stays negative up to 2^200 times the
@@ -159,20 +164,23 @@ def minimize_smooth(
     if not slope0 < 0.0:
         return 0.0 if slope0 >= 0.0 else math.nan
     step = first or (-slope0 / curvature if curvature > 0.0 else 1.0)
-    found = _smooth_downhill(derivatives, slope0, step, upper, tol)
+    at_zero = 0.0 if value is None else value(0.0)
+    rounding = EPS * abs(at_zero)
+    found = _smooth_downhill(derivatives, slope0, step, upper, tol, rounding)
     if value is None or not math.isfinite(found):
         return found
-    at_zero = value(0.0)
     for _ in range(60):
         at_found = value(found)
         if at_found <= at_zero + 64.0 * EPS * max(abs(at_zero), abs(at_found)):
             break
-        found = _smooth_downhill(derivatives, slope0, 0.125 * found, 0.5 * found, tol)
+        found = _smooth_downhill(derivatives, slope0, 0.125 * found, 0.5 * found, tol, rounding)
     return found
 
 
-def _smooth_downhill(derivatives: Derivatives, slope0: float, t: float, upper: float, tol: float) -> float:
-    left, wall = 0.0, math.inf
+def _smooth_downhill(
+    derivatives: Derivatives, slope0: float, t: float, upper: float, tol: float, rounding: float
+) -> float:
+    left, low, wall = 0.0, slope0, math.inf
     for _ in range(200):
         t = min(t, upper)
         at_t, curvature = derivatives(t)
@@ -183,7 +191,7 @@ def _smooth_downhill(derivatives: Derivatives, slope0: float, t: float, upper: f
             continue
         if at_t >= 0.0 or t == upper:
             break
-        left = t
+        left, low = t, at_t
         t = min(2.0 * t, 0.5 * (t + wall))
         if t >= wall or t <= left:
             return left
@@ -192,14 +200,21 @@ def _smooth_downhill(derivatives: Derivatives, slope0: float, t: float, upper: f
     if at_t <= 0.0:
         return t
     right = t
+    high = at_t
+    least, best, stale = abs(at_t), t, 0
     for _ in range(100):
-        if abs(at_t) <= tol * abs(slope0) or right - left <= 4.0 * EPS * right:
+        if least <= tol * abs(slope0) or right - left <= 4.0 * EPS * right:
+            break
+        if stale >= PATIENCE and (right - left) * max(-low, high) <= rounding:
             break
         newton = t - at_t / curvature if curvature > 0.0 else math.nan
         t = newton if left < newton < right else 0.5 * (left + right)
         at_t, curvature = derivatives(t)
         if at_t < 0.0:
-            left = t
+            left, low = t, at_t
         else:
-            right = t
-    return t
+            right, high = t, at_t
+        stale = 0 if abs(at_t) <= 0.5 * least else stale + 1
+        if abs(at_t) < least:
+            least, best = abs(at_t), t
+    return best

@@ -206,3 +206,25 @@ def test_a_minimiser_next_to_a_wall_is_found(place):
         return (t**3 - place**3, 3.0 * t * t) if t < 3.0 else (math.nan, math.nan)
 
     assert minimize_smooth(derivatives, tol=1e-12) == pytest.approx(place, rel=1e-9)
+
+
+def test_rounding_of_the_derivative_is_not_bisected():
+    """f' = 1e-13 (t − 1), known to 1e-14 only, beside f = 1: below that no root is sought, and above it is found."""
+    asked = []
+
+    def derivatives(t):
+        asked.append(t)
+        return 1e-13 * (t - 1.3) + 1e-14 * math.copysign(1.0, math.sin(1e9 * t)), 1e-15
+
+    found = minimize_smooth(derivatives, value=lambda t: 1.0 + 0.5e-13 * (t - 1.3) ** 2)
+    assert abs(1e-13 * (found - 1.3)) <= 3e-14
+    assert len(asked) <= 20
+
+
+def test_a_sharp_kink_is_found_beside_a_large_value():
+    """f' is −1e-6 up to a wall of slope 1e8: far from rounding of f = 1, so that the bracket closes on the wall."""
+
+    def derivatives(t):
+        return (-1e-6, 0.0) if t < 0.7 else (-1e-6 + 1e8 * (t - 0.7), 1e8)
+
+    assert minimize_smooth(derivatives, value=lambda t: 1.0 - 1e-6 * t) == pytest.approx(0.7, abs=1e-9)
