@@ -99,7 +99,7 @@ class PositiveDefinite(Geometry):
         P, s, _ = np.linalg.svd(Y, full_matrices=True)
         scales = np.zeros(self.n)
         scales[: len(s)] = s[: self.n]
-        return Root(P * np.maximum(scales, np.sqrt(EPS) * (s[0] if s[0] > 0.0 else 1.0)))
+        return Root(P * np.maximum(scales, np.sqrt(EPS) * (s.max(initial=0.0) or 1.0)))
 
     def move_along_fibre(self, tree: Any, Q: Array) -> Any:
         """The representative G Q of a point, and a vector seen from there. Q (n, n) orthogonal."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.checks import integer
+from psdopt.errors import InvalidInputError
 from psdopt.geometries.positive_definite import PositiveDefinite
 from psdopt.geometries.square_root import random_factor
 from psdopt.geometry import Atom, Defect, Geometry, array_defect
@@ -59,7 +60,10 @@ class PSDCone(Geometry):
         return np.asarray(Y, dtype=np.float64)
 
     def project(self, M: Array) -> LowRankPSD:
-        """Positive part of the spectrum of the symmetric part of M."""
+        """Positive part of the spectrum of the symmetric part of M (n, n)."""
+        M = np.asarray(M, dtype=np.float64)
+        if M.shape != (self.n, self.n):
+            raise InvalidInputError(f"M must have shape ({self.n}, {self.n}); found {M.shape}")
         return LowRankPSD.from_dense(M)
 
     def minimize_linear(self, S: Any, tol: float, warm_start: Array | None = None) -> Atom:
