@@ -73,3 +73,23 @@ def test_a_gradient_that_falls_slowly_is_progress_where_the_value_is_level(facto
     result = solve(problem, FlatQuotient(12, 4), Fading(factor), rng=0, max_iterations=200)
     assert (result.status is Status.NO_PROGRESS) == ends
     assert result.iterations == (psdopt.driver.IDLE_STEPS if ends else 200)
+
+
+@pytest.mark.parametrize("limit", [{"max_iterations": 5}, {"max_time": 0.0}])
+def test_budgets_hold_where_every_verdict_moves_the_run(monkeypatch, limit):
+    """Each verdict takes the run to another state, and the limits are looked at all the same.
+
+    The callback stops a run that passes its limit: it fails and does not go on for ever.
+    """
+
+    def moved(judge, stationarity, ended):
+        run = judge.run
+        run.go_on(judge.method, run.geometry, run.state.point, run.state.evaluation)
+
+    monkeypatch.setattr(psdopt.driver.Judge, "is_due", lambda judge, stationarity: True)
+    monkeypatch.setattr(psdopt.driver.Judge, "verdict", moved)
+    problem, _ = planted(np.random.default_rng(0))
+    steps = LongSteps(1e-6)
+    result = solve(problem, FlatQuotient(12, 4), steps, rng=0, callback=lambda seen: seen.iteration >= 30, **limit)
+    assert result.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
+    assert result.iterations <= 5

@@ -17,44 +17,23 @@ from pathlib import Path
 
 import numpy as np
 
-from psdopt import (
-    ADMM,
-    BILGO,
-    LBFGS,
-    BlockConjugateGradient,
-    ConjugateGradient,
-    FixedTrace,
-    FlatQuotient,
-    FrankWolfe,
-    Geometry,
-    LagrangeNewton,
-    Method,
-    Polar,
-    Problem,
-    ProjectedGradient,
-    PSDCone,
-    Result,
-    RiemannianGradient,
-    Spectraplex,
-    TrustRegions,
-    solve,
-)
+import psdopt
 from psdopt_plugins.kernel_learning import pairwise_kernel_problem
 from psdopt_plugins.metric_learning import kta_problem
 
-Case = tuple[Callable[[], Problem], Callable[[], Geometry], Method]
+Case = tuple[Callable[[], psdopt.Problem], Callable[[], psdopt.Geometry], psdopt.Method]
 STEPS = 60
 #: A run that a child has not ended after so many seconds is killed where it is.
 LONGEST = 20.0
 
 
-def _kta() -> Problem:
+def _kta() -> psdopt.Problem:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 60)
     return kta_problem(rng.standard_normal((60, 20)) + y[:, None], y, 0.01)
 
 
-def _pairs() -> Problem:
+def _pairs() -> psdopt.Problem:
     rng = np.random.default_rng(1)
     n = 30
     L = np.diag(np.full(n, 2.0)) - np.eye(n, k=1) - np.eye(n, k=-1)
@@ -63,28 +42,28 @@ def _pairs() -> Problem:
 
 
 CASES: dict[str, Case] = {
-    "cg": (_kta, lambda: FlatQuotient(20, 5), ConjugateGradient()),
-    "cg-polar": (_kta, lambda: Polar(20, 4), ConjugateGradient()),
-    "cg-trace": (_kta, lambda: FixedTrace(20, 5), ConjugateGradient()),
-    "lbfgs": (_kta, lambda: FlatQuotient(20, 5), LBFGS()),
-    "block-cg": (_kta, lambda: FlatQuotient(20, 5), BlockConjugateGradient()),
-    "trust-regions": (_kta, lambda: FlatQuotient(20, 5), TrustRegions()),
-    "steepest": (_kta, lambda: FlatQuotient(20, 5), RiemannianGradient()),
-    "projected": (_kta, lambda: PSDCone(20), ProjectedGradient()),
-    "frank-wolfe": (_kta, lambda: Spectraplex(20), FrankWolfe()),
-    "bilgo": (_kta, lambda: PSDCone(20), BILGO()),
-    "pairs-cg": (_pairs, lambda: FlatQuotient(30, 6), ConjugateGradient()),
-    "pairs-newton": (_pairs, lambda: FlatQuotient(30, 30), LagrangeNewton()),
-    "pairs-admm": (_pairs, lambda: FlatQuotient(30, 30), ADMM()),
+    "cg": (_kta, lambda: psdopt.FlatQuotient(20, 5), psdopt.ConjugateGradient()),
+    "cg-polar": (_kta, lambda: psdopt.Polar(20, 4), psdopt.ConjugateGradient()),
+    "cg-trace": (_kta, lambda: psdopt.FixedTrace(20, 5), psdopt.ConjugateGradient()),
+    "lbfgs": (_kta, lambda: psdopt.FlatQuotient(20, 5), psdopt.LBFGS()),
+    "block-cg": (_kta, lambda: psdopt.FlatQuotient(20, 5), psdopt.BlockConjugateGradient()),
+    "trust-regions": (_kta, lambda: psdopt.FlatQuotient(20, 5), psdopt.TrustRegions()),
+    "steepest": (_kta, lambda: psdopt.FlatQuotient(20, 5), psdopt.RiemannianGradient()),
+    "projected": (_kta, lambda: psdopt.PSDCone(20), psdopt.ProjectedGradient()),
+    "frank-wolfe": (_kta, lambda: psdopt.Spectraplex(20), psdopt.FrankWolfe()),
+    "bilgo": (_kta, lambda: psdopt.PSDCone(20), psdopt.BILGO()),
+    "pairs-cg": (_pairs, lambda: psdopt.FlatQuotient(30, 6), psdopt.ConjugateGradient()),
+    "pairs-newton": (_pairs, lambda: psdopt.FlatQuotient(30, 30), psdopt.LagrangeNewton()),
+    "pairs-admm": (_pairs, lambda: psdopt.FlatQuotient(30, 30), psdopt.ADMM()),
 }
 
 
-def run(name: str, **options: object) -> Result:
+def run(name: str, **options: object) -> psdopt.Result:
     problem, geometry, method = CASES[name]
-    return solve(problem(), geometry(), method, tol=1e-9, max_iterations=STEPS, rng=0, **options)  # type: ignore[arg-type]
+    return psdopt.solve(problem(), geometry(), method, tol=1e-9, max_iterations=STEPS, rng=0, **options)  # type: ignore[arg-type]
 
 
-def same(left: Result, right: Result) -> bool:
+def same(left: psdopt.Result, right: psdopt.Result) -> bool:
     """Equal bit by bit: matrix, value, status, history, but for seconds and products (images are made once more)."""
     names = [name for name in left.history.columns if name != "seconds" and not name.startswith("operator_")]
     return (
@@ -116,7 +95,7 @@ def killed_run(name: str, path: Path, after: float) -> bool:
     return True
 
 
-def examine(name: str, rng: np.random.Generator, whole: Result, seconds: float, counts: Counter[str]) -> bool:
+def examine(name: str, rng: np.random.Generator, whole: psdopt.Result, seconds: float, counts: Counter[str]) -> bool:
     """One to three kills, then resumed to the end, then resumed once more: both equal the run left alone."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.checkpoint"
@@ -144,9 +123,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     rng, counts, different = np.random.default_rng(options.seed), Counter[str](), []
     whole = {}
     for name in options.cases:
-        begun = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
-            result = run(name, checkpoint=Path(folder) / "run", checkpoint_seconds=0.0)
+            for part in ("first", "timed"):  # the first run imports what a method needs; kills fall within the second
+                begun = time.perf_counter()
+                result = run(name, checkpoint=Path(folder) / part, checkpoint_seconds=0.0)
         whole[name] = result, time.perf_counter() - begun
         print(f"{name}: {result.status.label} after {result.iterations} steps, {whole[name][1]:.2f} s", flush=True)
     while counts["kills"] < options.kills:

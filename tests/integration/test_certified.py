@@ -71,8 +71,15 @@ def test_the_examination_prints_running_totals(capsys):
 
 
 def test_a_run_that_is_widened_at_every_step_keeps_its_budget():
-    """Each verdict adds a column and the next step drops it: the limit of iterations was never looked at."""
+    """Each verdict adds a column and the next step drops it, and the limit of iterations is looked at all the same.
+
+    The callback stops a run that passes its limit, so that it fails and does not go on for ever.
+    """
     problem = drawn("triplets", 7000064).problem
     geometry = FlatQuotient(problem.n, problem.n)
-    result = solve(problem, geometry, RiemannianGradient(), tol=1e-8, rng=7000064, max_iterations=60, escape=True)
+    result = solve(
+        problem, geometry, RiemannianGradient(), tol=1e-8, rng=7000064, max_iterations=60, escape=True,
+        callback=lambda snapshot: snapshot.iteration >= 90,
+    )  # fmt: skip
+    assert result.status is not Status.STOPPED
     assert result.iterations <= 60
