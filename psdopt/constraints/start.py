@@ -11,6 +11,9 @@ from psdopt.linalg.arrays import norm
 from psdopt.problem import Evaluation
 from psdopt.terms.base import combine
 
+#: The penalty is at least so many times the curvature of F: a round then leaves about 1/STIFF of the infeasibility, as
+#: multipliers of a curved F are its change under a change of the bounds.
+STIFF = 30.0
 #: Steps of LSQR: the size of the multipliers is wanted, not the multipliers.
 STEPS = 10
 
@@ -18,7 +21,7 @@ STEPS = 10
 def first_multipliers(problem: ConstrainedModel, evaluation: Evaluation) -> tuple[float, float]:
     """(sigma, size): size is |y| in units of 1/|A_t| for the y that makes |(∇F + A*(y)) Y| small, sigma size over |b|.
 
-    Both scale as they should with F, with M and with each constraint. Cost: a few passes over the constraints.
+    For a curved F sigma is at least 30 times its curvature in a random direction. Both scale as they should with F, with M and with each constraint. Cost: a few passes over the constraints.
     """
     Y, measurement = evaluation.factor, problem.measurement
     images = Images(measurement.maps, Y)
@@ -39,4 +42,14 @@ def first_multipliers(problem: ConstrainedModel, evaluation: Evaluation) -> tupl
     if not (size > 0.0 and bounds > 0.0):
         size = size or norm(GY) / max(norm(Y), np.finfo(float).tiny) or 1.0
         bounds = bounds or 1.0
-    return size / bounds, size
+    return max(size / bounds, STIFF * _curvature(problem, evaluation)), size
+
+
+def _curvature(problem: ConstrainedModel, evaluation: Evaluation) -> float:
+    """F'' along a random v vᵀ of length one; 0 for a linear F."""
+    if problem.conic is not None:
+        return 0.0
+    v = np.random.default_rng(0).standard_normal(problem.n)
+    _, H = evaluation.along_atom(v / norm(v)).derivatives(1.0, 0.0)
+    bend = float(H[1, 1])
+    return max(0.0, bend) if np.isfinite(bend) else 0.0

@@ -39,8 +39,8 @@ class QuadraticForms(RankOne):
         return V.of(self.X)
 
 
-#: A gathered inner product of two rows takes so many times as long as one within a product of blocks, which is formed
-#: for entries that are that dense, of up to so many rows.
+#: A gathered inner product of two rows, and an entry of a sparse matrix, take so many times as long as one within a
+#: product of blocks, which is formed for entries that are that dense, of up to so many rows.
 GATHERING, MOST_ROWS = 8, 4096
 
 
@@ -74,7 +74,10 @@ class Entries(Measurement):
         return 0.5 * (direct + row_dots(V.factor.take(i, axis=0), U.factor.take(j, axis=0)))
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
-        return [(None, sparse_product(self.pattern(0.5 * weights), V.factor))]
+        A = self.pattern(0.5 * weights)
+        if self._dense and not isinstance(weights, DeviceArray) and A.nnz * GATHERING > self.n**2:
+            return [(None, A.toarray() @ V.factor)]
+        return [(None, sparse_product(A, V.factor))]
 
     def add_to(self, S: Array, weights: Array, identity: Images | None = None) -> None:
         self.pattern.add_to(S, 0.5 * weights)

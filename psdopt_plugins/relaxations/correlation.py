@@ -87,8 +87,8 @@ class NearestCorrelation(BaseEstimator):
         """The run that counts; at a rank that binds it begins at the full solution's leading eigenvectors."""
         n = problem.n
         defaults: dict[str, Any] = {"rng": 0}
-        if entrywise:  # a run at full width: the answer's rank is about half of n
-            defaults["geometry"] = FlatQuotient(n, n)
+        if entrywise:  # answers had a rank of up to half of n
+            defaults["geometry"], defaults["escape"] = FlatQuotient(n, (n + 1) // 2), True
         full = relaxed(problem, self.solver_options if rank is None else _accuracy(self.solver_options), **defaults)
         self._bound = proven_bound(full)
         if rank is None or full.rank <= rank:

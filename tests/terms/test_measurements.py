@@ -179,3 +179,20 @@ def test_many_entries_are_read_from_one_product_and_few_are_gathered(monkeypatch
     assert gathered == []
     assert np.allclose(few.pair(U, V), 0.5 * (P + P.T)[i[:3], j[:3]], rtol=1e-13)
     assert gathered == [3, 3]
+
+
+def test_weights_of_many_entries_are_one_dense_matrix_and_few_are_not(monkeypatch):
+    rng, n, r = np.random.default_rng(6), 12, 3
+    i, j = np.triu_indices(n)
+    entries, V, w = Entries(i, j, n), Images((), rng.standard_normal((n, r))), rng.standard_normal(len(i))
+    W = np.zeros((n, n))
+    np.add.at(W, (i, j), 0.5 * w)
+    np.add.at(W, (j, i), 0.5 * w)
+    sparse = []
+    monkeypatch.setattr("psdopt.terms.measurements.sparse_product", lambda A, X: sparse.append(A.nnz) or A @ X)
+    ((_, force),) = entries.adjoint(w, V)
+    assert np.allclose(force, W @ V.factor, rtol=1e-13)
+    assert sparse == []
+    few = np.where(np.arange(len(i)) % 13 == 1, w, 0.0)
+    entries.adjoint(few, V)
+    assert len(sparse) == 1

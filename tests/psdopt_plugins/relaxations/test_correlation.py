@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from psdopt import Status, TruncatedNewton
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt_plugins.relaxations.correlation import NearestCorrelation
 
@@ -138,3 +139,23 @@ def test_a_fixed_entry_beyond_one_is_refused():
     G[0, 1] = G[1, 0] = 1.5
     with pytest.raises(InvalidInputError, match="between -1 and 1"):
         NearestCorrelation(fixed=[(0, 1)]).fit(G)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_entrywise_weights_take_few_products(monkeypatch, seed) -> None:
+    """A first penalty of the size of F's curvature, a start of half the columns, fewer soon: 170 to 200 products, 560 without."""
+    products, direction = 0, TruncatedNewton._direction
+
+    def counted(self, evaluation, G, radius):
+        nonlocal products
+        found = direction(self, evaluation, G, radius)
+        products += found[1]
+        return found
+
+    monkeypatch.setattr(TruncatedNewton, "_direction", counted)
+    n, rng = 60, np.random.default_rng(seed)
+    W = rng.uniform(0.1, 1.0, (n, n))
+    model = NearestCorrelation(weights=0.5 * (W + W.T)).fit(wrong(n, seed))
+    assert model.result_.status is Status.OPTIMAL
+    assert products <= 300
+    assert model.result_.rank <= n // 2
