@@ -21,7 +21,8 @@ STEPS = 10
 def first_multipliers(problem: ConstrainedModel, evaluation: Evaluation) -> tuple[float, float]:
     """(sigma, size): size is |y| in units of 1/|A_t| for the y that makes |(∇F + A*(y)) Y| small, sigma size over |b|.
 
-    For a curved F sigma is at least 30 times its curvature in a random direction. Both scale as they should with F, with M and with each constraint. Cost: a few passes over the constraints.
+    For a curved F sigma is at least 30 times its curvature in a random direction. Both scale as they should with F,
+    with M and with each constraint. Cost: a few passes over the constraints.
     """
     Y, measurement = evaluation.factor, problem.measurement
     images = Images(measurement.maps, Y)

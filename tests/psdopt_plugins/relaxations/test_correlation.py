@@ -143,7 +143,7 @@ def test_a_fixed_entry_beyond_one_is_refused():
 
 @pytest.mark.parametrize("seed", range(2))
 def test_entrywise_weights_take_few_products(monkeypatch, seed) -> None:
-    """A first penalty of the size of F's curvature, a start of half the columns, fewer soon: 170 to 200 products, 560 without."""
+    """170 to 200; 560 where the first penalty does not know how curved F is, and all columns are kept."""
     products, direction = 0, TruncatedNewton._direction
 
     def counted(self, evaluation, G, radius):
