@@ -28,6 +28,7 @@ extensions = [
     "docstrings",
     "reference",
     "catalogue",
+    "tables",
 ]
 exclude_patterns = ["_build", "experiments/*.py", "images/*.py", "gallery/*.py", "sg_execution_times.rst"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
@@ -35,7 +36,8 @@ root_doc = "index"
 
 html_theme = "furo"
 html_title = f"psdopt {release}"
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_show_sourcelink = False
 
 myst_enable_extensions = ["dollarmath", "deflist", "colon_fence", "fieldlist"]

@@ -84,9 +84,11 @@ def test_entries_and_formulas(extension):
         "Parameters",
         "----------",
         "rank, tol : of |M|,",
-        "    or None.",
+        "    or None. seed : a number. start, end : of the run,",
+        "    in steps.",
         "",
     ]
     expected = ["One line.", "", "::", "", "    F = |Y|", "", "Parameters", "----------", "rank, tol",
-                r"    of \|M\|,", "    or None.", ""]  # fmt: skip
+                r"    of \|M\|,", "    or None.", "seed", "    a number.", "start, end", "    of the run,",
+                "    in steps.", ""]  # fmt: skip
     assert extension("docstrings").restructured(written) == expected

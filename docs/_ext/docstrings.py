@@ -17,6 +17,9 @@ MARKUP = re.compile(r"``[^`]+``|(?::\w+:)?`[^`]+`_?|\*\*\S[^*]*\*\*|(?<![\w*])\*
 TRAILING_UNDERSCORE = re.compile(r"(?<=\w)_(?!\w)")
 ENTRIES = ("Parameters", "Attributes", "Returns", "Yields", "Other Parameters", "Raises", "Warns")
 BULLET = re.compile(r"\s*([-*•]|\d+\.) ")
+NAMES = re.compile(r"[\w*]+(?:, [\w*]+)* : \S")
+#: Where a further entry begins on the line of another.
+NEXT_ENTRY = re.compile(r"(?<=[.)\]]) (?=[A-Za-z_]\w*(?:, [A-Za-z_]\w*)* : )")
 ENTRY = re.compile(r"(?P<name>[\w*][\w*, .\[\]]*?) : (?P<text>\S.*)")
 
 
@@ -36,6 +39,7 @@ def _plain(text: str) -> str:
 def restructured(lines: list[str]) -> list[str]:
     """The docstring as numpydoc reads it best."""
     answer: list[str] = []
+    lines = _one_entry_a_line(lines)
     section = ""
     literal = -1  # indentation of the paragraph above a block of code or formulas, or −1
     entries = False  # within a run of entries
@@ -70,6 +74,17 @@ def restructured(lines: list[str]) -> list[str]:
                 answer.append("    " + escaped(line.strip()))
         else:
             answer.append(escaped(line))
+    return answer
+
+
+def _one_entry_a_line(lines: list[str]) -> list[str]:
+    """`lines` with every entry of a run of entries on a line of its own."""
+    answer: list[str] = []
+    within = False
+    for line in lines:
+        within = bool(line.strip()) and (within or NAMES.match(line) is not None)
+        first, *others = NEXT_ENTRY.split(line) if within else [line]
+        answer += [first, *others]
     return answer
 
 

@@ -102,8 +102,7 @@ def module_page(name: str) -> str:
 
 
 def name_page(module: str, name: str, value: Any) -> str:
-    full = f"{module}.{name}"
-    lines = [full, "=" * len(full), "", f".. currentmodule:: {module}", ""]
+    lines = [name, "=" * len(name), "", f".. currentmodule:: {module}", ""]
     if inspect.isclass(value) and any(base.__module__.startswith("pymanopt") for base in value.__mro__):
         lines += [f".. autoclass:: {name}"]  # its members are pymanopt's, documented there
     elif inspect.isclass(value):

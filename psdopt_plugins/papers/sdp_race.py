@@ -145,7 +145,7 @@ def _draw(races: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Any:
     axes.set(xscale="log", xlabel="processor seconds", ylim=(len(races) - 0.5, -0.5))
     axes.set_yticks(range(len(races)), list(races))
     axes.grid(axis="y", linewidth=0.3)
-    axes.legend(loc="lower right", fontsize=8)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncol=5, frameon=False, fontsize=9)
     return figure
 
 
