@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from psdopt import TermSum
 from psdopt.checks import vector
@@ -57,7 +58,7 @@ def psd_regression_problem(
     n : order of W if X is None.
     offset : whether to minimise 1/(2m) Σ_i (tr(W X_i) + c − y_i)² over c, too. For X_i = x_i x_iᵀ predictions are at
         least c, and without an offset at least 0. Not with `direction`.
-    weights : w (m,), at least 0 and not all 0: a weight of 2 counts a sample twice.
+    weights : w (m,), at least 0 and not all 0: a weight of 2 counts a sample twice, samples of weight 0 are left out.
 
     Returns
     -------
@@ -80,6 +81,16 @@ def psd_regression_problem(
     if offset and direction is not None:
         raise InvalidInputError("offset must be False where directions are given: bounds are not known up to an offset")
     w = sample_weights(weights, m)
+    if (
+        w is not None
+        and not w.all()
+        and (pairs is not None or isinstance(X, (np.ndarray, sp.csr_array, sp.csr_matrix)))
+    ):
+        # they add nothing to F, but a loss that ignores measurements has no expansion in multipliers
+        kept = np.flatnonzero(w)
+        signs = None if direction is None else checked_directions(direction, m)[kept]
+        some = (X, np.asarray(pairs)[kept]) if pairs is not None else (X[kept], None)
+        return psd_regression_problem(some[0], targets[kept], some[1], signs, n=n, offset=offset, weights=w[kept])
     total = float(m if w is None else w.sum())
     if direction is None:
         loss = LeastSquaresWithOffset(targets, w) if offset else LeastSquares(targets, w)

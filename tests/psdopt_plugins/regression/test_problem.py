@@ -94,6 +94,29 @@ def test_large_sparse_data_need_no_dense_array():
     assert result.value < result.history["value"][0]
 
 
+@pytest.mark.parametrize("kind", ["rows", "sparse rows", "pairs"])
+@pytest.mark.parametrize("bounds", [False, True])
+def test_samples_of_weight_zero_are_left_out(kind, bounds):
+    """F and the run are those without them; Newton's method in multipliers takes such a problem, too."""
+    rng = np.random.default_rng(4)
+    given, X = forms(kind, rng)
+    m = len(X)
+    y, w = rng.random(m), rng.integers(0, 3, m).astype(float)
+    w[:2] = 0.0, 1.0
+    direction = rng.integers(-1, 2, m).astype(float) if bounds else None
+    which = "pairs" if "pairs" in given else "X"
+    kept = np.flatnonzero(w)
+    some = {**given, which: given[which][kept]}
+    whole = psd_regression_problem(**given, y=y, direction=direction, weights=w)
+    rest = psd_regression_problem(
+        **some, y=y[kept], direction=None if direction is None else direction[kept], weights=w[kept]
+    )
+    Y = rng.standard_normal((whole.n, 2))
+    assert whole.abilities == rest.abilities
+    assert whole.at(Y).value == rest.at(Y).value
+    np.testing.assert_array_equal(whole.at(Y).factor_gradient(), rest.at(Y).factor_gradient())
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
