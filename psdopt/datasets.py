@@ -23,7 +23,6 @@ BUNDLED = {
     "swiss_roll": "1000 samples, 3 features, the position along the roll: a strip rolled up",
     "wine": "178 samples, 13 features, 3 classes: chemical analysis of wines",
 }
-ROLLED = 1000
 #: More different numbers than this and than the square root of the samples, one of them unique, are not class labels.
 MOST_CLASSES = 20
 
@@ -127,7 +126,7 @@ def bundled(name: str) -> Dataset:
     import sklearn.datasets
 
     if name == "swiss_roll":
-        X, along = sklearn.datasets.make_swiss_roll(ROLLED, random_state=0)
+        X, along = sklearn.datasets.make_swiss_roll(1000, random_state=0)
         return Dataset(name, X, along, ["x", "y", "z"], common_unit=True)
     bunch = getattr(sklearn.datasets, f"load_{name}")()
     names = [str(feature) for feature in bunch.feature_names]

@@ -9,9 +9,6 @@ from psdopt.geometries.square_root import exponential, symmetric_part
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 
-#: Rounds of the inversion of the exponential map; each gains a factor of the order of the distance.
-LOG_ROUNDS = 60
-
 
 def exp(U: Array, R: Array, D: Array, K: Array, weight: float) -> tuple[Array, Array]:
     """(U, R) at time one of the geodesic from (U, R) with horizontal velocity (D, K). O(n r² + r³).
@@ -58,7 +55,7 @@ def log(U: Array, R: Array, U1: Array, R1: Array, weight: float) -> tuple[Array,
     goal = inverse_retraction(U, R, U1, R1)
     D, K = goal
     before = np.inf
-    for _ in range(LOG_ROUNDS):
+    for _ in range(60):  # each round gains a factor of the order of the distance
         reached = inverse_retraction(U, R, *exp(U, R, D, K, weight))
         miss = goal[0] - reached[0], goal[1] - reached[1]
         size = norm(miss[0]) + norm(miss[1])

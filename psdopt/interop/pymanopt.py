@@ -22,6 +22,7 @@ from psdopt.geometry_groups import HessianConversion, RetractionHessian, Riemann
 from psdopt.interop._geometry import PymanoptGeometry
 from psdopt.interop._manifold import PsdoptManifold
 from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.tolerances import EPS
 from psdopt.method import Method, Outcome, State, factor_residual
 from psdopt.problem import Evaluation, Problem
 
@@ -34,9 +35,6 @@ __all__ = [
     "riemannian_hessian",
     "to_pymanopt",
 ]
-
-#: Relative step of the Hessian by differences of gradients.
-DIFFERENCE = 2.0**-17
 
 
 def to_pymanopt(geometry: Geometry, seed: int = 0) -> PsdoptManifold:
@@ -78,7 +76,7 @@ def riemannian_hessian(geometry: Geometry, point: Any, evaluation: Evaluation, v
     size = geometry.norm(point, vector)
     if size == 0.0:
         return 0.0 * vector
-    h = DIFFERENCE * norm(geometry.factor(point)) / size
+    h = float(np.cbrt(EPS)) * norm(geometry.factor(point)) / size
     moved = geometry.retract(point, h * vector)
     there = evaluation.problem.at(geometry.factor(moved))
     carried = geometry.transport(moved, point, geometry.gradient(moved, there.gradient))

@@ -6,11 +6,8 @@ from collections.abc import Callable
 
 from psdopt.linalg.arrays import Array
 
-#: Modes above this share of the largest eigenvalue are not amplified.
-CUT = 0.1
 
-
-def low_pass(apply: Callable[[Array], Array], Y: Array, largest: float, degree: int, cut: float = CUT) -> Array:
+def low_pass(apply: Callable[[Array], Array], Y: Array, largest: float, degree: int, cut: float = 0.1) -> Array:
     """T_k((2 L − (1 + c) b I) / ((1 − c) b)) Y, T_k the Chebyshev polynomial of degree k, for L ⪰ 0 with λ_max(L) <= b.
 
     The component of Y along an eigenvector with eigenvalue in [c b, b] is multiplied by a number of at most 1 in size,

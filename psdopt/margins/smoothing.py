@@ -22,7 +22,6 @@ from psdopt.solve import solve
 SHRINK = 0.2
 #: First mu, in units of the spread of the margins at the start.
 FIRST = 0.3
-STAGES = 30
 
 
 def solve_smoothed(
@@ -59,7 +58,7 @@ def solve_smoothed(
     clock, iterations = time.perf_counter(), 0
     stages: list[tuple[Result, Certificate]] = []
     mu = FIRST * float(np.std(margins)) or FIRST * problem.duality.value_unit(0.0, geometry.trace)
-    for _ in range(STAGES):
+    for _ in range(30):
         left = None if max_time is None else max(max_time - (time.perf_counter() - clock), 0.0)
         smooth = problem.smoothed(mu)
         result = solve(

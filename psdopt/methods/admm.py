@@ -16,9 +16,6 @@ from psdopt.methods.split_steps import SplitSteps
 from psdopt.methods.then import Settled, Then
 from psdopt.problem import Evaluation, Problem
 
-#: Before a polish the splitting makes at most this many iterations.
-SPLIT_ITERATIONS = 100
-
 
 @dataclass(frozen=True)
 class ADMM(Method[State]):
@@ -100,4 +97,4 @@ class ADMM(Method[State]):
         polish = self.polish
         if not isinstance(polish, Method):
             polish = LagrangeNewton() if LagrangeNewton.is_efficient_for(problem, columns) else ConjugateGradient()
-        return Then(splitting, polish, Settled(self.switch, SPLIT_ITERATIONS))
+        return Then(splitting, polish, Settled(self.switch, most=100))

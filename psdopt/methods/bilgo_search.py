@@ -18,10 +18,9 @@ from psdopt.problem import Evaluation, Problem
 
 #: A local search ends when |S Y| is this fraction of |λ_min(S)| |Y|, as far as that was known at its start.
 SEARCH_FRACTION = 0.3
-#: The same once S has fewer directions of descent than FEW times the columns: the rank is about right then.
+#: The same once S has fewer directions of descent than FEW times the columns, since the rank is about right then; and
+#: from the block of atoms at M = 0, where λ_min(S) is no measure of the error.
 LAST_FRACTION, FEW = 0.001, 0.25
-#: The same for the search that starts from the block of atoms at M = 0, where λ_min(S) is no measure of the error.
-SETTLED = 1e-6
 #: Most steps of a local search before the eigenvectors of S are computed again: while the rank grows, and afterwards.
 #: The number doubles each time that the search continues.
 GROWING_STEPS, FIRST_STEPS = 8, 16
@@ -54,7 +53,7 @@ class LocalSearch(Method[SearchState]):
             return state.resumed
         Y, infeasible = state.evaluation.factor, max(0.0, -state.smallest)
         growing = state.block or state.vectors.shape[1] >= FEW * Y.shape[1]
-        fraction = SETTLED if state.block else SEARCH_FRACTION if growing else LAST_FRACTION
+        fraction = SEARCH_FRACTION if growing and not state.block else LAST_FRACTION
         inner = restarted(self.searcher, state.problem, state.evaluation)
         return SearchState(
             state.problem,

@@ -11,6 +11,7 @@ from psdopt.capability import Ability, Requires
 from psdopt.checks import one_of
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
+from psdopt.linalg.tolerances import EPS
 from psdopt.method import Method, Outcome, State, factor_residual
 from psdopt.problem import Evaluation, Problem
 from psdopt.searches.preconditioning import PRECONDITIONERS, ask_ahead, preconditioned, preconditioned_on, resolved
@@ -24,8 +25,6 @@ RULES: dict[str, Rule] = {
     "HS": lambda new, mixed, old, curvature: (new - mixed) / curvature if curvature != 0.0 else 0.0,
     "DY": lambda new, mixed, old, curvature: new / curvature if curvature != 0.0 else 0.0,
 }
-#: After a NaN in a search, a step with a smaller relative decrease of F does not count as progress.
-STUCK = 1e-12
 
 
 @dataclass(kw_only=True)
@@ -111,7 +110,9 @@ class ConjugateGradient(Method[ConjugateGradientState]):
                 state, evaluation=path.lost or state.evaluation, step=0.0, outcome=outcome, extras={}, ray=ray
             )
         moved = path.at(s)
-        if path.lost is not None and not _decreases(here, moved):
+        value = here.evaluation.value
+        # after a NaN in a search only a decrease above rounding counts as progress
+        if path.lost is not None and not value - moved.evaluation.value > 4096.0 * EPS * abs(value):
             return replace(state, evaluation=path.lost, step=s)
         return self._state(
             state.problem,
@@ -162,11 +163,6 @@ class ConjugateGradient(Method[ConjugateGradientState]):
 
     def _step_length(self, path: Path, value: float, slope: float) -> float:
         return searched(self.search, path, value, slope)
-
-
-def _decreases(here: Located, moved: Located) -> bool:
-    value = here.evaluation.value
-    return value - moved.evaluation.value > STUCK * abs(value)
 
 
 def _mean_curvature(state: ConjugateGradientState, path: Path, s: float) -> float | None:

@@ -38,8 +38,9 @@ def outside(V: Array, Y: Array) -> Array:
     return np.asarray(np.einsum("ij,ij->i", inside, inside) < 0.5)
 
 
-#: What is dropped at once for its value holds at most this fraction of tr M, and so much less where F increases.
-DROPPED, LESS = 1e-2, 1e-2
+#: What is dropped at once for its value holds at most this fraction of tr M, and this fraction of that where F
+#: increases.
+DROPPED = 1e-2
 TRIALS = 3
 
 
@@ -64,7 +65,7 @@ def compressed(evaluation: Evaluation, lasting: bool = True) -> Evaluation:
             if trial.value <= evaluation.value:
                 return trial
             last = drop
-        fraction *= LESS
+        fraction *= DROPPED
     return evaluation.mix(vectors[:, negligible:]) if negligible else evaluation
 
 

@@ -26,11 +26,9 @@ from psdopt.problem import Evaluation, PlaneModel, Problem
 
 RULES = ("exact", "hazan")
 VARIANTS = ("fully-corrective", "vanilla")
-#: Tolerance of the oracle, relative to the gap. The error bound of the oracle is part of the reported gap.
-ORACLE_ACCURACY = 0.1
-#: A fully corrective step ends once the gap within the span is this fraction of the gap over the set, or after
-#: CORRECTIONS inner steps.
-CORRECTION_FRACTION = 0.1
+#: Relative to the gap: the tolerance of the oracle, whose error bound is part of the reported gap, and the gap within
+#: the span at which a fully corrective step ends. It also ends after CORRECTIONS inner steps.
+ACCURACY = 0.1
 CORRECTIONS = 100
 
 
@@ -155,7 +153,7 @@ class FrankWolfe(Method[FrankWolfeState]):
         start = basis.mix(LowRankPSD.from_dense(W).factor)
         g = slope(start)
         m = Momentum(W, start, W, 1.0, max(norm(g) / trace, EPS))
-        goal = CORRECTION_FRACTION * state.gap
+        goal = ACCURACY * state.gap
         for _ in range(CORRECTIONS if k > 1 else 0):
             gap = inner(g, m.x) - trace * float(np.linalg.eigvalsh(g)[0])
             if gap <= goal:
@@ -179,7 +177,7 @@ def _with_oracle(
     Y = ensure_finite(evaluation).factor
     product = 0.5 * inner(evaluation.factor_gradient(), Y)
     expected, guess = (abs(product) + EPS, None) if previous is None else (previous.gap, previous.atom.vector)
-    atom = geometry.minimize_linear(evaluation.gradient, ORACLE_ACCURACY * expected, guess)
+    atom = geometry.minimize_linear(evaluation.gradient, ACCURACY * expected, guess)
     gap = max(product - atom.value + atom.gap_bound, 0.0)
     extras = {"gap": gap, "eigensolve_products": float(atom.products)}
     if previous is not None:

@@ -18,8 +18,6 @@ from psdopt.matrix import LowRankPSD
 from psdopt.method import Method, Outcome, Residual, State, ensure_finite, factor_residual
 from psdopt.problem import Evaluation, Problem
 
-#: Doublings of the Lipschitz estimate before a step counts as impossible.
-DOUBLINGS = 60
 #: The Lipschitz estimate is multiplied by this factor at each step, so that it follows local curvature.
 RELAXATION = 0.8
 
@@ -60,7 +58,7 @@ def accelerated_step(
         y, at_y = extrapolated.to_dense(), at(extrapolated)
     g = slope(at_y)
     L = RELAXATION * m.L
-    for _ in range(DOUBLINGS):
+    for _ in range(60):  # beyond the digits of L, where a step counts as impossible
         projected = project(y - g / L)
         x = projected.to_dense()
         d, at_x = x - y, ensure_finite(at(projected))

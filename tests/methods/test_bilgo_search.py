@@ -15,10 +15,9 @@ from tests.methods.planted import planted
 METHOD = LocalSearch(ConjugateGradient())
 
 
-def begun(problem, Y, smallest=-1.0, **known):
-    state = AtomState(
-        problem, PSDCone(problem.n), Y, problem.at(Y), vectors=np.zeros((problem.n, 0)), smallest=smallest, **known
-    )
+def begun(problem, Y, smallest=-1.0, vectors=0, **known):
+    V = np.eye(problem.n)[:, :vectors]
+    state = AtomState(problem, PSDCone(problem.n), Y, problem.at(Y), vectors=V, smallest=smallest, **known)
     return METHOD.continued(state)
 
 
@@ -65,7 +64,9 @@ def test_columns_that_m_does_not_need_are_dropped_on_the_way():
 def test_a_block_of_atoms_is_searched_to_a_finer_goal():
     problem, _, _ = planted(8, 2)
     Y = np.random.default_rng(3).standard_normal((8, 2))
-    assert begun(problem, Y, block=True).goal < 1e-2 * begun(problem, Y).goal
+    growing, last = begun(problem, Y, vectors=1).goal, begun(problem, Y).goal
+    for vectors in (0, 1):
+        assert begun(problem, Y, vectors=vectors, block=True).goal == last < 1e-2 * growing
 
 
 def test_a_ray_is_passed_on():
