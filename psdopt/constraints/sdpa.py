@@ -25,6 +25,10 @@ from psdopt.terms.quadratic import LinearTerm
 #: What SDPA takes for a blank.
 BLANKS = str.maketrans("{}(),", "     ")
 INTEGER = re.compile(r"[+-]?\d+")
+#: Largest order of M: memory for its rows is taken before an entry is read, and a mistyped size must not take all.
+MOST_ROWS = 10_000_000
+#: Numbers beyond this are not told from their neighbours, and are no index.
+LARGEST = 2.0**53
 
 
 def read_sdpa(path: str | Path, trace_bound: float | None = None) -> Constrained:
@@ -55,6 +59,9 @@ def read_sdpa(path: str | Path, trace_bound: float | None = None) -> Constrained
     sizes = reader.integers(count, "the block sizes")
     if 0 in sizes:
         reader.fail("block sizes must not be 0")
+    order = sum(map(abs, sizes))
+    if order > MOST_ROWS:
+        reader.fail(f"block sizes must add up to at most {MOST_ROWS}; found {order}")
     c = reader.numbers(m, "the vector c")
     dense = not path.name.lower().removesuffix(".gz").endswith("-s")
     t, i, j, values = _dense(reader, m, sizes) if dense else _sparse(reader, m, sizes)
@@ -173,10 +180,10 @@ def _sparse(reader: _Reader, m: int, sizes: list[int]) -> Entries:
     if not np.all(np.isfinite(table)):
         raise DataFileError(f"{reader.path}: entries must be finite; found NaN or infinite ones")
     table = table[table[:, 4] != 0.0]
-    index = table[:, :4].astype(np.int64)
-    if np.any(index != table[:, :4]):
+    given = table[:, :4]
+    if np.any(np.abs(given) > LARGEST) or np.any(given != np.trunc(given)):
         raise DataFileError(f"{reader.path}: matrix, block, row and column of an entry must be integers")
-    t, block, row, column = index.T
+    t, block, row, column = given.astype(np.int64).T
     extent = np.abs(np.array(sizes))
     for name, found, top in (("matrix", t, m), ("block", block, len(sizes))):
         low = 0 if name == "matrix" else 1

@@ -76,6 +76,8 @@ def test_the_value_is_minus_that_of_the_file(tmp_path) -> None:
         (("2 2 2 2 1.0", "2 2 2 2 one"), "line 13: expected entries"),
         (("2 2 2 2 1.0", "2 2 2 2 inf"), "finite"),
         (("2 2 2 2 1.0", "2 2 2 2.5 1.0"), "integers"),
+        (("2 2 2 2 1.0", "-1e308 2 2 2 1.0"), "integers"),
+        (("(2, -2)", "(2, -4000000000)"), "add up to at most 10000000; found 4000000002"),
         (("0 1 1 2 0.5", "0 1 1 2 0.5\n0 1 2 1 0.7"), "two values at one place"),
         ((SPARSE, '"nothing'), "ends before"),
     ],
