@@ -110,7 +110,6 @@ def _methods() -> Iterator[Spec]:
         "nonlinear conjugate gradient on the factor, exact line search",
         YUAN,
         (Parameter("update", str, "PR+", "rule for beta: PR+, FR, HS or DY"), _SEARCH, _PRECONDITIONER),
-        ConjugateGradient,
     )
     yield MethodSpec(
         "block-conjugate-gradient",
@@ -118,7 +117,6 @@ def _methods() -> Iterator[Spec]:
         "best M in the span of factor, gradient and last direction",
         YUAN,
         (Parameter("preconditioner", str, "diagonal", "diagonal, problem, gram, none or auto"),),
-        BlockConjugateGradient,
     )
     yield MethodSpec(
         "lbfgs",
@@ -126,7 +124,6 @@ def _methods() -> Iterator[Spec]:
         "limited-memory BFGS on the factor, exact line search",
         YUAN,
         (Parameter("memory", int, 20, "pairs kept"), _SEARCH, _PRECONDITIONER),
-        LBFGS,
     )
     yield MethodSpec(
         "lagrange-newton",
@@ -134,17 +131,13 @@ def _methods() -> Iterator[Spec]:
         "Newton on factor and multipliers, for quadratic fits of few measurements",
         "Schur complement: Helmberg, Rendl, Vanderbei, Wolkowicz (1996)",
         (Parameter("steps", int, None, "conjugate gradient steps before the first Newton step"),),
-        LagrangeNewton,
     )
-    yield MethodSpec(
-        "closed-form", ClosedForm, "the known minimiser, for problems that have one", YUAN, example=ClosedForm
-    )
+    yield MethodSpec("closed-form", ClosedForm, "the known minimiser, for problems that have one", YUAN)
     yield MethodSpec(
         "trust-regions",
         TrustRegions,
         "pymanopt's Riemannian trust regions on the factor",
         "Absil, Baker, Gallivan (2007)",
-        example=TrustRegions,
     )
     yield MethodSpec(
         "truncated-newton",
@@ -152,7 +145,6 @@ def _methods() -> Iterator[Spec]:
         "Newton's method on the factor, systems by conjugate gradient",
         "Dembo, Steihaug (1983)",
         (Parameter("inner", int, 200, "most Hessian products per step"),),
-        TruncatedNewton,
     )
     yield MethodSpec(
         "augmented-lagrangian",
@@ -160,7 +152,6 @@ def _methods() -> Iterator[Spec]:
         "linear constraints, by any method on the factor inside",
         "Burer, Monteiro (2003)",
         (Parameter("inside_steps", int, 5, "steps of the method inside, per step"),),
-        AugmentedLagrangian,
     )
     yield MethodSpec(
         "dual-newton",
@@ -168,7 +159,6 @@ def _methods() -> Iterator[Spec]:
         "nearest matrix under linear equations: semismooth Newton on the multipliers",
         "Qi, Sun (2006)",
         (Parameter("inner", int, 100, "most Hessian products per step"),),
-        DualNewton,
     )
     yield MethodSpec(
         "interior-point",
@@ -176,7 +166,6 @@ def _methods() -> Iterator[Spec]:
         "linear objective, linear constraints: primal-dual path following, by blocks",
         "Helmberg, Rendl, Vanderbei, Wolkowicz (1996)",
         (Parameter("share", float, 0.9, "of the way to the boundary, per step"),),
-        InteriorPoint,
     )
     yield MethodSpec(
         "boundary-point",
@@ -184,22 +173,14 @@ def _methods() -> Iterator[Spec]:
         "linear objective, very many linear constraints: splitting on the dual",
         "Povh, Rendl, Wiegele (2006)",
         (Parameter("overshoot", float, 1.6, "step of the multiplier, relative to the penalty"),),
-        BoundaryPoint,
     )
-    yield MethodSpec(
-        "riemannian-gradient",
-        RiemannianGradient,
-        "gradient descent along a retraction",
-        MEYER,
-        example=RiemannianGradient,
-    )
+    yield MethodSpec("riemannian-gradient", RiemannianGradient, "gradient descent along a retraction", MEYER)
     yield MethodSpec(
         "online-gradient",
         OnlineRiemannianGradient,
         "mini-batch gradient steps over a stream of samples",
         MEYER,
         (Parameter("batch_size", int, 32, "samples per step"),),
-        OnlineRiemannianGradient,
     )
     yield MethodSpec(
         "frank-wolfe",
@@ -207,7 +188,6 @@ def _methods() -> Iterator[Spec]:
         "conditional gradient over a fixed trace, fully corrective",
         "Hazan (2008); Jaggi (2013)",
         (Parameter("variant", str, "auto", "fully-corrective (auto) or vanilla"),),
-        FrankWolfe,
     )
     yield MethodSpec(
         "bilgo",
@@ -215,7 +195,6 @@ def _methods() -> Iterator[Spec]:
         "bilateral greedy search for atoms on the cone, with local search",
         HAO,
         (Parameter("every", int, 5, "atoms between two local searches"),),
-        BILGO,
     )
     yield MethodSpec(
         "projected-gradient",
@@ -223,7 +202,6 @@ def _methods() -> Iterator[Spec]:
         "accelerated projected gradient, full eigendecompositions",
         "Nesterov (1983)",
         (Parameter("accelerated", bool, True, "Nesterov's momentum"),),
-        ProjectedGradient,
     )
     yield MethodSpec(
         "column-generation",
@@ -235,7 +213,6 @@ def _methods() -> Iterator[Spec]:
             Parameter("columns", int, None, "new columns per round"),
             Parameter("max_columns", int, None, "most columns kept; the others are aggregated"),
         ),
-        ColumnGeneration,
     )
     yield MethodSpec(
         "admm",
@@ -243,7 +220,6 @@ def _methods() -> Iterator[Spec]:
         "alternating directions on a bi-convex split, then a polish on the factor",
         HU,
         (Parameter("adapt", bool, True, "adapt rho"), Parameter("switch", float, 1e-2, "residual that starts polish")),
-        ADMM,
     )
 
 

@@ -30,7 +30,8 @@ class Spec:
     factory : callable that makes the piece from its parameters.
     summary : one line. reference : paper or book it follows ("" if none).
     parameters : those that `psdopt run --set` may give, with defaults.
-    example : callable without arguments that makes a small instance (for the conformance kit).
+    example : callable without arguments that makes a small instance (for the conformance kit). None: the factory of a
+        method or an application, where it needs no arguments.
     """
 
     name: str

@@ -66,7 +66,6 @@ def psdopt_components() -> Iterable[Spec]:
         summary="multidimensional scaling on squared distances, some of which may be missing",
         reference=SSTRESS_REFERENCE,
         parameters=(Parameter("n_components", int, 2, "columns of the embedding"),),
-        example=later.SSTRESS,
         report=partial(later.embedding_report, describe=_stress),
         problem=later.sstress_problem,
         default_data="iris",

@@ -43,7 +43,6 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("geometry", str, "flat", "flat or polar"),
             Parameter("weight", float, 0.5, "of the polar metric: 0 keeps the range, 1 moves only the range"),
         ),
-        example=later.PSDRegressor,
         report=later.regression_report,
         problem=later.psd_regression_problem,
         default_data="diabetes",

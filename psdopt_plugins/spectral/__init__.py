@@ -40,7 +40,6 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("k", int, 1, "number of eigenpairs"),
             Parameter("guard", int, 4, "further columns that speed up convergence"),
         ),
-        example=later.TopKEigen,
         report=later.spectral_report,
         problem=later.topk_problem,
         default_data="digits",

@@ -47,8 +47,7 @@ def test_every_spec_is_valid():
     }
     for spec in specs:
         validate(spec, "metric_learning")
-        assert spec.example is not None
-        example = spec.example()
+        example = (spec.example or spec.factory)()
         for parameter in spec.parameters if spec.kind == "application" else ():
             assert getattr(example, parameter.name) == parameter.default
 
