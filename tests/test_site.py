@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import psdopt
+from psdopt.testing import CHECKS
+from psdopt.testing.badzoo import ZOO
 
 EXTENSIONS = Path(psdopt.__file__).resolve().parents[1] / "docs" / "_ext"
 
@@ -73,6 +75,12 @@ def test_words_that_search_does_not_know(extension, site):
 )
 def test_what_is_no_markup_is_escaped(extension, written, escaped):
     assert extension("docstrings").escaped(written) == escaped
+
+
+def test_every_check_is_shown_with_a_fault_that_it_rejects(extension):
+    shown = extension("catalogue").faults(ZOO)
+    assert set(shown) == set(CHECKS)
+    assert all(shown.values())
 
 
 def test_entries_and_formulas(extension):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from docstrings import escaped
@@ -13,18 +14,30 @@ from sphinx.util.docutils import SphinxDirective
 
 
 class ConformanceChecks(SphinxDirective):
-    """Every check of :mod:`psdopt.testing`, by the kind of its subject, with the claim that it tests."""
+    """Every check of :mod:`psdopt.testing`, by the kind of its subject: the claim, and a fault that it rejects."""
 
     def run(self) -> list[nodes.Node]:
         kinds: dict[str, list[Any]] = {}
         for check in importlib.import_module("psdopt.testing").CHECKS.values():
             kinds.setdefault(check.kind, []).append(check)
+        rejected = faults(importlib.import_module("psdopt.testing.badzoo").ZOO)
         lines: list[str] = []
         for kind, checks in kinds.items():
             lines += ["", f".. rubric:: {kind}", ""]
             for check in checks:
                 lines += [f"``{check.name}``", f"    {escaped(' '.join(check.statement.split()))}", ""]
+                lines += [f"    *Fails on:* {escaped(rejected[check.name])}", ""]
         return parsed(self, lines)
+
+
+def faults(zoo: Mapping[str, Iterable[Any]]) -> dict[str, str]:
+    """The fault of the first object that each check rejects, by the name of the check."""
+    found: dict[str, str] = {}
+    for animal in (animal for animals in zoo.values() for animal in animals):
+        fault = " ".join((animal.__doc__ or "").split("\n\n")[0].split())
+        for name in animal.rejected_by:
+            found.setdefault(name, fault)
+    return found
 
 
 def parsed(directive: SphinxDirective, lines: list[str]) -> list[nodes.Node]:
