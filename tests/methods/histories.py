@@ -1,0 +1,185 @@
+"""Short runs of every method, and what is recorded of them: values, counts, how they ended.
+
+    python -m tests.methods.histories          # write histories.json anew, after an intended change of an algorithm
+
+A run is told by F after each of its first steps, the number of steps and of products, and its status. Constants that
+steer a method (a restart, a radius, a penalty) change no answer, only the way to it: they show here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from psdopt import (
+    ADMM,
+    BILGO,
+    LBFGS,
+    AugmentedLagrangian,
+    BlockConjugateGradient,
+    BoundaryPoint,
+    ConjugateGradient,
+    Constrained,
+    DualNewton,
+    EntryFit,
+    FixedTrace,
+    FlatQuotient,
+    FrankWolfe,
+    InteriorPoint,
+    LagrangeNewton,
+    Polar,
+    PositiveDefinite,
+    ProjectedGradient,
+    PSDCone,
+    PsdoptError,
+    QuadraticSDP,
+    RiemannianGradient,
+    Spectraplex,
+    TermSum,
+    Then,
+    TruncatedNewton,
+    TrustRegions,
+    constraints,
+    solve,
+)
+from psdopt.methods.then import AfterSteps
+from psdopt.terms import (
+    GramForm,
+    LeastSquares,
+    LinearTerm,
+    MeasuredTerm,
+    QuadraticForms,
+    SquaredHinge,
+    TripletDifferences,
+)
+
+from ..instances import psd, symmetric
+
+STORED = Path(__file__).with_name("histories.json")
+#: Values that are kept of a run, from its start.
+KEPT = 7
+
+
+def quadratic() -> QuadraticSDP:
+    rng = np.random.default_rng(0)
+    return QuadraticSDP(psd(rng, 8, condition=30.0), psd(rng, 8), symmetric(rng, 8) - np.eye(8))
+
+
+def regression() -> TermSum:
+    rng = np.random.default_rng(1)
+    X, W = rng.standard_normal((40, 6)), rng.standard_normal((6, 2))
+    y = ((X @ W) ** 2).sum(axis=1) + rng.standard_normal(40)
+    return TermSum([MeasuredTerm(QuadraticForms(X), LeastSquares(y), 1 / 80), LinearTerm(np.eye(6), 0.2)])
+
+
+def triplets() -> TermSum:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((20, 5)) * np.geomspace(3.0, 0.5, 5)
+    i, j, k = np.array([rng.choice(20, 3, replace=False) for _ in range(40)]).T
+    hinge = MeasuredTerm(TripletDifferences(i, j, k, X), SquaredHinge(1.0), 0.1)
+    return TermSum([hinge, LinearTerm(GramForm(X), 0.05)])
+
+
+def entries() -> EntryFit:
+    rng = np.random.default_rng(3)
+    Y = rng.standard_normal((10, 2))
+    i, j = np.triu_indices(10)
+    kept = rng.random(len(i)) < 0.7
+    i, j = i[kept], j[kept]
+    return EntryFit(None, i, j, (Y @ Y.T)[i, j] + 0.05 * rng.standard_normal(len(i)), n=10)
+
+
+def max_cut(n: int = 9) -> Constrained:
+    rng = np.random.default_rng(4)
+    L = symmetric(rng, n)
+    return Constrained(QuadraticSDP(C=L), constraints.entries(range(n), range(n), n, equals=1.0))
+
+
+def bounded(n: int = 6) -> Constrained:
+    rng = np.random.default_rng(5)
+    held = [constraints.trace(n, 2.0), constraints.entries([0, 1, 2], [1, 2, 4], n, lower=-0.1, upper=0.1)]
+    return Constrained(QuadraticSDP(C=symmetric(rng, n)), held)
+
+
+def nearest(n: int = 6) -> Constrained:
+    """The nearest correlation matrix: a quadratic F."""
+    rng = np.random.default_rng(6)
+    C = symmetric(rng, n)
+    return Constrained(QuadraticSDP(B=1.0, C=-C), constraints.diagonal(n, 1.0))
+
+
+PROBLEMS: dict[str, Callable[[], Any]] = {
+    f.__name__: f for f in (quadratic, regression, triplets, entries, max_cut, bounded, nearest)
+}
+FREE = ("quadratic", "regression", "triplets", "entries")
+HELD = ("max_cut", "bounded", "nearest")
+
+
+def pairs() -> Iterator[tuple[str, str, Any, Any]]:
+    """(name, problem, geometry, method) of every run."""
+    flat: dict[str, Any] = {
+        "cg": ConjugateGradient(), "cg-hs-armijo": ConjugateGradient("HS", "armijo"), "lbfgs": LBFGS(),
+        "lbfgs-armijo": LBFGS(memory=3, search="armijo", preconditioner="none"), "block-cg": BlockConjugateGradient(),
+        "trust": TrustRegions(), "gradient": RiemannianGradient(), "newton": TruncatedNewton(), "admm": ADMM(),
+        "lagrange-newton": LagrangeNewton(),
+        "then": Then(RiemannianGradient(), LBFGS(), AfterSteps(4)),
+        "then-back": Then(ConjugateGradient(), LBFGS(), AfterSteps(3), AfterSteps(2)),
+    }  # fmt: skip
+    greedy: dict[str, Any] = {
+        "bilgo": BILGO(), "bilgo-vectors": BILGO(local_search=None, eigenvectors=2), "projected": ProjectedGradient(),
+    }  # fmt: skip
+    for problem in FREE:
+        n = PROBLEMS[problem]().n
+        for name, method in flat.items():
+            yield name, problem, FlatQuotient(n, 3), method
+        for name, method in greedy.items():
+            yield name, problem, PSDCone(n), method
+        for name, method in {"cg": flat["cg"], "gradient": flat["gradient"], "trust": flat["trust"]}.items():
+            yield f"{name}-polar", problem, Polar(n, 2), method
+            yield f"{name}-sphere", problem, FixedTrace(n, 2, 2.0), method
+        yield "gradient-definite", problem, PositiveDefinite(n), flat["gradient"]
+        for rule, variant in (("exact", "fully-corrective"), ("exact", "vanilla"), ("hazan", "vanilla")):
+            yield f"frank-wolfe-{rule}-{variant}", problem, Spectraplex(n, 2.0), FrankWolfe(rule, variant)
+        yield "projected-spectraplex", problem, Spectraplex(n, 2.0), greedy["projected"]
+    for problem in HELD:
+        n = PROBLEMS[problem]().n
+        for name, method in {
+            "augmented": AugmentedLagrangian(), "interior": InteriorPoint(), "boundary": BoundaryPoint(),
+            "dual-newton": DualNewton(),
+        }.items():  # fmt: skip
+            yield name, problem, PSDCone(n) if name != "augmented" else FlatQuotient(n, 3), method
+
+
+def told(problem: str, geometry: Any, method: Any) -> dict[str, Any] | None:
+    """What is recorded of one run; None where the three do not go together."""
+    try:
+        result = solve(
+            PROBLEMS[problem](), geometry, method, tol=1e-6, max_iterations=200 if problem in HELD else 60, rng=0
+        )
+    except PsdoptError:
+        return None
+    values = [float(f"{v:.12g}") if math.isfinite(v) else None for v in result.history["value"][:KEPT]]
+    counts = {key: int(count) for key, count in sorted(result.counts.items())}
+    return {
+        "status": result.status.label, "iterations": result.iterations, "counts": counts, "values": values,
+        "value": float(f"{result.value:.12g}"),
+    }  # fmt: skip
+
+
+def all_runs() -> dict[str, dict[str, Any]]:
+    runs = {}
+    for name, problem, geometry, method in pairs():
+        found = told(problem, geometry, method)
+        if found is not None:
+            runs[f"{name} {problem}"] = found
+    return runs
+
+
+if __name__ == "__main__":
+    text = json.dumps(all_runs(), indent=1)
+    STORED.write_text(text + "\n")
