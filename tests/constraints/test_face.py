@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from psdopt import (
     AugmentedLagrangian,
@@ -19,6 +18,7 @@ from psdopt import (
     solve,
 )
 from psdopt.choose import choose
+from tests.graphs import random_laplacian
 
 N = 5
 
@@ -28,13 +28,8 @@ def face_of(*groups) -> object:
 
 
 def partition(n: int, seed: int = 0) -> Constrained:
-    rng = np.random.default_rng(seed)
-    A = sp.triu(sp.random(n, n, density=min(1.0, 6 / n), random_state=rng), 1, format="csr")
-    A.data[:] = 1.0
-    A = A + A.T
-    L = sp.csr_array(sp.diags_array(np.asarray(A.sum(axis=0)).ravel()) - A)
     balanced = constraints.sparse_forms([np.ones((n, n))], 0.0)
-    return Constrained(QuadraticSDP(C=L / 8), [constraints.diagonal(n, 1.0), balanced])
+    return Constrained(QuadraticSDP(C=random_laplacian(n, seed) / 8), [constraints.diagonal(n, 1.0), balanced])
 
 
 def test_what_is_a_face_and_what_is_none() -> None:

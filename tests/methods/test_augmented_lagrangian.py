@@ -26,15 +26,11 @@ from psdopt.constraints.certificate import Multipliers
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.methods import ClosedForm
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
+from tests.graphs import random_laplacian
 
 
 def cut(n: int, seed: int = 0) -> Constrained:
-    rng = np.random.default_rng(seed)
-    A = sp.triu(sp.random(n, n, density=min(1.0, 6 / n), random_state=rng), 1, format="csr")
-    A.data[:] = 1.0
-    A = A + A.T
-    L = sp.csr_array(sp.diags_array(np.asarray(A.sum(axis=0)).ravel()) - A)
-    return Constrained(QuadraticSDP(C=-L / 8), constraints.diagonal(n, 1.0))
+    return Constrained(QuadraticSDP(C=-random_laplacian(n, seed) / 8), constraints.diagonal(n, 1.0))
 
 
 def test_work_does_not_grow_with_the_order() -> None:

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from psdopt import Constrained, FlatQuotient, QuadraticSDP, certify, constraints
 from psdopt.constraints.slack import slack_operator
 from psdopt.method import Outcome
 from psdopt.methods import ClosedForm
 from psdopt.methods.constrained_steps import Active, ConstrainedSteps, _move, least_squares_multipliers
+from tests.graphs import random_laplacian
 
 
 def cut(n: int, seed: int = 0) -> Constrained:
-    rng = np.random.default_rng(seed)
-    A = sp.triu(sp.random(n, n, density=min(1.0, 6 / n), random_state=rng), 1, format="csr")
-    A.data[:] = 1.0
-    A = A + A.T
-    L = sp.csr_array(sp.diags_array(np.asarray(A.sum(axis=0)).ravel()) - A)
-    return Constrained(QuadraticSDP(C=-L / 8), constraints.diagonal(n, 1.0))
+    return Constrained(QuadraticSDP(C=-random_laplacian(n, seed) / 8), constraints.diagonal(n, 1.0))
 
 
 def curved(n: int = 8, seed: int = 0) -> Constrained:

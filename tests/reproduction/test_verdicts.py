@@ -8,21 +8,6 @@ from psdopt.plugins import Comparison
 from psdopt.reproduction.verdicts import number, verdict
 
 
-@pytest.mark.parametrize(
-    ("ours", "paper", "better", "level", "outcome"),
-    [
-        (1.0, 2.0, "less", 0.0, "ahead"),
-        (2.0, 1.0, "less", 0.0, "behind"),
-        (1.0, 2.0, "more", 0.0, "behind"),
-        (2.0, 1.0, "more", 0.5, "ahead"),
-        (2.0, 1.0, "less", 1.0, "equal"),
-        (0.0, 0.0, "less", 0.0, "equal"),
-    ],
-)
-def test_an_outcome(ours: float, paper: float, better: str, level: float, outcome: str) -> None:
-    assert Comparison("error", ours, paper, better, level).outcome == outcome
-
-
 def test_outcomes_are_counted_and_what_is_behind_is_named() -> None:
     found = [Comparison("a", 1, 2), Comparison("b", 1, 2), Comparison("c", 1, 1), Comparison("d", 3.14159, 2)]
     assert verdict(found) == (
