@@ -93,7 +93,8 @@ def dual_bound(
         rounding = 16.0 * EPS * size
         pair = replace(pair, lower_bound=pair.lower_bound - rounding)
     conic = problem.conic
-    if pair.lower_bound < -accuracy and face is None and conic is not None and proven_semidefinite(conic, y):
+    enough = 0.0 if problem.trace_limit is None else -accuracy
+    if pair.lower_bound < enough and face is None and conic is not None and proven_semidefinite(conic, y):
         pair = replace(pair, lower_bound=0.0)
     low, limit = pair.lower_bound, problem.trace_limit
     base = offset - problem.support(y)

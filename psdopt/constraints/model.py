@@ -33,6 +33,9 @@ from psdopt.linalg.arrays import Array
 from psdopt.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.terms.measurements import Measurement
 
+#: Numbers beyond this make products and squares that overflow, and with them norms that are infinite.
+HUGE = 1e100
+
 
 class ConstrainedModel(Problem):
     """What :class:`~psdopt.Constrained` knows of itself: F, all constraints, their entries, bounds on tr M.
@@ -65,9 +68,17 @@ class ConstrainedModel(Problem):
         self.forms: SparseForms | None = explicit_forms(stacked)
         self.measurement: Measurement = stacked if self.forms is None or len(groups) == 1 else self.forms
         self.m, self.rows = stacked.size, problem.rows
+        self._refuse_huge("the entries of the forms", self.forms.B.data if self.forms is not None else np.zeros(0))
         self.norms = form_norms(stacked)
         self.given_trace_bound = trace_bound
         self._refuse_impossible()
+        for bound in (self.lower, self.upper):
+            known = np.isfinite(bound)
+            self._refuse_huge("bounds", bound[known])
+            scaled = known & (self.norms > 0.0)
+            with np.errstate(over="ignore"):
+                self._refuse_huge("bounds next to |A_t|", bound[scaled] / self.norms[scaled])
+        self._refuse_huge("the entries of C", self.conic.C.data if self.conic is not None else np.zeros(0))
         kept = {Ability.CONVEX} & problem.abilities
         self.abilities = frozenset(
             {
@@ -78,6 +89,12 @@ class ConstrainedModel(Problem):
                 *({Ability.CONSTRAINED_FIT} if self.couples else ()),
             }
         )
+
+    @staticmethod
+    def _refuse_huge(name: str, numbers: Array) -> None:
+        largest = float(np.max(np.abs(numbers), initial=0.0))
+        if largest > HUGE:
+            raise InvalidInputError(f"{name} must be at most {HUGE:g} in size; found {largest:g}")
 
     def _refuse_impossible(self) -> None:
         """A_t = 0 with bounds that exclude 0 is no constraint that any M could meet."""
