@@ -29,7 +29,8 @@ def test_a_run_goes_its_stored_way(name):
         assert found is stored, "the parts fit together, or did so when the runs were stored, and not both"
         return
     np.testing.assert_allclose(found["values"], stored["values"], rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(found["value"], stored["value"], rtol=1e-4, atol=1e-7)
+    ended = 1e-2 if stored["status"] == "iteration_limit" else 1e-5
+    np.testing.assert_allclose(found["value"], stored["value"], rtol=ended, atol=1e-7)
     assert found["status"] == stored["status"]
     assert near(found["iterations"], stored["iterations"])
     assert found["counts"].keys() == stored["counts"].keys()
