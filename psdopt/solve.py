@@ -13,7 +13,7 @@ import numpy as np
 
 from psdopt.capability import Ability, name_of
 from psdopt.checkpoint import load_checkpoint
-from psdopt.checks import boolean, integer, integer_or_none, number
+from psdopt.checks import boolean, instance, integer, integer_or_none, number
 from psdopt.choose import choose, starting_point
 from psdopt.compatibility import alternatives, compatible
 from psdopt.driver import Driver
@@ -169,8 +169,7 @@ def _check_arguments(
         integer(int(max_iterations) if whole else max_iterations, "max_iterations", 0)
     if max_time is not None and not (isinstance(max_time, Real) and float(max_time) >= 0.0):
         raise InvalidInputError(f"max_time (seconds) must be at least 0; found {max_time!r}")
-    n = getattr(problem, "n", None)
-    integer_or_none(max_rank, "max_rank", 1, n, "n")
+    integer_or_none(max_rank, "max_rank", 1, instance(problem, "problem", Problem).n, "n")
     if stopping is not None and not isinstance(stopping, Stopping):
         raise InvalidInputError(f"stopping must be a Stopping, such as SmallDecrease(1e-9); found {stopping!r}")
     if callback is not None and not callable(callback):

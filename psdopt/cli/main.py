@@ -46,6 +46,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"psdopt {__version__}")
     top.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    top.set_defaults(command=None, parameters=frozenset())
     commands = top.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
     for module in (list, run, check, reproduce, bench, env):
         module.add_parser(commands)
@@ -65,7 +66,7 @@ def _main(argv: Sequence[str] | None, manager: PluginManager | None) -> int:
         arguments = parser().parse_args(argv)
     except SystemExit as stop:  # --help, --version and wrong arguments have printed their text
         return int(stop.code or 0)
-    if not hasattr(arguments, "command"):
+    if arguments.command is None:
         parser().print_help()
         return WRONG_USE
     try:
@@ -76,7 +77,7 @@ def _main(argv: Sequence[str] | None, manager: PluginManager | None) -> int:
     except PsdoptError as error:
         if arguments.debug:
             raise
-        return _complain(as_flags(str(error), getattr(arguments, "parameters", frozenset())), WRONG_USE)
+        return _complain(as_flags(str(error), arguments.parameters), WRONG_USE)
     except KeyboardInterrupt:
         if arguments.debug:  # where it hung
             raise
@@ -131,7 +132,7 @@ def _python_warnings_on_stderr(arguments: argparse.Namespace) -> Iterator[None]:
     shown: set[str] = set()
 
     def show(message: Warning | str, *where: object, **more: object) -> None:
-        text = as_flags(str(message), getattr(arguments, "parameters", frozenset()))
+        text = as_flags(str(message), arguments.parameters)
         if text in shown:
             return
         shown.add(text)

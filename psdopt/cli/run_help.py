@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-from collections.abc import Sequence
 from typing import Any
 
 from psdopt.cli.sdp import SPEC
@@ -20,10 +19,7 @@ WIDTH = 79
 class ApplicationHelp(argparse.Action):
     """``-h`` after the name of an application prints its own help; else that of the command."""
 
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None, option_string: str | None = None,
-    ) -> None:  # fmt: skip
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, *given: Any) -> None:
         spec = _application(getattr(namespace, "application", None))
         say(parser.format_help().rstrip() if spec is None else application_help(spec))
         parser.exit()

@@ -63,11 +63,7 @@ class AugmentedEvaluation(Evaluation):
     problem: Augmented
 
     def __init__(self, problem: Augmented, first: Evaluation, second: Evaluation) -> None:
-        self.problem, self.first, self.second = problem, first, second
-
-    @property
-    def factor(self) -> Array:  # type: ignore[override]
-        return self.first.factor
+        self.problem, self.first, self.second, self.factor = problem, first, second, first.factor
 
     @property
     def value(self) -> float:

@@ -227,11 +227,7 @@ class ConstrainedEvaluation(Evaluation):
     problem: ConstrainedModel
 
     def __init__(self, problem: ConstrainedModel, inner: Evaluation) -> None:
-        self.problem, self.inner = problem, inner
-
-    @property
-    def factor(self) -> Array:  # type: ignore[override]
-        return self.inner.factor
+        self.problem, self.inner, self.factor = problem, inner, inner.factor
 
     @cached_property
     def measured(self) -> Array:

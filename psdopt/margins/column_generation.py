@@ -112,7 +112,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
     ) -> ColumnGenerationState:
         """Columns: those of the start, and the oracle's answer to uniform weights."""
         if is_name(self.master, "lp"):
-            return self._printed.init(problem, geometry, start, evaluation)  # type: ignore[no-any-return]
+            return self._printed.init(problem, geometry, start, evaluation)
         margins, trace = margins_of(problem), _trace_of(geometry)
         evaluation = evaluation or problem.at(geometry.factor(start))
         Y = evaluation.factor
@@ -127,7 +127,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
 
     def step(self, state: ColumnGenerationState) -> ColumnGenerationState:
         if is_name(self.master, "lp"):
-            return self._printed.step(state)  # type: ignore[no-any-return]
+            return self._printed.step(state)
         try:
             return self._round(state)
         except Unsolved:  # the best matrix and the best bound so far stand
@@ -147,11 +147,12 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         return self._priced(state, T, answer, bundle.matrix(T, trace, state.bound), trace)
 
     @property
-    def _printed(self) -> Any:
+    def _printed(self) -> Method[ColumnGenerationState]:
         """The algorithm that ``master="lp"`` stood for."""
         stabilization = "smoothing" if self.stabilization == "auto" else self.stabilization
-        papers = import_module("psdopt_plugins.papers")
-        return papers.MatrixGeneration(stabilization, self.columns or 1, self.max_columns)
+        make = import_module("psdopt_plugins.papers").MatrixGeneration
+        printed: Method[ColumnGenerationState] = make(stabilization, self.columns or 1, self.max_columns)
+        return printed
 
     def _per_round(self, n: int) -> int:
         return min(n, MOST, max(FEWEST, n // 6)) if self.columns is None else min(self.columns, n)

@@ -11,7 +11,6 @@ import numpy as np
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array
 from psdopt.multipliers.system import solver_of
-from psdopt.problem import Evaluation
 from psdopt.terms.base import Term, combine, distinct_maps
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.quadratic import LinearTerm
@@ -46,11 +45,11 @@ class TermFit:
         self.measurement = self._fit.measurement
         self.n, self.size, self.curvatures = self._fit.n, self.measurement.size, _curvatures(self._fit)
 
-    def at(self, evaluation: Evaluation) -> tuple[Images, Array]:
+    def at(self, evaluation: Any) -> tuple[Images, Array]:
         """The images of Y and the features of the loss, which an evaluation of the same terms has already."""
-        images = getattr(evaluation, "images", None)
+        images = vars(evaluation).get("images")
         if isinstance(images, Images) and images.maps == self._maps:
-            return images, evaluation.feature(self._position)  # type: ignore[attr-defined]
+            return images, evaluation.feature(self._position)
         images = self.block(evaluation.factor)
         return images, self.measurement.pair(images, images)
 

@@ -136,8 +136,7 @@ class TermEvaluation(Evaluation):
     def __init__(
         self, problem: TermSum, images: Images, features: list[Any] | None = None, value: float | None = None
     ) -> None:
-        self.problem = problem
-        self.images = images
+        self.problem, self.images, self.factor = problem, images, images.factor
         self._features = features if features is not None else [None] * len(problem.terms)
         self._value = value
         self._peak = 0.0
@@ -146,10 +145,6 @@ class TermEvaluation(Evaluation):
         self._known: list[tuple[Images, Array | None]] = []
         self._inverses: dict[str, Callable[[Array], Array]] = {}
         self._curved: Callable[[Array], Array] | None = None
-
-    @property
-    def factor(self) -> Array:  # type: ignore[override]
-        return self.images.factor
 
     @property
     def size(self) -> float:
