@@ -133,8 +133,9 @@ def test_steps_where_the_curve_falls_faster_than_a_line_are_doubled():
     path = Prescribed(lambda s: -s - s * s)
     assert modelled(path, 0.0, -1.0) == 2.0
     assert path.asked == [1.0, 2.0]
-    path = Prescribed(lambda s: -s)  # exactly a line
-    assert modelled(path, 0.0, -1.0) == 2.0
+    for unit in (0.125, 1.0, 32.0):
+        path = Prescribed(lambda s: -s, model=unit)  # exactly a line
+        assert modelled(path, 0.0, -1.0) == 2.0 * unit
 
 
 def test_a_worse_refinement_is_not_taken():

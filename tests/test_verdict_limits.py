@@ -1,0 +1,116 @@
+"""Verdicts of given numbers: which word at which limit, and where a refuted run may go on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from psdopt import FixedTrace, FlatQuotient, Polar, PSDCone, QuadraticSDP, Spectraplex, Status
+from psdopt.verdicts import RECOVERIES, _with_room, final_word, kept_back, recovered, settled, unbounded
+from tests.test_certificate_claims import BASE
+
+PROVEN = replace(BASE, gap=0.0, gap_relative=0.0)
+#: No proof: the gap is unknown, λ_min(S) = −ω = −0.25, tr M = 4.
+OPEN = replace(BASE, stationarity_relative=0.9)
+FLAT_BOTTOM = QuadraticSDP(B=1.0, C=-np.eye(2))
+
+
+def test_words_that_settle_a_run():
+    assert settled(PROVEN, 1e-6)[0] is Status.OPTIMAL
+    assert "tol = 1e-06" in settled(PROVEN, 1e-6)[1]
+    status, words = settled(BASE, 0.375)
+    assert status is Status.OPTIMAL_WITHIN
+    assert "traces up to 4; tr M is 4" in words
+    assert settled(BASE, 0.374) is None
+    assert final_word(PROVEN, 1e-6)[0] is Status.OPTIMAL
+    assert final_word(BASE, 0.375) is None
+
+
+@pytest.mark.parametrize(("size", "word"), [(1.0, Status.UNBOUNDED), (1e-5, Status.UNBOUNDED), (1e-7, Status.DIVERGED)])
+def test_a_matrix_that_has_grown_out_of_sight_needs_a_fall_in_proportion(size, word):
+    """F(start) − F(M) >= 1e-6 tr M ω = 1e-6."""
+    grown = replace(OPEN, value=10.0 - size)
+    run = SimpleNamespace(values=[10.0, 9.0])
+    assert unbounded(grown, run, FLAT_BOTTOM, 1e-6, True)[0] is word
+
+
+def test_growth_along_no_direction_of_descent_is_divergence():
+    run = SimpleNamespace(values=[10.0])
+    assert unbounded(replace(OPEN, smallest_eigenvalue=0.0), run, FLAT_BOTTOM, 1e-6, True)[0] is Status.DIVERGED
+    assert unbounded(replace(OPEN, smallest_eigenvalue=0.3), run, FLAT_BOTTOM, 1e-6, True)[0] is Status.DIVERGED
+    semidefinite = replace(OPEN, dual_infeasibility=0.0)
+    assert unbounded(semidefinite, run, FLAT_BOTTOM, 1e-6, True)[0] is Status.NO_PROGRESS
+    assert unbounded(replace(semidefinite, convex=False), run, FLAT_BOTTOM, 1e-6, True)[0] is Status.UNBOUNDED
+    assert unbounded(PROVEN, run, FLAT_BOTTOM, 1e-6, True)[0] is Status.OPTIMAL
+
+
+@pytest.mark.parametrize(("relative", "kept"), [(0.3, True), (0.2, False), (0.19, False)])
+def test_what_a_restricted_geometry_keeps_back(relative, kept):
+    """Twice the larger of tol and the stationarity that is left: 0.2."""
+    certificate = replace(BASE, stationarity_relative=relative)
+    for tol, left in ((0.1, 0.01), (0.01, 0.1)):
+        assert kept_back(certificate, Polar(3, 2, 0.0), left, tol) is kept
+        assert not kept_back(certificate, Polar(3, 2, 0.5), left, tol)
+
+
+def with_room(geometry, columns, most=5, allowed=True, held=1, n=5):
+    state = SimpleNamespace(evaluation=SimpleNamespace(factor=np.zeros((n, held))))
+    return _with_room(
+        SimpleNamespace(geometry=geometry, state=state, escape=SimpleNamespace(allowed=allowed, max_rank=most)),
+        columns,
+        n,
+    )
+
+
+def test_where_a_refuted_run_has_room():
+    flat = FlatQuotient(5, 1)
+    assert with_room(flat, 2).rank == 2
+    assert with_room(flat, 2, most=2).rank == 2
+    assert with_room(flat, 3, most=2) is None
+    assert with_room(flat, 2, allowed=False) is None
+    assert with_room(flat, 6, most=2, allowed=False, held=5) is flat
+    cone = PSDCone(5)
+    assert with_room(cone, 9, allowed=False) is cone
+    for geometry in (Spectraplex(5), FixedTrace(5, 2), Polar(5, 2)):
+        assert with_room(geometry, 3) is None
+
+
+class Recorded(SimpleNamespace):
+    def go_on(self, method, geometry, point, evaluation):
+        self.went = geometry, point, evaluation
+
+
+def run_at(Y, certificate, recoveries=0):
+    evaluation = FLAT_BOTTOM.at(Y)
+    escape = SimpleNamespace(allowed=True, max_rank=2)
+    return Recorded(
+        certificate=certificate, recoveries=recoveries, geometry=FlatQuotient(2, 1), escape=escape,
+        state=SimpleNamespace(evaluation=evaluation), went=None,
+    )  # fmt: skip
+
+
+def test_a_step_that_refutes_is_taken_once_it_gains_more_than_the_tolerance():
+    """Unit 8, tol 0.1: a decrease above 0.8. F = ½ |M|² − tr M falls from 0 towards −1 as M grows from 0 to I."""
+    Y, v = np.array([[1.0], [0.0]]), np.array([0.0, 1.0])
+    refuted = replace(BASE, decrease=0.81, descent=v)
+    run = run_at(Y, refuted)
+    assert recovered(FLAT_BOTTOM, None, run, 0.1)
+    assert run.recoveries == 1
+    geometry, point, evaluation = run.went
+    assert geometry.rank == 2
+    np.testing.assert_allclose(point @ point.T, np.eye(2), atol=1e-12)
+    assert evaluation.value < FLAT_BOTTOM.at(Y).value
+    for certificate, recoveries in (
+        (None, 0), (replace(refuted, descent=None), 0), (replace(refuted, decrease=0.8), 0), (refuted, RECOVERIES),
+    ):  # fmt: skip
+        run = run_at(Y, certificate, recoveries)
+        assert not recovered(FLAT_BOTTOM, None, run, 0.1)
+        assert run.went is None
+        assert run.recoveries == recoveries
+    assert recovered(FLAT_BOTTOM, None, run_at(Y, refuted, RECOVERIES - 1), 0.1)
+    best = run_at(np.eye(2), refuted)  # no plane leads down from the minimum
+    assert not recovered(FLAT_BOTTOM, None, best, 0.1)
+    assert best.went is None
