@@ -43,6 +43,8 @@ ANEW = 1e-4
 CLEARLY = 100.0
 #: Columns are dropped that tr M and the constraints change without by this share of the infeasibility at most.
 SHORT = 0.1
+#: Multipliers are worth a stationarity between these shares of the infeasibility that they are to mend.
+NEEDED = 1e-3, 0.1
 #: No round aims lower: below it rounding of S Y is what is left.
 FINEST = 1e-12
 #: A dual bound is looked for once the infeasibility is this small, and whenever it has fallen by a third again.
@@ -72,7 +74,8 @@ class AugmentedLagrangianState(State):
     `dual` is what certificates are made from. `aim` is the relative stationarity this round ends at; `infeasibility`
     that of the last round; `bounded` its value when a dual bound was last computed, `bound` the best one. `base` is the
     first penalty, `first_length` the first |Y|. `idle` counts the rounds since `least_infeasibility`, or `least`, the
-    larger of that and the gap, has fallen; `waited` the steps of this round.
+    larger of that and the gap, has fallen; `waited` the steps of this round; `fewest` columns stay, as S was
+    indefinite with one less.
     """
 
     y: Array = field(default_factory=lambda: np.zeros(0))
@@ -90,6 +93,7 @@ class AugmentedLagrangianState(State):
     least: float = math.inf
     idle: int = 0
     waited: int = 0
+    fewest: int = 1
 
     @property
     def vanished(self) -> bool:
@@ -287,11 +291,12 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             state.sigma = min(GROWTH * state.sigma, STEEPEST * state.base)
         self._note_progress(state)
         if self._resizes(state) and not state.grown and not state.vanished and infeasibility <= WORTH_A_BOUND:
-            narrower = narrowed(problem, state.evaluation.factor, SHORT * infeasibility)
+            narrower = narrowed(problem, state.evaluation.factor, SHORT * infeasibility, state.fewest)
             if narrower is not None:
                 self._put(state, narrower)
         if not state.grown:
-            state.aim = max(min(state.aim * TIGHTER, 0.1 * max(infeasibility, SETTLED)), FINEST)
+            off = max(infeasibility, SETTLED)
+            state.aim = max(min(state.aim * TIGHTER, NEEDED[1] * off), min(NEEDED[0] * off, state.aim), FINEST)
         state.inside = self._begin(state)
 
     def _note_progress(self, state: AugmentedLagrangianState) -> None:
@@ -348,6 +353,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         wider = widened(here, S, vectors, self.max_rank or problem.n, state.first_length, seed=state.rounds)
         if wider is None:
             return
+        state.fewest = max(state.fewest, min(columns + 1, wider.shape[1]))
         self._put(state, wider)
         # the new columns are on their way: multipliers wait for them, and the penalty is not to blame
         # columns that take the place of others may do so again and again: these rounds count as idle

@@ -57,8 +57,8 @@ def widened(
     return append_columns(wider, np.zeros((n, max(0, columns - wider.shape[1]))))
 
 
-def narrowed(problem: ConstrainedModel, Y: Array, share: float) -> Array | None:
-    """Y in principal axes without its shortest columns, where M hardly needs them; None where all stay.
+def narrowed(problem: ConstrainedModel, Y: Array, share: float, fewest: int = 1) -> Array | None:
+    """Y in principal axes without its shortest columns, where M hardly needs them; None where all or `fewest` stay.
 
     Dropped together, they change neither tr M nor A(M), each constraint in units of |A_t| and all relative to the size
     of the bounds, by more than `share`. In a column that goes to zero F is flat to second order: systems of Newton's
@@ -71,7 +71,7 @@ def narrowed(problem: ConstrainedModel, Y: Array, share: float) -> Array | None:
     scale = 1.0 / np.where(problem.norms > 0.0, problem.norms, 1.0)
     unit = norm(scale * np.clip(problem.measured(Y), problem.lower, problem.upper)) or norm(sizes**2)
     kept, trace, a = len(sizes), 0.0, np.zeros(problem.m)
-    while kept > 1:
+    while kept > max(1, fewest):
         trace, a = trace + sizes[kept - 1] ** 2, a + problem.measured(axes[:, kept - 1 : kept])
         if trace > share * float(sizes @ sizes) or norm(scale * a) > share * unit:
             break

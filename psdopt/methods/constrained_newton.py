@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 from psdopt.capability import Requires, require_inner
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.geometry import Geometry
-from psdopt.method import Method, Outcome, Residual
+from psdopt.method import Method, Outcome, Residual, State
 from psdopt.methods.augmented_lagrangian import AugmentedLagrangian, AugmentedLagrangianState
 from psdopt.methods.constrained_steps import ConstrainedState, ConstrainedSteps
 from psdopt.methods.then import AfterSteps, Then, ThenState
@@ -24,9 +25,14 @@ MOST_TURNS, LONGEST = 10, 60
 
 @dataclass(kw_only=True)
 class TurnsState(ThenState):
-    """`best` is the state of a Newton turn with the least residual of Lagrange's conditions; None before the first."""
+    """`best` is the state of a Newton turn with the least residual of Lagrange's conditions; None before the first.
+
+    `approached` is the last state of the first method, and `reached` the residual at which Newton took over from it.
+    """
 
     best: ConstrainedState | None = None
+    approached: State | None = None
+    reached: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -60,11 +66,11 @@ class ConstrainedNewton(Method[TurnsState]):
         require_inner("approach", self.approach, problem, geometry)
         if isinstance(problem, ConstrainedModel) and (problem.contradiction is not None or problem.only_zero):
             # the certificate proves that nothing is feasible, or nothing but M = 0: the first turn is not over
-            return _noted(replace(self, steps=1)._turns.init(problem, geometry, start, evaluation), None)
-        return _noted(self._turns.init(problem, geometry, start, evaluation), None)
+            return _noted(replace(self, steps=1)._turns.init(problem, geometry, start, evaluation))
+        return _noted(self._turns.init(problem, geometry, start, evaluation))
 
     def step(self, state: TurnsState) -> TurnsState:
-        after = _noted(self._turns.step(state), state.best)
+        after = self._resumed(state, _noted(self._turns.step(state), state))
         tried = after.rounds >= MOST_TURNS and after.turns > state.turns
         if not tried or after.outcome is not Outcome.RUNNING:
             return after
@@ -76,6 +82,24 @@ class ConstrainedNewton(Method[TurnsState]):
             )  # fmt: skip
         return replace(after, outcome=Outcome.STALLED)
 
+    @staticmethod
+    def _resumed(before: TurnsState, after: TurnsState) -> TurnsState:
+        """A turn of an augmented Lagrangian goes on where its last one was, if Newton's turn has led no nearer.
+
+        From a point that Newton has spoilt it would find its penalty and multipliers anew.
+        """
+        own, newton = after.approached, before.inner
+        ended = before.turns % 2 == 1 and after.turns == before.turns + 1
+        if not ended or not isinstance(own, AugmentedLagrangianState) or not isinstance(newton, ConstrainedState):
+            return after
+        if newton.residual < after.reached:
+            return after
+        own = replace(own, rounds=0, outcome=Outcome.RUNNING)
+        return replace(
+            after, inner=own, geometry=own.geometry, point=own.point, evaluation=own.evaluation,
+            gradient_norm=own.gradient_norm, dual=own.dual, extras={**after.extras, **own.extras},
+        )  # fmt: skip
+
     @property
     def name(self) -> str:
         return "LagrangeNewton"
@@ -85,12 +109,19 @@ class ConstrainedNewton(Method[TurnsState]):
         return Then(self.approach, ConstrainedSteps(), _Approached(self.steps), back=_slow, ends=_over)
 
 
-def _noted(state: ThenState, best: ConstrainedState | None) -> TurnsState:
-    """`state` with the better of `best` and its own Newton state."""
+def _noted(state: ThenState, before: TurnsState | None = None) -> TurnsState:
+    """`state` with what a TurnsState remembers, of the state `before` and its own."""
     inner = state.inner
+    kept = {each.name: getattr(state, each.name) for each in fields(ThenState)}
+    best = None if before is None else before.best
     if isinstance(inner, ConstrainedState) and (best is None or inner.residual < best.residual):
         best = inner
-    return TurnsState(**{**{each.name: getattr(state, each.name) for each in fields(state)}, "best": best})
+    after = TurnsState(**kept, best=best)
+    if before is not None:
+        after.approached, after.reached = before.approached, before.reached
+        if before.turns % 2 == 0 and isinstance(inner, ConstrainedState):
+            after.approached, after.reached = before.inner, inner.residual
+    return after
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,12 @@ def test_columns_that_a_constraint_needs_stay_however_large_the_trace() -> None:
     assert narrowed(other, Y, 1e-3).shape == (N, 1)
 
 
+def test_as_many_stay_as_are_known_to_be_needed() -> None:
+    Y = np.eye(N)[:, :4] * np.array([1.0, 1e-6, 1e-7, 1e-8])
+    assert narrowed(on_diagonal(), Y, 1e-3, fewest=3).shape == (N, 3)
+    assert narrowed(on_diagonal(), Y, 1e-3, fewest=4) is None
+
+
 @pytest.mark.parametrize("bound", [1.0, 0.0])
 def test_one_column_stays_whatever_the_share(bound) -> None:
     assert narrowed(on_diagonal(bound), np.eye(N)[:, :3], 20.0).shape == (N, 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -22,7 +24,9 @@ from psdopt import (
 )
 from psdopt.errors import IncompatibleError
 from psdopt.methods import ConjugateGradient
+from psdopt.methods.augmented_lagrangian import AugmentedLagrangianState
 from psdopt.methods.constrained_newton import ConstrainedNewton
+from psdopt_plugins.papers.sdp_families import control
 from tests.methods.test_constrained_steps import curved, cut
 
 
@@ -178,3 +182,41 @@ def test_solutions_at_infinity_end_the_run_after_some_turns_with_a_true_status()
         assert result.certificate.primal_infeasibility <= 1e-6
         values.append(result.value)
     assert values[0] == pytest.approx(values[1], rel=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_control_programs_are_solved(seed) -> None:
+    """Of their bounds all but one are zero, so that the penalty has to rise by many orders of magnitude."""
+    result = solve(control(4, seed), method=LagrangeNewton(), rng=0, max_iterations=200)
+    assert result.status is Status.OPTIMAL
+
+
+def test_a_turn_goes_on_where_the_last_one_ended_if_newton_has_led_no_nearer() -> None:
+    problem, method = control(4, 0), ConstrainedNewton(steps=3)
+    geometry = FlatQuotient(problem.n, 6)
+    before = method.init(problem, geometry, np.random.default_rng(0).standard_normal((problem.n, 6)))
+    while before.turns == 0:
+        before = method.step(before)
+    own, newton = before.approached, before.inner
+    assert isinstance(own, AugmentedLagrangianState)
+    assert before.reached == newton.residual
+    own.sigma = 12345.0
+    after = replace(before, turns=2, inner=AugmentedLagrangian().continued(newton))
+    worse = replace(before, inner=replace(newton, residual=2.0 * before.reached))
+    resumed = method._resumed(worse, after)
+    assert resumed.inner.sigma == own.sigma
+    assert resumed.evaluation is own.evaluation
+    better = replace(before, inner=replace(newton, residual=0.5 * before.reached))
+    assert method._resumed(better, after) is after
+
+
+def test_after_the_last_turn_the_nearest_point_is_returned(monkeypatch) -> None:
+    monkeypatch.setattr("psdopt.methods.constrained_newton.MOST_TURNS", 2)
+    problem, residuals = without_a_strictly_feasible_dual(5, 6, 2), []
+
+    def note(snapshot) -> None:
+        if snapshot.state.turns % 2:
+            residuals.append(snapshot.state.inner.residual)
+
+    result = solve(problem, method=LagrangeNewton(steps=0), callback=note, max_iterations=500)
+    assert result.state.inner.residual == min(residuals)
