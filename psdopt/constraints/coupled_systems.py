@@ -93,7 +93,7 @@ class RootedSystem:
         least = DEPENDENT * EPS * np.sqrt(len(G))
         self.R = scipy.linalg.qr(self.G, mode="r", check_finite=True)[0][: form.m]
         if len(self.R) < form.m or np.any(np.abs(np.diagonal(self.R)) <= least):
-            self.R, order = scipy.linalg.qr(self.G, mode="r", pivoting=True, check_finite=False)
+            self.R, order = scipy.linalg.qr(self.R, mode="r", pivoting=True, check_finite=False)
             self.order = order.astype(np.intp)
             self.kept = int(np.sum(np.abs(np.diagonal(self.R)) > least))
             self.R = self.R[: self.kept, : self.kept]

@@ -84,7 +84,8 @@ def _problem(
     if not own.any():
         raise DataFileError(f"{path}: every constraint matrix is zero")
     places, where = np.unique(i[own] * n + j[own], return_inverse=True)
-    weight = np.where(i[own] == j[own], 1.0, 2.0) * values[own]
+    with np.errstate(over="ignore"):  # numbers as large as that are refused below, with their name
+        weight = np.where(i[own] == j[own], 1.0, 2.0) * values[own]
     B = sp.csr_array((weight, (t[own] - 1, where)), shape=(m, len(places)))
     forms = SparseForms(places // n, places % n, B, n)
     try:

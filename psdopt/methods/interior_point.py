@@ -26,6 +26,8 @@ from psdopt.problem import Evaluation, Problem
 SHARE = 0.9
 #: So many steps without a tenth off the largest relative residual are no progress: rounding is what is left.
 CALM = 12
+#: After so many of them the roots of a step's system are worth more than they are before.
+DOUBTFUL = 2
 #: From this relative gap on X is moved onto the constraints, where what is off changes the gap.
 CLOSE = 1e-3
 #: A run that stalls with a larger relative residual than this begins once more, with an X so many times as large.
@@ -99,12 +101,13 @@ class InteriorPoint(Method[PrimalDualState]):
 
     def _stepped(self, state: PrimalDualState) -> PrimalDualState:
         here = (state.X, state.Z, state.x, state.z, state.v)
+        last = state.anew or state.since >= DOUBTFUL
         try:
             at = Iterate.of(*here) if state.halves is None else Iterate(*here, *state.halves)
             try:
-                new, length, careful = newton_step(state.form, at, self.share, state.careful, state.anew)
+                new, length, careful = newton_step(state.form, at, self.share, state.careful, last)
             except np.linalg.LinAlgError:
-                if state.careful or not affordable(state.form, state.anew):
+                if state.careful or not affordable(state.form, last):
                     raise
                 new, length, careful = newton_step(state.form, at, self.share, careful=True)
         except (np.linalg.LinAlgError, FloatingPointError):
