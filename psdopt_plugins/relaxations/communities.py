@@ -48,7 +48,7 @@ class CommunityDetection(ClusterMixin, BaseEstimator):
         at most `n_clusters` parts has more; without `n_clusters` no partition at all.
     embedding_ : (n, r) unit vectors of the vertices.
     graph_ : the weights, CSR without loops.
-    ``result_`` : the :class:`psdopt.Result`, F = −⟨B, M⟩/(2w).
+    result_ : the :class:`psdopt.Result`, F = −⟨B, M⟩/(2w).
     """
 
     labels_: NDArray[np.intp]

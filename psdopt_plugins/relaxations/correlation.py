@@ -33,7 +33,7 @@ class NearestCorrelation(BaseEstimator):
     ----------
     correlation_ : :class:`psdopt.LowRankPSD`, its diagonal 1 to rounding; ``correlation_.to_dense()`` is the array.
     distance_ : |W ∘ (M − G)|. distance_bound_ : proven; no correlation matrix of any rank is nearer.
-    ``result_`` : the :class:`psdopt.Result`; for weights w (n,) its matrix is Diag(w) M Diag(w).
+    result_ : the :class:`psdopt.Result`; for weights w (n,) its matrix is Diag(w) M Diag(w).
 
     Examples
     --------

@@ -78,7 +78,7 @@ class SensorLocalization(BaseEstimator):
     misfit_ : Σ (|p_i − p_j|² − distance²)² at `positions_`. misfit_bound_ : proven; no positions have less, in any
         dimension, that keep the bounds.
     edges_ : (m, 2) pairs with a measured distance, the sensor first; distances_ : (m,) their distances.
-    ``result_`` : the :class:`psdopt.Result` of the relaxation, for anchors less their mean.
+    result_ : the :class:`psdopt.Result` of the relaxation, for anchors less their mean.
 
     Examples
     --------

@@ -73,7 +73,7 @@ class LovaszTheta(BaseEstimator):
     ----------
     lower_, upper_ : theta lies between them, proven. theta_ : their mean.
     independent_set_ : vertices no two of which are joined, found greedily by M_ii; theta bounds their number.
-    ``result_`` : the :class:`psdopt.Result`, F = −eᵀM e, M without vertices that are joined to all others.
+    result_ : the :class:`psdopt.Result`, F = −eᵀM e, M without vertices that are joined to all others.
     """
 
     lower_: float

@@ -77,6 +77,15 @@ def test_runs_on_parts_reach_the_same_certified_optimum(method, one_sided):
     assert split.value == pytest.approx(unsplit.value, rel=1e-10)
 
 
+def test_a_run_on_parts_that_is_not_patient_is_not_proven():
+    pairs = Pairs(one_sided=True)
+    for patient in (True, False):
+        summed = Summed(pairs.recipes([30, 31, 90]), local=pairs.local)
+        summed.duality.patient = patient
+        result = solve(summed, FlatQuotient(pairs.n, pairs.n), rng=0, tol=1e-8)
+        assert (result.optimal, result.converged) == (patient, True)
+
+
 def test_atoms_are_built_up_on_parts():
     pairs = Pairs(one_sided=True)
     split = solve(Summed(pairs.recipes([50]), local=pairs.local), PSDCone(pairs.n), BILGO())
