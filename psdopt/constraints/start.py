@@ -11,8 +11,7 @@ from psdopt.linalg.arrays import norm
 from psdopt.problem import Evaluation
 from psdopt.terms.base import combine
 
-#: The penalty is at least so many times the curvature of F: a round then leaves about 1/STIFF of the infeasibility, as
-#: multipliers of a curved F are its change under a change of the bounds.
+#: The first penalty of an augmented Lagrangian is at least so many times the curvature of F.
 STIFF = 30.0
 #: Steps of LSQR: the size of the multipliers is wanted, not the multipliers.
 STEPS = 10
@@ -21,8 +20,7 @@ STEPS = 10
 def first_multipliers(problem: ConstrainedModel, evaluation: Evaluation) -> tuple[float, float]:
     """(sigma, size): size is |y| in units of 1/|A_t| for the y that makes |(∇F + A*(y)) Y| small, sigma size over |b|.
 
-    For a curved F sigma is at least 30 times its curvature in a random direction. Both scale as they should with F,
-    with M and with each constraint. Cost: a few passes over the constraints.
+    Both scale as they should with F, with M and with each constraint. Cost: a few passes over the constraints.
     """
     Y, measurement = evaluation.factor, problem.measurement
     images = Images(measurement.maps, Y)
@@ -43,14 +41,18 @@ def first_multipliers(problem: ConstrainedModel, evaluation: Evaluation) -> tupl
     if not (size > 0.0 and bounds > 0.0):
         size = size or norm(GY) / max(norm(Y), np.finfo(float).tiny) or 1.0
         bounds = bounds or 1.0
-    return max(size / bounds, STIFF * _curvature(problem, evaluation)), size
+    return size / bounds, size
 
 
-def _curvature(problem: ConstrainedModel, evaluation: Evaluation) -> float:
-    """F'' along a random v vᵀ of length one; 0 for a linear F."""
+def stiff_penalty(problem: ConstrainedModel, evaluation: Evaluation) -> float:
+    """30 F'' along a random v vᵀ of length one; 0 for a linear F. One application of the maps to a column.
+
+    Multipliers of a curved F are its change under a change of the bounds. With a penalty sigma a round of an augmented
+    Lagrangian leaves F''/(F'' + sigma) of the infeasibility.
+    """
     if problem.conic is not None:
         return 0.0
     v = np.random.default_rng(0).standard_normal(problem.n)
     _, H = evaluation.along_atom(v / norm(v)).derivatives(1.0, 0.0)
     bend = float(H[1, 1])
-    return max(0.0, bend) if np.isfinite(bend) else 0.0
+    return STIFF * max(0.0, bend) if np.isfinite(bend) else 0.0

@@ -15,7 +15,7 @@ from psdopt.constraints.certificate import Multipliers, multipliers_at_zero
 from psdopt.constraints.problem import Constrained
 from psdopt.constraints.refutation import proven_infeasible, proven_unbounded
 from psdopt.constraints.slack import slack_bound, slack_eigenpair, slack_operator
-from psdopt.constraints.start import first_multipliers
+from psdopt.constraints.start import first_multipliers, stiff_penalty
 from psdopt.constraints.units import relative_gap, relative_violation
 from psdopt.errors import IncompatibleError
 from psdopt.geometry import Geometry
@@ -157,6 +157,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         evaluation = problem.at(0.0 * evaluation.factor) if problem.only_zero else evaluation
         y = np.zeros(problem.m)
         sigma, size = first_multipliers(problem, evaluation)
+        sigma = max(sigma, stiff_penalty(problem, evaluation))
         state = AugmentedLagrangianState(
             problem, geometry, evaluation.factor, evaluation, gradient_norm=math.inf, y=y, sigma=sigma, base=sigma,
             dual=multipliers_at_zero(problem), first_size=size, first_length=evaluation.size or 1.0,

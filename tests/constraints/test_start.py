@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from psdopt import Constrained, QuadraticSDP, constraints
-from psdopt.constraints.start import STIFF, first_multipliers
+from psdopt.constraints.start import STIFF, first_multipliers, stiff_penalty
 
 N = 8
 
@@ -37,5 +37,7 @@ def test_beside_a_curved_f_the_penalty_is_a_multiple_of_its_curvature() -> None:
     """A multiple of |M|² has the same curvature in every direction, whatever M and the bounds are."""
     for B in (1e-3, 1.0, 1e6):
         problem = Constrained(QuadraticSDP(B=B, C=1e-9 * np.eye(N)), constraints.diagonal(N, 1e6))
-        sigma, _ = first_multipliers(problem, problem.at(1e-6 * np.eye(N)))
+        sigma = stiff_penalty(problem, problem.at(1e-6 * np.eye(N)))
         assert sigma == pytest.approx(STIFF * problem.problem.lower_curvature)
+    linear = Constrained(QuadraticSDP(C=np.eye(N)), constraints.diagonal(N, 1.0))
+    assert stiff_penalty(linear, linear.at(np.eye(N))) == 0.0
