@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from psdopt.linalg import Array
+from psdopt.linalg import Array, as_dense
 from psdopt.plugins import BLUE, COLOURS, GREY, MARKERS, draw_certificate, draw_gap, new_figure
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def _principal_planes(parts: Sequence[Any]) -> tuple[list[Array], Array]:
     """
     from sklearn.decomposition import PCA
 
-    dense = [_dense(part) for part in parts]
+    dense = [as_dense(part) for part in parts]
     if dense[0].shape[1] == 1:
         dense = [np.column_stack([part, np.zeros(len(part))]) for part in dense]
     train = dense[0]
@@ -217,11 +217,6 @@ def _principal_planes(parts: Sequence[Any]) -> tuple[list[Array], Array]:
         return [part[:, :2] for part in dense], np.zeros(2)
     pca = PCA(2, svd_solver="full" if min(train.shape) < 500 else "randomized", random_state=0).fit(train)
     return [pca.transform(part) for part in dense], pca.explained_variance_ratio_
-
-
-def _dense(X: Any) -> Array:
-    dense: Array = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
-    return dense
 
 
 def _thinned(points: Array, most: int) -> Array:

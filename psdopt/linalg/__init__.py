@@ -6,6 +6,7 @@ package. Arrays of other libraries are therefore supported here and nowhere else
 
 from psdopt.linalg.arrays import (
     Array,
+    as_dense,
     incidence,
     inner,
     is_finite,
@@ -38,6 +39,7 @@ __all__ = [
     "Transformed",
     "WithConstant",
     "WithoutRows",
+    "as_dense",
     "incidence",
     "inner",
     "is_finite",

@@ -25,6 +25,11 @@ def as_array(values: Any) -> Array:
     return np.asarray(values, dtype=np.float64)
 
 
+def as_dense(values: Any) -> Array:
+    """`values`, sparse or not, as a float64 array with all its entries; an array on a device as it is."""
+    return as_array(cast(Any, values).toarray() if sp.issparse(values) else values)
+
+
 def filled_like(a: Array, value: Any) -> Array:
     """One number as an array of the shape of a, on its device; read-only."""
     return np.full_like(a, value) if isinstance(a, DeviceArray) else np.broadcast_to(value, a.shape)

@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt.checks import finite
-from psdopt.devices import Device, DeviceArray, DeviceMatrix, device_of, held, is_device_array, on_host
+from psdopt.devices import Device, DeviceMatrix, device_of, held, is_device_array, on_host
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import Array, sparse_product, with_data
+from psdopt.linalg.arrays import Array, as_dense, sparse_product, with_data
 from psdopt.linalg.row_sources import row_source
 from psdopt.linalg.tolerances import asymmetry_allowed
 
@@ -40,14 +40,14 @@ class LinearMap:
     def apply(self, V: Array) -> Array:
         """A V for a block V (n, k)."""
         self._count(V)
-        return sparse_product(self.data, V) if self.is_sparse and isinstance(V, np.ndarray) else _dense(self.data @ V)
+        return sparse_product(self.data, V) if self.is_sparse and isinstance(V, np.ndarray) else as_dense(self.data @ V)
 
     def adjoint(self, W: Array) -> Array:
         """Aᵀ W for a block W (p, k)."""
         self._count(W)
         if isinstance(self.data, LinearOperator):
-            return _dense(self.data.rmatmat(W))
-        return _dense(self.data.T @ W)
+            return as_dense(self.data.rmatmat(W))
+        return as_dense(self.data.T @ W)
 
     def __matmul__(self, V: Array) -> Array:
         """A V, like :meth:`apply`."""
@@ -77,7 +77,7 @@ class LinearMap:
         """The (p, n) array; a ``LinearOperator`` is applied to the identity (n columns)."""
         if isinstance(self.data, LinearOperator):
             return self.apply(np.eye(self.shape[1]))
-        return np.array(on_host(_dense(self.data)))
+        return np.array(on_host(as_dense(self.data)))
 
     def __repr__(self) -> str:
         return f"LinearMap({self.name}: {self.shape[0]}x{self.shape[1]}, {type(self.data).__name__})"
@@ -161,11 +161,3 @@ def _on_device(data: Any, name: str) -> DeviceMatrix:
     if matrix.ndim != 2 or 0 in matrix.shape:
         raise InvalidInputError(f"{name} must be a 2-D array, not empty; found shape {matrix.shape}")
     return matrix if isinstance(matrix, DeviceMatrix) else DeviceMatrix(matrix.raw, matrix.device)
-
-
-def _dense(product: Any) -> Array:
-    if isinstance(product, DeviceArray):
-        return cast(Array, product)
-    if sp.issparse(product):
-        product = cast(Any, product).toarray()
-    return np.asarray(product, dtype=np.float64)

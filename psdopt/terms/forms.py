@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from psdopt.devices import Device, DeviceMatrix, on_host, placed
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
-from psdopt.linalg.arrays import Array, as_array, inner, norm, row_dots
+from psdopt.linalg.arrays import Array, as_array, as_dense, inner, norm, row_dots
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.tolerances import EPS
 from psdopt.terms.base import Forces
@@ -312,9 +312,7 @@ def as_form(A: Any, name: str) -> Form:
 
 def _on_device(inner: Any, device: Device) -> DeviceMatrix:
     """`inner` (m, c) as a dense array on `device`: the standard has no sparse arrays."""
-    sparse = sp.issparse(inner)
-    dense = inner.toarray() if sparse else inner
-    return DeviceMatrix(placed(dense, device, "inner").raw, device)
+    return DeviceMatrix(placed(as_dense(inner) if sp.issparse(inner) else inner, device, "inner").raw, device)
 
 
 #: Probing vectors for the trace of an operator whose entries are not known.

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from psdopt import LowRankPSD, Result
 from psdopt.checks import integer, integer_or_none, is_name, one_of
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array
+from psdopt.linalg import Array, as_dense
 from psdopt_plugins.estimators import centred, generator, named_geometry, solved
 from psdopt_plugins.fitted_samples import keeping_fitted
 from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
@@ -125,7 +125,7 @@ class DistanceKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _kernel(self, X: Any, fitted: Any) -> Array:
         """The base kernel (q, n) of X (q, d) and the `fitted` samples (n, d), or X itself if it is precomputed."""
         if one_of(self.kernel, "kernel", KERNELS) == "precomputed":
-            return np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+            return as_dense(X)
         X, fitted = centred(X, fitted), centred(fitted)
         return np.asarray(linear_kernel(X, fitted) if self.kernel == "linear" else rbf_kernel(X, fitted, self.gamma))
 

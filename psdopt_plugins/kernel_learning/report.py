@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array, norm
+from psdopt.linalg import Array, as_dense, norm
 from psdopt.plugins import CertificateTrace, Dataset, Report, RunOptions, fitted, run_report
 from psdopt_plugins.pictures import plot_embedding
 
@@ -38,7 +38,7 @@ def kernel_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
             f"{type(estimator).__name__}: kernel_report needs a kernel of order {m}, the number of samples; "
             f"found {result.matrix.n}"
         )
-    features = X.toarray() if dataset.sparse else X
+    features = as_dense(X)
     learned = result.matrix.compress().factor
     rows = [("data", f"{dataset.name}: {m} samples, {len(labels)} classes")]
     titles = []

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.neighbors import NearestNeighbors
 
-from psdopt.linalg import Array, row_dots
+from psdopt.linalg import Array, as_dense, row_dots
 
 #: Ridge of the weights of neighbours, relative to the trace of their Gram matrix.
 RIDGE = 1e-3
@@ -48,7 +47,7 @@ def local_placement(X: Any, embedding: Array, new: Any, n_neighbors: int) -> Arr
     near = NearestNeighbors(n_neighbors=count).fit(X).kneighbors(new, return_distance=False)
     placed = np.empty((new.shape[0], embedding.shape[1]))
     for q, neighbours in enumerate(near):
-        gaps = _dense(X[neighbours]) - _dense(new[[q]])
+        gaps = as_dense(X[neighbours]) - as_dense(new[[q]])
         gram = gaps @ gaps.T
         ridge = RIDGE * float(np.trace(gram))
         if ridge > 0.0:
@@ -58,8 +57,3 @@ def local_placement(X: Any, embedding: Array, new: Any, n_neighbors: int) -> Arr
         else:
             placed[q] = embedding[neighbours].mean(axis=0)
     return placed
-
-
-def _dense(rows: Any) -> Array:
-    sparse: bool = issparse(rows)
-    return np.asarray(rows.toarray() if sparse else rows)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.linalg import Array
+from psdopt.linalg import as_dense
 from psdopt.plugins import CertificateTrace, Dataset, Report, RunOptions, fitted, run_report
 from psdopt_plugins.pictures import plot_embedding
 
@@ -42,7 +42,7 @@ def embedding_report(
     m = X.shape[0]
     trace = CertificateTrace()
     estimator = fitted(estimator, options, m, trace, X, dataset.y)
-    features: Array = X.toarray() if dataset.sparse else X
+    features = as_dense(X)
     learned = np.asarray(estimator.embedding_)
     width = min(learned.shape[1], *features.shape)
     near = min(NEIGHBOURS, (m - 1) // 2)

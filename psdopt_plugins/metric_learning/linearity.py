@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from psdopt.checks import classes
-from psdopt.linalg import Array
+from psdopt.linalg import Array, as_dense
 from psdopt_plugins.metric_learning.linearity_problem import linearity_problem, scatter_problem
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.pair_sampling import nearest_pairs
@@ -103,8 +103,7 @@ class Linearity(MahalanobisTransformer):
         else:
             X = validated(self, X, reset=fresh, **options)
         laplacian = signed_laplacian(signed_pairs(pairs, X.shape[0]), X.shape[0])
-        scatter: Any = X.T @ (laplacian @ X)
-        dense: Array = scatter.toarray() if hasattr(scatter, "toarray") else scatter
+        dense = as_dense(X.T @ (laplacian @ X))
         self._scatter = 0.5 * (dense + dense.T) + (0.0 if fresh else self._scatter)
         problem = scatter_problem(self._scatter, self.lam, self.regularizer)
         return self._learn(problem, self.rank, self.solver_options)

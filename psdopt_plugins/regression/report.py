@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array
+from psdopt.linalg import Array, as_dense
 from psdopt.plugins import CertificateTrace, Dataset, Report, RunOptions, fitted, run_report, seeded
 from psdopt_plugins.pictures import plot_prediction
 from psdopt_plugins.regression.block_report import block_report
@@ -41,7 +41,7 @@ def regression_report(estimator: Any, dataset: Dataset, options: RunOptions) -> 
         raise InvalidInputError(f"{dataset.name}: needs at least {LEAST} samples; found {len(dataset.y)}")
     if dataset.in_blocks:
         return block_report(estimator, dataset, options)
-    samples = dataset.X.toarray() if dataset.sparse else dataset.X
+    samples = as_dense(dataset.X)
     parts = train_test_split(samples, dataset.y.astype(float), test_size=TEST_SHARE, random_state=options.seed)
     y_train, y_test = parts[2], parts[3]
     scaler = StandardScaler().fit(parts[0])

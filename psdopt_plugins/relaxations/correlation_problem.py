@@ -11,7 +11,7 @@ from psdopt import Constrained, Problem, QuadraticSDP, TermSum
 from psdopt.checks import finite, indices
 from psdopt.constraints import Constraint, diagonal, entries
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array, symmetric_map
+from psdopt.linalg import Array, as_dense, symmetric_map
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
 
 
@@ -56,8 +56,7 @@ def correlation_problem(G: Any, weights: Any = None, fixed: Any = None) -> Const
 
 def checked_matrix(G: Any) -> Array:
     """G (n, n) symmetric and finite, as a dense array."""
-    data = symmetric_map(G, "G").data
-    return np.asarray(data.toarray() if hasattr(data, "toarray") else data, dtype=np.float64)
+    return as_dense(symmetric_map(G, "G").data)
 
 
 def checked_weights(weights: Any, n: int) -> Array | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from psdopt.linalg import Array
+from psdopt.linalg import Array, as_dense
 from psdopt.plugins import (
     BLUE,
     GREY,
@@ -45,10 +45,10 @@ def gappy_correlations() -> Dataset:
 def correlation_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Report:
     """Repair the symmetric matrix of the data, X or K, and show how far the repair had to go."""
     trace = CertificateTrace()
-    G = np.asarray(dataset.X.toarray() if dataset.sparse else dataset.X)
+    G = as_dense(dataset.X)
     estimator = fitted(estimator, options, len(G), trace, G)
     M = estimator.correlation_.to_dense()
-    before, after = np.linalg.eigvalsh(G), np.linalg.eigvalsh(M)
+    before, after = (np.asarray(np.linalg.eigvalsh(A), dtype=np.float64) for A in (G, M))
     rows = [
         ("G", f"{dataset.name}: order {len(G)}"),
         ("smallest eigenvalue of G", f"{before[0]:.4g}"),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from psdopt import Status
-from psdopt.linalg import EPS, Array, norm
+from psdopt.linalg import EPS, Array, as_dense, norm
 from psdopt.plugins import CertificateTrace, Dataset, Report, RunOptions, Table, fitted, result_rows
 
 #: Eigenvalues are compared with LAPACK's up to this order: a few seconds, and (n, n) doubles.
@@ -75,7 +75,7 @@ def symmetric_matrix(dataset: Dataset) -> tuple[Any, str]:
         size, off = (norm(part.data if dataset.sparse else part) for part in (X, skew))
         if off <= X.shape[0] * EPS * size:
             return X, f"{dataset.name}, a symmetric matrix of order {X.shape[0]}"
-    dense = X.toarray() if dataset.sparse else X
+    dense = as_dense(X)
     centred = dense - dense.mean(axis=0)
     deviation = centred.std(axis=0)
     scaled = centred / np.where(deviation > len(dense) * EPS * np.abs(dense).max(axis=0), deviation, 1.0)
@@ -85,6 +85,5 @@ def symmetric_matrix(dataset: Dataset) -> tuple[Any, str]:
 def _leading_eigenvalues(K: Any, k: int) -> Array | None:
     if K.shape[0] > COMPARED_ORDER:
         return None
-    dense = K.toarray() if hasattr(K, "toarray") else K
-    leading: Array = np.linalg.eigvalsh(dense)[::-1][:k]
+    leading: Array = np.asarray(np.linalg.eigvalsh(as_dense(K))[::-1][:k], dtype=np.float64)
     return leading
