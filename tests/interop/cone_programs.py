@@ -1,0 +1,55 @@
+"""Random cone programs with an optimum, and what a pair (x, y) has to meet there."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from psdopt.interop._cone_program import ConeProgram
+
+
+def random_cone_program(seed: int, quadratic: bool = False, unknowns: int = 5) -> ConeProgram:
+    """Strictly feasible on both sides: one equation, three inequalities, blocks of orders 3 and 2."""
+    rng = np.random.default_rng(seed)
+    zero, nonneg, psd = 1, 3, (3, 2)
+    rows = zero + nonneg + 9
+    A = rng.standard_normal((rows, unknowns))
+    blank = ConeProgram(np.zeros(unknowns), None, sp.csr_array(A), np.zeros(rows), zero, nonneg, psd)
+    i, j = blank.places()
+    definite = 2.0 * np.eye(5) + 0.1 * np.ones((5, 5))
+    inside = np.concatenate([np.zeros(zero), 1.0 + rng.random(nonneg), definite[i, j]])
+    y = np.concatenate(
+        [rng.standard_normal(zero), 1.0 + rng.random(nonneg), np.where(i == j, 1.0, 2.0) * definite[i, j]]
+    )
+    x = rng.standard_normal(unknowns)
+    P = None
+    c = -A.T @ y
+    if quadratic:
+        G = rng.standard_normal((2, unknowns))
+        P = sp.csr_array(G.T @ G)
+        c = c - P @ x
+    return ConeProgram(c, P, sp.csr_array(A), A @ x + inside, zero, nonneg, psd)
+
+
+def slack_matrix(program: ConeProgram, entries: np.ndarray, halved: bool = False) -> np.ndarray:
+    """The symmetric matrix of the PSD rows; `halved`: of multipliers, whose entries beside the diagonal count twice."""
+    i, j = program.places()
+    S = np.zeros((program.order, program.order))
+    S[i, j] = S[j, i] = np.where(i == j, 1.0, 0.5 if halved else 1.0) * entries
+    return S
+
+
+def defects(program: ConeProgram, x: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    """Of the primal cones, the dual cones, stationarity and the gap; all zero at an optimum."""
+    s = program.b - program.A @ x
+    first, psd = program.zero, program.first_psd
+    dual = np.linalg.eigvalsh(slack_matrix(program, y[psd:], halved=True))[0]
+    quadratic = 0.0 if program.P is None else 0.5 * float(x @ (program.P @ x))
+    return {
+        "equations": float(np.abs(s[:first]).max(initial=0.0)),
+        "inequalities": float(-min(s[first:psd].min(initial=0.0), 0.0)),
+        "slack": float(-min(np.linalg.eigvalsh(slack_matrix(program, s[psd:]))[0], 0.0)),
+        "multipliers": float(-min(y[first:psd].min(initial=0.0), dual, 0.0)),
+        "stationarity": float(np.abs(program.gradient(x) + program.A.T @ y).max()),
+        "gap": abs(program.value(x) + float(program.b @ y) + quadratic),
+    }

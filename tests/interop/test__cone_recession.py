@@ -1,0 +1,62 @@
+"""Quadratic objectives that may fall without end: when that is looked for, and the program of such a ray."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from psdopt.interop._cone_forms import PrimalForm
+from psdopt.interop._cone_program import ConeProgram
+from psdopt.interop._cone_recession import may_fall, recession
+
+
+def halfplane(c: list[float], P: np.ndarray | None) -> ConeProgram:
+    """x_0 >= 0 as a block of order one, x_1 >= 0 as an inequality."""
+    A = sp.csr_array(np.array([[0.0, -1.0], [-1.0, 0.0]]))
+    return ConeProgram(np.array(c), None if P is None else sp.csr_array(P), A, np.zeros(2), 0, 1, (1,))
+
+
+def falls(program: ConeProgram, trace_bound: float | None = None) -> bool:
+    form = PrimalForm(program)
+    return may_fall(form, form.problem(trace_bound))
+
+
+def test_only_a_linear_part_that_falls_somewhere_is_looked_at() -> None:
+    curved = np.diag([1.0, 0.0])
+    assert falls(halfplane([0.0, -1.0], curved))
+    assert not falls(halfplane([0.0, 1.0], curved))
+    assert not falls(halfplane([0.0, 0.0], curved))
+    assert not falls(halfplane([0.0, -1.0], None))  # linear: methods find the direction
+
+
+def test_a_bound_on_the_trace_ends_every_fall() -> None:
+    curved = sp.csr_array(np.diag([1.0, 0.0]))
+    A = sp.csr_array(np.array([[1.0, 0.0], [0.0, -1.0], [-1.0, 0.0]]))
+    open_ended = ConeProgram(np.array([0.0, -1.0]), curved, A, np.array([5.0, 0.0, 0.0]), 0, 2, (1,))
+    assert falls(open_ended)
+    assert not falls(open_ended, trace_bound=100.0)
+    A = sp.csr_array(np.array([[1.0, 1.0], [0.0, -1.0], [-1.0, 0.0]]))
+    boxed = ConeProgram(np.array([0.0, -1.0]), curved, A, np.array([5.0, 0.0, 0.0]), 0, 2, (1,))
+    assert not falls(boxed)
+
+
+def test_points_of_the_recession_program_are_rays_of_the_other() -> None:
+    program = halfplane([0.5, -2.0], np.diag([1.0, 0.0]))
+    ray = recession(program)
+    assert ray.P is None
+    assert not np.any(ray.c)
+    assert (ray.nonneg, ray.psd) == (program.nonneg, program.psd)
+    assert ray.zero == program.zero + 1 + 1  # P has rank one, and the fall is fixed
+    x = np.array([0.0, 1.0])
+    x *= -np.linalg.norm(program.c) / (program.c @ x)
+    s = ray.b - ray.A @ x
+    assert np.allclose(s[: ray.zero], 0.0, rtol=0, atol=1e-12)
+    assert np.all(s[ray.zero :] >= 0.0)
+    for wrong in (np.array([1.0, 1.0]), np.array([0.0, -1.0])):  # curved there; out of the cone
+        off = ray.b - ray.A @ wrong
+        assert np.abs(off[: ray.zero]).max() > 1e-3 or off[ray.zero :].min() < 0.0
+
+
+def test_the_quadratic_part_may_be_missing() -> None:
+    program = halfplane([0.0, -1.0], None)
+    assert recession(program).zero == 1
