@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from psdopt.errors import IncompatibleError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.method import Method, Outcome, Residual, State
+from psdopt.methods.augmented_lagrangian_state import LONGEST, AugmentedLagrangianState
 from psdopt.methods.columns import VANISHED, narrowed, widened
 from psdopt.methods.lbfgs import LBFGS
 from psdopt.methods.on_face import OnFace, takes_face
@@ -53,56 +54,14 @@ WORTH_A_BOUND = 1e-2
 RAY = 10.0
 #: The penalty grows up to this multiple of the first one: beyond it rounding is what is left of the constraints.
 STEEPEST = 1e12
-#: Steps after which a round ends although it has not come to its aim, and as how many rounds it counts; with a gain.
-LONGEST, LONG, LONG_GAIN = 60, 5, 2
 #: After so many such rounds columns are looked for, however large the infeasibility.
 WAITED = 5
-#: The run ends after so many rounds in a row that take less than a tenth off infeasibility and gap.
-PATIENCE, GAIN = 25, 0.9
 #: Y this many times as long as at first is looked at as a direction in which F falls without end.
 FAR = 1e6
 #: By how much a direction in which F falls may leave the constraints, relative to the fall.
 RAY_FEASIBLE = 1e-6
 #: Multipliers of another method are taken over where its relative residual is at most this.
 TRUSTED = 0.1
-
-
-@dataclass
-class AugmentedLagrangianState(State):
-    """Multipliers y, penalty weights w = sigma / |A_t|², and the state of the method inside.
-
-    `dual` is what certificates are made from. `aim` is the relative stationarity this round ends at; `infeasibility`
-    that of the last round; `bounded` its value when a dual bound was last computed, `bound` the best one. `base` is the
-    first penalty, `first_length` the first |Y|. `idle` counts the rounds since `least_infeasibility`, or `least`, the
-    larger of that and the gap, has fallen; `waited` the steps of this round; `fewest` columns stay, as S was
-    indefinite with one less.
-    """
-
-    y: Array = field(default_factory=lambda: np.zeros(0))
-    sigma: float = 1.0
-    inside: State | None = None
-    dual: Multipliers | None = None
-    aim: float = 1e-2
-    infeasibility: float = math.inf
-    bounded: float = math.inf
-    bound: float = -math.inf
-    base: float = 1.0
-    first_size: float = 0.0
-    first_length: float = 1.0
-    least_infeasibility: float = math.inf
-    least: float = math.inf
-    idle: int = 0
-    waited: int = 0
-    fewest: int = 1
-
-    @property
-    def vanished(self) -> bool:
-        """Whether M is so near to 0 that the gradient 2 S Y says nothing of S."""
-        return self.evaluation.size <= VANISHED * self.first_length
-
-    rounds: int = 0
-    steps: int = 0
-    grown: bool = False
 
 
 @dataclass(frozen=True)
@@ -290,7 +249,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             self._bound(state)
         if infeasibility > SLOW * last and infeasibility > SETTLED and not state.grown:
             state.sigma = min(GROWTH * state.sigma, STEEPEST * state.base)
-        self._note_progress(state)
+        state.note_progress(self._relative(state))
         if self._resizes(state) and not state.grown and not state.vanished and infeasibility <= WORTH_A_BOUND:
             narrower = narrowed(problem, state.evaluation.factor, SHORT * infeasibility, state.fewest)
             if narrower is not None:
@@ -299,20 +258,6 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             off = max(infeasibility, SETTLED)
             state.aim = max(min(state.aim * TIGHTER, NEEDED[1] * off), min(NEEDED[0] * off, state.aim), FINEST)
         state.inside = self._begin(state)
-
-    def _note_progress(self, state: AugmentedLagrangianState) -> None:
-        """Count the rounds that leave infeasibility and gap where they were; too many in a row are the last ones."""
-        relative = self._relative(state)
-        gains = state.grown or state.infeasibility < GAIN * state.least_infeasibility or relative < GAIN * state.least
-        if state.waited >= LONGEST:
-            state.idle += LONG_GAIN if gains else LONG
-        else:
-            state.idle = 0 if gains else state.idle + 1
-        state.waited = 0
-        state.least_infeasibility = min(state.least_infeasibility, state.infeasibility)
-        state.least = min(state.least, relative)
-        if state.idle >= PATIENCE:
-            state.outcome = Outcome.STALLED
 
     def _bound(self, state: AugmentedLagrangianState) -> None:
         """A dual bound from y; the eigenvector of a λ_min(S) < 0 that spoils it becomes a column."""

@@ -10,7 +10,8 @@ from psdopt.capability import Requires, require_inner
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.geometry import Geometry
 from psdopt.method import Method, Outcome, Residual, State
-from psdopt.methods.augmented_lagrangian import AugmentedLagrangian, AugmentedLagrangianState
+from psdopt.methods.augmented_lagrangian import AugmentedLagrangian
+from psdopt.methods.augmented_lagrangian_state import AugmentedLagrangianState
 from psdopt.methods.constrained_steps import ConstrainedState, ConstrainedSteps
 from psdopt.methods.then import AfterSteps, Then, ThenState
 from psdopt.problem import Evaluation, Problem

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from psdopt.capability import Requires, require_inner
@@ -176,20 +176,6 @@ def _around(
     inner: State, before: Evaluation | None = None, *, steps: int = 0, turns: int = 0, stuck: bool = False
 ) -> ThenState:
     phase = 1.0 + inner.extras.get("phase", 0.0) if turns % 2 else 0.0
-    return ThenState(
-        inner.problem,
-        inner.geometry,
-        inner.point,
-        inner.evaluation,
-        gradient_norm=inner.gradient_norm,
-        step=inner.step,
-        outcome=inner.outcome,
-        extras={**inner.extras, "phase": phase},
-        dual=inner.dual,
-        inner=inner,
-        before=before,
-        steps=steps,
-        turns=turns,
-        stuck=stuck,
-        ray=inner.ray,
-    )
+    kept = {each.name: getattr(inner, each.name) for each in fields(State)}
+    kept["extras"] = {**inner.extras, "phase": phase}
+    return ThenState(**kept, inner=inner, before=before, steps=steps, turns=turns, stuck=stuck)

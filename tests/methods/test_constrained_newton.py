@@ -24,7 +24,7 @@ from psdopt import (
 )
 from psdopt.errors import IncompatibleError
 from psdopt.methods import ConjugateGradient
-from psdopt.methods.augmented_lagrangian import AugmentedLagrangianState
+from psdopt.methods.augmented_lagrangian_state import AugmentedLagrangianState
 from psdopt.methods.constrained_newton import ConstrainedNewton
 from psdopt_plugins.papers.sdp_families import control
 from tests.methods.test_constrained_steps import curved, cut

@@ -1,4 +1,4 @@
-"""Newton on the factor and the multipliers of constraints: the linear system, its merit function, local convergence."""
+"""Newton on the factor and the multipliers of constraints: local convergence, first multipliers, spare columns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from psdopt import Constrained, FlatQuotient, QuadraticSDP, certify, constraints
 from psdopt.constraints.slack import slack_operator
 from psdopt.method import Outcome
 from psdopt.methods import ClosedForm
-from psdopt.methods.constrained_steps import Active, ConstrainedSteps, _move, least_squares_multipliers
+from psdopt.methods.constrained_steps import ConstrainedSteps, least_squares_multipliers
 from tests.graphs import random_laplacian
 
 
@@ -24,68 +24,6 @@ def curved(n: int = 8, seed: int = 0) -> Constrained:
         QuadraticSDP(A=G @ G.T / n, B=0.5, C=G + G.T),
         [constraints.trace(n, 2.0), constraints.entries([0, 1], [1, 2], n, lower=-0.1, upper=[0.05, 0.2])],
     )
-
-
-def first_move(problem: Constrained, seed: int = 0, damping: float = 0.3):
-    rng = np.random.default_rng(seed)
-    Y, y = rng.standard_normal((problem.n, 4)), rng.standard_normal(problem.m)
-    here, fit = problem.at(Y), problem.constrained_fit()
-    active = Active.of(fit, fit.measured(here), y, 1.0)
-    k = len(active.rows)
-    return here, fit, active, _move(fit, here, active, damping, 1e-12, np.empty((k, k)))
-
-
-@pytest.mark.parametrize("problem", [cut(9), curved()], ids=["linear", "curved"])
-def test_a_move_solves_the_linearised_conditions(problem) -> None:
-    damping = 0.3 if problem.conic is not None else 60.0  # with curvature the system is solved where S + delta I ⪰ 0
-    here, fit, active, move = first_move(problem, damping=damping)
-    Y, X, delta = here.factor, move.X, damping + move.shift
-    force = np.zeros(problem.m)
-    force[active.rows] = move.v
-    S = slack_operator(problem, here, active.y)
-    left = np.asarray(S @ X) + delta * X + np.asarray(problem.forms.matrix(force) @ Y)
-    bend = fit.bend(here, X)
-    left = left if bend is None else left + bend
-    assert np.linalg.norm(left + np.asarray(S @ Y)) <= 1e-8 * np.linalg.norm(np.asarray(S @ Y))
-    stretched = problem.measured(Y + X) - problem.measured(Y) - problem.measured(X)
-    assert np.allclose(stretched[active.rows], -active.off, atol=1e-9)
-    # to second order the arc meets the bounds
-    bent = problem.measured(Y + 1e-3 * move.X + 1e-6 * move.Z) - problem.measured(Y)
-    assert np.allclose(bent[active.rows], -1e-3 * active.off, atol=2e-8 * (1.0 + np.abs(move.Z).max() ** 2))
-
-
-@pytest.mark.parametrize("problem", [cut(9), curved()], ids=["linear", "curved"])
-def test_the_slope_of_the_merit_function_is_its_derivative(problem) -> None:
-    here, fit, active, move = first_move(problem, seed=3)
-    sigma, h = 1.0, 1e-6
-
-    def merit(mu: float) -> float:
-        there = problem.at(here.factor + mu * move.X)
-        y = active.y.copy()
-        y[active.rows] += mu * move.v
-        return there.value + Active.of(fit, fit.measured(there), y, sigma, keep=True).merit
-
-    assert (merit(h) - merit(-h)) / (2.0 * h) == pytest.approx(move.slope(active), rel=1e-5)
-    needed = move.needed(fit, active, 0.0)
-    assert np.isfinite(needed)
-    steep = Active.of(fit, fit.measured(here), active.y, max(2.0 * needed, sigma), keep=True)
-    assert move.slope(steep) < 0.0
-
-
-def test_the_residual_is_that_of_lagranges_conditions() -> None:
-    """Its square falls along a Newton step as that of an exact linearisation: slope −2 at the start."""
-    problem = cut(10)
-    here, fit, active, move = first_move(problem, seed=5, damping=1e-9)
-
-    def squares(mu: float) -> float:
-        y = active.y.copy()
-        y[active.rows] += mu * move.v
-        there = problem.at(here.factor + mu * move.X)
-        S = np.asarray(slack_operator(problem, there, y) @ there.factor) + mu * move.delta * move.X
-        return float(np.sum(S**2) + np.sum(problem.violation(fit.measured(there)) ** 2))
-
-    h = 1e-6
-    assert (squares(h) - squares(-h)) / (2.0 * h) == pytest.approx(-2.0 * squares(0.0), rel=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(3))
