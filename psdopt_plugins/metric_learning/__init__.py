@@ -47,6 +47,7 @@ LMNN_REFERENCE = "Hao, Yuan, Ghanem: BILGO, eq. 8"
 REGRESSION_REFERENCE = "Meyer, Bonnabel, Sepulchre: Regression on fixed-rank PSD matrices"
 #: Both losses grow with the number and the scale of the samples, so the useful weights span many decades.
 LAMS = tuple(10.0**k for k in range(-5, 2))
+LABELLED = DataNeeds(samples=6, labels="classes", per_class=2, blocks=True)
 RANK = Parameter("rank", int, None, "largest rank of M; none: no limit")
 
 later = lazy_names(
@@ -86,7 +87,7 @@ def psdopt_components() -> Iterable[Spec]:
         problem=later.kta_problem,
         default_method=ConjugateGradient,
         default_data="digits",
-        needs=DataNeeds(samples=6, labels="classes", per_class=2, blocks=True),
+        needs=LABELLED,
     )
     yield ApplicationSpec(
         name="metric-linear",
@@ -103,7 +104,7 @@ def psdopt_components() -> Iterable[Spec]:
         problem=later.linearity_problem,
         default_method=ConjugateGradient,
         default_data="wine",
-        needs=DataNeeds(samples=6, labels="classes", per_class=2, blocks=True),
+        needs=LABELLED,
     )
     yield ApplicationSpec(
         name="metric-lmnn",
@@ -118,7 +119,7 @@ def psdopt_components() -> Iterable[Spec]:
         report=later.metric_report,
         problem=later.lmnn_problem,
         default_data="digits",
-        needs=DataNeeds(samples=6, labels="classes", per_class=2, blocks=True),
+        needs=LABELLED,
     )
     yield ApplicationSpec(
         name="metric-psdboost",
@@ -132,7 +133,7 @@ def psdopt_components() -> Iterable[Spec]:
         report=later.metric_report,
         problem=later.triplet_margin_problem,
         default_data="iris",
-        needs=DataNeeds(samples=6, labels="classes", per_class=2, blocks=True),
+        needs=LABELLED,
     )
     yield ApplicationSpec(
         name="metric-distances",
@@ -147,7 +148,7 @@ def psdopt_components() -> Iterable[Spec]:
         report=later.metric_report,
         problem=later.pair_distance_problem,
         default_data="wine",
-        needs=DataNeeds(samples=6, labels="classes", per_class=2, blocks=True),
+        needs=LABELLED,
     )
     yield ProblemSpec(
         name="metric-kta",

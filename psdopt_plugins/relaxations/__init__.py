@@ -46,7 +46,8 @@ CORRELATION_REFERENCE = "Qi, Sun: A quadratically convergent Newton method for c
 THETA_REFERENCE = "Lovász: On the Shannon capacity of a graph"
 SENSOR_REFERENCE = "Biswas, Ye: Semidefinite programming for ad hoc wireless sensor network localization"
 MODULARITY_REFERENCE = "Newman: Modularity and community structure in networks"
-GRAPH = DataNeeds(samples=2, symmetric=True)
+#: A symmetric matrix, or samples from which one is made.
+MATRIX = DataNeeds(samples=2, symmetric=True)
 
 later = lazy_names(
     __name__,
@@ -94,7 +95,7 @@ def psdopt_components() -> Iterable[Spec]:
         report=later.maxcut_report,
         problem=later.maxcut_problem,
         default_data="torus_graph",
-        needs=GRAPH,
+        needs=MATRIX,
     )
     yield ProblemSpec(
         name="maxcut",
@@ -111,7 +112,7 @@ def psdopt_components() -> Iterable[Spec]:
         report=later.correlation_report,
         problem=later.correlation_problem,
         default_data="gappy_correlations",
-        needs=DataNeeds(samples=2, symmetric=True),
+        needs=MATRIX,
     )
     yield ProblemSpec(
         name="weighted-correlation",
@@ -128,7 +129,7 @@ def psdopt_components() -> Iterable[Spec]:
         report=later.theta_report,
         problem=later.theta_problem,
         default_data="random_graph",
-        needs=GRAPH,
+        needs=MATRIX,
     )
     yield ProblemSpec(
         name="lovasz-theta",
@@ -150,7 +151,7 @@ def psdopt_components() -> Iterable[Spec]:
         report=later.communities_report,
         problem=later.modularity_problem,
         default_data="planted_graph",
-        needs=GRAPH,
+        needs=MATRIX,
     )
     yield ProblemSpec(
         name="communities",
@@ -174,7 +175,7 @@ def psdopt_components() -> Iterable[Spec]:
         report=later.sensors_report,
         problem=later.sensor_problem,
         default_data="sensor_network",
-        needs=DataNeeds(samples=2, symmetric=True),
+        needs=MATRIX,
     )
     yield ProblemSpec(
         name="sensor-localization",
