@@ -65,15 +65,11 @@ class PsdoptManifold(Manifold):
 
     def exp(self, point: Any, tangent_vector: Any) -> Any:
         """The end of the geometry's geodesic, if it has geodesics."""
-        if not isinstance(self.geometry, Geodesics):
-            raise self._lacks("exp")
-        return self.geometry.exp(point, tangent_vector)
+        return self._with_geodesics("exp").exp(point, tangent_vector)
 
     def log(self, point_a: Any, point_b: Any) -> Any:
         """The velocity of the geometry's geodesic from `point_a` to `point_b`."""
-        if not isinstance(self.geometry, Geodesics):
-            raise self._lacks("log")
-        return self.geometry.log(point_a, point_b)
+        return self._with_geodesics("log").log(point_a, point_b)
 
     def dist(self, point_a: Any, point_b: Any) -> float:
         return self.norm(point_a, self.log(point_a, point_b))
@@ -95,6 +91,11 @@ class PsdoptManifold(Manifold):
             return convert(point, euclidean_gradient, euclidean_hessian, tangent_vector)
         self._needs_straight("euclidean_to_riemannian_hessian")
         return self.geometry.horizontal(point, euclidean_hessian)
+
+    def _with_geodesics(self, what: str) -> Geodesics:
+        if not isinstance(self.geometry, Geodesics):
+            raise self._lacks(what)
+        return self.geometry
 
     def _needs_straight(self, what: str) -> None:
         if not self._straight:

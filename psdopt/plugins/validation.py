@@ -19,7 +19,7 @@ from psdopt.plugins.specs import (
     ProblemSpec,
     Spec,
 )
-from psdopt.signatures import accepts, accepts_order
+from psdopt.signatures import accepts, accepts_order, signature_of
 
 #: The kinds of spec, by the name that ``psdopt list KIND`` takes.
 KINDS: dict[str, type[Spec]] = {
@@ -155,10 +155,8 @@ def _check_parameter(check: _Fields, index: int, parameter: Any) -> None:
 
 
 def _default_of(factory: Callable[..., Any], keyword: str) -> Any:
-    try:
-        found = inspect.signature(factory).parameters.get(keyword)
-    except (TypeError, ValueError):
-        return inspect.Parameter.empty
+    signature = signature_of(factory)
+    found = None if signature is None else signature.parameters.get(keyword)
     return inspect.Parameter.empty if found is None else found.default
 
 
