@@ -3,8 +3,9 @@
     python -m tests.integration.constrained_claims --runs 300 --seed 0
 
 Constraints are equations, bounds on one side or on two, repeated, redundant, contradictory, scaled by 1e-6 to 1e6, or
-leave a face; F is linear, quadratic, or written for autograd. Of every run the words `optimal`, `infeasible` and
-`unbounded` are compared with Clarabel's, and what is proven is recomputed with dense arrays.
+leave a face; F is linear, quadratic, written for autograd, or far larger at 0 than where M is feasible. Of every run
+the words `optimal`, `infeasible` and `unbounded` are compared with Clarabel's, and what is proven is recomputed with
+dense arrays.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from psdopt import (
     Problem,
     QuadraticSDP,
     Status,
+    TermSum,
     compatible,
     constraints,
     solve,
@@ -39,6 +41,7 @@ from psdopt.choose import choose
 from psdopt.linalg.arrays import Array
 from psdopt.method import Method
 from psdopt.result import Result
+from psdopt.terms import Entries, LeastSquares, MeasuredTerm, QuadraticForms
 from psdopt.testing.constrained import DenseConstraints
 
 #: Relative error of the conic solver that is forgiven, and traces up to which its M is a witness of feasibility.
@@ -94,8 +97,10 @@ def drawn(seed: int) -> Instance:
         scales = 10.0 ** rng.integers(-6, 7, len(ranges))
         ranges = [(s * A, s * low, s * high) for s, (A, low, high) in zip(scales, ranges, strict=True)]
         kinds.append("scaled")
-    groups = [constraints.sparse_forms([A], lower=low, upper=high) for A, low, high in ranges]
     F, objective, kind = _objective(n, rng)
+    if seed % 8 == 7:
+        F, objective, kind = _thin(n, M, ranges, np.random.default_rng([seed, 1]))
+    groups = [constraints.sparse_forms([A], lower=low, upper=high) for A, low, high in ranges]
     problem = Constrained(F, [_merged(groups)] if rng.random() < 0.5 else groups)
     return Instance(seed, problem, objective, " ".join([kind, *kinds]))
 
@@ -162,6 +167,26 @@ def _objective(n: int, rng: np.random.Generator) -> tuple[Problem, Any, str]:
     return F, lambda M: cp.sum_squares(M - K) + cp.trace(C @ M), kind
 
 
+def _thin(n: int, M: Array, ranges: list[Range], rng: np.random.Generator) -> tuple[Problem, Any, str]:
+    """|M − K|² entry by entry plus ((⟨A, M⟩ − a)/eps)², with |⟨A, M⟩ − a| <= eps as one more constraint.
+
+    F(0) is up to 1e8 times what F is where M is feasible: a unit that looks at F(0) calls any M optimal.
+    """
+    eps, x, K = 10.0 ** rng.uniform(-4.0, -1.0), rng.standard_normal(n), rng.standard_normal((n, n))
+    A, K = np.outer(x, x), K + K.T
+    a = float(np.sum(A * M)) + 0.1
+    ranges.append((A, a - eps, a + eps))
+    i, j = np.triu_indices(n)
+    fit = MeasuredTerm(Entries(i, j, n), LeastSquares(K[i, j]))
+    F = TermSum([fit, MeasuredTerm(QuadraticForms(x.reshape(1, n)), LeastSquares(np.array([a]), np.array([eps**-2])))])
+    upper = np.triu(np.ones((n, n)))
+
+    def objective(N: Any) -> Any:
+        return cp.sum_squares(cp.multiply(upper, N - K)) + cp.square((cp.sum(cp.multiply(A, N)) - a) / eps)
+
+    return F, objective, "thin"
+
+
 @dataclass(frozen=True)
 class Reference:
     """What Clarabel says: its status, value and M (n, n)."""
@@ -202,9 +227,14 @@ def false_claims(instance: Instance, result: Result, known: Reference, dense: De
         if violation > 1.01e-6:
             found.append(f"optimal at a violation of {violation:.2g}")
         slope = np.linalg.norm(problem.at(np.zeros((problem.n, 1))).gradient @ np.eye(problem.n))
-        size = max(abs(result.value), abs(result.value - problem.value_at_zero()), 1e-6 * slope)
+        if "thin" in instance.kinds:
+            size = max(1.0, abs(result.value))
+        else:
+            size = max(abs(result.value), abs(result.value - problem.value_at_zero()), 1e-6 * slope)
         if known.status == cp.OPTIMAL:
-            size = max(size, abs(known.value), abs(known.value - problem.value_at_zero()))
+            size = max(
+                size, abs(known.value), abs(known.value - problem.value_at_zero()) * ("thin" not in instance.kinds)
+            )
             if certificate.dual_value > known.value + FORGIVEN * size:
                 found.append(f"dual value {certificate.dual_value:.9g} above the optimum {known.value:.9g}")
             if result.value > known.value + FORGIVEN * size:

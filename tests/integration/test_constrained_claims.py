@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("cvxpy")
 
 from psdopt import LowRankPSD, Status, solve
+from psdopt.constraints.units import range_on_ray
 from psdopt.testing.constrained import DenseConstraints
 from tests.integration.constrained_claims import Reference, drawn, examine, false_claims, reference
 
@@ -20,6 +21,15 @@ def test_words_about_random_programs_are_true(seed: int) -> None:
     counts: Counter[str] = Counter()
     assert examine(seed, counts, steps=200) == []
     assert counts["runs"] >= 2
+
+
+@pytest.mark.parametrize("seed", [15, 103])
+def test_a_unit_that_looks_at_infeasible_points_is_seen(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """F is up to 1e8 times as large at 0 as on the feasible set: by its range on the ray worse points are `optimal`."""
+    assert examine(seed, Counter(), steps=300) == []
+    monkeypatch.setattr("psdopt.constraints.units.gap_unit", range_on_ray)
+    monkeypatch.setattr("psdopt.constraints.certificate.gap_unit", range_on_ray)
+    assert examine(seed, Counter(), steps=300)
 
 
 def test_words_that_are_not_true_are_seen() -> None:
