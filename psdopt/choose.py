@@ -60,10 +60,11 @@ FEWEST, MOST = 8, 30
 #: Of √(2 m) columns a third, where the diagonal alone is constrained: solutions had a quarter of them on random graphs,
 #: an eighth on toruses.
 SPARE = 3
-#: Flops of a step of an interior point method, about a second each, and constraints, a system of which is 0.3 GB.
+#: Flops of a step of an interior point method (thetaG11 of SDPLIB takes 2.5e10), and constraints, a system of which is
+#: 0.3 GB.
 AFFORDABLE, MOST_CONSTRAINTS = 6e10, 6000
-#: Beyond this order constraints on the diagonal alone are the augmented Lagrangian's: it is level with an interior point
-#: at 124, twice as slow on a torus of 200, and two to three times ahead at 250 (SDPLIB's mcp).
+#: Beyond this order constraints on the diagonal alone are the augmented Lagrangian's: it is level with an interior
+#: point at 124, twice as slow on a torus of 200, and two to three times ahead at 250 (SDPLIB's mcp).
 DIAGONAL_ORDER = 200
 #: Beyond this order Newton on factor and multipliers is level with an interior point on a face (balanced partitions),
 #: whose steps cost n³; below it the interior point is ahead, and surer.
@@ -72,8 +73,8 @@ FACE_ORDER = 1000
 MOST_NEWTON = 1500
 #: Up to this order an eigendecomposition in every step, 9 n³ flops, is affordable: 2e11, some seconds.
 MOST_DECOMPOSED = 3000
-#: From so many constraints per row of a block on, splitting the dual is cheaper than Newton's systems of order m: at 7.4
-#: (theta3) it took 2.6 times an interior point's time, at 12.1 (theta5) half of it.
+#: From so many constraints per row of a block on, splitting the dual is cheaper than Newton's systems of order m: at
+#: 7.4 (theta3) it took 2.6 times an interior point's time, at 12.1 (theta5) half of it.
 MANY = 9.0
 #: Flops of a factorisation that is cheap whatever the blocks, a twentieth of a second (m = 1,442): an interior point
 #: method is then the surest.
