@@ -15,6 +15,7 @@ from psdopt import (
     solve_smoothed,
 )
 from psdopt.errors import InvalidInputError
+from psdopt.margins.smoothing import FIRST, SHRINK
 from psdopt.terms import QuadraticForms
 
 
@@ -49,3 +50,16 @@ def test_what_it_refuses():
         solve_smoothed(problem(), FlatQuotient(3, 3), ConjugateGradient())
     with pytest.raises(InvalidInputError, match="smoothed already"):
         solve_smoothed(problem().smoothed(0.1), Spectraplex(3), FrankWolfe())
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+def test_the_first_smoothing_is_a_share_of_the_spread_of_the_margins_in_any_unit(unit, monkeypatch):
+    rng = np.random.default_rng(2)
+    margins = MarginProblem(QuadraticForms(np.sqrt(unit) * rng.standard_normal((30, 3))), 0.2)
+    seen, whole = [], margins.smoothed
+    monkeypatch.setattr(margins, "smoothed", lambda mu: (seen.append(mu), whole(mu))[1])
+    Y = np.full((3, 1), 3**-0.5)
+    solve_smoothed(margins, Spectraplex(3), FrankWolfe(), start=LowRankPSD(Y), tol=0.05, max_iterations=100)
+    spread = np.std(margins.margins().values(margins.at(Y)))
+    np.testing.assert_allclose(seen[0], FIRST * spread, rtol=1e-9)
+    np.testing.assert_allclose(np.diff(np.log(seen)), np.log(SHRINK), rtol=1e-9)

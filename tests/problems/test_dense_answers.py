@@ -131,3 +131,15 @@ def test_autograd_problems_of_any_order(n):
     np.testing.assert_allclose(evaluation.append(v).matrix.to_dense(), M + np.outer(v, v), rtol=1e-12)
     T = rng.standard_normal((2, 1))
     np.testing.assert_allclose(evaluation.mix(T).factor, Y @ T)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_a_singular_interior_minimum_is_one_in_any_unit(scale):
+    """N has eigenvalues of rounding, of both signs and of any size: they are cut, and N is the answer."""
+    rng = np.random.default_rng(4)
+    A, P = psd(rng, N) + 0.5 * np.eye(N), scale * psd(rng, N, 3)
+    C = -(A @ P @ A) - 0.5 * P
+    found = QuadraticSDP(A, B=IdentityForm(N, 0.5), C=C).solve_in_closed_form()
+    np.testing.assert_allclose(found.to_dense(), P, atol=1e-9 * scale * N)
+    negative = C + 1e-3 * scale * A @ A  # the minimum has eigenvalues that are negative beyond rounding
+    assert QuadraticSDP(A, B=IdentityForm(N, 0.5), C=negative).solve_in_closed_form() is None
