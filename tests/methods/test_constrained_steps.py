@@ -80,22 +80,3 @@ def test_zero_and_what_has_no_constraints() -> None:
     zero = method.init(problem, FlatQuotient(5, 2), np.zeros((5, 2)))
     assert method.step(zero).outcome is Outcome.STALLED
     assert ClosedForm().on(problem) == ClosedForm()
-
-
-@pytest.mark.parametrize("problem", [cut(9), curved()], ids=["linear", "curved"])
-def test_the_penalty_that_is_needed_makes_the_step_one_of_descent(problem) -> None:
-    """From it on, and not below it, the slope is at most −⟨X, H X⟩ = ⟨pull, X⟩ + ½ ⟨v, 2 ⟨A Y, X⟩⟩, H of the system."""
-    damping = 0.3 if problem.conic is not None else 60.0
-    for seed in range(4):
-        _, fit, active, move = first_move(problem, seed, damping)
-        energy = -float(np.sum(move.pull * move.X)) - 0.5 * float(move.v @ move.rates)
-        found = move.needed(fit, active, 0.0)
-        linear = 2.0 * float(np.sum(move.pull * move.X)) + float(active.off @ move.v)
-        falls = -float((active.off / fit.norms[active.rows] ** 2) @ move.rates)
-        if linear + energy <= 0.0:
-            assert found == 0.0
-        elif falls <= 0.0:
-            assert found == np.inf
-        else:
-            assert linear - found * falls == pytest.approx(-energy, rel=1e-9)
-        assert move.needed(fit, active, abs(linear + energy) * 1.01) == 0.0
