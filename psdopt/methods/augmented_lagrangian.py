@@ -45,7 +45,7 @@ CLEARLY = 100.0
 #: Columns are dropped that tr M and the constraints change without by this share of the infeasibility at most.
 SHORT = 0.1
 #: Multipliers are worth a stationarity between these shares of the infeasibility that they are to mend.
-NEEDED = 1e-3, 0.1
+NEEDED = 1e-2, 0.1
 #: No round aims lower: below it rounding of S Y is what is left.
 FINEST = 1e-12
 #: A dual bound is looked for once the infeasibility is this small, and whenever it has fallen by a third again.
