@@ -64,8 +64,8 @@ class LagrangeNewton(Method[ThenState]):
     (:class:`~psdopt.methods.constrained_newton.ConstrainedNewton`). Its own are problems with unique, bounded
     multipliers and up to a few thousand constraints: cuts, partitions, theta, plane fits. Where bounds are zero but
     for a few, as in control, the penalty has to rise by ten orders of magnitude first, in turns of `approach`: random
-    programs of 3 to 5 states end ``optimal``, hinf1 and control1 of SDPLIB within 1e-6 and 1.1e-5 of the optimum,
-    control2 in ``no_progress`` at an infeasibility of 3e-5. After ten turns the run ends. :class:`InteriorPoint`, the
+    programs of 3 to 5 states and hinf1 of SDPLIB end ``optimal``, control1 at a gap of 1.1e-5, control2 in
+    ``no_progress`` at a gap of 8e-3. After ten turns the run ends. :class:`InteriorPoint`, the
     default there, takes fewer steps.
 
     For a problem with the ability ``quadratic-fit`` (:class:`~psdopt.multipliers.QuadraticFit`) or ``constrained-fit``
