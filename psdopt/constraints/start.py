@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsqr
 
+from psdopt.capability import Ability
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.images import Images
 from psdopt.linalg.arrays import norm
@@ -45,12 +46,12 @@ def first_multipliers(problem: ConstrainedModel, evaluation: Evaluation) -> tupl
 
 
 def stiff_penalty(problem: ConstrainedModel, evaluation: Evaluation) -> float:
-    """30 F'' along a random v vᵀ of length one; 0 for a linear F. One application of the maps to a column.
+    """30 F'' along a random v vᵀ of length one for a quadratic F, else 0. One application of the maps to a column.
 
     Multipliers of a curved F are its change under a change of the bounds. With a penalty sigma a round of an augmented
-    Lagrangian leaves F''/(F'' + sigma) of the infeasibility.
+    Lagrangian leaves F''/(F'' + sigma) of the infeasibility. Where F'' is not the same everywhere, a start says nothing of it.
     """
-    if problem.conic is not None:
+    if problem.conic is not None or Ability.QUADRATIC not in problem.problem.abilities:
         return 0.0
     v = np.random.default_rng(0).standard_normal(problem.n)
     _, H = evaluation.along_atom(v / norm(v)).derivatives(1.0, 0.0)
