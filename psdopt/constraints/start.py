@@ -46,12 +46,14 @@ def first_multipliers(problem: ConstrainedModel, evaluation: Evaluation) -> tupl
 
 
 def stiff_penalty(problem: ConstrainedModel, evaluation: Evaluation) -> float:
-    """30 F'' along a random v vᵀ of length one for a quadratic F, else 0. One application of the maps to a column.
+    """30 F'' along a random v vᵀ of length one, for a quadratic F of single entries; else 0. One product of the maps.
 
     Multipliers of a curved F are its change under a change of the bounds. With a penalty sigma a round of an augmented
-    Lagrangian leaves F''/(F'' + sigma) of the infeasibility. Where F'' is not the same everywhere, a start says nothing of it.
+    Lagrangian leaves F''/(F'' + sigma) of the infeasibility. Of another F one direction may be far
+    stiffer than all that matter.
     """
-    if problem.conic is not None or Ability.QUADRATIC not in problem.problem.abilities:
+    known = problem.objective_by_entries if Ability.QUADRATIC in problem.problem.abilities else None
+    if known is None or known.forms is None or np.any(np.diff(known.forms.B.indptr) > 1):
         return 0.0
     v = np.random.default_rng(0).standard_normal(problem.n)
     _, H = evaluation.along_atom(v / norm(v)).derivatives(1.0, 0.0)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from psdopt import Constrained, QuadraticSDP, constraints
+from psdopt import Constrained, QuadraticSDP, TermSum, constraints
 from psdopt.constraints.start import STIFF, first_multipliers, stiff_penalty
+from psdopt.terms import Entries, LeastSquares, MeasuredTerm
 
 N = 8
 
@@ -33,11 +34,18 @@ def test_an_objective_of_zero_has_a_penalty_all_the_same() -> None:
     assert size > 0.0
 
 
-def test_beside_a_curved_f_the_penalty_is_a_multiple_of_its_curvature() -> None:
-    """A multiple of |M|² has the same curvature in every direction, whatever M and the bounds are."""
-    for B in (1e-3, 1.0, 1e6):
-        problem = Constrained(QuadraticSDP(B=B, C=1e-9 * np.eye(N)), constraints.diagonal(N, 1e6))
-        sigma = stiff_penalty(problem, problem.at(1e-6 * np.eye(N)))
-        assert sigma == pytest.approx(STIFF * problem.problem.lower_curvature)
-    linear = Constrained(QuadraticSDP(C=np.eye(N)), constraints.diagonal(N, 1.0))
-    assert stiff_penalty(linear, linear.at(np.eye(N))) == 0.0
+def test_beside_a_quadratic_f_of_entries_the_penalty_is_a_multiple_of_its_curvature() -> None:
+    """Of equal weights the curvature is about the same in every direction, whatever M and the bounds are."""
+    i, j = np.triu_indices(N)
+    for w in (1e-3, 1.0, 1e6):
+        fit = TermSum([MeasuredTerm(Entries(i, j, N), LeastSquares(np.zeros(len(i)), np.full(len(i), w)))])
+        problem = Constrained(fit, constraints.diagonal(N, 1e6))
+        assert 0.3 * STIFF * w <= stiff_penalty(problem, problem.at(1e-6 * np.eye(N))) <= 2.0 * STIFF * w
+
+
+@pytest.mark.parametrize(
+    "F", [QuadraticSDP(C=np.eye(N)), QuadraticSDP(A=np.diag([1e8, *np.zeros(N - 1)]), C=np.eye(N))]
+)
+def test_a_linear_f_and_one_with_a_stiff_direction_leave_it_alone(F) -> None:
+    problem = Constrained(F, constraints.diagonal(N, 1.0))
+    assert stiff_penalty(problem, problem.at(np.eye(N))) == 0.0
