@@ -254,6 +254,8 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             narrower = narrowed(problem, state.evaluation.factor, SHORT * infeasibility, state.fewest)
             if narrower is not None:
                 self._put(state, narrower)
+                violation = relative_violation(problem, problem.measured(narrower), narrower)
+                state.infeasibility = max(state.infeasibility, violation)
         if not state.grown:
             off = max(infeasibility, SETTLED)
             state.aim = max(min(state.aim * TIGHTER, NEEDED[1] * off), min(NEEDED[0] * off, state.aim), FINEST)
