@@ -1,15 +1,11 @@
-"""Short runs of every method, and what is recorded of them: values, counts, how they ended.
+"""Short runs of every method, and what is recorded of them: how they end, and what that costs in steps and products.
 
-    python -m tests.methods.histories          # write histories.json anew, after an intended change of an algorithm
-
-A run is told by F after each of its first steps, the number of steps and of products, and its status. Constants that
-steer a method (a restart, a radius, a penalty) change no answer, only the way to it: they show here and nowhere else.
+python -m tests.methods.costs          # write costs.json anew, after a change that costs more with a reason
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -60,9 +56,7 @@ from psdopt.terms import (
 
 from ..instances import psd, symmetric
 
-STORED = Path(__file__).with_name("histories.json")
-#: Values that are kept of a run, from its start.
-KEPT = 7
+STORED = Path(__file__).with_name("costs.json")
 
 
 def quadratic() -> QuadraticSDP:
@@ -163,11 +157,10 @@ def told(problem: str, geometry: Any, method: Any) -> dict[str, Any] | None:
         )
     except PsdoptError:
         return None
-    values = [float(f"{v:.12g}") if math.isfinite(v) else None for v in result.history["value"][:KEPT]]
     counts = {key: int(count) for key, count in sorted(result.counts.items())}
     return {
-        "status": result.status.label, "iterations": result.iterations, "counts": counts, "values": values,
-        "value": float(f"{result.value:.12g}"),
+        "status": result.status.label, "value": float(f"{result.value:.12g}"), "steps": result.iterations,
+        "counts": counts,
     }  # fmt: skip
 
 
