@@ -196,6 +196,8 @@ class Judge:
         # with a fixed trace S Y = s Y at a stationary point, with s above the smallest eigenvalue where the rank binds
         if geometry.trace is None and certificate.stationarity_relative > self.tol:
             return False
+        if Ability.CONSTRAINTS in self.problem.abilities and certificate.dual_infeasibility_relative <= self.tol:
+            return not certificate.convex  # S ⪰ 0 holds: a proof is missing, and no columns
         if not certificate.convex or finest:
             return True
         return clearly_bound(certificate, stationarity, self.tol) and binds()
