@@ -199,11 +199,35 @@ class Reference:
     error: float = 0.0
 
 
+def allowed_columns(dense: DenseConstraints) -> Array:
+    """W (n, q) with M = W N Wᵀ for every feasible M: ⟨A, M⟩ = 0 with A ⪰ 0 leaves the null space of A.
+
+    Without it no M is strictly feasible, and Clarabel's leaves such constraints by far more than its tolerance.
+    """
+    n = dense.A[0].shape[0]
+    held = np.zeros((n, n))
+    for A, low, high, size in zip(dense.A, dense.lower, dense.upper, dense.norms, strict=True):
+        values = np.linalg.eigvalsh(A) / (size or 1.0)
+        if high == 0.0 and values[0] >= -1e-12 and values[-1] > 1e-6:
+            held += A / size
+        elif low == 0.0 and values[-1] <= 1e-12 and values[0] < -1e-6:
+            held -= A / size
+    values, V = np.linalg.eigh(held)
+    return np.asarray(V[:, values <= 1e-9])
+
+
 def reference(instance: Instance, dense: DenseConstraints) -> Reference:
-    M = cp.Variable((instance.problem.n, instance.problem.n), PSD=True)
+    W = allowed_columns(dense)
+    if W.shape[1] == 0:
+        W = np.eye(instance.problem.n)  # M = 0 alone, or nothing: that is for Clarabel to find
+    whole = W.shape[1] == W.shape[0]
+    N = cp.Variable((W.shape[1], W.shape[1]), PSD=True)
+    M = N if whole else W @ N @ W.T
     rows = []
     for A, low, high, size in zip(dense.A, dense.lower, dense.upper, dense.norms, strict=True):
         a = cp.sum(cp.multiply(A / (size or 1.0), M))
+        if not whole and np.linalg.norm(W.T @ A @ W) <= 1e-9 * size and low <= 0.0 <= high:
+            continue  # met on the face
         if low == high:
             rows.append(a == low / (size or 1.0))
             continue
@@ -217,7 +241,7 @@ def reference(instance: Instance, dense: DenseConstraints) -> Reference:
     return found
 
 
-def _solved(model: cp.Problem, M: cp.Variable, options: dict[str, float], error: float) -> Reference:
+def _solved(model: cp.Problem, M: cp.Expression, options: dict[str, float], error: float) -> Reference:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
