@@ -10,7 +10,9 @@ from psdopt.constraints.model import ConstrainedModel
 from psdopt.images import Images
 from psdopt.linalg.arrays import norm
 from psdopt.problem import Evaluation
+from psdopt.problems.term_sum import TermSum
 from psdopt.terms.base import combine
+from psdopt.terms.measured import MeasuredTerm
 
 #: The first penalty of an augmented Lagrangian is at least so many times the curvature of F.
 STIFF = 30.0
@@ -45,17 +47,22 @@ def first_multipliers(problem: ConstrainedModel, evaluation: Evaluation) -> tupl
     return size / bounds, size
 
 
-def stiff_penalty(problem: ConstrainedModel, evaluation: Evaluation) -> float:
-    """30 F'' along a random v vᵀ of length one, for a quadratic F of single entries; else 0. One product of the maps.
+def stiff_penalty(problem: ConstrainedModel) -> float:
+    """30 F'' along a random v vᵀ of length one, for a quadratic F of entries; else 0. O(entries of the A_t of F).
 
     Multipliers of a curved F are its change under a change of the bounds. With a penalty sigma a round of an augmented
-    Lagrangian leaves F''/(F'' + sigma) of the infeasibility. Of another F one direction may be far
-    stiffer than all that matter.
+    Lagrangian leaves F''/(F'' + sigma) of the infeasibility. One measurement of F may be far stiffer than all that
+    matter: none counts for more than the others together.
     """
-    known = problem.objective_by_entries if Ability.QUADRATIC in problem.problem.abilities else None
-    if known is None or known.forms is None or np.any(np.diff(known.forms.B.indptr) > 1):
+    F = problem.problem
+    known = problem.objective_by_entries if Ability.QUADRATIC in F.abilities else None
+    if known is None or known.forms is None or not isinstance(F, TermSum):
         return 0.0
-    v = np.random.default_rng(0).standard_normal(problem.n)
-    _, H = evaluation.along_atom(v / norm(v)).derivatives(1.0, 0.0)
-    bend = float(H[1, 1])
+    measured = [term for term in F.terms if isinstance(term, MeasuredTerm)]
+    c = np.concatenate([term.weight * term.loss.second(np.zeros(term.measurement.size)) for term in measured])
+    v = np.random.default_rng(0).standard_normal((problem.n, 1))
+    images = Images((), v / norm(v))
+    shares = np.sort(c * known.forms.pair(images, images) ** 2)
+    others = float(shares[:-1].sum())
+    bend = others + min(float(shares[-1]), others)
     return STIFF * max(0.0, bend) if np.isfinite(bend) else 0.0

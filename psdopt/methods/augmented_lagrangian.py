@@ -116,7 +116,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         evaluation = problem.at(0.0 * evaluation.factor) if problem.only_zero else evaluation
         y = np.zeros(problem.m)
         sigma, size = first_multipliers(problem, evaluation)
-        sigma = max(sigma, stiff_penalty(problem, evaluation))
+        sigma = max(sigma, stiff_penalty(problem))
         state = AugmentedLagrangianState(
             problem, geometry, evaluation.factor, evaluation, gradient_norm=math.inf, y=y, sigma=sigma, base=sigma,
             dual=multipliers_at_zero(problem), first_size=size, first_length=evaluation.size or 1.0,

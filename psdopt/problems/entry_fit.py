@@ -125,7 +125,8 @@ class EntryFit(TermSum):
 
 def _precondition(evaluation: TermEvaluation) -> Callable[[Array], Array]:
     fit = cast(EntryFit, evaluation.problem)
-    curvature = fit._mean_weight * evaluation.size**2 / fit.n
+    size = evaluation.size
+    curvature = fit._mean_weight * (size * size) / fit.n  # a power may be rounded otherwise in other units
     if fit._diagonal is None:
         ridge = np.full(fit.n, RIDGE * curvature or 1.0)
     else:

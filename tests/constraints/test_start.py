@@ -40,7 +40,7 @@ def test_beside_a_quadratic_f_of_entries_the_penalty_is_a_multiple_of_its_curvat
     for w in (1e-3, 1.0, 1e6):
         fit = TermSum([MeasuredTerm(Entries(i, j, N), LeastSquares(np.zeros(len(i)), np.full(len(i), w)))])
         problem = Constrained(fit, constraints.diagonal(N, 1e6))
-        assert 0.3 * STIFF * w <= stiff_penalty(problem, problem.at(1e-6 * np.eye(N))) <= 2.0 * STIFF * w
+        assert 0.3 * STIFF * w <= stiff_penalty(problem) <= 2.0 * STIFF * w
 
 
 @pytest.mark.parametrize(
@@ -48,4 +48,17 @@ def test_beside_a_quadratic_f_of_entries_the_penalty_is_a_multiple_of_its_curvat
 )
 def test_a_linear_f_and_one_with_a_stiff_direction_leave_it_alone(F) -> None:
     problem = Constrained(F, constraints.diagonal(N, 1.0))
-    assert stiff_penalty(problem, problem.at(np.eye(N))) == 0.0
+    assert stiff_penalty(problem) == 0.0
+
+
+def test_one_stiff_measurement_counts_for_no_more_than_all_others() -> None:
+    """A weight of 1e8 on one entry changes the penalty by a factor of two at most."""
+    i, j = np.triu_indices(N)
+
+    def penalty(first: float) -> float:
+        w = np.ones(len(i))
+        w[0] = first
+        fit = TermSum([MeasuredTerm(Entries(i, j, N), LeastSquares(np.zeros(len(i)), w))])
+        return stiff_penalty(Constrained(fit, constraints.diagonal(N, 1.0)))
+
+    assert penalty(0.0) <= penalty(1e8) <= 2.0 * penalty(0.0)

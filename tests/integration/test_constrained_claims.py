@@ -23,7 +23,7 @@ def test_words_about_random_programs_are_true(seed: int) -> None:
     assert counts["runs"] >= 2
 
 
-@pytest.mark.parametrize("seed", [15, 103])
+@pytest.mark.parametrize("seed", [103, 151])
 def test_a_unit_that_looks_at_infeasible_points_is_seen(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """F is up to 1e8 times as large at 0 as on the feasible set: by its range on the ray worse points are `optimal`."""
     assert examine(seed, Counter(), steps=300) == []
