@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
@@ -23,8 +24,15 @@ DEPENDENT = 4.0
 #: Most rounds of refinement; one that does not halve the residual is the last.
 ROUNDS = 3
 
-#: A Schur complement and its factor (2, m, m), by form: new memory for them would cost as much as filling it.
-_MEMORY: WeakKeyDictionary[StandardForm, Array] = WeakKeyDictionary()
+
+class _Memory(threading.local):
+    """A Schur complement and its factor (2, m, m), by form and thread: new memory would cost as much as filling it."""
+
+    def __init__(self) -> None:
+        self.of: WeakKeyDictionary[StandardForm, Array] = WeakKeyDictionary()
+
+
+_MEMORY = _Memory()
 
 
 class CoupledSystem(Protocol):
@@ -45,9 +53,9 @@ class SchurSystem:
 
     def __init__(self, form: StandardForm, X: list[Array], Q: list[Array], ratio: Array) -> None:
         self.form, self.X, self.Q = form, X, Q
-        if form not in _MEMORY:
-            _MEMORY[form] = np.zeros((2, form.m, form.m))
-        M, factor = _MEMORY[form]
+        if form not in _MEMORY.of:
+            _MEMORY.of[form] = np.zeros((2, form.m, form.m))
+        M, factor = _MEMORY.of[form]
         M[...] = 0.0
         for k, (block, P, R) in enumerate(zip(form.blocks, X, Q, strict=True)):
             block.add_schur(M, P, R, fresh=k == 0)

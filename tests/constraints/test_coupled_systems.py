@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -64,6 +66,19 @@ def test_both_solve_the_system_that_their_products_are_of() -> None:
         M = complement(form, system, ratio)
         assert np.allclose(M, M.T, rtol=0, atol=1e-12 * np.abs(M).max())
         assert np.allclose(M @ system.solve(right), right, rtol=0, atol=1e-10)
+
+
+def test_systems_of_two_threads_share_no_memory() -> None:
+    form = form_of()
+    L, K, ratio = roots(form)
+    X, Q = [P @ P.T for P in L], [R.T @ R for R in K]
+    right = np.ones(form.m)
+    with ThreadPoolExecutor(1) as pool:
+        mine = SchurSystem(form, X, Q, ratio)
+        expected = mine.solve(right)
+        other = pool.submit(SchurSystem, form, [9.0 * P for P in X], Q, ratio).result()
+        np.testing.assert_array_equal(mine.solve(right), expected)
+        assert not np.allclose(pool.submit(other.solve, right).result(), expected)
 
 
 def test_the_root_keeps_digits_that_the_complement_loses() -> None:
