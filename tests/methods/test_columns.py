@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -78,6 +80,17 @@ def test_columns_that_a_constraint_needs_stay_however_large_the_trace() -> None:
     assert narrowed(asked, Y, 1e-3) is None
     other = Constrained(QuadraticSDP(C=0.5 * S), constraints.entries([3], [3], N, 1.0))
     assert narrowed(other, Y, 1e-3).shape == (N, 1)
+
+
+def test_no_unit_of_a_constraint_changes_what_is_kept() -> None:
+    """A column with 3e-4 of what a constraint asks for goes where 1e-3 of it may be missing, and stays at 1e-4."""
+    Y = np.eye(N)[:, :2] * np.array([1.0, math.sqrt(3e-4)])
+    for unit in (1e-6, 1.0, 1e6):
+        form = np.zeros((N, N))
+        form[0, 0] = form[1, 1] = unit
+        asked = Constrained(QuadraticSDP(C=0.5 * S), constraints.sparse_forms([form], [unit]))
+        assert narrowed(asked, Y, 1e-3).shape == (N, 1)
+        assert narrowed(asked, Y, 1e-4) is None
 
 
 def test_as_many_stay_as_are_known_to_be_needed() -> None:
