@@ -118,9 +118,18 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         sigma, size = first_multipliers(problem, evaluation)
         sigma = max(sigma, stiff_penalty(problem))
         state = AugmentedLagrangianState(
-            problem, geometry, evaluation.factor, evaluation, gradient_norm=math.inf, y=y, sigma=sigma, base=sigma,
-            dual=multipliers_at_zero(problem), first_size=size, first_length=evaluation.size or 1.0,
-        )  # fmt: skip
+            problem,
+            geometry,
+            evaluation.factor,
+            evaluation,
+            gradient_norm=math.inf,
+            y=y,
+            sigma=sigma,
+            base=sigma,
+            dual=multipliers_at_zero(problem),
+            first_size=size,
+            first_length=evaluation.size or 1.0,
+        )
         state.inside = self._begin(state)
         if problem.contradiction is not None or problem.only_zero:
             state.outcome = Outcome.FINISHED  # the certificate proves that nothing is feasible, or nothing but M = 0
@@ -166,9 +175,14 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             reached = self._reached(state, inside)
         evaluation = problem.at(inside.evaluation.factor)
         new = replace(
-            state, point=inside.evaluation.factor, evaluation=evaluation, inside=inside, steps=state.steps + taken,
-            outcome=Outcome.RUNNING, waited=state.waited + 1,
-        )  # fmt: skip
+            state,
+            point=inside.evaluation.factor,
+            evaluation=evaluation,
+            inside=inside,
+            steps=state.steps + taken,
+            outcome=Outcome.RUNNING,
+            waited=state.waited + 1,
+        )
         if inside.outcome is Outcome.UNBOUNDED:
             self._falls_without_end(new, inside.ray)
         elif evaluation.size > FAR * max(state.first_length, 1.0):
@@ -176,9 +190,12 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         elif reached or inside.outcome is not Outcome.RUNNING or new.waited >= LONGEST:
             self._end_round(new)
         new.extras = {
-            "sigma": new.sigma, "infeasibility": new.infeasibility, "rounds": float(new.rounds),
-            "inside_steps": float(new.steps), "dual_bound": new.bound,
-        }  # fmt: skip
+            "sigma": new.sigma,
+            "infeasibility": new.infeasibility,
+            "rounds": float(new.rounds),
+            "inside_steps": float(new.steps),
+            "dual_bound": new.bound,
+        }
         new.gradient_norm = self._residual(new)
         return new
 

@@ -78,9 +78,15 @@ class ConstrainedNewton(Method[TurnsState]):
         best = after.best
         if best is not None:
             after = replace(
-                after, inner=best, geometry=best.geometry, point=best.point, evaluation=best.evaluation,
-                gradient_norm=best.gradient_norm, dual=best.dual, extras={**after.extras, **best.extras},
-            )  # fmt: skip
+                after,
+                inner=best,
+                geometry=best.geometry,
+                point=best.point,
+                evaluation=best.evaluation,
+                gradient_norm=best.gradient_norm,
+                dual=best.dual,
+                extras={**after.extras, **best.extras},
+            )
         return replace(after, outcome=Outcome.STALLED)
 
     @staticmethod
@@ -97,9 +103,15 @@ class ConstrainedNewton(Method[TurnsState]):
             return after
         own = replace(own, rounds=0, outcome=Outcome.RUNNING)
         return replace(
-            after, inner=own, geometry=own.geometry, point=own.point, evaluation=own.evaluation,
-            gradient_norm=own.gradient_norm, dual=own.dual, extras={**after.extras, **own.extras},
-        )  # fmt: skip
+            after,
+            inner=own,
+            geometry=own.geometry,
+            point=own.point,
+            evaluation=own.evaluation,
+            gradient_norm=own.gradient_norm,
+            dual=own.dual,
+            extras={**after.extras, **own.extras},
+        )
 
     @property
     def name(self) -> str:

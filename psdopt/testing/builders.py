@@ -53,9 +53,10 @@ class Builder:
         rows = self.per_sample
         if rows is None:
             rows = tuple(
-                k for k, value in enumerate(self.arguments)
+                k
+                for k, value in enumerate(self.arguments)
                 if k != self.samples and k not in self.indices and np.ndim(value) and len(value) == X.shape[0]
-            )  # fmt: skip
+            )
         changed = {f"a{self.samples}": X[order]}
         changed |= {f"a{k}": np.asarray(self.arguments[k])[order] for k in rows}
         changed |= {f"a{k}": back[np.asarray(self.arguments[k])] for k in self.indices}

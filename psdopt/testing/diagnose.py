@@ -34,9 +34,11 @@ def describe(noun: str, found: Any, expected: Any) -> str:
         return f"{noun} should be zero, found size {np.linalg.norm(x):.3g}"
     if float(np.linalg.norm(x)) <= EXPLAINED * size:
         return f"{noun} is zero where it should not be"
-    return _pattern(noun, x.ravel(), y.ravel(), error) or _square(noun, x, y, error) or (
-        f"{noun} is off by {error / size:.3g} (relative), no simple pattern"
-    )  # fmt: skip
+    return (
+        _pattern(noun, x.ravel(), y.ravel(), error)
+        or _square(noun, x, y, error)
+        or (f"{noun} is off by {error / size:.3g} (relative), no simple pattern")
+    )
 
 
 def _pattern(noun: str, x: Array, y: Array, error: float) -> str:

@@ -90,8 +90,12 @@ def _constrained() -> list[tuple[str, Problem, Any]]:
 
     n = ORDER
     cases = []
-    for words, c, s in (("values scaled up", 1e8, 1.0), ("values scaled down", 1e-8, 1.0),
-                        ("matrix scaled up", 1.0, 1e8), ("matrix scaled down", 1.0, 1e-8)):  # fmt: skip
+    for words, c, s in (
+        ("values scaled up", 1e8, 1.0),
+        ("values scaled down", 1e-8, 1.0),
+        ("matrix scaled up", 1.0, 1e8),
+        ("matrix scaled down", 1.0, 1e-8),
+    ):
         cases += [(f"{words}, {name}", problem, None) for name, problem in constrained_problems(n, c, s).items()]
     L = with_spectrum(np.linspace(-1.0, 2.0, n), 15)
     groups = {
@@ -114,8 +118,12 @@ def _margins() -> list[tuple[str, Problem, Any]]:
     close = np.eye(n)[np.arange(2 * n) % n] + 1e-6 * X
     doubled = np.concatenate([X, X])
     start = LowRankPSD(np.eye(n)[:, :1])
-    cases = {"clustered spectrum": close, "every margin twice": doubled, "data scaled up": 1e4 * X,
-             "data scaled down": 1e-4 * X}  # fmt: skip
+    cases = {
+        "clustered spectrum": close,
+        "every margin twice": doubled,
+        "data scaled up": 1e4 * X,
+        "data scaled down": 1e-4 * X,
+    }
     return [
         (f"{name}, C = {C}", MarginProblem(QuadraticForms(data), C), start if name.startswith("clustered") else None)
         for name, data in cases.items()

@@ -37,6 +37,11 @@ def _subclassed(obj: Any, mixin: type, poison: Poison) -> Any:
     return twin
 
 
+def _healthy(mixin: type, obj: Any) -> Any:
+    """`obj` without the methods of `mixin`."""
+    return super(mixin, obj)
+
+
 def _evaluation(evaluation: Any, poison: Poison) -> Any:
     poison.made += 1
     spoilt = _subclassed(evaluation, _Evaluation, poison)
@@ -48,20 +53,20 @@ class _Problem:
     poison: Poison
 
     def at(self, Y: Array) -> Any:
-        return _evaluation(super().at(Y), self.poison)  # type: ignore[misc]
+        return _evaluation(_healthy(_Problem, self).at(Y), self.poison)
 
     def value_at_zero(self) -> float:
         level, self.poison.level = self.poison.level, -np.inf
         try:
-            return float(super().value_at_zero())  # type: ignore[misc]
+            return float(_healthy(_Problem, self).value_at_zero())
         finally:
             self.poison.level = level
 
     def split(self) -> Any:
-        return _subclassed(super().split(), _Split, self.poison)  # type: ignore[misc]
+        return _subclassed(_healthy(_Problem, self).split(), _Split, self.poison)
 
     def batch_gradient(self, batch: Any, Y: Array) -> tuple[Array, float]:
-        SY, loss = super().batch_gradient(batch, Y)  # type: ignore[misc]
+        SY, loss = _healthy(_Problem, self).batch_gradient(batch, Y)
         return (SY * np.nan if self.at(Y).dead else SY), loss
 
 
@@ -74,39 +79,39 @@ class _Evaluation:
 
     @property
     def value(self) -> float:
-        return np.nan if self.dead and not self.poison.gradient_only else super().value  # type: ignore[misc,no-any-return]
+        return np.nan if self.dead and not self.poison.gradient_only else _healthy(_Evaluation, self).value
 
     @property
     def gradient(self) -> GradientOperator:
-        S = super().gradient  # type: ignore[misc]
+        S = _healthy(_Evaluation, self).gradient
         return GradientOperator(S.shape[0], lambda V: self._spoilt(S @ V), lambda V: None)
 
     def factor_gradient(self) -> Array:
-        return self._spoilt(super().factor_gradient())  # type: ignore[misc]
+        return self._spoilt(_healthy(_Evaluation, self).factor_gradient())
 
     def hessian_vector(self, D: Array) -> Array:
-        return self._spoilt(super().hessian_vector(D))  # type: ignore[misc]
+        return self._spoilt(_healthy(_Evaluation, self).hessian_vector(D))
 
     def along(self, D: Array) -> Any:
-        return _Model(super().along(np.nan_to_num(D)), self.poison)  # type: ignore[misc]
+        return _Model(_healthy(_Evaluation, self).along(np.nan_to_num(D)), self.poison)
 
     def along_evaluation(self, D: Any) -> Any:
-        return _Model(super().along_evaluation(D), self.poison)  # type: ignore[misc]
+        return _Model(_healthy(_Evaluation, self).along_evaluation(D), self.poison)
 
     def along_atom(self, v: Array) -> Any:
-        return _Model(super().along_atom(v), self.poison)  # type: ignore[misc]
+        return _Model(_healthy(_Evaluation, self).along_atom(v), self.poison)
 
     def mix(self, T: Array) -> Any:
-        return _evaluation(super().mix(T), self.poison)  # type: ignore[misc]
+        return _evaluation(_healthy(_Evaluation, self).mix(T), self.poison)
 
     def append(self, v: Array) -> Any:
-        return _evaluation(super().append(v), self.poison)  # type: ignore[misc]
+        return _evaluation(_healthy(_Evaluation, self).append(v), self.poison)
 
     def joined(self, others: Any) -> Any:
-        return _evaluation(super().joined(others), self.poison)  # type: ignore[misc]
+        return _evaluation(_healthy(_Evaluation, self).joined(others), self.poison)
 
     def refresh(self) -> Any:
-        return _evaluation(super().refresh(), self.poison)  # type: ignore[misc]
+        return _evaluation(_healthy(_Evaluation, self).refresh(), self.poison)
 
 
 class _Model:
@@ -126,4 +131,4 @@ class _Split:
     poison: Poison
 
     def evaluation(self, Y: Array, LY: Array) -> Any:
-        return _evaluation(super().evaluation(Y, LY), self.poison)  # type: ignore[misc]
+        return _evaluation(_healthy(_Split, self).evaluation(Y, LY), self.poison)

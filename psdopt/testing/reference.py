@@ -143,9 +143,13 @@ def _constrained_certificate(problem: Any, dense: Any, M: LowRankPSD, candidates
     relative = max(abs(value - bounds[best]) / unit, dense.relative_violation(M.to_dense()))
     magnitude = float(np.max(np.abs(values))) * M.trace()
     return DenseCertificate(
-        float(np.linalg.norm(S @ Y)), max(0.0, -float(values[0])), abs(float(np.vdot(S @ Y, Y))), relative,
-        1.0 + magnitude / unit, unit,
-    )  # fmt: skip
+        float(np.linalg.norm(S @ Y)),
+        max(0.0, -float(values[0])),
+        abs(float(np.vdot(S @ Y, Y))),
+        relative,
+        1.0 + magnitude / unit,
+        unit,
+    )
 
 
 def _unit_of_gaps(problem: Any, Y: Array, value: float, bound: float) -> float:

@@ -188,7 +188,15 @@ def _record(bound: BoundCheck, answer: Measurement | str, case: Case, samples: i
         call = f'replay("{bound.name}", obj, regime="{case.regime}", seed={case.seed})'
         example = f"from psdopt.testing import replay\n{source}\n{call}"
     return Record(
-        bound.name, name_of_subject(bound.obj), Verdict.PASSED if answer.ok else Verdict.FAILED, answer.error,
-        answer.tolerance, bound.check.statement, "" if answer.ok else answer.diagnosis, example, samples, seconds,
+        bound.name,
+        name_of_subject(bound.obj),
+        Verdict.PASSED if answer.ok else Verdict.FAILED,
+        answer.error,
+        answer.tolerance,
+        bound.check.statement,
+        "" if answer.ok else answer.diagnosis,
+        example,
+        samples,
+        seconds,
         answer.traceback,
-    )  # fmt: skip
+    )

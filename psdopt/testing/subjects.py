@@ -23,9 +23,15 @@ from psdopt.testing.splits import Split
 
 #: What has checks of its own, besides estimators.
 KINDS: dict[str, type[Any]] = {
-    "problem": Problem, "geometry": Geometry, "method": Method, "term": Term, "loss": Loss, "measurement": Measurement,
-    "builder": Builder, "split": Split,
-}  # fmt: skip
+    "problem": Problem,
+    "geometry": Geometry,
+    "method": Method,
+    "term": Term,
+    "loss": Loss,
+    "measurement": Measurement,
+    "builder": Builder,
+    "split": Split,
+}
 #: Pickles longer than this are not printed.
 LONGEST_PICKLE = 4000
 

@@ -78,6 +78,8 @@ def _parts(obj: Any, path: str, found: Snapshot) -> list[tuple[Any, Any]]:
         kept = obj.__getstate__()  # what is not pickled, such as the warm start of a solver, is not held
         return list(kept.items()) if isinstance(kept, dict) else [("_state", kept)]
     slots = [name for cls in type(obj).__mro__ for name in getattr(cls, "__slots__", ())]
-    return [*vars(obj).items()] if hasattr(obj, "__dict__") else [
-        (name, getattr(obj, name)) for name in slots if hasattr(obj, name)
-    ]  # fmt: skip
+    return (
+        [*vars(obj).items()]
+        if hasattr(obj, "__dict__")
+        else [(name, getattr(obj, name)) for name in slots if hasattr(obj, name)]
+    )

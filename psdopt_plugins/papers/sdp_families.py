@@ -42,8 +42,10 @@ def control(n: int, seed: int = 0) -> Constrained:
     A = rng.standard_normal((n, n))
     A -= (np.linalg.eigvalsh(A + A.T)[-1] + 1.0) * np.eye(n)
     B, C = 0.3 * rng.standard_normal((2, n, n))
-    F = [diagonal_of(np.block([[-P @ A - A.T @ P, -P @ B], [-B.T @ P, np.zeros((n, n))]]), -P)
-         for P in symmetric_basis(n)]  # fmt: skip
+    F = [
+        diagonal_of(np.block([[-P @ A - A.T @ P, -P @ B], [-B.T @ P, np.zeros((n, n))]]), -P)
+        for P in symmetric_basis(n)
+    ]
     for k in range(n):
         F.append(diagonal_of(-np.outer(C[k], C[k]), np.eye(n)[k : k + 1].T @ np.eye(n)[k : k + 1], np.zeros((n, n))))
     F.append(diagonal_of(-np.eye(2 * n), np.zeros((n, n))))
@@ -64,8 +66,10 @@ def hinf(n: int, seed: int = 0) -> Constrained:
         rows = [[-A.T @ P - P @ A, -P @ B, np.zeros((n, p))], [-B.T @ P, none, none], [np.zeros((p, n)), none, none]]
         F.append(diagonal_of(np.block(rows), P))
     F.append(diagonal_of(np.zeros((n, n)), one, one, np.zeros((n, n))))
-    F0 = diagonal_of(np.block([[np.zeros((n, n)), np.zeros((n, p)), C.T], [np.zeros((p, n)), none, D.T], [C, D, none]]),
-                     np.zeros((n, n)))  # fmt: skip
+    F0 = diagonal_of(
+        np.block([[np.zeros((n, n)), np.zeros((n, p)), C.T], [np.zeros((p, n)), none, D.T], [C, D, none]]),
+        np.zeros((n, n)),
+    )
     return lmi(F0, F, [0.0] * (len(F) - 1) + [1.0])
 
 
@@ -175,8 +179,11 @@ def signed_cut(n: int, seed: int = 0) -> Constrained:
 def grid_theta(n: int, seed: int = 0) -> Constrained:
     """Lovász's number of a torus of 10 × n/10 vertices with a few random chords, as thetaG."""
     at, rng = np.arange(n).reshape(10, -1), np.random.default_rng(seed)
-    pairs = {tuple(sorted(pair)) for axis in (0, 1)
-             for pair in zip(at.ravel(), np.roll(at, 1, axis=axis).ravel(), strict=True)}  # fmt: skip
+    pairs = {
+        tuple(sorted(pair))
+        for axis in (0, 1)
+        for pair in zip(at.ravel(), np.roll(at, 1, axis=axis).ravel(), strict=True)
+    }
     pairs |= {tuple(sorted(rng.choice(n, 2, replace=False))) for _ in range(n // 4)}
     i, j = np.array(sorted(pairs)).T
     groups = [constraints.trace(n, 1.0), constraints.entries(i, j, n, 0.0)]

@@ -73,9 +73,7 @@ def sdpa(problem: Constrained, tol: float) -> Answer:
     seconds = time.process_time() - start
     # SDPA's (D) is the problem with its sign changed; its own errors may be None, where numpy fails to check them
     off = info["dualError"]
-    return Answer(
-        float(info["primalObj"]), math.nan if off is None else float(off), str(info["phasevalue"]), seconds
-    )  # fmt: skip
+    return Answer(float(info["primalObj"]), math.nan if off is None else float(off), str(info["phasevalue"]), seconds)
 
 
 def oblique(problem: Constrained, tol: float) -> Answer:
@@ -125,8 +123,12 @@ def fits(peer: str, problem: Constrained) -> bool:
         return False
     forms, ones = conic.forms, np.ones(problem.n)
     rows = forms.i == forms.j
-    return peer != "pymanopt" or bool(problem.m == problem.n and rows.all() and np.array_equal(conic.lower, ones)
-                                      and abs(forms.B - sp.eye_array(problem.n)).max() == 0.0)  # fmt: skip
+    return peer != "pymanopt" or bool(
+        problem.m == problem.n
+        and rows.all()
+        and np.array_equal(conic.lower, ones)
+        and abs(forms.B - sp.eye_array(problem.n)).max() == 0.0
+    )
 
 
 def bounded(peer: str, problem: Constrained, tol: float, seconds: float) -> Answer:

@@ -208,6 +208,14 @@ class _AtAnyPrice(Duality):
 
 
 ALL: tuple[type[Any], ...] = (
-    SplitCountsTwice, ModestBound, UpdatesHalfway, ForgottenEntries, MarginSign, BelievesTheDual, GreedyWeights,
-    BatchSum, ForgetsItsPlace, BoundAtAnyPrice,
-)  # fmt: skip
+    SplitCountsTwice,
+    ModestBound,
+    UpdatesHalfway,
+    ForgottenEntries,
+    MarginSign,
+    BelievesTheDual,
+    GreedyWeights,
+    BatchSum,
+    ForgetsItsPlace,
+    BoundAtAnyPrice,
+)

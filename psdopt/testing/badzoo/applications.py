@@ -69,8 +69,12 @@ class NoMetric(_Whitening):
 class Unseeded(_Whitening):
     """Every fit draws from fresh randomness."""
 
-    rejected_by = ("application.same_seed_same_answer", "application.permuted_samples",
-                   "application.storage_independence", "application.sklearn_conventions")  # fmt: skip
+    rejected_by = (
+        "application.same_seed_same_answer",
+        "application.permuted_samples",
+        "application.storage_independence",
+        "application.sklearn_conventions",
+    )
 
     def roots(self, X: Array, values: Array) -> Array:
         return np.asarray(super().roots(X, values) * np.random.default_rng().uniform(0.5, 2.0, len(values)))
@@ -230,6 +234,17 @@ class RolledSamples(_Solved):
 
 
 ALL: tuple[type[Any], ...] = (
-    ChangesParameters, NoMetric, Unseeded, FirstSampleCounts, Unpicklable, SpoilsItsData, SparseDiffers,
-    SinglePrecision, LearnsNothing, OneSeed, SilentlyUnfinished, OtherComponents, RolledSamples,
-)  # fmt: skip
+    ChangesParameters,
+    NoMetric,
+    Unseeded,
+    FirstSampleCounts,
+    Unpicklable,
+    SpoilsItsData,
+    SparseDiffers,
+    SinglePrecision,
+    LearnsNothing,
+    OneSeed,
+    SilentlyUnfinished,
+    OtherComponents,
+    RolledSamples,
+)

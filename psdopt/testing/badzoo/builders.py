@@ -109,5 +109,10 @@ class WeightsOff(_Builder):
 
 
 ALL: tuple[type[Any], ...] = (
-    SparseTwice, CentresInPlace, ForgetsTheLast, RolledTargets, SinglePrecision, WeightsOff,
-)  # fmt: skip
+    SparseTwice,
+    CentresInPlace,
+    ForgetsTheLast,
+    RolledTargets,
+    SinglePrecision,
+    WeightsOff,
+)

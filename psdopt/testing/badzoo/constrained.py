@@ -127,6 +127,11 @@ class WrongSign(InteriorPoint):
 
 
 PROBLEMS: tuple[type[Any], ...] = (
-    ForgetsSupport, KeepsWrongSigns, SmallTrace, RedundantIsContradictory, NeverInfeasible, RawUnits,
-)  # fmt: skip
+    ForgetsSupport,
+    KeepsWrongSigns,
+    SmallTrace,
+    RedundantIsContradictory,
+    NeverInfeasible,
+    RawUnits,
+)
 METHODS: tuple[type[Any], ...] = (WrongSign,)

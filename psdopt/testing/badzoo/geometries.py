@@ -25,9 +25,14 @@ class _Quotient(FlatQuotient):
 class FlippedLyapunov(_Quotient):
     """The fibre component is added instead of removed: SciPy's and Julia's Lyapunov equations differ by a sign."""
 
-    rejected_by = ("geometry.horizontal_idempotent", "geometry.horizontal_removes_fibre",
-                   "geometry.horizontal_orthogonal", "geometry.transport", "geometry.vectors_valid",
-                   "geometry.pymanopt_hessian")  # fmt: skip
+    rejected_by = (
+        "geometry.horizontal_idempotent",
+        "geometry.horizontal_removes_fibre",
+        "geometry.horizontal_orthogonal",
+        "geometry.transport",
+        "geometry.vectors_valid",
+        "geometry.pymanopt_hessian",
+    )
 
     def horizontal(self, point: Array, ambient: Array) -> Array:
         return 2.0 * ambient - super().horizontal(point, ambient)
@@ -50,8 +55,13 @@ class NotHorizontal(_Quotient):
 class NormalisedHorizontal(_Quotient):
     """The horizontal part is stretched to the length of the ambient vector."""
 
-    rejected_by = ("geometry.horizontal_linear", "geometry.horizontal_removes_fibre",
-                   "geometry.horizontal_orthogonal", "geometry.transport", "geometry.pymanopt_hessian")  # fmt: skip
+    rejected_by = (
+        "geometry.horizontal_linear",
+        "geometry.horizontal_removes_fibre",
+        "geometry.horizontal_orthogonal",
+        "geometry.transport",
+        "geometry.pymanopt_hessian",
+    )
 
     def horizontal(self, point: Array, ambient: Array) -> Array:
         part = super().horizontal(point, ambient)
@@ -62,7 +72,7 @@ class NormalisedHorizontal(_Quotient):
 class GradientHalf(_Quotient):
     """The gradient is S Y, without its factor two."""
 
-    rejected_by = ("geometry.gradient_slope", "geometry.pymanopt_gradient", "geometry.pymanopt_hessian")  # fmt: skip
+    rejected_by = ("geometry.gradient_slope", "geometry.pymanopt_gradient", "geometry.pymanopt_hessian")
 
     def gradient(self, point: Array, S: Any) -> Array:
         return np.asarray(S @ point)
@@ -71,8 +81,13 @@ class GradientHalf(_Quotient):
 class NeedsAnArray(_Quotient):
     """The gradient turns S into an array, which an operator is not."""
 
-    rejected_by = ("geometry.gradient_takes_operators", "geometry.gradient_is_lean", "geometry.methods_run_here",
-                   "geometry.pymanopt_gradient", "geometry.pymanopt_hessian")  # fmt: skip
+    rejected_by = (
+        "geometry.gradient_takes_operators",
+        "geometry.gradient_is_lean",
+        "geometry.methods_run_here",
+        "geometry.pymanopt_gradient",
+        "geometry.pymanopt_hessian",
+    )
 
     def gradient(self, point: Array, S: Any) -> Array:
         return np.asarray(2.0 * np.asarray(S, dtype=np.float64) @ point)
@@ -131,8 +146,12 @@ class RankLosing(_Quotient):
 class HalfStep(_Quotient):
     """The retraction goes half as far as it is told."""
 
-    rejected_by = ("geometry.straight_lines", "geometry.retraction_first_order", "geometry.gradient_slope",
-                   "geometry.pymanopt_retraction")  # fmt: skip
+    rejected_by = (
+        "geometry.straight_lines",
+        "geometry.retraction_first_order",
+        "geometry.gradient_slope",
+        "geometry.pymanopt_retraction",
+    )
 
     def retract(self, point: Array, vector: Array) -> Array:
         return point + 0.5 * vector
@@ -173,9 +192,15 @@ class TransportsNothing(_Quotient):
 class IndefiniteMetric(_Quotient):
     """One direction counts negatively."""
 
-    rejected_by = ("geometry.metric", "geometry.metric_invariant", "geometry.horizontal_orthogonal",
-                   "geometry.gradient_slope", "geometry.vectors_valid", "geometry.pymanopt_gradient",
-                   "geometry.pymanopt_hessian")  # fmt: skip
+    rejected_by = (
+        "geometry.metric",
+        "geometry.metric_invariant",
+        "geometry.horizontal_orthogonal",
+        "geometry.gradient_slope",
+        "geometry.vectors_valid",
+        "geometry.pymanopt_gradient",
+        "geometry.pymanopt_hessian",
+    )
 
     def inner(self, point: Array, left: Array, right: Array) -> float:
         return inner(left[:, 1:], right[:, 1:]) - 5.0 * inner(left[:, 0], right[:, 0])
@@ -184,15 +209,34 @@ class IndefiniteMetric(_Quotient):
 class ColumnMetric(_Quotient):
     """Columns are weighted differently, so that the length depends on the representative."""
 
-    rejected_by = ("geometry.metric_invariant", "geometry.horizontal_orthogonal", "geometry.gradient_slope",
-                   "geometry.vectors_valid", "geometry.pymanopt_gradient", "geometry.pymanopt_hessian")  # fmt: skip
+    rejected_by = (
+        "geometry.metric_invariant",
+        "geometry.horizontal_orthogonal",
+        "geometry.gradient_slope",
+        "geometry.vectors_valid",
+        "geometry.pymanopt_gradient",
+        "geometry.pymanopt_hessian",
+    )
 
     def inner(self, point: Array, left: Array, right: Array) -> float:
         return inner(left, right * np.array([1.0, 2.0, 3.0]))
 
 
 ALL: tuple[type[Any], ...] = (
-    FlippedLyapunov, NotHorizontal, NormalisedHorizontal, GradientHalf, NeedsAnArray, OptimisticPoints,
-    OptimisticVectors, GlobalRandomness, OtherMatrix, RankLosing, HalfStep, ClaimsSecondOrder, PrefersARepresentative,
-    TransportsNothing, IndefiniteMetric, ColumnMetric,
-)  # fmt: skip
+    FlippedLyapunov,
+    NotHorizontal,
+    NormalisedHorizontal,
+    GradientHalf,
+    NeedsAnArray,
+    OptimisticPoints,
+    OptimisticVectors,
+    GlobalRandomness,
+    OtherMatrix,
+    RankLosing,
+    HalfStep,
+    ClaimsSecondOrder,
+    PrefersARepresentative,
+    TransportsNothing,
+    IndefiniteMetric,
+    ColumnMetric,
+)

@@ -56,8 +56,14 @@ class HalfTheLine(_Forms):
 class OneTooMany(_Forms):
     """Declares one measurement more than it takes."""
 
-    rejected_by = ("measurement.shapes", "measurement.adjoint", "measurement.pair", "measurement.dense_sum",
-                   "measurement.coupling", "measurement.inputs_untouched")  # fmt: skip
+    rejected_by = (
+        "measurement.shapes",
+        "measurement.adjoint",
+        "measurement.pair",
+        "measurement.dense_sum",
+        "measurement.coupling",
+        "measurement.inputs_untouched",
+    )
 
     def __init__(self) -> None:
         super().__init__()
@@ -221,9 +227,22 @@ class SpoilsValues(_Hinge):
 
 
 MEASUREMENTS: tuple[type[Any], ...] = (
-    AdjointTwice, OneSidedPair, HalfTheLine, OneTooMany, Overwrites, CouplingOfOne, SpoilsWeights,
-)  # fmt: skip
+    AdjointTwice,
+    OneSidedPair,
+    HalfTheLine,
+    OneTooMany,
+    Overwrites,
+    CouplingOfOne,
+    SpoilsWeights,
+)
 LOSSES: tuple[type[Any], ...] = (
-    SlopeSign, BendHalf, FalselyConvex, FalseDegree, SeesItsNeighbour, SizeUnsaid, PartOfTheWhole, BlocksTwice,
+    SlopeSign,
+    BendHalf,
+    FalselyConvex,
+    FalseDegree,
+    SeesItsNeighbour,
+    SizeUnsaid,
+    PartOfTheWhole,
+    BlocksTwice,
     SpoilsValues,
-)  # fmt: skip
+)

@@ -129,6 +129,12 @@ class RankLimited(FlatQuotient):
 
 
 PROBLEMS: tuple[type[Any], ...] = (
-    NoQuadraticFit, NoClosedForm, NoMargins, NoSplit, NoStream, HalfAStream, NoPreconditioner,
-)  # fmt: skip
+    NoQuadraticFit,
+    NoClosedForm,
+    NoMargins,
+    NoSplit,
+    NoStream,
+    HalfAStream,
+    NoPreconditioner,
+)
 GEOMETRIES: tuple[type[Any], ...] = (NoMetric, NoOracle, NoProjection, RankLimited)

@@ -57,8 +57,12 @@ class Overshoots(_Watched, ConjugateGradient):
 class StalePoint(_Watched, ConjugateGradient):
     """The evaluation moves on, the point stays behind."""
 
-    rejected_by = ("method.state_is_true", "method.residual_is_true", "method.optimal_is_true",
-                   "method.optimal_is_true_on_hostile")  # fmt: skip
+    rejected_by = (
+        "method.state_is_true",
+        "method.residual_is_true",
+        "method.optimal_is_true",
+        "method.optimal_is_true_on_hostile",
+    )
 
     def step(self, state: Any) -> Any:
         return dataclasses.replace(super().step(state), point=state.point)
@@ -245,9 +249,15 @@ class CriesUnbounded(_Watched, ConjugateGradient):
 class OtherObjective(_Watched, ConjugateGradient):
     """Minimises a regularised objective and reports its certificate as if it were the problem's."""
 
-    rejected_by = ("method.state_is_true", "method.optimal_is_true", "method.optimal_is_true_on_hostile",
-                   "method.conic_agreement", "method.nan_is_non_finite", "method.resume_repeats",
-                   "method.residual_is_true")  # fmt: skip
+    rejected_by = (
+        "method.state_is_true",
+        "method.optimal_is_true",
+        "method.optimal_is_true_on_hostile",
+        "method.conic_agreement",
+        "method.nan_is_non_finite",
+        "method.resume_repeats",
+        "method.residual_is_true",
+    )
 
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> Any:
         other: Any = getattr(problem, "inner", problem)
@@ -325,7 +335,24 @@ class Thawed(_Watched, Method):
 
 
 ALL: tuple[type[Any], ...] = (
-    Overshoots, StalePoint, FalseGradientNorm, HiddenMemory, MovesTheOldState, WritesIntoTheOldState, Creeps,
-    ForgetsItsMomentum, NanThenConverged, OwnsALoop, OneColumn, ClaimsScaling, ClaimsUnits, GivesUp, CriesUnbounded,
-    OtherObjective, FalseGap, SlowerThanDeclared, ExcusesItself, Thawed,
-)  # fmt: skip
+    Overshoots,
+    StalePoint,
+    FalseGradientNorm,
+    HiddenMemory,
+    MovesTheOldState,
+    WritesIntoTheOldState,
+    Creeps,
+    ForgetsItsMomentum,
+    NanThenConverged,
+    OwnsALoop,
+    OneColumn,
+    ClaimsScaling,
+    ClaimsUnits,
+    GivesUp,
+    CriesUnbounded,
+    OtherObjective,
+    FalseGap,
+    SlowerThanDeclared,
+    ExcusesItself,
+    Thawed,
+)

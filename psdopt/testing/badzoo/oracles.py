@@ -140,5 +140,10 @@ class ClipsAndScales(_TraceOne):
 
 
 ALL: tuple[type[Any], ...] = (
-    OracleMaximises, OracleOutside, OracleWithoutDoubt, OracleCountsOne, LazyConicOracle, ClipsAndScales,
-)  # fmt: skip
+    OracleMaximises,
+    OracleOutside,
+    OracleWithoutDoubt,
+    OracleCountsOne,
+    LazyConicOracle,
+    ClipsAndScales,
+)

@@ -58,10 +58,17 @@ class Healthy(TermSum):
 class GradientTwice(Healthy):
     """The gradient is twice too large."""
 
-    rejected_by = ("problem.terms", "problem.gradient_slope", "problem.autograd_twin", "problem.convexity",
-                   "problem.strong_convexity",
-                   "problem.line_model", "problem.polynomial_degree", "problem.step_by_images",
-                   "problem.hessian_slope")  # fmt: skip
+    rejected_by = (
+        "problem.terms",
+        "problem.gradient_slope",
+        "problem.autograd_twin",
+        "problem.convexity",
+        "problem.strong_convexity",
+        "problem.line_model",
+        "problem.polynomial_degree",
+        "problem.step_by_images",
+        "problem.hessian_slope",
+    )
 
     def __init__(self) -> None:
         super().__init__()
@@ -103,10 +110,19 @@ class SkewHessian(Healthy):
 class WrongAdjoint(Healthy):
     """The transpose of a matrix-free data operator lacks a factor."""
 
-    rejected_by = ("problem.terms", "problem.adjoints", "problem.gradient_slope", "problem.autograd_twin",
-                   "problem.convexity",
-                   "problem.strong_convexity", "problem.line_model", "problem.polynomial_degree",
-                   "problem.step_by_images", "problem.storage_independence", "problem.subgradient_bound")  # fmt: skip
+    rejected_by = (
+        "problem.terms",
+        "problem.adjoints",
+        "problem.gradient_slope",
+        "problem.autograd_twin",
+        "problem.convexity",
+        "problem.strong_convexity",
+        "problem.line_model",
+        "problem.polynomial_degree",
+        "problem.step_by_images",
+        "problem.storage_independence",
+        "problem.subgradient_bound",
+    )
 
     def linear(self) -> Term:
         root = np.linalg.cholesky(C + 3.0 * np.eye(N)).T
@@ -185,10 +201,17 @@ class SparseDiffers(Healthy):
 class SeesTheFactor(Healthy):
     """Adds a term that sees the first column of Y instead of M."""
 
-    rejected_by = ("problem.terms", "problem.representative_invariance", "problem.gradient_slope",
-                   "problem.autograd_twin",
-                   "problem.line_model", "problem.polynomial_degree", "problem.step_by_images", "problem.convexity",
-                   "problem.strong_convexity")  # fmt: skip
+    rejected_by = (
+        "problem.terms",
+        "problem.representative_invariance",
+        "problem.gradient_slope",
+        "problem.autograd_twin",
+        "problem.line_model",
+        "problem.polynomial_degree",
+        "problem.step_by_images",
+        "problem.convexity",
+        "problem.strong_convexity",
+    )
 
     def linear(self) -> Term:
         class FirstColumn(LinearTerm):
@@ -225,9 +248,13 @@ class AcceptsAnything(Healthy):
 class ClaimsHessian(Healthy):
     """Declares a Hessian that is not there."""
 
-    rejected_by = ("problem.methods_run", "problem.abilities_kept", "problem.hessian_slope",
-                   "problem.hessian_symmetric",
-                   "problem.autograd_twin")  # fmt: skip
+    rejected_by = (
+        "problem.methods_run",
+        "problem.abilities_kept",
+        "problem.hessian_slope",
+        "problem.hessian_symmetric",
+        "problem.autograd_twin",
+    )
 
     def at(self, Y: Array) -> Any:
         evaluation: Any = super().at(Y)
@@ -242,9 +269,16 @@ class ClaimsHessian(Healthy):
 class SkewGradient(Healthy):
     """S is not symmetric."""
 
-    rejected_by = ("problem.terms", "problem.gradient_operator", "problem.gradient_slope", "problem.autograd_twin",
-                   "problem.hessian_symmetric", "problem.line_model", "problem.polynomial_degree",
-                   "problem.step_by_images")  # fmt: skip
+    rejected_by = (
+        "problem.terms",
+        "problem.gradient_operator",
+        "problem.gradient_slope",
+        "problem.autograd_twin",
+        "problem.hessian_symmetric",
+        "problem.line_model",
+        "problem.polynomial_degree",
+        "problem.step_by_images",
+    )
 
     def linear(self) -> Term:
         class Skew(LinearTerm):
@@ -255,6 +289,18 @@ class SkewGradient(Healthy):
 
 
 ALL: tuple[type[Any], ...] = (
-    GradientTwice, HessianSign, SkewHessian, WrongAdjoint, LyingCounter, FalselyConvex, TooMuchCurvature, OtherFormula,
-    SparseDiffers, SeesTheFactor, CrookedStart, AcceptsAnything, ClaimsHessian, SkewGradient,
-)  # fmt: skip
+    GradientTwice,
+    HessianSign,
+    SkewHessian,
+    WrongAdjoint,
+    LyingCounter,
+    FalselyConvex,
+    TooMuchCurvature,
+    OtherFormula,
+    SparseDiffers,
+    SeesTheFactor,
+    CrookedStart,
+    AcceptsAnything,
+    ClaimsHessian,
+    SkewGradient,
+)

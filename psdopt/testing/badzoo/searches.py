@@ -144,6 +144,12 @@ class ForgetsTheLinearPart(Healthy):
 
 
 ALL: tuple[type[Any], ...] = (
-    WrongQuartic, WrongPlane, StaleMix, TimidLine, TimidPlane, IndefinitePreconditioner, WrongClosedForm,
+    WrongQuartic,
+    WrongPlane,
+    StaleMix,
+    TimidLine,
+    TimidPlane,
+    IndefinitePreconditioner,
+    WrongClosedForm,
     ForgetsTheLinearPart,
-)  # fmt: skip
+)

@@ -42,8 +42,14 @@ class _Split(Split):
 
 
 _ALL = (
-    "split.value", "split.gradient", "split.line", "split.plane", "split.moves", "split.hessian", "split.certificate",
-)  # fmt: skip
+    "split.value",
+    "split.gradient",
+    "split.line",
+    "split.plane",
+    "split.moves",
+    "split.hessian",
+    "split.certificate",
+)
 
 
 class ForgottenCrossTerm(_Split):
@@ -224,6 +230,14 @@ class _RemembersPoints(_Through):
 
 
 ALL: tuple[type[Any], ...] = (
-    ForgottenCrossTerm, CountedTwice, RegulariserInEveryPart, SharedRows, HessianHalf, PlanesTurned, LinesShort,
-    AppendsOne, ClaimsCurvature, RemembersPoints,
-)  # fmt: skip
+    ForgottenCrossTerm,
+    CountedTwice,
+    RegulariserInEveryPart,
+    SharedRows,
+    HessianHalf,
+    PlanesTurned,
+    LinesShort,
+    AppendsOne,
+    ClaimsCurvature,
+    RemembersPoints,
+)

@@ -114,8 +114,13 @@ class HessianOfTheFactor(_Hinge):
 class SeesTheFactor(_Hinge):
     """The first column of Y counts for more than M says."""
 
-    rejected_by = ("term.representative_invariance", "term.convexity", "term.gradient_slope", "term.line_model",
-                   "term.hessian_slope")  # fmt: skip
+    rejected_by = (
+        "term.representative_invariance",
+        "term.convexity",
+        "term.gradient_slope",
+        "term.line_model",
+        "term.hessian_slope",
+    )
 
     def features(self, U: Images) -> Array:
         return super().features(U) + 0.1 * float(np.sum(U.factor[:, 0] ** 2))
@@ -195,6 +200,17 @@ class BrokenMeasurement(_Hinge):
 
 
 ALL: tuple[type[Any], ...] = (
-    LineSlope, LineConstant, StaleFeatures, PlaneCross, GradientTwice, SkewGradient, HessianOfTheFactor, SeesTheFactor,
-    FalselyConvex, FalseDegree, MovesItsFeatures, OtherWeight, BrokenMeasurement,
-)  # fmt: skip
+    LineSlope,
+    LineConstant,
+    StaleFeatures,
+    PlaneCross,
+    GradientTwice,
+    SkewGradient,
+    HessianOfTheFactor,
+    SeesTheFactor,
+    FalselyConvex,
+    FalseDegree,
+    MovesItsFeatures,
+    OtherWeight,
+    BrokenMeasurement,
+)

@@ -164,6 +164,16 @@ class SaysItIsClosed(_Quotient):
 
 
 ALL: tuple[type[Any], ...] = (
-    OneSeedForPoints, OneSeedForVectors, DropsAColumn, MakesSDense, StuckForever, FollowsEverything, UnsaidRestriction,
-    WrongVelocity, WrongDimension, WrongRank, SaysItIsOpen, SaysItIsClosed,
-)  # fmt: skip
+    OneSeedForPoints,
+    OneSeedForVectors,
+    DropsAColumn,
+    MakesSDense,
+    StuckForever,
+    FollowsEverything,
+    UnsaidRestriction,
+    WrongVelocity,
+    WrongDimension,
+    WrongRank,
+    SaysItIsOpen,
+    SaysItIsClosed,
+)

@@ -118,8 +118,12 @@ def sklearn_conventions(subject: ApplicationSubject, case: Case) -> Measurement:
     return Measurement(len(broken), 0.0, words[:400])
 
 
-@check("application", regimes=PLAIN, when=lambda s: hasattr(s.estimator, "get_mahalanobis_matrix"),
-       reason="learns no metric")  # fmt: skip
+@check(
+    "application",
+    regimes=PLAIN,
+    when=lambda s: hasattr(s.estimator, "get_mahalanobis_matrix"),
+    reason="learns no metric",
+)
 def pseudo_metric(subject: ApplicationSubject, case: Case) -> Measurement:
     """The learned matrix is LᵀL ⪰ 0 with L = components_, and its distance is symmetric, zero at zero, triangular."""
     fitted = _fitted(subject)
@@ -131,13 +135,17 @@ def pseudo_metric(subject: ApplicationSubject, case: Case) -> Measurement:
     spread = max(float(np.max(np.abs(d2))), 1e-300)
     triangle = float(np.max(D[:, None, :] - D[:, :, None] - D[None, :, :].transpose(1, 0, 2).swapaxes(0, 1)))
     allowed = 1e4 * EPS * max(M.shape[0], 8)
-    return worst([
-        Measurement(float(np.linalg.norm(M - M.T)) / size, allowed, "the matrix is not symmetric"),
-        Measurement(-float(np.linalg.eigvalsh(0.5 * (M + M.T))[0]) / size, allowed, "the matrix is not PSD"),
-        Measurement(float(np.linalg.norm(L.T @ L - M)) / size, allowed, "components_ᵀ components_ is not the matrix"),
-        Measurement(float(np.max(np.abs(D**2 - d2))) / spread, 1e2 * allowed, "transform gives other distances"),
-        Measurement(triangle / np.sqrt(spread), 1e2 * allowed, "the triangle inequality fails"),
-    ])  # fmt: skip
+    return worst(
+        [
+            Measurement(float(np.linalg.norm(M - M.T)) / size, allowed, "the matrix is not symmetric"),
+            Measurement(-float(np.linalg.eigvalsh(0.5 * (M + M.T))[0]) / size, allowed, "the matrix is not PSD"),
+            Measurement(
+                float(np.linalg.norm(L.T @ L - M)) / size, allowed, "components_ᵀ components_ is not the matrix"
+            ),
+            Measurement(float(np.max(np.abs(D**2 - d2))) / spread, 1e2 * allowed, "transform gives other distances"),
+            Measurement(triangle / np.sqrt(spread), 1e2 * allowed, "the triangle inequality fails"),
+        ]
+    )
 
 
 @check("application", regimes=PLAIN)
@@ -146,8 +154,12 @@ def same_seed_same_answer(subject: ApplicationSubject, case: Case) -> Measuremen
     return agreement("fitted twice", model_of(_fitted(subject), subject.X), model_of(_fitted(subject), subject.X), 0.0)
 
 
-@check("application", regimes=PLAIN, when=lambda s: bool(getattr(s.estimator, "permutation_invariant", True)),
-       reason="claims to depend on the order of the samples")  # fmt: skip
+@check(
+    "application",
+    regimes=PLAIN,
+    when=lambda s: bool(getattr(s.estimator, "permutation_invariant", True)),
+    reason="claims to depend on the order of the samples",
+)
 def permuted_samples(subject: ApplicationSubject, case: Case) -> Measurement:
     """Fitted on permuted samples, the model is the same to the root of the solver's accuracy."""
     order = case.rng.permutation(len(subject.X))

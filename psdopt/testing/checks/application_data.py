@@ -108,8 +108,12 @@ def samples_count(subject: ApplicationSubject, case: Case) -> Measurement:
     return failed(f"{MOVED} samples were moved, one at a time, and the model is the same to the last bit")
 
 
-@check("application", regimes=PLAIN, when=lambda s: "random_state" in s.estimator.get_params(),
-       reason="takes no random_state")  # fmt: skip
+@check(
+    "application",
+    regimes=PLAIN,
+    when=lambda s: "random_state" in s.estimator.get_params(),
+    reason="takes no random_state",
+)
 def seed_counts(subject: ApplicationSubject, case: Case) -> Measurement:
     """With another random_state the fit is another one, if only in its last bits."""
     seen = []
@@ -119,8 +123,10 @@ def seed_counts(subject: ApplicationSubject, case: Case) -> Measurement:
         state.pop("result_", None)
         seen.append((model_of(fitted, subject.X), snapshot(state), _course(fitted)))
     first = seen[0]
-    if all(_alike(first[0], model) and not changes(first[1], held) and course == first[2] for model, held, course in
-           seen[1:]):  # fmt: skip
+    if all(
+        _alike(first[0], model) and not changes(first[1], held) and course == first[2]
+        for model, held, course in seen[1:]
+    ):
         return failed("three values of random_state give the same fit to the last bit: it is not used")
     return PASSED
 
@@ -163,8 +169,12 @@ def _learned(fitted: Any) -> Array | None:
     return None
 
 
-@check("application", regimes=PLAIN, when=lambda s: getattr(s.estimator, "components_of_result", True),
-       reason="says that components_ are in other coordinates than result_ (components_of_result)")  # fmt: skip
+@check(
+    "application",
+    regimes=PLAIN,
+    when=lambda s: getattr(s.estimator, "components_of_result", True),
+    reason="says that components_ are in other coordinates than result_ (components_of_result)",
+)
 def components_of_result(subject: ApplicationSubject, case: Case) -> Measurement:
     """components_ᵀ components_ is result_.matrix: both are of one model."""
     fitted = fitted_on(subject, subject.X, subject.y)
@@ -179,8 +189,12 @@ def components_of_result(subject: ApplicationSubject, case: Case) -> Measurement
     return Measurement(apart, ONE_MODEL, f"components_ᵀ components_ and result_.matrix differ by {apart:.3g}")
 
 
-@check("application", regimes=PLAIN, when=lambda s: hasattr(s.estimator, "reference"),
-       reason="has no formula to compare with (reference)")  # fmt: skip
+@check(
+    "application",
+    regimes=PLAIN,
+    when=lambda s: hasattr(s.estimator, "reference"),
+    reason="has no formula to compare with (reference)",
+)
 def solves_reference(subject: ApplicationSubject, case: Case) -> Measurement:
     """The learned matrix satisfies the optimality conditions of reference(X, y), the objective as a formula of M."""
     fitted = fitted_on(subject, subject.X, subject.y)

@@ -40,11 +40,18 @@ def _same(words: str, found: Problem, expected: Problem, case: Case, loose: floa
     evaluation = point_of(expected, Case(case.regime, case.seed))
     other = found.at(evaluation.factor)
     unit, G = value_unit(expected, evaluation), evaluation.factor_gradient()
-    return worst([
-        compare(f"F {words}", other.value, evaluation.value, loose * unit, expected.n),
-        compare(f"the gradient {words}", other.factor_gradient(), G,
-                loose * (norm(G) + unit / norm(evaluation.factor)), expected.n),
-    ])  # fmt: skip
+    return worst(
+        [
+            compare(f"F {words}", other.value, evaluation.value, loose * unit, expected.n),
+            compare(
+                f"the gradient {words}",
+                other.factor_gradient(),
+                G,
+                loose * (norm(G) + unit / norm(evaluation.factor)),
+                expected.n,
+            ),
+        ]
+    )
 
 
 @check("builder", regimes=PLAIN)

@@ -62,8 +62,14 @@ def multiplier_bound(problem: Constrained, case: Case) -> Measurement:
     return worst(results)
 
 
-@check("problem", needs=(Ability.CONSTRAINTS,), regimes=PLAIN, repeats=False, when=_has_cvxpy,
-       reason="cvxpy is not installed")  # fmt: skip
+@check(
+    "problem",
+    needs=(Ability.CONSTRAINTS,),
+    regimes=PLAIN,
+    repeats=False,
+    when=_has_cvxpy,
+    reason="cvxpy is not installed",
+)
 def trace_bound(problem: Constrained, case: Case) -> Measurement:
     """trace_limit.value is at least tr M for all feasible M; one that is given, for a solution."""
     limit, dense = problem.trace_limit, DenseConstraints(problem)
@@ -85,9 +91,11 @@ def contradictory_pair(problem: Constrained, case: Case) -> Measurement:
     """A constraint that contradicts another is proven to: y = e_s − e_t becomes an infeasibility_proof that holds."""
     t, bound = _bounded(problem)
     size = APART * problem.norms[t]
-    group = _copy(problem, t, upper=bound - size) if np.isfinite(problem.lower[t]) else _copy(
-        problem, t, lower=bound + size
-    )  # fmt: skip
+    group = (
+        _copy(problem, t, upper=bound - size)
+        if np.isfinite(problem.lower[t])
+        else _copy(problem, t, lower=bound + size)
+    )
     other = with_groups(problem, [*problem.constraints, group])
     sign = 1.0 if np.isfinite(problem.lower[t]) else -1.0
     y = np.zeros(other.m)
@@ -131,8 +139,12 @@ def constraint_scaling(problem: Constrained, case: Case) -> Measurement:
     return worst([Measurement(abs(a - b) / max(a, b, 1e-300), SOLVER, words), _same_bound(plain, again, "scaling")])
 
 
-@check("method", regimes=PLAIN, when=lambda s: any(_constrained(i.problem) for i in s.instances),
-       reason="no instance has constraints")  # fmt: skip
+@check(
+    "method",
+    regimes=PLAIN,
+    when=lambda s: any(_constrained(i.problem) for i in s.instances),
+    reason="no instance has constraints",
+)
 def multipliers_are_true(subject: MethodSubject, case: Case) -> Measurement:
     """At an optimal answer the state's y has the signs of its bounds, y_t (a_t − b_t) = 0, S ⪰ 0 and S M = 0."""
     results = []

@@ -50,16 +50,18 @@ def horizontal_linear(geometry: Geometry, case: Case) -> Measurement:
     point, allowed = quotient.regular_point(geometry, case)
     y, z = _ambient(geometry, point, case), _ambient(geometry, point, case)
     both = geometry.horizontal(point, vectors.combine(geometry, point, 2.0, y, -3.0, z))
-    apart = vectors.combine(
-        geometry, point, 2.0, geometry.horizontal(point, y), -3.0, geometry.horizontal(point, z)
-    )  # fmt: skip
+    apart = vectors.combine(geometry, point, 2.0, geometry.horizontal(point, y), -3.0, geometry.horizontal(point, z))
     unit = vectors.size(y) + vectors.size(z)
     words = "horizontal is not linear (is the result normalised, or a constant added?)"
     return Measurement(vectors.size(_difference(geometry, point, both, apart)), 8.0 * allowed * unit, words)
 
 
-@check("geometry", needs=RIEMANNIAN, when=quotient.has_fibre_action,
-       reason="has no fibre action to look at (move_along_fibre)")  # fmt: skip
+@check(
+    "geometry",
+    needs=RIEMANNIAN,
+    when=quotient.has_fibre_action,
+    reason="has no fibre action to look at (move_along_fibre)",
+)
 def horizontal_removes_fibre(geometry: Geometry, case: Case) -> Measurement:
     """horizontal(v + w) = v for horizontal v and fibre directions w: all of the fibre goes, and nothing else."""
     point, allowed = quotient.regular_point(geometry, case)
@@ -71,11 +73,16 @@ def horizontal_removes_fibre(geometry: Geometry, case: Case) -> Measurement:
     kept = geometry.horizontal(point, vectors.combine(geometry, point, 1.0, v, 1.0, w))
     tolerance = allowed * unit + (1e-7 * unit if hasattr(geometry, "move_along_fibre") else 0.0)
     left = f"{vectors.size(gone) / unit:.3g} of a fibre direction is left"
-    return worst([
-        Measurement(vectors.size(gone), tolerance, left),
-        Measurement(vectors.size(_difference(geometry, point, kept, v)), tolerance,
-                    describe("horizontal(v + w)", vectors.flat(kept), vectors.flat(v))),
-    ])  # fmt: skip
+    return worst(
+        [
+            Measurement(vectors.size(gone), tolerance, left),
+            Measurement(
+                vectors.size(_difference(geometry, point, kept, v)),
+                tolerance,
+                describe("horizontal(v + w)", vectors.flat(kept), vectors.flat(v)),
+            ),
+        ]
+    )
 
 
 def _orthogonal(geometry: Geometry) -> bool:
@@ -90,10 +97,12 @@ def horizontal_orthogonal(geometry: Geometry, case: Case) -> Measurement:
     h = geometry.horizontal(point, z)
     whole, part = geometry.inner(point, z, z), geometry.inner(point, h, h)
     cross = geometry.inner(point, _difference(geometry, point, z, h), h)
-    return worst([
-        Measurement(abs(cross), allowed * whole, "z − horizontal(z) is not orthogonal to horizontal(z)"),
-        Measurement(part - whole, allowed * whole, "horizontal(z) is longer than z"),
-    ])  # fmt: skip
+    return worst(
+        [
+            Measurement(abs(cross), allowed * whole, "z − horizontal(z) is not orthogonal to horizontal(z)"),
+            Measurement(part - whole, allowed * whole, "horizontal(z) is longer than z"),
+        ]
+    )
 
 
 @check("geometry", needs=RIEMANNIAN)

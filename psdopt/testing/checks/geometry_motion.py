@@ -43,15 +43,24 @@ def retraction_first_order(geometry: Geometry, case: Case) -> Measurement:
     v, speed, size = _step(geometry, point, case)
     M = quotient.dense(geometry, point)
     found, error = derivative(lambda t: quotient.dense(geometry, _along(geometry, point, v, t)), 0.5)
-    return worst([
-        compare("R(0)", quotient.dense(geometry, _along(geometry, point, v, 0.0)), M, size, geometry.n),
-        Measurement(float(np.linalg.norm(found - speed)), 64.0 * error + 8.0 * allowed * size,
-                    describe("velocity of the retraction", found, speed)),
-    ])  # fmt: skip
+    return worst(
+        [
+            compare("R(0)", quotient.dense(geometry, _along(geometry, point, v, 0.0)), M, size, geometry.n),
+            Measurement(
+                float(np.linalg.norm(found - speed)),
+                64.0 * error + 8.0 * allowed * size,
+                describe("velocity of the retraction", found, speed),
+            ),
+        ]
+    )
 
 
-@check("geometry", needs=RIEMANNIAN, when=lambda g: getattr(g, "retraction_order", 1) >= 2,
-       reason="claims a first-order retraction only")  # fmt: skip
+@check(
+    "geometry",
+    needs=RIEMANNIAN,
+    when=lambda g: getattr(g, "retraction_order", 1) >= 2,
+    reason="claims a first-order retraction only",
+)
 def retraction_second_order(geometry: Geometry, case: Case) -> Measurement:
     """The retraction's acceleration has no tangent part: it agrees with a geodesic to second order."""
     point, allowed = quotient.regular_point(geometry, case)
@@ -87,8 +96,12 @@ def retraction_keeps_set(geometry: Geometry, case: Case) -> Measurement:
     return Measurement(0.0, 0.0)
 
 
-@check("geometry", needs=RIEMANNIAN, when=quotient.has_fibre_action,
-       reason="has no fibre action to look at (move_along_fibre)")  # fmt: skip
+@check(
+    "geometry",
+    needs=RIEMANNIAN,
+    when=quotient.has_fibre_action,
+    reason="has no fibre action to look at (move_along_fibre)",
+)
 def retraction_equivariant(geometry: Geometry, case: Case) -> Measurement:
     """R at YQ along vQ reaches the same matrix as R at Y along v; to second order where no more is claimed."""
     point, allowed = quotient.regular_point(geometry, case)
@@ -122,9 +135,17 @@ def transport(geometry: Geometry, case: Case) -> Measurement:
     apart = vectors.combine(geometry, target, 2.0, moved_u, -3.0, moved_v)
     stays = geometry.transport(point, point, u)
     unit = vectors.size(moved_u) + vectors.size(moved_v) + vectors.size(u)
-    return worst([
-        Measurement(vectors.size(vectors.combine(geometry, target, 1.0, both, -1.0, apart)), 8.0 * there * unit,
-                    "transport is not linear"),
-        Measurement(vectors.size(vectors.combine(geometry, point, 1.0, stays, -1.0, u)), 8.0 * allowed * unit,
-                    "transport from a point to itself changes the vector"),
-    ])  # fmt: skip
+    return worst(
+        [
+            Measurement(
+                vectors.size(vectors.combine(geometry, target, 1.0, both, -1.0, apart)),
+                8.0 * there * unit,
+                "transport is not linear",
+            ),
+            Measurement(
+                vectors.size(vectors.combine(geometry, point, 1.0, stays, -1.0, u)),
+                8.0 * allowed * unit,
+                "transport from a point to itself changes the vector",
+            ),
+        ]
+    )

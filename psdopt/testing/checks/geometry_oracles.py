@@ -70,9 +70,12 @@ def linear_oracle(geometry: Geometry, case: Case) -> Measurement:
         results.append(Measurement(shortfall, rounding_of(size * length, geometry.n), words))
         promised = relative * size * max(length, 1.0)
         results.append(
-            Measurement(atom.value - least - promised, rounding_of(size * length, geometry.n),
-                        f"the atom is {atom.value - least:.3g} above the least value, tol was {promised:.3g}")
-        )  # fmt: skip
+            Measurement(
+                atom.value - least - promised,
+                rounding_of(size * length, geometry.n),
+                f"the atom is {atom.value - least:.3g} above the least value, tol was {promised:.3g}",
+            )
+        )
     return worst(results)
 
 
@@ -99,14 +102,21 @@ def conic_oracle(geometry: Geometry, case: Case) -> Measurement:
             compare("|v|²", v @ v, 1.0, 1.0, geometry.n),
             compare("the atom's value", atom.value, v @ S @ v, size, geometry.n),
             Measurement(atom.value - atom.gap_bound - least, allowed, f"λ_min(S) = {least:.6g} is below the bound"),
-            Measurement(atom.value - least - relative * size, allowed,
-                        f"the value is {atom.value - least:.3g} above λ_min(S), tol was {relative * size:.3g}"),
-        ]  # fmt: skip
+            Measurement(
+                atom.value - least - relative * size,
+                allowed,
+                f"the value is {atom.value - least:.3g} above λ_min(S), tol was {relative * size:.3g}",
+            ),
+        ]
     return worst(results)
 
 
-@check("geometry", when=lambda g: not {Ability.LINEAR_ORACLE, CONIC_ORACLE}.isdisjoint(g.abilities),
-       reason="has no linear or conic oracle", regimes=FEW)  # fmt: skip
+@check(
+    "geometry",
+    when=lambda g: not {Ability.LINEAR_ORACLE, CONIC_ORACLE}.isdisjoint(g.abilities),
+    reason="has no linear or conic oracle",
+    regimes=FEW,
+)
 def linear_oracle_counts(geometry: Geometry, case: Case) -> Measurement:
     """Atom.products is the number of columns that S was applied to."""
     S = _CountedMatrix(_symmetric(geometry, case))

@@ -95,11 +95,13 @@ def metric(geometry: Geometry, case: Case) -> Measurement:
     both = vectors.combine(geometry, point, 2.0, u, -3.0, v)
     apart = 2.0 * inner(point, u, w) - 3.0 * inner(point, v, w)
     unit = sum(lengths) * 16.0
-    return worst([
-        compare("inner(v, u)", inner(point, v, u), inner(point, u, v), unit, geometry.n),
-        compare("inner(2u − 3v, w)", inner(point, both, w), apart, unit, geometry.n),
-        compare("norm", geometry.norm(point, both), np.sqrt(max(inner(point, both, both), 0.0)), unit, geometry.n),
-    ])  # fmt: skip
+    return worst(
+        [
+            compare("inner(v, u)", inner(point, v, u), inner(point, u, v), unit, geometry.n),
+            compare("inner(2u − 3v, w)", inner(point, both, w), apart, unit, geometry.n),
+            compare("norm", geometry.norm(point, both), np.sqrt(max(inner(point, both, both), 0.0)), unit, geometry.n),
+        ]
+    )
 
 
 def _fibre(geometry: Geometry) -> bool:
@@ -122,9 +124,12 @@ def metric_invariant(geometry: Geometry, case: Case) -> Measurement:
     M = quotient.dense(geometry, point)
     results = [
         compare("M at YQ", quotient.dense(geometry, there), M, float(np.linalg.norm(M)), geometry.n),
-        Measurement(abs(geometry.inner(there, moved_u, moved_v) - geometry.inner(point, u, v)), allowed,
-                    "inner depends on the representative"),
-    ]  # fmt: skip
+        Measurement(
+            abs(geometry.inner(there, moved_u, moved_v) - geometry.inner(point, u, v)),
+            allowed,
+            "inner depends on the representative",
+        ),
+    ]
     if unit > 0.0:
         apart = abs(geometry.norm(there, other) - unit)
         words = "the gradient's length depends on the representative"

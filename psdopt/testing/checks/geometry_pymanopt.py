@@ -114,10 +114,14 @@ def pymanopt_gradient(geometry: Geometry, case: Case) -> Measurement:
     with diagnostics(case.rng) as (module, slopes, printed):
         module.check_gradient(problem, point, vector)
     (residual,) = _found(rf"close to 0: {_NUMBER}", printed.getvalue())
-    return worst([
-        _slope(slopes, 2.0, "linear model"),
-        Measurement(residual, ZERO * size, f"the gradient has a part of length {residual:.3g} off the tangent space"),
-    ])  # fmt: skip
+    return worst(
+        [
+            _slope(slopes, 2.0, "linear model"),
+            Measurement(
+                residual, ZERO * size, f"the gradient has a part of length {residual:.3g} off the tangent space"
+            ),
+        ]
+    )
 
 
 def _second_order(geometry: Geometry) -> bool:
@@ -125,8 +129,13 @@ def _second_order(geometry: Geometry) -> bool:
     return hasattr(geometry, "exp") or getattr(geometry, "retraction_order", 1) >= 2
 
 
-@check("geometry", needs=RIEMANNIAN, regimes=PLAIN, when=_second_order,
-       reason="has no geodesics (exp), nor a retraction of second order")  # fmt: skip
+@check(
+    "geometry",
+    needs=RIEMANNIAN,
+    regimes=PLAIN,
+    when=_second_order,
+    reason="has no geodesics (exp), nor a retraction of second order",
+)
 def pymanopt_hessian(geometry: Geometry, case: Case) -> Measurement:
     """pymanopt's check_hessian: the quadratic model errs like t³; the Hessian is tangent, linear, symmetric."""
     problem, point, vector = _subject(geometry, case)
@@ -143,16 +152,23 @@ def pymanopt_hessian(geometry: Geometry, case: Case) -> Measurement:
         hasattr(geometry, name) for name in ("riemannian_hessian", "hessian", "euclidean_to_riemannian_hessian")
     )
     allowed = (ZERO if exact or Ability.STRAIGHT in geometry.abilities else 1e-4) * 10.0 * size
-    return worst([
-        _slope(slopes, 3.0, "quadratic model"),
-        Measurement(off, allowed, f"the Hessian has a part of length {off:.3g} off the tangent space"),
-        Measurement(bent, allowed, f"the Hessian is not linear, off by {bent:.3g}"),
-        Measurement(abs(skew), allowed, f"the Hessian is not symmetric, off by {skew:.3g}"),
-    ])  # fmt: skip
+    return worst(
+        [
+            _slope(slopes, 3.0, "quadratic model"),
+            Measurement(off, allowed, f"the Hessian has a part of length {off:.3g} off the tangent space"),
+            Measurement(bent, allowed, f"the Hessian is not linear, off by {bent:.3g}"),
+            Measurement(abs(skew), allowed, f"the Hessian is not symmetric, off by {skew:.3g}"),
+        ]
+    )
 
 
-@check("geometry", needs=RIEMANNIAN, regimes=PLAIN, when=lambda g: hasattr(g, "exp") and hasattr(g, "log"),
-       reason="has no geodesics to compare with (exp, log); pymanopt's check refuses too")  # fmt: skip
+@check(
+    "geometry",
+    needs=RIEMANNIAN,
+    regimes=PLAIN,
+    when=lambda g: hasattr(g, "exp") and hasattr(g, "log"),
+    reason="has no geodesics to compare with (exp, log); pymanopt's check refuses too",
+)
 def pymanopt_retraction(geometry: Geometry, case: Case) -> Measurement:
     """pymanopt's check_retraction: retraction and geodesic part like t², like t³ where second order is claimed."""
     problem, point, vector = _subject(geometry, case)

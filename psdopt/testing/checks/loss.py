@@ -72,11 +72,12 @@ def bend(loss: Any, case: Case) -> Measurement:
     unit = norm(g) + norm(found)
     first, (bent,) = loss.expansion(a, d)
     results = [
-        Measurement(norm(found - expected), 64.0 * error + rounding_of(unit, len(a)),
-                    describe("curvature", found, expected)),
+        Measurement(
+            norm(found - expected), 64.0 * error + rounding_of(unit, len(a)), describe("curvature", found, expected)
+        ),
         compare("the gradient of expansion", first, g, unit, len(a)),
         compare("the curvature of expansion", bent, found, unit, len(a)),
-    ]  # fmt: skip
+    ]
     if loss.separable:
         together = loss.derivatives(a)
         results += [
@@ -98,15 +99,19 @@ def convexity(loss: Any, case: Case) -> Measurement:
     return worst(results)
 
 
-@check("loss", when=lambda loss: loss.degree is not None, reason="says that it is no polynomial (degree)",
-       regimes=SCALES)  # fmt: skip
+@check(
+    "loss", when=lambda loss: loss.degree is not None, reason="says that it is no polynomial (degree)", regimes=SCALES
+)
 def degree(loss: Any, case: Case) -> Measurement:
     """The difference of order degree + 1 of phi along a line vanishes."""
     a, d = _values(loss, case), _values(loss, case)
     left = float(np.max(np.abs(np.diff([loss.value(a + t * d) for t in (-1.0, 0.0, 1.0, 2.0)], int(loss.degree) + 1))))
     unit = sum(_unit(loss, a + t * d) for t in (-1.0, 0.0, 1.0, 2.0))
-    return Measurement(left, rounding_of(unit, len(a), 8.0), f"degree = {loss.degree} is declared; a difference of "
-                       f"order {int(loss.degree) + 1} is {left:.3g}")  # fmt: skip
+    return Measurement(
+        left,
+        rounding_of(unit, len(a), 8.0),
+        f"degree = {loss.degree} is declared; a difference of order {int(loss.degree) + 1} is {left:.3g}",
+    )
 
 
 @check("loss", when=lambda loss: loss.separable, reason="says that it is not separable", regimes=("full-rank",))
@@ -141,15 +146,21 @@ def any_number(loss: Any, case: Case) -> Measurement:
     total = sum(float(part.value(values)) for part, values in parts)
     gradient = np.concatenate([part.derivative(values) for part, values in parts])
     bent = np.concatenate([part.second(values) for part, values in parts])
-    return worst([
-        compare("the sum of the parts", total, loss.value(a), _unit(loss, a), m),
-        compare("the derivatives of the parts", gradient, loss.derivative(a), norm(gradient), m),
-        compare("the second derivatives of the parts", bent, loss.second(a), norm(bent), m),
-    ])  # fmt: skip
+    return worst(
+        [
+            compare("the sum of the parts", total, loss.value(a), _unit(loss, a), m),
+            compare("the derivatives of the parts", gradient, loss.derivative(a), norm(gradient), m),
+            compare("the second derivatives of the parts", bent, loss.second(a), norm(bent), m),
+        ]
+    )
 
 
-@check("loss", when=lambda loss: loss.size is None or loss.size > LINE_BLOCK,
-       reason="is made for few measurements", regimes=("full-rank",))  # fmt: skip
+@check(
+    "loss",
+    when=lambda loss: loss.size is None or loss.size > LINE_BLOCK,
+    reason="is made for few measurements",
+    regimes=("full-rank",),
+)
 def many_measurements(loss: Any, case: Case) -> Measurement:
     """The line through more than LINE_BLOCK values is the line: value and derivatives as without blocks."""
     from psdopt.terms.measured import MeasuredCurve

@@ -57,10 +57,12 @@ def adjoint(measurement: Any, case: Case) -> Measurement:
     AV = combine(measurement.adjoint(w, _images(measurement, V)), V.shape)
     AW = combine(measurement.adjoint(w, other), W.shape)
     unit = norm(AV) * norm(V) + norm(w) * norm(pair)
-    return worst([
-        compare("⟨Σ w_t A_t V, V⟩", np.vdot(AV, V), w @ pair, unit, max(n, measurement.size)),
-        compare("⟨Σ w_t A_t V, W⟩", np.vdot(AV, W), np.vdot(V, AW), unit + norm(AW) * norm(V), n),
-    ])  # fmt: skip
+    return worst(
+        [
+            compare("⟨Σ w_t A_t V, V⟩", np.vdot(AV, V), w @ pair, unit, max(n, measurement.size)),
+            compare("⟨Σ w_t A_t V, W⟩", np.vdot(AV, W), np.vdot(V, AW), unit + norm(AW) * norm(V), n),
+        ]
+    )
 
 
 @check("measurement")
@@ -86,10 +88,12 @@ def along(measurement: Any, case: Case) -> Measurement:
     first, second = measurement.along(U, images)
     expected = 2.0 * measurement.pair(U, images), measurement.pair(images, images)
     unit = norm(expected[0]) + norm(expected[1]) + norm(measurement.pair(U, U))
-    return worst([
-        compare("the linear part of along", first, expected[0], unit, measurement.n),
-        compare("the quadratic part of along", second, expected[1], unit, measurement.n),
-    ])  # fmt: skip
+    return worst(
+        [
+            compare("the linear part of along", first, expected[0], unit, measurement.n),
+            compare("the quadratic part of along", second, expected[1], unit, measurement.n),
+        ]
+    )
 
 
 @check("measurement", regimes=("full-rank",))

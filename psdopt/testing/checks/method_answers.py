@@ -94,7 +94,7 @@ def _honest(subject: MethodSubject, case: Case, instances: tuple[Instance, ...])
         claims += 1
         certificate = dense_certificate(
             instance.problem, result.matrix, instance.geometry.trace, getattr(result.state, "dual", None)
-        )  # fmt: skip
+        )
         allowed = 2.0 * tol_of(subject) + rounding_of(certificate.condition, instance.problem.n)
         gap, words = certificate.relative, f"optimal is claimed on {instance.name}, but {certificate.words}"
         if not gap <= allowed:  # the promise is one of values: residuals may be larger where F is known to be flat

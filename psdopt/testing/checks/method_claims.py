@@ -82,8 +82,12 @@ def residual_is_true(subject: MethodSubject, case: Case) -> Measurement:
     return worst(results)
 
 
-@check("method", regimes=PLAIN, when=lambda s: s.method.sublinear_order is not None,
-       reason="claims linear convergence or better (sublinear_order)")  # fmt: skip
+@check(
+    "method",
+    regimes=PLAIN,
+    when=lambda s: s.method.sublinear_order is not None,
+    reason="claims linear convergence or better (sublinear_order)",
+)
 def sublinear_order(subject: MethodSubject, case: Case) -> Measurement:
     """For the declared order p, at least 1/4, k^p · residual stays within twice what the first steps have shown."""
     order = float(subject.method.sublinear_order or 0.0)
@@ -92,9 +96,13 @@ def sublinear_order(subject: MethodSubject, case: Case) -> Measurement:
     results = []
     for instance in _each(subject):
         result = solve(
-            instance.problem, instance.geometry, subject.method, start=start_of(instance, case), tol=NEVER,
+            instance.problem,
+            instance.geometry,
+            subject.method,
+            start=start_of(instance, case),
+            tol=NEVER,
             max_iterations=ORDER_STEPS,
-        )  # fmt: skip
+        )
         best = np.minimum.accumulate(result.history["stationarity"])[1:]
         if result.status is not Status.ITERATION_LIMIT:
             continue  # over before an order could show
@@ -107,15 +115,23 @@ def sublinear_order(subject: MethodSubject, case: Case) -> Measurement:
     return worst(results)
 
 
-@check("method", regimes=PLAIN, when=lambda s: s.method.scale_invariant,
-       reason="claims no independence of scaling (scale_invariant)")  # fmt: skip
+@check(
+    "method",
+    regimes=PLAIN,
+    when=lambda s: s.method.scale_invariant,
+    reason="claims no independence of scaling (scale_invariant)",
+)
 def scaling_independent(subject: MethodSubject, case: Case) -> Measurement:
     """On c F the iterates are those on F, for c = 1e8 and 1e-8."""
     return _agreement(subject, case, [(1e8, 1.0), (1e-8, 1.0)])
 
 
-@check("method", regimes=PLAIN, when=lambda s: s.method.unit_invariant,
-       reason="claims no independence of units (unit_invariant)")  # fmt: skip
+@check(
+    "method",
+    regimes=PLAIN,
+    when=lambda s: s.method.unit_invariant,
+    reason="claims no independence of units (unit_invariant)",
+)
 def units_independent(subject: MethodSubject, case: Case) -> Measurement:
     """On M ↦ F(M / s), from s times the start, the iterates are s times those on F, for s = 2^40 and 2^-40."""
     return _agreement(subject, case, [(1.0, 2.0**40), (1.0, 2.0**-40)])
@@ -127,8 +143,13 @@ SLOWER, EXTRA_STEPS = 1.5, 10
 CONDITION, COUNTED_TOL = 10.0, 1e-5
 
 
-@check("method", regimes=PLAIN, repeats=False, when=lambda s: s.method.sublinear_order is None,
-       reason="claims sublinear convergence only (sublinear_order)")  # fmt: skip
+@check(
+    "method",
+    regimes=PLAIN,
+    repeats=False,
+    when=lambda s: s.method.sublinear_order is None,
+    reason="claims sublinear convergence only (sublinear_order)",
+)
 def steps_counted(subject: MethodSubject, case: Case) -> Measurement:
     """On a fixed quadratic no more steps than `conformance_steps`, or about as many as steepest descent takes."""
     target = with_spectrum(np.linspace(0.5, 2.0, ORDER), 3)

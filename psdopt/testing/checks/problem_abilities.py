@@ -39,17 +39,24 @@ def split_function(problem: Problem, case: Case) -> Measurement:
     third = values[3] - 3.0 * values[2] + 3.0 * values[1] - values[0]
     excess = inner(E, split.image(E)) - split.coupling_bound * norm(E) ** 2
     scale = norm(E) * norm(split.image(E)) + split.coupling_bound * norm(E) ** 2
-    return worst([
-        compare("F(Y, Y)", split.value(Y, Y, split.image(Y)), evaluation.value, unit, n),
-        compare("F(U, V)", split.value(U, V, LV), values[1], size, n),
-        Measurement(-bend, rounding_of(size, n), f"F(V, U) is not convex in V, second difference {bend:.3g}"),
-        Measurement(abs(third), rounding_of(size, n), "F(V, U) is not quadratic in V"),
-        compare("image(V - 2 U)", split.image(V - 2.0 * U), LV - 2.0 * LU, norm(LV) + 2.0 * norm(LU), n),
-        compare("value of evaluation(Y, LY)", here.value, there.value, unit, n),
-        compare("gradient of evaluation(Y, LY)", here.factor_gradient(), there.factor_gradient(),
-                norm(there.factor_gradient()) + unit / norm(Y), n),
-        Measurement(excess, LOOSE * scale, f"the coupling exceeds coupling_bound = {split.coupling_bound:.6g}"),
-    ])  # fmt: skip
+    return worst(
+        [
+            compare("F(Y, Y)", split.value(Y, Y, split.image(Y)), evaluation.value, unit, n),
+            compare("F(U, V)", split.value(U, V, LV), values[1], size, n),
+            Measurement(-bend, rounding_of(size, n), f"F(V, U) is not convex in V, second difference {bend:.3g}"),
+            Measurement(abs(third), rounding_of(size, n), "F(V, U) is not quadratic in V"),
+            compare("image(V - 2 U)", split.image(V - 2.0 * U), LV - 2.0 * LU, norm(LV) + 2.0 * norm(LU), n),
+            compare("value of evaluation(Y, LY)", here.value, there.value, unit, n),
+            compare(
+                "gradient of evaluation(Y, LY)",
+                here.factor_gradient(),
+                there.factor_gradient(),
+                norm(there.factor_gradient()) + unit / norm(Y),
+                n,
+            ),
+            Measurement(excess, LOOSE * scale, f"the coupling exceeds coupling_bound = {split.coupling_bound:.6g}"),
+        ]
+    )
 
 
 @check("problem", needs={Ability.SPLIT})
@@ -155,8 +162,9 @@ def batch_gradient(problem: Any, case: Case) -> Measurement:
         for _ in range(3):
             D = case.direction(Y)
             slope, error = derivative(
-                lambda h, D=D, b=batch: problem.batch_gradient(b, Y + h * D)[1], 0.1  # type: ignore[misc]
-            )  # fmt: skip
+                lambda h, D=D, b=batch: problem.batch_gradient(b, Y + h * D)[1],  # type: ignore[misc]
+                0.1,
+            )
             found.append(2.0 * inner(SY, D))
             expected.append(float(slope))
             uncertainty += error

@@ -105,10 +105,12 @@ def hessian_symmetric(problem: Problem, case: Case) -> Measurement:
     HD, HE = evaluation.hessian_vector(D), evaluation.hessian_vector(E)
     unit = norm(HD) * norm(E) + norm(HE) * norm(D) + norm(evaluation.factor_gradient()) * norm(E)
     both = evaluation.hessian_vector(D - 2.0 * E)
-    return worst([
-        compare("⟨E, Hess D⟩", inner(E, HD), inner(HE, D), unit, problem.n),
-        compare("Hess(D − 2E)", both, HD - 2.0 * HE, unit / norm(E), problem.n),
-    ])  # fmt: skip
+    return worst(
+        [
+            compare("⟨E, Hess D⟩", inner(E, HD), inner(HE, D), unit, problem.n),
+            compare("Hess(D − 2E)", both, HD - 2.0 * HE, unit / norm(E), problem.n),
+        ]
+    )
 
 
 @check("problem", when=lambda problem: twin_of(problem) is not None, reason="has no reference twin")
@@ -148,8 +150,12 @@ def preconditioner_definite(problem: Problem, case: Case) -> Measurement:
     )
 
 
-@check("problem", when=lambda problem: bool(getattr(problem, "maps", ())), reason="has no linear maps to look at",
-       regimes=FEW)  # fmt: skip
+@check(
+    "problem",
+    when=lambda problem: bool(getattr(problem, "maps", ())),
+    reason="has no linear maps to look at",
+    regimes=FEW,
+)
 def adjoints(problem: Problem, case: Case) -> Measurement:
     """⟨A V, W⟩ = ⟨V, AᵀW⟩ for every linear map A of the problem."""
     results = []

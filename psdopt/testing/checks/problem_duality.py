@@ -36,8 +36,11 @@ def value_at_zero(problem: Problem, case: Case) -> Measurement:
     return compare("value_at_zero()", problem.value_at_zero(), direct, unit, problem.n)
 
 
-@check("problem", when=lambda problem: _overrides(problem.duality, Duality, "value_unit"),
-       reason="has no unit of values of its own (value_unit)")  # fmt: skip
+@check(
+    "problem",
+    when=lambda problem: _overrides(problem.duality, Duality, "value_unit"),
+    reason="has no unit of values of its own (value_unit)",
+)
 def own_unit(problem: Problem, case: Case) -> Measurement:
     """duality.value_unit is positive and at most ten times |F(M)| + |F(0)| + |S||M|: it makes no gap small."""
     evaluation = point_of(problem, case)
@@ -64,19 +67,35 @@ def smallest_eigenpair(problem: Problem, case: Case) -> Measurement:
     pair = problem.duality.smallest_eigenpair(evaluation, S, tol=PAIR_TOL * size)
     v, allowed = pair.vector, rounding_of(size, n)
     least = float(values[0])
-    return worst([
-        Measurement(pair.lower_bound - least, allowed,
-                    f"lower_bound = {pair.lower_bound:.6g} lies above λ_min(S) = {least:.6g}"),
-        compare("|v|", norm(v), 1.0, 1.0, n),
-        Measurement(abs(float(v @ dense @ v) - pair.value), allowed, f"vᵀSv = {v @ dense @ v:.6g}, value says "
-                    f"{pair.value:.6g}"),
-        Measurement(norm(dense @ v - pair.value * v) - pair.residual, allowed,
-                    f"|S v - value v| is larger than residual = {pair.residual:.3g}"),
-    ])  # fmt: skip
+    return worst(
+        [
+            Measurement(
+                pair.lower_bound - least,
+                allowed,
+                f"lower_bound = {pair.lower_bound:.6g} lies above λ_min(S) = {least:.6g}",
+            ),
+            compare("|v|", norm(v), 1.0, 1.0, n),
+            Measurement(
+                abs(float(v @ dense @ v) - pair.value),
+                allowed,
+                f"vᵀSv = {v @ dense @ v:.6g}, value says {pair.value:.6g}",
+            ),
+            Measurement(
+                norm(dense @ v - pair.value * v) - pair.residual,
+                allowed,
+                f"|S v - value v| is larger than residual = {pair.residual:.3g}",
+            ),
+        ]
+    )
 
 
-@check("problem", when=lambda problem: _overrides(problem.starts, Starts, "first_atoms"),
-       reason="proposes no atoms (first_atoms)", regimes=("full-rank",), repeats=False)  # fmt: skip
+@check(
+    "problem",
+    when=lambda problem: _overrides(problem.starts, Starts, "first_atoms"),
+    reason="proposes no atoms (first_atoms)",
+    regimes=("full-rank",),
+    repeats=False,
+)
 def first_atoms(problem: Problem, case: Case) -> Measurement:
     """starts.first_atoms() is a finite array (n, k), k >= 1, along which F falls from M = 0; or None."""
     W = problem.starts.first_atoms()

@@ -91,7 +91,7 @@ def line_minimum(problem: Problem, case: Case) -> Measurement:
     evaluation = point_of(problem, case)
     D = -evaluation.factor_gradient() + 0.1 * norm(evaluation.factor_gradient()) * (
         case.direction(evaluation.factor) / norm(evaluation.factor)
-    )  # fmt: skip
+    )
     if norm(D) == 0.0:
         raise Trivial("the gradient vanishes")
     D *= norm(evaluation.factor) / norm(D)
@@ -107,9 +107,14 @@ def line_minimum(problem: Problem, case: Case) -> Measurement:
     values = np.array([line.value(float(t)) for t in grid])
     unit = value_unit(problem, problem.at(evaluation.factor + mu * D)) + value_unit(problem, evaluation)
     best = float(np.min(values))
-    results = [Measurement(line.value(mu) - min(best, line.value(0.0)), rounding_of(unit, problem.n),
-                           f"mu = {mu:.6g} has value {line.value(mu):.10g}, but {best:.10g} is reached at "
-                           f"{grid[int(np.argmin(values))]:.6g}")]  # fmt: skip
+    results = [
+        Measurement(
+            line.value(mu) - min(best, line.value(0.0)),
+            rounding_of(unit, problem.n),
+            f"mu = {mu:.6g} has value {line.value(mu):.10g}, but {best:.10g} is reached at "
+            f"{grid[int(np.argmin(values))]:.6g}",
+        )
+    ]
     upper = 0.5 * mu
     short = line.minimize(upper) if upper > 0.0 else 0.0
     if short > upper * (1.0 + 1e-12):

@@ -26,11 +26,13 @@ def _same(words: str, moved: Evaluation, Y: np.ndarray, unit: float) -> Measurem
     fresh = problem.at(Y)
     gradient = fresh.factor_gradient()
     scale = norm(gradient) + unit / max(norm(Y), float(np.finfo(float).tiny))
-    return worst([
-        compare(f"factor after {words}", moved.factor, Y, norm(Y), n),
-        compare(f"value after {words}", moved.value, fresh.value, unit + value_unit(problem, fresh), n),
-        compare(f"factor gradient after {words}", moved.factor_gradient(), gradient, scale, n),
-    ])  # fmt: skip
+    return worst(
+        [
+            compare(f"factor after {words}", moved.factor, Y, norm(Y), n),
+            compare(f"value after {words}", moved.value, fresh.value, unit + value_unit(problem, fresh), n),
+            compare(f"factor gradient after {words}", moved.factor_gradient(), gradient, scale, n),
+        ]
+    )
 
 
 @check("problem")
@@ -83,13 +85,15 @@ def representative_invariance(problem: Problem, case: Case) -> Measurement:
     G, SV = evaluation.factor_gradient(), np.asarray(evaluation.gradient @ V)
     unit = value_unit(problem, evaluation)
     gradient_unit = norm(G) + unit / norm(Y)
-    return worst([
-        compare("F(YQ)", rotated.value, evaluation.value, unit, n),
-        compare("F([Y, 0])", padded.value, evaluation.value, unit, n),
-        compare("S at YQ", rotated.gradient @ V, SV, norm(SV) + gradient_unit / norm(Y), n),
-        compare("factor gradient at YQ", rotated.factor_gradient(), G @ Q, gradient_unit, n),
-        compare("factor gradient at [Y, 0]", padded.factor_gradient()[:, :r], G, gradient_unit, n),
-    ])  # fmt: skip
+    return worst(
+        [
+            compare("F(YQ)", rotated.value, evaluation.value, unit, n),
+            compare("F([Y, 0])", padded.value, evaluation.value, unit, n),
+            compare("S at YQ", rotated.gradient @ V, SV, norm(SV) + gradient_unit / norm(Y), n),
+            compare("factor gradient at YQ", rotated.factor_gradient(), G @ Q, gradient_unit, n),
+            compare("factor gradient at [Y, 0]", padded.factor_gradient()[:, :r], G, gradient_unit, n),
+        ]
+    )
 
 
 def _has_maps(problem: Any) -> bool:
@@ -155,8 +159,9 @@ def application_counts(problem: Problem, case: Case) -> Measurement:
         spent("append", maps, lambda: evaluation.append(v).value)
         reported = problem.counts()["operator_applications"] - before
     if reported != counter.calls:
-        return Measurement(abs(reported - counter.calls), 0.0,
-                           f"counts() reports {reported} applications, {counter.calls} were made")  # fmt: skip
+        return Measurement(
+            abs(reported - counter.calls), 0.0, f"counts() reports {reported} applications, {counter.calls} were made"
+        )
     for words, allowed, used in bills:
         if used > allowed:
             return Measurement(

@@ -28,7 +28,9 @@ def restriction(problem: Problem, case: Case) -> Measurement:
     condition = float(np.linalg.cond(R))
     unit = condition * (value_unit(problem, outside) + abs(problem.value_at_zero()))
     scale = condition * (norm(G) + unit / size)
-    return worst([
-        compare("value of the restriction", inside.value, outside.value, unit, problem.n),
-        compare("gradient of the restriction", inside.factor_gradient(), W.T @ G, scale, problem.n),
-    ])  # fmt: skip
+    return worst(
+        [
+            compare("value of the restriction", inside.value, outside.value, unit, problem.n),
+            compare("gradient of the restriction", inside.factor_gradient(), W.T @ G, scale, problem.n),
+        ]
+    )

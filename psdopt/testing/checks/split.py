@@ -100,9 +100,13 @@ def line(split: Split, case: Case) -> Measurement:
             found += [
                 (f"F at the step {mu:g} of the line", mine.value(mu), theirs.value(mu), at),
                 (f"the derivatives at {mu:g} of the line", mine.derivatives(mu), theirs.derivatives(mu), 8.0 * at),
-                (f"the gradient after the step {mu:g}", mine.step(mu).factor_gradient(), moved.factor_gradient(),
-                 _slope_unit(at, whole)),
-            ]  # fmt: skip
+                (
+                    f"the gradient after the step {mu:g}",
+                    mine.step(mu).factor_gradient(),
+                    moved.factor_gradient(),
+                    _slope_unit(at, whole),
+                ),
+            ]
         return found
 
     return _over(split, case, pairs)
@@ -125,9 +129,13 @@ def plane(split: Split, case: Case) -> Measurement:
                 (f"F at {words}", mine.value(*x), theirs.value(*x), at),
                 (f"the gradient at {words}", mine.derivatives(*x)[0], theirs.derivatives(*x)[0], at),
                 (f"the Hessian at {words}", mine.derivatives(*x)[1], theirs.derivatives(*x)[1], 4.0 * at),
-                (f"2 S Y after {words}", mine.step(*x).factor_gradient(), moved.factor_gradient(),
-                 _slope_unit(at, whole)),
-            ]  # fmt: skip
+                (
+                    f"2 S Y after {words}",
+                    mine.step(*x).factor_gradient(),
+                    moved.factor_gradient(),
+                    _slope_unit(at, whole),
+                ),
+            ]
         return found
 
     return _over(split, case, pairs)

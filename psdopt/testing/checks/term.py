@@ -89,11 +89,13 @@ def gradient_operator(term: Term, case: Case) -> Measurement:
     symmetric = compare("∇f", V.T @ SW, (W.T @ SV).T, unit * norm(V), n)
     if not symmetric.ok:
         return Measurement(symmetric.error, symmetric.tolerance, "∇f(M) is not symmetric: ⟨V, ∇f W⟩ ≠ ⟨∇f V, W⟩")
-    return worst([
-        symmetric,
-        compare("∇f applied to a combination", at.gradient(2.0 * V - W), 2.0 * SV - SW, unit, n),
-        compare("∇f applied to one column", at.gradient(V[:, :1]), SV[:, :1], unit, n),
-    ])  # fmt: skip
+    return worst(
+        [
+            symmetric,
+            compare("∇f applied to a combination", at.gradient(2.0 * V - W), 2.0 * SV - SW, unit, n),
+            compare("∇f applied to one column", at.gradient(V[:, :1]), SV[:, :1], unit, n),
+        ]
+    )
 
 
 @check("term")
@@ -278,8 +280,12 @@ def _terms(problem: Any) -> tuple[Term, ...]:
     return tuple(term for term in getattr(problem, "terms", ()) if isinstance(term, Term))
 
 
-@check("problem", when=lambda problem: bool(_terms(problem)), reason="is no sum of terms",
-       regimes=("full-rank", "rank-one", "scale-up"))  # fmt: skip
+@check(
+    "problem",
+    when=lambda problem: bool(_terms(problem)),
+    reason="is no sum of terms",
+    regimes=("full-rank", "rank-one", "scale-up"),
+)
 def terms(problem: Any, case: Case) -> Measurement:
     """Every term of the sum passes the checks of terms, each by itself."""
     named = [("term", f"term {k}", term) for k, term in enumerate(_terms(problem))]
