@@ -77,16 +77,7 @@ class ConstrainedNewton(Method[TurnsState]):
             return after
         best = after.best
         if best is not None:
-            after = replace(
-                after,
-                inner=best,
-                geometry=best.geometry,
-                point=best.point,
-                evaluation=best.evaluation,
-                gradient_norm=best.gradient_norm,
-                dual=best.dual,
-                extras={**after.extras, **best.extras},
-            )
+            after = _at(after, best)
         return replace(after, outcome=Outcome.STALLED)
 
     @staticmethod
@@ -102,16 +93,7 @@ class ConstrainedNewton(Method[TurnsState]):
         if newton.residual < after.reached:
             return after
         own = replace(own, rounds=0, outcome=Outcome.RUNNING)
-        return replace(
-            after,
-            inner=own,
-            geometry=own.geometry,
-            point=own.point,
-            evaluation=own.evaluation,
-            gradient_norm=own.gradient_norm,
-            dual=own.dual,
-            extras={**after.extras, **own.extras},
-        )
+        return _at(after, own)
 
     @property
     def name(self) -> str:
@@ -120,6 +102,20 @@ class ConstrainedNewton(Method[TurnsState]):
     @property
     def _turns(self) -> Then:
         return Then(self.approach, ConstrainedSteps(), _Approached(self.steps), back=_slow, ends=_over)
+
+
+def _at(state: TurnsState, inner: State) -> TurnsState:
+    """`state` at the point of `inner`, which is what goes on from there."""
+    return replace(
+        state,
+        inner=inner,
+        geometry=inner.geometry,
+        point=inner.point,
+        evaluation=inner.evaluation,
+        gradient_norm=inner.gradient_norm,
+        dual=inner.dual,
+        extras={**state.extras, **inner.extras},
+    )
 
 
 def _noted(state: ThenState, before: TurnsState | None = None) -> TurnsState:
