@@ -3,7 +3,7 @@
 A free composition Problem × Geometry × Method, with certificates of global optimality.
 """
 
-from psdopt import constraints
+from psdopt import constraints, geometries, methods
 from psdopt.capability import Ability, Requires, Verdict
 from psdopt.certificate import Certificate, certify
 from psdopt.choose import starting_point
@@ -11,34 +11,14 @@ from psdopt.compatibility import compatible
 from psdopt.constraints import Constrained, Constraint, read_sdpa
 from psdopt.errors import PsdoptError
 from psdopt.escape import widened
-from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
+from psdopt.geometries import *  # noqa: F403
 from psdopt.geometry import Atom, Defect, Geometry
 from psdopt.images import Images
 from psdopt.margins import MarginProblem
 from psdopt.margins.smoothing import solve_smoothed
 from psdopt.matrix import LowRankPSD
 from psdopt.method import Method, Outcome, Residual, State, ensure_finite, factor_residual
-from psdopt.methods import (
-    ADMM,
-    BILGO,
-    LBFGS,
-    AugmentedLagrangian,
-    BlockConjugateGradient,
-    BoundaryPoint,
-    ClosedForm,
-    ColumnGeneration,
-    ConjugateGradient,
-    DualNewton,
-    FrankWolfe,
-    InteriorPoint,
-    LagrangeNewton,
-    OnlineRiemannianGradient,
-    ProjectedGradient,
-    RiemannianGradient,
-    Then,
-    TruncatedNewton,
-    TrustRegions,
-)
+from psdopt.methods import *  # noqa: F403
 from psdopt.methods.online_gradient import Pace
 from psdopt.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.problems import AutogradProblem, EntryFit, QuadraticSDP, TermEvaluation, TermSum
@@ -55,65 +35,43 @@ from psdopt.units import stationarity_scale
 from psdopt.version import __version__
 
 __all__ = [
-    "ADMM",
-    "BILGO",
-    "LBFGS",
     "Ability",
     "ArrayStream",
     "Atom",
-    "AugmentedLagrangian",
     "AutogradProblem",
     "Batch",
     "BatchStream",
     "BiconvexSplit",
-    "BlockConjugateGradient",
-    "BoundaryPoint",
     "Certificate",
-    "ClosedForm",
-    "ColumnGeneration",
-    "ConjugateGradient",
     "Constrained",
     "Constraint",
     "Defect",
-    "DualNewton",
     "Duality",
     "EntryFit",
     "Evaluation",
-    "FixedTrace",
-    "FlatQuotient",
-    "FrankWolfe",
     "Geometry",
     "History",
     "Images",
-    "InteriorPoint",
     "IteratorStream",
-    "LagrangeNewton",
     "LineModel",
     "LowRankPSD",
     "MarginProblem",
     "MaxIterations",
     "MaxTime",
     "Method",
-    "OnlineRiemannianGradient",
     "Outcome",
-    "PSDCone",
     "Pace",
     "PlaneModel",
-    "Polar",
-    "PositiveDefinite",
     "Preconditioner",
     "Problem",
-    "ProjectedGradient",
     "PsdoptError",
     "QuadraticSDP",
     "Requires",
     "Residual",
     "Result",
-    "RiemannianGradient",
     "SmallDecrease",
     "SmallStationarity",
     "Snapshot",
-    "Spectraplex",
     "Starts",
     "State",
     "Status",
@@ -121,9 +79,6 @@ __all__ = [
     "Streamed",
     "TermEvaluation",
     "TermSum",
-    "Then",
-    "TruncatedNewton",
-    "TrustRegions",
     "ValueBelow",
     "Verdict",
     "__version__",
@@ -140,3 +95,5 @@ __all__ = [
     "stationarity_scale",
     "widened",
 ]
+__all__ += geometries.__all__
+__all__ += methods.__all__

@@ -41,7 +41,6 @@ __all__ = [
     "Then",
     "TruncatedNewton",
     "TrustRegions",
-    "shipped_methods",
 ]
 
 

@@ -4,18 +4,9 @@ Also the pieces of reports and pictures of applications: a report is a function 
 fits, measures and returns a :class:`Report`; :func:`run_report` makes one from rows, a picture and the run itself.
 """
 
+from psdopt import plotting, reports
 from psdopt.datasets import Dataset
-from psdopt.plotting import (
-    BLUE,
-    COLOURS,
-    GREY,
-    MARKERS,
-    draw_certificate,
-    draw_gap,
-    new_figure,
-    plot_convergence,
-    plot_run,
-)
+from psdopt.plotting import *  # noqa: F403
 from psdopt.plugins.experiments import (
     Comparison,
     Experiment,
@@ -38,28 +29,11 @@ from psdopt.plugins.specs import (
     Spec,
 )
 from psdopt.plugins.validation import validate
-from psdopt.reports import (
-    CertificateTrace,
-    Report,
-    RunOptions,
-    Table,
-    error_text,
-    fit_report,
-    fitted,
-    residual_table,
-    result_rows,
-    run_report,
-    seeded,
-)
+from psdopt.reports import *  # noqa: F403
 
 __all__ = [
-    "BLUE",
-    "COLOURS",
-    "GREY",
     "GROUP",
-    "MARKERS",
     "ApplicationSpec",
-    "CertificateTrace",
     "Comparison",
     "DataNeeds",
     "Dataset",
@@ -76,25 +50,12 @@ __all__ = [
     "PluginManager",
     "PluginProblem",
     "ProblemSpec",
-    "Report",
     "ResultTable",
-    "RunOptions",
     "Spec",
-    "Table",
-    "draw_certificate",
-    "draw_gap",
-    "error_text",
-    "fit_report",
-    "fitted",
     "hookimpl",
     "lazy_names",
-    "new_figure",
-    "plot_convergence",
-    "plot_run",
     "plugin_manager",
-    "residual_table",
-    "result_rows",
-    "run_report",
-    "seeded",
     "validate",
 ]
+__all__ += plotting.__all__
+__all__ += reports.__all__

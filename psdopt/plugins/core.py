@@ -7,28 +7,9 @@ from functools import partial
 
 import numpy as np
 
+from psdopt import methods
 from psdopt.datasets import BUNDLED, Dataset, bundled
 from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
-from psdopt.methods import (
-    ADMM,
-    BILGO,
-    LBFGS,
-    AugmentedLagrangian,
-    BlockConjugateGradient,
-    BoundaryPoint,
-    ClosedForm,
-    ColumnGeneration,
-    ConjugateGradient,
-    DualNewton,
-    FrankWolfe,
-    InteriorPoint,
-    LagrangeNewton,
-    OnlineRiemannianGradient,
-    ProjectedGradient,
-    RiemannianGradient,
-    TruncatedNewton,
-    TrustRegions,
-)
 from psdopt.plugins.hookspec import hookimpl
 from psdopt.plugins.specs import DatasetSpec, GeometrySpec, MethodSpec, Parameter, ProblemSpec, Spec
 from psdopt.problems import QuadraticSDP
@@ -106,106 +87,106 @@ def _geometries() -> Iterator[Spec]:
 def _methods() -> Iterator[Spec]:
     yield MethodSpec(
         "conjugate-gradient",
-        ConjugateGradient,
+        methods.ConjugateGradient,
         "nonlinear conjugate gradient on the factor, exact line search",
         YUAN,
         (Parameter("update", str, "PR+", "rule for beta: PR+, FR, HS or DY"), _SEARCH, _PRECONDITIONER),
     )
     yield MethodSpec(
         "block-conjugate-gradient",
-        BlockConjugateGradient,
+        methods.BlockConjugateGradient,
         "best M in the span of factor, gradient and last direction",
         YUAN,
         (Parameter("preconditioner", str, "diagonal", "diagonal, problem, gram, none or auto"),),
     )
     yield MethodSpec(
         "lbfgs",
-        LBFGS,
+        methods.LBFGS,
         "limited-memory BFGS on the factor, exact line search",
         YUAN,
         (Parameter("memory", int, 20, "pairs kept"), _SEARCH, _PRECONDITIONER),
     )
     yield MethodSpec(
         "lagrange-newton",
-        LagrangeNewton,
+        methods.LagrangeNewton,
         "Newton on factor and multipliers, for quadratic fits of few measurements",
         "Schur complement: Helmberg, Rendl, Vanderbei, Wolkowicz (1996)",
         (Parameter("steps", int, None, "conjugate gradient steps before the first Newton step"),),
     )
-    yield MethodSpec("closed-form", ClosedForm, "the known minimiser, for problems that have one", YUAN)
+    yield MethodSpec("closed-form", methods.ClosedForm, "the known minimiser, for problems that have one", YUAN)
     yield MethodSpec(
         "trust-regions",
-        TrustRegions,
+        methods.TrustRegions,
         "pymanopt's Riemannian trust regions on the factor",
         "Absil, Baker, Gallivan (2007)",
     )
     yield MethodSpec(
         "truncated-newton",
-        TruncatedNewton,
+        methods.TruncatedNewton,
         "Newton's method on the factor, systems by conjugate gradient",
         "Dembo, Steihaug (1983)",
         (Parameter("inner", int, 200, "most Hessian products per step"),),
     )
     yield MethodSpec(
         "augmented-lagrangian",
-        AugmentedLagrangian,
+        methods.AugmentedLagrangian,
         "linear constraints, by any method on the factor inside",
         "Burer, Monteiro (2003)",
         (Parameter("inside_steps", int, 5, "steps of the method inside, per step"),),
     )
     yield MethodSpec(
         "dual-newton",
-        DualNewton,
+        methods.DualNewton,
         "nearest matrix under linear equations: semismooth Newton on the multipliers",
         "Qi, Sun (2006)",
         (Parameter("inner", int, 100, "most Hessian products per step"),),
     )
     yield MethodSpec(
         "interior-point",
-        InteriorPoint,
+        methods.InteriorPoint,
         "linear objective, linear constraints: primal-dual path following, by blocks",
         "Helmberg, Rendl, Vanderbei, Wolkowicz (1996)",
         (Parameter("share", float, 0.9, "of the way to the boundary, per step"),),
     )
     yield MethodSpec(
         "boundary-point",
-        BoundaryPoint,
+        methods.BoundaryPoint,
         "linear objective, very many linear constraints: splitting on the dual",
         "Povh, Rendl, Wiegele (2006)",
         (Parameter("overshoot", float, 1.6, "step of the multiplier, relative to the penalty"),),
     )
-    yield MethodSpec("riemannian-gradient", RiemannianGradient, "gradient descent along a retraction", MEYER)
+    yield MethodSpec("riemannian-gradient", methods.RiemannianGradient, "gradient descent along a retraction", MEYER)
     yield MethodSpec(
         "online-gradient",
-        OnlineRiemannianGradient,
+        methods.OnlineRiemannianGradient,
         "mini-batch gradient steps over a stream of samples",
         MEYER,
         (Parameter("batch_size", int, 32, "samples per step"),),
     )
     yield MethodSpec(
         "frank-wolfe",
-        FrankWolfe,
+        methods.FrankWolfe,
         "conditional gradient over a fixed trace, fully corrective",
         "Hazan (2008); Jaggi (2013)",
         (Parameter("variant", str, "auto", "fully-corrective (auto) or vanilla"),),
     )
     yield MethodSpec(
         "bilgo",
-        BILGO,
+        methods.BILGO,
         "bilateral greedy search for atoms on the cone, with local search",
         HAO,
         (Parameter("every", int, 5, "atoms between two local searches"),),
     )
     yield MethodSpec(
         "projected-gradient",
-        ProjectedGradient,
+        methods.ProjectedGradient,
         "accelerated projected gradient, full eigendecompositions",
         "Nesterov (1983)",
         (Parameter("accelerated", bool, True, "Nesterov's momentum"),),
     )
     yield MethodSpec(
         "column-generation",
-        ColumnGeneration,
+        methods.ColumnGeneration,
         "matrix generation with a stabilised master problem",
         SHEN,
         (
@@ -216,7 +197,7 @@ def _methods() -> Iterator[Spec]:
     )
     yield MethodSpec(
         "admm",
-        ADMM,
+        methods.ADMM,
         "alternating directions on a bi-convex split, then a polish on the factor",
         HU,
         (Parameter("adapt", bool, True, "adapt rho"), Parameter("switch", float, 1e-2, "residual that starts polish")),
