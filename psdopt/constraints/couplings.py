@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
-from psdopt.terms.entry_coupling import EntryCoupling
+from psdopt.terms.entry_coupling import entry_coupling
 
 #: Seconds for a pair of gathered places, an entry of a sparse product and a flop of a dense one, and of a call: for
 #: choices between them alone.
@@ -56,7 +57,7 @@ class Couplings:
             self.places = np.unique(self.B_light.indices)
             self.B_light = sp.csr_array(self.B_light[:, self.places])
         at_i, at_j = self.i[self.places], self.j[self.places]
-        self.couple = EntryCoupling(at_i, at_j, self.n) if len(self.places) else None
+        self.couple = partial(entry_coupling, at_i, at_j) if len(self.places) else None
         self.forms = [self._form(int(t)) for t in self.heavy]
 
     def add(self, M: Array, X: Array, Zi: Array, fresh: bool = False) -> None:

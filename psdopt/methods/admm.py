@@ -13,12 +13,12 @@ from psdopt.method import Method, State
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.methods.lagrange_newton import LagrangeNewton
 from psdopt.methods.split_steps import SplitSteps
-from psdopt.methods.then import Settled, Then
+from psdopt.methods.then import InTurns, Settled, Then
 from psdopt.problem import Evaluation, Problem
 
 
 @dataclass(frozen=True)
-class ADMM(Method[State]):
+class ADMM(InTurns[State]):
     """V ← argmin_V ℒ, then U ← argmin_U ℒ, then Λ ← Λ + rho (V − U) (Hu & Kwok, algorithm 1), then a polish.
 
     ℒ(V, U, Λ) = F(V, U) + ⟨Λ, V − U⟩ + rho/2 |V − U|², F the problem's :class:`~psdopt.splitting.BiconvexSplit`.
@@ -76,21 +76,9 @@ class ADMM(Method[State]):
             # the methods that "auto" may choose instead of conjugate gradient have no further requirements
             polish = self.polish if isinstance(self.polish, Method) else ConjugateGradient()
             require_inner("polish", polish, problem, geometry)
-        turns = self._turns(problem, geometry.factor(start).shape[1])
-        begun: State = turns.init(problem, geometry, start, evaluation)
-        return begun
+        return super().init(problem, geometry, start, evaluation)
 
-    def step(self, state: State) -> State:
-        found: State = self._turns(state.problem, state.evaluation.factor.shape[1]).step(state)
-        return found
-
-    def widened(self, state: State, geometry: Geometry, point: Any, evaluation: Evaluation) -> State:
-        found: State = self._turns(state.problem, evaluation.factor.shape[1]).widened(
-            state, geometry, point, evaluation
-        )
-        return found
-
-    def _turns(self, problem: Problem, columns: int) -> Method:
+    def turns(self, problem: Problem, columns: int) -> Method:
         splitting = SplitSteps(self.rho, self.adapt)
         if self.polish is None:
             return splitting

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from psdopt.capability import Requires
 from psdopt.checks import integer, is_name, one_of
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.geometry import Geometry
 from psdopt.method import Method, Residual, State
 from psdopt.methods.bilgo_atoms import ALPHA_BOUNDS, GreedyAtoms
 from psdopt.methods.bilgo_search import LocalSearch
 from psdopt.methods.bilgo_state import AtomState, SearchState
 from psdopt.methods.conjugate_gradient import ConjugateGradient
-from psdopt.methods.then import Then, ThenState
+from psdopt.methods.then import InTurns, Then, ThenState
 from psdopt.oracles import BACKENDS
-from psdopt.problem import Evaluation, Problem
+from psdopt.problem import Problem
 
 
 @dataclass(frozen=True)
-class BILGO(Method[State]):
+class BILGO(InTurns[State]):
     """M⁺ = alpha M + Σ beta_i v_i v_iᵀ, v the leading eigenvectors of −∇F(M) (Hao et al., algorithm 1).
 
     Both weights are found exactly: the minimiser over alpha, beta >= 0 of a quadratic in two variables, or
@@ -89,16 +88,7 @@ class BILGO(Method[State]):
         """The local search as a method, or None."""
         return ConjugateGradient() if isinstance(self.local_search, str) else self.local_search
 
-    def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> State:
-        begun: State = self._turns.init(problem, geometry, start, evaluation)
-        return begun
-
-    def step(self, state: State) -> State:
-        after: State = self._turns.step(state)
-        return after
-
-    @property
-    def _turns(self) -> Method:
+    def turns(self, problem: Problem, columns: int) -> Method:
         """Atoms alone, or atoms and local search in turn."""
         searcher = self.searcher
         atoms = GreedyAtoms(searcher is not None, self.every, self.eigenvectors, self.rule, self.backend, self.seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,12 +12,15 @@ import numpy as np
 from psdopt.capability import Ability, Requires
 from psdopt.geometries.psd_cone import CONIC_ORACLE
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.tolerances import EPS
 from psdopt.method import Method, Outcome, Residual, State, ensure_finite
 from psdopt.methods.bilgo_search import restarted
-from psdopt.methods.bilgo_state import AtomState, SearchState, with_eigenvectors
+from psdopt.methods.bilgo_state import AtomState, SearchState
 from psdopt.methods.factor_moves import compressed, outside, with_block
+from psdopt.oracles import least_eigenpairs
 from psdopt.problem import Evaluation, Problem
+from psdopt.units import stationarity_scale
 
 #: Bounds on alpha by rule: Journée et al. keep M, Laue shrinks it, BILGO and random conic pursuit do either.
 ALPHA_BOUNDS = {
@@ -27,6 +31,13 @@ ALPHA_BOUNDS = {
 }
 #: Where atoms would not help, the search continues until its residual, or −λ_min if less, has fallen to this fraction.
 RESTART = 0.1
+#: Accuracy of an eigenvector relative to the eigenvalue it is for: a direction of descent needs no more.
+ORACLE_ACCURACY = 0.3
+#: A warm-started eigensolve is checked from random columns each time relative stationarity has fallen this much.
+PROOF_RATIO = 1e-2
+#: Directions along which F falls by less than this fraction of the steepest descent are not used: their gain is
+#: proportional to the square of the slope, and on the kernel of S the sign of an eigenvalue is rounding.
+SLIGHT = math.sqrt(EPS)
 #: Most steps of a local search before the eigenvectors of S are computed again.
 SEARCH_STEPS = 300
 
@@ -158,17 +169,43 @@ class GreedyAtoms(Method[AtomState]):
     def _with_eigenvectors(
         self, state: AtomState, evaluation: Evaluation, extras: dict[str, float], atoms: int = 0, few: bool = False
     ) -> AtomState:
-        """The state at `evaluation` with eigenvectors of S there: `few`, or as many as M has columns."""
-        r = evaluation.factor.shape[1]
-        several = self._every if few else max(self._every - atoms, r)
-        return with_eigenvectors(
-            state,
+        """The state at `evaluation` with the least eigenvectors of S there, those that lead downhill or the first.
+
+        They are `few`, or as many as M has columns. Those of `state` are the start. Where nothing is wrong along them,
+        random columns tell whether it is so everywhere, each time stationarity has fallen by PROOF_RATIO.
+        """
+        Y = ensure_finite(evaluation).factor
+        SY, size = 0.5 * evaluation.factor_gradient(), norm(Y)
+        residual, per_size = norm(SY), norm(SY) / max(size, EPS)
+        several = self._every if few else max(self._every - atoms, Y.shape[1])
+        count = min(self.eigenvectors or several, len(Y))
+        find = partial(least_eigenpairs, evaluation.gradient, count=count, backend=self.backend)
+        scale = abs(state.smallest) if math.isfinite(state.smallest) else per_size
+        pair = find(tol=ORACLE_ACCURACY * scale, start=state.vectors, seed=self.seed)
+        products, proven_at = pair.products, state.proven_at
+        level = residual / max(stationarity_scale(state.problem, evaluation.value, size), np.finfo(float).tiny)
+        if -pair.value * size <= residual and level <= PROOF_RATIO * min(proven_at, 1.0):
+            guess, seed = pair.vectors[:, :1], self.seed + state.iteration
+            pair = find(tol=max(abs(pair.value), per_size), start=guess, proven=True, seed=seed)
+            products += pair.products
+            # where a direction had been missed, more may be: the next rest is looked at anew
+            proven_at = level if -pair.value * size <= residual else math.inf
+        descending = int(np.sum(pair.values < SLIGHT * min(pair.value, 0.0)))
+        slack = math.sqrt(max(inner(SY.T @ SY, Y.T @ Y), 0.0))
+        return AtomState(
+            state.problem,
+            state.geometry,
+            Y,
             evaluation,
-            count=min(self.eigenvectors or several, evaluation.factor.shape[0]),
-            backend=self.backend,
-            seed=self.seed,
+            # at M = 0 a negative eigenvalue is a direction of descent: there |Y| = 1 stands for the scale
+            gradient_norm=2.0 * max(residual, max(0.0, -pair.value) * (size or 1.0)),
+            step=state.step,
+            extras={**extras, "lambda_max": -pair.value, "slack": slack, "eigensolve_products": float(products)},
+            vectors=pair.vectors[:, : max(1, descending)],
+            smallest=pair.value,
             atoms=atoms,
-            extras=extras,
+            iteration=state.iteration + 1,
+            proven_at=proven_at,
         )
 
 

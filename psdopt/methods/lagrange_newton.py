@@ -17,7 +17,7 @@ from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.methods.constrained_newton import ConstrainedNewton
 from psdopt.methods.lagrange_steps import LagrangeState, LagrangeSteps
 from psdopt.methods.on_face import OnFace, takes_face
-from psdopt.methods.then import AfterSteps, Then, ThenState
+from psdopt.methods.then import AfterSteps, InTurns, Then, ThenState
 from psdopt.multipliers import QuadraticFit, quadratic_fit_of
 from psdopt.problem import Evaluation, Problem
 
@@ -34,7 +34,7 @@ MAX_PRICE, MAX_ORDER = 60.0, 2500
 
 
 @dataclass(frozen=True)
-class LagrangeNewton(Method[ThenState]):
+class LagrangeNewton(InTurns[ThenState]):
     """Newton on S(w) Y = 0, w = phi'(a), for F(M) = tr(C M) + Σ_t phi_t(a_t), a_t = ⟨A_t, M⟩, phi quadratic.
 
     With the multipliers w independent of Y the conditions linearise to
@@ -125,28 +125,21 @@ class LagrangeNewton(Method[ThenState]):
         return LagrangeNewton.is_efficient_for(problem, columns)
 
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> ThenState:
-        if Ability.CONSTRAINED_FIT in problem.abilities:
-            begun: ThenState = self.on(problem).init(problem, geometry, start, evaluation)
-            return begun
-        require_inner("approach", self._approach, problem, geometry)
-        evaluation = evaluation or problem.at(geometry.factor(start))
-        return self._turns(problem, evaluation).init(problem, geometry, start, evaluation)
+        if Ability.CONSTRAINED_FIT not in problem.abilities:
+            require_inner("approach", self._approach, problem, geometry)
+        return super().init(problem, geometry, start, evaluation)
 
-    def step(self, state: ThenState) -> ThenState:
-        if Ability.CONSTRAINED_FIT in state.problem.abilities:
-            after: ThenState = self.on(state.problem).step(state)
-            return after
-        return self._turns(state.problem, state.evaluation).step(state)
+    def turns(self, problem: Problem, columns: int) -> Method:
+        if Ability.CONSTRAINED_FIT in problem.abilities:
+            return self.on(problem)
+        count = self.steps
+        if count is None:
+            count = math.ceil(2.0 * _price(quadratic_fit_of(problem), columns))
+        return Then(self._approach, LagrangeSteps(), AfterSteps(int(count)), back=_slow)
 
     @property
     def _approach(self) -> Method:
         return ConjugateGradient() if self.approach is None else self.approach
-
-    def _turns(self, problem: Problem, evaluation: Evaluation) -> Then:
-        count = self.steps
-        if count is None:
-            count = math.ceil(2.0 * _price(quadratic_fit_of(problem), evaluation.factor.shape[1]))
-        return Then(self._approach, LagrangeSteps(), AfterSteps(int(count)), back=_slow)
 
 
 def _knows_constraints(method: Method) -> bool:

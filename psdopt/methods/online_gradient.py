@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, product
 from typing import Any, ClassVar, NamedTuple
 
@@ -34,17 +34,6 @@ ROUNDS = ((8, 16), (2, 4), (1, 1))
 UNKNOWN_EPOCH = 1000
 
 
-@dataclass
-class OnlineState(State):
-    """Position in the stream (batches read), samples seen, and the pace: s / μ, n t0, the longest gradient."""
-
-    position: int = 0
-    samples: int = 0
-    scale: float = 0.0
-    horizon: float = 0.0
-    longest: float = math.inf
-
-
 class Pace(NamedTuple):
     """Step s_t = scale · horizon / (horizon + t) after t samples, for gradients no longer than `longest`."""
 
@@ -57,8 +46,17 @@ class Pace(NamedTuple):
         return self.scale * self.horizon / (self.horizon + samples)
 
 
+@dataclass(kw_only=True)
+class OnlineState(State):
+    """Position in the stream (batches read), samples seen, and the pace: s / μ, n t0, the longest gradient."""
+
+    pace: Pace
+    position: int = 0
+    samples: int = 0
+
+
 @dataclass(frozen=True)
-class OnlineRiemannianGradient(Method):
+class OnlineRiemannianGradient(Method[OnlineState]):
     """x⁺ = R(x, −s_t · mean batch gradient), s_t = (s / μ) · n t0 / (n t0 + t), t samples seen (eq. 23).
 
     μ is the mean length of the batch gradients at the start and n the number of samples on which s and t0 were chosen
@@ -128,35 +126,28 @@ class OnlineRiemannianGradient(Method):
             start,
             evaluation,
             gradient_norm=factor_residual(geometry, evaluation),
-            scale=s / mean if mean > 0.0 else 0.0,
-            horizon=n * t0,
-            longest=self.longest * mean,
             extras={"s": s, "t0": t0, "samples": 0.0},
+            pace=self._pace(s, t0, n, mean),
         )
 
     def step(self, state: OnlineState) -> OnlineState:
-        problem, geometry = state.problem, state.geometry
+        problem, geometry, pace = state.problem, state.geometry, state.pace
         source = streamed(problem)
         batches = source.stream.take(self.batch_size, state.position, self._batches_per_step(source))
-        pace = Pace(state.scale, state.horizon, state.longest)
         point, loss, samples, read = self.advance(source, geometry, state.point, batches, pace, state.samples)
         evaluation = problem.at(geometry.factor(point))
         seen = samples - state.samples
         extras = {**state.extras, "samples": float(samples), "training_loss": loss / seen if seen else math.nan}
-        return OnlineState(
-            problem,
-            geometry,
-            point,
-            evaluation,
+        return replace(
+            state,
+            point=point,
+            evaluation=evaluation,
             gradient_norm=factor_residual(geometry, evaluation),
             step=pace.step(samples),
             outcome=Outcome.RUNNING if read else Outcome.FINISHED,
             extras=extras,
             position=state.position + read,
             samples=samples,
-            scale=state.scale,
-            horizon=state.horizon,
-            longest=state.longest,
         )
 
     def advance(
@@ -188,9 +179,7 @@ class OnlineRiemannianGradient(Method):
         for share, kept in ROUNDS:
             batches = problem.stream.sample(-(-count // share), self.batch_size)
             sizes = [len(batch.targets) for batch in batches]
-            paces = [
-                Pace(s / mean if mean > 0.0 else 0.0, passes * sum(sizes) * t0, self.longest * mean) for s, t0 in pairs
-            ]
+            paces = [self._pace(s, t0, passes * sum(sizes), mean) for s, t0 in pairs]
             losses = [self._trial(problem, geometry, start, batches, passes, pace, len(sizes)) for pace in paces]
             pairs = [pairs[k] for k in np.argsort(losses, kind="stable")[:kept]]
         return pairs[0]
@@ -221,6 +210,10 @@ class OnlineRiemannianGradient(Method):
             except (np.linalg.LinAlgError, InvalidInputError, _RunawayError):
                 return math.inf
         return loss if math.isfinite(loss) else math.inf
+
+    def _pace(self, s: float, t0: float, samples: int, mean: float) -> Pace:
+        """The pace of (s, t0) for `samples` n and a mean length μ of the batch gradients."""
+        return Pace(s / mean if mean > 0.0 else 0.0, samples * t0, self.longest * mean)
 
     def _pretraining_batches(self, problem: OffersStream) -> int:
         if self.pretraining is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from psdopt.capability import Requires, require_inner
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.geometry import Geometry
-from psdopt.method import Method, Outcome, Residual, State
+from psdopt.method import Method, Outcome, Residual, S, State
 from psdopt.problem import Evaluation, Problem
 
 #: Outcomes after which a method has no next step, although the objective may still fall.
@@ -170,6 +171,27 @@ class Then(Method[ThenState]):
         after = _around(inner, turns=state.turns + 1, stuck=stuck)
         # the step that led here belongs to the turn before
         return replace(after, step=state.step, extras={**after.extras, **state.extras})
+
+
+class InTurns(Method[S]):
+    """A method that is another one, made for a problem and the width r of the factor."""
+
+    @abstractmethod
+    def turns(self, problem: Problem, columns: int) -> Method[Any]:
+        """The method that does the steps on `problem` at a factor (n, `columns`)."""
+
+    def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> S:
+        begun: S = self.turns(problem, geometry.factor(start).shape[1]).init(problem, geometry, start, evaluation)
+        return begun
+
+    def step(self, state: S) -> S:
+        after: S = self.turns(state.problem, state.evaluation.factor.shape[1]).step(state)
+        return after
+
+    def widened(self, state: S, geometry: Geometry, point: Any, evaluation: Evaluation) -> S:
+        turns = self.turns(state.problem, evaluation.factor.shape[1])
+        begun: S = turns.widened(state, geometry, point, evaluation)
+        return begun
 
 
 def _around(

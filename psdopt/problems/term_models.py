@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from operator import add
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,24 +22,18 @@ from psdopt.terms.models import Curve, Surface
 class Terms(Protocol):
     """A sum constant + Σ_k f_k of terms."""
 
-    @property
-    def terms(self) -> tuple[Term, ...]: ...
-
-    @property
-    def constant(self) -> float: ...
+    terms: tuple[Term, ...]
+    constant: float
 
 
 class AtTerms(Protocol):
     """A sum of terms at some Y, as its lines and planes need it."""
 
+    images: Images
+    factor: Array
+
     @property
     def problem(self) -> Terms: ...
-
-    @property
-    def images(self) -> Images: ...
-
-    @property
-    def factor(self) -> Array: ...
 
     @property
     def value(self) -> float: ...
@@ -77,13 +72,11 @@ class TermLine(LineModel):
         self._last = 0.0, evaluation.value  # the step needs the value at the search's answer again
 
     def _sum_coefficients(self) -> list[float] | None:
-        second = third = fourth = 0.0
+        found = [self.evaluation.value, self.slope, 0.0, 0.0, 0.0]
         for curve in self.curves:
-            c = curve.coefficients
-            if c is None:
+            if curve.coefficients is None:
                 return None
-            second, third, fourth = second + c[2], third + c[3], fourth + c[4]
-        found = [self.evaluation.value, self.slope, second, third, fourth]
+            found[2:] = map(add, found[2:], curve.coefficients[2:])
         return [float(c) for c in found] if isinstance(self.slope, Later) else found
 
     def value(self, mu: float) -> float:
@@ -118,12 +111,11 @@ class TermPlane(PlaneModel):
         self.quadratic = self._sum_quadratics()
 
     def _sum_quadratics(self) -> Quadratic | None:
-        parts = [surface.quadratic for surface in self.surfaces]
         c, g, H = self.evaluation.problem.constant, np.zeros(2), np.zeros((2, 2))
-        for part in parts:
-            if part is None:
+        for surface in self.surfaces:
+            if surface.quadratic is None:
                 return None
-            c, g, H = c + part[0], g + part[1], H + part[2]
+            c, g, H = map(add, (c, g, H), surface.quadratic)
         return c, g, H
 
     def value(self, alpha: float, beta: float) -> float:
@@ -131,11 +123,8 @@ class TermPlane(PlaneModel):
         return sum_of([constant, *(surface.value(alpha, beta) for surface in self.surfaces)])
 
     def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
-        g, H = np.zeros(2), np.zeros((2, 2))
-        for surface in self.surfaces:
-            first, second = surface.derivatives(alpha, beta)
-            g, H = g + first, H + second
-        return g, H
+        gradients, hessians = zip(*(surface.derivatives(alpha, beta) for surface in self.surfaces), strict=True)
+        return sum(gradients), sum(hessians)
 
     def step(self, alpha: float, beta: float) -> Evaluation:
         r = self.evaluation.factor.shape[1]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -81,14 +83,8 @@ def distinct_maps(terms: Iterable[Term]) -> tuple[LinearMap, ...]:
 
 def combine(forces: Forces, shape: tuple[int, int]) -> Array:
     """Σ Aᵀ G: one adjoint per distinct map, whatever the number of terms that use it."""
-    total: Array | None = None
-    sums: dict[LinearMap, Array] = {}
+    sums: dict[LinearMap | None, Array] = {}
     for linear_map, G in forces:
-        if linear_map is None:
-            total = G if total is None else total + G
-        else:
-            sums[linear_map] = sums[linear_map] + G if linear_map in sums else G
-    for linear_map, G in sums.items():
-        image = linear_map.adjoint(G)
-        total = image if total is None else total + image
-    return np.zeros(shape) if total is None else total
+        sums[linear_map] = sums[linear_map] + G if linear_map in sums else G
+    images = (G if linear_map is None else linear_map.adjoint(G) for linear_map, G in sums.items())
+    return reduce(add, images) if sums else np.zeros(shape)

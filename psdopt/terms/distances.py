@@ -136,21 +136,14 @@ class TripletDifferences(Measurement):
         return difference
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
-        if isinstance(weights, DeviceArray):
-            return self.pairs.adjoint(self._on_pairs(weights), V)
         size = self.pairs.size
+        if isinstance(weights, DeviceArray):
+            device, both = weights.device, np.concatenate([weights, -weights])
+            sums = once(self._sums, device, lambda: GroupSums(np.concatenate([self.far, self.near]), size, device))
+            return self.pairs.adjoint(sums(both), V)
         on_pairs: Array = np.bincount(self.far, weights, size).astype(np.float64, copy=False)
         on_pairs -= np.bincount(self.near, weights, size)
         return self.pairs.adjoint(on_pairs, V)
-
-    def _on_pairs(self, weights: Any) -> Any:
-        """The same sums for weights on a device."""
-        device = weights.device
-        sums = once(
-            self._sums, device, lambda: GroupSums(np.concatenate([self.far, self.near]), self.pairs.size, device)
-        )
-        both: Any = np.concatenate([weights, -weights])
-        return sums(both)
 
     def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
         C = np.triu(self.pairs.coupling(P, Q, identity))

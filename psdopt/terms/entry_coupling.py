@@ -14,47 +14,28 @@ from psdopt.linalg.arrays import Array
 BLOCK = 16384
 
 
-class EntryCoupling:
-    """(P, Q) ↦ [tr(A_s P A_t Q)], s <= t, for A_t = (e_i e_jᵀ + e_j e_iᵀ)/2 and symmetric P, Q (n, n).
+def entry_coupling(i: NDArray[np.intp], j: NDArray[np.intp], P: Array, Q: Array, out: Array | None = None) -> Array:
+    """[tr(A_s P A_t Q)], s <= t, for A_t = (e_i e_jᵀ + e_j e_iᵀ)/2 and symmetric P, Q (n, n).
 
-    Each is a sum of products of one entry of P and one of Q, over both orders of both index pairs; a diagonal entry has
-    only one order. No matrix product is formed: O(m²) multiplications for m entries, in blocks of columns.
+    The upper triangle of an (m, m) array, `out` if given; the entries below the diagonal are undefined. Each is a sum
+    of products of one entry of P and one of Q, over both orders of both index pairs. No matrix product is formed: O(m²)
+    multiplications for m entries, in blocks of columns.
     """
-
-    def __init__(self, i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> None:
-        self.size, self.n = len(i), n
-        own = i == j
-        order = np.argsort(~own, kind="stable")
-        first = int(own.sum())
-        self.diagonal, self.i, self.j = i[order[:first]], i[order[first:]], j[order[first:]]
-        self.places = None if np.array_equal(order, np.arange(self.size)) else np.argsort(order)
-
-    def __call__(self, P: Array, Q: Array, out: Array | None = None) -> Array:
-        """The upper triangle of an (m, m) array, `out` if given. The entries below the diagonal are undefined."""
-        own, k, size = self.diagonal, len(self.diagonal), len(self.i)
-        C = np.empty((self.size, self.size)) if out is None else out
-        Pd, Qd = (columns_of(A.take(own, axis=0)).take(own, axis=0) for A in (P, Q))
-        np.multiply(Pd, Qd, out=C[:k, :k])
-        block = max(1, BLOCK // max(size, self.n))
-        for start in range(0, size, block):
-            stop = min(start + block, size)
-            i, j, columns = self.i[:stop], self.j[:stop], slice(k + start, k + stop)
-            Pi, Pj, Qi, Qj = (columns_of(A.take(ends[start:], axis=0)) for A in (P, Q) for ends in (i, j))
-            crossed = Pi * Qj
-            crossed += Pj * Qi
-            np.multiply(crossed.take(own, axis=0), 0.5, out=C[:k, columns])
-            pairs = Pi.take(i, axis=0)
-            pairs *= Qj.take(j, axis=0)
-            for A, of_left, B, of_right in ((Pj, j, Qi, i), (Pi, j, Qj, i), (Pj, i, Qi, j)):
-                other = A.take(of_left, axis=0)
-                other *= B.take(of_right, axis=0)
-                pairs += other
-            np.multiply(pairs, 0.25, out=C[k : k + stop, columns])
-        if self.places is None:
-            return C
-        C = np.triu(C)
-        C += np.triu(C, 1).T
-        return C[self.places[:, None], self.places]
+    size = len(i)
+    C = np.empty((size, size)) if out is None else out
+    block = max(1, BLOCK // max(size, len(P)))
+    for start in range(0, size, block):
+        stop = min(start + block, size)
+        left, right = i[:stop], j[:stop]
+        Pi, Pj, Qi, Qj = (columns_of(A.take(ends[start:], axis=0)) for A in (P, Q) for ends in (left, right))
+        pairs = Pi.take(left, axis=0)
+        pairs *= Qj.take(right, axis=0)
+        for A, of_left, B, of_right in ((Pj, right, Qi, left), (Pi, right, Qj, left), (Pj, left, Qi, right)):
+            other = A.take(of_left, axis=0)
+            other *= B.take(of_right, axis=0)
+            pairs += other
+        np.multiply(pairs, 0.25, out=C[:stop, start:stop])
+    return C
 
 
 def columns_of(rows: Array) -> Array:

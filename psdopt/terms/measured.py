@@ -72,14 +72,8 @@ class MeasuredTerm(Term):
         if self.degree is None:
             return MeasuredCurve(loss, self.weight, features, a1, a2)
         g, (h1, h2) = loss.expansion(features, a1, a2)
-        w = self.weight
-        coefficients = (
-            w * loss.value(features),
-            w * inner(g, a1),
-            w * (inner(g, a2) + 0.5 * inner(h1, a1)),
-            w * inner(h1, a2),
-            w * 0.5 * inner(h2, a2),
-        )
+        second, fourth = inner(g, a2) + 0.5 * inner(h1, a1), 0.5 * inner(h2, a2)
+        coefficients = [self.weight * c for c in (loss.value(features), inner(g, a1), second, inner(h1, a2), fourth)]
 
         def curve() -> PolynomialCurve:
             return PolynomialCurve(coefficients, lambda mu: features + mu * (a1 + mu * a2))
@@ -148,14 +142,9 @@ def _blocks(loss: Loss, a: Array) -> list[tuple[Loss, slice]]:
     On a device, which has no such cache, it is not split.
     """
     size = len(a)
-    whole = [(loss, slice(0, size))]
-    if size <= LINE_BLOCK or isinstance(a, DeviceArray):
-        return whole
-    blocks = []
-    for start in range(0, size, LINE_BLOCK):
-        rows = slice(start, min(start + LINE_BLOCK, size))
-        part = loss.part(rows)
-        if part is None:
-            return whole
-        blocks.append((part, rows))
-    return blocks
+    rows = [slice(start, min(start + LINE_BLOCK, size)) for start in range(0, size, LINE_BLOCK)]
+    if len(rows) > 1 and not isinstance(a, DeviceArray):
+        parts = [(part, block) for block in rows if (part := loss.part(block)) is not None]
+        if len(parts) == len(rows):
+            return parts
+    return [(loss, slice(0, size))]

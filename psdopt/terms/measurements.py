@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from psdopt.linalg.arrays import Array, SymmetricPattern, mixed_row_dots, row_do
 from psdopt.linalg.row_blocks import linear_map
 from psdopt.terms.base import Forces
 from psdopt.terms.distances import PairDistances, TripletDifferences
-from psdopt.terms.entry_coupling import EntryCoupling
+from psdopt.terms.entry_coupling import entry_coupling
 from psdopt.terms.indexed import Indices, both_at, checked_indices, place, rows_of
 from psdopt.terms.measurement import Measurement, RankOne
 
@@ -83,8 +82,4 @@ class Entries(Measurement):
         self.pattern.add_to(S, 0.5 * weights)
 
     def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
-        return self._coupling(P, Q, out)
-
-    @cached_property
-    def _coupling(self) -> EntryCoupling:
-        return EntryCoupling(self.i, self.j, self.n)
+        return entry_coupling(self.i, self.j, P, Q, out)

@@ -35,19 +35,21 @@ class Curve(ABC):
 class PolynomialCurve(Curve):
     """A polynomial of degree at most four."""
 
+    coefficients: list[float]
+
     def __init__(
         self, coefficients: Sequence[float] | Array, features_at: Callable[[float], Any] | None = None
     ) -> None:
         # Python numbers: an array of five costs more in calls than the arithmetic on them
         found = [float(c) for c in coefficients]
-        self.coefficients = self._c = found + [0.0] * (5 - len(found))
+        self.coefficients = found + [0.0] * (5 - len(found))
         self._features_at = features_at
 
     def value(self, mu: float) -> float:
-        return quartic(self._c, mu)
+        return quartic(self.coefficients, mu)
 
     def derivatives(self, mu: float) -> tuple[float, float]:
-        return quartic_derivatives(self._c, mu)
+        return quartic_derivatives(self.coefficients, mu)
 
     def features_at(self, mu: float) -> Any:
         return None if self._features_at is None else self._features_at(mu)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -70,9 +71,8 @@ class ProductTerm(Term):
     def along(self, U: Images, features: tuple[Array, Array], D: Images) -> Curve:
         A = self.A.gram(U, D), self.A.gram(D, D)
         B = A if self.same else (self.B.gram(U, D), self.B.gram(D, D))
-        if isinstance(A[0], Later):
-            return LaterCurve(lambda: self._curve(features, A, B))
-        return self._curve(features, A, B)
+        curve = partial(self._curve, features, A, B)
+        return LaterCurve(curve) if isinstance(A[0], Later) else curve()
 
     def _curve(self, features: tuple[Array, Array], A: tuple[Array, Array], B: tuple[Array, Array]) -> PolynomialCurve:
         """From (UᵀAD, DᵀAD), and the same for B."""
@@ -133,24 +133,18 @@ class LinearTerm(Term):
 
     def along(self, U: Images, features: float, D: Images) -> Curve:
         first, second = 2.0 * self.C.trace(U, D), self.C.trace(D, D)
-        if isinstance(second, Later):
-            return LaterCurve(lambda: self._curve(float(features), float(first), float(second)))
-        return self._curve(features, first, second)
 
-    def _curve(self, features: float, first: float, second: float) -> PolynomialCurve:
-        w = self.weight
-        return PolynomialCurve(
-            (w * features, w * first, w * second, 0.0, 0.0), lambda mu: features + mu * (first + mu * second)
-        )
+        def curve() -> PolynomialCurve:
+            a0, a1, a2 = float(features), float(first), float(second)
+            w = self.weight
+            return PolynomialCurve((w * a0, w * a1, w * a2), lambda mu: a0 + mu * (a1 + mu * a2))
+
+        return LaterCurve(curve) if isinstance(second, Later) else curve()
 
     def along_atom(self, U: Images, features: float, v: Images) -> QuadraticSurface:
         atom = self.C.trace(v, v)
-        return QuadraticSurface(
-            0.0,
-            self.weight * np.array([features, atom]),
-            np.zeros((2, 2)),
-            lambda alpha, beta: alpha * features + beta * atom,
-        )
+        g, H = self.weight * np.array([features, atom]), np.zeros((2, 2))
+        return QuadraticSurface(0.0, g, H, lambda alpha, beta: alpha * features + beta * atom)
 
 
 def _quadratic_in_mu(P0: Array, cross: Array, own: Array) -> Array:

@@ -163,8 +163,8 @@ def test_pretraining_is_as_good_as_trying_all_pairs(geometry):
     s, t0 = state.extras["s"], state.extras["t0"]
     assert s in GRID
     assert t0 in GRID
-    assert state.horizon == t0 * 48 * 8  # counted in the samples it was tried on, not in epochs
-    batches, mean = problem.stream.sample(48, 8), s / state.scale
+    assert state.pace.horizon == t0 * 48 * 8  # counted in the samples it was tried on, not in epochs
+    batches, mean = problem.stream.sample(48, 8), s / state.pace.scale
     losses = {
         (a, b): method._trial(problem, geometry, start, batches, 1, Pace(a / mean, 48 * 8 * b, 4.0 * mean), 48)
         for a in GRID
