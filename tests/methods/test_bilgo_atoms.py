@@ -6,8 +6,10 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pytest
+import scipy.optimize
 
-from psdopt import BILGO, ConjugateGradient, FlatQuotient, Outcome, PSDCone
+from psdopt import BILGO, ConjugateGradient, FlatQuotient, Outcome, PSDCone, QuadraticSDP
 from psdopt.methods.bilgo_atoms import GreedyAtoms
 from psdopt.methods.bilgo_search import LocalSearch
 from tests.methods.planted import planted, zero
@@ -61,3 +63,253 @@ def test_a_direction_that_m_lacks_becomes_an_atom():
     assert state.vectors.shape[1] >= 1
     after = SEARCHED.step(state)
     assert after.evaluation.value < state.evaluation.value
+
+
+def interrupted(diagonal, targets, *, goal, growing=False, every=5, eigenvectors=0, **changed):
+    """Greedy atoms after a search at M = diag(diagonal) for |M − diag(targets)|²: S is 2 (M − T)."""
+    problem = QuadraticSDP(B=1.0, C=-np.diag(np.asarray(targets, dtype=float)))
+    Y = np.diag(np.sqrt(np.asarray(diagonal, dtype=float)))
+    Y = Y[:, np.any(Y, axis=0)]
+    search = LocalSearch(ConjugateGradient()).init(problem, PSDCone(len(targets)), Y)
+    search = replace(search, over=True, goal=goal, growing=growing, **changed)
+    method = GreedyAtoms(True, every, eigenvectors, "bilgo", "dense", 0)
+    return method.continued(search)
+
+
+@pytest.mark.parametrize(
+    ("missing", "goal", "resumed"),
+    [
+        # |S Y| = 4, |Y| = 2, λ_min(S) = −2 missing
+        (0.5, 2.0, True),  # at rest by the goal, exactly, and the residual explains what λ_min lacks
+        (0.5, 1.9, False),  # not at rest
+        (1.5, 2.0, False),  # at rest, but the eigenvalue weighs more: 3 · 2 > 4
+        (1.5, 1.9, False),
+    ],
+)
+def test_a_new_direction_is_taken_unless_the_residual_of_the_search_explains_it(missing, goal, resumed):
+    state = interrupted([4.0, 0.0, 0.0], [3.0, missing, 0.0], goal=goal)
+    assert (state.resumed is not None) == resumed
+    if not resumed:
+        np.testing.assert_allclose(np.abs(state.vectors), np.eye(3)[:, 1:2], atol=1e-12)
+
+
+@pytest.mark.parametrize(("size", "missing", "resumed"), [(0.5, 0.3, False), (2.0, 0.8, True), (2.0, 1.2, False)])
+def test_the_eigenvalue_is_weighed_by_the_size_of_the_factor(size, missing, resumed):
+    """|S Y| = 2 |m − t| |Y| against |λ_min| |Y|."""
+    state = interrupted([size**2, 0.0, 0.0], [size**2 - (0.2 if size < 1.0 else 1.0), missing, 0.0], goal=9.0)
+    assert (state.resumed is not None) == resumed
+
+
+def test_few_atoms_follow_a_search_at_about_the_right_rank_and_as_many_as_m_has_columns_while_it_grows():
+    for growing, count in ((False, 1), (True, 2)):
+        state = interrupted([9.0, 8.0, 0.0, 0.0, 0.0], [5.0, 5.0, 4.0, 3.0, 2.0], goal=0.0, growing=growing, every=1)
+        assert state.vectors.shape[1] == count
+        assert not state.waiting
+    some = interrupted([9.0, 0.0, 0.0], [5.0, 4.0, 3.0], goal=0.0, eigenvectors=2)
+    assert some.waiting
+    assert some.vectors.shape[1] == 2
+    one = interrupted([9.0, 0.0, 0.0], [5.0, 4.0, 3.0], goal=0.0, eigenvectors=1)
+    assert one.waiting
+    assert one.vectors.shape[1] == 1
+
+
+def test_directions_that_m_has_are_no_atoms():
+    """λ_min belongs to the axis that M has, the other negative eigenvalue to one that it lacks."""
+    state = interrupted([1.0, 0.0, 4.0], [9.0, 2.0, 1.0], goal=0.0, growing=True)
+    np.testing.assert_allclose(np.abs(state.vectors), np.eye(3)[:, 1:2], atol=1e-12)
+
+
+def test_a_search_that_ended_or_took_its_most_steps_away_from_rest_is_not_continued():
+    full = {"diagonal": [4.0, 1.0], "targets": [3.0, 1.0]}  # |S Y| / |Y| = 4 / √5
+    for goal, steps, resumed in ((0.0, 299, True), (0.0, 300, False), (9.0, 300, True), (9.0, 0, True)):
+        state = interrupted(**full, goal=goal, steps=steps)
+        assert (state.resumed is not None) == resumed
+    ended = interrupted(**full, goal=9.0)
+    assert ended.resumed is not None
+    stalled = replace(ended.resumed, over=True, inner=replace(ended.resumed.inner, outcome=Outcome.STALLED))
+    for goal in (0.0, 9.0):
+        assert SEARCHED.continued(replace(stalled, goal=goal)).resumed is None
+
+
+def test_the_next_goal_is_a_tenth_of_the_residual_or_of_the_eigenvalue_if_that_is_less():
+    for limit, doubled in ((16, 32), (200, 300)):
+        state = interrupted([4.0, 1.0], [3.0, 1.0], goal=0.0, limit=limit)  # S ⪰ 0
+        assert state.resumed.goal == pytest.approx(0.1 * 4.0 / np.sqrt(5.0), rel=1e-12)
+        assert state.resumed.limit == doubled
+    state = interrupted([4.0, 1.0], [3.0, 1.05], goal=0.0)  # λ_min = −0.1
+    assert state.resumed.goal == pytest.approx(0.01, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("rule", "least", "most"),
+    [("bilgo", 0.0, np.inf), ("journee", 1.0, 1.0), ("random-conic", 0.0, np.inf), ("laue", 0.0, 1.0)],
+)
+def test_each_rule_shrinks_and_stretches_m_as_it_may(rule, least, most):
+    problem, _, M = planted(6, 2)
+    values, vectors = np.linalg.eigh(M)
+    Y = vectors[:, -2:] * np.sqrt(values[-2:])
+    for factor in (0.5, 2.0):  # the best alpha is about 4 and 1/4
+        method = GreedyAtoms(False, 5, 1, rule, "dense", 0)
+        alpha = method.step(method.init(problem, PSDCone(6), factor * Y)).extras.get("alpha", 1.0)
+        best = np.clip(factor**-2, least, most)
+        assert alpha == pytest.approx(best, rel=0.3 if least < best < most else 1e-12)
+
+
+def dense_plane_minimum(value, M, V):
+    """M after the exact search over alpha M + beta v vᵀ for every column v of V in turn; the product of the alphas,
+    the sum of the betas."""
+    product, total = 1.0, 0.0
+    for v in V.T:
+        N = np.outer(v, v)
+        found = scipy.optimize.minimize(
+            lambda x, M=M, N=N: value(x[0] * M + x[1] * N), [1.0, 0.0], bounds=[(0.0, None)] * 2, tol=1e-14
+        ).x
+        M, product, total = found[0] * M + found[1] * N, product * found[0], total + found[1]
+    return M, product, total
+
+
+def test_a_greedy_step_is_one_search_per_eigenvector_in_turn():
+    rng = np.random.default_rng(5)
+    A, C = rng.standard_normal((6, 6)), rng.standard_normal((6, 6))
+    A, C = A @ A.T / 6.0, C + C.T
+    problem = QuadraticSDP(A, 0.7, C)
+
+    def value(X):
+        return np.sum((A @ X @ A) * X) + 0.7 * np.sum(X * X) + 2.0 * np.sum(C * X)
+
+    method = GreedyAtoms(False, 5, 2, "bilgo", "dense", 0)
+    state = method.init(problem, PSDCone(6), 0.3 * rng.standard_normal((6, 2)))
+    S = state.evaluation.gradient @ np.eye(6)
+    np.testing.assert_allclose(np.abs(state.vectors.T @ np.linalg.eigh(S)[1][:, :2]), np.eye(2), atol=1e-9)
+    M, alpha, beta = dense_plane_minimum(value, state.evaluation.matrix.to_dense(), state.vectors)
+    after = method.step(state)
+    np.testing.assert_allclose(after.evaluation.matrix.to_dense(), M, atol=1e-5)
+    assert after.extras["alpha"] == pytest.approx(alpha, rel=1e-5)
+    assert after.extras["beta"] == pytest.approx(beta, rel=1e-5)
+    assert (after.atoms, after.iteration) == (2, state.iteration + 1)
+
+
+def test_the_first_block_is_the_problems_proposal_at_its_best_multiple():
+    T = np.diag([3.0, 2.0, 0.0, -1.0])
+    problem = QuadraticSDP(B=1.0, C=-T)
+    state = SEARCHED.init(problem, PSDCone(4), np.zeros((4, 1)))
+    after = SEARCHED.step(state)
+    np.testing.assert_allclose(after.evaluation.matrix.to_dense(), np.diag([3.0, 2.0, 0.0, 0.0]), atol=1e-12)
+    assert after.extras == {"alpha": 1.0, "beta": pytest.approx(5.0, rel=1e-12)}
+    assert (after.due, after.block, after.atoms, after.iteration) == (True, True, 0, state.iteration + 1)
+    for other in (replace(SEARCHED, rule="journee"), replace(SEARCHED, eigenvectors=1), ALONE):
+        assert not other.step(other.init(problem, PSDCone(4), np.zeros((4, 1)))).block
+    away = SEARCHED.init(problem, PSDCone(4), np.eye(4)[:, :1])
+    assert not SEARCHED.step(away).block
+
+
+@pytest.mark.parametrize(("factor", "value"), [(1.0, -13.0), (0.1, -13.0), (7.0, -13.0)])
+def test_a_proposal_of_any_size_is_scaled_best(factor, value, monkeypatch):
+    T = np.diag([3.0, 2.0, 0.0])
+    problem = QuadraticSDP(B=1.0, C=-T)
+    W = factor * np.sqrt(T)[:, :2]
+    monkeypatch.setattr(type(problem.starts), "first_atoms", lambda self: W)
+    after = SEARCHED.step(SEARCHED.init(problem, PSDCone(3), np.zeros((3, 1))))
+    assert after.block
+    assert after.evaluation.value == pytest.approx(value, rel=1e-12)
+    monkeypatch.setattr(type(problem.starts), "first_atoms", lambda self: np.eye(3)[:, 2:])  # F grows along it
+    after = SEARCHED.step(SEARCHED.init(problem, PSDCone(3), np.zeros((3, 1))))
+    assert not after.block
+
+
+def test_atoms_beyond_those_of_a_search_enter_as_one_block_of_the_mean_weight():
+    """`every` = 1: one bilateral search, the other eigenvector at its weight times the best mu² <= 1."""
+    problem = QuadraticSDP(B=1.0, C=-np.diag([4.0, 3.0, 1.0, 0.0]))
+    method = GreedyAtoms(True, 1, 0, "bilgo", "dense", 0)
+    state = method.init(problem, PSDCone(4), np.diag([1.0, 1.0, 0.0, 0.0])[:, :2])
+    assert state.vectors.shape[1] == 2
+    after = method.step(state)
+    # S = −diag(6, 4, 2, 0) at M = diag(1, 1, 0, 0): first e1, by exact search, then e2
+    target = np.diag([4.0, 3.0, 1.0, 0.0])
+    M, _, beta = dense_plane_minimum(
+        lambda X: np.sum((X - target) ** 2), np.diag([1.0, 1.0, 0, 0]), state.vectors[:, :1]
+    )
+    best = min(beta, 3.0 - M[1, 1])
+    np.testing.assert_allclose(after.evaluation.matrix.to_dense(), np.diag([M[0, 0], M[1, 1] + best, 0, 0]), atol=1e-5)
+    assert after.due
+    assert after.extras["beta"] == pytest.approx(beta, rel=1e-5)
+
+
+@pytest.mark.parametrize(("every", "due"), [(1, [True]), (2, [False, True]), (3, [False, False, True])])
+def test_a_search_is_due_after_every_so_many_atoms(every, due):
+    problem, _, _ = planted(10, 4)
+    method = GreedyAtoms(True, every, 1, "bilgo", "dense", 0)
+    state, told = method.init(problem, PSDCone(10), zero(problem)), []
+    while not any(told):
+        state = method.step(state)
+        told.append(state.due)
+        assert state.atoms == (0 if state.due else len(told))
+    assert told == due
+    laue = replace(method, rule="laue")
+    assert laue.step(laue.init(problem, PSDCone(10), zero(problem))).due
+
+
+@pytest.mark.parametrize("searched", [False, True])
+def test_a_step_without_a_decrease_ends_the_atoms(searched):
+    """At the optimum no direction lowers F: a search is due where there is one, and the greedy method stands still."""
+    problem = QuadraticSDP(B=1.0, C=-np.diag([4.0, 1.0, -1.0]))
+    method = GreedyAtoms(searched, 5, 1, "bilgo", "dense", 0)
+    after = method.step(method.init(problem, PSDCone(3), np.diag([2.0, 1.0, 0.0])[:, :2]))
+    assert after.due == searched
+    assert after.outcome is (Outcome.RUNNING if searched else Outcome.STALLED)
+    assert after.evaluation.value == pytest.approx(-17.0, rel=1e-12)
+    at_zero = GreedyAtoms(searched, 5, 1, "bilgo", "dense", 0)
+    problem = QuadraticSDP(B=1.0, C=np.eye(3))
+    after = at_zero.step(at_zero.init(problem, PSDCone(3), np.zeros((3, 1))))
+    assert not after.due
+    assert after.outcome is Outcome.STALLED
+
+
+def test_rays_are_m_itself_or_the_atom():
+    """F falls along M where the best alpha is infinite, else along v vᵀ."""
+    along = QuadraticSDP(C=np.diag([-1.0, 1.0]))
+    method = GreedyAtoms(False, 5, 1, "bilgo", "dense", 0)
+    after = method.step(method.init(along, PSDCone(2), np.array([[1.0], [0.5]])))
+    assert after.outcome is Outcome.UNBOUNDED
+    after = replace(method, rule="journee").step(method.init(along, PSDCone(2), np.array([[1.0], [0.5]])))
+    assert after.outcome is Outcome.UNBOUNDED
+    np.testing.assert_allclose(np.abs(after.ray), [[0.0, 1.0], [0.0, 0.0]], atol=1e-12)
+    still = QuadraticSDP(A=np.diag([0.0, 1.0]), C=np.diag([-1.0, 0.0]))
+    after = method.step(replace(method.init(still, PSDCone(2), np.eye(2)), vectors=np.eye(2)[:, 1:]))
+    assert after.outcome is not Outcome.UNBOUNDED
+
+
+def test_a_block_beyond_the_first_atoms_has_their_mean_weight_at_most():
+    """M = diag(0, 0, 0, 1): e1 enters by its exact search with weight 4, e2 and e3 as one block of common weight."""
+    problem = QuadraticSDP(B=1.0, C=-np.diag([4.0, 3.0, 2.0, 1.0]))
+    method = GreedyAtoms(True, 1, 3, "bilgo", "dense", 0)
+    after = method.step(method.init(problem, PSDCone(4), np.eye(4)[:, 3:]))
+    np.testing.assert_allclose(after.evaluation.matrix.to_dense(), np.diag([4.0, 2.5, 2.5, 1.0]), atol=1e-9)
+    assert after.extras == {"alpha": pytest.approx(1.0, rel=1e-12), "beta": pytest.approx(4.0, rel=1e-12)}
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_a_search_is_due_in_any_unit_of_m(unit):
+    problem = QuadraticSDP(B=1.0, C=-unit * np.diag([4.0, 3.0, 2.0]))
+    method = GreedyAtoms(True, 1, 1, "bilgo", "dense", 0)
+    assert method.step(method.init(problem, PSDCone(3), np.zeros((3, 1)))).due
+
+
+def test_the_atoms_that_were_taken_are_not_asked_for_again():
+    problem = QuadraticSDP(B=1.0, C=-np.diag([9.0, 8.0, 7.0, 6.0, 5.0, 4.0]))
+    method = GreedyAtoms(True, 5, 0, "journee", "dense", 0)
+    state = method.init(problem, PSDCone(6), np.zeros((6, 1)))
+    assert state.vectors.shape[1] == 5
+    after = method.step(replace(state, vectors=state.vectors[:, :1], atoms=2))
+    assert after.atoms == 3
+    assert after.vectors.shape[1] == 2
+
+
+def test_random_directions_are_unit_vectors_and_follow_m():
+    problem, _, _ = planted(40, 2)
+    method = replace(ALONE, rule="random-conic")
+    for size in (1e-3, 1e3):
+        state = method.init(problem, PSDCone(40), size * np.eye(40)[:, :1])
+        (v,) = method._directions(state)
+        assert np.linalg.norm(v) == pytest.approx(1.0, rel=1e-14)
+        assert (abs(v[0]) > 0.95) == (size > 1.0)  # from N(0, (M + I)/2)

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from psdopt import ConjugateGradient, Outcome, PSDCone, QuadraticSDP
-from psdopt.methods.bilgo_search import TRIM, LocalSearch
+from psdopt.methods.bilgo_search import (
+    FIRST_STEPS,
+    GROWING_STEPS,
+    LAST_FRACTION,
+    SEARCH_FRACTION,
+    TRIM,
+    LocalSearch,
+)
 from psdopt.methods.bilgo_state import AtomState
 from tests.methods.planted import planted
 
@@ -76,3 +83,40 @@ def test_a_ray_is_passed_on():
         state = METHOD.step(state)
     assert state.outcome is Outcome.UNBOUNDED
     assert state.ray is not None
+
+
+def test_goals_and_limits_follow_the_eigenvalue_and_the_number_of_its_directions():
+    """0.3 |λ_min| while S has at least a quarter as many directions as M has columns, then a thousandth."""
+    problem, _, _ = planted(10, 2)
+    Y = 0.1 * np.random.default_rng(3).standard_normal((10, 8))
+    for vectors, columns, growing in ((1, 4, True), (1, 5, False), (1, 8, False), (2, 8, True)):
+        state = begun(problem, Y[:, :columns], smallest=-0.5, vectors=vectors)
+        assert state.growing == growing
+        assert state.goal == pytest.approx(0.5 * (SEARCH_FRACTION if growing else LAST_FRACTION), rel=1e-14)
+        assert state.limit == (GROWING_STEPS if growing else FIRST_STEPS)
+    assert begun(problem, Y, smallest=0.5).goal == 0.0
+    alone = METHOD.init(problem, PSDCone(10), Y[:, :2])
+    assert (alone.goal, alone.growing, alone.iteration, alone.steps) == (0.0, False, 0, 0)
+
+
+@pytest.mark.parametrize("smallest", [-1e6, -3.0, -1e-9, 2.0])
+def test_the_gradient_norm_is_the_larger_of_both_conditions(smallest):
+    problem, _, _ = planted(8, 2)
+    state = begun(problem, 0.03 * np.random.default_rng(2).standard_normal((8, 2)), smallest=smallest)
+    for after in (state, METHOD.step(state)):
+        Y = after.evaluation.factor
+        expected = max(after.inner.gradient_norm, -2.0 * smallest * np.linalg.norm(Y))
+        assert after.gradient_norm == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("size", [0.02, 50.0])
+def test_the_goal_is_the_residual_by_the_size_of_the_factor(size):
+    problem = QuadraticSDP(np.diag(np.arange(1.0, 9.0)), 0.1, -(size**2) * np.eye(8))
+    state = replace(begun(problem, size * np.random.default_rng(1).standard_normal((8, 3))), goal=0.0, limit=100)
+    once = METHOD.step(state)
+    residual = 0.5 * once.inner.gradient_norm / np.linalg.norm(once.evaluation.factor)
+    for share, over in ((0.99, False), (1.01, True)):
+        after = METHOD.step(replace(state, goal=share * residual))
+        assert after.over == over
+        # the step that ends the search is counted where atoms take over
+        assert after.iteration == state.iteration + (not over)

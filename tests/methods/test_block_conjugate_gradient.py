@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import BlockConjugateGradient, ConjugateGradient, FlatQuotient, QuadraticSDP, Status, solve
+from psdopt import BlockConjugateGradient, ConjugateGradient, FlatQuotient, Outcome, QuadraticSDP, Status, solve
 from psdopt.choose import LARGE_ORDER, choose
 from psdopt.errors import IncompatibleError, InvalidInputError
+from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS
+from psdopt.methods.block_conjugate_gradient import _whitening
 from psdopt.terms import IdentityForm, LinearTerm
 from psdopt_plugins.metric_learning import kta_problem
 
@@ -132,3 +134,62 @@ def test_it_is_the_choice_for_large_problems_that_can_be_restricted():
 def test_bad_parameters(arguments, text):
     with pytest.raises(InvalidInputError, match=text):
         BlockConjugateGradient(**arguments)
+
+
+@pytest.mark.parametrize("n", [5, 12])
+def test_a_factor_of_too_low_a_rank_takes_the_exact_step_along_the_gradient(n):
+    """The span of Y and G has fewer directions than Y has columns: the step is conjugate gradient's first."""
+    rng = np.random.default_rng(7)
+    problem, geometry = QuadraticSDP(psd(rng, n), psd(rng, n), -psd(rng, n)), FlatQuotient(n, 4)
+    start = np.outer(rng.standard_normal(n), [1.0, 0.5, -2.0, 0.0])
+    block, line = BlockConjugateGradient("none"), ConjugateGradient(preconditioner="none")
+    after = block.step(block.init(problem, geometry, start))
+    reference = line.step(line.init(problem, geometry, start))
+    np.testing.assert_allclose(after.point, reference.point, atol=1e-10)
+    assert after.extras == {"inner_steps": 0.0}
+    assert after.step == pytest.approx(np.linalg.norm(after.point - start), rel=1e-9)
+    assert after.gradient_norm == pytest.approx(reference.gradient_norm, rel=1e-9)
+    assert after.direction is None
+
+
+def test_the_step_is_the_length_of_the_move():
+    """Within the span Y K₁ + Z K₂ + D K₃ the last two blocks are the move, and the next direction."""
+    rng = np.random.default_rng(8)
+    problem, geometry = QuadraticSDP(psd(rng, 9), psd(rng, 9), -psd(rng, 9)), FlatQuotient(9, 2)
+    method = BlockConjugateGradient("none")
+    state = method.init(problem, geometry, rng.standard_normal((9, 2)))
+    G = state.evaluation.factor_gradient()
+    after = method.step(state)
+    assert after.step == pytest.approx(np.linalg.norm(after.direction.factor), rel=1e-12)
+    # of the first step the direction has its columns in the span of G
+    D = after.direction.factor
+    np.testing.assert_allclose(G @ np.linalg.lstsq(G, D, rcond=None)[0], D, atol=1e-9)
+    Y = np.column_stack([state.point, D])
+    np.testing.assert_allclose(Y @ np.linalg.lstsq(Y, after.point, rcond=None)[0], after.point, atol=1e-9)
+
+
+def test_along_the_gradient_a_linear_function_falls_without_end_and_rest_is_told():
+    problem = QuadraticSDP(C=-np.eye(4))
+    start = np.outer(np.ones(4), [1.0, 1.0])
+    after = BlockConjugateGradient("none").step(BlockConjugateGradient("none").init(problem, FlatQuotient(4, 2), start))
+    assert (after.outcome, after.step, after.extras) == (Outcome.UNBOUNDED, 0.0, {})
+    assert after.ray is not None
+    still = QuadraticSDP(B=1.0, C=-np.ones((4, 4)) / 2.0)
+    after = BlockConjugateGradient("none").step(
+        BlockConjugateGradient("none").init(still, FlatQuotient(4, 2), np.outer(np.ones(4), [0.5, 0.5]))
+    )
+    assert (after.outcome, after.step) == (Outcome.STALLED, 0.0)
+
+
+@pytest.mark.parametrize("scales", [(1.0, 1.0, 1.0), (1e-8, 1.0, 1e8)])
+def test_the_span_is_known_by_its_independent_columns_whatever_their_lengths(scales):
+    rng = np.random.default_rng(9)
+    V = rng.standard_normal((8, 3)) * scales
+    for columns, rank in ((V, 3), (np.column_stack([V, V[:, :2]]), 3), (np.column_stack([V, np.zeros(8)]), 3)):
+        gram = columns.T @ columns
+        T = _whitening(gram)
+        assert T.shape == (columns.shape[1], rank)
+        np.testing.assert_allclose(T.T @ gram @ T, np.eye(rank), atol=1e-9)
+    for apart, rank in ((1e-4, 3), (1e-6, 2)):  # squared lengths outside the span of the others: 1e-8 and 1e-12
+        close = np.column_stack([V[:, :2], V[:, 1] + apart * norm(V[:, 1]) * np.eye(8)[0]])
+        assert _whitening(close.T @ close).shape == (3, rank)

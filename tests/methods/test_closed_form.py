@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from psdopt import ClosedForm, ConjugateGradient, FlatQuotient, PSDCone, QuadraticSDP, Status, solve
+from psdopt import ClosedForm, ConjugateGradient, FlatQuotient, Outcome, PSDCone, QuadraticSDP, Status, solve
 from psdopt.linalg.tolerances import EPS
 from tests.problems.quadratics import N, data
 
@@ -54,3 +54,15 @@ def test_full_rank_form_of_kta_and_its_refusal_when_it_is_not_psd():
     assert QuadraticSDP(A, psd(rng, N), positive).solve_in_closed_form() is None
     assert QuadraticSDP(psd(rng, N, rank=3), None, positive).solve_in_closed_form() is None  # A singular
     assert solve(QuadraticSDP(A, 1.0, symmetric(rng, N)), tol=1e-5).optimal
+
+
+def test_one_step_of_length_one_ends_at_the_minimiser():
+    method = ClosedForm()
+    problem = QuadraticSDP(None, 1.0, -np.diag([3.0, 2.0, -1.0]))
+    state = method.init(problem, PSDCone(3), np.eye(3))
+    # at M = I: S = 2 (I − T)
+    assert state.gradient_norm == pytest.approx(4.0 * np.sqrt(4.0 + 1.0 + 4.0), rel=1e-12)
+    after = method.step(state)
+    assert (after.step, after.outcome) == (1.0, Outcome.FINISHED)
+    assert after.gradient_norm == pytest.approx(0.0, abs=1e-12)
+    np.testing.assert_allclose(after.evaluation.matrix.to_dense(), np.diag([3.0, 2.0, 0.0]), atol=1e-12)

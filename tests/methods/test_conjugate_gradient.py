@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+
 import autograd.numpy as anp
 import numpy as np
 import pytest
@@ -10,7 +13,10 @@ from psdopt import (
     AutogradProblem,
     ConjugateGradient,
     FixedTrace,
+    FlatQuotient,
     LowRankPSD,
+    Outcome,
+    QuadraticSDP,
     Status,
     solve,
 )
@@ -18,10 +24,12 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import inner, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods import conjugate_gradient
+from psdopt.searches.riemannian import Carried
 from tests.methods.searched import GEOMETRIES, N, problem, regression, values
 
 from .quadratics import N as ORDER
 from .quadratics import problem_and_start, residual_after
+from .references import dense_quadratic, exact_step, quadratic_gradient, quadratic_value
 
 
 @pytest.mark.parametrize("name", GEOMETRIES)
@@ -91,3 +99,130 @@ def test_a_nan_beyond_the_step_does_not_end_a_run_that_decreases():
         result = solve(f, FixedTrace(3, 2), ConjugateGradient(), start=start, max_iterations=300)
     assert result.status is not Status.NON_FINITE, result.message
     assert result.matrix.to_dense()[0, 0] == pytest.approx(0.9 - 1e-3, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("update", "arguments", "beta"),
+    [
+        ("PR+", (5.0, 2.0, 4.0, 8.0), 0.75),
+        ("PR+", (2.0, 5.0, 4.0, 8.0), 0.0),
+        ("FR", (5.0, 2.0, 4.0, 8.0), 1.25),
+        ("HS", (5.0, 2.0, 4.0, 8.0), 0.375),
+        ("HS", (2.0, 5.0, 4.0, 8.0), -0.375),
+        ("HS", (5.0, 2.0, 4.0, 0.0), 0.0),
+        ("DY", (5.0, 2.0, 4.0, 8.0), 0.625),
+        ("DY", (5.0, 2.0, 4.0, 0.0), 0.0),
+    ],
+)
+def test_the_rules_are_those_of_the_literature(update, arguments, beta):
+    """From ⟨g⁺, g⁺⟩, ⟨g, g⁺⟩, ⟨g, g⟩ and ⟨g⁺ − g, d⟩."""
+    assert conjugate_gradient.RULES[update](*arguments) == beta
+
+
+@pytest.mark.parametrize("update", ["PR+", "FR", "HS", "DY"])
+def test_steps_are_those_of_the_textbook(update):
+    rng = np.random.default_rng(11)
+    data = dense_quadratic(rng, 7)
+    f = QuadraticSDP(*data)
+    method, geometry = ConjugateGradient(update, preconditioner="none"), FlatQuotient(7, 2)
+    Y = rng.standard_normal((7, 2))
+    state = method.init(f, geometry, Y)
+    last = None
+    for _ in range(6):
+        G = quadratic_gradient(data, Y)
+        beta = 0.0
+        if last is not None:
+            g, d = last
+            new, mixed, along = np.sum(G * G), np.sum(g * G), np.sum(G * d)
+            beta = {
+                "PR+": max(0.0, (new - mixed) / np.sum(g * g)), "FR": new / np.sum(g * g),
+                "HS": (new - mixed) / np.sum((G - g) * d), "DY": new / np.sum((G - g) * d),
+            }[update]  # fmt: skip
+            beta = beta if beta * along < new else 0.0
+        D = -G if last is None else beta * d - G
+        mu = exact_step(lambda X: quadratic_value(data, X), Y, D)
+        Y, last = Y + mu * D, (G, D)
+        state = method.step(state)
+        np.testing.assert_allclose(state.point, Y, atol=1e-6)
+        assert state.extras["beta"] == pytest.approx(beta, abs=1e-5)
+        assert state.step == pytest.approx(mu, rel=1e-5)
+        assert state.gradient_norm == pytest.approx(norm(quadratic_gradient(data, state.point)), rel=1e-9)
+
+
+@dataclass(frozen=True)
+class Refusing(ConjugateGradient):
+    """Takes no step along the first direction."""
+
+    slopes: list = field(default_factory=list)
+
+    def _step_length(self, path, value, slope):
+        self.slopes.append(slope)
+        return super()._step_length(path, value, slope) if len(self.slopes) > 1 else 0.0
+
+
+def test_a_direction_without_a_step_is_replaced_by_the_steepest():
+    data = dense_quadratic(np.random.default_rng(12), 6)
+    f, geometry = QuadraticSDP(*data), FlatQuotient(6, 2)
+    first = ConjugateGradient(preconditioner="none").step(
+        ConjugateGradient(preconditioner="none").init(f, geometry, np.random.default_rng(0).standard_normal((6, 2)))
+    )
+    G = quadratic_gradient(data, first.point)
+    assert ConjugateGradient(preconditioner="none").step(first).extras["beta"] > 0.0
+    method = Refusing(preconditioner="none")
+    after = method.step(first)
+    mu = exact_step(lambda X: quadratic_value(data, X), first.point, -G)
+    np.testing.assert_allclose(after.point, first.point - mu * G, atol=1e-6)
+    assert after.extras["beta"] == 0.0
+    assert len(method.slopes) == 2
+    assert after.last.slope == pytest.approx(-np.sum(G * G), rel=1e-9)
+
+
+def test_a_stalled_run_has_no_ray_and_an_unbounded_one_has_on_straight_lines():
+    still = QuadraticSDP(B=1.0, C=-np.eye(3))
+    state = ConjugateGradient().step(ConjugateGradient().init(still, FlatQuotient(3, 3), np.eye(3)))
+    assert (state.outcome, state.step, state.ray) == (Outcome.STALLED, 0.0, None)
+    falling = QuadraticSDP(C=-np.eye(3))
+    state = ConjugateGradient().step(ConjugateGradient().init(falling, FlatQuotient(3, 1), np.ones((3, 1))))
+    assert (state.outcome, state.step) == (Outcome.UNBOUNDED, 0.0)
+    assert state.ray is not None
+
+
+def turned(f, geometry, Y, *, direction, decrement):
+    """A state whose last direction and decrement are these."""
+    state = ConjugateGradient("FR", preconditioner="none").init(f, geometry, Y)
+    last = Carried(direction, state.gradient, -1.0)
+    return replace(state, last=last, decrement=decrement)
+
+
+@pytest.mark.parametrize(("share", "kept"), [(0.0, True), (0.99, True), (1.01, False), (3.0, False)])
+def test_directions_that_do_not_descend_are_replaced_by_the_steepest(share, kept):
+    """Fletcher and Reeves, ⟨g, d⟩ = share ⟨g, g⟩, kept below one; and beta = 1 is one as any other."""
+    data = dense_quadratic(np.random.default_rng(12), 6)
+    f, geometry = QuadraticSDP(*data), FlatQuotient(6, 2)
+    Y = np.random.default_rng(0).standard_normal((6, 2))
+    G = quadratic_gradient(data, Y)
+    new = float(np.sum(G * G))
+    other = np.random.default_rng(1).standard_normal((6, 2))
+    across = other - np.sum(other * G) / new * G
+    d, beta = share * G + 0.1 * across, 1.0
+    state = turned(f, geometry, Y, direction=d, decrement=new)
+    after = ConjugateGradient("FR", preconditioner="none").step(state)
+    D = beta * d - G if kept else -G
+    assert after.extras["beta"] == pytest.approx(beta if kept else 0.0, rel=1e-12)
+    np.testing.assert_allclose(after.point, Y + exact_step(lambda X: quadratic_value(data, X), Y, D) * D, atol=1e-6)
+    if kept:
+        refused = Refusing("FR", preconditioner="none").step(state)
+        assert refused.extras["beta"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "seen", "mean"),
+    [
+        ("gram", None, 9.0, 9.0), ("gram", 4.0, 9.0, 6.0), ("gram", 4.0, None, None), ("gram", 4.0, -1.0, 0.0),
+        ("none", 4.0, 9.0, None),
+    ],
+)  # fmt: skip
+def test_curvatures_of_steps_are_averaged_geometrically_for_the_gram_preconditioner(kind, before, seen, mean):
+    state = SimpleNamespace(kind=kind, curvature=before)
+    path = SimpleNamespace(curvature=lambda s: seen)
+    assert conjugate_gradient._mean_curvature(state, path, 0.5) == mean

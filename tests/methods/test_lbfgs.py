@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
-from psdopt import LBFGS
+from psdopt import LBFGS, FlatQuotient, Outcome, QuadraticSDP
 from psdopt.errors import InvalidInputError
 
 from .quadratics import problem_and_start
+from .references import dense_quadratic, exact_step, quadratic_gradient, quadratic_value
 
 
 def test_memory_is_bounded():
@@ -30,3 +34,50 @@ def test_memory_is_bounded():
 def test_bad_parameters(make, text):
     with pytest.raises(InvalidInputError, match=text):
         make()
+
+
+@pytest.mark.parametrize("memory", [1, 2, 20])
+def test_steps_are_those_of_the_dense_formula(memory):
+    """H ← (I − s yᵀ/⟨s, y⟩) H (I − y sᵀ/⟨s, y⟩) + s sᵀ/⟨s, y⟩ over the pairs kept, from ⟨s, y⟩/⟨y, y⟩ I."""
+    rng = np.random.default_rng(13)
+    data = dense_quadratic(rng, 6)
+    method, Y = LBFGS(memory, preconditioner="none"), rng.standard_normal((6, 2))
+    state, pairs = method.init(QuadraticSDP(*data), FlatQuotient(6, 2), Y), []
+    for _ in range(5):
+        G = quadratic_gradient(data, Y).ravel()
+        H = np.eye(12) if not pairs else pairs[-1][0] @ pairs[-1][1] / (pairs[-1][1] @ pairs[-1][1]) * np.eye(12)
+        for s, y in pairs:
+            left = np.eye(12) - np.outer(s, y) / (s @ y)
+            H = left @ H @ left.T + np.outer(s, s) / (s @ y)
+        D = -(H @ G).reshape(6, 2)
+        mu = exact_step(lambda X: quadratic_value(data, X), Y, D)
+        new = Y + mu * D
+        s, y = (new - Y).ravel(), quadratic_gradient(data, new).ravel() - G
+        if s @ y > 0.0:
+            pairs = [*pairs, (s, y)][-memory:]
+        Y, state = new, method.step(state)
+        np.testing.assert_allclose(state.point, Y, atol=1e-6)
+        assert state.step == pytest.approx(mu, rel=1e-5)
+        assert state.extras["pairs"] == len(state.pairs) == len(state.products) == len(pairs)
+        assert state.gradient_norm == pytest.approx(np.linalg.norm(quadratic_gradient(data, Y)), rel=1e-6)
+
+
+def test_pairs_that_point_uphill_are_forgotten():
+    """With pairs of negative product the direction is no descent: the step is the gradient's, and they are gone."""
+    data = dense_quadratic(np.random.default_rng(14), 5)
+    method = LBFGS(preconditioner="none")
+    first = method.init(QuadraticSDP(*data), FlatQuotient(5, 2), np.random.default_rng(1).standard_normal((5, 2)))
+    G = first.gradient
+    uphill = replace(first, pairs=[(G, -G)], products=[-float(np.sum(G * G))])
+    after = method.step(uphill)
+    np.testing.assert_array_equal(after.point, method.step(first).point)
+    assert len(after.pairs) <= 1
+    assert after.pairs == [] or after.pairs[0][0] is not G
+
+
+@pytest.mark.parametrize(("C", "outcome"), [(-1.0, Outcome.UNBOUNDED), (1.0, Outcome.STALLED)])
+def test_ends(C, outcome):
+    """Linear F: without end along Y, or at rest at M = 0."""
+    method, start = LBFGS(), np.ones((3, 1)) if outcome is Outcome.UNBOUNDED else np.zeros((3, 1))
+    after = method.step(method.init(QuadraticSDP(C=C * np.eye(3)), FlatQuotient(3, 1), start))
+    assert (after.outcome, after.step, after.extras) == (outcome, 0.0, {})
