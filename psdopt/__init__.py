@@ -6,7 +6,6 @@ A free composition Problem × Geometry × Method, with certificates of global op
 from psdopt import constraints, geometries, methods
 from psdopt.capability import Ability, Requires, Verdict
 from psdopt.certificate import Certificate, certify
-from psdopt.choose import starting_point
 from psdopt.compatibility import compatible
 from psdopt.constraints import Constrained, Constraint, read_sdpa
 from psdopt.errors import PsdoptError
@@ -29,6 +28,7 @@ from psdopt.run import Snapshot
 from psdopt.searches.preconditioning import gram_scaled
 from psdopt.solve import solve
 from psdopt.splitting import BiconvexSplit
+from psdopt.starts import starting_point
 from psdopt.stopping import MaxIterations, MaxTime, SmallDecrease, SmallStationarity, Stopping, ValueBelow
 from psdopt.streams import ArrayStream, Batch, BatchStream, IteratorStream
 from psdopt.units import stationarity_scale

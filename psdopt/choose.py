@@ -1,26 +1,19 @@
-"""What solve() uses when geometry, method or start are left out."""
+"""What solve() uses when geometry or method are left out."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from psdopt.capability import Ability
-from psdopt.checks import finite, instance
+from psdopt.checks import instance
 from psdopt.compatibility import fits
 from psdopt.constraints import Constrained
 from psdopt.constraints.preconditioner import is_diagonal
-from psdopt.devices import held, is_device_array, require_host
-from psdopt.errors import InvalidInputError
 from psdopt.geometries import FlatQuotient, PositiveDefinite, PSDCone, Spectraplex
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import as_array, orthonormal_columns
-from psdopt.linalg.principal import principal_axes
-from psdopt.linalg.tolerances import EPS
-from psdopt.matrix import LowRankPSD
 from psdopt.method import Method
 from psdopt.methods import (
     BILGO,
@@ -38,8 +31,7 @@ from psdopt.methods import (
     ProjectedGradient,
     RiemannianGradient,
 )
-from psdopt.problem import Evaluation, Problem
-from psdopt.units import reference_value
+from psdopt.problem import Problem
 
 #: Beyond this order conjugate gradient has no complete decomposition of A to precondition with, and the method
 #: that needs none and makes the most of each product is ahead (docs/experiments/lro.md).
@@ -234,89 +226,6 @@ def first_rank(n: int) -> int:
     optimum); columns too few cost a round of escape each time.
     """
     return n if n <= 128 else max(40, math.isqrt(n))
-
-
-def starting_point(
-    geometry: Geometry, problem: Problem, start: Any, rng: np.random.Generator, method: Method | None = None
-) -> Any:
-    """`start` as a valid point: a point of the geometry, a LowRankPSD, or None for the default.
-
-    The default is M = 0 for a method that says so (`starts_at_zero`), else a random point, improved by a problem that
-    knows how (:meth:`~psdopt.roles.Starts.proposed_start`), and scaled best.
-    """
-    if start is None and method is not None and method.starts_at_zero and geometry.trace is None:
-        return geometry.from_factor(np.zeros((problem.n, 1)))
-    if start is None:
-        point = geometry.random_point(rng)
-        return point if geometry.trace is not None else _scaled(geometry, problem, _improved(geometry, problem, point))
-    if isinstance(start, LowRankPSD):
-        if start.n != problem.n:
-            raise InvalidInputError(f"start must be of order {problem.n}; found {start.n}")
-        start = geometry.from_matrix(start)
-    elif isinstance(start, np.ndarray):
-        start = np.array(finite(start, "start"))
-    elif is_device_array(start):
-        if problem.device is None:
-            require_host(start, "start")
-        start = held(start, "start").copy()
-    point = geometry.validated(start)
-    free = method is None or not method.starts_at_zero
-    # where the set is not closed, its members have full rank anyway
-    deficient = free and Ability.FACTOR in geometry.abilities and geometry.closed
-    return _regular(geometry, problem, point, rng) if deficient else point
-
-
-def _regular(geometry: Geometry, problem: Problem, point: Any, rng: np.random.Generator) -> Any:
-    """`point`, or for a factor Y of less than full column rank a point of full rank whose Y Yᵀ differs by its rounding.
-
-    The gradient 2 S Y never leaves the span of the rows of Y: columns of zeros stay zero, and a run from there ends in
-    a matrix of lower rank than was asked for. So directions that YᵀY lacks get random columns of length √eps |Y|,
-    which grow where F falls and shrink back where it does not. For Y = 0 the scale is that of the default start.
-    """
-    Y = as_array(geometry.factor(point))
-    r = Y.shape[1]
-    values, W = principal_axes(Y, r * EPS)
-    k = len(values)
-    if k == r:
-        return point
-    if k > 0:
-        scale = math.sqrt(EPS * float(values[0]))
-    else:
-        random = geometry.factor(_scaled(geometry, problem, geometry.random_point(rng)))
-        scale = math.sqrt(EPS) * float(np.linalg.norm(random, 2))
-    missing = np.linalg.qr(W, mode="complete")[0][:, k:] if k else np.eye(r)
-    return geometry.from_factor(Y + orthonormal_columns(rng, geometry.n, r - k) * scale @ missing.T)
-
-
-def _improved(geometry: Geometry, problem: Problem, point: Any) -> Any:
-    Y = geometry.factor(point)
-    proposed = problem.starts.proposed_start(Y)
-    return point if proposed is Y else geometry.from_factor(proposed)
-
-
-def _scaled(geometry: Geometry, problem: Problem, point: Any) -> Any:
-    """The multiple alpha M of least F, so that the start has the right scale whatever the data's units.
-
-    Where F increases along the whole ray, alpha balances the sizes of its linear and quadratic part.
-    """
-    evaluation: Evaluation = problem.at(geometry.factor(point))
-    alpha = evaluation.best_multiple()
-    if math.isfinite(alpha) and alpha > 0.0 and not _matters(evaluation, alpha):
-        return point
-    if alpha == 0.0:
-        quadratic = evaluation.along_atom(np.zeros(problem.n)).quadratic
-        if quadratic is not None and quadratic[2][0, 0] > 0.0:
-            alpha = abs(quadratic[1][0]) / quadratic[2][0, 0]
-    if not (math.isfinite(alpha) and alpha > 0.0):
-        return point
-    return geometry.from_factor(math.sqrt(alpha) * evaluation.factor)
-
-
-def _matters(evaluation: Evaluation, alpha: float) -> bool:
-    """Whether F(alpha M) is below F(0) beyond rounding: else slope and curvature along the ray are rounding."""
-    plane = evaluation.along_atom(np.zeros(len(evaluation.factor)))
-    there, nothing = plane.value(alpha, 0.0), reference_value(evaluation.problem, 0.0)
-    return not math.isfinite(nothing) or nothing - there > 1024.0 * EPS * max(abs(there), abs(nothing))
 
 
 def _has_closed_form(problem: Problem) -> bool:

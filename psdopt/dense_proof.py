@@ -125,8 +125,9 @@ class DenseProof:
         curvature = _curvature(self.problem) if self.quadratic else self._difference(np.eye(self.n), 1e-4 * share)
         if np.all(np.isfinite(curvature)):
             values, U = np.linalg.eigh(curvature)
-            values = np.maximum(values, LEAST_CURVATURE * max(float(values[-1]), np.finfo(float).tiny))
-            root = 1.0 / np.sqrt(values)
+            if not values[-1] > 0.0:
+                return  # F does not see the identity, as a fit of off-diagonal entries
+            root = 1.0 / np.sqrt(np.maximum(values / values[-1], LEAST_CURVATURE))
             yield U * (root * math.sqrt(share * self.n) / norm(root))
 
     def _difference(self, L: Array, share: float) -> Array:

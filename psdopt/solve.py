@@ -14,7 +14,7 @@ import numpy as np
 from psdopt.capability import Ability, name_of
 from psdopt.checkpoint import load_checkpoint
 from psdopt.checks import boolean, instance, integer, integer_or_none, number
-from psdopt.choose import choose, starting_point
+from psdopt.choose import choose
 from psdopt.compatibility import alternatives, compatible
 from psdopt.driver import Driver
 from psdopt.errors import CheckpointError, IncompatibleError, InvalidInputError
@@ -28,6 +28,7 @@ from psdopt.problem import Problem
 from psdopt.progress import progress_bar
 from psdopt.result import Result
 from psdopt.run import NonFiniteStart, Rules, Run, Snapshot
+from psdopt.starts import starting_point
 from psdopt.stopping import AnyOf, MaxIterations, MaxTime, Stopping
 
 __all__ = ["Snapshot", "solve"]

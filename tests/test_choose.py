@@ -1,4 +1,4 @@
-"""What is chosen where nothing is said, and starts that a factor method can leave."""
+"""What is chosen where nothing is said."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ import scipy.sparse as sp
 
 from psdopt import (
     Constrained,
-    FixedTrace,
     FlatQuotient,
-    LowRankPSD,
-    PSDCone,
     QuadraticSDP,
     Status,
     TermSum,
@@ -21,37 +18,11 @@ from psdopt import (
     solve,
 )  # fmt: skip
 from psdopt.capability import Ability
-from psdopt.choose import choose, first_rank, starting_point
-from psdopt.geometry import Geometry
-from psdopt.methods import BILGO, AugmentedLagrangian, ConjugateGradient, InteriorPoint, LagrangeNewton
+from psdopt.choose import choose, first_rank
+from psdopt.methods import AugmentedLagrangian, ConjugateGradient, InteriorPoint, LagrangeNewton
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
 
 N = 6
-
-
-class Own(Geometry):
-    """Factors of two columns, by composition: a geometry that shares no class with the library's."""
-
-    restricted = False
-
-    def __init__(self):
-        self.inside = FlatQuotient(N, 2)
-        self.n, self.rank, self.abilities = N, 2, self.inside.abilities
-
-    def __getattr__(self, name):
-        return getattr(self.inside, name)
-
-    def check_point(self, point):
-        return self.inside.check_point(point)
-
-    def random_point(self, rng):
-        return self.inside.random_point(rng)
-
-    def factor(self, point):
-        return point
-
-    def from_factor(self, Y):
-        return self.inside.from_factor(Y)
 
 
 @pytest.fixture
@@ -61,36 +32,6 @@ def rng():
 
 def problem() -> QuadraticSDP:
     return QuadraticSDP(A=np.eye(N), C=-np.diag(np.arange(1.0, N + 1.0)))
-
-
-@pytest.mark.parametrize("geometry", [FlatQuotient(N, 2), FixedTrace(N, 2, 3.0), Own()], ids=["flat", "trace", "own"])
-def test_missing_columns_of_a_start_are_filled_by_next_to_nothing(geometry, rng):
-    Y = np.zeros((N, 2))
-    Y[:, 0] = rng.standard_normal(N)
-    start = geometry.from_factor(Y)
-    point = geometry.factor(starting_point(geometry, problem(), start, rng))
-    assert np.linalg.matrix_rank(point, tol=1e-12) == 2
-    assert np.linalg.norm(point @ point.T - start @ start.T) <= 1e-14 * np.linalg.norm(start) ** 2
-    assert geometry.check_point(point) is None
-
-
-def test_zero_starts_at_the_scale_of_a_random_start(rng):
-    point = starting_point(FlatQuotient(N, 3), problem(), np.zeros((N, 3)), rng)
-    assert np.linalg.matrix_rank(point, tol=1e-12) == 3
-    assert 0.0 < np.linalg.norm(point) < 1e-6
-
-
-def test_starts_of_full_rank_and_of_methods_that_begin_at_zero_are_kept(rng):
-    Y = rng.standard_normal((N, 2))
-    assert np.array_equal(starting_point(FlatQuotient(N, 2), problem(), Y, rng), Y)
-    zero = np.zeros((N, 1))
-    assert np.array_equal(starting_point(PSDCone(N), problem(), zero, rng, BILGO()), zero)
-    assert np.array_equal(starting_point(PSDCone(N), problem(), None, rng, BILGO()), zero)
-
-
-def test_a_matrix_of_another_order_is_refused(rng):
-    with pytest.raises(ValueError, match="start must be of order 6; found 3"):
-        starting_point(FlatQuotient(N, 2), problem(), LowRankPSD(np.eye(3)), rng)
 
 
 @pytest.mark.parametrize(("n", "rank"), [(1, 1), (128, 128), (129, 40), (10_000, 100)])

@@ -313,7 +313,7 @@ def test_interrupt_from_a_callback_returns_the_best_point(method):
 def test_interrupt_inside_a_problem_returns_the_last_whole_iterate():
     problem = kta(np.random.default_rng(0))
     shared = problem.maps[0]
-    original, alarm = shared.apply, Interrupting(9)
+    original, alarm = shared.apply, Interrupting(15)
 
     def apply(V):
         alarm()

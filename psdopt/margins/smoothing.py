@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from psdopt.certificate import Certificate, certify
-from psdopt.choose import starting_point
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.margins.problem import MarginProblem
 from psdopt.method import Method
 from psdopt.result import Result, Status
 from psdopt.solve import solve
+from psdopt.starts import starting_point
 
 #: mu of the next stage in units of the present one.
 SHRINK = 0.2

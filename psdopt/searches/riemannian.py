@@ -19,11 +19,16 @@ from psdopt.linalg.arrays import Array, inner, is_finite, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation, LineModel, Problem
 from psdopt.searches.armijo import SUFFICIENT, armijo_step
+from psdopt.searches.fixed_trace import LagrangianLine, without_radial
 
 #: What a `search` parameter may be: see :func:`searched`.
 SEARCHES = ("exact", "armijo")
 #: Images are recomputed after this many combinations.
 REFRESH_STEPS = 50
+#: A decrease below so many roundings of F is not measured by values; values that differ by so few are equal.
+UNRESOLVED, TIE = 1e3, 4.0
+#: A slope counts as smaller if it is this share of the one before.
+FLATTER = 0.9
 
 
 @dataclass
@@ -76,8 +81,8 @@ class Path(ABC):
     #: The last evaluation whose value was NaN; a search that finds no step returns it, so that the driver reports it.
     lost: Evaluation | None = None
 
-    def __init__(self, geometry: Geometry, here: Located) -> None:
-        self.geometry, self.here = geometry, here
+    def __init__(self, geometry: Geometry, here: Located, vector: Any = None) -> None:
+        self.geometry, self.here, self.vector = geometry, here, vector
 
     def finite(self, value: float, s: float) -> float:
         """`value`, or inf where it is not finite; a NaN (not an overflow) is remembered."""
@@ -93,6 +98,14 @@ class Path(ABC):
     def at(self, s: float) -> Located:
         """The point at s, and F there."""
 
+    def slope(self, s: float) -> float | None:
+        """dF/ds at s, with the direction transported there; None where the path knows no direction. One gradient."""
+        if self.vector is None:
+            return None
+        end, start = self.at(s), self.here.point
+        gradient = self.geometry.gradient(end.point, end.evaluation.gradient)
+        return self.geometry.inner(end.point, gradient, self.geometry.transport(start, end.point, self.vector))
+
     def value(self, s: float) -> float:
         """F at s; inf where it is not finite."""
         with np.errstate(over="ignore", invalid="ignore"):
@@ -101,7 +114,7 @@ class Path(ABC):
 
     @abstractmethod
     def tangent(self) -> LineModel:
-        """F along the straight line Y + s Ẏ tangent to the curve at its start."""
+        """F along the line Y + s Ẏ tangent to the curve at its start; its Lagrangian where the trace is fixed."""
 
     def carried(self, s: float, direction: Any, gradient: Any, slope: float) -> Carried:
         """`direction` and `gradient`, tangent at the start, transported to the point at s."""
@@ -136,8 +149,8 @@ class LinePath(Path):
 class CurvePath(Path):
     """A :class:`~psdopt.curve.Curve`: one application (to its block) for the whole search, none per trial."""
 
-    def __init__(self, geometry: Geometry, here: Located, curve: Curve) -> None:
-        super().__init__(geometry, here)
+    def __init__(self, geometry: Geometry, here: Located, curve: Curve, vector: Any = None) -> None:
+        super().__init__(geometry, here, vector)
         self.curve = curve
         self.frame = here.frame or here.evaluation
         self.wide = self.frame if curve.block is None else self.frame.append(curve.block)
@@ -164,7 +177,7 @@ class CurvePath(Path):
         """As documented; None where the columns of [frame, block] are not orthonormal. Free of n."""
         if not self.curve.orthonormal:
             return None
-        line, T, start = self.tangent(), self.curve.velocity, self.curve.start
+        line, T, start = self.line, self.curve.velocity, self.curve.start
         if line.coefficients is not None:
             size = norm(T.T @ T)
             return 2.0 * float(line.coefficients[4]) / size**2 if size > 0.0 else None
@@ -175,11 +188,19 @@ class CurvePath(Path):
         return line.derivatives(s)[1] / moved if moved > 0.0 else None
 
     def tangent(self) -> LineModel:
-        return self.line
+        if self.geometry.trace is None:
+            return self.line
+        return LagrangianLine(self.line, self.here.evaluation, self.velocity.factor)
+
+    @cached_property
+    def velocity(self) -> Evaluation:
+        """F at Ẏ, for its images."""
+        return self.wide.mix(self.curve.velocity)
 
     @cached_property
     def line(self) -> LineModel:
-        return self.here.evaluation.along_evaluation(self.wide.mix(self.curve.velocity))
+        """F along Y + s Ẏ."""
+        return self.here.evaluation.along_evaluation(self.velocity)
 
     def carried(self, s: float, direction: Any, gradient: Any, slope: float) -> Carried:
         """If the velocity Ẏ of the factor is known, Ẏ itself is kept, as on straight lines; otherwise by transport."""
@@ -187,7 +208,10 @@ class CurvePath(Path):
         if mixture.turn is None or not isinstance(self.geometry, Lift):
             return super().carried(s, direction, gradient, slope)
         velocity = self.geometry.velocity(self.here.point, direction) @ mixture.turn
-        covector = self.here.evaluation.factor_gradient() @ mixture.turn
+        covector = self.here.evaluation.factor_gradient()
+        if self.geometry.trace is not None:
+            covector = without_radial(covector, self.here.evaluation.factor)
+        covector = covector @ mixture.turn
         return Carried(self.geometry.from_velocity(moved.point, velocity), covector, slope, on_factors=True)
 
 
@@ -205,8 +229,8 @@ class RetractionPath(Path):
     """Any retraction: one evaluation per trial. F counts as infinite if the retraction gives no point."""
 
     def __init__(self, problem: Problem, geometry: Geometry, here: Located, vector: Any) -> None:
-        super().__init__(geometry, here)
-        self.problem, self.vector = problem, vector
+        super().__init__(geometry, here, vector)
+        self.problem = problem
         self._tried: tuple[float, Any] | None = None
         self._last: tuple[float, Located] | None = None
 
@@ -225,7 +249,9 @@ class RetractionPath(Path):
         return self._tried[1]
 
     def tangent(self) -> LineModel:
-        return self.here.evaluation.along(self.geometry.velocity(self.here.point, self.vector))
+        velocity = self.geometry.velocity(self.here.point, self.vector)
+        line = self.here.evaluation.along(velocity)
+        return line if self.geometry.trace is None else LagrangianLine(line, self.here.evaluation, velocity)
 
 
 def path_along(problem: Problem, geometry: Geometry, here: Located, vector: Any, straight: bool = False) -> Path:
@@ -238,7 +264,9 @@ def path_along(problem: Problem, geometry: Geometry, here: Located, vector: Any,
     if here.age >= REFRESH_STEPS:
         here = locate(problem, geometry, geometry.refreshed(here.point))
     curve = geometry.curve(here.point, vector, straight)
-    return RetractionPath(problem, geometry, here, vector) if curve is None else CurvePath(geometry, here, curve)
+    if curve is None:
+        return RetractionPath(problem, geometry, here, vector)
+    return CurvePath(geometry, here, curve, vector)
 
 
 def searched(search: str, path: Path, value: float, slope: float) -> float:
@@ -289,9 +317,22 @@ def modelled(path: Path, value: float, slope: float, sufficient: float = SUFFICI
         excess = trial - value - slope * s
         better = -slope * s * s / (2.0 * excess) if excess > 0.0 else 2.0 * s
         better = min(max(better, 0.1 * s), 4.0 * s, path.longest)
-        resolved = abs(slope) * s > 1e3 * EPS * abs(value)
+        resolved = abs(slope) * s > UNRESOLVED * EPS * abs(value)
         if resolved and abs(better - s) > 0.1 * s:
             second = path.value(better)
             if second < trial:
                 s, trial = better, second
-    return s if trial <= value + sufficient * s * slope else halved(path, value, slope, 0.5 * s, sufficient)
+    if trial <= value + sufficient * s * slope or _flatter(path, s, trial, value, slope):
+        return s
+    return halved(path, value, slope, 0.5 * s, sufficient)
+
+
+def _flatter(path: Path, s: float, trial: float, value: float, slope: float) -> bool:
+    """Whether F at s ties with `value`, as the slope lets expect, and the slope there is smaller.
+
+    Values tie long before slopes do: F has the resolution eps, a minimiser by values √eps, and by slopes eps.
+    """
+    if abs(slope) * s > UNRESOLVED * EPS * abs(value) or trial > value + TIE * EPS * abs(value):
+        return False
+    there = path.slope(s)
+    return there is not None and abs(there) <= FLATTER * abs(slope)

@@ -1,0 +1,163 @@
+"""Where a run begins: the point that the caller gives, or a random one of the scale that the data ask for."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from psdopt.capability import Ability
+from psdopt.checks import finite
+from psdopt.devices import held, is_device_array, require_host
+from psdopt.errors import InvalidInputError
+from psdopt.geometry import Geometry
+from psdopt.linalg.arrays import as_array, norm, orthonormal_columns
+from psdopt.linalg.checked_operator import Negative
+from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.linalg.principal import principal_axes
+from psdopt.linalg.tolerances import EPS
+from psdopt.matrix import LowRankPSD
+from psdopt.method import Method
+from psdopt.problem import Evaluation, Problem
+from psdopt.units import finite_value, reference_value
+
+#: A default start is allowed this multiple of n times the least trace at which a matrix can be as good.
+ROOM = 4.0
+#: Columns that estimate a norm, and the share of what is allowed that the estimate may reach.
+PROBES, SURE = 4, 0.5
+
+
+def starting_point(
+    geometry: Geometry, problem: Problem, start: Any, rng: np.random.Generator, method: Method | None = None
+) -> Any:
+    """`start` as a valid point: a point of the geometry, a LowRankPSD, or None for the default.
+
+    The default is M = 0 for a method that says so (`starts_at_zero`), else a random point, improved by a problem that
+    knows how (:meth:`~psdopt.roles.Starts.proposed_start`), and scaled best.
+    """
+    if start is None and method is not None and method.starts_at_zero and geometry.trace is None:
+        return geometry.from_factor(np.zeros((problem.n, 1)))
+    if start is None:
+        point = geometry.random_point(rng)
+        return point if geometry.trace is not None else _scaled(geometry, problem, _improved(geometry, problem, point))
+    if isinstance(start, LowRankPSD):
+        if start.n != problem.n:
+            raise InvalidInputError(f"start must be of order {problem.n}; found {start.n}")
+        start = geometry.from_matrix(start)
+    elif isinstance(start, np.ndarray):
+        start = np.array(finite(start, "start"))
+    elif is_device_array(start):
+        if problem.device is None:
+            require_host(start, "start")
+        start = held(start, "start").copy()
+    point = geometry.validated(start)
+    free = method is None or not method.starts_at_zero
+    # where the set is not closed, its members have full rank anyway
+    deficient = free and Ability.FACTOR in geometry.abilities and geometry.closed
+    return _regular(geometry, problem, point, rng) if deficient else point
+
+
+def _regular(geometry: Geometry, problem: Problem, point: Any, rng: np.random.Generator) -> Any:
+    """`point`, or for a factor Y of less than full column rank a point of full rank whose Y Yᵀ differs by its rounding.
+
+    The gradient 2 S Y never leaves the span of the rows of Y: columns of zeros stay zero, and a run from there ends in
+    a matrix of lower rank than was asked for. So directions that YᵀY lacks get random columns of length √eps |Y|,
+    which grow where F falls and shrink back where it does not. For Y = 0 the scale is that of the default start.
+    """
+    Y = as_array(geometry.factor(point))
+    r = Y.shape[1]
+    values, W = principal_axes(Y, r * EPS)
+    k = len(values)
+    if k == r:
+        return point
+    if k > 0:
+        scale = math.sqrt(EPS * float(values[0]))
+    else:
+        random = geometry.factor(_scaled(geometry, problem, geometry.random_point(rng)))
+        scale = math.sqrt(EPS) * float(np.linalg.norm(random, 2))
+    missing = np.linalg.qr(W, mode="complete")[0][:, k:] if k else np.eye(r)
+    return geometry.from_factor(Y + orthonormal_columns(rng, geometry.n, r - k) * scale @ missing.T)
+
+
+def _improved(geometry: Geometry, problem: Problem, point: Any) -> Any:
+    Y = geometry.factor(point)
+    proposed = problem.starts.proposed_start(Y)
+    return point if proposed is Y else geometry.from_factor(proposed)
+
+
+def _scaled(geometry: Geometry, problem: Problem, point: Any) -> Any:
+    """The multiple alpha M of least F, so that the start has the right scale whatever the data's units.
+
+    Where F increases along the whole ray, alpha balances the sizes of its linear and quadratic part. Neither is taken
+    where slope and curvature along the ray are rounding. The trace is at most :func:`_most`.
+    """
+    evaluation: Evaluation = problem.at(geometry.factor(point))
+    alpha = evaluation.best_multiple()
+    gained = 0.0
+    if math.isfinite(alpha) and alpha > 0.0:
+        gained = _gained(evaluation, alpha)
+        alpha = alpha if gained > 0.0 else 1.0
+    elif alpha == 0.0:
+        quadratic = evaluation.along_atom(np.zeros(problem.n)).quadratic
+        if quadratic is not None and quadratic[2][0, 0] > 0.0:
+            alpha = abs(quadratic[1][0]) / quadratic[2][0, 0]
+    if not 0.0 < alpha < math.inf:
+        alpha = 1.0
+    trace = alpha * evaluation.size**2
+    most = _most(problem, trace, gained)
+    if 0.0 < most < trace:
+        alpha *= most / trace
+    return point if alpha == 1.0 else geometry.from_factor(math.sqrt(alpha) * evaluation.factor)
+
+
+def _gained(evaluation: Evaluation, alpha: float) -> float:
+    """F(0) − F(alpha M), inf where F(0) is; 0 within rounding: slope and curvature along the ray are then rounding."""
+    plane = evaluation.along_atom(np.zeros(len(evaluation.factor)))
+    there, nothing = plane.value(alpha, 0.0), reference_value(evaluation.problem, 0.0)
+    if not math.isfinite(nothing):
+        return math.inf
+    return nothing - there if nothing - there > 1024.0 * EPS * max(abs(there), abs(nothing)) else 0.0
+
+
+def _most(problem: Problem, trace: float, gained: float) -> float:
+    """The trace that the data allow a start whose F is below F(0) by `gained`; inf where `trace` itself is allowed.
+
+    A convex F falls by at most −λ_min(∇F(0)) per unit of trace. So no matrix of a trace below gained / −λ_min is as
+    good as the start, which is allowed 4 n times that: no random matrix is so far from an eigenvector that it needs
+    more, unless F hardly depends on it. A start that gains nothing is allowed 4 n times half the trace t of the best
+    multiple t v vᵀ of the least eigenvector, and no minimiser of a quadratic F has a trace below t / 2. Where M = 0 is
+    optimal, t balances slope and curvature along the eigenvector of the largest eigenvalue.
+
+    In the first two cases the trace of the start is at most 4 n times that of any minimiser.
+    Cost: the product of ∇F(0) with four columns; an eigenpair, n columns up to order 500, where that leaves doubt.
+    """
+    if Ability.CONSTRAINTS in problem.abilities or gained == math.inf:
+        return math.inf  # constraints ask for a trace that F knows nothing of
+    n = problem.n
+    nothing = problem.at(np.zeros((n, 1)))
+    size = _frobenius(nothing)
+    if not 0.0 < size < math.inf or trace * size <= SURE * ROOM * n * gained:
+        return math.inf
+    pair = smallest_eigenpair(nothing.gradient, tol=0.25, scale="norm")
+    if pair.value < 0.0 < gained:
+        return ROOM * n * gained / -pair.lower_bound
+    if pair.value >= 0.0:
+        pair = smallest_eigenpair(Negative(nothing.gradient), tol=0.25, scale="norm")
+    plane = nothing.along_atom(pair.vector)
+    if plane.quadratic is not None:
+        slope, curvature = abs(plane.quadratic[1][1]), plane.quadratic[2][1, 1]
+        best = slope / curvature if curvature > 0.0 else math.inf
+    else:
+        best = plane.minimize(alpha=(0.0, 0.0))[1]
+    return 0.5 * ROOM * n * best if best > 0.0 else math.inf
+
+
+def _frobenius(evaluation: Evaluation) -> float:
+    """|∇F(M)|_F; beyond order 4 estimated by four columns, at less than half in at most one case of ten.
+
+    inf where the gradient is not finite or not defined.
+    """
+    n = len(evaluation.factor)
+    V = np.eye(n) if n <= PROBES else np.random.default_rng(0).standard_normal((n, PROBES)) / math.sqrt(PROBES)
+    return finite_value(lambda: norm(evaluation.gradient @ V))
