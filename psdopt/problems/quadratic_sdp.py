@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property, partial
 from numbers import Real
@@ -55,39 +56,31 @@ class QuadraticSDP(TermSum):
     def __init__(
         self, A: Operand = None, B: Operand = None, C: Operand = None, *, n: int | None = None, constant: float = 0.0
     ) -> None:
-        n = _common_order({"A": A, "B": B, "C": C}, n)
-        self.A = _as_form(A, "A", n)
-        self.B = _as_form(B, "B", n)
-        self.C = _as_form(C, "C", n)
+        n, (self.A, self.B, self.C) = _operands({"A": A, "B": B, "C": C}, n)
         for name, form in (("A", self.A), ("B", self.B)):
             _check_psd(form, name)
         identity = IdentityForm(n)
         product = None if self.A is None else ProductTerm(self.A, self.A)
-        ridge = None
+        linear = None if self.C is None else LinearTerm(self.C, 2.0)
+        ridge = None if self.B is None else ProductTerm(self.B, identity)
         if isinstance(self.B, IdentityForm):
             ridge = ProductTerm(identity, identity, self.B.scale)  # one Gram matrix instead of two
-        elif self.B is not None:
-            ridge = ProductTerm(self.B, identity)
-        linear = None if self.C is None else LinearTerm(self.C, 2.0)
+            self.lower_curvature = 2.0 * self.B.scale
         terms: list[Term] = [term for term in (product, ridge, linear) if term is not None]
         if not terms:
             raise InvalidInputError("A, B and C are all zero; give at least one that is not")
         self.curvature = QuadraticPreconditioner(self.A, self.B, self.C, n, product, ridge)
         super().__init__(terms, constant, self.curvature)
-        if isinstance(self.B, IdentityForm):
-            self.lower_curvature = 2.0 * self.B.scale
         self.abilities |= {Ability.RESTRICTION}
-        if self.device is None and self._closed_form_kind() is not None:
+        if self.device is None and self._ridge is not None:
             self.abilities |= {Ability.CLOSED_FORM}
 
-    def _closed_form_kind(self) -> str | None:
-        if self.n > CLOSED_FORM_ORDER or self.C is None:
-            return None
-        if self.A is None and isinstance(self.B, IdentityForm) and self.B.scale > 0:
-            return "projection"
-        if self.A is not None and (self.B is None or (isinstance(self.B, IdentityForm) and self.B.scale > 0)):
-            return "congruence" if self.B is None else "diagonal"
-        return None
+    @property
+    def _ridge(self) -> float | None:
+        """b where B = b I and a closed form is known, else None."""
+        b = 0.0 if self.B is None else self.B.scale if isinstance(self.B, IdentityForm) else math.nan
+        known = self.C is not None and self.n <= CLOSED_FORM_ORDER and (b > 0.0 or (b == 0.0 and self.A is not None))
+        return b if known else None
 
     def restricted(self, basis: Images, T: Array) -> QuadraticSDP:
         """The same F on W N Wᵀ, W = basis · T orthonormal (n, k): WᵀAW, WᵀBW, WᵀCW are of order k. O(p w²)."""
@@ -128,16 +121,15 @@ class QuadraticSDP(TermSum):
         return self._closed_form(None)
 
     def _closed_form(self, rank: int | None) -> LowRankPSD | None:
-        kind = self._closed_form_kind()
-        if kind is None or self.C is None:
+        ridge = self._ridge
+        if ridge is None or self.C is None:
             return None
         C = self.C.to_dense()
-        ridge = self.B.scale if isinstance(self.B, IdentityForm) else 0.0
         if self.A is None:
             return LowRankPSD.from_dense(-C / ridge, rank)
         a, V = np.linalg.eigh(self.A.to_dense())
         CV = V.T @ C @ V
-        if kind == "congruence":
+        if ridge == 0.0:
             if a[0] <= len(a) * EPS * a[-1]:
                 return None
             inverse_root = 1.0 / np.sqrt(a)
@@ -163,54 +155,37 @@ class QuadraticStarts(Starts):
         return positive_part(problem.A, problem.B, problem.C, problem.n, partial(setattr, problem.curvature, "basis"))
 
 
-def _common_order(operands: dict[str, Operand], n: int | None) -> int:
+def _operands(given: dict[str, Operand], n: int | None) -> tuple[int, list[Form | None]]:
+    """n, and A, B and C as forms of this order."""
     n = integer_or_none(n, "n")
-    if all(value is None for value in operands.values()):
+    if all(value is None for value in given.values()):
         raise InvalidInputError("A, B and C are all None; give at least one")
-    for name, value in operands.items():
-        if value is not None and not isinstance(value, (Real, Form)) and _order(value) is None:
-            raise InvalidTypeError(
-                f"{name} must be a matrix, an operator, a form, a number or None; found {type(value).__name__}"
-            )
-    orders = {name: order for name, value in operands.items() if (order := _order(value)) is not None}
+    found = {name: _form_or_number(value, name) for name, value in given.items()}
+    orders = {name: form.n for name, form in found.items() if isinstance(form, Form)}
     if n is not None:
         orders["n"] = n
     if not orders:
         raise InvalidInputError("n is needed when A, B and C are scalars or None")
     if len(set(orders.values())) > 1:
-        found = ", ".join(f"{name}: {order}" for name, order in orders.items())
-        raise InvalidInputError(f"A, B and C must share one order n; found {found}")
-    return next(iter(orders.values()))
+        text = ", ".join(f"{name}: {order}" for name, order in orders.items())
+        raise InvalidInputError(f"A, B and C must share one order n; found {text}")
+    n = next(iter(orders.values()))
+    # 0.0 stands for no form
+    return n, [form if isinstance(form, Form) else IdentityForm(n, form) if form else None for form in found.values()]
 
 
-def _order(value: Operand) -> int | None:
-    if value is None or isinstance(value, Real):
-        return None
-    if isinstance(value, Form):
-        return value.n
-    if _is_forms(value):
-        return int(value[0].n)
-    shape = getattr(value, "shape", None)
-    if shape:
-        return int(shape[0])
-    return len(value) if isinstance(value, (list, tuple)) else None
-
-
-def _is_forms(value: Operand) -> bool:
-    return isinstance(value, Sequence) and len(value) > 0 and all(isinstance(part, Form) for part in value)
-
-
-def _as_form(value: Operand, name: str, n: int) -> Form | None:
-    if value is None:
-        return None
-    if isinstance(value, Form):
+def _form_or_number(value: Operand, name: str) -> Form | float | None:
+    if value is None or isinstance(value, Form):
         return value
     if isinstance(value, Real):
-        scale = number(value, name)
-        return IdentityForm(n, scale) if scale != 0.0 else None
-    if _is_forms(value):
+        return number(value, name)
+    if isinstance(value, Sequence) and len(value) > 0 and all(isinstance(part, Form) for part in value):
         return SumForm(value)
-    return MatrixForm(symmetric_map(value, name, n))
+    if not isinstance(value, (list, tuple)) and not getattr(value, "shape", None):
+        raise InvalidTypeError(
+            f"{name} must be a matrix, an operator, a form, a number or None; found {type(value).__name__}"
+        )
+    return MatrixForm(symmetric_map(value, name))
 
 
 def _check_psd(form: Form | None, name: str) -> None:

@@ -50,35 +50,30 @@ class TermSum(Problem):
         preconditioner: Preconditioner | Callable[[TermEvaluation], Callable[[Array], Array]] | None = None,
         curvature: Callable[[TermEvaluation], Callable[[Array], Array]] | None = None,
     ) -> None:
-        terms = instances(terms, "terms", Term)
+        self.terms = terms = instances(terms, "terms", Term)
         orders = {term.n for term in terms}
         if len(orders) != 1:
             raise InvalidInputError(f"terms must share one order n; found {sorted(orders)}")
-        self.terms = terms
-        self.n = terms[0].n
+        (self.n,) = orders
         self.constant = number(constant, "constant")
         self.maps = distinct_maps(terms)
-        self.device = _common_device(self.terms, self.maps)
+        self.device = _common_device(terms, self.maps)
         if self.device is not None:
             self.rows = 0  # NumPy's BLAS has small matrices only, and PyTorch's own threads are not limited
         elif all(linear_map.is_matrix for linear_map in self.maps):
             self.rows = max([self.n, *(linear_map.shape[0] for linear_map in self.maps)])
         if preconditioner is not None and not isinstance(preconditioner, Preconditioner):
             preconditioner = PlainPreconditioner(preconditioner)
-        self._preconditioner: Preconditioner | None = preconditioner
-        self._curvature = curvature
-        abilities = {Ability.GRADIENT, Ability.EXACT_LINE, Ability.EXACT_PLANE}
-        if all(term.convex for term in terms):
-            abilities.add(Ability.CONVEX)
-        if all(term.has_hessian for term in terms):
-            abilities.add(Ability.HESSIAN)
-        if all(term.degree is not None for term in terms):
-            abilities.add(Ability.QUADRATIC)
-        if preconditioner is not None:
-            abilities.add(Ability.PRECONDITIONER)
-        if self.device is None and is_quadratic_fit(self.terms):
-            abilities.add(Ability.QUADRATIC_FIT)
-        self.abilities: frozenset[str] = frozenset(abilities)
+        self._preconditioner, self._curvature = preconditioner, curvature
+        offered = {
+            Ability.CONVEX: all(term.convex for term in terms),
+            Ability.HESSIAN: all(term.has_hessian for term in terms),
+            Ability.QUADRATIC: all(term.degree is not None for term in terms),
+            Ability.PRECONDITIONER: preconditioner is not None,
+            Ability.QUADRATIC_FIT: self.device is None and is_quadratic_fit(terms),
+        }
+        always = Ability.GRADIENT, Ability.EXACT_LINE, Ability.EXACT_PLANE
+        self.abilities: frozenset[str] = frozenset([*always, *(name for name, there in offered.items() if there)])
 
     def at(self, Y: Array) -> TermEvaluation:
         return TermEvaluation(self, Images(self.maps, self.check_factor(Y)))
@@ -142,7 +137,7 @@ class TermEvaluation(Evaluation):
         self._peak = 0.0
         self._product: Array | None = None
         self._factor_gradient: Array | None = None
-        self._known: list[tuple[Images, Array | None]] = []
+        self._mixed: Images | None = None
         self._inverses: dict[str, Callable[[Array], Array]] = {}
         self._curved: Callable[[Array], Array] | None = None
 
@@ -208,24 +203,22 @@ class TermEvaluation(Evaluation):
 
     def _gradient_entries(self) -> Array | None:
         """S as an array, if every term has `add_gradient_to`; None otherwise."""
-        terms = self.problem.terms
-        if self.problem.device is not None or not all(term.has_entries for term in terms):
+        problem = self.problem
+        if problem.device is not None or not all(term.has_entries for term in problem.terms):
             return None
-        S = np.zeros((self.problem.n, self.problem.n))
-        for k, term in enumerate(terms):
+        S = np.zeros((problem.n, problem.n))
+        for k, term in enumerate(problem.terms):
             term.add_gradient_to(S, self.images, self.feature(k))
         return S
 
     def _known_product(self, V: Array) -> Array | None:
         if V is self.factor:
             return self.product_with_factor()
-        for k, (images, product) in enumerate(self._known):
-            if V is images.factor:
-                if product is None:
-                    product = self._gradient_times(images)
-                    self._known[k] = (images, product)
-                return product
-        return None
+        return self._mixed_product if self._mixed is not None and V is self._mixed.factor else None
+
+    @cached_property
+    def _mixed_product(self) -> Array | None:
+        return None if self._mixed is None else self._gradient_times(self._mixed)
 
     def product_with_factor(self) -> Array:
         """S Y, computed once; not to be changed."""
@@ -290,7 +283,7 @@ class TermEvaluation(Evaluation):
 
     def mix(self, T: Array) -> TermEvaluation:
         mixed = TermEvaluation(self.problem, self.images.mix(T))
-        mixed._known = [(self.images, None)]  # S at Y T times Y itself needs no application either
+        mixed._mixed = self.images  # S at Y T times Y itself needs no application either
         return mixed
 
     def append(self, v: Array) -> TermEvaluation:
