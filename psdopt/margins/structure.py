@@ -92,15 +92,12 @@ class SignedSquares:
 
     def vectors(self) -> Array:
         """VᵀA_rV as rows (m, k(k+1)/2) whose inner products are those of the matrices."""
-        Z, k = self.directions, self.order
-        rows = np.empty((len(Z), k * (k + 1) // 2))
-        at = 0
-        for i in range(k):
-            width = k - i
-            np.multiply(Z[:, i : i + 1], Z[:, i:], out=rows[:, at : at + width])
-            rows[:, at + 1 : at + width] *= np.sqrt(2.0)
-            at += width
-        return np.asarray(self.signs @ rows)
+        i, j = _triangle(self.order)
+        Z = self.directions.T.copy()
+        rows = Z[i]
+        rows *= Z[j]
+        rows *= np.where(i == j, 1.0, np.sqrt(2.0))[:, None]
+        return np.asarray(self.signs @ rows.T)
 
 
 @lru_cache(maxsize=64)

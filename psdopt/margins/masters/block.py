@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,14 +94,14 @@ class _Interior:
         """Duality gap of the iterate."""
         return inner(self.T, self.Z) + inner(self.w, self.s) + inner(self.cap - self.w, self.xi)
 
-    def advance(self) -> bool:
-        """One step; False, with the iterate as it was, if working precision allows no more."""
+    def advanced(self) -> _Interior | None:
+        """The iterate after one step; None if working precision allows no more."""
         try:
-            return self._advance()
+            return self._advanced()
         except np.linalg.LinAlgError:
-            return False
+            return None
 
-    def _advance(self) -> bool:
+    def _advanced(self) -> _Interior | None:
         k, m, w, s, xi = self.squares.order, self.squares.size, self.w, self.s, self.xi
         room = self.cap - w
         L, R = np.linalg.cholesky(self.T), np.linalg.cholesky(self.Z)
@@ -140,30 +141,27 @@ class _Interior:
         primal, dual = lengths(dw, dZ, dT, ds, dx)
         moved, others, common = P @ dT @ P.T, (dw, dpi, drho, ds, dx), min(primal, dual)
         # of different lengths they may raise the gap; of one length they cannot, up to rounding
-        return self._move(primal, dual, moved, others) or self._move(common, common, moved, others)
+        return self._moved(primal, dual, moved, others) or self._moved(common, common, moved, others)
 
-    def _move(self, primal: float, dual: float, dT: Array, others: tuple[Array, float, float, Array, Array]) -> bool:
-        dw, dpi, drho, ds, dx = others
-        T, w, pi = self.T + primal * 0.5 * (dT + dT.T), self.w + dual * dw, self.pi + dual * dpi
-        w = w / w.sum()
-        Z = pi * np.eye(len(T)) - self.squares.combination(w)
-        before = (self.T, self.w, self.pi, self.rho, self.s, self.xi, self.Z)
-        gap = self.gap
-        self.T, self.w, self.pi, self.Z = T / np.trace(T), w, pi, Z
-        self.rho, self.s, self.xi = self.rho + primal * drho, self.s + primal * ds, self.xi + primal * dx
-        self._match(self.squares.forms(self.T))
-        inside = min(self.s.min(), self.xi.min(), w.min(), (self.cap - w).min()) > 0.0
-        if not (inside and np.isfinite(self.gap) and self.gap < gap and _positive(T) and _positive(Z)):
-            self.T, self.w, self.pi, self.rho, self.s, self.xi, self.Z = before
-            return False
-        return True
+    def _moved(
+        self, primal: float, dual: float, dT: Array, others: tuple[Array, float, float, Array, Array]
+    ) -> _Interior | None:
+        """The iterate after steps of these lengths, if it is inside and its gap is smaller."""
+        (dw, dpi, drho, ds, dx), new = others, copy(self)
+        T, w = self.T + primal * 0.5 * (dT + dT.T), self.w + dual * dw
+        new.T, new.w, new.pi = T / np.trace(T), w / w.sum(), self.pi + dual * dpi
+        new.Z = new.pi * np.eye(len(T)) - self.squares.combination(new.w)
+        new.rho, new.s, new.xi = self.rho + primal * drho, self.s + primal * ds, self.xi + primal * dx
+        new._match(self.squares.forms(new.T))
+        inside = min(new.s.min(), new.xi.min(), new.w.min(), (new.cap - new.w).min()) > 0.0
+        return new if inside and new.gap < self.gap and _positive(T) and _positive(new.Z) else None
 
 
 def _advanced(point: _Interior, goal: float) -> tuple[_Interior, int]:
     """`point` after as many steps as its gap takes to reach `goal`, or rounding allows, and their number."""
     steps = 0
-    while steps < MAX_STEPS and point.gap > goal and point.advance():
-        steps += 1
+    while steps < MAX_STEPS and point.gap > goal and (after := point.advanced()) is not None:
+        point, steps = after, steps + 1
     return point, steps
 
 
