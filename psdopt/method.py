@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from psdopt.capability import Requires
+from psdopt.capability import Ability, Requires
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import inner, is_finite, norm
 from psdopt.problem import Evaluation, Problem
@@ -146,6 +146,22 @@ def factor_residual(geometry: Geometry, evaluation: Evaluation, point: Any = Non
         return norm(G)
     trace = norm(Y) ** 2
     return norm(G - (inner(G, Y) / trace) * Y) if trace > 0.0 else norm(G)
+
+
+def without_step(state: S, s: float, ray: Any, lost: Evaluation | None = None) -> S:
+    """`state` at the end of its run: unbounded along `ray` if the step s is inf, else stalled.
+
+    `ray` is kept on geometries with straight lines only. `lost` : an evaluation with a NaN, which the driver reports.
+    """
+    unbounded = s == math.inf
+    return replace(
+        state,
+        evaluation=lost or state.evaluation,
+        step=0.0,
+        outcome=Outcome.UNBOUNDED if unbounded else Outcome.STALLED,
+        extras={},
+        ray=ray if unbounded and Ability.STRAIGHT in state.geometry.abilities else None,
+    )
 
 
 def ensure_finite(evaluation: Evaluation) -> Evaluation:

@@ -41,8 +41,6 @@ WIDTH, FEWEST_KEPT = 6, 60
 ORACLE_ACCURACY = 0.01
 #: The gap must fall to this fraction before margins may leave again.
 PROGRESS = 0.5
-#: Rounds without new column, lower value or better bound that count as the end.
-IDLE_ROUNDS = 5
 #: A run ends if the gap has not fallen by a tenth in this many rounds. One round suffices as long
 #: as the master can be solved more accurately than the gap; on degenerate margins (duplicated samples) rounding
 #: prevents that below relative gaps of about 1e-6.
@@ -184,19 +182,16 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         new = np.array([atom.vector / norm(atom.vector) for atom in atoms]).T
         rows = working_rows(margins.values(evaluation), dual, loss, openness, before)
         bundle, T, wider = grown(state.bundle, T, new, self._limit(problem.n, loss))
-        idle = 0 if better or improved or wider else state.idle + 1
         fell = gap < 0.9 * state.marked
         # a bundle too narrow for the optimum converges slowly, through its aggregate: that is no sign of an end
-        slow = 0 if fell or bundle.aggregated else state.slow + 1
-        ended = idle >= IDLE_ROUNDS or slow >= SLOW_ROUNDS
-        return ColumnGenerationState(
-            problem,
-            geometry,
-            geometry.from_factor(best.factor) if better else state.point,
-            best,
+        gains = fell or (bundle.aggregated and (better or improved or wider))
+        slow = 0 if gains else state.slow + 1
+        return replace(
+            state,
+            point=geometry.from_factor(best.factor) if better else state.point,
+            evaluation=best,
             gradient_norm=2.0 * gap / norm(best.factor),
-            step=float("nan"),
-            outcome=Outcome.STALLED if ended else Outcome.RUNNING,
+            outcome=Outcome.STALLED if slow >= SLOW_ROUNDS else Outcome.RUNNING,
             extras={
                 "gap": gap,
                 "bound": bound,
@@ -212,7 +207,6 @@ class ColumnGeneration(Method[ColumnGenerationState]):
             bound=bound,
             gap=gap,
             guess=np.array([atom.vector for atom in atoms]).T,
-            idle=idle,
             rows=rows,
             settled=gap if fresh else state.settled,
             marked=gap if fell else state.marked,

@@ -30,7 +30,6 @@ class ColumnGenerationState(State):
     bound: float = -math.inf
     gap: float = math.inf
     guess: Array | None = None
-    idle: int = 0
     rows: NDArray[np.bool_] | None = None
     settled: float = math.inf
     marked: float = math.inf

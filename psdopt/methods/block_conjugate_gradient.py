@@ -13,7 +13,7 @@ from psdopt.checks import integer, one_of
 from psdopt.geometries.flat_quotient import FlatQuotient
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, norm
-from psdopt.method import Method, Outcome, State
+from psdopt.method import Method, Outcome, State, without_step
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.problem import Evaluation, Problem
 from psdopt.searches.preconditioning import PRECONDITIONERS, preconditioned, resolved
@@ -86,7 +86,7 @@ class BlockConjugateGradient(Method[BlockState]):
         Z = preconditioned(self.preconditioner, here, G)
         size = norm(Z)
         if not 0.0 < size < math.inf:
-            return _ended(state, Outcome.STALLED)
+            return without_step(state, 0.0, None)
         downhill = state.problem.at(Z * (-norm(here.factor) / size) if norm(here.factor) > 0.0 else -Z)
         blocks = [downhill] if state.direction is None else [downhill, state.direction]
         span = here.joined(blocks)
@@ -97,7 +97,7 @@ class BlockConjugateGradient(Method[BlockState]):
             return self._along_line(state, downhill, 0)
         K, outcome, steps = self._restricted_minimizer(span, T, T.T @ gram[:, :r])
         if outcome is Outcome.UNBOUNDED:
-            return _ended(state, outcome)
+            return without_step(state, math.inf, None)
         moved = span.mix(K)
         if moved.value >= here.value:  # a NaN is passed on, so that the driver reports it
             return self._along_line(state, downhill, steps)
@@ -122,29 +122,21 @@ class BlockConjugateGradient(Method[BlockState]):
         line = state.evaluation.along_evaluation(downhill)
         mu = line.minimize()
         if not 0.0 < mu < math.inf:
-            outcome = Outcome.UNBOUNDED if mu == math.inf else Outcome.STALLED
-            return replace(_ended(state, outcome), ray=downhill.factor)
+            return without_step(state, mu, downhill.factor)
         return self._state(state, line.step(mu), None, mu * norm(downhill.factor), steps)
 
     def _state(
         self, state: BlockState, moved: Evaluation, direction: Evaluation | None, length: float, steps: int
     ) -> BlockState:
-        extras, size = {"inner_steps": float(steps)}, norm(moved.factor_gradient())
-        return BlockState(
-            state.problem,
-            state.geometry,
-            moved.factor,
-            moved,
-            gradient_norm=size,
+        return replace(
+            state,
+            point=moved.factor,
+            evaluation=moved,
+            gradient_norm=norm(moved.factor_gradient()),
             step=length,
-            extras=extras,
+            extras={"inner_steps": float(steps)},
             direction=direction,
         )
-
-
-def _ended(state: BlockState, outcome: Outcome) -> BlockState:
-    """No move."""
-    return replace(state, outcome=outcome, step=0.0, extras={})
 
 
 def _whitening(gram: Array) -> Array:

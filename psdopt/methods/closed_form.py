@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from psdopt.capability import Ability, Requires
@@ -33,15 +33,5 @@ class ClosedForm(Method):
         M = state.problem.solve_in_closed_form()
         if M is None:
             raise IncompatibleError(f"{type(state.problem).__name__} has no closed form for these data")
-        evaluation = state.problem.at(M.factor)
-        point = state.geometry.from_matrix(M)
-        gradient_norm = norm(evaluation.factor_gradient())
-        return State(
-            state.problem,
-            state.geometry,
-            point,
-            evaluation,
-            gradient_norm=gradient_norm,
-            step=1.0,
-            outcome=Outcome.FINISHED,
-        )
+        after = self.init(state.problem, state.geometry, state.geometry.from_matrix(M), state.problem.at(M.factor))
+        return replace(after, step=1.0, outcome=Outcome.FINISHED)

@@ -12,7 +12,7 @@ from psdopt.checks import one_of
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS
-from psdopt.method import Method, Outcome, State, factor_residual
+from psdopt.method import Method, State, factor_residual, without_step
 from psdopt.problem import Evaluation, Problem
 from psdopt.searches.preconditioning import PRECONDITIONERS, ask_ahead, preconditioned, preconditioned_on, resolved
 from psdopt.searches.riemannian import SEARCHES, Carried, Located, Path, locate, path_along, searched
@@ -104,11 +104,7 @@ class ConjugateGradient(Method[ConjugateGradientState]):
             d, slope, beta = -z, -decrement, 0.0
             path, s = self._search(state, d, slope)
         if not 0.0 < s < math.inf:
-            outcome = Outcome.UNBOUNDED if s == math.inf else Outcome.STALLED
-            ray = d if s == math.inf and Ability.STRAIGHT in geometry.abilities else None
-            return replace(
-                state, evaluation=path.lost or state.evaluation, step=0.0, outcome=outcome, extras={}, ray=ray
-            )
+            return without_step(state, s, d, path.lost)
         moved = path.at(s)
         value = here.evaluation.value
         # after a NaN in a search only a decrease above rounding counts as progress

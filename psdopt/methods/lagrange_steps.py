@@ -86,15 +86,13 @@ class LagrangeSteps(Method[LagrangeState]):
             return replace(state, outcome=Outcome.STALLED)
         mark = min(state.mark, state.gradient_norm)
         fast = gradient_norm <= SLOW * mark
-        return LagrangeState(
-            state.problem,
-            state.geometry,
-            there.factor,
-            there,
+        return replace(
+            state,
+            point=there.factor,
+            evaluation=there,
             gradient_norm=gradient_norm,
             step=mu,
             extras={"damping": arc.damping},
-            workspace=state.workspace,
             multipliers=arc.multipliers,
             slow=0 if fast else state.slow + 1,
             mark=gradient_norm if fast else mark,

@@ -10,7 +10,7 @@ from psdopt.capability import Ability, Requires
 from psdopt.checks import integer, one_of
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.method import Method, Outcome, State
+from psdopt.method import Method, State, without_step
 from psdopt.problem import Evaluation, Problem
 from psdopt.searches.preconditioning import PRECONDITIONERS, ask_ahead, preconditioned, resolved
 from psdopt.searches.riemannian import SEARCHES, LinePath, Located, Path, searched
@@ -18,11 +18,10 @@ from psdopt.searches.riemannian import SEARCHES, LinePath, Located, Path, search
 
 @dataclass(kw_only=True)
 class LBFGSState(State):
-    """Gradient G and the last pairs (s, y) of moves and gradient changes, oldest first, with their products ⟨s, y⟩."""
+    """Gradient G and the last pairs (s, y, ⟨s, y⟩) of moves and gradient changes with their products, oldest first."""
 
     gradient: Array
-    pairs: list[tuple[Array, Array]] = field(default_factory=list)
-    products: list[float] = field(default_factory=list)
+    pairs: list[tuple[Array, Array, float]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -66,66 +65,48 @@ class LBFGS(Method[LBFGSState]):
         return LBFGSState(problem, geometry, evaluation.factor, evaluation, gradient_norm=norm(G), gradient=G)
 
     def step(self, state: LBFGSState) -> LBFGSState:
-        G, pairs, products = state.gradient, state.pairs, state.products
-        D = -self._apply_inverse(state.evaluation, G, pairs, products)
+        G, pairs = state.gradient, state.pairs
+        D = -self._apply_inverse(state.evaluation, G, pairs)
         path, mu = self._search(state, D) if inner(G, D) < 0.0 or not pairs else (None, 0.0)
         if path is None or (mu == 0.0 and pairs):
-            pairs, products = [], []
+            pairs = []
             D = -preconditioned(self.preconditioner, state.evaluation, G)
             path, mu = self._search(state, D)
         if not 0.0 < mu < math.inf:
-            outcome = Outcome.UNBOUNDED if mu == math.inf else Outcome.STALLED
-            evaluation = path.lost or state.evaluation
-            return replace(
-                state,
-                evaluation=evaluation,
-                step=0.0,
-                outcome=outcome,
-                extras={},
-                pairs=pairs,
-                products=products,
-                ray=D,
-            )
+            return replace(without_step(state, mu, D, path.lost), pairs=pairs)
         evaluation = path.at(mu).evaluation
         G_new = state.geometry.gradient(evaluation.factor, evaluation.gradient)
         s, y = mu * D, G_new - G
         size, product = norm(G_new), inner(s, y)
         ask_ahead(self.preconditioner, evaluation)
         if product > 0.0:
-            pairs, products = [*pairs, (s, y)][-self.memory :], [*products, float(product)][-self.memory :]
-        extras = {"pairs": float(len(pairs))}
-        return LBFGSState(
-            state.problem,
-            state.geometry,
-            evaluation.factor,
-            evaluation,
+            pairs = [*pairs, (s, y, float(product))][-self.memory :]
+        return replace(
+            state,
+            point=evaluation.factor,
+            evaluation=evaluation,
             gradient_norm=size,
             step=mu,
-            extras=extras,
+            extras={"pairs": float(len(pairs))},
             gradient=G_new,
             pairs=pairs,
-            products=products,
         )
 
     def _search(self, state: LBFGSState, D: Array) -> tuple[Path, float]:
         path = LinePath(state.geometry, Located(state.point, state.evaluation), D)
         return path, searched(self.search, path, state.evaluation.value, inner(state.gradient, D))
 
-    def _apply_inverse(
-        self, evaluation: Evaluation, G: Array, pairs: list[tuple[Array, Array]], products: list[float]
-    ) -> Array:
+    def _apply_inverse(self, evaluation: Evaluation, G: Array, pairs: list[tuple[Array, Array, float]]) -> Array:
         """Two-loop recursion; H0 = gamma P⁻¹ with gamma from the newest pair in the metric of P."""
         q = G
         coefficients = []
-        for (s, y), product in zip(reversed(pairs), reversed(products), strict=True):
-            a = inner(s, q) / product
-            q = q - a * y
-            coefficients.append(a)
+        for s, y, product in reversed(pairs):
+            coefficients.append(inner(s, q) / product)
+            q = q - coefficients[-1] * y
         z = preconditioned(self.preconditioner, evaluation, q)
         if pairs:
-            y = pairs[-1][1]
-            gamma = products[-1] / inner(y, preconditioned(self.preconditioner, evaluation, y))
-            z = gamma * z
-        for (s, y), a, product in zip(pairs, reversed(coefficients), products, strict=True):
+            _, y, product = pairs[-1]
+            z = (product / inner(y, preconditioned(self.preconditioner, evaluation, y))) * z
+        for (s, y, product), a in zip(pairs, reversed(coefficients), strict=True):
             z = z + (a - inner(y, z) / product) * s
         return z

@@ -128,17 +128,14 @@ class ProjectedGradient(Method[ProjectedGradientState]):
             return evaluation
 
         m = accelerated_step(state.momentum, at, dense_gradient, geometry.project, self.accelerated)
-        outcome = Outcome.RUNNING if m.moved else Outcome.STALLED
-        residual, extras = _residual(geometry, m), {"momentum": m.t}
-        return ProjectedGradientState(
-            problem,
-            geometry,
-            m.evaluation.factor,
-            m.evaluation,
-            gradient_norm=residual,
+        return replace(
+            state,
+            point=m.evaluation.factor,
+            evaluation=m.evaluation,
+            gradient_norm=_residual(geometry, m),
             step=1.0 / m.L,
-            outcome=outcome,
-            extras=extras,
+            outcome=Outcome.RUNNING if m.moved else Outcome.STALLED,
+            extras={"momentum": m.t},
             momentum=m,
         )
 

@@ -10,7 +10,7 @@ from psdopt.capability import Ability, Requires
 from psdopt.checks import number, one_of, positive
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
-from psdopt.method import Method, Outcome, State, factor_residual
+from psdopt.method import Method, Outcome, State, factor_residual, without_step
 from psdopt.problem import Evaluation, Problem
 from psdopt.searches.riemannian import Located, halved, locate, modelled, path_along
 
@@ -64,45 +64,37 @@ class RiemannianGradient(Method[RiemannianGradientState]):
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> RiemannianGradientState:
-        return self._at(problem, geometry, locate(problem, geometry, start, evaluation), math.nan, Outcome.RUNNING)
+        return self._at(problem, geometry, locate(problem, geometry, start, evaluation))
 
     def step(self, state: RiemannianGradientState) -> RiemannianGradientState:
         here, geometry = state.here, state.geometry
         value, size = here.evaluation.value, geometry.norm(here.point, state.gradient)
         if size == 0.0:
-            return self._at(state.problem, geometry, here, 0.0, Outcome.STALLED)
+            return without_step(state, 0.0, None)
         path = path_along(state.problem, geometry, here, -state.gradient)
         if self.search == "modelled":
             s = modelled(path, value, -(size**2), self.sufficient)
         else:
             s = halved(path, value, -(size**2), self.first / size, self.sufficient)
         if not 0.0 < s < math.inf:
-            outcome = Outcome.UNBOUNDED if s == math.inf else Outcome.STALLED
-            ray = -state.gradient if s == math.inf and Ability.STRAIGHT in geometry.abilities else None
-            stalled = replace(self._at(state.problem, geometry, here, 0.0, outcome), ray=ray)
-            return stalled if path.lost is None else replace(stalled, evaluation=path.lost)
+            return without_step(state, s, -state.gradient, path.lost)
         moved = path.at(s)
-        ended = self.change_tol > 0.0 and self._settled(here, moved, s * size)
-        return self._at(state.problem, geometry, moved, s, Outcome.FINISHED if ended else Outcome.RUNNING)
+        ended = self.change_tol > 0.0 and self._settled(here, moved)
+        after = self._at(state.problem, geometry, moved)
+        return replace(after, step=s, outcome=Outcome.FINISHED if ended else Outcome.RUNNING)
 
-    def _at(
-        self, problem: Problem, geometry: Geometry, here: Located, s: float, outcome: Outcome
-    ) -> RiemannianGradientState:
-        gradient = geometry.gradient(here.point, here.evaluation.gradient)
-        size = factor_residual(geometry, here.evaluation, here.point)
+    def _at(self, problem: Problem, geometry: Geometry, here: Located) -> RiemannianGradientState:
         return RiemannianGradientState(
             problem,
             geometry,
             here.point,
             here.evaluation,
-            gradient_norm=size,
-            step=s,
-            outcome=outcome,
-            gradient=gradient,
+            gradient_norm=factor_residual(geometry, here.evaluation, here.point),
+            gradient=geometry.gradient(here.point, here.evaluation.gradient),
             here=here,
         )
 
-    def _settled(self, here: Located, moved: Located, length: float) -> bool:
+    def _settled(self, here: Located, moved: Located) -> bool:
         """Eq. (24): relative change of F, or of Y along the curve, on which representatives are consistent."""
         old, new = here.evaluation, moved.evaluation
         if abs(new.value - old.value) <= self.change_tol * abs(old.value):
