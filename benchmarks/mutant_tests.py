@@ -135,12 +135,13 @@ def record(copy: Path, tests: Sequence[str], output: Path) -> Calls:
     saved = copy / "calls.json"
 
     def work() -> int:
+        inside(copy)
         recorder = _Recorder(copy)
-        pytest.main([*_OPTIONS, *tests], plugins=[recorder])
+        pytest.main([*OPTIONS, *tests], plugins=[recorder])
         recorder.calls.save(saved)
         return 0
 
-    _forked(copy, work, output, seconds=None)
+    forked(work, output, seconds=None)
     return Calls.load(saved) if saved.exists() else Calls()
 
 
@@ -154,9 +155,12 @@ def run_chosen(copy: Path, tests: Sequence[str], seconds: float, output: Path) -
     files = [name for name in dict.fromkeys(test.partition("::")[0] for test in tests) if (copy / name).exists()]
     if not files:
         return ""
-    code = _forked(
-        copy, lambda: int(pytest.main([*_OPTIONS, "-x", *files], plugins=[_Chosen(tests, failed)])), output, seconds
-    )
+
+    def work() -> int:
+        inside(copy)
+        return int(pytest.main([*OPTIONS, "-x", *files], plugins=[_Chosen(tests, failed)]))
+
+    code = forked(work, output, seconds)
     if code in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
         return ""
     if failed.exists():
@@ -164,14 +168,15 @@ def run_chosen(copy: Path, tests: Sequence[str], seconds: float, output: Path) -
     return "the clock" if code in (-signal.SIGXCPU, -signal.SIGKILL) else f"exit status {code}"
 
 
-_OPTIONS = (
+#: Of pytest, in every child.
+OPTIONS = (
     "-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:timeout",
     "-W", "ignore::pytest.PytestAssertRewriteWarning",
 )  # fmt: skip
 
 
-def _forked(copy: Path, work: Callable[[], int], output: Path, seconds: float | None) -> int:
-    """The exit status of `work()` in a child whose psdopt is the one in `copy`; minus the signal that ended it."""
+def forked(work: Callable[[], int], output: Path, seconds: float | None) -> int:
+    """The exit status of `work()` in a child that writes to `output`; minus the signal that ended it."""
     child = os.fork()
     if child:
         _, status = os.waitpid(child, 0)
@@ -189,14 +194,6 @@ def _forked(copy: Path, work: Callable[[], int], output: Path, seconds: float | 
         target = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(target, 1)
         os.dup2(target, 2)
-        os.chdir(copy)
-        os.environ |= {"PYTHONPATH": str(copy), "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-        sys.dont_write_bytecode = True
-        sys.path[:] = [str(copy), *(p for p in sys.path if p not in ("", os.getcwd()))]
-        _forget(("psdopt", "psdopt_plugins", "tests", "benchmarks"))
-        from threadpoolctl import threadpool_limits
-
-        threadpool_limits(1)
         code = work()
     except BaseException:
         traceback.print_exc()
@@ -204,6 +201,18 @@ def _forked(copy: Path, work: Callable[[], int], output: Path, seconds: float | 
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def inside(copy: Path) -> None:
+    """From here on this process imports psdopt and the tests from `copy`, and computes in one thread."""
+    os.chdir(copy)
+    os.environ |= {"PYTHONPATH": str(copy), "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    sys.dont_write_bytecode = True
+    sys.path[:] = [str(copy), *(p for p in sys.path if p not in ("", os.getcwd()))]
+    _forget(("psdopt", "psdopt_plugins", "tests", "benchmarks"))
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1)
 
 
 def _forget(packages: Iterable[str]) -> None:

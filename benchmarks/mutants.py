@@ -6,7 +6,8 @@
 Changes are drawn evenly over the areas, from a seed. Each is made in a copy of the checkout, never in the checkout
 itself. Which tests call which function is found by one run of the tests, and kept in the file `--calls`. The tests of
 the source itself come first, then the fastest of the others, up to a limit of processor time. A mutant is killed where
-a test fails or does not end in time.
+a test fails or does not end in time. Functions are changed in memory, in forks of one process; numbers of modules,
+classes and defaults in the copy, which a new process imports.
 
 Printed: every mutant with its fate, the survivors once more, and the score.
 """
@@ -24,6 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.mutant_forks import Trial, killers
 from benchmarks.mutant_tests import Calls, record, run_chosen, warm_up
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,7 +47,9 @@ TESTS = (
     "tests/constraints", "tests/margins", "tests/multipliers", "tests/linalg", "tests/parts", "tests/testing",
     "tests/integration", "tests/test_images.py", "tests/test_escape.py", "tests/test_stopping.py", "tests/interop",
     "tests/test_proofs.py", "tests/test_verdicts.py", "tests/test_units.py", "tests/test_judge.py",
-    "tests/test_inspection.py", "tests/test_dense_proof.py", "tests/devices",
+    "tests/test_inspection.py", "tests/test_dense_proof.py", "tests/devices", "tests/test_proof_limits.py",
+    "tests/test_verdict_limits.py", "tests/test_certificate_claims.py", "tests/test_splitting.py",
+    "tests/test_patience.py", "tests/test_run.py", "tests/test_problem.py",
 )  # fmt: skip
 #: Processor seconds of the tests that are tried on one mutant, the fastest first; and what one child may take.
 BUDGET, PATIENCE = 12.0, 90.0
@@ -78,6 +82,11 @@ class Mutant:
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}  {self.before}  ->  {self.text}"
+
+    def applied(self, source: bytes) -> bytes:
+        """The changed source; every line behind the place keeps its number."""
+        lines = "\n" * (self.before.count("\n") - self.text.count("\n"))
+        return source[: self.start] + f"{self.text[:-1]}{lines})".encode() + source[self.end :]
 
 
 def mutants_of(area: str, path: Path) -> Iterator[Mutant]:
@@ -134,15 +143,16 @@ def _changed(node: ast.AST) -> ast.expr | None:
         return ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.USub)):
         return None if isinstance(node.operand, ast.Constant) else node.operand
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
         return ast.Constant(2.5 * node.value if isinstance(node.value, float) and node.value else node.value + 1)
     return None
 
 
 def drawn(count: int, seed: int, files: Sequence[str]) -> list[Mutant]:
     """`count` mutants, as many of each area as of any other; of the given files only, where there are any."""
-    rng, chosen = np.random.default_rng(seed), []
-    areas = {}
+    rng = np.random.default_rng(seed)
+    chosen: list[Mutant] = []
+    areas: dict[str, list[Mutant]] = {}
     for area, patterns in AREAS.items():
         paths = [path for pattern in patterns for path in sorted(ROOT.glob(pattern))]
         paths = [path for path in paths if not files or str(path.relative_to(ROOT)) in files]
@@ -181,6 +191,19 @@ def tests_of(mutant: Mutant, calls: Calls, budget: float) -> list[list[str]]:
     return [stage for stage in (first, [test for test in chosen if test not in set(first)]) if stage]
 
 
+def fates(mutants: Sequence[Mutant], copy: Path, calls: Calls, budget: float) -> dict[Mutant, str]:
+    """The fate of every mutant of a function, whose code is changed in memory; other numbers are left out."""
+    trials, found = [], {}
+    for mutant in mutants:
+        tests = [test for stage in tests_of(mutant, calls, budget) for test in stage]
+        seconds = sum(calls.seconds[test] for test in tests)
+        trials.append(Trial(mutant.path, mutant.applied((copy / mutant.path).read_bytes()), tests, seconds))
+    for mutant, trial, test in zip(mutants, trials, killers(copy, trials, copy / "output.txt"), strict=True):
+        if trial.tests and test is not None:
+            found[mutant] = f"killed by {test}" if test else f"survived {len(trial.tests)} tests"
+    return found
+
+
 def fate(mutant: Mutant, copy: Path, calls: Calls, budget: float = BUDGET) -> str:
     """ "killed by ...", or "survived ...": tests are run on the copy with this one change, which is then undone."""
     stages = tests_of(mutant, calls, budget)
@@ -188,7 +211,7 @@ def fate(mutant: Mutant, copy: Path, calls: Calls, budget: float = BUDGET) -> st
         return "survived: no test calls it"
     target = copy / mutant.path
     source = target.read_bytes()
-    target.write_bytes(source[: mutant.start] + mutant.text.encode() + source[mutant.end :])
+    target.write_bytes(mutant.applied(source))
     try:
         for tests in stages:
             found = run_chosen(copy, tests, PATIENCE, copy / "output.txt")
@@ -234,8 +257,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not calls.seconds:
             print((copy / "output.txt").read_text())
             return 1
+        known = fates([mutant for _, mutant in tried], copy, calls, arguments.budget)
         for k, mutant in tried:
-            found = fate(mutant, copy, calls, arguments.budget)
+            found = known.get(mutant) or fate(mutant, copy, calls, arguments.budget)
             print(f"{k:3d} {found:9.9} {mutant}\n      {found[:150]}", flush=True)
             survivors += [mutant] if found.startswith("survived") else []
     print(f"\n{len(tried) - len(survivors)} of {len(tried)} killed; survivors:")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 
 import numpy as np
 import pytest
 
-from psdopt.certificate import DIGITS, Certificate
+from psdopt import solve
+from psdopt.certificate import DIGITS, Certificate, certify
 from psdopt.linalg.tolerances import EPS
 
 BASE = Certificate(
@@ -111,3 +113,23 @@ def test_plain_numbers():
     assert "descent" not in plain
     assert (plain["omega"], plain["relative"], plain["proof"]) == (0.25, 0.04, "residuals")
     assert (plain["value"], plain["products"]) == (2.0, 7)
+
+
+def test_what_a_certificate_says_where_nothing_was_measured():
+    required = {field.name: getattr(BASE, field.name) for field in fields(Certificate) if field.default is MISSING}
+    bare = Certificate(**required)
+    assert (bare.decrease, bare.shortfall, bare.value_scale, bare.dual_value, bare.descent) == (
+        0.0,
+        0.0,
+        math.inf,
+        None,
+        None,
+    )
+    assert math.isnan(bare.unit)
+    assert bare.provable
+    assert len(replace(BASE, decrease=0.5).rows()) == len(BASE.rows()) + 1
+
+
+def test_a_certificate_by_itself_decides_at_the_tolerance_of_a_run():
+    own, of_runs = (inspect.signature(function).parameters for function in (certify, solve))
+    assert own["tol"].default == of_runs["tol"].default == 1e-6

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from psdopt import FixedTrace, FlatQuotient, Polar, PSDCone, QuadraticSDP, Spectraplex, Status
-from psdopt.verdicts import RECOVERIES, _with_room, final_word, kept_back, recovered, settled, unbounded
+from psdopt import Ability, FixedTrace, FlatQuotient, Polar, PSDCone, QuadraticSDP, Spectraplex, Status
+from psdopt.verdicts import RECOVERIES, _with_room, final_word, kept_back, recovered, settled, unbounded, why_stationary
 from tests.test_certificate_claims import BASE
 
 PROVEN = replace(BASE, gap=0.0, gap_relative=0.0)
@@ -114,3 +114,17 @@ def test_a_step_that_refutes_is_taken_once_it_gains_more_than_the_tolerance():
     best = run_at(np.eye(2), refuted)  # no plane leads down from the minimum
     assert not recovered(FLAT_BOTTOM, None, best, 0.1)
     assert best.went is None
+
+
+def test_a_rank_is_named_as_the_limit_wherever_more_columns_are_an_option():
+    """Of a geometry of factors, or of one that can grow by itself, but not of a whole cone."""
+    factor = np.zeros((5, 2))
+    state = SimpleNamespace(evaluation=SimpleNamespace(factor=factor))
+    for geometry, limited in ((FlatQuotient(5, 2), True), (Polar(5, 2), True), (PSDCone(5), False)):
+        words = why_stationary(BASE, SimpleNamespace(geometry=geometry, state=state), 0.0, 0.1)
+        assert ("escape=True" in words) is limited
+    stuck = SimpleNamespace(can_grow=False, abilities=frozenset({Ability.FACTOR}), restricted=False)
+    grows = SimpleNamespace(can_grow=True, abilities=frozenset(), restricted=False)
+    for geometry in (stuck, grows):
+        words = why_stationary(BASE, SimpleNamespace(geometry=geometry, state=state), 0.0, 0.1)
+        assert "at rank 2 of 5" in words

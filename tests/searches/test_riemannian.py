@@ -127,3 +127,24 @@ def test_combined_images_are_computed_anew_after_fifty_steps():
         here = path.at(1.0)
         assert here.evaluation.value == pytest.approx(problem.at(geometry.factor(here.point)).value, rel=1e-12)
     assert refreshed == [REFRESH_STEPS, 2 * REFRESH_STEPS]
+
+
+def test_direction_and_gradient_are_carried_each_by_its_own_transport():
+    geometry, problem = PositiveDefinite(3), QuadraticSDP(None, 1.0, -np.eye(3))
+    rng = np.random.default_rng(0)
+    here = locate(problem, geometry, geometry.random_point(rng))
+    vector, gradient = (geometry.random_vector(here.point, rng) for _ in range(2))
+    path = RetractionPath(problem, geometry, here, vector)
+    carried = path.carried(0.3, vector, gradient, -0.7)
+    end = geometry.retract(here.point, 0.3 * vector)
+    for found, moved in ((carried.direction, vector), (carried.gradient, gradient)):
+        np.testing.assert_allclose(found, geometry.transport(here.point, end, moved), rtol=1e-12)
+    assert (carried.slope, carried.on_factors) == (-0.7, False)
+    other = geometry.random_vector(end, rng)
+    assert carried.pair(geometry, end, other) == pytest.approx(geometry.inner(end, carried.gradient, other))
+
+
+def test_what_is_known_of_a_point_by_default():
+    geometry = PositiveDefinite(3)
+    here = locate(QuadraticSDP(None, 1.0, -np.eye(3)), geometry, geometry.from_factor(np.eye(3)))
+    assert (here.age, here.frame) == (0, None)
