@@ -48,7 +48,7 @@ def test_the_closed_form_of_a_congruence_and_of_an_interior_minimum(ridge):
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-@pytest.mark.parametrize("negative", [1, 2, 5])
+@pytest.mark.parametrize("negative", [1, 2, 3, 5])
 def test_starts_are_the_positive_part_of_the_minimum_over_symmetric_matrices(scale, negative):
     """With more than n/2 positive eigenvalues all n columns come back, the others raised to a share of the median."""
     rng = np.random.default_rng(2)

@@ -10,10 +10,11 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
-from psdopt import ConjugateGradient, FlatQuotient, QuadraticSDP, solve
+from psdopt import Ability, ConjugateGradient, FlatQuotient, QuadraticSDP, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.tolerances import EPS
+from psdopt.problems import quadratic_sdp as source
 from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm, SumForm
 from tests.problems.quadratics import N, data
 
@@ -174,3 +175,46 @@ def test_with_a_rank_limit_only_the_two_pure_cases_have_a_closed_form():
     assert both.solve_in_closed_form(rank=2) is None
     assert QuadraticSDP(A, None, C).solve_in_closed_form(rank=2).rank == 2
     assert QuadraticSDP(None, 0.5, C).solve_in_closed_form(rank=2).rank == 2
+
+
+@pytest.mark.parametrize(
+    ("A", "B", "C", "expected"),
+    [
+        (None, 0.5, True, True), (None, IdentityForm(3, 0.5), True, True), ("matrix", None, True, True),
+        ("matrix", 0.5, True, True), ("matrix", "matrix", True, False), (None, "matrix", True, False),
+        ("matrix", None, False, False), (None, 0.5, False, False),
+        (None, IdentityForm(3, 0.0), True, False), ("matrix", IdentityForm(3, 0.0), True, True),
+    ],
+)  # fmt: skip
+def test_which_problems_have_a_closed_form(A, B, C, expected, monkeypatch):
+    given = {"matrix": np.diag([1.0, 2.0, 3.0])}
+    A, B = (given["matrix"] if isinstance(form, str) else form for form in (A, B))
+    C = -np.eye(3) if C else None
+    problem = QuadraticSDP(A, B, C, n=3)
+    assert (Ability.CLOSED_FORM in problem.abilities) is expected
+    assert (problem.solve_in_closed_form() is not None) is expected
+    monkeypatch.setattr(source, "CLOSED_FORM_ORDER", 3)
+    assert (Ability.CLOSED_FORM in QuadraticSDP(A, B, C, n=3).abilities) is expected
+    monkeypatch.setattr(source, "CLOSED_FORM_ORDER", 2)
+    assert Ability.CLOSED_FORM not in QuadraticSDP(A, B, C, n=3).abilities
+
+
+@pytest.mark.parametrize("ridge", [None, 0.7, "matrix"])
+def test_a_restriction_is_f_on_the_subspace(ridge):
+    rng, A, B, C = data()
+    problem = QuadraticSDP(A, B if ridge == "matrix" else ridge, C, constant=1.5)
+    basis = rng.standard_normal((N, 4))
+    T = np.linalg.inv(np.linalg.qr(basis)[1])[:, :3]  # basis · T is orthonormal
+    small = problem.restricted(problem.at(basis).images, T)
+    assert small.n == 3
+    Z = rng.standard_normal((3, 2))
+    assert small.at(Z).value == pytest.approx(problem.at(basis @ T @ Z).value, rel=1e-10)
+
+
+def test_up_to_which_order_an_operand_is_checked_to_be_semidefinite(monkeypatch):
+    indefinite = np.diag([1.0, 1.0, -1.0])
+    monkeypatch.setattr(source, "CHECKED_ORDER", 3)
+    with pytest.raises(InvalidInputError, match="A must be positive semidefinite; found smallest eigenvalue -1"):
+        QuadraticSDP(indefinite)
+    monkeypatch.setattr(source, "CHECKED_ORDER", 2)
+    assert QuadraticSDP(indefinite).n == 3

@@ -1,12 +1,15 @@
 """Lower bounds from a share of the curved part: below F everywhere, sharp at the optimum, and cheap."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from psdopt import FlatQuotient, LowRankPSD, Status, TermSum, certify, solve
 from psdopt.dense_proof import DenseProof, dense_gradient
+from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.problems.share_bound import _largest_share
-from psdopt.terms import LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge
+from psdopt.terms import IdentityForm, LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge
 
 N, M = 6, 20
 
@@ -108,3 +111,29 @@ def test_a_gradient_that_is_handed_over_gives_the_same_bound():
     problem = hinges(3)
     evaluation = problem.at(np.eye(N))
     assert problem.duality.dual_bound(evaluation, S=dense_gradient(evaluation)) == bound_at(problem, np.eye(N))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_numbers_that_are_not_finite_bound_nothing(bad):
+    """S, the value or C beyond the range of numbers: only c is left, which C ⪰ 0 proves."""
+    problem = hinges(0, IdentityForm(N), 0.75)
+    evaluation = problem.at(0.5 * np.eye(N))
+    S = dense_gradient(evaluation)
+    S[1, 1] = bad
+    bound = problem.duality.dual_bound
+    assert bound(evaluation) > 0.75
+    assert bound(evaluation, S=S) == bound(SimpleNamespace(**seen(evaluation, value=bad))) == 0.75
+    problem.duality.pull[2, 2] = bad
+    assert bound(evaluation) == 0.75
+
+
+def seen(evaluation, **changed):
+    return {name: getattr(evaluation, name) for name in ("problem", "factor", "value", "gradient")} | changed
+
+
+@pytest.mark.parametrize("n", [DENSE_LIMIT, DENSE_LIMIT + 1])
+def test_beyond_the_dense_order_s_is_not_formed_for_the_bound(n):
+    term = MeasuredTerm(QuadraticForms(np.eye(n)[:2]), SquaredHinge(1.0), 1.0)
+    problem = TermSum([LinearTerm(IdentityForm(n)), term], 0.25)
+    bound = bound_at(problem, np.eye(n)[:, :1])
+    assert bound > 0.25 if n <= DENSE_LIMIT else bound == 0.25
