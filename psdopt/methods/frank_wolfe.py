@@ -85,7 +85,7 @@ class FrankWolfe(Method[FrankWolfeState]):
         one_of(self.rule, "rule", RULES)
         if is_name(self.variant, "away") or is_name(self.variant, "pairwise"):
             text = f"FrankWolfe(variant={self.variant!r}) is deprecated: 'fully-corrective' is used"
-            warnings.warn(text, DeprecationWarning, stacklevel=3)
+            warnings.warn(text, DeprecationWarning, stacklevel=4)
             object.__setattr__(self, "variant", "fully-corrective")
         one_of(self.variant, "variant", ("auto", *VARIANTS))
         if self.rule == "hazan" and self.kind != "vanilla":

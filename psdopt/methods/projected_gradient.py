@@ -34,8 +34,8 @@ class Momentum:
     x: Array
     evaluation: Evaluation
     before: Array
-    t: float = 1.0
-    L: float = 1.0
+    t: float
+    L: float
     residual: float = math.inf
     moved: bool = True
 
@@ -156,8 +156,9 @@ def _residual(geometry: Geometry, m: Momentum) -> float:
 def _first_lipschitz(evaluation: Evaluation, g: Array) -> float:
     """|∇F(M + D) − ∇F(M)| / |D| for D = tr M · vvᵀ, v the eigenvector of ∇F(M) where F falls most; the unit of 1/step.
 
-    If the gradient does not change, F may be linear, and the result is |∇F(M)| / |D|, for a step as long as M.
+    If the gradient does not change, F may be linear: eps |∇F(M)| takes the place of its change, and the first step is
+    as long as rounding lets it be.
     """
     v = np.linalg.eigh(g)[1][:, :1] * (norm(evaluation.factor) or 1.0)
     moved = dense_gradient(evaluation.append(v))
-    return float(max(norm(moved - g), EPS * norm(g)) / norm(v) ** 2) or float(norm(g) / norm(v) ** 2) or 1.0
+    return float(max(norm(moved - g), EPS * norm(g)) / norm(v) ** 2) or 1.0

@@ -7,9 +7,10 @@ import pytest
 
 import psdopt
 from psdopt import PSDCone, QuadraticSDP
-from psdopt.methods import bilgo_state
+from psdopt.methods import bilgo_atoms
 from psdopt.methods.bilgo import BILGO
-from psdopt.methods.bilgo_state import AtomState, with_eigenvectors
+from psdopt.methods.bilgo_atoms import GreedyAtoms
+from psdopt.methods.bilgo_state import AtomState
 from psdopt.oracles import least_eigenpairs
 from psdopt.units import stationarity_scale
 from tests.methods.planted import planted, zero
@@ -53,10 +54,10 @@ def looked_at(monkeypatch, diagonal, targets, count=3, **known):
         asked.append(named)
         return least_eigenpairs(S, **named)
 
-    monkeypatch.setattr(bilgo_state, "least_eigenpairs", least)
+    monkeypatch.setattr(bilgo_atoms, "least_eigenpairs", least)
     start = AtomState(problem, PSDCone(n), Y, evaluation, vectors=np.eye(n)[:, :1], **known)
-    options = {"count": count, "backend": "dense", "seed": 3, "atoms": 4, "extras": {"alpha": 0.5}}
-    return with_eigenvectors(start, evaluation, **options), asked
+    method = GreedyAtoms(True, 5, count, "bilgo", "dense", 3)
+    return method._with_eigenvectors(start, evaluation, {"alpha": 0.5}, 4), asked
 
 
 @pytest.mark.parametrize(
@@ -143,10 +144,10 @@ def test_after_a_direction_had_been_missed_the_next_rest_is_looked_at_anew(monke
         proofs.append(named.get("proven", False))
         return least_eigenpairs(S if len(proofs) > 1 else np.zeros((3, 3)), **named)
 
-    monkeypatch.setattr(bilgo_state, "least_eigenpairs", least)
+    monkeypatch.setattr(bilgo_atoms, "least_eigenpairs", least)
     start = AtomState(problem, PSDCone(3), evaluation.factor, evaluation, vectors=np.eye(3)[:, :1], proven_at=0.5)
     assert (start.atoms, start.iteration) == (0, 0)
-    state = with_eigenvectors(start, evaluation, count=1, backend="dense", seed=0, atoms=0, extras={})
+    state = GreedyAtoms(True, 5, 1, "bilgo", "dense", 0)._with_eigenvectors(start, evaluation, {})
     assert proofs == [False, True]
     assert state.smallest == pytest.approx(-2.0)
     assert state.proven_at == np.inf

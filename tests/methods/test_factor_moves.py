@@ -66,3 +66,37 @@ def test_a_block_of_atoms_enters_with_its_best_common_weight(target):
     found = with_block(evaluation, V, beta)
     assert found.value == pytest.approx(problem.at(np.diag([1.0, *3 * [np.sqrt(np.clip(target, 0.0, beta))]])).value)
     assert with_block(evaluation, V, 0.0) is evaluation
+    if target < 0.0:
+        assert with_block(evaluation, V, beta) is evaluation
+
+
+@pytest.mark.parametrize("beta", [1e-6, 0.5, 1e6])
+def test_a_block_of_any_weight_is_a_block(beta):
+    problem = diagonal_problem([1.0, 2.0 * beta, 2.0 * beta])
+    found = with_block(problem.at(np.eye(3)[:, :1]), np.eye(3)[:, 1:], beta)
+    np.testing.assert_allclose(found.matrix.to_dense(), np.diag([1.0, beta, beta]), rtol=1e-12)
+    problem = diagonal_problem([1.0, 0.25 * beta, 0.25 * beta])
+    found = with_block(problem.at(np.eye(3)[:, :1]), np.eye(3)[:, 1:], beta)
+    np.testing.assert_allclose(found.matrix.to_dense(), np.diag([1.0, 0.25 * beta, 0.25 * beta]), rtol=1e-9)
+
+
+def test_of_zero_one_column_is_kept():
+    problem = diagonal_problem([1.0, 2.0])
+    for columns in (1, 2, 3):
+        evaluation = problem.at(np.zeros((2, columns)))
+        compact = compressed(evaluation)
+        assert compact.factor.shape == (2, 1)
+        assert (compact is evaluation) == (columns == 1)
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("lasting", [False, True])
+def test_what_is_dropped_does_not_depend_on_the_unit_of_m(unit, lasting):
+    """Rounding goes always; up to 1 % of tr M goes where F does not increase, else up to 1e-4."""
+    problem = diagonal_problem(unit * np.array([1.0, 0.0, 0.0, 0.0]))
+    for small, kept in ((1e-17, 1), (9e-3, 1), (1.2e-2, 2)):
+        evaluation = problem.at(np.sqrt(unit) * np.diag([1.0, np.sqrt(small), 0.0, 0.0])[:, :2])
+        assert compressed(evaluation, lasting).factor.shape[1] == kept
+    needed = diagonal_problem(unit * np.array([1.0, 9e-3, 0.0, 0.0]))
+    evaluation = needed.at(np.sqrt(unit) * np.diag(np.sqrt([1.0, 9e-3, 5e-5, 0.0]))[:, :3])
+    assert compressed(evaluation, lasting).factor.shape[1] == 2

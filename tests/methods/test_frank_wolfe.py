@@ -113,8 +113,9 @@ def test_nonquadratic_objective(variant):
 
 @pytest.mark.parametrize("variant", ["away", "pairwise"])
 def test_former_variants_warn_and_are_fully_corrective(variant):
-    with pytest.warns(DeprecationWarning, match=variant):
+    with pytest.warns(DeprecationWarning, match=variant) as told:
         method = FrankWolfe(variant=variant)
+    assert told[0].filename == __file__
     assert method == FrankWolfe(variant="fully-corrective")
 
 
@@ -140,8 +141,9 @@ def test_the_default_is_the_variant_that_ends():
 
 
 def test_the_former_name_of_the_rule_is_deprecated():
-    with pytest.warns(DeprecationWarning, match=r"FrankWolfe\(step=...\) is deprecated: use rule="):
+    with pytest.warns(DeprecationWarning, match=r"FrankWolfe\(step=...\) is deprecated: use rule=") as told:
         old = FrankWolfe(step="hazan")
+    assert told[0].filename == __file__
     assert old == FrankWolfe(rule="hazan") == FrankWolfe("hazan") == dataclasses.replace(FrankWolfe(), rule="hazan")
     assert old == pickle.loads(pickle.dumps(old))
     with pytest.raises(TypeError, match="unexpected keyword"):
@@ -158,3 +160,101 @@ def test_the_basis_of_nearly_parallel_atoms_is_orthonormal(apart):
     V = basis.factor
     np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-13)
     np.testing.assert_allclose(V @ W @ V.T, Y @ Y.T, atol=1e-14)
+
+
+@pytest.mark.parametrize("trace", [0.5, 3.0])
+def test_steps_of_hazans_rule_are_those_of_the_textbook(trace):
+    """M ← M + 2/(k + 2) (trace v vᵀ − M), v the least eigenvector of S; the gap and its units are those of S there."""
+    problem = planted(n=7, trace=trace)[0]
+    method, geometry = FrankWolfe("hazan"), Spectraplex(7, trace)
+    state = method.init(problem, geometry, geometry.from_factor(np.sqrt(trace / 7.0) * np.eye(7)))
+    M, gamma = trace / 7.0 * np.eye(7), 0.0
+    for k in range(5):
+        S = state.evaluation.gradient @ np.eye(7)
+        values, vectors = np.linalg.eigh(S)
+        gap = np.sum(S * M) - trace * values[0]
+        np.testing.assert_allclose(state.evaluation.matrix.to_dense(), M, atol=1e-9)
+        assert state.gap == state.extras["gap"] == pytest.approx(gap, rel=1e-9)
+        assert state.gradient_norm == pytest.approx(2.0 * gap / np.sqrt(trace), rel=1e-9)
+        assert (state.iteration, state.step) == (k, gamma)
+        assert state.extras.get("gamma", 0.0) == gamma
+        gamma = 2.0 / (k + 2.0)
+        M = M + gamma * (trace * np.outer(vectors[:, 0], vectors[:, 0]) - M)
+        state = method.step(state)
+
+
+def test_the_oracle_is_asked_for_a_tenth_of_the_gap_and_its_error_counts(monkeypatch):
+    problem = planted(n=8, trace=2.0)[0]
+    geometry, asked, atoms = Spectraplex(8, 2.0), [], []
+    oracle = Spectraplex.minimize_linear
+
+    def minimize_linear(self, S, tol, warm_start=None):
+        atom = oracle(self, S, tol, warm_start)
+        asked.append((tol, warm_start))
+        atoms.append(dataclasses.replace(atom, gap_bound=0.25))
+        return atoms[-1]
+
+    monkeypatch.setattr(Spectraplex, "minimize_linear", minimize_linear)
+    method = FrankWolfe(variant="vanilla")
+    first = method.init(problem, geometry, geometry.from_factor(0.5 * np.eye(8)))
+    product = 0.5 * np.sum(first.evaluation.factor_gradient() * first.evaluation.factor)
+    assert asked[0] == (pytest.approx(0.1 * abs(product), rel=1e-12), None)
+    assert first.gap == pytest.approx(product - atoms[0].value + 0.25, rel=1e-12)
+    method.step(first)
+    assert asked[1][0] == pytest.approx(0.1 * first.gap, rel=1e-12)
+    assert asked[1][1] is atoms[0].vector
+
+
+def test_the_corrective_variant_keeps_principal_axes_and_the_other_the_factor_it_has():
+    problem = planted(n=6)[0]
+    geometry = Spectraplex(6)
+    Y = np.outer(np.arange(1.0, 7.0), [3.0, 4.0])
+    Y = np.column_stack([Y, np.eye(6)[:, 0]])
+    Y /= np.linalg.norm(Y)
+    for variant in VARIANTS:
+        state = FrankWolfe(variant=variant).init(problem, geometry, geometry.from_factor(Y), problem.at(Y))
+        gram = state.evaluation.factor.T @ state.evaluation.factor
+        corrective = variant == "fully-corrective"
+        assert state.evaluation.factor.shape == (6, 2 if corrective else 3)
+        assert (np.max(np.abs(gram - np.diag(np.diagonal(gram)))) <= 1e-14) == corrective
+        np.testing.assert_allclose(state.evaluation.matrix.to_dense(), Y @ Y.T, atol=1e-14)
+
+
+@pytest.mark.parametrize("start", [1, 3])
+def test_a_corrective_step_ends_at_a_tenth_of_the_gap_within_its_span(start):
+    """From one atom the span has two directions, which is enough to correct."""
+    problem, geometry = planted(n=9)[0], Spectraplex(9)
+    method = FrankWolfe()
+    Y = np.linalg.qr(np.random.default_rng(3).standard_normal((9, start)))[0] / np.sqrt(start)
+    state = method.init(problem, geometry, geometry.from_factor(Y))
+    for _ in range(3):
+        before, state = state, method.step(state)
+        V = np.linalg.qr(np.column_stack([before.evaluation.factor, before.atom.vector]))[0]
+        S = state.evaluation.gradient @ np.eye(9)
+        within = np.sum(S * state.evaluation.matrix.to_dense()) - np.linalg.eigvalsh(V.T @ S @ V)[0]
+        assert within <= 0.1 * before.gap * (1.0 + 1e-9)
+        assert 0.0 <= state.extras["gamma"] <= 1.0
+
+
+def test_derivatives_towards_an_atom():
+    from psdopt import TermSum
+    from psdopt.terms.losses import SquaredHinge
+    from psdopt.terms.measured import MeasuredTerm
+    from psdopt.terms.measurements import QuadraticForms
+
+    rng = np.random.default_rng(0)
+    problem = TermSum([MeasuredTerm(QuadraticForms(rng.standard_normal((12, 4))), SquaredHinge(2.0))])
+    plane = problem.at(rng.standard_normal((4, 2))).along_atom(rng.standard_normal(4))
+    derivatives, t, h = frank_wolfe._toward_atom(plane), 0.3, 1e-5
+    values = [plane.value(1.0 - s, s) for s in (t - h, t, t + h)]
+    first, second = derivatives(t)
+    assert first == pytest.approx((values[2] - values[0]) / (2 * h), rel=1e-6)
+    assert second == pytest.approx((derivatives(t + h)[0] - derivatives(t - h)[0]) / (2 * h), rel=1e-6)
+
+
+def test_at_the_optimum_no_step_is_taken():
+    problem, geometry = QuadraticSDP(B=1.0, C=-np.diag([2.0, 0.0])), Spectraplex(2)
+    for variant in VARIANTS:
+        method = FrankWolfe(variant=variant)
+        state = method.step(method.init(problem, geometry, geometry.from_factor(np.eye(2)[:, :1])))
+        assert (state.outcome, state.step) == (psdopt.Outcome.STALLED, 0.0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -29,7 +31,9 @@ from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.linalg.polynomials import minimize_quartic
 from psdopt.linalg.tolerances import EPS
 from psdopt.method import Outcome
+from psdopt.methods import lagrange_newton
 from psdopt.methods.admm import ADMM
+from psdopt.methods.lagrange_steps import LagrangeSteps
 from psdopt.multipliers import OffersQuadraticFit, arc_polynomial, quadratic_fit_of, solver_of
 from psdopt.problem import Evaluation, LineModel, Problem
 from psdopt.terms.forms import IdentityForm
@@ -477,3 +481,59 @@ def test_a_problem_without_a_fit_is_refused_by_name():
     plain.quadratic_fit = None
     with pytest.raises(IncompatibleError, match="quadratic"):
         solve(plain, FlatQuotient(3, 2), LagrangeNewton())
+
+
+@pytest.mark.parametrize(("n", "m", "r"), [(30, 20, 4), (300, 200, 7), (1000, 500, 1)])
+def test_the_price_of_a_newton_step_counts_flops_and_entries(n, m, r):
+    """m³/3 + n³ multiplications and n r entries against those of a step of conjugate gradient."""
+    fit = SimpleNamespace(n=n, size=m)
+    calls, flops, entries = lagrange_newton.CALLS, lagrange_newton.MULTIPLICATIONS, lagrange_newton.ENTRIES
+    expected = calls * (1.0 + (m**3 / 3.0 + n**3) / flops) / (1.0 + n * r / entries)
+    assert lagrange_newton._price(fit, r) == pytest.approx(expected, rel=1e-14)
+
+
+def test_the_largest_order_and_the_highest_price_are_still_efficient(monkeypatch):
+    problem = cut()
+    price = lagrange_newton._price(quadratic_fit_of(problem), 3)
+    for name, largest in (("MAX_ORDER", N), ("MAX_PRICE", price)):
+        for value, efficient in ((largest, True), (0.999 * largest, False)):
+            with monkeypatch.context() as changed:
+                changed.setattr(lagrange_newton, name, value)
+                assert LagrangeNewton.is_efficient_for(problem, 3) == efficient
+    monkeypatch.setattr(lagrange_newton, "MAX_ORDER", 2.0 * N)
+    for share, efficient in ((4.0, True), (4.001, False)):  # rows n <= (2 n)²
+        monkeypatch.setattr(problem, "rows", share * N)
+        assert LagrangeNewton.is_efficient_for(problem, 3) == efficient
+
+
+def test_the_former_name_warns_where_it_is_called():
+    with pytest.warns(DeprecationWarning, match="is_efficient_for") as told:
+        assert LagrangeNewton.suits(cut(), 3) == LagrangeNewton.is_efficient_for(cut(), 3)
+    assert told[0].filename == __file__
+
+
+@pytest.mark.parametrize(("slow", "over"), [(0, False), (2, False), (3, True), (4, True)])
+def test_three_slow_steps_hand_over(slow, over):
+    state = LagrangeSteps().init(cut(), FlatQuotient(N, 2), np.ones((N, 2)))
+    assert state.slow == 0
+    assert lagrange_newton._slow(SimpleNamespace(inner=replace(state, slow=slow))) == over
+
+
+def test_newton_steps_stall_at_rest_and_at_zero_only():
+    problem = EntryFit(None, [0, 1], [0, 1], [1.0, 4.0], n=2)
+    method, geometry = LagrangeSteps(), FlatQuotient(2, 2)
+    for Y in (np.diag([1.0, 2.0]), np.zeros((2, 2))):
+        assert method.step(method.init(problem, geometry, Y)).outcome is Outcome.STALLED
+    one = method.init(problem, geometry, np.diag([0.6, 0.8]))  # of length one
+    assert method.step(one).outcome is Outcome.RUNNING
+    assert method.step(replace(one, gradient_norm=1.0)).outcome is Outcome.RUNNING
+
+
+def test_a_ray_of_newton_steps_is_the_move_where_the_arc_is_straight():
+    """Y = e2 and one measurement M₁₁: nothing bends the arc, and F falls along e2."""
+    problem = EntryFit(-np.diag([0.0, 1.0]), [0], [0], 1.0)
+    method = LagrangeSteps()
+    after = method.step(method.init(problem, FlatQuotient(2, 1), np.array([[0.0], [1.0]])))
+    assert after.outcome is Outcome.UNBOUNDED
+    assert abs(after.ray[1, 0]) > 0.0
+    assert after.ray[0, 0] == 0.0

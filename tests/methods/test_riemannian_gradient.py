@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psdopt import FlatQuotient, LowRankPSD, solve
+from psdopt import FlatQuotient, LowRankPSD, Outcome, QuadraticSDP, solve
 from psdopt.geometries.polar import Polar
 from psdopt.linalg.arrays import orthonormal_columns
 from psdopt.linalg.tolerances import EPS
@@ -127,3 +127,58 @@ def test_bad_parameters():
         RiemannianGradient(search="wolfe")
     with pytest.raises(ValueError, match="sufficient must be a finite number above 0 and below 1"):
         RiemannianGradient(sufficient=1.0)
+
+
+@pytest.mark.parametrize("search", ["armijo", "modelled"])
+@pytest.mark.parametrize("sufficient", [0.1, 0.5, 0.95])
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+def test_the_decrease_is_sufficient_in_any_unit_of_f(search, sufficient, scale):
+    """F(x⁺) <= F(x) − c s |grad F|²: with c near 1 only short steps will do."""
+    _, X, y, Y = instance(3)
+    problem = psd_regression_problem(np.sqrt(scale) * X, scale * y)
+    geometry = FlatQuotient(6, 2) if search == "armijo" else Polar(6, 2)
+    method = RiemannianGradient(search, sufficient)
+    state = method.init(problem, geometry, geometry.from_factor(Y))
+    steps = []
+    for _ in range(6):
+        after = method.step(state)
+        size = geometry.norm(state.point, state.gradient)
+        assert after.evaluation.value <= state.evaluation.value - sufficient * after.step * size**2 * (1.0 - 1e-9)
+        assert after.outcome is Outcome.RUNNING
+        steps.append(after.step * size)
+        state = after
+    assert min(steps) > 1e-5
+
+
+def test_ends_without_a_step():
+    method = RiemannianGradient()
+    still, geometry = QuadraticSDP(B=1.0, C=-np.eye(3)), FlatQuotient(3, 3)
+    after = method.step(method.init(still, geometry, np.eye(3)))
+    assert (after.outcome, after.step, after.ray) == (Outcome.STALLED, 0.0, None)
+    falling, start = QuadraticSDP(C=-np.eye(3)), np.array([[1.0], [2.0], [3.0]])
+    state = RiemannianGradient("modelled").init(falling, FlatQuotient(3, 1), start)
+    after = RiemannianGradient("modelled").step(state)
+    assert (after.outcome, after.step) == (Outcome.UNBOUNDED, 0.0)
+    np.testing.assert_allclose(after.ray, 4.0 * start, rtol=1e-12)  # −grad F = −2 C Y · 2
+
+
+@pytest.mark.parametrize("geometry", [Polar(6, 2), FlatQuotient(6, 2)])
+def test_the_run_ends_at_a_small_change_of_f_or_of_y_whichever_comes_first(geometry):
+    _, X, y, Y = instance(2)
+    problem = psd_regression_problem(X, y)
+    plain = RiemannianGradient()
+    assert plain.change_tol == 0.0
+    for steps in (0, 3):
+        state = plain.init(problem, geometry, geometry.from_factor(Y))
+        for _ in range(steps):
+            state = plain.step(state)
+        after = plain.step(state)
+        assert after.outcome is Outcome.RUNNING
+        old, new = state.evaluation, after.evaluation
+        of_value = abs(new.value - old.value) / abs(old.value)
+        frame = state.here.evaluation.factor
+        of_factor = np.linalg.norm(after.here.evaluation.factor - frame) / np.linalg.norm(frame)
+        least = min(of_value, of_factor)
+        for share, ended in ((0.999, False), (1.001, True)):
+            told = RiemannianGradient(change_tol=share * least).step(state).outcome
+            assert told is (Outcome.FINISHED if ended else Outcome.RUNNING)

@@ -8,7 +8,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from psdopt import ADMM, LBFGS, ClosedForm, ConjugateGradient, FlatQuotient, QuadraticSDP, Status, TrustRegions, solve
+from psdopt import (
+    ADMM,
+    LBFGS,
+    AugmentedLagrangian,
+    ClosedForm,
+    ConjugateGradient,
+    FlatQuotient,
+    QuadraticSDP,
+    Status,
+    TrustRegions,
+    solve,
+)
 from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError
 from psdopt.method import Method, Outcome
 from psdopt.methods.then import AfterSteps, Settled, Then
@@ -171,3 +182,22 @@ def test_refusals():
     method = Then(ConjugateGradient(), ClosedForm(), AfterSteps(1))
     with pytest.raises(IncompatibleError, match="second=ClosedForm lacks"):
         method.init(problem(), FlatQuotient(N, R), start())
+
+
+def test_a_round_is_a_turn_of_each():
+    state = turns().init(problem(), FlatQuotient(N, R), start())
+    assert [replace(state, turns=k).rounds for k in range(7)] == [0, 0, 1, 1, 2, 2, 3]
+
+
+def test_points_are_ranked_by_value_where_both_methods_rank_them_so():
+    apart = AugmentedLagrangian()
+    assert not apart.ranks_by_value
+    for first, second in ((apart, LBFGS()), (LBFGS(), apart), (apart, apart)):
+        assert not Then(first, second, AfterSteps(1)).ranks_by_value
+    assert turns().ranks_by_value
+
+
+def test_steps_of_a_turn_are_counted_from_its_start():
+    states = states_of(turns(2, 3), 8)
+    assert [state.steps for state in states] == [0, 1, 0, 1, 2, 0, 1, 2, 3]
+    assert [state.turns for state in states] == [0, 0, 1, 1, 1, 2, 2, 2, 2]
