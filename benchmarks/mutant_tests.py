@@ -42,9 +42,12 @@ class Calls:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def of(self, path: str, name: str) -> list[str]:
-        """The tests that call a function of `path`, the fastest first; "" stands for any function of the file."""
-        if name:
-            tests = set(self.callers.get(f"{path}::{name}", ()))
+        """The tests that call a function of `path`, the fastest first.
+
+        "", or a function that was not there when the calls were recorded, stands for any function of the file.
+        """
+        if f"{path}::{name}" in self.callers:
+            tests = set(self.callers[f"{path}::{name}"])
         else:
             tests = {test for key, found in self.callers.items() if key.startswith(f"{path}::") for test in found}
         return sorted(tests & self.seconds.keys(), key=lambda test: (self.seconds[test], test))

@@ -169,3 +169,25 @@ def test_the_bound_rests_on_the_distribution_of_a_random_overlap(n, count, monke
     rng = np.random.default_rng(0)
     overlaps = [np.sum(np.linalg.qr(rng.standard_normal((n, width)))[0][0] ** 2) for _ in range(2000)]
     assert abs(np.mean(np.array(overlaps) < whole(a, b, 0.3)) - 0.3) <= 5.0 * np.sqrt(0.21 / 2000)
+
+
+def test_a_trusted_start_is_bounded_by_its_residual_whatever_it_is():
+    """value − |S v − value v| − rounding: nothing else is known of a vector that was not searched for."""
+    S, Q = spectrum(VALUES)
+    start = Q[:, 0] + 0.1 * Q[:, 40] - 0.05 * Q[:, 79]
+    pair = smallest_eigenpair(S, start=start, trust_start=True, tol=0.5, scale="norm")
+    v = pair.vector
+    residual = np.linalg.norm(S @ v - pair.value * v)
+    assert residual > 1e-3
+    assert pair.failure_probability == 1.0
+    np.testing.assert_allclose(pair.value - pair.lower_bound, residual, rtol=1e-9)
+
+
+@pytest.mark.parametrize("backend", ["dense", "lanczos"])
+def test_no_tolerance_at_all_is_rounding(backend):
+    """tol, or the scale it is measured in, may be 0: then the answer is as good as rounding allows."""
+    S, _ = spectrum(VALUES)
+    for options in ({"tol": 0.0}, {"tol": 0.5, "scale": 0.0}):
+        pair = smallest_eigenpair(S, backend=backend, **options)
+        assert pair.converged
+        assert 0.0 <= pair.value - pair.lower_bound <= 1e-11

@@ -167,3 +167,27 @@ def test_smooth_seeks_a_nearer_minimum_than_one_above_the_start(depth):
     assert found == pytest.approx(1.0, rel=1e-9)
     low = minimize_smooth(lambda t: (float(slope(t)), float(slope.deriv()(t))), first=8.0, value=lambda t: float(F(t)))
     assert low == pytest.approx(10.0, rel=1e-9)
+
+
+def test_a_first_step_that_is_given_is_taken_also_where_f_bends_down():
+    asked, f = counted(lambda t: (-1.0 - t + t**3, -1.0 + 3.0 * t * t))
+    assert minimize_smooth(f, first=0.01) == pytest.approx(1.324717957244746, rel=1e-9)
+    assert asked[:2] == [0.0, 0.01]
+
+
+@pytest.mark.parametrize("size", [1e-20, 1.0, 1e20])
+def test_without_values_no_rounding_is_assumed(size):
+    """A wall behind a gentle slope takes bisection: it goes on to the accuracy asked for in every unit of f."""
+
+    def derivatives(t):
+        return (-size, 0.0) if t < 0.7 else (size * (-1.0 + 1e12 * (t - 0.7)), size * 1e12)
+
+    assert minimize_smooth(derivatives) == pytest.approx(0.7, abs=1e-9)
+
+
+def test_values_that_tie_with_the_start_send_for_no_nearer_minimum():
+    def derivatives(t):
+        return t - 3.0, 1.0
+
+    for level in (0.0, 5.0, -1e9):
+        assert minimize_smooth(derivatives, value=lambda t, level=level: level) == pytest.approx(3.0)
