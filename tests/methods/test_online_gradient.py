@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -230,3 +231,41 @@ def test_bad_input():
     assert Ability.STREAM in psd_regression_stream(X, y).abilities
     with pytest.raises(TypeError, match="lacks stream"):
         solve(psd_regression_stream(X, y).held_out, Polar(D, R), OnlineRiemannianGradient())
+
+
+def test_the_pace_is_the_formula_and_stands_still_where_nothing_is_learned():
+    """s_t = (s / μ) n t0 / (n t0 + t), gradients no longer than `longest` μ."""
+    pace = OnlineRiemannianGradient(longest=3.0)._pace(0.5, 0.25, 800, 4.0)
+    assert pace == (0.125, 200.0, 12.0)
+    assert [pace.step(t) for t in (0, 200, 600)] == [0.125, 0.0625, 0.03125]
+    assert OnlineRiemannianGradient()._pace(0.5, 0.25, 800, 0.0).scale == 0.0
+
+
+@pytest.mark.parametrize(
+    ("size", "repeatable", "batches"),
+    [(None, True, 20), (10**6, False, 20), (320, True, 10), (6400, True, 20), (16000, True, 32), (650, True, 20)],
+)
+def test_pretraining_reads_a_sixteenth_of_an_epoch_and_at_least_640_samples(size, repeatable, batches):
+    source = SimpleNamespace(stream=SimpleNamespace(size=size, repeatable=repeatable))
+    assert OnlineRiemannianGradient()._pretraining_batches(source) == batches
+    assert OnlineRiemannianGradient(pretraining=7)._pretraining_batches(source) == 7
+
+
+@pytest.mark.parametrize(("size", "batches"), [(None, 1000), (320, 10), (321, 11)])
+def test_a_step_is_an_epoch_or_a_thousand_batches(size, batches):
+    source = SimpleNamespace(stream=SimpleNamespace(size=size))
+    assert OnlineRiemannianGradient()._batches_per_step(source) == batches
+    assert OnlineRiemannianGradient(report_every=3)._batches_per_step(source) == 3
+
+
+def test_the_training_loss_is_the_mean_over_the_samples_of_the_step():
+    X, y = data()
+    problem = psd_regression_stream(X, y, order="given")
+    method = OnlineRiemannianGradient(32, scale=1e-12, annealing=1.0, pretraining=1, report_every=5)
+    start = np.random.default_rng(3).standard_normal((D, R))
+    state = method.init(problem, FlatQuotient(D, R), start)
+    assert (state.position, state.samples) == (0, 0)
+    after = method.step(state)  # so short a step that the point stays
+    assert (after.position, after.samples) == (5, 160)
+    mean = psd_regression_stream(X[:160], y[:160], order="given").at(start).value
+    assert after.extras["training_loss"] == pytest.approx(mean, rel=1e-9)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from psdopt import FixedTrace, FlatQuotient, Polar, PositiveDefinite, QuadraticSDP, Status, TrustRegions, solve
+from psdopt.linalg.tolerances import tie
 from psdopt.method import Outcome
+from psdopt.methods import trust_regions
 
 N = 6
 
@@ -66,3 +69,89 @@ def test_the_radius_doubles_after_a_good_step_that_it_cut_short_and_shrinks_afte
     assert far.refused == 1
     assert far.radius == pytest.approx(0.25 * 1e3)
     assert far.point is state.point
+
+
+@dataclasses.dataclass(frozen=True)
+class Scripted(TrustRegions):
+    """The move is given, and the Hessian's image of it such that the model predicts what is asked."""
+
+    move: object = None
+    predicts: float = 0.0
+    cut: bool = False
+
+    def _truncated_cg(self, state, slope):
+        missing = -np.sum(state.gradient * self.move) - self.predicts
+        return self.move, 2.0 * missing / np.sum(self.move**2) * self.move, self.cut
+
+
+def scripted(ratio, cut=False, radius=10.0, **fields):
+    """(state, after) of a descent step whose decrease is `ratio` times the predicted one."""
+    f, geometry = problem(), FlatQuotient(N, 2)
+    Y = geometry.random_point(np.random.default_rng(1))
+    state = dataclasses.replace(TrustRegions().init(f, geometry, Y), radius=radius, **fields)
+    move = -1e-3 * state.gradient if ratio > 0.0 else 1e-3 * state.gradient
+    decrease = state.evaluation.value - f.at(Y + move).value
+    method = Scripted(move=move, predicts=decrease / ratio, cut=cut)
+    return state, method.step(state), np.linalg.norm(move)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "cut", "taken", "radius"),
+    [
+        (0.09, True, False, "quarter"), (0.11, True, True, "quarter"), (0.24, False, True, "quarter"),
+        (0.26, True, True, "same"), (0.74, True, True, "same"), (0.76, True, True, "double"),
+        (0.76, False, True, "same"), (2.0, False, True, "same"), (-1.0, True, False, "quarter"),
+    ],
+)  # fmt: skip
+def test_the_radius_follows_the_ratio_of_actual_to_predicted_decrease(ratio, cut, taken, radius):
+    """Steps are taken above 0.1, the radius shrinks to a quarter below 1/4 and doubles above 3/4 where it cut short."""
+    state, after, length = scripted(ratio, cut)
+    assert (after.point is not state.point) == taken
+    expected = {"quarter": 0.25 * length, "same": 10.0, "double": 20.0}[radius]
+    assert after.radius == after.extras["radius"] == pytest.approx(expected, rel=1e-12)
+    assert after.step == (pytest.approx(length, rel=1e-12) if taken else 0.0)
+    assert after.refused == (0 if taken else 1)
+    small = scripted(ratio, cut, radius=1e-3 * length)[1]
+    assert small.radius == pytest.approx({"quarter": 2.5e-4, "same": 1e-3, "double": 2e-3}[radius] * length, rel=1e-12)
+
+
+@pytest.mark.parametrize(("refused", "stalled"), [(0, False), (2, False), (3, True)])
+def test_the_run_ends_at_rounding_after_three_refusals(refused, stalled):
+    f, geometry = problem(), FlatQuotient(N, 2)
+    state = TrustRegions().init(f, geometry, geometry.random_point(np.random.default_rng(1)))
+    state = dataclasses.replace(state, refused=refused)
+    level = tie(state.evaluation.value, f.value_at_zero())
+    uphill = 3.0 * level / np.sum(state.gradient**2) * state.gradient
+    after = Scripted(move=uphill).step(state)
+    assert after.outcome is (Outcome.STALLED if stalled else Outcome.RUNNING)
+    assert (after.point is state.point, after.refused) == (True, refused + 1)
+    # a prediction above rounding that fails is a matter of the radius
+    after = Scripted(move=1e-3 * state.gradient, predicts=1.0).step(state)
+    assert after.outcome is Outcome.RUNNING
+    for radius, ended in ((2.0, True), (8.0, False)):
+        at = radius * np.finfo(float).eps * state.evaluation.size
+        after = Scripted(move=1e-3 * state.gradient, predicts=1.0).step(dataclasses.replace(state, radius=at))
+        assert after.radius == pytest.approx(0.25 * at)
+        assert after.outcome is (Outcome.STALLED if ended else Outcome.RUNNING)
+
+
+def test_no_step_from_rest_or_from_a_gradient_that_is_not_finite():
+    geometry, method = FlatQuotient(N, 2), TrustRegions()
+    state = method.init(problem(), geometry, geometry.random_point(np.random.default_rng(1)))
+    assert state.refused == 0
+    for gradient in (np.zeros((N, 2)), np.full((N, 2), np.nan)):
+        after = method.step(dataclasses.replace(state, gradient=gradient))
+        assert (after.outcome, after.step, after.refused, after.radius) == (Outcome.STALLED, 0.0, 0, state.radius)
+    slow = dataclasses.replace(state, gradient=state.gradient / np.linalg.norm(state.gradient))
+    assert method.step(slow).outcome is Outcome.RUNNING  # a slope of one is one as any other
+    assert method.init(problem(), geometry, np.zeros((N, 2))).radius == 1.0
+
+
+def test_the_model_is_the_hessian_in_units_of_the_gradient():
+    pymanopt_like = SimpleNamespace(manifold=None, preconditioner=None, riemannian_hessian=lambda point, v: 3.0 * v)
+    assert trust_regions._Scaled(pymanopt_like, 0.25).riemannian_hessian(None, 2.0) == 1.5
+
+
+def test_defaults_are_those_of_the_literature():
+    method = TrustRegions()
+    assert (method.kappa, method.theta, method.accept, method.inner) == (0.1, 1.0, 0.1, None)
