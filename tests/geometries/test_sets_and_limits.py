@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from psdopt import PositiveDefinite, PSDCone, Spectraplex
+from psdopt import FixedTrace, FlatQuotient, PositiveDefinite, PSDCone, Spectraplex
 from psdopt.errors import InvalidInputError
 from psdopt.geometries.positive_definite import METRICS, Root
 from psdopt.geometries.square_root import (
@@ -219,3 +219,35 @@ def test_random_factors(n, r):
     else:
         assert 0.15 <= np.std(np.log(lengths)) <= 0.35
         assert abs(np.mean(np.log(lengths))) <= 0.1
+
+
+@pytest.mark.parametrize("n", [4, 400])
+@pytest.mark.parametrize("size", [1e-5, 1.0, 1e5])
+def test_what_a_vector_of_factors_may_be_off_grows_with_both_sizes_and_the_order(n, size):
+    """Along the fibre, |YᵀD − DᵀY|; and along Y itself where the trace is fixed, |⟨Y, D⟩|."""
+    Y = np.eye(n)[:, :2] * [2.0, 1.0]
+    Y /= np.linalg.norm(Y)
+    along = size * Y @ np.array([[0.0, 1.0], [-1.0, 0.0]])
+    for geometry in (FlatQuotient(n, 2), FixedTrace(n, 2)):
+        defect = geometry.check_vector(Y, along)
+        assert "horizontal" in defect.reason
+        np.testing.assert_allclose(defect.magnitude, np.linalg.norm(Y.T @ along - along.T @ Y))
+        np.testing.assert_allclose(defect.allowed, 64 * EPS * math.sqrt(n) * np.linalg.norm(along))
+    radial = FixedTrace(n, 2).check_vector(Y, size * Y)
+    assert "sphere" in radial.reason
+    np.testing.assert_allclose((radial.magnitude, radial.allowed), (size, 64 * EPS * math.sqrt(2 * n) * size))
+    assert FlatQuotient(n, 2).check_vector(Y, size * Y) is None
+
+
+@pytest.mark.parametrize("trace", [0.5, 4.0])
+def test_the_curve_at_a_fixed_trace_is_the_retraction_as_far_as_y_is_seen(trace):
+    geometry, rng = FixedTrace(4, 2, trace), np.random.default_rng(8)
+    Y = geometry.random_point(rng)
+    D = 3.0 * geometry.random_vector(Y, rng)
+    curve = geometry.curve(Y, D)
+    np.testing.assert_allclose(curve.longest, math.sqrt(trace) / 3.0 / EPS)
+    assert geometry.curve(Y, 0.0 * D).longest == math.inf
+    for s in (0.0, 0.4, 7.0):
+        moved = np.hstack([Y, D]) @ curve.mixture(s).frame
+        np.testing.assert_allclose(moved, geometry.retract(Y, s * D), atol=1e-14)
+    np.testing.assert_allclose(np.hstack([Y, D]) @ curve.velocity, D)

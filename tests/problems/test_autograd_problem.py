@@ -38,3 +38,10 @@ def test_derivatives_are_symmetric_and_convexity_is_what_the_caller_says():
         np.testing.assert_array_equal(matrix, matrix.T)
     assert Ability.CONVEX not in problem.abilities
     assert Ability.CONVEX in AutogradProblem(anp.sum, 2, convex=True).abilities
+
+
+def test_values_are_counted_from_none():
+    problem = AutogradProblem(lambda M: anp.sum(M * M), 3)
+    assert set(problem.counts().values()) == {0}
+    assert problem.at(np.eye(3)).value == 3.0
+    assert max(problem.counts().values()) == 1

@@ -153,3 +153,29 @@ def test_entry_fit_rejects_bad_input():
         EntryFit(L, [0], [1], [1.0, 2.0])
     with pytest.raises(InvalidInputError, match="L must be symmetric"):
         EntryFit(np.triu(np.ones((3, 3))), [0], [1], 1.0)
+
+
+def test_weights_are_one_where_none_are_given():
+    fit = EntryFit(np.eye(4), [0, 1], [1, 2], 0.5)
+    np.testing.assert_array_equal(fit.weights, np.ones(2))
+    assert fit.at(np.zeros((4, 1))).value == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("size", [0.03, 1.0, 700.0])
+def test_an_operator_is_preconditioned_by_its_mean_diagonal(size):
+    """Of a multiple of I the mean is every entry, and probing vectors see it exactly."""
+    L, i, j = size * np.eye(5), [0, 1, 2, 2], [1, 2, 2, 4]
+    rng = np.random.default_rng(0)
+    Y, G = rng.standard_normal((2, 5, 2))
+    found, expected = (EntryFit(form, i, j, 0.5).at(Y).preconditioner()(G) for form in (aslinearoperator(L), L))
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    ridge = np.full(5, size)
+    by_hand = np.zeros((5, 2))
+    for row in range(5):
+        H = ridge[row] * np.eye(2)
+        for a, b in zip(i, j, strict=True):
+            if row in (a, b):
+                other = b if row == a else a
+                H += (4.0 if a == b else 1.0) * np.outer(Y[other], Y[other])
+        by_hand[row] = np.linalg.solve(H, G[row]) / 2.0
+    np.testing.assert_allclose(found, by_hand, rtol=1e-9)

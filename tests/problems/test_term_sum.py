@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 from psdopt import TermSum
 from psdopt.linalg.operators import LinearMap
 from psdopt.problems import term_sum
-from psdopt.terms.forms import MatrixForm
-from psdopt.terms.losses import LeastSquares
+from psdopt.problems.share_bound import ShareBound
+from psdopt.roles import Duality
+from psdopt.terms.forms import IdentityForm, MatrixForm
+from psdopt.terms.losses import LeastSquares, SquaredHinge
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import QuadraticForms
-from psdopt.terms.quadratic import ProductTerm
+from psdopt.terms.quadratic import LinearTerm, ProductTerm
 from tests.problems.twins import CASES, ROUNDING, assert_close, assert_same_point, composed, size_of
 
 from ..instances import INSTANCES, N, psd
@@ -235,3 +237,53 @@ def test_an_ordinary_step_applies_nothing_twice():
     assert moved.value < here.value
     moved.factor_gradient()
     assert F.counts()["operator_applications"] == before + 1  # the adjoint's, for the gradient
+
+
+def test_a_small_unit_of_f_is_no_fall():
+    """An ordinary step costs the same for a sum of any scale: its images are combined, not computed anew."""
+    costs = set()
+    for scale in (1e-14, 1.0, 1e14):
+        X = LinearMap(np.random.default_rng(0).standard_normal((M, N)))
+        F = TermSum([MeasuredTerm(QuadraticForms(X), LeastSquares(np.ones(M)), scale)])
+        here = F.at(np.random.default_rng(1).standard_normal((N, R)))
+        moved = here.along(-0.1 * here.factor).step(1.0)
+        assert here.value > moved.value > 0.0
+        costs.add(F.counts()["operator_applications"])
+    assert len(costs) == 1
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 4, 6, 7])
+def test_wide_blocks_meet_a_map_that_takes_few_columns_in_groups(columns):
+    X = LinearMap(np.random.default_rng(0).standard_normal((M, N)))
+    X.most_columns = 3
+    F = TermSum([MeasuredTerm(QuadraticForms(X), LeastSquares(np.ones(M)))])
+    here = F.at(np.random.default_rng(1).standard_normal((N, R)))
+    _, V = here.value, np.random.default_rng(2).standard_normal((N, columns))
+    before = F.counts()
+    product = here.gradient @ V
+    spent = {name: count - before[name] for name, count in F.counts().items()}
+    groups = -(-columns // 3)
+    assert spent == {"operator_applications": 2 * groups, "operator_columns": 2 * columns}  # X and its adjoint
+    single = np.column_stack([here.gradient @ v for v in V.T])
+    np.testing.assert_allclose(product, single, rtol=1e-11, atol=1e-11 * np.abs(product).max())
+
+
+def test_which_sums_have_a_bound_from_their_values():
+    """All but linear terms convex and nowhere negative; c alone where the linear terms are not negative either."""
+    rng = np.random.default_rng(3)
+    hinge = MeasuredTerm(QuadraticForms(rng.standard_normal((M, N))), SquaredHinge(1.0))
+    squares = MeasuredTerm(QuadraticForms(rng.standard_normal((M, N))), LeastSquares(1.0))
+    concave = MeasuredTerm(QuadraticForms(rng.standard_normal((M, N))), SquaredHinge(1.0), -1.0)
+    pull, push = LinearTerm(IdentityForm(N)), LinearTerm(IdentityForm(N), -1.0)
+    for terms, least, with_pull in (
+        ([hinge], 0.5, False), ([hinge, pull], 0.5, True), ([hinge, push], None, True), ([squares, pull], 0.5, False),
+        ([pull], 0.5, False), ([squares], 0.5, False),
+    ):  # fmt: skip
+        duality = TermSum(terms, 0.5).duality
+        assert isinstance(duality, ShareBound)
+        assert duality.least == least
+        assert (duality.linear is not None) is with_pull
+        if with_pull:
+            assert list(duality.linear.terms) == terms[1:]
+    for terms in ([concave], [hinge, concave], [ProductTerm(np.eye(N), np.eye(N), -1.0), pull]):
+        assert type(TermSum(terms).duality) is Duality
