@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from psdopt import AutogradProblem, Constrained, QuadraticSDP, TermSum, constraints
-from psdopt.constraints.augmented import Augmented, augmented, squared_distance
+from psdopt.constraints.augmented import Augmented, augmented, squared_distance, weights
 from psdopt.problem import Problem
 
 N, R = 6, 3
@@ -103,3 +105,9 @@ def test_the_distance_is_zero_at_feasible_points_alone() -> None:
     assert distance.at(np.sqrt(0.5) * np.eye(N)).value <= 1e-28
     far = distance.at(np.eye(N)).value
     assert far == pytest.approx(0.5 * (6.0 - 3.0) ** 2 / 6.0)  # tr M = 6, |I|² = 6
+
+
+def test_penalties_are_weighed_by_the_squares_of_the_norms() -> None:
+    """A constraint without a norm has that of one."""
+    found = weights(SimpleNamespace(norms=np.array([2.0, 0.0, 0.5])), 3.0)
+    assert found.tolist() == [0.75, 3.0, 12.0]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from psdopt import Constrained, certify
-from psdopt.constraints.certificate import Multipliers
+from psdopt import Constrained, QuadraticSDP, certify, constraints
+from psdopt.constraints import certificate as certificate_module
+from psdopt.constraints.certificate import Multipliers, multipliers_at_zero
 from psdopt.constraints.dual_bound import dual_bound
+from psdopt.constraints.units import gap_unit
 
 
 def test_the_bound_is_reached_and_binding_multipliers_have_their_sign(solved) -> None:
@@ -60,3 +63,55 @@ def test_an_infeasible_point_is_never_optimal(solved) -> None:
     assert not shorter.proves(1e-3)
     assert not replace(result.certificate, primal_infeasibility=1e-2).proves(1e-3)
     assert not replace(result.certificate, gap_relative=None).proves(1.0)
+
+
+def test_a_direction_of_descent_counts_from_points_that_are_feasible_to_a_millionth(solved) -> None:
+    certificate = replace(solved[1].certificate, unboundedness_proof=np.ones((6, 1)))
+    for infeasibility, unbounded in ((0.0, True), (1e-6, True), (1.01e-6, False)):
+        assert replace(certificate, primal_infeasibility=infeasibility).unbounded == unbounded
+    assert not solved[1].certificate.unbounded
+
+
+def test_only_a_proven_gap_reaches_anywhere(solved) -> None:
+    certificate = solved[1].certificate
+    assert certificate.reach(1e-6) == np.inf
+    assert replace(certificate, gap_relative=None).reach(1.0) == 0.0
+    assert not certificate.holds_within(1.0)
+
+
+def test_a_positive_definite_slack_has_no_dual_infeasibility() -> None:
+    """S = C + y I ⪰ 2 I at y = 1: its least eigenvalue is no infeasibility, and no face is met."""
+    problem = Constrained(QuadraticSDP(C=0.5 * np.diag([1.0, 2.0, 3.0])), constraints.trace(3, 1.0))
+    certificate = certify(problem, np.eye(3)[:, :1], dual=np.array([1.0]))
+    assert certificate.smallest_eigenvalue == pytest.approx(2.0)
+    assert (certificate.dual_infeasibility, certificate.dimacs["dual"], certificate.on_face) == (0.0, 0.0, 0)
+
+
+def test_at_zero_multipliers_that_are_nearly_plain_numbers_are_plain() -> None:
+    """F >= 0 by y = (1, 0) exactly; rounding of y would leave a gap that no tolerance relative to F(0) allows."""
+    held = [constraints.sparse_forms([np.diag([1.0, -1.0])], upper=0.0), constraints.trace(2, upper=1.0)]
+    problem = Constrained(QuadraticSDP(C=0.5 * np.diag([-1.0, 1.0])), held)
+    certificate = certify(problem, np.zeros((2, 1)), dual=np.array([1.0 + 1e-9, 1e-9]))
+    assert certificate.dual_value == 0.0
+    assert certificate.multipliers.tolist() == [1.0, 0.0]
+    assert certificate.proves(1e-6)
+
+
+def test_a_bound_on_the_cone_is_asked_for_half_the_tolerance(monkeypatch) -> None:
+    asked = []
+    monkeypatch.setattr(certificate_module, "cone_bound", lambda problem, Y, y, goal: asked.append(goal) or None)
+    problem = Constrained(
+        QuadraticSDP(np.diag([1.0, 1.0, 0.0]), C=-3.0 * np.eye(3)), constraints.entries([0], [1], 3, equals=0.5)
+    )
+    evaluation = problem.at(np.eye(3))
+    certificate = certify(problem, np.eye(3), tol=1e-3)
+    assert certificate.dual_value is None
+    assert asked == [pytest.approx(0.5e-3 * gap_unit(problem, evaluation, evaluation.value), rel=1e-12)]
+
+
+def test_at_zero_a_ray_is_offered_where_zero_alone_may_be_feasible_and_is_not() -> None:
+    for only_zero, off, ray in ((True, [0.0, 2.0], [0.0, 2.0]), (True, [0.0, 0.0], None), (False, [0.0, 2.0], None)):
+        problem = SimpleNamespace(m=2, only_zero=only_zero, violation=lambda a, off=off: np.array(off))
+        found = multipliers_at_zero(problem)
+        assert found.y.tolist() == [0.0, 0.0]
+        assert (None if found.ray is None else found.ray.tolist()) == ray

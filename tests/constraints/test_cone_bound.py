@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from psdopt import AutogradProblem, Constrained, QuadraticSDP, Status, TermSum, certify, constraints, solve
-from psdopt.constraints.cone_bound import cone_bound
+from psdopt.constraints.augmented import Augmented
+from psdopt.constraints.cone_bound import _plus_linear, cone_bound
 from psdopt.terms import LeastSquares, MeasuredTerm, QuadraticForms
 
 N = 6
@@ -63,3 +64,23 @@ def test_none_where_none_is() -> None:
     flat = Constrained(QuadraticSDP(A=np.diag([1.0] * 5 + [0.0]), C=-np.eye(N)), linear.constraints)
     assert cone_bound(flat, Y, y, 1.0) is None  # F falls without end along the last coordinate
     assert certify(flat, Y, dual=y).gap is None
+
+
+def test_a_linear_part_is_a_term_of_a_sum_and_an_own_problem_elsewhere() -> None:
+    """A sum whose evaluations are its own keeps them."""
+
+    class Own(TermSum):
+        def at(self, Y):
+            return super().at(Y)
+
+    rng = np.random.default_rng(0)
+    A, Y = np.diag([1.0, -2.0, 3.0]), rng.standard_normal((3, 2))
+    terms = [MeasuredTerm(QuadraticForms(rng.standard_normal((5, 3))), LeastSquares(np.ones(5)))]
+    for F, kind in (
+        (TermSum(terms, 2.0), TermSum),
+        (Own(terms, 2.0), Augmented),
+        (QuadraticSDP(None, 1.0, np.eye(3)), None),
+    ):
+        L = _plus_linear(F, A)
+        assert kind is None or type(L) is kind
+        assert L.at(Y).value == pytest.approx(F.at(Y).value + np.sum(A * (Y @ Y.T)), rel=1e-12)

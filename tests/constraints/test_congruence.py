@@ -117,3 +117,21 @@ def test_derived_classes_are_not_taken_for_their_bases() -> None:
             return 2.0 * super().value(features)
 
     assert isinstance(carried_problem(TermSum([Doubled(np.eye(N))]), basis(False)), Carried)
+
+
+def test_moves_in_coordinates_are_moves_of_the_matrix() -> None:
+    """Atoms of one and of several columns, and the plane's step [√alpha Z, √beta v] with its default box."""
+    W, rng = basis(True), np.random.default_rng(9)
+    problem = Carried(curved(), W)
+    Z, v = rng.standard_normal((Q, R)), rng.standard_normal(Q)
+    here = problem.at(Z)
+    for columns in (v, v[:, None], rng.standard_normal((Q, 2))):
+        grown = here.append(columns)
+        assert grown.factor.shape == (Q, R + columns.reshape(Q, -1).shape[1])
+        assert np.isclose(grown.value, problem.at(grown.factor).value)
+    plane = here.along_atom(v)
+    moved = plane.step(2.0, 3.0)
+    assert np.allclose(moved.factor, np.column_stack([np.sqrt(2.0) * Z, np.sqrt(3.0) * v]))
+    assert np.isclose(moved.value, problem.at(moved.factor).value)
+    assert plane.minimize() == plane.minimize((0.0, np.inf), (0.0, np.inf))
+    assert 0.0 < plane.minimize()[0] < 1.0  # Z is too long

@@ -129,3 +129,18 @@ def test_only_small_roots_are_affordable(monkeypatch) -> None:
     assert affordable(form)
     monkeypatch.setattr("psdopt.constraints.coupled_systems.AFFORDABLE", 10.0)
     assert not affordable(form)
+
+
+def test_refinement_of_the_rooted_system_lowers_the_residual() -> None:
+    form = form_of(n=6, m=5)
+    L, K, ratio = roots(form, decades=6.0)
+    system = RootedSystem(form, L, K, ratio)
+    gained = []
+    for seed in range(5):
+        right = np.random.default_rng(seed).standard_normal(form.m)
+        scaled = system.scale * right
+        first, refined = system._once(scaled), system.solve(right) / system.scale
+        residuals = [np.linalg.norm(scaled - system.G.T @ (system.G @ w)) for w in (first, refined)]
+        gained.append(residuals[1] / residuals[0])
+    assert max(gained) <= 1.0
+    assert min(gained) < 0.5
