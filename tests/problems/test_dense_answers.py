@@ -143,3 +143,23 @@ def test_a_singular_interior_minimum_is_one_in_any_unit(scale):
     np.testing.assert_allclose(found.to_dense(), P, atol=1e-9 * scale * N)
     negative = C + 1e-3 * scale * A @ A  # the minimum has eigenvalues that are negative beyond rounding
     assert QuadraticSDP(A, B=IdentityForm(N, 0.5), C=negative).solve_in_closed_form() is None
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_what_is_singular_is_so_in_any_unit(scale):
+    C = -np.eye(3)
+    assert QuadraticSDP(scale * np.diag([1.0, 0.5, 0.0]), C=C).solve_in_closed_form() is None
+    found = QuadraticSDP(scale * np.diag([1.0, 0.5, 1e-3]), C=C).solve_in_closed_form()
+    np.testing.assert_allclose(found.to_dense(), np.diag([1.0, 4.0, 1e6]) / scale**2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n", [2, 30])
+def test_one_eigenvalue_of_the_interior_minimum_decides(n):
+    """N = −C / (1 + b): negative by n eps it is singular, and by 1e-6 it is no answer."""
+    for least, answered in ((-n * EPS, True), (-1e-6, False)):
+        N_values = np.linspace(1.0, 2.0, n)
+        N_values[0] = 2.0 * least
+        found = QuadraticSDP(np.eye(n), 1.0, -2.0 * np.diag(N_values)).solve_in_closed_form()
+        assert (found is not None) is answered
+        if answered:
+            np.testing.assert_allclose(found.to_dense(), np.diag(np.maximum(N_values, 0.0)), atol=1e-12)

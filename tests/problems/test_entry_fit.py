@@ -10,6 +10,7 @@ from scipy.sparse.linalg import aslinearoperator
 from psdopt import LBFGS, ConjugateGradient, EntryFit, FlatQuotient, LagrangeNewton, solve
 from psdopt.errors import InvalidInputError
 from psdopt.methods.admm import ADMM
+from psdopt.problems.entry_fit import RIDGE, RIDGE_FLOOR
 from psdopt.problems.term_sum import TermEvaluation
 from tests.methods.pairs import pair_problem
 
@@ -179,3 +180,22 @@ def test_an_operator_is_preconditioned_by_its_mean_diagonal(size):
                 H += (4.0 if a == b else 1.0) * np.outer(Y[other], Y[other])
         by_hand[row] = np.linalg.solve(H, G[row]) / 2.0
     np.testing.assert_allclose(found, by_hand, rtol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e5])
+@pytest.mark.parametrize("with_l", [False, True])
+def test_the_ridge_of_rows_without_a_diagonal_is_a_share_of_the_curvature_of_an_entry(with_l, size):
+    """The mean weight times |Y|² / n: RIDGE of it without L, and no less than RIDGE_FLOOR of it with any L."""
+    rng = np.random.default_rng(1)
+    i, j, w = np.array([0, 1, 2]), np.array([1, 3, 4]), np.array([0.5, 2.0, 3.5])
+    Y, G = size * rng.standard_normal((6, 2)), rng.standard_normal((6, 2))
+    L = 1e-30 * np.eye(6) if with_l else None
+    found = EntryFit(L, i, j, 0.5, w, n=6).at(Y).preconditioner()(G)
+    ridge = (RIDGE_FLOOR if with_l else RIDGE) * w.mean() * np.sum(Y * Y) / 6
+    for row in range(6):
+        H = ridge * np.eye(2)
+        for a, b, weight in zip(i, j, w, strict=True):
+            if row in (a, b):
+                other = b if row == a else a
+                H += weight * np.outer(Y[other], Y[other])
+        np.testing.assert_allclose(found[row], np.linalg.solve(H, G[row]) / 2.0, rtol=1e-6)

@@ -137,3 +137,18 @@ def test_beyond_the_dense_order_s_is_not_formed_for_the_bound(n):
     problem = TermSum([LinearTerm(IdentityForm(n)), term], 0.25)
     bound = bound_at(problem, np.eye(n)[:, :1])
     assert bound > 0.25 if n <= DENSE_LIMIT else bound == 0.25
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("seed", range(4))
+def test_sums_that_are_semidefinite_up_to_rounding_keep_their_share(seed, unit):
+    """As at an optimum, where C + G is singular; the rounding that is allowed is that of either of them."""
+    rng = np.random.default_rng(seed)
+    V = rng.standard_normal((N, 2))
+    C = unit * V @ V.T
+    assert _largest_share(C, C) == 1.0
+    assert _largest_share(C, -0.5 * C) == 1.0
+    assert _largest_share(C, -4.0 * C) == pytest.approx(0.25, rel=1e-2)
+    lifted = unit * (V @ V.T + np.eye(N))
+    assert _largest_share(lifted, C - lifted) == 1.0
+    assert _largest_share(lifted, 2.0 * (C - lifted)) == pytest.approx(0.5, rel=1e-2)

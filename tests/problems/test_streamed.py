@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from psdopt import FlatQuotient, LagrangeNewton, solve
+from psdopt import FlatQuotient, LagrangeNewton, QuadraticSDP, solve
 from psdopt.capability import Ability
-from psdopt.errors import IncompatibleError
+from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.methods.online_gradient import OnlineRiemannianGradient
 from psdopt.problem import Problem
-from psdopt.problems.streamed import streamed
+from psdopt.problems.streamed import Streamed, streamed
 from psdopt_plugins.regression import psd_regression_problem, psd_regression_stream
 from tests.methods.regressions import FIXED, D, M, R, data
 
@@ -74,3 +74,16 @@ def test_abilities_that_stand_for_members_stay_with_the_held_out_problem():
     assert Ability.QUADRATIC_FIT in problem.held_out.abilities
     with pytest.raises(IncompatibleError, match="lacks quadratic-fit"):
         solve(problem, FlatQuotient(D, R), LagrangeNewton())
+
+
+def test_samples_are_counted_from_none():
+    held_out = QuadraticSDP(np.eye(3), C=-np.eye(3))
+    problem = Streamed(SimpleNamespace(d=3), held_out, lambda batch, Y: (2.0 * Y, 7.0))
+    assert problem.counts()["samples"] == 0
+    for seen, size in ((4, 4), (9, 5)):
+        found, value = problem.batch_gradient(SimpleNamespace(targets=np.ones(size)), np.eye(3))
+        np.testing.assert_array_equal(found, 2.0 * np.eye(3))
+        assert value == 7.0
+        assert problem.counts()["samples"] == seen
+    with pytest.raises(InvalidInputError, match="held_out must be of order 4 like the stream; found 3"):
+        Streamed(SimpleNamespace(d=4), held_out, problem.gradient)
