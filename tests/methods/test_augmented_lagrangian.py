@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,6 +15,7 @@ from psdopt import (
     FlatQuotient,
     InteriorPoint,
     LagrangeNewton,
+    Outcome,
     QuadraticSDP,
     Status,
     TermSum,
@@ -23,9 +26,13 @@ from psdopt import (
 )
 from psdopt.constraints import curvature
 from psdopt.constraints.certificate import Multipliers
+from psdopt.constraints.units import relative_gap, relative_violation
 from psdopt.errors import IncompatibleError, InvalidInputError
-from psdopt.methods import ClosedForm
+from psdopt.method import State
+from psdopt.methods import ClosedForm, augmented_lagrangian
+from psdopt.methods.augmented_lagrangian import _complementarity, _scale
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
+from psdopt.units import stationarity_scale
 from tests.graphs import random_laplacian
 
 
@@ -225,3 +232,282 @@ def test_toruses_take_few_products_and_end_with_few_columns(monkeypatch) -> None
 def test_where_the_rank_is_given_columns_are_kept() -> None:
     result = solve(torus(40, 10, 0), FlatQuotient(400, 15), AugmentedLagrangian(grow=False), max_iterations=40)
     assert result.state.evaluation.factor.shape == (400, 15)
+
+
+def held() -> Constrained:
+    """⟨C, M⟩ with M_00 = 1 and 2 M_01 <= 0.3 as ⟨A, M⟩, A of norm √2 and of norm 3."""
+    C = np.diag([1.0, 2.0, 3.0, -1.0])
+    second = np.zeros((4, 4))
+    second[0, 1] = second[1, 0] = 1.0
+    third = 3.0 * np.diag([0.0, 0.0, 1.0, 0.0])
+    return Constrained(
+        QuadraticSDP(C=0.5 * C),
+        [
+            constraints.entries([0], [0], 4, equals=1.0),
+            constraints.sparse_forms([second, third], lower=[-np.inf, -1.0], upper=[0.3, 2.0]),
+            constraints.trace(4, 5.0),
+        ],
+    )
+
+
+@dataclass(frozen=True)
+class Watched(AugmentedLagrangian):
+    """Notes when bounds are computed, and computes none."""
+
+    seen: list = field(default_factory=list)
+
+    def _bound(self, state):
+        self.seen.append(state.infeasibility)
+
+
+def round_at(Y, method=None, **fields):
+    """(the state before its round, the state after it, the method)."""
+    problem, method = held(), method or Watched()
+    before = method.init(problem, FlatQuotient(4, Y.shape[1]), Y)
+    before = replace(before, **fields)
+    after = replace(before)
+    method._end_round(after)
+    return before, after, method
+
+
+def nearly_feasible(off: float) -> np.ndarray:
+    """M_00 = 1 + off, all others within their bounds."""
+    Y = np.diag(np.sqrt([1.0 + off, 1.5, 0.5, 2.0]))
+    return Y * np.array([1.0, 1.0, 1.0, np.sqrt((2.0 - off) / 2.0)])  # tr M = 5
+
+
+def test_multipliers_are_those_of_the_penalty_and_infeasibility_counts_their_moves() -> None:
+    """y⁺ = w (a + y/w − Π(a + y/w)), w = sigma/|A_t|²; inequalities whose y still moves are not yet met."""
+    Y = np.random.default_rng(0).standard_normal((4, 3))
+    y, sigma = np.array([0.5, 0.4, -0.2, 0.1]), 3.0
+    _, after, _ = round_at(Y, y=y, sigma=sigma, base=sigma)
+    problem = held()
+    M = Y @ Y.T
+    a = np.array([M[0, 0], 2.0 * M[0, 1], 3.0 * M[2, 2], np.trace(M)])
+    w = sigma / np.array([1.0, 2.0, 9.0, 4.0])
+    lower, upper = np.array([1.0, -np.inf, -1.0, 5.0]), np.array([1.0, 0.3, 2.0, 5.0])
+    z = a + y / w
+    new = w * (z - np.clip(z, lower, upper))
+    np.testing.assert_allclose(after.y, new, rtol=1e-10)
+    np.testing.assert_array_equal(after.dual.y, after.y)
+    unit = np.linalg.norm(np.clip(a, lower, upper) / np.sqrt([1.0, 2.0, 9.0, 4.0]))
+    move = ((new - y) / w / np.sqrt([1.0, 2.0, 9.0, 4.0]))[1:3]
+    expected = max(np.linalg.norm(move) / unit, relative_violation(problem, problem.measured(Y), Y))
+    assert after.infeasibility == pytest.approx(expected, rel=1e-10)
+    assert after.rounds == 1
+    moved = _complementarity(problem, a, y, new, w)
+    assert moved == pytest.approx(np.linalg.norm(move) / unit, rel=1e-10)
+    equations = Constrained(QuadraticSDP(C=np.eye(2)), constraints.diagonal(2, 1.0))
+    assert _complementarity(equations, np.ones(2), np.zeros(2), np.ones(2), np.ones(2)) == 0.0
+
+
+@pytest.mark.parametrize(("share", "factor"), [(0.24, 1.0), (0.26, 4.0), (5.0, 4.0)])
+def test_the_penalty_grows_where_a_round_leaves_more_than_a_quarter(share, factor) -> None:
+    Y = nearly_feasible(1e-2)
+    infeasibility = round_at(Y, sigma=2.0, base=2.0)[1].infeasibility
+    assert infeasibility > 1e-4
+    assert round_at(Y, sigma=2.0, base=2.0, infeasibility=infeasibility / share)[1].sigma == 2.0 * factor
+    top = round_at(Y, sigma=2.0, base=1e-12, infeasibility=infeasibility)[1]
+    assert top.sigma == 1.0  # 1e12 times the first one is the most
+    settled = round_at(nearly_feasible(1e-11), sigma=2.0, base=2.0, infeasibility=1e-11, y=np.zeros(4))[1]
+    assert settled.infeasibility < 1e-9
+    assert settled.sigma == 2.0
+
+
+@pytest.mark.parametrize(
+    ("fields", "looks"),
+    [
+        ({"bounded": 1.0}, True), ({"bounded": 1e-3}, False), ({"bounded": 1e-3, "rounds": 4}, True),
+        ({"bounded": 1e-3, "rounds": 5}, False), ({"bounded": 1e-3, "idle": 4}, True),
+        ({"bounded": 1e-3, "idle": 9}, True), ({"bounded": 1e-3, "idle": 5}, False),
+        ({"bounded": 1e-3, "first_length": 1e9}, True),
+    ],
+)  # fmt: skip
+def test_a_bound_is_looked_for_when_infeasibility_has_fallen_by_a_third_or_after_five_rounds(fields, looks) -> None:
+    _, after, method = round_at(nearly_feasible(1e-2), **fields)
+    assert 1e-3 < after.infeasibility < 1e-2
+    assert bool(method.seen) == looks
+    for share, now in ((0.32, True), (0.34, False)):
+        _, _, method = round_at(nearly_feasible(1e-2), bounded=after.infeasibility / share)
+        assert bool(method.seen) == now
+    _, far, method = round_at(nearly_feasible(0.5), bounded=100.0, rounds=4)
+    assert far.infeasibility > 1e-2
+    assert not method.seen
+
+
+def test_the_next_round_aims_at_what_its_multipliers_are_worth() -> None:
+    """A fifth of the aim before, between a hundredth and a tenth of the infeasibility, never above what it was."""
+    off = round_at(nearly_feasible(1e-2))[1].infeasibility
+    for aim in (1e-1, 1e-3, 3e-4, 1e-5):
+        _, after, _ = round_at(nearly_feasible(1e-2), aim=aim)
+        assert after.aim == pytest.approx(max(min(0.2 * aim, 0.1 * off), min(1e-2 * off, aim)), rel=1e-12)
+    _, after, _ = round_at(nearly_feasible(0.0), aim=1e-30, y=np.zeros(4))
+    assert after.aim == 1e-12
+
+
+def test_multipliers_ten_times_as_long_as_at_first_are_tried_as_a_proof() -> None:
+    Y = nearly_feasible(0.5)
+    size = float(np.linalg.norm(held().norms * round_at(Y, sigma=2.0, base=2.0)[1].y))
+    for share, tried in ((0.099, True), (0.101, False)):
+        _, after, _ = round_at(Y, sigma=2.0, base=2.0, first_size=share * size)
+        assert (after.dual.ray is not None) == tried
+    assert np.linalg.norm(held().norms * round_at(Y, sigma=2.0, base=2.0, first_size=0.0)[1].dual.ray) == (
+        pytest.approx(1.0)
+    )
+    _, after, _ = round_at(nearly_feasible(1e-8), first_size=0.0)
+    assert after.dual.ray is None
+
+
+def test_a_ray_that_is_no_proof_makes_the_penalty_ten_times_as_large() -> None:
+    method, Y = AugmentedLagrangian(), nearly_feasible(0.0)
+    state = replace(method.init(held(), FlatQuotient(4, 4), Y), sigma=2.0, base=2.0)
+    method._falls_without_end(state, np.ones((4, 1)))
+    assert (state.sigma, state.outcome) == (20.0, Outcome.RUNNING)
+    for sigma, outcome in ((0.99e11, Outcome.RUNNING), (1.01e11, Outcome.STALLED)):
+        state = replace(state, sigma=sigma, base=1.0)
+        method._falls_without_end(state, np.ones((4, 1)))
+        assert state.outcome is outcome
+
+
+def test_the_rank_that_a_caller_allows_is_the_least_of_both() -> None:
+    for own, asked, most in ((None, 5, 5), (3, 5, 3), (7, 5, 5)):
+        method = AugmentedLagrangian(max_rank=own).with_escape(True, asked)
+        assert (method.grow, method.max_rank) == (True, most)
+    assert not AugmentedLagrangian().with_escape(False, 5).grow
+    assert not AugmentedLagrangian(grow=False).with_escape(True, 5).grow
+
+
+def test_a_rank_binds_where_it_is_below_the_order_and_may_not_grow() -> None:
+    table = [
+        (3, True, None, False),
+        (3, False, None, True),
+        (3, True, 3, True),
+        (3, True, 4, False),
+        (4, False, 4, False),
+    ]
+    for columns, grow, most, binds in table:
+        method = AugmentedLagrangian(grow=grow, max_rank=most)
+        state = method.init(held(), FlatQuotient(4, columns), np.eye(4)[:, :columns])
+        assert method._binds(state) == binds
+
+
+def test_multipliers_of_a_method_that_came_near_are_taken_over() -> None:
+    method, Y = AugmentedLagrangian(), nearly_feasible(0.0)
+    own = method.init(held(), FlatQuotient(4, 4), Y)
+    unit = _scale(held(), own.evaluation)
+    known = Multipliers(np.array([1.0, 0.5, 0.0, -1.0]))
+    for share, taken in ((0.199, True), (0.201, False)):
+        other = State(held(), own.geometry, Y, own.evaluation, gradient_norm=share * unit, dual=known)
+        state = method.continued(replace(other, extras={"sigma": 77.0}))
+        assert (state.dual is known, state.sigma == 77.0, state.y is known.y) == (taken, taken, taken)
+    assert method.continued(replace(other, gradient_norm=0.0)).sigma == own.sigma
+
+
+@pytest.mark.parametrize(("first", "limit"), [(0.1, 1e6), (1.0, 1e6), (3.0, 3e6)])
+def test_a_factor_a_million_times_as_long_is_looked_at_as_a_direction(first, limit, monkeypatch) -> None:
+    told = []
+    monkeypatch.setattr(AugmentedLagrangian, "_falls_without_end", lambda self, state, ray: told.append("ray"))
+    monkeypatch.setattr(AugmentedLagrangian, "_end_round", lambda self, state: told.append("round"))
+    method = AugmentedLagrangian()
+    for share in (0.99, 1.01):
+        state = method.init(held(), FlatQuotient(4, 4), 0.5 * share * limit * np.eye(4))
+        method.step(replace(state, aim=np.inf, first_length=first))  # no step is needed
+    assert told == ["round", "ray"]
+
+
+def test_rounds_that_do_not_come_to_their_aim_end_after_sixty_steps(monkeypatch) -> None:
+    ended = []
+    monkeypatch.setattr(AugmentedLagrangian, "_end_round", lambda self, state: ended.append(state.waited))
+    method = AugmentedLagrangian(inside_steps=1)
+    state = method.init(held(), FlatQuotient(4, 4), np.random.default_rng(2).standard_normal((4, 4)))
+    method.step(replace(state, aim=0.0, waited=58))
+    assert ended == []
+    method.step(replace(state, aim=0.0, waited=59))
+    assert ended == [60]
+
+
+@pytest.mark.parametrize("low", [-0.5, 0.0])
+def test_the_dual_bound_is_that_of_the_multipliers(low) -> None:
+    """F(M) − ⟨∇F, M⟩ − σ(y) + λ_min(S) τ, with the trace that the constraints fix."""
+    problem, Y = held(), nearly_feasible(0.0)
+    method = AugmentedLagrangian(grow=False)
+    y = np.array([0.0, 0.0, 0.0, 1.0 + low])  # S = C + y I, least eigenvalue low
+    state = replace(method.init(problem, FlatQuotient(4, 4), Y), y=y, infeasibility=1e-9, dual=None)
+    method._bound(state)
+    assert state.bound == pytest.approx(-5.0 * (1.0 + low) + 5.0 * low, abs=1e-6)
+    assert state.bounded == 1e-9
+    assert state.dual.best is not None
+    better = replace(state, bound=0.0)
+    method._bound(better)
+    assert better.bound == 0.0
+
+
+def test_columns_come_where_an_eigenvalue_is_a_hundred_times_what_infeasibility_explains(monkeypatch) -> None:
+    problem, Y = held(), nearly_feasible(0.0)
+    widths = []
+    monkeypatch.setattr(AugmentedLagrangian, "_widen", lambda self, state, S, vectors: widths.append(vectors.shape))
+    method = AugmentedLagrangian()
+    state = method.init(problem, FlatQuotient(4, 4), Y)
+    unit = problem.duality.value_unit(state.evaluation.value, 5.0)
+    for share, grows in ((0.9, False), (1.1, True)):
+        widths.clear()
+        low = share * 100.0 * 0.1 * 1e-3 * unit / 5.0
+        at = replace(state, y=np.array([0.0, 0.0, 0.0, 1.0 - low]), infeasibility=1e-3)
+        method._bound(at)
+        assert bool(widths) == grows
+    AugmentedLagrangian(grow=False)._bound(at)
+    assert len(widths) == 1
+
+
+def test_a_round_ends_at_its_aim_and_residuals_are_in_the_units_of_the_gradient() -> None:
+    method, Y = AugmentedLagrangian(), nearly_feasible(1e-2)
+    state = method.init(held(), FlatQuotient(4, 4), Y)
+    still = 0.5 * np.linalg.norm(state.inside.evaluation.factor_gradient()) / _scale(held(), state.evaluation)
+    for share, reached in ((0.99, False), (1.01, True)):
+        assert method._reached(replace(state, aim=share * still), state.inside) == reached
+    state = replace(state, bound=state.evaluation.value - 0.1, infeasibility=1e-3)
+    gap = relative_gap(held(), state.evaluation, state.bound)
+    assert method._relative(state) == max(gap, 1e-3)
+    assert method._relative(replace(state, infeasibility=10.0 * gap)) == 10.0 * gap
+    assert method._relative(replace(state, bound=-np.inf)) == np.inf
+    unit = stationarity_scale(held(), state.evaluation.value, state.evaluation.size)
+    assert method._residual(state) == pytest.approx(2.0 * gap * unit, rel=1e-12)
+    kept = AugmentedLagrangian(grow=False)
+    low = kept.init(held(), FlatQuotient(4, 3), Y[:, :3])
+    still = 0.5 * np.linalg.norm(low.inside.evaluation.factor_gradient()) / _scale(held(), low.evaluation)
+    assert kept._relative(replace(low, bound=-np.inf, infeasibility=0.0)) == pytest.approx(still, rel=1e-12)
+    assert kept._relative(replace(low, bound=low.evaluation.value, infeasibility=0.0)) == 0.0
+
+
+def test_runs_end_at_once_where_nothing_or_zero_alone_is_feasible() -> None:
+    F = QuadraticSDP(C=np.eye(2))
+    nothing = Constrained(F, constraints.trace(2, -1.0))
+    zero = Constrained(F, constraints.trace(2, 0.0))
+    some = Constrained(F, constraints.trace(2, 1.0))
+    assert nothing.contradiction is not None or nothing.only_zero
+    for problem, outcome in ((nothing, Outcome.FINISHED), (zero, Outcome.FINISHED), (some, Outcome.RUNNING)):
+        assert AugmentedLagrangian().init(problem, FlatQuotient(2, 1), np.ones((2, 1))).outcome is outcome
+
+
+@pytest.mark.parametrize(("most", "asked"), [(None, 4), (3, 3)])
+def test_columns_are_added_up_to_the_rank_allowed(most, asked, monkeypatch) -> None:
+    seen = []
+    monkeypatch.setattr(
+        augmented_lagrangian, "widened", lambda here, S, vectors, room, length, seed: seen.append((room, length, seed))
+    )
+    method = AugmentedLagrangian(max_rank=most)
+    state = method.init(held(), FlatQuotient(4, 2), nearly_feasible(0.0)[:, :2])
+    method._widen(replace(state, rounds=7), None, np.eye(4)[:, :1])
+    assert seen == [(asked, state.first_length, 7)]
+    assert state.first_length == pytest.approx(np.sqrt(2.5))
+
+
+def test_new_columns_have_a_round_to_come_on_their_way() -> None:
+    method = AugmentedLagrangian()
+    state = method.init(held(), FlatQuotient(4, 2), nearly_feasible(0.0)[:, :2])
+    S = np.diag([1.0, 2.0, 3.0, -1.0])
+    for aim, after in ((1e-6, 1e-4), (1e-3, 1e-3)):
+        wide = replace(state, aim=aim, bounded=1.0)
+        method._widen(wide, S, np.eye(4)[:, 3:])
+        assert (wide.aim, wide.bounded, wide.grown, wide.fewest) == (after, np.inf, True, 3)
+        assert wide.geometry.r == wide.point.shape[1] == 3

@@ -110,3 +110,45 @@ def test_columns_that_are_zero_in_principal_axes_do_not_count() -> None:
     assert independent(Y, 1.0).shape == (N, 2)
     assert np.allclose(independent(Y, 1.0) @ independent(Y, 1.0).T, Y @ Y.T)
     assert independent(1e-8 * Y, 1.0).shape == (N, 0)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_a_direction_without_a_best_length_enters_with_a_small_one(size) -> None:
+    """Where F rises along it, or falls for ever: 1e-4 of the mean column of M, or of a first Y that has vanished."""
+    Y = size * np.eye(N)[:, 4:]
+    rising, falling = evaluation(Y), QuadraticSDP(C=-np.eye(N)).at(Y)
+    for here, vector in ((rising, np.eye(N)[:, 3:4]), (falling, np.eye(N)[:, :1])):
+        added = widened(here, S, vector, 6, size)[:, 2:]
+        assert np.linalg.norm(added) ** 2 == pytest.approx(1e-4 * size**2, rel=1e-9)
+    tiny = widened(rising, S, np.eye(N)[:, 3:4], 6, 1e9 * size)[:, 2:]
+    assert np.linalg.norm(tiny) ** 2 == pytest.approx(1e-4 * (1e-6 * 1e9 * size) ** 2 / 2.0, rel=1e-9)
+
+
+def test_several_columns_share_the_best_length_of_the_first() -> None:
+    Y = np.concatenate([np.eye(N)[:, 4:]] * 4, axis=1)
+    here = evaluation(Y)
+    wider = widened(here, S, np.eye(N)[:, :1], 20, 1.0)
+    _, beta = here.along_atom(np.eye(N)[:, 0]).minimize(alpha=(1.0, 1.0))
+    np.testing.assert_allclose(np.linalg.norm(wider[:, 8:], axis=0) ** 2, [beta / 2.0, beta / 2.0], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("columns", "most", "width"), [(4, 5, 5), (4, 4, None), (7, 8, 8), (1, 6, 2), (3, 6, 4)])
+def test_at_least_one_column_where_there_is_room_for_one(columns, most, width) -> None:
+    Y = np.random.default_rng(0).standard_normal((N, columns))
+    wider = widened(evaluation(Y), S, np.eye(N)[:, :1], most, 1.0)
+    assert (None if wider is None else wider.shape[1]) == width
+
+
+def test_zero_is_a_millionth_of_the_longest_column_or_of_the_first_factor() -> None:
+    for small, first, kept in ((1.1e-6, 0.1, 2), (0.9e-6, 0.1, 1), (1.1e-6, 2.0, 1), (2.1e-6, 2.0, 2)):
+        Y = np.eye(N)[:, :2] * np.array([1.0, small])
+        assert independent(Y, first).shape[1] == kept
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+def test_what_is_dropped_is_measured_by_the_size_of_the_bounds_or_by_m_without_any(scale) -> None:
+    Y = np.sqrt(scale) * np.eye(N)[:, :2] * np.array([1.0, math.sqrt(3e-4)])
+    form = np.diag([0.0, 1.0, 0.0, 0.0, 0.0, 0.0])
+    free = Constrained(QuadraticSDP(C=0.5 * S), constraints.sparse_forms([form], upper=0.0))  # no bound has a size
+    assert narrowed(free, Y, 4e-4).shape == (N, 1)
+    assert narrowed(free, Y, 2e-4) is None
