@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -56,8 +55,6 @@ class Couplings:
             self.B_light = sp.csr_array(B[self.light])
             self.places = np.unique(self.B_light.indices)
             self.B_light = sp.csr_array(self.B_light[:, self.places])
-        at_i, at_j = self.i[self.places], self.j[self.places]
-        self.couple = partial(entry_coupling, at_i, at_j) if len(self.places) else None
         self.forms = [self._form(int(t)) for t in self.heavy]
 
     def add(self, M: Array, X: Array, Zi: Array, fresh: bool = False) -> None:
@@ -76,7 +73,7 @@ class Couplings:
                 K *= self.signs
                 K *= self.signs[:, None]
             _add(M, outer, K)
-            if self.couple is not None:
+            if len(self.places):
                 i, j = self.i[self.places], self.j[self.places]
                 W = left[i] * right[j]
                 W += left[j] * right[i]
@@ -84,7 +81,7 @@ class Couplings:
                 crossed = self.B_light @ W
                 M[np.ix_(light, outer)] += crossed
                 M[np.ix_(outer, light)] += crossed.T
-        if self.couple is not None:
+        if len(self.places):
             self._add_light(M, X, Zi, fresh and len(outer) == 0)
         at, mirrored = self.i * self.n + self.j, self.j * self.n + self.i
         rest = np.concatenate([outer, light])
@@ -97,10 +94,9 @@ class Couplings:
             M[self.heavy, t] += column[self.heavy]
 
     def _add_light(self, M: Array, X: Array, Zi: Array, fresh: bool) -> None:
-        assert self.couple is not None
-        k = len(self.light)
+        k, at = len(self.light), (self.i[self.places], self.j[self.places])
         if not self.single:
-            K = np.triu(self.couple(X, Zi))
+            K = np.triu(entry_coupling(*at, X, Zi))
             K += np.triu(K, 1).T
             _add(M, self.light, self.B_light @ np.asarray(self.B_light @ K).T)
             return
@@ -108,9 +104,9 @@ class Couplings:
         uniform = bool(np.all(w == w[0]))
         P = float(w[0]) ** 2 * X if uniform else X
         if fresh and uniform and np.array_equal(self.light, np.arange(k)):
-            self.couple(P, Zi, M[:k, :k])
+            entry_coupling(*at, P, Zi, M[:k, :k])
             return
-        K = np.triu(self.couple(P, Zi, np.zeros((k, k))))
+        K = np.triu(entry_coupling(*at, P, Zi, np.zeros((k, k))))
         K += np.triu(K, 1).T
         if not uniform:
             K *= w

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from psdopt import BoundaryPoint, Constrained, InteriorPoint, PSDCone, QuadraticSDP, Status, constraints, solve
+from psdopt import BoundaryPoint, Constrained, InteriorPoint, Outcome, PSDCone, QuadraticSDP, Status, constraints, solve
 from psdopt.choose import choose
 from psdopt.errors import IncompatibleError, InvalidInputError
+from psdopt.methods import boundary_point
 from psdopt.methods.boundary_point import _normal_factor, _split
 from tests.methods.test_interior_point import random_program, reference
 
@@ -103,3 +106,74 @@ def test_what_it_cannot_take_is_refused() -> None:
         solve(QuadraticSDP(B=1.0, C=-np.eye(3)), PSDCone(3), BoundaryPoint())
     with pytest.raises(InvalidInputError, match=r"overshoot must be .* above 0 and below 1\.618.*; found 1\.7"):
         BoundaryPoint(1.7)
+
+
+@pytest.mark.parametrize("penalty", [0.3, 1.0, 7.0])
+@pytest.mark.parametrize("overshoot", [1.0, 1.6])
+def test_a_step_is_that_of_the_literature(penalty, overshoot, monkeypatch) -> None:
+    """A A*(v) = A(C − Z) + (b − A(X))/s, Z − Z₋ = W = C − A*(v) − X/s, X⁺ = (1 − rho) X + rho s Z₋, and so for x, z."""
+    told = []
+    balanced = BoundaryPoint._balanced
+    monkeypatch.setattr(
+        BoundaryPoint, "_balanced", lambda self, new, p, d: told.append((p, d)) or balanced(self, new, p, d)
+    )
+    problem, method = random_program(6, 5, 1), BoundaryPoint(overshoot)
+    state = method.init(problem, PSDCone(6), np.zeros((6, 1)))
+    form = state.form
+    (block,) = form.blocks
+    gram = np.array([form.A @ (form.At @ e) + block.measure(block.adjoint(e)) for e in np.eye(form.m)])
+    for _ in range(4):
+        s, X, Z, x, z = penalty, state.X[0], state.Z[0], state.x, state.z
+        right = block.measure(block.C - Z) + form.A @ (form.c - z) + (form.b - form.A @ x - block.measure(X)) / s
+        state = method.step(replace(state, penalty=s))
+        v = np.linalg.solve(gram, right)
+        np.testing.assert_allclose(state.v, v, rtol=1e-7, atol=1e-9)
+        values, V = np.linalg.eigh(block.C - block.adjoint(v) - X / s)
+        up, down = (V * np.maximum(values, 0.0)) @ V.T, (V * np.maximum(-values, 0.0)) @ V.T
+        w = form.c - form.At @ v - x / s
+        np.testing.assert_allclose(state.Z[0], up, atol=1e-7)
+        np.testing.assert_allclose(state.X[0], (1.0 - overshoot) * X + overshoot * s * down, atol=1e-7)
+        np.testing.assert_allclose(state.z, np.maximum(w, 0.0), atol=1e-8)
+        np.testing.assert_allclose(state.x, (1.0 - overshoot) * x + overshoot * s * np.maximum(-w, 0.0), atol=1e-7)
+        assert (state.step, state.outcome) == (s, Outcome.RUNNING)
+        primal = np.linalg.norm(form.b - form.A @ state.x - block.measure(state.X[0]))
+        dual = np.hypot(np.linalg.norm(block.C - block.adjoint(v) - up), np.linalg.norm(form.c - form.At @ v - state.z))
+        assert told[-1] == (pytest.approx(primal, rel=1e-5), pytest.approx(0.5 * dual, rel=1e-5))
+
+
+def test_the_penalty_moves_after_so_many_steps_with_one_residual_the_larger() -> None:
+    method = BoundaryPoint()
+    state = method.init(random_program(4, 3, 0), PSDCone(4), np.zeros((4, 1)))
+    assert (state.penalty, state.steps, state.primal_larger, state.dual_larger) == (1.0, 0, 0, 0)
+    for early, limit in ((0, boundary_point.STEPS_EARLY), (boundary_point.EARLY, boundary_point.STEPS_LATE)):
+        for primal, dual, factor in ((2.1, 1.0, 1.0 / boundary_point.FACTOR), (2.0, 1.0, boundary_point.FACTOR)):
+            at = state
+            for k in range(1, limit + 1):
+                at = method._balanced(replace(at, steps=early), primal, dual)
+                assert at.steps == early + 1
+                assert at.penalty == (1.0 if k < limit else pytest.approx(factor, rel=1e-14))
+            assert (at.primal_larger, at.dual_larger) == (0, 0)
+    at = method._balanced(replace(state, primal_larger=3), 1.0, 1.0)
+    assert (at.primal_larger, at.dual_larger) == (0, 1)
+    at = method._balanced(replace(state, dual_larger=3), 5.0, 1.0)
+    assert (at.primal_larger, at.dual_larger) == (1, 0)
+
+
+@pytest.mark.parametrize("signs", [(1, 1, 1, 1, 1), (-1, 1, 1, 1, 1), (-1, -1, -1, 1, 1), (-1, -1, -1, -1, -1)])
+def test_both_parts_of_a_matrix_and_the_root_of_the_negative_one(signs) -> None:
+    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((5, 5)))[0]
+    values = np.array(signs) * np.arange(1.0, 6.0)
+    W = (Q * values) @ Q.T
+    up, down, root = _split(W)
+    np.testing.assert_allclose(up, (Q * np.maximum(values, 0.0)) @ Q.T, atol=1e-12)
+    np.testing.assert_allclose(down, (Q * np.maximum(-values, 0.0)) @ Q.T, atol=1e-12)
+    np.testing.assert_allclose(root @ root.T, down, atol=1e-12)
+    assert root.shape == (5, int(np.sum(values < 0.0)))
+
+
+def test_the_overshoot_is_below_the_golden_ratio() -> None:
+    golden = 0.5 * (1.0 + np.sqrt(5.0))
+    assert BoundaryPoint(overshoot=golden - 1e-6).overshoot > 1.6
+    for bad in (0.0, golden, golden + 1e-6):
+        with pytest.raises(InvalidInputError, match="overshoot"):
+            BoundaryPoint(overshoot=bad)
