@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from psdopt import Constrained, FlatQuotient, QuadraticSDP, certify, constraints
 from psdopt.constraints.slack import slack_operator
+from psdopt.constraints.units import relative_violation
+from psdopt.linalg.workspace import Workspace
 from psdopt.method import Outcome
-from psdopt.methods import ClosedForm
+from psdopt.methods import ClosedForm, constrained_steps
+from psdopt.methods.constrained_moves import Active, newton_move
 from psdopt.methods.constrained_steps import ConstrainedSteps, least_squares_multipliers
+from psdopt.units import stationarity_scale
 from tests.graphs import random_laplacian
 
 
@@ -80,3 +87,136 @@ def test_zero_and_what_has_no_constraints() -> None:
     zero = method.init(problem, FlatQuotient(5, 2), np.zeros((5, 2)))
     assert method.step(zero).outcome is Outcome.STALLED
     assert ClosedForm().on(problem) == ClosedForm()
+
+
+def loose() -> Constrained:
+    """⟨C, M⟩, C with a negative eigenvalue, tr M = 2 and 3 M_01 between −0.3 and 0.6, of norms √5 and 3/√2."""
+    form = np.zeros((5, 5))
+    form[0, 1] = form[1, 0] = 1.5
+    return Constrained(
+        QuadraticSDP(C=0.5 * np.diag([1.0, 2.0, -1.0, 3.0, 0.5])),
+        [constraints.trace(5, 2.0), constraints.sparse_forms([form], lower=-0.3, upper=0.6)],
+    )
+
+
+@pytest.mark.parametrize("y", [(0.7, 0.0), (0.7, 5.0), (0.7, -5.0)])
+@pytest.mark.parametrize("moved", [False, True])
+def test_the_residual_is_the_largest_relative_error_of_lagranges_conditions(y, moved) -> None:
+    """|S Y| in its unit, infeasibility, and how far tied measurements are from their bounds; λ_min(S) τ beside them."""
+    problem, sigma = loose(), 2.0
+    Y, y = np.random.default_rng(1).standard_normal((5, 3)), np.array(y)
+    here = problem.at(Y)
+    move = SimpleNamespace(shift=0.3, delta=0.7) if moved else None
+    state = constrained_steps._at(problem, FlatQuotient(5, 3), here, y, sigma, 1.5, Workspace(), 0.25, move)
+    M = Y @ Y.T
+    a, norms = np.array([np.trace(M), 3.0 * M[0, 1]]), np.array([np.sqrt(5.0), 1.5 * np.sqrt(2.0)])
+    w = sigma / norms**2
+    lower, upper = np.array([2.0, -0.3]), np.array([2.0, 0.6])
+    z = a + y / w
+    tied = (z < lower) | (z > upper) | (lower == upper)
+    kept = np.where(tied, y, 0.0)
+    z = a + kept / w
+    tied = (z < lower) | (z > upper) | (lower == upper)
+    np.testing.assert_array_equal(state.y, kept)
+    S = np.asarray(slack_operator(problem, here, kept) @ np.eye(5))
+    pull = np.linalg.norm(S @ Y)
+    scale = stationarity_scale(problem, here.value, here.size)
+    nearest = np.clip(a, lower, upper)
+    off = np.linalg.norm(((a - np.clip(z, lower, upper)) / norms)[tied]) / np.linalg.norm(nearest / norms)
+    residual = max(pull / scale, off, relative_violation(problem, a, Y))
+    assert state.pull == pytest.approx(pull, rel=1e-10)
+    assert state.residual == pytest.approx(residual, rel=1e-10)
+    unit = problem.duality.value_unit(here.value, 2.0)
+    indefinite = 0.3 * 2.0 / unit if moved else 0.0
+    assert state.indefinite == pytest.approx(indefinite, rel=1e-10)
+    assert state.gradient_norm == pytest.approx(2.0 * max(residual, indefinite) * scale, rel=1e-10)
+    assert (state.sigma, state.base, state.step, state.slow, state.saddle) == (2.0, 1.5, 0.25, 0, False)
+    assert (state.extras["sigma"], state.extras["penalty"]) == (1.5, 2.0)
+
+
+def test_where_all_bounds_are_zero_errors_are_relative_to_m() -> None:
+    problem = Constrained(QuadraticSDP(C=np.eye(3)), constraints.sparse_forms([np.diag([1.0, -1.0, 0.0])], 0.0))
+    Y = np.diag([2.0, 1.0, 1.0])
+    state = constrained_steps._at(problem, FlatQuotient(3, 3), problem.at(1e-3 * Y), np.zeros(1), 1.0, 1.0, Workspace())
+    tied = (4.0 - 1.0) / np.sqrt(2.0) / np.sqrt(16.0 + 1.0 + 1.0)
+    assert state.residual >= tied * (1.0 - 1e-12)
+    zero = constrained_steps._at(problem, FlatQuotient(3, 3), problem.at(0.0 * Y), np.zeros(1), 1.0, 1.0, Workspace())
+    assert zero.residual == 0.0
+
+
+def near(problem=None, seed=0):
+    problem = problem or cut(8)
+    method = ConstrainedSteps()
+    return method, method.init(problem, FlatQuotient(8, 4), np.random.default_rng(seed).standard_normal((8, 4)))
+
+
+@pytest.mark.parametrize(
+    ("sigma", "needs", "ends"),
+    [
+        (50.0, [0.0], 5.0),  # a tenth of the last one
+        (5.0, [0.0], 1.0),  # but not below the first
+        (5.0, [3.0, 0.0], 6.0),  # twice what is needed
+        (5.0, [3.0, 7.0, 0.0], 14.0),
+        (5.0, [1.01e8], None),  # too steep
+        (5.0, [0.99e8, 0.0], 1.98e8),
+    ],
+)
+def test_the_penalty_relaxes_and_rises_to_twice_what_the_slope_needs(sigma, needs, ends, monkeypatch) -> None:
+    method, state = near()
+    needs, used = list(needs), []
+    move = SimpleNamespace(needed=lambda fit, active, rounding: needs.pop(0))
+    monkeypatch.setattr(constrained_steps, "newton_move", lambda *_: move)
+    monkeypatch.setattr(
+        ConstrainedSteps, "_searched", lambda self, state, fit, active, move, sigma, rounding: used.append(sigma)
+    )
+    after = method.step(replace(state, sigma=sigma, base=1.0))
+    assert after.outcome is Outcome.STALLED  # no step was found
+    assert used == ([] if ends is None else [pytest.approx(ends, rel=1e-14)])
+
+
+@pytest.mark.parametrize(
+    ("before", "mark", "residual", "indefinite", "slow", "kept", "saddle"),
+    [
+        (1e-2, np.inf, 0.69e-2, 0.0, 0, 0.69e-2, False), (1e-2, np.inf, 0.71e-2, 0.0, 4, 1e-2, False),
+        (1e-2, 0.5e-2, 0.4e-2, 0.0, 4, 0.5e-2, False), (1e-2, 0.5e-2, 0.3e-2, 0.0, 0, 0.3e-2, False),
+        (1e-4, 1e-4, 0.99e-3, 1.01e-2, 4, 1e-4, True), (1e-4, 1e-4, 0.99e-3, 0.99e-2, 4, 1e-4, False),
+        (1e-4, 1e-4, 1.01e-3, 1.0, 4, 1e-4, False),
+    ],
+)  # fmt: skip
+def test_steps_are_slow_below_a_gain_of_three_tenths_and_end_at_saddles(
+    before, mark, residual, indefinite, slow, kept, saddle, monkeypatch
+) -> None:
+    method, state = near()
+    state = replace(state, residual=before, mark=mark, slow=3)
+    found = replace(state, residual=residual, indefinite=indefinite, slow=99, mark=99.0)
+    monkeypatch.setattr(ConstrainedSteps, "_searched", lambda *_: found)
+    after = method.step(state)
+    assert (after.slow, after.mark, after.saddle) == (slow, kept, saddle)
+
+
+def test_the_step_is_the_first_on_the_arc_that_lowers_the_merit_function() -> None:
+    method, state = near(seed=3)
+    problem = state.problem
+    fit, a = problem.constrained_fit(), problem.measured(state.point)
+    active = Active.of(fit, a, state.y, 1.0)
+    k = len(active.rows)
+    move = newton_move(fit, state.evaluation, active, 0.3, 1e-12, np.empty((k, k)))
+    sigma = max(2.0 * move.needed(fit, active, 0.0), 1.0)
+    active = Active.of(fit, a, state.y, sigma)
+    after = method._searched(state, fit, active, move, sigma, 0.0)
+    values = []
+    for mu in 0.5 ** np.arange(10):
+        there = problem.at(state.point + mu * move.X + mu**2 * move.Z)
+        y = active.y.copy()
+        y[active.rows] += mu * move.v + mu**2 * move.bent
+        values.append(there.value + Active.of(fit, fit.measured(there), y, sigma, keep=True).merit)
+        if values[-1] <= state.evaluation.value + active.merit + 1e-4 * mu * move.slope(active):
+            break
+    assert after.step == mu
+    np.testing.assert_allclose(after.point, there.factor)
+    np.testing.assert_allclose(after.y, y)
+    assert after.base == state.base
+    # a slope below rounding says nothing: then the residual has to halve
+    shown = method._searched(replace(state, residual=3.0 * after.residual), fit, active, move, sigma, np.inf)
+    assert shown is None or shown.residual < 1.5 * after.residual
+    assert method._searched(replace(state, residual=1e-12), fit, active, move, sigma, np.inf) is None

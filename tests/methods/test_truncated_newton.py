@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from psdopt import Constrained, FlatQuotient, QuadraticSDP, TermSum, TruncatedNewton, constraints
+from psdopt import Constrained, FlatQuotient, Outcome, QuadraticSDP, TermSum, TruncatedNewton, constraints
 from psdopt.constraints.augmented import augmented
 from psdopt.errors import InvalidInputError
+from psdopt.methods import truncated_newton
+from psdopt.terms import LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms
 from psdopt.testing.gallery import with_spectrum
 
 N = 8
@@ -94,3 +97,107 @@ def test_the_length_follows_the_steps() -> None:
 def test_refusals(options, words) -> None:
     with pytest.raises(InvalidInputError, match=words):
         TruncatedNewton(**options)
+
+
+@pytest.mark.parametrize(("share", "radius"), [(1e-9, np.inf), (0.1, np.inf), (1e-9, 0.3), (1e-9, 1e-6)])
+def test_directions_are_those_of_truncated_conjugate_gradient(share, radius) -> None:
+    """Against the dense Hessian; without a preconditioner, up to the radius, or a residual of `share` |g|."""
+    rng = np.random.default_rng(21)
+    forms = QuadraticForms(rng.standard_normal((30, 5)))
+    problem = TermSum([MeasuredTerm(forms, LeastSquares(np.zeros(30))), LinearTerm(5.0 * np.eye(5))])  # convex in Y
+    here = problem.at(0.2 * rng.standard_normal((5, 2)))
+    g = here.factor_gradient()
+    H = np.array([here.hessian_vector(e.reshape(5, 2)).ravel() for e in np.eye(10)]).T
+    D, products = TruncatedNewton(share=share)._direction(here, g, radius)
+    d, r = np.zeros(10), -g.ravel()
+    p, first = r, r @ r
+    count = 0
+    while True:
+        count += 1
+        step = (r @ r) / (p @ H @ p)
+        d = d + step * p
+        if np.linalg.norm(d) > radius:
+            break
+        new = r - step * H @ p
+        if not new @ new > share**2 * first:
+            break
+        p, r = new + (new @ new) / (r @ r) * p, new
+    assert products == count
+    np.testing.assert_allclose(D.ravel(), d, rtol=1e-6)
+
+
+def test_negative_curvature_is_followed_downhill_where_it_is_met_first() -> None:
+    problem = QuadraticSDP(C=-np.eye(3))
+    here = problem.at(np.ones((3, 1)))
+    D, products = TruncatedNewton()._direction(here, here.factor_gradient(), np.inf)
+    assert products == 1
+    assert np.sum(D * here.factor_gradient()) < 0.0
+
+
+@pytest.mark.parametrize(
+    ("mu", "radius", "after"),
+    [
+        (0.49, 10.0, 0.49),
+        (0.51, 10.0, 10.0),
+        (0.74, 10.0, 10.0),
+        (0.76, 1.0, 4 * 0.76),
+        (0.76, 10.0, 10.0),
+        (2.0, 1.0, 8.0),
+    ],
+)
+def test_the_length_of_the_next_direction_follows_the_best_step(mu, radius, after, monkeypatch) -> None:
+    """As long as the step where mu < 1/2, up to four times where mu > 3/4."""
+    method = TruncatedNewton()
+    problem = QuadraticSDP(np.eye(4), 1.0, -4.0 * np.eye(4))
+    state = method.init(problem, FlatQuotient(4, 1), np.eye(4)[:, :1])
+    assert state.radius == np.inf
+    D = -state.gradient / np.linalg.norm(state.gradient)
+    monkeypatch.setattr(TruncatedNewton, "_direction", lambda *_: (D, 3))
+    monkeypatch.setattr(truncated_newton, "_lower", lambda evaluation, line, best, D: (line, mu))
+    found = method.step(replace(state, radius=radius))
+    assert found.radius == pytest.approx(after, rel=1e-12)
+    assert (found.step, found.extras) == (mu, {"products": 3.0})
+    np.testing.assert_allclose(found.point, state.point + mu * D)
+
+
+def test_ends_without_a_step() -> None:
+    method = TruncatedNewton()
+    still = method.init(QuadraticSDP(B=1.0, C=-np.eye(3)), FlatQuotient(3, 3), np.eye(3))
+    after = method.step(still)
+    assert (after.outcome, after.step) == (Outcome.STALLED, 0.0)
+    falling = method.init(QuadraticSDP(C=-np.eye(3)), FlatQuotient(3, 1), np.ones((3, 1)))
+    after = method.step(falling)
+    assert (after.outcome, after.step) == (Outcome.UNBOUNDED, 0.0)
+    assert after.ray is not None
+
+
+def test_lines_near_the_arc_are_tried_at_quarters_until_their_minimiser_is_near() -> None:
+    tried = []
+
+    class Line:
+        def __init__(self, reach):
+            self.reach = reach
+
+        def minimize(self):
+            return best[self.reach]
+
+        def value(self, mu):
+            return values[self.reach]
+
+    def along(D):
+        tried.append(float(D[0]))
+        return Line(float(D[0]))
+
+    best = {1.0: 0.4, 0.25: 0.1, 0.0625: 0.04, 0.015625: 0.02}
+    values = {0.0: -1.0, 1.0: -0.5, 0.25: -3.0, 0.0625: -2.0, 0.015625: -9.0}
+    evaluation = SimpleNamespace(bend=lambda D: np.ones(1), along=along)
+    line, mu = truncated_newton._lower(evaluation, Line(0.0), 0.7, np.zeros(1))
+    assert tried == [1.0, 0.25, 0.0625]
+    assert (line.reach, mu) == (0.25, 0.1)
+    best[0.0625], tried[:] = 0.03, []
+    line, mu = truncated_newton._lower(evaluation, Line(0.0), 0.7, np.zeros(1))
+    assert tried == [1.0, 0.25, 0.0625, 0.015625]
+    assert (line.reach, mu) == (0.015625, 0.02)
+    for none in (0.0, np.inf):
+        best[1.0] = none
+        assert truncated_newton._lower(evaluation, Line(0.0), 0.7, np.zeros(1))[0].reach != 1.0
