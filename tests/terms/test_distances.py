@@ -48,3 +48,20 @@ def test_shared_pairs_are_measured_once():
     ends = np.column_stack([pairs.i, pairs.j]).tolist()
     assert [ends[t] for t in measurement.near] == [[0, 1], [0, 1], [0, 2], [0, 1]]
     assert [ends[t] for t in measurement.far] == [[0, 2], [0, 3], [0, 3], [1, 2]]
+
+
+def test_a_common_offset_costs_no_accuracy_in_the_adjoint_either():
+    """Σ_t w_t (e_i − e_j)(e_i − e_j)ᵀ Z annihilates an offset of the rows: what is left is exact to rounding of Z."""
+    rng = np.random.default_rng(1)
+    i, j, w = np.arange(19), np.arange(1, 20), rng.uniform(0.5, 2.0, 19)
+    Z = np.round(rng.standard_normal((20, 3)) * 64) / 64
+    measurement = PairDistances(i, j, n=20)
+    expected = np.zeros((20, 3))
+    for a, b, weight in zip(i, j, w, strict=True):
+        expected[a] += weight * (Z[a] - Z[b])
+        expected[b] -= weight * (Z[a] - Z[b])
+    for offset in (0.0, 2.0**30):
+        V = Images(measurement.maps, Z + offset)
+        found = sum(force for _, force in measurement.adjoint(w, V))
+        # the mean of 20 rows is rounded; its rounding is annihilated like any other offset
+        np.testing.assert_allclose(found, expected, atol=64 * EPS * np.abs(expected).max())

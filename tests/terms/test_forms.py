@@ -22,6 +22,7 @@ def cases(rng):
         "identity": (IdentityForm(N, -2.0), -2.0 * np.eye(N)),
         "dense": (MatrixForm(A, 3.0), 3.0 * A),
         "sparse": (MatrixForm(sp.csr_array(P)), P),
+        "sparse-scaled": (MatrixForm(sp.csr_array(A), -2.5), -2.5 * A),
         "operator": (MatrixForm(aslinearoperator(A), -0.5), -0.5 * A),
         "gram": (GramForm(X, 0.5), 0.5 * X.T @ X),
         "gram-inner": (GramForm(LinearMap(X), 2.0, L), 2.0 * X.T @ L @ L.T @ X),
