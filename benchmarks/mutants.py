@@ -4,8 +4,8 @@
     python -m benchmarks.mutants --files psdopt/terms/losses.py --count 20
 
 Changes are drawn evenly over the areas, from a seed. Each is made in a copy of the checkout, never in the checkout
-itself. Which tests call which function is found by one run of the tests, and kept in the file `--calls`. The tests of
-the source itself come first, then the fastest of the others, up to a limit of processor time. A mutant is killed where
+itself. Which tests call which function is found by one run of the tests, and kept in the file `--calls`. The fastest
+come first, those of the source itself before others, up to a limit of processor time. A mutant is killed where
 a test fails or does not end in time. Functions are changed in memory, in forks of one process; numbers of modules,
 classes and defaults in the copy, which a new process imports.
 
@@ -53,6 +53,8 @@ TESTS = (
 )  # fmt: skip
 #: Processor seconds of the tests that are tried on one mutant, the fastest first; and what one child may take.
 BUDGET, PATIENCE = 12.0, 90.0
+#: A test of the source itself is tried before others that take longer than this share of its time.
+OWN = 0.2
 #: Test files of the first stage, and folders that come later: their files take seconds to import.
 NEAR, LATER = 3, ("tests/testing", "tests/integration")
 
@@ -169,15 +171,15 @@ def drawn(count: int, seed: int, files: Sequence[str]) -> list[Mutant]:
 def tests_of(mutant: Mutant, calls: Calls, budget: float) -> list[list[str]]:
     """The tests that call the function, up to `budget` seconds, in two stages.
 
-    The tests of the source, in the file that mirrors it, come before all others, and the fastest first. The first stage
-    has the tests of a few files: most mutants die there, and the files of the others need not be imported.
+    The fastest come first, where tests of the source, in the file that mirrors it, count OWN times their seconds. The
+    first stage has the tests of a few files: most mutants die there, and the files of the others need not be imported.
     """
     mirrored = f"tests/{Path(mutant.path).parent.relative_to('psdopt')}/test_{Path(mutant.path).stem}"
     mirrored = mirrored.replace("/./", "/")
     called = calls.of(mutant.path, mutant.function)
     chosen: list[str] = []
     spent = 0.0
-    for test in sorted(called, key=lambda test: not test.startswith(mirrored)):
+    for test in sorted(called, key=lambda test: calls.seconds[test] * (OWN if test.startswith(mirrored) else 1.0)):
         spent += calls.seconds[test]
         if chosen and spent > budget:
             break
