@@ -97,6 +97,18 @@ def _differences(i: NDArray[np.intp], j: NDArray[np.intp], *arrays: Array) -> It
         yield rows, [left[:count] for left in found]
 
 
+def gathered_row_dots(i: NDArray[np.intp], j: NDArray[np.intp], Y: Array, Z: Array) -> Array:
+    """⟨Y_i, Z_j⟩ (m,) for index pairs (i, j), gathered block by block."""
+    if isinstance(Y, DeviceArray):
+        return row_dots(Y.take(i, axis=0), Z.take(j, axis=0))
+    dots = np.empty(len(i))
+    size = max(1, GATHERED // max(2 * Y.shape[1], 1))
+    for s in range(0, len(i), size):
+        part = slice(s, s + size)
+        np.einsum("ij,ij->i", Y.take(i[part], axis=0), Z.take(j[part], axis=0), out=dots[part])
+    return dots
+
+
 def mixed_row_dots(ends: NDArray[np.intp], Y: Array, Z: Array) -> tuple[Array, Array]:
     """⟨Y_i, Z_j⟩ + ⟨Z_i, Y_j⟩ and ⟨Z_i, Z_j⟩, (m,) each, for the index pairs (i, j) in the columns of `ends` (2, m).
 

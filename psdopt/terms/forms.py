@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from psdopt.devices import Device, DeviceMatrix, on_host, placed
 from psdopt.errors import InvalidInputError, InvalidTypeError
@@ -166,10 +167,14 @@ class MatrixForm(Form):
         if not self.A.is_matrix:
             super().add_to(S, weight)
         elif self.A.is_sparse:
-            entries = self.A.data.tocoo()
-            np.add.at(S, (entries.row, entries.col), weight * self.scale * entries.data)
+            np.add.at(S.reshape(-1), self._places, weight * self.scale * self.A.data.data)
         else:
             S += weight * self.scale * self.A.data
+
+    @cached_property
+    def _places(self) -> NDArray[np.intp]:
+        """Places of the entries of a sparse A in a dense array stored by rows."""
+        return np.asarray(np.repeat(np.arange(self.n) * self.n, np.diff(self.A.data.indptr)) + self.A.data.indices)
 
     def full_trace(self) -> float:
         if self._trace is None:

@@ -8,7 +8,15 @@ import numpy as np
 
 from psdopt.devices import Device, DeviceArray
 from psdopt.images import Images
-from psdopt.linalg.arrays import Array, SymmetricPattern, mixed_row_dots, row_dots, scale_rows, sparse_product
+from psdopt.linalg.arrays import (
+    Array,
+    SymmetricPattern,
+    gathered_row_dots,
+    mixed_row_dots,
+    row_dots,
+    scale_rows,
+    sparse_product,
+)
 from psdopt.linalg.row_blocks import linear_map
 from psdopt.terms.base import Forces
 from psdopt.terms.distances import PairDistances, TripletDifferences
@@ -67,10 +75,8 @@ class Entries(Measurement):
         if self._dense and not isinstance(U.factor, DeviceArray):
             products = U.factor @ V.factor.T
             return np.asarray(products[i, j] if V is U else 0.5 * (products[i, j] + products[j, i]))
-        direct = row_dots(U.factor.take(i, axis=0), V.factor.take(j, axis=0))
-        if V is U:
-            return direct
-        return 0.5 * (direct + row_dots(V.factor.take(i, axis=0), U.factor.take(j, axis=0)))
+        direct = gathered_row_dots(i, j, U.factor, V.factor)
+        return direct if V is U else 0.5 * (direct + gathered_row_dots(i, j, V.factor, U.factor))
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
         A = self.pattern(0.5 * weights)
