@@ -190,13 +190,15 @@ def certify(
     seed: int = 0,
     dual: Any = None,
     geometry: Geometry | None = None,
+    tried: float = math.inf,
 ) -> Certificate:
     """Certificate of M for `problem`, from scratch: images are recomputed, no method is asked.
 
     `tol` is the relative accuracy at which the gap must be decided; `trace` the fixed trace of the feasible set, if
     there is one; `start` a guess of the eigenvector. Deterministic for a `seed`. `dual` : for nonsmooth F, the weights
     from which :meth:`~psdopt.roles.Duality.subgradient` builds S; it checks them. `geometry` : where it has a linear
-    oracle of its own, its lower bound on ⟨S, N⟩ over its set counts as well.
+    oracle of its own, its lower bound on ⟨S, N⟩ over its set counts as well. `tried` : a `shortfall` at which
+    the search for a matrix near M has failed; it is made below this one only (:class:`psdopt.dense_proof.DenseProof`).
     Cost: one evaluation and one extreme eigenpair of S; next to an optimum some more, see :mod:`psdopt.proofs`.
     """
     problem, tol = instance(problem, "problem", Problem), number(tol, "tol", above=0.0)
@@ -212,7 +214,7 @@ def certify(
     inspection.measure_residuals()
     inspection.collect_bounds(geometry)
     if inspection.worth_a_proof:
-        inspection.prove_or_refute()
+        inspection.prove_or_refute(tried)
     return Certificate(**inspection.found())
 
 

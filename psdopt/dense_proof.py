@@ -62,8 +62,12 @@ class DenseProof:
         self.factor = on_host(evaluation.factor)
         self.finite = bool(np.all(np.isfinite(S)))
 
-    def gap(self, goal: float) -> float | None:
-        """A proven bound on F(M) − min F, at most `goal` if one can be found; None if there is none."""
+    def gap(self, goal: float, tried: float = math.inf) -> float | None:
+        """A proven bound on F(M) − min F, at most `goal` if one can be found; None if there is none.
+
+        Unless F is quadratic, a P other than M is looked for only where the :attr:`shortfall`, divided by the share of
+        the goal that ⟨S, M⟩ leaves, is below `tried`.
+        """
         if not self.finite:
             return None
         Y = self.factor
@@ -74,7 +78,7 @@ class DenseProof:
             return None
         if self.quadratic:
             return self._perturbed_quadratic(own, goal)
-        if self.n > DENSE_LIMIT:
+        if self.n > DENSE_LIMIT or not self.shortfall < tried * (1.0 - abs(own) / goal):
             return None
         return next((found for L in self._directions() if (found := self._perturbed(L, goal)) is not None), None)
 

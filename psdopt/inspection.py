@@ -115,7 +115,7 @@ class Inspection:
         small = self.tr == 0.0 or max(self.ratios.values()) <= self.tol
         return self.trace is None and self.convex and not self.proven and small and self.problem.duality.patient
 
-    def prove_or_refute(self) -> None:
+    def prove_or_refute(self, tried: float = math.inf) -> None:
         """A bound from S as a matrix, where that may be formed; failing that, the best step along what was found."""
         vectors = [self.pair.vector]
         if may_be_formed(self.problem):
@@ -125,7 +125,7 @@ class Inspection:
                 self._take_bound(self._dual_bound())
             if not self.proven:
                 proof = DenseProof(self.evaluation, self.dense, self.pair.vector)
-                gap = proof.gap(self.tol * self.unit)
+                gap = proof.gap(self.tol * self.unit, tried)
                 self.gaps += [] if gap is None else [gap]
                 direction = None if self.proven else proof.descent()
                 if direction is not None:

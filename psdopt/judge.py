@@ -90,7 +90,9 @@ class Judge:
             seed=run.iteration,
             dual=run.state.dual,
             geometry=run.geometry,
+            tried=run.patience.worth_trying,
         )
+        run.patience.note(run.certificate, self.tol)
         self.certified = run.state
         run.history.note("certificate", run.certificate.relative)
         if run.nearest is None or run.certificate.relative < run.nearest[1].relative:

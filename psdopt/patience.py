@@ -18,11 +18,24 @@ class Patience:
     """When a run ends as `optimal_within` rather than go on for `optimal`.
 
     `since` is the iteration of the first certificate that holds within a trace (−1: none so far), `shortfall` that of
-    the last certificate that does.
+    the last certificate that does. `tried` is the least shortfall at which a search for a proof has failed, divided by
+    the share of the tolerance that ⟨S, M⟩ leaves.
     """
 
     since: int = -1
     shortfall: float = math.inf
+    tried: float = math.inf
+
+    @property
+    def worth_trying(self) -> float:
+        """A search for a proof is repeated below this: it costs more than many steps."""
+        return STALLED * self.tried
+
+    def note(self, certificate: Certificate, tol: float) -> None:
+        """Remember the search for a proof that `certificate` made in vain."""
+        room = 1.0 - certificate.complementarity_relative / tol
+        if certificate.shortfall > 0.0 and certificate.shortfall < self.worth_trying * room:
+            self.tried = certificate.shortfall / room
 
     def ends(self, certificate: Certificate, iteration: int, tol: float) -> bool:
         """Whether the weaker word holds and a proof is not worth further steps.

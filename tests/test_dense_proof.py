@@ -185,15 +185,30 @@ def replaced_modulus(problem):
     return problem
 
 
-def test_a_proof_that_cannot_succeed_is_given_up_after_one_trial_for_each_direction(monkeypatch):
+def held_back():
     """Hinges that hold two directions back, a pull that does not see one of them: S stays indefinite whatever P is."""
     pull = LinearTerm(np.diag([1.0, 1.0, 0.0]))
     push = MeasuredTerm(QuadraticForms(np.eye(3)[2:]), SquaredHinge(1.0), 1.0)
-    problem = TermSum([pull, push])
-    made = []
+    return TermSum([pull, push])
+
+
+def test_a_proof_that_cannot_succeed_is_given_up_after_one_trial_for_each_direction(monkeypatch):
+    problem, made = held_back(), []
     monkeypatch.setattr(module, "dense_gradient", lambda evaluation: made.append(1) or dense_gradient(evaluation))
     proof = proof_of(problem, np.diag([1e-3, 1e-3, 1e-3]))
     before = len(made)
     assert proof.gap(1e-12) is None
     assert proof.shortfall > 0.3
     assert len(made) - before <= 4
+
+
+def test_a_search_that_failed_is_not_repeated_at_the_same_shortfall(monkeypatch):
+    searched = []
+    monkeypatch.setattr(DenseProof, "_perturbed", lambda proof, L, goal: searched.append(goal))
+    proof = proof_of(held_back(), np.diag([1e-3, 1e-3, 1e-3]))
+    goal = 4e-6 * abs(float(np.trace(proof.S)))  # ⟨S, M⟩ leaves three quarters of it
+    assert proof.gap(goal, tried=proof.shortfall) is None
+    assert proof.gap(goal, tried=1.3 * proof.shortfall) is None
+    assert not searched
+    assert proof.gap(goal, tried=1.4 * proof.shortfall) is None
+    assert len(searched) == 3

@@ -56,3 +56,18 @@ def test_a_shortfall_within_tol_is_no_reason_to_end():
     assert not patience.ends(within(TOL), 6, TOL)
     assert patience.shortfall == TOL
     assert Patience().shortfall == math.inf
+
+
+def test_a_search_that_failed_is_repeated_at_a_clearly_smaller_shortfall():
+    patience = Patience()
+    assert patience.worth_trying == math.inf
+    patience.note(within(), TOL)  # S was semidefinite, or nothing was searched for
+    assert patience.tried == math.inf
+    patience.note(replace(within(0.2), complementarity_relative=0.0), TOL)
+    assert patience.tried == 0.2
+    patience.note(replace(within(0.19), complementarity_relative=0.0), TOL)
+    assert patience.tried == 0.2
+    patience.note(replace(within(0.1), complementarity_relative=0.5 * TOL), TOL)  # half of the tolerance was left
+    assert patience.tried == 0.2
+    patience.note(replace(within(0.08), complementarity_relative=0.5 * TOL), TOL)
+    assert patience.tried == pytest.approx(0.16)

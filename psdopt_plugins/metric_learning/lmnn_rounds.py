@@ -65,6 +65,7 @@ class Rounds:
     """Rounds of the active set, and their results.
 
     `rank`, `max_rounds` and `max_triplets` are those of LMNN, `options` keyword arguments of :func:`psdopt.solve`.
+    `waits` says whether the last round goes on for a proof where its residuals are small.
     After :meth:`run`: `result` of the last round; `made`, number of rounds; `iterations` of all rounds and of the steps
     before the first; `held`, number of triplets in the last; `complete`, whether it lacks no violated triplet;
     `warm_up_values`, F after each step before the first round.
@@ -75,6 +76,7 @@ class Rounds:
     max_rounds: int
     max_triplets: int
     options: Mapping[str, Any]
+    waits: bool
     result: Result = field(init=False)
     made: int = 0
     iterations: int = 0
@@ -105,12 +107,12 @@ class Rounds:
                 Z = best_Z
             before = Z
             last = none_missing or self.made + 1 == self.max_rounds
-            self._solve(triplets, Z, patient=last)
+            self._solve(triplets, Z, patient=last and self.waits)
             Z = self.result.matrix.factor
             collapsed = norm(Z) < SHRINKAGE * norm(before)
             if collapsed:  # triplets that were left out would have kept M from shrinking
                 Z = SHRINKAGE * before
-            settled = (self.result.converged if last else self.result.optimal) and not collapsed
+            settled = (self.result.optimal if self.waits and not last else self.result.converged) and not collapsed
             if settled and self.result.iterations == 0:  # all triplets violated at this Z were included
                 self.complete = len(rows) < self.max_triplets
                 break
