@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from psdopt import ConjugateGradient, FlatQuotient, solve
 from psdopt.geometries.polar import Polar
-from psdopt.methods.online_gradient import OnlineRiemannianGradient, Pace
+from psdopt.methods.online_gradient import OnlineRiemannianGradient
 from psdopt_plugins.regression import psd_regression_problem, psd_regression_stream
 
 
@@ -38,7 +38,7 @@ def online(scale):
         problem = psd_regression_stream(X, y, order="given")
         state = method.init(problem, geometry, geometry.from_factor(np.linalg.qr(rng.standard_normal((d, r)))[0]))
         batches = list(problem.stream.take(p, 0, m // p))
-        pace = Pace(state.scale, state.horizon, state.longest)
+        pace = state.pace
         best = {"psdopt": np.inf, "bare": np.inf}
         for _ in range(3):
             begin = time.process_time()
@@ -56,9 +56,9 @@ def bare_flat(batches, state, p):
     for X, y, _ in batches:
         Z = X @ Y
         residual = np.einsum("ij,ij->i", Z, Z) - y
-        s = state.scale * state.horizon / (state.horizon + t)
+        s = state.pace.scale * state.pace.horizon / (state.pace.horizon + t)
         G = 2.0 * (X.T @ (residual[:, None] * Z)) / len(y)
-        s *= min(1.0, state.longest / np.linalg.norm(G))
+        s *= min(1.0, state.pace.longest / np.linalg.norm(G))
         Y = Y - s * G
         t += len(y)
 
@@ -69,12 +69,12 @@ def bare_polar(batches, state, p):
         Y = U @ R
         Z = X @ Y
         residual = np.einsum("ij,ij->i", Z, Z) - y
-        s = state.scale * state.horizon / (state.horizon + t)
+        s = state.pace.scale * state.pace.horizon / (state.pace.horizon + t)
         SY = X.T @ (residual[:, None] * Z) / len(y)
         D = SY @ R.T
         D = 2.0 * lam * (D - U @ (U.T @ D))
         K = (1 - lam) * Y.T @ SY
-        s *= min(1.0, state.longest / np.sqrt(np.vdot(D, D) / lam + np.vdot(K, K) / (1 - lam)))
+        s *= min(1.0, state.pace.longest / np.sqrt(np.vdot(D, D) / lam + np.vdot(K, K) / (1 - lam)))
         V = U - s * D
         values, vectors = np.linalg.eigh(V.T @ V)
         U = V @ ((vectors / np.sqrt(values)) @ vectors.T)

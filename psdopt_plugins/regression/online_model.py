@@ -39,7 +39,7 @@ class OnlineModel:
         """A model at `start`, or at a random point: step and annealing are chosen on the samples of `problem`."""
         point = starting_point(geometry, problem, start, rng)
         state = OnlineRiemannianGradient(batch_size).init(problem, geometry, point)
-        return cls(geometry, state.point, Pace(state.scale, state.horizon, state.longest), samples)
+        return cls(geometry, state.point, state.pace, samples)
 
     @property
     def factor(self) -> Array:
