@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from psdopt.linalg import arrays
 from psdopt.linalg.arrays import (
     SymmetricPattern,
+    gathered_row_dots,
     incidence,
     mixed_row_dots,
     orthonormal_columns,
@@ -75,6 +76,7 @@ def test_mixed_row_dots_gather_in_blocks(gathered, monkeypatch):
     mixed, own = mixed_row_dots(np.stack([i, j]), Y, Z)
     np.testing.assert_allclose(mixed, (Y @ Z.T + Z @ Y.T)[i, j], atol=1e-14)
     np.testing.assert_allclose(own, (Z @ Z.T)[i, j], atol=1e-14)
+    np.testing.assert_allclose(gathered_row_dots(i, j, Y, Z), (Y @ Z.T)[i, j], atol=1e-14)
 
 
 def test_a_full_pattern_keeps_the_entries_that_are_zero():
