@@ -1,12 +1,15 @@
 """ColumnGeneration against a conic solver: true gaps every round, degenerate data, bad parameters."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from psdopt import MarginProblem, Status, solve
+from psdopt import MarginProblem, Outcome, Status, solve
 from psdopt.compatibility import compatible
 from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError, UnknownNameError
 from psdopt.geometries import FlatQuotient, Spectraplex
+from psdopt.margins import column_generation
 from psdopt.margins.column_generation import ColumnGeneration
 from psdopt.methods import ConjugateGradient
 from psdopt.terms.measurements import TripletDifferences
@@ -134,3 +137,129 @@ def test_rounds_at_550_triplets_in_24_dimensions():
     result = solve(problem, Spectraplex(24), ColumnGeneration(), tol=1e-4, max_iterations=60)
     assert result.optimal
     assert result.iterations <= 20
+
+
+@pytest.mark.parametrize(
+    ("n", "columns", "found"), [(5, None, 5), (24, None, 24), (200, None, 33), (1000, None, 64), (30, 7, 7), (5, 7, 5)]
+)
+def test_columns_per_round_are_a_sixth_within_limits(n, columns, found):
+    assert ColumnGeneration(columns=columns)._per_round(n) == found
+
+
+def test_the_width_is_six_rounds_or_sixty_or_what_was_asked_and_room_for_one_more(monkeypatch):
+    loss = column_generation.CappedMargin(10, 1.0)
+    monkeypatch.setattr(column_generation, "widest_block", lambda loss: 150)
+    assert ColumnGeneration()._limit(1000, loss) == 150  # six times 64, but no wider than a master can be
+    assert ColumnGeneration(columns=20)._limit(1000, loss) == 120
+    assert ColumnGeneration(columns=3)._limit(1000, loss) == 60
+    assert ColumnGeneration(columns=3, max_columns=9)._limit(1000, loss) == 9
+    assert ColumnGeneration(max_columns=9)._limit(1000, loss) == 65
+    monkeypatch.setattr(column_generation, "widest_block", lambda loss: 2)
+    assert ColumnGeneration(columns=3)._limit(1000, loss) == 4
+
+
+def begun(**changed):
+    problem, X, t = instance(d=6, m=30, nu=0.3, seed=3)
+    geometry = Spectraplex(6)
+    method = ColumnGeneration(columns=2)
+    start = geometry.from_factor(np.diag([3.0, 2.0, 1.0, 0.0, 0.0, 0.0])[:, :3] / np.sqrt(14.0))
+    return method, replace(method.init(problem, geometry, start), **changed), matrices(X, t)
+
+
+def test_a_run_begins_with_the_columns_of_the_start_and_uniform_weights():
+    _, state, A = begun()
+    M = state.evaluation.matrix.to_dense()
+    m = len(A)
+    np.testing.assert_allclose(np.diag(M)[:3], np.array([9.0, 4.0, 1.0]) / 14.0, rtol=1e-12)
+    np.testing.assert_allclose(state.answer_dual, np.full(m, 1.0 / m), rtol=1e-12)
+    S = -np.mean(A, axis=0)
+    bound = np.linalg.eigvalsh(S)[0]
+    assert state.bound == pytest.approx(bound, rel=1e-2)
+    assert state.bound <= bound + 1e-12
+    assert state.gap == pytest.approx(state.evaluation.value - state.bound, rel=1e-12)
+    assert state.gradient_norm == pytest.approx(2.0 * state.gap, rel=1e-12)  # |Y| = 1
+    assert state.extras["bound"] == state.bound
+    width = state.extras["generated"]
+    V, T = state.columns, state.theta
+    np.testing.assert_allclose(V @ T @ V.T, M, atol=1e-12)
+    assert width == V.shape[1] > 3
+    assert (state.slow, state.aggregate[0]) == (0, 0.0)
+
+
+def priced(state, method, **changed):
+    state = replace(state, **changed)
+    T = state.weights
+    answer = column_generation.Answer(T, state.answer_dual, 5)
+    return method._priced(state, T, answer, state.evaluation, 1.0)
+
+
+def test_a_run_ends_after_six_rounds_without_a_tenth_off_the_gap():
+    method, state, _ = begun()
+    gap = state.gap
+    for share, slow in ((1.12, 0), (1.10, 3), (1.0, 3)):
+        after = priced(state, method, marked=share * gap, slow=2)
+        assert after.slow == slow
+        assert after.marked == (gap if slow == 0 else share * gap)
+    for before, outcome in ((4, Outcome.RUNNING), (5, Outcome.STALLED)):
+        assert priced(state, method, marked=gap, slow=before).outcome is outcome
+    assert after.extras["master_steps"] == 5.0
+
+
+def test_margins_may_leave_once_the_gap_has_halved():
+    method, state, _ = begun()
+    for share, fresh in ((0.51, False), (0.49, True)):
+        after = priced(state, method, settled=state.gap / share)
+        assert after.settled == (after.gap if fresh else state.gap / share)
+
+
+def test_values_and_bounds_that_are_better_are_kept():
+    method, state, _ = begun()
+    after = priced(state, method, bound=-1e9, dual=None)
+    assert after.bound == pytest.approx(state.bound, rel=1e-9)
+    assert after.dual is not None
+    kept = priced(state, method, bound=state.bound + 1e-3, dual="old")
+    assert (kept.bound, kept.dual) == (state.bound + 1e-3, "old")
+    assert kept.gap == pytest.approx(state.gap - 1e-3)
+    none = priced(state, method, bound=state.evaluation.value + 1.0)
+    assert none.gap == 0.0
+
+
+def test_the_oracle_is_asked_for_a_hundredth_of_the_gap(monkeypatch):
+    asked = []
+    many = Spectraplex.minimize_linear_many
+    monkeypatch.setattr(
+        Spectraplex, "minimize_linear_many",
+        lambda self, S, tol, count, guess=None: asked.append((tol, count)) or many(self, S, tol, count, guess),
+    )  # fmt: skip
+    method, state, _ = begun()
+    assert asked == [(pytest.approx(0.01 * abs(state.evaluation.value)), 2)]
+    priced(state, method)
+    assert asked[1] == (pytest.approx(0.01 * state.gap), 2)
+    atoms, bound = method._query_oracle(state, column_generation.margins_of(state.problem), state.answer_dual, -1e9)
+    assert len(atoms) == 1  # where none is useful, the first one
+    assert bound == pytest.approx(atoms[0].value - atoms[0].gap_bound)
+
+
+@pytest.mark.parametrize(("stabilization", "width", "share"), [("none", 3, 0.0), ("auto", 3, 0.3), ("auto", 6, 1e-3)])
+def test_a_master_is_solved_to_a_share_of_the_gap(stabilization, width, share, monkeypatch):
+    goals = []
+
+    def solve_selected(master, squares, loss, goal, start, rows):
+        goals.append(goal)
+        raise column_generation.Unsolved("not here")
+
+    monkeypatch.setattr(column_generation, "solve_selected", solve_selected)
+    _, state, _ = begun()
+    if width == 6:
+        state = replace(state, bundle=column_generation.Bundle(state.problem.at(np.eye(6))))
+    after = ColumnGeneration(columns=2, stabilization=stabilization).step(state)
+    assert goals == [pytest.approx(share * state.gap)]
+    assert after.outcome is Outcome.STALLED
+
+
+def test_the_printed_algorithm_takes_one_column_a_round_unless_told():
+    with pytest.warns(DeprecationWarning, match="lp") as told:
+        method = ColumnGeneration(master="lp")
+    assert told[0].filename == __file__
+    assert method._printed.columns == 1
+    assert replace(ColumnGeneration(columns=3))._printed.columns == 3

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.optimize
 from scipy.optimize import linprog
 
 from psdopt.errors import InvalidInputError
@@ -73,3 +74,30 @@ def test_it_is_never_split():
 def test_bad_input(arguments, text):
     with pytest.raises(InvalidInputError, match=text):
         CappedMargin(*arguments)
+
+
+def test_the_cap_is_between_uniform_weights_and_one():
+    assert CappedMargin(4, 2.0).cap == 1.0
+    assert CappedMargin(4, 0.6).cap == 0.6
+    rounded = CappedMargin(3, (1.0 - 2e-16) / 3.0)
+    assert rounded.cap == 1.0 / 3.0
+    for size in (3, 1000):
+        with pytest.raises(InvalidInputError, match="cap"):
+            CappedMargin(size, (1.0 - 1e-11) / size)
+
+
+@pytest.mark.parametrize("mu", [0.05, 3.0])
+def test_smoothed_weights_maximise_what_they_are_to(mu):
+    """−⟨w, a⟩ − (mu m/2) |w − 1/m|² over 0 <= w <= cap, Σ w = 1: against a bisection for the multiplier."""
+    a, m, cap = np.array([0.3, -0.2, 0.9, 0.4, 0.1]), 5, 0.4
+    loss = CappedMargin(m, cap, mu)
+    shift = scipy.optimize.brentq(lambda c: np.clip(c - a / (mu * m), 0.0, cap).sum() - 1.0, -100.0, 100.0)
+    w = np.clip(shift - a / (mu * m), 0.0, cap)
+    np.testing.assert_allclose(loss.weights(a), w, atol=1e-9)
+    assert loss.value(a) == pytest.approx(-w @ a - 0.5 * mu * m * np.sum((w - 1.0 / m) ** 2), rel=1e-9)
+
+
+@pytest.mark.parametrize(("cap", "rank"), [(0.5, 2), (1.0, 1), (0.25, 4), (0.3, 4), (0.2, 5)])
+def test_the_margin_is_the_entry_of_rank_one_over_cap(cap, rank):
+    a = np.array([5.0, 3.0, 1.0, 4.0, 2.0])
+    assert CappedMargin(5, cap).margin(a) == float(rank)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -90,3 +92,35 @@ def test_the_penalty_that_is_needed_makes_the_step_one_of_descent(problem) -> No
         else:
             assert linear - found * falls == pytest.approx(-energy, rel=1e-9)
         assert move.needed(fit, active, abs(linear + energy) * 1.01) == 0.0
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_what_is_tied_and_what_the_merit_function_has_of_it(keep) -> None:
+    """w = sigma/|A_t|²; tied are equations and where a + y/w lies beyond a bound, y is zero elsewhere, or kept."""
+    fit = SimpleNamespace(
+        norms=np.array([1.0, 2.0, 0.5, 4.0, 1.0, 1.0]),
+        lower=np.array([1.0, 0.0, -1.0, -1.0, 0.0, 1.0]),
+        upper=np.array([1.0, 0.5, 1.0, 12.0, 2.0, 1.0]),
+        held=np.array([5]),
+    )
+    a, given = np.array([1.2, 0.4, 0.3, 0.5, -0.25, 3.0]), np.array([2.0, 0.3, -0.1, 4.0, 0.0, 9.0])
+    active = Active.of(fit, a, given, 2.0, keep)
+    w = np.array([2.0, 0.5, 8.0, 0.125, 2.0, 2.0])
+    # a + y/w: 2.2 (equation), 1.0 (above 0.5), 0.29 (within), 32.5 (above 12), −0.25 (below 0), held
+    np.testing.assert_array_equal(active.rows, [0, 1, 3, 4])
+    np.testing.assert_allclose(active.off, [0.2, -0.1, -11.5, -0.25])
+    np.testing.assert_allclose(active.w, w[[0, 1, 3, 4]])
+    y = np.array(given) if keep else np.where([True, True, False, True, True, False], given, 0.0)
+    np.testing.assert_array_equal(active.y, y)
+    tied = y[active.rows] @ active.off + 0.5 * active.w @ active.off**2
+    free = sum(y[t] ** 2 / w[t] for t in (2, 5))
+    assert active.merit == pytest.approx(tied - 0.5 * free, rel=1e-12)
+
+
+def test_systems_with_curvature_end_after_as_many_products_as_they_have_unknowns(monkeypatch) -> None:
+    problem = curved()
+    fit, calls = problem.constrained_fit(), []
+    bend = type(fit).bend
+    monkeypatch.setattr(type(fit), "bend", lambda self, here, D: calls.append(1) or bend(self, here, D))
+    first_move(problem, damping=60.0)
+    assert 3 <= len(calls) <= 8 * 4 + 3
