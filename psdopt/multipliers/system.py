@@ -44,36 +44,27 @@ class LagrangeSystem:
 
         The measurements' rates of change are 2 ⟨A_t, Y Xᵀ⟩ = (w + v − own)_t / h_t.
         """
-        held = self._inverse @ self.pull
-        np.negative(held, out=held)
-        X, v = self._about(held, (own - w) / self.fit.curvatures)
+        X, v = self.solve(-self.pull, (own - w) / self.fit.curvatures)
         return X, w + v
 
     def solve(self, R: Array, q: Array) -> tuple[Array, Array]:
         """(X, v) for any R (n, r) and q (m,)."""
-        return self._about(self._inverse @ R, q)
+        held = self._inverse @ R
+        X, v = self.bend(q + 2.0 * self.fit.pair(self.Y, self.fit.block(held)))
+        return np.add(X, held, out=X), v
 
     def force(self, v: Array) -> Array:
         """Σ_t v_t A_t Y, (n, r)."""
         return self.fit.force(v, self.Y)
-
-    def _about(self, held: Array, q: Array) -> tuple[Array, Array]:
-        """(X, v) for R with G R = `held`, which is overwritten."""
-        moved, v = self._moved(q + 2.0 * self.fit.pair(self.Y, self.fit.block(held)))
-        return np.add(moved, held, out=moved), v
 
     def bend(self, stretch: Array) -> tuple[Array, Array]:
         """(Z, v) for R = 0 and q = `stretch`, ⟨A_t, X Xᵀ⟩ (m,): what Newton's move leaves out, to second order.
 
         Along the arc Y + mu X + mu² Z the coefficients of mu² in the measurements are v_t / h_t.
         """
-        return self._moved(stretch)
-
-    def _moved(self, q: Array) -> tuple[Array, Array]:
-        """(−G Σ_t v_t A_t Y, v), v from the system of order m."""
-        v = self._solve(0.5 * q)
-        X = self._inverse @ self.fit.force(v, self.Y)
-        return np.negative(X, out=X), v
+        v = self._solve(0.5 * stretch)
+        Z = self._inverse @ self.force(v)
+        return np.negative(Z, out=Z), v
 
 
 def solver_of(K: Array) -> Callable[[Array], Array]:
@@ -95,23 +86,20 @@ def solver_of(K: Array) -> Callable[[Array], Array]:
 
 def _damped_inverse(S: Array, damping: float) -> tuple[float, Array]:
     """(delta, (S + delta I)⁻¹)."""
-    delta = damping
-    half, info = _half_inverse(S, delta)
-    if info != 0:
-        delta += MARGIN * max(-float(np.linalg.eigvalsh(S)[0]), 0.0) + len(S) * EPS * norm(S)
-        half, info = _half_inverse(S, delta)
-    if info != 0:
-        raise np.linalg.LinAlgError("the gradient cannot be shifted to a definite matrix")
-    return delta, half + half.T
+    try:
+        return damping, _shifted_inverse(S, damping)
+    except np.linalg.LinAlgError:
+        delta = damping + MARGIN * max(-float(np.linalg.eigvalsh(S)[0]), 0.0) + len(S) * EPS * norm(S)
+        return delta, _shifted_inverse(S, delta)
 
 
-def _half_inverse(S: Array, delta: float) -> tuple[Array, int]:
-    """(N, 0) with N + Nᵀ = (S + delta I)⁻¹; where that matrix is not definite, (undefined, info > 0)."""
-    # the matrix is symmetric: LAPACK, which reads it by columns, may have its transpose
+def _shifted_inverse(S: Array, delta: float) -> Array:
     shifted = S.copy()
     shifted.reshape(-1)[:: len(S) + 1] += delta
+    # the matrix is symmetric: LAPACK, which reads it by columns, may have its transpose
     R, info = dpotrf(shifted.T, lower=0, clean=1, overwrite_a=1)
-    if info == 0:
-        R, info = dpotri(R, lower=0, overwrite_c=1)
-        R.reshape(-1, order="F")[:: len(S) + 1] *= 0.5
-    return R, int(info)
+    if info != 0:
+        raise np.linalg.LinAlgError("the gradient cannot be shifted to a definite matrix")
+    half, _ = dpotri(R, lower=0, overwrite_c=1)
+    half.reshape(-1, order="F")[:: len(S) + 1] *= 0.5
+    return np.asarray(half + half.T)
