@@ -43,8 +43,7 @@ class ColumnGenerationState(State):
     @property
     def theta(self) -> Array:
         """Weights T (k, k) of the columns of the last master."""
-        first = self.bundle.order - self.bundle.width
-        return self.weights[first:, first:]
+        return self.bundle.block(self.weights)
 
     @property
     def aggregate(self) -> tuple[float, Array]:

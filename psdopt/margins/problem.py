@@ -50,13 +50,10 @@ class MarginProblem(TermSum):
         self.loss = CappedMargin(measurement.size, self.C, smoothing)
         super().__init__([MeasuredTerm(measurement, self.loss)])
         self._margins = MeasuredMargins(measurement, self.loss.cap)
-        abilities = {Ability.CONVEX}
-        if smoothing > 0.0:
-            abilities |= {Ability.GRADIENT, Ability.EXACT_LINE, Ability.EXACT_PLANE, Ability.HESSIAN}
-        elif self._margins.signs is not None:
+        if smoothing == 0.0:
             # no ability "gradient": it jumps, so a method that takes it for more than a subgradient must not start
-            abilities |= {Ability.MARGINS}
-        self.abilities = frozenset(abilities)
+            offered = {Ability.CONVEX} if self._margins.signs is None else {Ability.CONVEX, Ability.MARGINS}
+            self.abilities = frozenset(offered)
 
     @property
     def smoothing(self) -> float:

@@ -101,6 +101,3 @@ def _search_is_due(state: ThenState) -> bool:
 
 def _search_is_over(state: ThenState) -> bool:
     return isinstance(state.inner, SearchState) and state.inner.over
-
-
-__all__ = ["BILGO"]

@@ -65,12 +65,9 @@ class TrustRegions(Method[TrustRegionsState]):
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> TrustRegionsState:
         evaluation = evaluation or problem.at(geometry.factor(start))
-        gradient = geometry.gradient(start, evaluation.gradient)
-        residual = factor_residual(geometry, evaluation, start)
-        radius = 0.5 * _reach(geometry, start, evaluation, gradient) or 1.0
-        return TrustRegionsState(
-            problem, geometry, start, evaluation, gradient_norm=residual, gradient=gradient, radius=radius
-        )
+        state = self._at(problem, geometry, start, evaluation, 1.0)
+        radius = 0.5 * _reach(geometry, start, evaluation, state.gradient) or 1.0
+        return replace(state, radius=radius, extras={})
 
     def step(self, state: TrustRegionsState) -> TrustRegionsState:
         geometry, here = state.geometry, state.evaluation
@@ -85,7 +82,7 @@ class TrustRegions(Method[TrustRegionsState]):
         there = state.problem.at(geometry.factor(point))
         with np.errstate(over="ignore", invalid="ignore"):  # a trial too far away is refused by its value
             if math.isnan(there.value):
-                return self._at(state, point, there, length, state.radius)
+                return self._at(state.problem, geometry, point, there, state.radius, length)
         inner = geometry.inner
         predicted = -inner(state.point, state.gradient, move) - 0.5 * inner(state.point, move, image)
         level = tie(here.value, state.problem.value_at_zero())
@@ -97,7 +94,7 @@ class TrustRegions(Method[TrustRegionsState]):
         elif ratio > 0.75 and cut_short:
             radius = 2.0 * radius
         if ratio > self.accept and there.value <= here.value + level:
-            moved = self._at(state, point, there, length, radius)
+            moved = self._at(state.problem, geometry, point, there, radius, length)
             # values tie long before gradients do: there the gradient says which point is better
             if there.value <= here.value or moved.gradient_norm < 0.5 * state.gradient_norm:
                 return moved
@@ -124,19 +121,17 @@ class TrustRegions(Method[TrustRegionsState]):
         return move, image * slope, reason in (solver.NEGATIVE_CURVATURE, solver.EXCEEDED_TR)
 
     def _at(
-        self, state: TrustRegionsState, point: Any, there: Evaluation, length: float, radius: float
+        self, problem: Problem, geometry: Geometry, point: Any, there: Evaluation, radius: float, step: float = math.nan
     ) -> TrustRegionsState:
-        gradient = state.geometry.gradient(point, there.gradient)
-        residual, extras = factor_residual(state.geometry, there, point), {"radius": radius}
         return TrustRegionsState(
-            state.problem,
-            state.geometry,
+            problem,
+            geometry,
             point,
             there,
-            gradient_norm=residual,
-            step=length,
-            extras=extras,
-            gradient=gradient,
+            gradient_norm=factor_residual(geometry, there, point),
+            step=step,
+            extras={"radius": radius},
+            gradient=geometry.gradient(point, there.gradient),
             radius=radius,
         )
 

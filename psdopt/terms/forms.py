@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.devices import Device, DeviceMatrix, on_host, placed
+from psdopt.devices import DeviceMatrix, on_host, placed
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, as_array, as_dense, inner, norm, row_dots
@@ -205,7 +207,9 @@ class GramForm(Form):
         self.n, self.maps, self.dense_is_cheap = self.X.shape[1], (self.X,), self.X.is_matrix
         self.scale, self.inner, self.psd = float(scale), inner, scale >= 0.0
         if self.X.device is not None and inner is not None:
-            self.inner = _on_device(inner, self.X.device)
+            # dense: the standard has no sparse arrays
+            dense = as_dense(inner) if sp.issparse(inner) else inner
+            self.inner = DeviceMatrix(placed(dense, self.X.device, "inner").raw, self.X.device)
         self._trace: float | None = None
 
     def _half(self, U: Images) -> Array:
@@ -238,7 +242,7 @@ class GramForm(Form):
 
     def diagonal(self) -> Array:
         if self.inner is not None:
-            half = self.X.adjoint(as_array(self.inner.todense() if hasattr(self.inner, "todense") else self.inner))
+            half = self.X.adjoint(as_dense(self.inner))
             return self.scale * row_dots(half, half)
         if not self.X.is_matrix:
             return super().diagonal()
@@ -268,10 +272,7 @@ class SumForm(Form):
         self.dense_is_cheap = all(part.dense_is_cheap for part in parts)
 
     def gram(self, U: Images, V: Images) -> Array:
-        total = self.parts[0].gram(U, V)
-        for part in self.parts[1:]:
-            total = total + part.gram(U, V)
-        return total
+        return reduce(add, (part.gram(U, V) for part in self.parts))
 
     def trace(self, U: Images, V: Images) -> float:
         return sum(part.trace(U, V) for part in self.parts)
@@ -315,25 +316,22 @@ def as_form(A: Any, name: str) -> Form:
     return MatrixForm(symmetric_map(A, name))
 
 
-def _on_device(inner: Any, device: Device) -> DeviceMatrix:
-    """`inner` (m, c) as a dense array on `device`: the standard has no sparse arrays."""
-    return DeviceMatrix(placed(as_dense(inner) if sp.issparse(inner) else inner, device, "inner").raw, device)
-
-
 #: Probing vectors for the trace of an operator whose entries are not known.
 PROBES = 16
 
 
+def probes(n: int) -> Array:
+    """V (n, PROBES), fixed random signs over the root of PROBES: tr(VᵀAV) estimates tr A without bias."""
+    return np.where(np.random.default_rng(0).random((n, PROBES)) < 0.5, -1.0, 1.0) / math.sqrt(PROBES)
+
+
 def _trace(A: LinearMap) -> float:
-    if A.is_matrix:
-        return float(A.data.trace())
-    signs = np.where(np.random.default_rng(0).random((A.shape[0], PROBES)) < 0.5, -1.0, 1.0)
-    return float(np.vdot(signs, A.apply(signs))) / PROBES
+    V = probes(A.shape[0])
+    return float(A.data.trace()) if A.is_matrix else inner(V, A.apply(V))
 
 
 def squared_norm(X: LinearMap) -> float:
-    """|X|_F²; for a matrix-free X estimated by E |X s|² over random signs s."""
+    """|X|_F²; for a matrix-free X estimated by |X V|² for probing vectors V."""
     if X.is_matrix:
         return norm(X.data.data if X.is_sparse else X.data) ** 2
-    signs = np.where(np.random.default_rng(0).random((X.shape[1], PROBES)) < 0.5, -1.0, 1.0)
-    return norm(X.apply(signs)) ** 2 / PROBES
+    return norm(X.apply(probes(X.shape[1]))) ** 2

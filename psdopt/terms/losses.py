@@ -158,10 +158,7 @@ class SquaredHinge(Loss):
 
     def __init__(self, margin: Any = 1.0, sign: Any = 1.0, weights: Any = None) -> None:
         self.margin = _numbers(margin, "margin")
-        self.sign = _numbers(sign, "sign")
-        wrong = np.abs(signs := on_host(self.sign)) != 1.0
-        if np.any(wrong):
-            raise InvalidInputError(f"sign must be +1 or -1; found {_first(signs[wrong])}")
+        self.sign = _signs(sign, "sign", (-1.0, 1.0), "+1 or -1")
         self.weights = _weights(weights)
         self.size = _size(margin=self.margin, sign=self.sign, weights=self.weights)
 
@@ -200,13 +197,10 @@ class HalfSquaredOneSided(Loss):
 
     def __init__(self, target: Any, direction: Any = 0.0, weights: Any = None) -> None:
         self.target = _numbers(target, "target")
-        self.direction = _numbers(direction, "direction")
-        wrong = ~np.isin(directions := on_host(self.direction), (-1.0, 0.0, 1.0))
-        if np.any(wrong):
-            raise InvalidInputError(f"direction must be -1, 0 or +1; found {_first(directions[wrong])}")
+        self.direction = _signs(direction, "direction", (-1.0, 0.0, 1.0), "-1, 0 or +1")
         self.weights = _weights(weights)
         self.size = _size(target=self.target, direction=self.direction, weights=self.weights)
-        self.degree = None if np.any(directions) else 2
+        self.degree = None if np.any(on_host(self.direction)) else 2
 
     def _violation(self, a: Array) -> Array:
         residual = a - self.target
@@ -251,6 +245,15 @@ def _numbers(value: Any, name: str) -> Array:
     return numbers
 
 
+def _signs(value: Any, name: str, allowed: tuple[float, ...], text: str) -> Array:
+    signs = _numbers(value, name)
+    found = np.atleast_1d(on_host(signs))
+    wrong = found[~np.isin(found, allowed)]
+    if len(wrong):
+        raise InvalidInputError(f"{name} must be {text}; found {wrong[0]:g}")
+    return signs
+
+
 def _weights(value: Any) -> Array:
     weights = _numbers(1.0 if value is None else value, "weights")
     if np.any(weights < 0.0):
@@ -264,7 +267,3 @@ def _size(**arrays: Array) -> int | None:
         found = ", ".join(f"{name}: {length}" for name, length in lengths.items())
         raise InvalidInputError(f"arrays of a loss must share one length; found {found}")
     return next(iter(lengths.values()), None)
-
-
-def _first(values: Array) -> str:
-    return f"{np.atleast_1d(values)[0]:g}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -63,10 +62,8 @@ class LaterCurve(Curve):
 
     def __init__(self, make: Callable[[], PolynomialCurve]) -> None:
         self._made = Later(make)
-        self.coefficients = cast(list[float], [Later(partial(self._coefficient, k)) for k in range(5)])
-
-    def _coefficient(self, k: int) -> float:
-        return float(self._made.value.coefficients[k])
+        later = [Later(lambda k=k: float(self._made.value.coefficients[k])) for k in range(5)]
+        self.coefficients = cast(list[float], later)
 
     def value(self, mu: float) -> float:
         return float(self._made.value.value(mu))

@@ -11,7 +11,7 @@ from psdopt.images import Images
 from psdopt.linalg.arrays import Array, inner
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.terms.base import Forces
-from psdopt.terms.forms import PROBES, Form, times
+from psdopt.terms.forms import Form, probes, times
 
 
 class WeightedGramForm(Form):
@@ -58,6 +58,5 @@ class WeightedGramForm(Form):
             return float((X * (self.T @ X)).sum())
         if self.X.is_matrix:
             return inner(X, self.T @ X)
-        signs = np.where(np.random.default_rng(0).random((self.n, PROBES)) < 0.5, -1.0, 1.0)
-        XS = self.X.apply(signs)
-        return inner(XS, self.T @ XS) / PROBES
+        XV = self.X.apply(probes(self.n))
+        return inner(XV, self.T @ XV)

@@ -48,6 +48,11 @@ class Bundle:
         """V (n, k)."""
         return self.evaluation.factor[:, self.aggregated :]
 
+    def block(self, T: Array) -> Array:
+        """The part (k, k) of the weights T that belongs to the columns."""
+        first = self.order - self.width
+        return T[first:, first:]
+
     def squares(self, margins: MarginStructure) -> SignedSquares:
         """The margins as functions of the weights: one more direction, with ⟨A_r, M̄⟩ as its sign, is the aggregate."""
         found = margins.squares(self.evaluation)
@@ -63,8 +68,7 @@ class Bundle:
 
         Interior-point weights are never exactly singular; O(m r) per trial, no application of a map.
         """
-        first = self.order - self.width
-        values, W = np.linalg.eigh(T[first:, first:])
+        values, W = np.linalg.eigh(self.block(T))
 
         def above(level: float) -> Evaluation:
             used = values > level * values[-1]

@@ -20,8 +20,7 @@ def grown(bundle: Bundle, T: Array, new: Array, limit: int) -> tuple[Bundle, Arr
     The columns become the leading eigenvectors of T; what lies below NEGLIGIBLE is dropped, what exceeds the limit
     is aggregated.
     """
-    first = bundle.order - bundle.width
-    values, W = np.linalg.eigh(T[first:, first:])
+    values, W = np.linalg.eigh(bundle.block(T))
     values = np.maximum(values, 0.0)
     room = max(limit - new.shape[1], 1)
     matters = values > NEGLIGIBLE * values[-1]
