@@ -155,10 +155,7 @@ class ConjugateGradient(Method[ConjugateGradientState]):
 
     def _search(self, state: ConjugateGradientState, d: Any, slope: float) -> tuple[Path, float]:
         path = path_along(state.problem, state.geometry, state.here, d, straight=True)
-        return path, self._step_length(path, state.evaluation.value, slope)
-
-    def _step_length(self, path: Path, value: float, slope: float) -> float:
-        return searched(self.search, path, value, slope)
+        return path, searched(self.search, path, state.evaluation.value, slope)
 
 
 def _mean_curvature(state: ConjugateGradientState, path: Path, s: float) -> float | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, ClassVar
@@ -22,7 +21,7 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
 from psdopt.method import Method, Outcome, Residual, State, ensure_finite
 from psdopt.methods.projected_gradient import Momentum, accelerated_step
-from psdopt.problem import Evaluation, PlaneModel, Problem
+from psdopt.problem import Evaluation, Problem
 
 RULES = ("exact", "hazan")
 VARIANTS = ("fully-corrective", "vanilla")
@@ -128,9 +127,15 @@ class FrankWolfe(Method[FrankWolfeState]):
     def _toward(self, state: FrankWolfeState, gamma: float | None = None) -> tuple[Evaluation, float]:
         """M + gamma (N − M), by default with the best gamma in [0, 1]."""
         plane = state.evaluation.along_atom(state.atom.vector)
-        if gamma is None:
-            gamma = minimize_smooth(_toward_atom(plane), 1.0)
-        return _nonzero_columns(plane.step(1.0 - gamma, gamma)), gamma
+
+        def derivatives(t: float) -> tuple[float, float]:
+            g, H = plane.derivatives(1.0 - t, t)
+            return float(g[1] - g[0]), float(H[0, 0] - 2.0 * H[0, 1] + H[1, 1])
+
+        size = minimize_smooth(derivatives, 1.0) if gamma is None else gamma
+        moved = plane.step(1.0 - size, size)
+        used = row_dots(moved.factor.T, moved.factor.T) > 0.0
+        return moved if np.all(used) else moved.mix(np.eye(len(used))[:, used]), size
 
     def _corrected(self, state: FrankWolfeState) -> tuple[Evaluation, float]:
         """Minimise over {V W Vᵀ : W ⪰ 0, tr W = trace}, V a basis of the columns and the new atom."""
@@ -195,22 +200,6 @@ def _with_oracle(
         gap=gap,
         iteration=0 if previous is None else previous.iteration + 1,
     )
-
-
-def _toward_atom(plane: PlaneModel) -> Callable[[float], tuple[float, float]]:
-    """Derivatives of t ↦ F((1 − t) M + t N)."""
-
-    def derivatives(t: float) -> tuple[float, float]:
-        g, H = plane.derivatives(1.0 - t, t)
-        return float(g[1] - g[0]), float(H[0, 0] - 2.0 * H[0, 1] + H[1, 1])
-
-    return derivatives
-
-
-def _nonzero_columns(evaluation: Evaluation) -> Evaluation:
-    Y = evaluation.factor
-    used = row_dots(Y.T, Y.T) > 0.0
-    return evaluation if np.all(used) else evaluation.mix(np.eye(Y.shape[1])[:, used])
 
 
 def _orthonormal(evaluation: Evaluation) -> tuple[Evaluation, Array]:

@@ -110,22 +110,30 @@ def scaled(scale: float, T: Any) -> Any:
     return T if scale == 1.0 else scale * T
 
 
-class IdentityForm(Form):
+class _AppliedForm(Form):
+    """scale · A through its product with V; A = None stands for the identity."""
+
+    A: LinearMap | None
+    scale: float
+
+    def gram(self, U: Images, V: Images) -> Array:
+        return cast(Array, scaled(self.scale, U.factor.T @ V.of(self.A)))
+
+    def trace(self, U: Images, V: Images) -> float:
+        return self.scale * inner(U.factor, V.of(self.A))
+
+    def force(self, V: Images, T: Array | float = 1.0) -> Forces:
+        return [(None, times(V.of(self.A), scaled(self.scale, T)))]
+
+
+class IdentityForm(_AppliedForm):
     """scale · I."""
 
+    A = None
     has_entries = dense_is_cheap = True
 
     def __init__(self, n: int, scale: float = 1.0) -> None:
         self.n, self.scale, self.psd = n, float(scale), scale >= 0.0
-
-    def gram(self, U: Images, V: Images) -> Array:
-        return cast(Array, scaled(self.scale, U.factor.T @ V.factor))
-
-    def trace(self, U: Images, V: Images) -> float:
-        return self.scale * inner(U.factor, V.factor)
-
-    def force(self, V: Images, T: Array | float = 1.0) -> Forces:
-        return [(None, times(V.factor, scaled(self.scale, T)))]
 
     def to_dense(self) -> Array:
         return self.scale * np.eye(self.n)
@@ -137,7 +145,7 @@ class IdentityForm(Form):
         return self.scale * self.n
 
 
-class MatrixForm(Form):
+class MatrixForm(_AppliedForm):
     """scale · A for a symmetric A (n, n): an array, a sparse array, a ``LinearOperator`` or a :class:`LinearMap`.
 
     One application of A per block. With `psd=True` the caller declares scale · A ⪰ 0; convexity, and with it the
@@ -146,20 +154,13 @@ class MatrixForm(Form):
     Raises InvalidInputError if A is not symmetric of finite entries.
     """
 
+    A: LinearMap
+
     def __init__(self, A: Any, scale: float = 1.0, psd: bool | None = None) -> None:
-        self.A: LinearMap = A if isinstance(A, LinearMap) else symmetric_map(A, "A")
+        self.A = A if isinstance(A, LinearMap) else symmetric_map(A, "A")
         self.has_entries = self.dense_is_cheap = self.A.is_matrix
         self.n, self.maps, self.scale, self.psd = self.A.shape[0], (self.A,), float(scale), psd
         self._trace: float | None = None
-
-    def gram(self, U: Images, V: Images) -> Array:
-        return cast(Array, scaled(self.scale, U.factor.T @ V.of(self.A)))
-
-    def trace(self, U: Images, V: Images) -> float:
-        return self.scale * inner(U.factor, V.of(self.A))
-
-    def force(self, V: Images, T: Array | float = 1.0) -> Forces:
-        return [(None, times(V.of(self.A), scaled(self.scale, T)))]
 
     def to_dense(self) -> Array:
         dense = self.A.to_dense()

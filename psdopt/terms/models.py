@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -62,7 +63,7 @@ class LaterCurve(Curve):
 
     def __init__(self, make: Callable[[], PolynomialCurve]) -> None:
         self._made = Later(make)
-        later = [Later(lambda k=k: float(self._made.value.coefficients[k])) for k in range(5)]
+        later = [Later(partial(lambda k: float(self._made.value.coefficients[k]), k)) for k in range(5)]
         self.coefficients = cast(list[float], later)
 
     def value(self, mu: float) -> float:

@@ -155,9 +155,10 @@ class Refusing(ConjugateGradient):
 
     slopes: list = field(default_factory=list)
 
-    def _step_length(self, path, value, slope):
+    def _search(self, state, d, slope):
         self.slopes.append(slope)
-        return super()._step_length(path, value, slope) if len(self.slopes) > 1 else 0.0
+        path, best = super()._search(state, d, slope)
+        return path, best if len(self.slopes) > 1 else 0.0
 
 
 def test_a_direction_without_a_step_is_replaced_by_the_steepest():

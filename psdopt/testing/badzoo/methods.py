@@ -49,8 +49,9 @@ class Overshoots(_Watched, ConjugateGradient):
         "method.representative_independent",
     )
 
-    def _step_length(self, path: Path, value: float, slope: float) -> float:
-        return 3.0 * super()._step_length(path, value, slope)
+    def _search(self, state: Any, d: Any, slope: float) -> tuple[Path, float]:
+        path, best = super()._search(state, d, slope)
+        return path, 3.0 * best
 
 
 @dataclass(frozen=True)
@@ -133,8 +134,9 @@ class Creeps(_Watched, ConjugateGradient):
 
     rejected_by = ("method.steps_counted",)
 
-    def _step_length(self, path: Path, value: float, slope: float) -> float:
-        return 0.02 * super()._step_length(path, value, slope)
+    def _search(self, state: Any, d: Any, slope: float) -> tuple[Path, float]:
+        path, best = super()._search(state, d, slope)
+        return path, 0.02 * best
 
 
 @dataclass(frozen=True)
@@ -209,9 +211,9 @@ class ClaimsScaling(_Watched, ConjugateGradient):
     def conformance_instances(self) -> list[tuple[Problem, Geometry]]:
         return [(QuadraticSDP(None, 1.0, with_spectrum(np.linspace(-2.0, 1.0, 6), 2)), FlatQuotient(6, 6))]
 
-    def _step_length(self, path: Path, value: float, slope: float) -> float:
-        best = super()._step_length(path, value, slope)
-        return min(best, 0.25) if math.isfinite(best) else best
+    def _search(self, state: Any, d: Any, slope: float) -> tuple[Path, float]:
+        path, best = super()._search(state, d, slope)
+        return path, min(best, 0.25) if math.isfinite(best) else best
 
 
 @dataclass(frozen=True)
