@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, ClassVar
@@ -21,7 +22,7 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
 from psdopt.method import Method, Outcome, Residual, State, ensure_finite
 from psdopt.methods.projected_gradient import Momentum, accelerated_step
-from psdopt.problem import Evaluation, Problem
+from psdopt.problem import Evaluation, PlaneModel, Problem
 
 RULES = ("exact", "hazan")
 VARIANTS = ("fully-corrective", "vanilla")
@@ -127,12 +128,7 @@ class FrankWolfe(Method[FrankWolfeState]):
     def _toward(self, state: FrankWolfeState, gamma: float | None = None) -> tuple[Evaluation, float]:
         """M + gamma (N − M), by default with the best gamma in [0, 1]."""
         plane = state.evaluation.along_atom(state.atom.vector)
-
-        def derivatives(t: float) -> tuple[float, float]:
-            g, H = plane.derivatives(1.0 - t, t)
-            return float(g[1] - g[0]), float(H[0, 0] - 2.0 * H[0, 1] + H[1, 1])
-
-        size = minimize_smooth(derivatives, 1.0) if gamma is None else gamma
+        size = minimize_smooth(_toward_atom(plane), 1.0) if gamma is None else gamma
         moved = plane.step(1.0 - size, size)
         used = row_dots(moved.factor.T, moved.factor.T) > 0.0
         return moved if np.all(used) else moved.mix(np.eye(len(used))[:, used]), size
@@ -200,6 +196,16 @@ def _with_oracle(
         gap=gap,
         iteration=0 if previous is None else previous.iteration + 1,
     )
+
+
+def _toward_atom(plane: PlaneModel) -> Callable[[float], tuple[float, float]]:
+    """Derivatives of t ↦ F((1 − t) M + t N)."""
+
+    def derivatives(t: float) -> tuple[float, float]:
+        g, H = plane.derivatives(1.0 - t, t)
+        return float(g[1] - g[0]), float(H[0, 0] - 2.0 * H[0, 1] + H[1, 1])
+
+    return derivatives
 
 
 def _orthonormal(evaluation: Evaluation) -> tuple[Evaluation, Array]:
