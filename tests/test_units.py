@@ -8,15 +8,18 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import AutogradProblem, QuadraticSDP, stationarity_scale
+from psdopt import Ability, AutogradProblem, QuadraticSDP, stationarity_scale
+from psdopt.linalg.arrays import norm
 from psdopt.roles import Duality
 from psdopt.units import (
+    gradient_size,
     gradient_size_at_zero,
     own_unit,
     ratio,
     reference_value,
     unit_at_fixed_trace,
     unit_on_the_cone,
+    value_scale,
 )
 
 from .instances import symmetric
@@ -94,3 +97,78 @@ def test_no_amount_is_nothing_in_any_unit():
     assert ratio(0.0, 0.0) == 0.0
     assert ratio(1.0, 0.0) == math.inf
     assert ratio(1.0, 4.0) == 0.25
+
+
+@pytest.mark.parametrize("n", [3, 64, 65, 90])
+@pytest.mark.parametrize("trace", [0.5, 7.0])
+def test_the_reference_of_a_fixed_trace_has_that_trace(n, trace):
+    """(t/n) I up to order 64; beyond it a matrix of rank 64, whose tr M is t."""
+    problem = QuadraticSDP(None, None, 0.5 * np.eye(n))
+    assert reference_value(problem, trace) == pytest.approx(trace, rel=1e-12)
+    curved = QuadraticSDP(None, 1.0, np.zeros((n, n)))
+    least = trace**2 / n  # |M|² of the centre
+    found = reference_value(curved, trace)
+    assert found == pytest.approx(least, rel=1e-9) if n <= 64 else least < found < 4.0 * least
+
+
+def rises(problem, Y, trace, vectors):
+    """Values of F at the far ones of the centre and of M/4 + (3/4) t v vᵀ, minus F(M)."""
+    M = Y @ Y.T
+    n, found = len(M), []
+    others = [trace / n * np.eye(n), *(0.25 * M + 0.75 * trace * np.outer(v, v) for v in vectors.T)]
+    for N in others:
+        if np.linalg.norm(N - M) >= 0.5 * np.linalg.norm(M):
+            values, V = np.linalg.eigh(N)
+            found.append(problem.at(V * np.sqrt(np.maximum(values, 0.0))).value - problem.at(Y).value)
+    return found
+
+
+@pytest.mark.parametrize("trace", [0.3, 2.0, 9.0])
+@pytest.mark.parametrize("spread", [0.0, 0.7, 5.0])
+@pytest.mark.parametrize("exact", [True, False])
+def test_at_a_fixed_trace_the_unit_is_the_least_rise_far_away(trace, spread, exact):
+    rng = np.random.default_rng(3)
+    for _ in range(4):
+        Y = np.eye(4) + spread * rng.standard_normal((4, 4))
+        Y *= math.sqrt(trace) / np.linalg.norm(Y)
+        problem = QuadraticSDP(None, 1.0, -Y @ Y.T)
+        if not exact:
+            problem.abilities -= {Ability.EXACT_PLANE}
+        V = np.linalg.qr(rng.standard_normal((4, 2)))[0]
+        V[:, 0] = np.linalg.eigh(Y @ Y.T)[1][:, -1]  # near M where M is nearly of rank one
+        expected = min(rises(problem, Y, trace, V), default=0.0)
+        assert unit_at_fixed_trace(problem, problem.at(Y), trace, V) == pytest.approx(expected, rel=1e-7, abs=1e-12)
+
+
+def test_a_fall_is_no_rise():
+    problem = QuadraticSDP(None, None, np.diag([1.0, -1.0]))
+    evaluation = problem.at(np.eye(2)[:, :1])
+    assert unit_at_fixed_trace(problem, evaluation, 1.0, np.eye(2)[:, 1:]) == 0.0
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_stationarity_is_measured_by_the_decrease_over_the_length(scale):
+    problem = QuadraticSDP(None, scale, -2.0 * scale * np.eye(2))
+    Y = np.diag([1.0, 2.0])
+    value = problem.at(Y).value
+    assert stationarity_scale(problem, value, norm(Y)) == pytest.approx(-value / norm(Y), rel=1e-12)
+    centre = problem.at(np.sqrt(2.5) * np.eye(2)).value
+    assert stationarity_scale(problem, value, norm(Y), 5.0) == pytest.approx(abs(centre - value) / norm(Y), rel=1e-9)
+    # above F(0): |∇F(0)| |Y|
+    above = stationarity_scale(problem, 3.0 * scale, 2.0)
+    assert above == pytest.approx(2.0 * gradient_size_at_zero(problem), rel=1e-12)
+    assert stationarity_scale(barrier(), -7.0, 2.0) == 3.5
+
+
+def test_values_have_a_scale_of_their_own_at_a_fixed_trace_only():
+    problem = AutogradProblem(lambda M: anp.trace(M), 3, convex=True)
+    assert value_scale(problem, 3.0, 1.0, 2.0, None, False) == math.inf
+    assert value_scale(problem, 3.0, 1.0, 2.0, 1.0, True) == math.inf
+    assert value_scale(problem, -3.0, 1.0, 2.0, 1.0, False) == 3.0
+    assert value_scale(problem, 0.0, 1.0, 2.0, 1.0, False) == pytest.approx(2.0 * np.finfo(float).eps ** 0.75)
+
+
+def test_the_size_of_a_gradient_needs_no_scale():
+    for scale in (1e-100, 1.0, 1e100):
+        problem = QuadraticSDP(None, None, 0.5 * scale * np.diag([1.0, -3.0, 2.0]))
+        assert gradient_size(problem.at(np.zeros((3, 1)))) == pytest.approx(3.0 * scale, rel=0.2)
