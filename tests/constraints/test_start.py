@@ -62,3 +62,49 @@ def test_one_stiff_measurement_counts_for_no_more_than_all_others() -> None:
         return stiff_penalty(Constrained(fit, constraints.diagonal(N, 1.0)))
 
     assert penalty(0.0) <= penalty(1e8) <= 2.0 * penalty(0.0)
+
+
+def test_first_multipliers_are_those_of_least_squares() -> None:
+    """size = |y| in units of 1/|A_t| of the y that makes |S Y| least, sigma = size over the size of the bounds."""
+    rng = np.random.default_rng(3)
+    forms = [np.diag([2.0, 0.0, 0.0]), np.diag([0.0, 1.0, -1.0]), np.ones((3, 3))]
+    C = rng.standard_normal((3, 3))
+    C = C + C.T
+    problem = Constrained(QuadraticSDP(C=0.5 * C), constraints.sparse_forms(forms, [3.0, 0.5, 2.0]))
+    Y = rng.standard_normal((3, 2))
+    norms = np.array([np.linalg.norm(A) for A in forms])
+    columns = np.array([(A @ Y).ravel() / w for A, w in zip(forms, norms, strict=True)]).T
+    x = np.linalg.lstsq(columns, -(C @ Y).ravel(), rcond=None)[0]
+    sigma, size = first_multipliers(problem, problem.at(Y))
+    assert size == pytest.approx(np.linalg.norm(x), rel=1e-6)
+    assert sigma == pytest.approx(size / np.linalg.norm(np.array([3.0, 0.5, 2.0]) / norms), rel=1e-6)
+
+
+def test_without_bounds_or_multipliers_units_are_those_at_hand() -> None:
+    """Bounds of zero: |A(M)| in their place. No pull: |∇F Y| / |Y|. M = 0 and F = 0: one."""
+    A = np.diag([1.0, -1.0, 0.0])
+    problem = Constrained(QuadraticSDP(C=0.5 * A), constraints.sparse_forms([A], 0.0))
+    Y = np.diag([2.0, 1.0, 1.0])
+    sigma, size = first_multipliers(problem, problem.at(Y))
+    assert size == pytest.approx(np.sqrt(2.0), rel=1e-9)  # y = −1, |A| = √2
+    assert sigma == pytest.approx(np.sqrt(2.0) / (3.0 / np.sqrt(2.0)), rel=1e-9)
+    apart = Constrained(QuadraticSDP(C=0.5 * np.diag([0.0, 0.0, 6.0])), constraints.sparse_forms([A], 0.0))
+    sigma, size = first_multipliers(apart, apart.at(np.diag([0.0, 0.0, 5.0])[:, 2:]))
+    assert (size, sigma) == (pytest.approx(6.0), pytest.approx(6.0))
+    none = Constrained(QuadraticSDP(C=np.zeros((3, 3))), constraints.sparse_forms([A], 0.0))
+    assert first_multipliers(none, none.at(np.zeros((3, 1)))) == (1.0, 1.0)
+
+
+def test_the_stiff_penalty_is_thirty_times_the_curvature_along_a_random_direction() -> None:
+    rng = np.random.default_rng(0)
+    i, j = np.triu_indices(N)
+    w = rng.random(len(i)) + 0.5
+    fit = TermSum([MeasuredTerm(Entries(i, j, N), LeastSquares(np.zeros(len(i)), w), 0.7)])
+    v = np.random.default_rng(0).standard_normal(N)
+    v /= np.linalg.norm(v)
+    shares = np.sort(0.7 * 2.0 * w * (v[i] * v[j]) ** 2)
+    h = 1e-3
+    expected = shares[:-1].sum() + min(shares[-1], shares[:-1].sum())
+    curvature = (fit.at(np.sqrt(2.0 * h) * v[:, None]).value - 2.0 * fit.at(np.sqrt(h) * v[:, None]).value) / h**2
+    assert expected == pytest.approx(curvature, rel=1e-6)
+    assert stiff_penalty(Constrained(fit, constraints.diagonal(N, 1.0))) == pytest.approx(30.0 * expected, rel=1e-9)

@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 from psdopt import AutogradProblem, Constrained, QuadraticSDP, TermSum, certify, constraints, solve
-from psdopt.constraints.units import feasible_range, gap_unit, range_on_ray, relative_violation
+from psdopt.constraints import units
+from psdopt.constraints.units import (
+    feasible_range,
+    gap_unit,
+    gradient_size,
+    range_on_ray,
+    relative_gap,
+    relative_violation,
+)
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
 
 
@@ -187,3 +195,83 @@ def test_a_minimum_at_zero_of_a_curved_F_is_taken() -> None:
     assert result.value == 0.0
     assert result.certificate is not None
     assert result.certificate.trace == 0.0
+
+
+def fourth() -> tuple[Constrained, Any]:
+    """F = (tr M)² − 3 tr M + 2, no linear F, at tr M = 4 with tr M held to 1: F(0) = 2, F(M) = 6, least −1/4."""
+    F = AutogradProblem(lambda M: anp.trace(M) ** 2 - 3.0 * anp.trace(M) + 2.0, n=2, convex=True)
+    problem = Constrained(F, constraints.trace(2, 1.0))
+    return problem, problem.at(math.sqrt(2.0) * np.eye(2))
+
+
+def test_the_range_on_the_ray_is_that_at_four_points_and_no_more_than_four_times_that_of_three() -> None:
+    """F at tr 0, 1, 2, 4 is 2, 0, 0, 6: min(6, 24)."""
+    problem, evaluation = fourth()
+    assert range_on_ray(problem, evaluation, 0.0) == pytest.approx(6.0)
+    high = Constrained(
+        AutogradProblem(lambda M: 100.0 * anp.exp(-50.0 * anp.trace(M)) + anp.trace(M), n=2, convex=True),
+        constraints.trace(2, 1.0),
+    )
+    assert range_on_ray(high, high.at(math.sqrt(2.0) * np.eye(2)), 0.0) == pytest.approx(4.0 * 3.0, rel=1e-6)
+    undefined = Constrained(
+        AutogradProblem(lambda M: anp.sqrt(anp.trace(M) - 3.9), n=2, convex=True), constraints.trace(2, 4.0)
+    )
+    with np.errstate(invalid="ignore"):
+        assert range_on_ray(undefined, undefined.at(math.sqrt(2.0) * np.eye(2)), 0.0) == pytest.approx(math.sqrt(0.1))
+
+
+def test_the_range_over_feasible_points_is_that_towards_a_feasible_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
+    """N = diag(1, 0): F at M + θ (N − M), θ a quarter, a half and the whole of min(1, |M| / |N − M|)."""
+    problem, evaluation = fourth()
+    M = 2.0 * np.eye(2)
+    for N in (np.diag([1.0, 0.0]), np.diag([9.0, 0.0]), 2.0 * np.diag([1.0, 1.1])):
+        monkeypatch.setattr(units, "feasible_factor", lambda problem, N=N: np.sqrt(N))
+        whole = min(1.0, np.linalg.norm(M) / np.linalg.norm(N - M))
+
+        def F(share: float, N: np.ndarray = N, whole: float = whole) -> float:
+            t = np.trace(M + share * whole * (N - M))
+            return float(t**2 - 3.0 * t + 2.0)
+
+        near = [6.0, F(0.25), F(0.5)]
+        expected = min(max(*near, F(1.0)) - min(*near, F(1.0)), 4.0 * (max(near) - min(near)))
+        assert feasible_range(problem, evaluation) == pytest.approx(expected, rel=1e-9)
+    for N in (None, math.sqrt(2.0) * np.eye(2)):  # none known, or M itself
+        monkeypatch.setattr(units, "feasible_factor", lambda problem, N=N: N)
+        assert feasible_range(problem, evaluation) == 0.0
+    monkeypatch.setattr(units, "feasible_factor", lambda problem: np.eye(2))
+    assert feasible_range(problem, problem.at(np.zeros((2, 1)))) == 0.0
+
+
+def test_the_unit_is_the_values_where_they_are_large_and_the_range_where_they_are_small() -> None:
+    problem, evaluation = fourth()
+    ray = range_on_ray(problem, evaluation, 0.0)
+    assert gap_unit(problem, evaluation, 0.0) == pytest.approx(6.0)
+    assert gap_unit(problem, evaluation, -1e9) == ray
+    low = problem.at(0.5 * np.eye(2))  # tr M = 1/2, F = 3/4, on the ray 2, 21/16, 13/16 ..
+    values, between = 0.75, feasible_range(problem, low)
+    expected = min(range_on_ray(problem, low, 0.0), max(values, between))
+    assert gap_unit(problem, low, -math.inf) == pytest.approx(expected)
+
+
+def test_a_gap_of_rounding_is_none() -> None:
+    """16 eps |C| tr M; beyond it the gap counts, in its unit."""
+    problem = Constrained(QuadraticSDP(C=-2.0 * np.eye(2)), constraints.trace(2, 1.0))
+    evaluation = problem.at(math.sqrt(2.0) * np.eye(2))  # F = −4 tr M = −16, |∇F| = 4 √2, tr M = 4
+    assert gradient_size(problem, evaluation) == pytest.approx(4.0 * math.sqrt(2.0))
+    rounding = 16.0 * np.finfo(float).eps * 4.0 * math.sqrt(2.0) * 4.0
+    for share, counts in ((0.9, False), (1.2, True)):
+        gap = relative_gap(problem, evaluation, evaluation.value - share * rounding)
+        assert (gap > 0.0) == counts
+    assert relative_gap(problem, evaluation, -20.0) == pytest.approx(4.0 / 20.0)
+    assert relative_gap(problem, evaluation, -12.0) == pytest.approx(4.0 / 16.0)
+    curved, at = fourth()  # ∇F = 5 I there
+    assert gradient_size(curved, at) == pytest.approx(5.0 * math.sqrt(2.0), rel=0.7)
+
+
+def test_only_bounds_that_are_concerned_make_the_unit_of_violations() -> None:
+    held = [constraints.entries([0], [0], 3, 2.0), constraints.entries([1, 2], [1, 2], 3, lower=-100.0, upper=50.0)]
+    problem = Constrained(QuadraticSDP(C=np.eye(3)), held)
+    Y = np.eye(3)
+    assert relative_violation(problem, np.array([2.2, 1.0, 1.0]), Y) == pytest.approx(0.1)
+    expected = math.hypot(0.2, 5.0) / math.hypot(2.0, 50.0)
+    assert relative_violation(problem, np.array([2.2, 55.0, 1.0]), Y) == pytest.approx(expected)
