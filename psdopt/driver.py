@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from psdopt.capability import name_of
+from psdopt.capability import Ability, name_of
 from psdopt.checkpoint import save_checkpoint
 from psdopt.devices import released
 from psdopt.errors import CheckpointError, DataFileError
@@ -20,12 +20,15 @@ from psdopt.problem import Problem
 from psdopt.result import Result, Status
 from psdopt.run import NonFiniteStart, Rules, Run, Snapshot
 from psdopt.stopping import Progress
-from psdopt.verdicts import FINAL, NO_PROGRESS, Verdict, unbounded
+from psdopt.units import natural_trace
+from psdopt.verdicts import FINAL, NO_PROGRESS, Verdict, unbounded, without_minimum
 
 #: What no run exceeds, whatever it finds.
 BUDGETS = (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
 #: Consecutive steps without a decrease above rounding that count as no progress.
 IDLE_STEPS = 20
+#: Each time tr M has grown by this factor, it is asked whether F has a minimum at all.
+GROWN = 1e3
 #: tr M beyond this multiple of its start is divergence: no units of data reach it otherwise.
 DIVERGED = 1e100
 
@@ -101,6 +104,8 @@ class Driver:
             return unbounded(self.judge.certify(), run, self.problem, self.tol, grown=self._diverged())
         if state.outcome is Outcome.DIVERGED:
             return Status.DIVERGED, Status.DIVERGED.value
+        if self._lacks_minimum():
+            return Status.UNBOUNDED, Status.UNBOUNDED.value
         if self.judge.better_at_zero():
             return Status.OPTIMAL, f"{Status.OPTIMAL.value}: M = 0"
         stationarity = run.history.records[-1]["stationarity"]
@@ -126,6 +131,21 @@ class Driver:
         if not self.method.descends or run.iteration == 0 or run.first_trace == 0.0:
             return False
         return run.state.evaluation.size**2 > DIVERGED * run.first_trace
+
+    def _lacks_minimum(self) -> bool:
+        """Whether F falls without end; asked each time tr M has grown by GROWN, of a method that descends.
+
+        A run from M = 0, or next to it, is held against the trace that the data suggest.
+        """
+        run, trace = self.run, self.run.state.evaluation.size**2
+        constrained = run.geometry.trace is not None or Ability.CONSTRAINTS in self.problem.abilities
+        if constrained or not self.method.descends or not trace > GROWN * max(run.first_trace, run.seen_trace):
+            return False
+        before = max(run.first_trace, run.seen_trace, natural_trace(self.problem))
+        if not trace > GROWN * before > 0.0:
+            return False
+        run.seen_trace = trace
+        return without_minimum(self.judge.certify(), run, self.problem, before)
 
     def _record(self) -> None:
         run = self.run

@@ -18,7 +18,7 @@ from psdopt.problem import Problem
 from psdopt.result import Status
 from psdopt.run import Run
 from psdopt.units import reference_value
-from psdopt.verdicts import FINAL, Verdict, final_word, kept_back, recovered, settled, why_stationary
+from psdopt.verdicts import FINAL, Verdict, final_word, kept_back, recovered, settled, why_stationary, without_minimum
 
 #: While the certificate fails although the rank does not bind, stationarity is tightened to tol · this.
 FINEST = 1e-3
@@ -118,6 +118,8 @@ class Judge:
         if final is not None:
             reason = "" if status in FINAL else f" ({message})"
             return final[0], f"{final[1]}{reason}"
+        if status is Status.NO_PROGRESS and without_minimum(certificate, run, self.problem, certificate.trace):
+            return Status.UNBOUNDED, Status.UNBOUNDED.value
         if status is Status.NO_PROGRESS and certificate.convex:
             found = f"relative {certificate.proof} {certificate.relative:.2g}"
             if certificate.residual < CLEARLY_BETTER * certificate.relative:  # a weak bound hides how near M is

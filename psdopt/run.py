@@ -41,6 +41,7 @@ class Run:
     best_stationarity: float = math.inf
     zero_tried: bool = False
     first_trace: float = 0.0
+    seen_trace: float = 0.0
     best: State | None = None
     escape: Escape = field(default_factory=lambda: Escape(False, 0))
     patience: Patience = field(default_factory=Patience)

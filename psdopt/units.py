@@ -18,8 +18,8 @@ from psdopt.problem import Evaluation, Problem
 CENTRE_COLUMNS = 64
 #: A reference matrix closer to M than this share of |M| gives no unit.
 FAR = 0.5
-#: The key of |∇F(0)| among the references of a problem; the others are traces.
-GRADIENT = -1.0
+#: The keys of |∇F(0)| and of the natural trace among the references of a problem; the others are traces.
+GRADIENT, NATURAL = -1.0, -2.0
 
 _REFERENCES: WeakKeyDictionary[Problem, dict[float, float]] = WeakKeyDictionary()
 
@@ -142,6 +142,33 @@ def gradient_size(evaluation: Evaluation) -> float:
         V = S @ (V / max(norm(V), np.finfo(float).tiny))
         size = max(size, norm(V))
     return size
+
+
+def natural_trace(problem: Problem) -> float:
+    """The trace at which F ceases to be linear, as one random direction z tells; 0 where it tells nothing.
+
+    For F quadratic along z zᵀ slope and curvature balance there, |∇F(0) z| / ⟨z zᵀ, ∇²F[z zᵀ]⟩. For others it is
+    |F(0)| / |∇F(0) z|. Stored with the problem.
+    """
+    kept = _REFERENCES.setdefault(problem, {})
+    if NATURAL not in kept:
+        found = finite_value(lambda: _natural_trace(problem))
+        kept[NATURAL] = found if math.isfinite(found) else 0.0
+    return kept[NATURAL]
+
+
+def _natural_trace(problem: Problem) -> float:
+    z = np.random.default_rng(0).standard_normal(problem.n)
+    z /= norm(z)
+    nothing = problem.at(np.zeros((problem.n, 1)))
+    slope = norm(nothing.gradient @ z[:, None])
+    if not slope > 0.0:
+        return 0.0
+    quadratic = nothing.along_atom(z).quadratic if Ability.EXACT_PLANE in problem.abilities else None
+    if quadratic is None:
+        return abs(float(nothing.value)) / slope
+    curvature = float(quadratic[2][1, 1])
+    return slope / curvature if curvature > 0.0 else 0.0
 
 
 def ratio(amount: float, unit: float) -> float:

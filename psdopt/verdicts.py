@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.certificate import Certificate
 from psdopt.escape import explained
 from psdopt.geometry import Geometry
+from psdopt.linalg.arrays import norm
 from psdopt.method import Method
 from psdopt.problem import Problem
 from psdopt.proofs import falls_without_end, plane_minimum
 from psdopt.result import Status
 from psdopt.run import Run
+from psdopt.units import natural_trace
 
 Verdict = tuple[Status, str]
 NO_PROGRESS: Verdict = (Status.NO_PROGRESS, Status.NO_PROGRESS.value)
@@ -75,6 +79,26 @@ def unbounded(certificate: Certificate, run: Run, problem: Problem, tol: float, 
     if certificate.unbounded or _verified_ray(certificate, run, problem):
         return Status.UNBOUNDED, Status.UNBOUNDED.value
     return Status.NO_PROGRESS, f"{Status.NO_PROGRESS.value}; the method saw F fall along a ray, evaluation did not"
+
+
+def without_minimum(certificate: Certificate, run: Run, problem: Problem, before: float) -> bool:
+    """Whether F falls without end along M or the least eigenvector of S, as evaluation far out shows.
+
+    F is evaluated from M on, and from the multiple of M on whose trace is `before`, or the natural trace of F if that
+    is larger: near M = 0 every slope goes on for long, and beyond 1e16 times the trace of other matrices curvature
+    that should be zero may be all that is left of F.
+    """
+    if (certificate.convex and certificate.dual_infeasibility == 0.0) or settled(certificate, run.inner_tol):
+        return False
+    if run.geometry.trace is not None or Ability.CONSTRAINTS in problem.abilities:
+        return False
+    Y = run.state.evaluation.factor
+    least, trace = max(before, natural_trace(problem)), norm(Y) ** 2
+    if not (0.0 < least < math.inf and trace > 0.0):
+        return False
+    if trace >= least and _verified_ray(certificate, run, problem):
+        return True
+    return falls_without_end(problem, Y * math.sqrt(least / trace), Y)
 
 
 def _verified_ray(certificate: Certificate, run: Run, problem: Problem) -> bool:

@@ -14,6 +14,7 @@ from psdopt.roles import Duality
 from psdopt.units import (
     gradient_size,
     gradient_size_at_zero,
+    natural_trace,
     own_unit,
     ratio,
     reference_value,
@@ -172,3 +173,17 @@ def test_the_size_of_a_gradient_needs_no_scale():
     for scale in (1e-100, 1.0, 1e100):
         problem = QuadraticSDP(None, None, 0.5 * scale * np.diag([1.0, -3.0, 2.0]))
         assert gradient_size(problem.at(np.zeros((3, 1)))) == pytest.approx(3.0 * scale, rel=0.2)
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
+def test_the_natural_trace_is_in_the_units_of_m(unit):
+    """F = |M|²/2 − unit · tr M: slope and curvature of a unit atom balance at trace unit."""
+    assert natural_trace(QuadraticSDP(None, 1.0, -unit * np.eye(5))) == pytest.approx(unit, rel=1e-12)
+    logistic = AutogradProblem(lambda M: anp.log1p(anp.exp(-anp.trace(M) / unit)), 3, convex=True)
+    assert natural_trace(logistic) == pytest.approx(2.0 * math.log(2.0) * unit, rel=1e-12)
+
+
+def test_there_is_no_natural_trace_of_what_is_linear_flat_or_undefined_at_zero():
+    assert natural_trace(QuadraticSDP(None, None, -np.eye(5))) == 0.0
+    assert natural_trace(QuadraticSDP(None, 1.0, np.zeros((5, 5)))) == 0.0
+    assert natural_trace(barrier()) == 0.0

@@ -8,17 +8,25 @@ import numpy as np
 import pytest
 
 from psdopt import (
+    BILGO,
+    LBFGS,
     ConjugateGradient,
     FlatQuotient,
     LowRankPSD,
+    MarginProblem,
     Outcome,
+    Polar,
+    PositiveDefinite,
     ProjectedGradient,
     PSDCone,
     QuadraticSDP,
     Status,
+    TermSum,
+    TrustRegions,
     solve,
 )
 from psdopt.certificate import certify
+from psdopt.terms import LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms
 from psdopt.verdicts import settled
 
 e = np.eye(2)
@@ -81,3 +89,50 @@ def test_a_point_of_the_full_cone_that_the_certificate_refutes_is_left():
     assert result.status is Status.OPTIMAL
     assert result.value == pytest.approx(-1.0)
     assert result.iterations > 0
+
+
+def falling(seed: int, n: int = 4, bend: float = 0.0) -> TermSum:
+    """A fit of three of the four directions of a random basis; along the fourth F falls, and `bend` turns it up."""
+    rng = np.random.default_rng(seed)
+    Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    weights = np.r_[bend, rng.uniform(0.5, 2.0, n - 1)]
+    loss = LeastSquares(np.r_[1.0 / bend if bend else 0.0, rng.standard_normal(n - 1)], weights)
+    pull = -1.0 if bend == 0.0 else 0.0
+    return TermSum([MeasuredTerm(QuadraticForms(Q.T), loss), LinearTerm(pull * np.outer(Q[:, 0], Q[:, 0]))])
+
+
+PAIRS = [
+    (None, None),
+    (FlatQuotient(4, 4), ConjugateGradient()),
+    (FlatQuotient(4, 4), LBFGS()),
+    (FlatQuotient(4, 4), TrustRegions()),
+    (PSDCone(4), BILGO()),
+    (Polar(4, 4), ConjugateGradient()),
+]
+
+
+@pytest.mark.parametrize(("geometry", "method"), PAIRS, ids=lambda piece: type(piece).__name__)
+@pytest.mark.parametrize("seed", range(3))
+def test_an_objective_without_minimum_is_told_within_few_steps(geometry, method, seed):
+    """Not after the limit of steps, at a trace of 1e60 where nothing but rounding is left of F."""
+    result = solve(falling(seed), geometry, method, rng=seed, max_iterations=300)
+    assert result.status is Status.UNBOUNDED
+    assert result.certificate.trace < 1e100
+
+
+@pytest.mark.parametrize(("geometry", "method"), PAIRS, ids=lambda piece: type(piece).__name__)
+@pytest.mark.parametrize("bend", [1e-2, 1e-5, 1e-8])
+def test_a_minimum_far_out_is_no_lack_of_one(geometry, method, bend):
+    """F bends up at trace 1/bend, which runs come near to from a start of trace 1, a thousandfold at a time."""
+    result = solve(falling(1, bend=bend), geometry, method, rng=0, max_iterations=300)
+    assert result.status is not Status.UNBOUNDED
+
+
+@pytest.mark.parametrize("metric", ["affine-invariant", "log-euclidean", "von-neumann"])
+@pytest.mark.parametrize("seed", range(4))
+def test_margins_that_can_be_scaled_without_end_are_unbounded_on_definite_matrices(metric, seed):
+    forms = QuadraticForms(np.random.default_rng(seed).standard_normal((30, 3)))
+    smooth = MarginProblem(forms, 0.2).smoothed(0.1)
+    result = solve(smooth, PositiveDefinite(3, metric=metric), ConjugateGradient(), rng=seed, max_iterations=200)
+    assert result.status is Status.UNBOUNDED
+    assert result.iterations <= 50

@@ -8,6 +8,9 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 
+#: The coordinates sum to `total` up to this share, or the shift was lost to rounding.
+LOST = EPS**0.5
+
 
 def project_simplex(x: Array, total: float = 1.0, upper: float = np.inf) -> Array:
     """Closest point to x (m,) in {p : 0 <= p <= upper, Σ p = total}: p = clip(x − s, 0, upper).
@@ -37,6 +40,21 @@ def project_simplex(x: Array, total: float = 1.0, upper: float = np.inf) -> Arra
     if np.any(free):  # the rounding of the shift, which is the same for every free coordinate
         p[free] += (total - float(p.sum())) / np.count_nonzero(free)
         p = np.clip(p, 0.0, upper)
+    # where x is so large that upper is below its rounding, x and x − upper are one breakpoint
+    return p if abs(total - float(p.sum())) <= LOST * total else _filled(y, total, upper)
+
+
+def _filled(y: Array, total: float, upper: float) -> Array:
+    """`upper` for the largest y until `total` is used up, equal y sharing evenly: the limit of large differences."""
+    p = np.zeros(y.size)
+    left = total
+    for level in np.unique(y)[::-1]:
+        tied = y == level
+        share = min(upper, left / np.count_nonzero(tied))
+        p[tied] = share
+        left -= share * np.count_nonzero(tied)
+        if left <= 0.0:
+            break
     return p
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from psdopt.checks import weight
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, inner
+from psdopt.linalg.arrays import Array, inner, is_finite
 from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.tolerances import EPS
 from psdopt.terms.losses import Loss
@@ -46,9 +46,10 @@ class CappedMargin(Loss):
         return 0.5 * self.smoothing * self.size * inner(away, away)
 
     def weights(self, a: Array) -> Array:
-        """The maximising w (m,). With mu = 0 ties at ρ share their weight evenly. O(m log m)."""
+        """The maximising w (m,). With mu = 0 ties at ρ share their weight evenly; NaN where a overflows. O(m log m)."""
         if self.smoothing > 0.0:
-            return project_simplex(1.0 / self.size - a / (self.smoothing * self.size), 1.0, self.cap)
+            x = 1.0 / self.size - a / (self.smoothing * self.size)
+            return project_simplex(x, 1.0, self.cap) if is_finite(x) else np.full(x.shape, np.nan)
         rho = self.margin(a)
         below, tied = a < rho, a == rho
         left = 1.0 - self.cap * np.count_nonzero(below)

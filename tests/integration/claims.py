@@ -44,7 +44,13 @@ from psdopt.errors import PsdoptError
 from psdopt.linalg.tolerances import EPS
 
 from .conic_points import conic_point
-from .hostile_problems import DEAR, FAMILIES, FIXED_ONLY
+from .extreme_problems import EXTREMES, FALLING, SLOW
+from .hostile_problems import DEAR as DEAR_HOSTILE
+from .hostile_problems import FAMILIES as HOSTILE
+from .hostile_problems import FIXED_ONLY
+
+FAMILIES = {**HOSTILE, **EXTREMES}
+DEAR = DEAR_HOSTILE | SLOW
 
 TOLERANCES = (1e-3, 1e-6, 1e-8)
 #: Roundings of the largest value that two evaluations of F at matrices near each other may differ by.
@@ -156,7 +162,7 @@ def false_claims(instance: Instance, found: Sequence[Result], points: Sequence[P
 
     ``optimal``: F(M) − best exceeds tol units of the certificate, or 1 % of the decrease and ten tolerances; each with
     roundings of the largest value and of |S| tr M. ``optimal_within``: the same units, among results of no larger trace
-    than it names. ``unbounded``: of any family, as each is bounded below.
+    than it names. ``unbounded``: of a family that is bounded below; ``optimal`` of one that is not.
     """
     points = [*((r.value, np.inf if r.certificate is None else r.certificate.trace) for r in found), *points]
     values, traces = np.array(points).reshape(-1, 2).T
@@ -164,7 +170,8 @@ def false_claims(instance: Instance, found: Sequence[Result], points: Sequence[P
     claims = []
     for result in found:
         certificate = result.certificate
-        if result.status in (Status.UNBOUNDED, Status.INFEASIBLE):
+        falls = instance.family in FALLING and instance.trace is None
+        if result.status in ((Status.OPTIMAL,) if falls else (Status.UNBOUNDED, Status.INFEASIBLE)):
             claims.append(Claim(instance, result, float(values.min()), 0.0))
         if result.status not in (Status.OPTIMAL, Status.OPTIMAL_WITHIN) or certificate is None:
             continue

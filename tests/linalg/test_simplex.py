@@ -34,3 +34,17 @@ def test_simplex_projection_meets_its_optimality_conditions(m, seed, scale, tota
 def test_simplex_projection_refuses_the_impossible(x, total, upper):
     with pytest.raises(InvalidInputError):
         project_simplex(np.array(x), total, upper)
+
+
+@pytest.mark.parametrize("size", [1e15, 1e18, 1e25, 1e300])
+@pytest.mark.parametrize("upper", [0.15, 0.25, 1.0])
+def test_entries_beside_which_the_cap_is_rounding_are_filled_in_their_order(size, upper):
+    """The shift cannot be represented, and the sum is `total` all the same."""
+    x = size * np.array([0.3, 1.0, -1.0, 0.7, 0.7, 0.1, -0.5, 0.2])
+    p = project_simplex(x, 1.0, upper)
+    assert p.sum() == pytest.approx(1.0, rel=1e-12)
+    assert np.all((p >= 0.0) & (p <= upper))
+    assert p[3] == p[4]
+    assert np.all(np.diff(p[np.argsort(-x, kind="stable")]) <= 0.0)
+    small = project_simplex(x / size * 1e6, 1.0, upper)
+    np.testing.assert_allclose(p, small, atol=1e-9)

@@ -101,3 +101,10 @@ def test_smoothed_weights_maximise_what_they_are_to(mu):
 def test_the_margin_is_the_entry_of_rank_one_over_cap(cap, rank):
     a = np.array([5.0, 3.0, 1.0, 4.0, 2.0])
     assert CappedMargin(5, cap).margin(a) == float(rank)
+
+
+def test_measurements_that_overflow_have_no_weights_and_are_no_error():
+    """F is evaluated far out along rays, and there the driver says what is not finite."""
+    loss = CappedMargin(3, 0.5, 0.1)
+    assert np.all(np.isnan(loss.weights(np.array([1.0, np.inf, 0.0]))))
+    assert np.isnan(loss.value(np.array([1.0, -np.inf, 0.0])))

@@ -266,8 +266,8 @@ def test_zero_columns_and_zero_points_are_no_trouble():
 def test_an_objective_without_a_minimum_is_no_optimum():
     L = np.diag([-1.0, *np.ones(N - 1)])
     result = solve(EntryFit(L, [1, 2], [1, 2], 1.0), FlatQuotient(N, 3), LagrangeNewton(), rng=0, max_iterations=100)
-    assert not result.converged
-    assert result.value < -1e20
+    assert result.status is Status.UNBOUNDED
+    assert result.value < -1e3
 
 
 def test_a_gradient_that_is_not_finite_ends_the_run():
