@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from psdopt import Constrained, QuadraticSDP, constraints
-from psdopt.constraints.refutation import proven_infeasible, proven_unbounded
+from psdopt.constraints import refutation
+from psdopt.constraints.refutation import _inward, _rounded, _vanishing, proven_infeasible, proven_unbounded
 
 
 def test_a_proof_of_infeasibility_must_hold(solved) -> None:
@@ -70,3 +71,72 @@ def test_on_a_face_the_form_that_is_compressed_to_it_counts() -> None:
     assert proven_infeasible(problem, [np.array([5.0, -1.0])]) is None
     free = Constrained(problem.problem, groups[1])
     assert proven_infeasible(free, [np.array([1.0])]) is None  # M_00 = 1 is feasible
+
+
+@pytest.mark.parametrize(("least", "proven"), [(-0.9, True), (-1.1, False)])
+def test_with_a_bounded_trace_a_little_indefiniteness_is_allowed_for(least, proven) -> None:
+    """σ(y) = −2 against λ_min(A*(y)) τ, τ = 2."""
+    A = np.diag([1.0, 3.0, least])
+    problem = Constrained(QuadraticSDP(A=np.eye(3)), constraints.sparse_forms([A], upper=-2.0), trace_bound=2.0)
+    found = proven_infeasible(problem, [np.array([7.0])])
+    assert (found is not None) == proven
+    if proven:
+        assert np.linalg.norm(A) * found[0] == pytest.approx(1.0)  # |y| = 1 in units of 1/|A_t|
+
+
+def test_multipliers_that_are_small_are_left_out_of_a_proof() -> None:
+    """M_00 <= −1 is refuted by (1, 0); with 1e-6 of a second form A*(y) is indefinite, with 1e-4 it stays so."""
+    forms = [np.diag([1.0, 0.0, 0.0]), np.diag([0.0, 1.0, -1.0])]
+    problem = Constrained(QuadraticSDP(A=np.eye(3)), constraints.sparse_forms(forms, upper=[-1.0, 0.0]))
+    scale = np.sqrt(2.0)
+    found = proven_infeasible(problem, [np.array([1.0, 0.99e-5 / scale])])
+    assert found.tolist() == [1.0, 0.0]
+    assert _rounded(problem, [np.array([1.0, 1.01e-5 / scale])])[1:] != []
+    assert all(y[1] != 0.0 for y in _rounded(problem, [np.array([1.0, 1.01e-5 / scale])]))
+
+
+def test_candidates_are_moved_into_the_cone_by_a_little() -> None:
+    """A*(y) = e₁e₁ᵀ of rank one: d has A*(d) = e₁e₁ᵀ on its rows, and y + eps d for three eps."""
+    forms = [np.diag([2.0, 0.0, 0.0]), np.diag([0.0, 1.0, 0.0])]
+    problem = Constrained(QuadraticSDP(A=np.eye(3)), constraints.sparse_forms(forms, upper=[-1.0, 0.5]))
+    found = _inward(problem, np.array([3.0, 0.0]))
+    assert len(found) == 3
+    for y, eps in zip(found, (1e-9, 1e-6, 1e-3), strict=True):
+        np.testing.assert_allclose(y, [0.5 + 0.5 * eps, 0.0], rtol=1e-12)
+    assert _inward(problem, np.zeros(2)) == []
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_the_nearest_multipliers_of_a_vanishing_form(dense, monkeypatch) -> None:
+    """A_1 + A_2 = A_3 / 5: the projection of y to the multiples of (1, 1, −1/5), in units of 1/|A_t|."""
+    if not dense:
+        monkeypatch.setattr(refutation, "DENSE_LIMIT", 0)
+    forms = [np.diag([1.0, 0.0]), np.diag([0.0, 1.0]), 5.0 * np.eye(2)]
+    problem = Constrained(QuadraticSDP(A=np.eye(2)), constraints.sparse_forms(forms, [1.0, 1.0, 10.5]))
+    norms = np.array([1.0, 1.0, 5.0 * np.sqrt(2.0)])
+    y = np.array([1.0, 1.0 + 1e-4, -0.2])
+    null = norms * np.array([1.0, 1.0, -0.2])
+    expected = (norms * y) @ null / (null @ null) * null / norms
+    np.testing.assert_allclose(_vanishing(problem, y), expected, rtol=1e-10)
+    assert np.abs(expected - y).max() > 1e-5
+    assert _vanishing(problem, np.array([1.0, 1.01, -0.2])) is None  # far from zero
+    assert _vanishing(problem, np.zeros(3)) is None
+    only = _vanishing(problem, np.array([1.0, 0.0, -0.2]))
+    assert only is None  # of the same constraints
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_unboundedness_takes_a_fall_that_is_large_beside_what_leaves_the_box(sign) -> None:
+    """|off| |C| <= tol · fall, with D of length one."""
+    C = np.diag([0.0, -3.0])
+    bounds = {"upper": 1.0} if sign > 0.0 else {"lower": -1.0}
+    problem = Constrained(
+        QuadraticSDP(C=0.5 * C), constraints.sparse_forms([sign * 4.0 * np.diag([1.0, 0.0])], **bounds)
+    )
+    for share, unbounded in ((0.99, True), (1.01, False)):
+        # D = (s, 1)/√(1 + s²): off = s², the fall 3, |C| = 3
+        D = 10.0 * np.array([[np.sqrt(share * 1e-4)], [1.0]])
+        assert (proven_unbounded(problem, D, 1e-4) is not None) == unbounded
+    assert proven_unbounded(problem, np.zeros((2, 1)), 1.0) is None
+    assert proven_unbounded(problem, np.full((2, 1), np.inf), 1.0) is None
+    assert np.linalg.norm(proven_unbounded(problem, np.array([[0.0], [5.0]]), 1e-4)) == pytest.approx(1.0)
