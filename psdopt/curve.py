@@ -39,12 +39,8 @@ class Curve(ABC):
     longest: float = math.inf
     straight: bool = False
     orthonormal: bool = False
+    velocity: Array
     start: Array
-
-    @property
-    @abstractmethod
-    def velocity(self) -> Array:
-        """T with Ẏ = [frame, block] T."""
 
     @abstractmethod
     def mixture(self, s: float) -> Mixture:

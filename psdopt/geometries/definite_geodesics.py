@@ -21,19 +21,20 @@ def second_exp(A: Array, E: Array, H: Array) -> Array:
 
     The corner with E and H exchanged, its other half, is its transpose.
     """
-    n = len(A)
-    block = np.zeros((3 * n, 3 * n))
-    for k in range(3):
-        block[k * n : (k + 1) * n, k * n : (k + 1) * n] = A
-    block[:n, n : 2 * n], block[n : 2 * n, 2 * n :] = E, H
+    n, zero = len(A), np.zeros_like(A)
+    block = np.block([[A, E, zero], [zero, A, H], [zero, zero, A]])
     return np.asarray(2.0 * symmetric_part(scipy.linalg.expm(block)[:n, 2 * n :]))
+
+
+def divided(G: Array, product: Any) -> Array:
+    """The symmetric A (n, n) with the known product A G; G (n, n) invertible. O(n³)."""
+    return symmetric_part(np.linalg.solve(G.T, np.asarray(product).T).T)
 
 
 def matrix_hessian(G: Array, S: Any, factor_hessian: Callable[[Array], Array], moved: Array) -> Array:
     """∇²F[Ẇ] (n, n) from D ↦ 2 (S D + ∇²F[G Dᵀ + D Gᵀ] G), at the D = ½ Ẇ G⁻ᵀ that moves W by Ẇ."""
     D: Array = np.asarray(0.5 * np.linalg.solve(G, moved).T, dtype=np.float64)
-    product = 0.5 * factor_hessian(D) - S @ D
-    return symmetric_part(np.linalg.solve(G.T, product.T).T)
+    return divided(G, 0.5 * factor_hessian(D) - S @ D)
 
 
 def von_neumann_exp(A: Array, L: Array, invert: Callable[[Array, Array], Array]) -> Array:

@@ -11,7 +11,7 @@ from psdopt.capability import Ability
 from psdopt.checks import positive
 from psdopt.curve import Curve, Mixture
 from psdopt.geometries.factor_quotient import FactorQuotient
-from psdopt.geometries.square_root import scaled_to_trace, trace_defect
+from psdopt.geometries.square_root import parallel, scaled_to_trace, trace_defect
 from psdopt.geometry import Defect
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
@@ -79,10 +79,10 @@ class FixedTrace(FactorQuotient):
 
     def log(self, point: Array, target: Array) -> Array:
         """The velocity of the shortest great circle to the closest representative of `target`."""
-        U, _, Vt = np.linalg.svd(target.T @ point)
-        straight = self._tangent(point, target @ (U @ Vt) - point)
+        target = target @ parallel(target.T @ point)
+        straight = self._tangent(point, target - point)
         length, radius = norm(straight), math.sqrt(self.trace)
-        angle = math.atan2(length / radius, inner(point, target @ (U @ Vt)) / self.trace)
+        angle = math.atan2(length / radius, inner(point, target) / self.trace)
         return straight * (radius * angle / length) if length > 0.0 else straight
 
     def euclidean_to_riemannian_hessian(self, point: Array, gradient: Array, hessian: Array, vector: Array) -> Array:
@@ -101,13 +101,10 @@ class Rescaled(Curve):
 
     def __init__(self, trace: float, Y: Array, D: Array) -> None:
         self.trace, self.block, self.start = trace, D, np.eye(Y.shape[1])
+        self.velocity = np.vstack([np.zeros_like(self.start), self.start])
         self._squares = inner(Y, Y), 2.0 * inner(Y, D), inner(D, D)
         if self._squares[2] > 0.0:  # beyond, Y is lost to rounding
             self.longest = math.sqrt(self._squares[0] / self._squares[2]) / EPS
-
-    @property
-    def velocity(self) -> Array:
-        return np.vstack([np.zeros_like(self.start), self.start])
 
     def mixture(self, s: float) -> Mixture:
         own, mixed, other = self._squares

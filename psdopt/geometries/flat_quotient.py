@@ -8,6 +8,7 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.geometries.factor_quotient import FactorQuotient
+from psdopt.geometries.square_root import parallel
 from psdopt.linalg.arrays import Array
 
 
@@ -50,8 +51,7 @@ class FlatQuotient(FactorQuotient):
 
     def log(self, point: Array, target: Array) -> Array:
         """Z O − Y for the rotation O that brings the representatives Z and Y closest (Procrustes)."""
-        U, _, Vt = np.linalg.svd(target.T @ point)
-        return np.asarray(target @ (U @ Vt) - point)
+        return np.asarray(target @ parallel(target.T @ point) - point)
 
     def __repr__(self) -> str:
         return f"FlatQuotient(n={self.n}, r={self.r})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from psdopt.geometries.square_root import exponential, symmetric_part
+from psdopt.geometries.square_root import exponential, logarithm, symmetric_part
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 
@@ -45,9 +45,7 @@ def inverse_retraction(U: Array, R: Array, U1: Array, R1: Array) -> tuple[Array,
     turn = Qt.T @ P.T  # UᵀU1 · turn is symmetric positive definite
     aligned = U1 @ turn
     D = aligned @ ((P / s) @ P.T) - U
-    Z = np.linalg.solve(R, turn.T @ R1)
-    left, stretch, _ = np.linalg.svd(Z)
-    return D - U @ (U.T @ D), np.asarray((left * (2.0 * np.log(stretch))) @ left.T)
+    return D - U @ (U.T @ D), logarithm(np.linalg.solve(R, turn.T @ R1))
 
 
 def log(U: Array, R: Array, U1: Array, R1: Array, weight: float) -> tuple[Array, Array]:

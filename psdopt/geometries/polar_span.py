@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 
 import numpy as np
 
 from psdopt.curve import Curve, Mixture
 from psdopt.geometries.polar_points import PolarPoint, PolarVector
-from psdopt.geometries.square_root import longest_growth, shortest
+from psdopt.geometries.square_root import exponential, longest_growth, shortest
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 
@@ -31,27 +30,20 @@ class PolarSpan(Curve):
     orthonormal = True
 
     def __init__(self, point: PolarPoint, vector: PolarVector, straight: bool) -> None:
-        self.start, self.straight, self._K = point.R, straight, vector.K
+        R = point.R
+        self.start, self.straight, self._K = R, straight, vector.K
         W, self._sigma, self._Vt = _thin(vector.U)
+        # K determines Ẏ up to Y Ω, Ω skew. Straight lines use the shortest Ẏ, the one with YᵀẎ symmetric: any other Ẏ
+        # also rotates Y within its fibre, the more the eigenvalues differ.
+        along = shortest(R, vector.K) if straight else 0.5 * vector.K
+        self.velocity = np.concatenate([R @ along, self._sigma[:, None] * (self._Vt @ R)])
         self.block = W - point.U @ (point.U.T @ W) if len(self._sigma) else None
         self.longest = math.inf if straight else longest_growth(vector.K)
-
-    @cached_property
-    def velocity(self) -> Array:
-        """T with Ẏ = [U, W] T.
-
-        K determines Ẏ up to Y Ω, Ω skew. Straight lines use the shortest Ẏ, the one with YᵀẎ symmetric: any other Ẏ
-        also rotates Y within its fibre, the more the eigenvalues differ.
-        """
-        R = self.start
-        along = shortest(R, self._K) if self.straight else 0.5 * self._K
-        return np.concatenate([R @ along, self._sigma[:, None] * (self._Vt @ R)])
 
     def mixture(self, s: float) -> Mixture:
         R, r = self.start, len(self.start)
         if not self.straight:
-            values, turn = np.linalg.eigh(self._K)
-            grown = ((R @ turn) * np.exp(0.5 * s * values)) @ turn.T
+            grown = R @ exponential(0.5 * s * self._K)
             c = 1.0 / np.sqrt(1.0 + (s * self._sigma) ** 2)
             T = np.eye(r) - (self._Vt.T * (1.0 - c)) @ self._Vt
             T = np.concatenate([T, (s * self._sigma * c)[:, None] * self._Vt])

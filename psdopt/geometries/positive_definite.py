@@ -13,7 +13,16 @@ from psdopt.checks import integer, one_of
 from psdopt.curve import Curve, Mixture
 from psdopt.errors import InvalidInputError
 from psdopt.geometries import definite_geodesics
-from psdopt.geometries.square_root import longest_growth, parallel, random_factor, shortest, symmetric_part
+from psdopt.geometries.square_root import (
+    exponential,
+    log_eigen,
+    logarithm,
+    longest_growth,
+    parallel,
+    random_factor,
+    shortest,
+    symmetric_part,
+)
 from psdopt.geometry import Defect, Geometry, array_defect
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
@@ -117,48 +126,45 @@ class PositiveDefinite(Geometry):
 
     def inner(self, point: Root, left: Array, right: Array) -> float:
         if self.metric == "von-neumann":
-            return inner(left, _exp_derivative(*_log_eigen(point.G), right))
+            return inner(left, _exp_derivative(*log_eigen(point.G), right))
         return inner(left, right)
 
     def gradient(self, point: Root, S: Any) -> Array:
         """GᵀSG, D exp(log W)[S] or S, by metric. One application of S to an (n, n) block."""
         if self.metric == "affine-invariant":
             return symmetric_part(point.G.T @ (S @ point.G))
-        # S = (S G) G⁻¹ needs only the known product S G
-        dense = symmetric_part(np.linalg.solve(point.G.T, np.asarray(S @ point.G).T).T)
-        return dense if self.metric == "von-neumann" else _exp_derivative(*_log_eigen(point.G), dense)
+        dense = definite_geodesics.divided(point.G, S @ point.G)
+        return dense if self.metric == "von-neumann" else _exp_derivative(*log_eigen(point.G), dense)
 
     def velocity(self, point: Root, vector: Array) -> Array:
         """The shortest Ġ that moves W as the vector does."""
         if self.metric == "affine-invariant":
             return point.G @ shortest(point.G, vector)
-        moved = _exp_derivative(*_log_eigen(point.G), vector)
+        moved = _exp_derivative(*log_eigen(point.G), vector)
         K = np.linalg.solve(point.G, np.linalg.solve(point.G, moved).T)
         return point.G @ shortest(point.G, symmetric_part(K))
 
     def retract(self, point: Root, vector: Array) -> Root:
         if self.metric == "affine-invariant":
             return Root(point.G @ self.mixing(vector, 1.0))
-        logs, P = _log_eigen(point.G)
+        logs, P = log_eigen(point.G)
         values, vectors = np.linalg.eigh(symmetric_part((P * logs) @ P.T + vector))
         return Root(vectors * np.exp(0.5 * values))
 
     def exp(self, point: Root, vector: Array) -> Root:
         """The end of the geodesic with this velocity: the exponential retraction, but for the von Neumann metric."""
         if self.metric == "affine-invariant":
-            values, turn = np.linalg.eigh(symmetric_part(vector))
-            return Root(point.G @ ((turn * np.exp(0.5 * values)) @ turn.T))
+            return Root(point.G @ exponential(0.5 * symmetric_part(vector)))
         if self.metric == "log-euclidean":
             return self.retract(point, vector)
-        values, vectors = np.linalg.eigh(definite_geodesics.von_neumann_exp(_log(point.G), vector, _exp_inverse))
+        values, vectors = np.linalg.eigh(definite_geodesics.von_neumann_exp(logarithm(point.G), vector, _exp_inverse))
         return Root(vectors * np.exp(0.5 * values))
 
     def log(self, point: Root, target: Root) -> Array:
         """The velocity of the geodesic to `target` (von Neumann: to a nearby target)."""
         if self.metric == "affine-invariant":
-            left, stretch, _ = np.linalg.svd(np.linalg.solve(point.G, target.G))
-            return np.asarray((left * (2.0 * np.log(stretch))) @ left.T)
-        here, there = _log(point.G), _log(target.G)
+            return logarithm(np.linalg.solve(point.G, target.G))
+        here, there = logarithm(point.G), logarithm(target.G)
         if self.metric == "log-euclidean":
             return there - here
         return definite_geodesics.von_neumann_log(here, there, _exp_inverse)
@@ -172,14 +178,13 @@ class PositiveDefinite(Geometry):
         G = point.G
         if self.metric == "affine-invariant":
             second = definite_geodesics.matrix_hessian(G, S, factor_hessian, G @ vector @ G.T)
-            return symmetric_part(G.T @ second @ G) + symmetric_part(symmetric_part(G.T @ (S @ G)) @ vector)
-        logs, P = _log_eigen(G)
+            return symmetric_part(G.T @ second @ G) + symmetric_part(self.gradient(point, S) @ vector)
+        logs, P = log_eigen(G)
         second = definite_geodesics.matrix_hessian(G, S, factor_hessian, _exp_derivative(logs, P, vector))
-        dense = symmetric_part(np.linalg.solve(G.T, np.asarray(S @ G).T).T)
-        bent = definite_geodesics.second_exp(_log(G), dense, vector)
+        bent = definite_geodesics.second_exp(logarithm(G), definite_geodesics.divided(G, S @ G), vector)
         if self.metric == "log-euclidean":
             return _exp_derivative(logs, P, second) + bent
-        return second + 0.5 * _exp_inverse(_log(G), bent)
+        return second + 0.5 * _exp_inverse(logarithm(G), bent)
 
     def curve(self, point: Root, vector: Array, straight: bool = False) -> Congruence | None:
         """The affine-invariant retraction, of which all points are combinations G T of the columns of G."""
@@ -187,9 +192,9 @@ class PositiveDefinite(Geometry):
 
     def mixing(self, vector: Array, s: float) -> Array:
         """T (n, n) with R(G, s K) = G T (affine-invariant metric only)."""
-        values, turn = np.linalg.eigh(symmetric_part(vector))
         if self.retraction == "exponential":
-            return np.asarray((turn * np.exp(0.5 * s * values)) @ turn.T)
+            return exponential(0.5 * s * symmetric_part(vector))
+        values, turn = np.linalg.eigh(symmetric_part(vector))
         grown = 1.0 + s * values
         if not grown[0] > 0.0:
             raise InvalidInputError(
@@ -222,31 +227,13 @@ class Congruence(Curve):
 
     def __init__(self, geometry: PositiveDefinite, point: Root, vector: Array) -> None:
         self.geometry, self.vector, self.start = geometry, vector, np.eye(geometry.n)
-        self.longest = geometry.longest_step(vector)
-        self._velocity = shortest(point.G, vector)
-
-    @property
-    def velocity(self) -> Array:
-        return self._velocity
+        self.longest, self.velocity = geometry.longest_step(vector), shortest(point.G, vector)
 
     def mixture(self, s: float) -> Mixture:
         return Mixture(self.geometry.mixing(self.vector, s), None)
 
     def point(self, frame: Array, mixture: Mixture, factor: Array) -> Root:
         return Root(factor)
-
-
-def _log_eigen(G: Array) -> tuple[Array, Array]:
-    """Eigenvalues and eigenvectors of log(G Gᵀ), from the singular values of G: no squaring."""
-    P, s, _ = np.linalg.svd(G)
-    if not s[-1] > 0.0:
-        raise np.linalg.LinAlgError("an eigenvalue of W is zero at working precision")
-    return 2.0 * np.log(s), P
-
-
-def _log(G: Array) -> Array:
-    logs, P = _log_eigen(G)
-    return symmetric_part((P * logs) @ P.T)
 
 
 def _exp_inverse(A: Array, E: Array) -> Array:

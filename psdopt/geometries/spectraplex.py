@@ -12,10 +12,11 @@ from psdopt.checks import integer, positive
 from psdopt.errors import InvalidInputError
 from psdopt.geometries.square_root import scaled_to_trace, trace_defect
 from psdopt.geometry import Atom, Defect, Geometry, array_defect
-from psdopt.linalg.arrays import Array, is_finite
-from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.simplex import project_simplex
 from psdopt.matrix import LowRankPSD
+from psdopt.oracles import least_eigenpairs
 
 #: Up to this order several eigenvectors, often of a cluster, come from a dense decomposition.
 DENSE_ORDER = 1500
@@ -74,10 +75,9 @@ class Spectraplex(Geometry):
         `gap_bound` of each is its distance from the lower bound of the minimum, so the first is the oracle's
         answer; the others are further columns for methods that take several. `warm_start` (n, j): guesses.
         """
-        backend: Any = "dense" if count > 1 and self.n <= DENSE_ORDER else "auto"
-        pair = smallest_eigenpair(
-            S, tol=tol / self.trace, start=_usable(warm_start), count=min(count, self.n), backend=backend
-        )
+        backend = "dense" if self.n <= (DENSE_LIMIT if count == 1 else DENSE_ORDER) else "lanczos"
+        count = min(count, self.n)
+        pair = least_eigenpairs(S, tol=tol / self.trace, start=warm_start, count=count, backend=backend, proven=True)
         vectors = math.sqrt(self.trace) * pair.vectors
         return [
             Atom(vectors[:, k], self.trace * value, self.trace * (value - pair.lower_bound), pair.products)
@@ -97,10 +97,3 @@ class Spectraplex(Geometry):
 
     def __repr__(self) -> str:
         return f"Spectraplex(n={self.n}, trace={self.trace:g})"
-
-
-def _usable(guess: Array | None) -> Array | None:
-    """`guess`, or None if it is missing, zero or not finite: a bad guess must not make the oracle fail."""
-    if guess is None or not is_finite(guess) or not np.any(guess):
-        return None
-    return guess

@@ -60,10 +60,21 @@ def longest_growth(K: Array) -> float:
     return LARGEST_GROWTH / rate if rate > 0.0 else np.inf
 
 
-def square_root(A: Array) -> Array:
-    """A^½ of a symmetric A ⪰ 0, symmetric. One O(r³) eigensolve."""
-    values, vectors = np.linalg.eigh(A)
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+def log_eigen(R: Array) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors of log(R Rᵀ), from the singular values of R (r, r): no squaring. O(r³).
+
+    Raises LinAlgError if R is singular.
+    """
+    P, s, _ = np.linalg.svd(R)
+    if not s[-1] > 0.0:
+        raise np.linalg.LinAlgError("an eigenvalue of W is zero at working precision")
+    return 2.0 * np.log(s), P
+
+
+def logarithm(R: Any) -> Array:
+    """log(R Rᵀ), symmetric. Raises as :func:`log_eigen`."""
+    logs, P = log_eigen(R)
+    return np.asarray((P * logs) @ P.T)
 
 
 def parallel(A: Any) -> Array:
