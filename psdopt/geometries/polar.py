@@ -160,10 +160,7 @@ class Polar(Geometry):
 
     def gradient(self, point: PolarPoint, S: Any) -> PolarVector:
         """(2 λ (I − UUᵀ) S U B, (1 − λ) RᵀUᵀS U R): slope −|grad|² along the retraction. One application of S."""
-        return self.from_euclidean(point, S @ point.factor)
-
-    def from_euclidean(self, point: PolarPoint, SY: Array) -> PolarVector:
-        """The gradient, from S Y. O(n r²)."""
+        SY = S @ point.factor
         D = 2.0 * self.weight * self._across(point.U, SY @ point.R.T)
         return self._allowed(D, (1.0 - self.weight) * symmetric_part(point.factor.T @ SY))
 
@@ -241,17 +238,14 @@ class Polar(Geometry):
 
     def from_velocity(self, point: PolarPoint, D: Array) -> PolarVector:
         """The horizontal vector whose Ẏ moves M as Y + s D does. O(n r²)."""
-        moved = np.linalg.solve(point.R.T, np.concatenate([point.U.T @ D, self._across(point.U, D)]).T).T
-        r = self.r
-        return self._allowed(moved[r:], 2.0 * symmetric_part(np.linalg.solve(point.R, moved[:r] @ point.R)))
+        across = np.linalg.solve(point.R.T, self._across(point.U, D).T).T
+        return self._allowed(across, 2.0 * symmetric_part(np.linalg.solve(point.R, point.U.T @ D)))
 
     # moves
 
     def retract(self, point: PolarPoint, vector: PolarVector) -> PolarPoint:
         """(uf(U + U̇), R exp(K/2)), uf the orthogonal polar factor; U itself where U̇ = 0."""
-        U = point.U
-        if self.weight > 0.0 and np.any(vector.U):
-            U = polar_factor(U + vector.U)
+        U = polar_factor(point.U + vector.U) if np.any(vector.U) else point.U
         return PolarPoint(U, point.R @ exponential(0.5 * vector.K))
 
     def transport(self, point: PolarPoint, target: PolarPoint, vector: PolarVector) -> PolarVector:
