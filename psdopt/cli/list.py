@@ -46,8 +46,7 @@ def show_kind(kind: str, manager: PluginManager) -> None:
         say(f"No {PLURALS[kind]} installed.\n")
         return
     rows = [(spec.name, CORE, spec.summary) for spec in own]
-    for plugin in manager.plugins():
-        for spec in specs:
-            if manager.plugin_of(spec) == plugin:
-                rows.append((spec.name, plugin, spec.summary))
+    order = manager.plugins()
+    listed = sorted(specs, key=lambda spec: order.index(manager.plugin_of(spec)))
+    rows += [(spec.name, manager.plugin_of(spec), spec.summary) for spec in listed]
     show_table(PLURALS[kind].capitalize(), ("name", "plugin", "what it is"), rows)

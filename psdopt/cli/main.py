@@ -74,32 +74,28 @@ def _main(argv: Sequence[str] | None, manager: PluginManager | None) -> int:
             code: int = arguments.command(arguments, manager or plugin_manager())
             sys.stdout.flush()
             return code
-    except PsdoptError as error:
-        if arguments.debug:
-            raise
-        return _complain(as_flags(str(error), arguments.parameters), WRONG_USE)
-    except KeyboardInterrupt:
-        if arguments.debug:  # where it hung
-            raise
-        return _complain("interrupted", INTERRUPTED)
-    except SystemExit as stop:  # raised by a plugin or benchmark; the parser's own were caught above
-        if arguments.debug:
-            raise
-        return _stopped(stop)
     except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return SUCCESS
-    except Exception as error:
+    except BaseException as error:  # an interrupt too: --debug shows where it hung
         if arguments.debug:
             raise
-        text = f"{type(error).__name__}: {error}; psdopt did not foresee this, add --debug to see where it arose"
-        return _complain(text, UNFORESEEN)
+        return _told(error, arguments.parameters)
 
 
-def _stopped(stop: SystemExit) -> int:
-    if stop.code is None or isinstance(stop.code, int):
-        return stop.code or SUCCESS
-    return _complain(str(stop.code), FAILED)
+def _told(error: BaseException, parameters: frozenset[str]) -> int:
+    """The exit code of a command that ended by `error`, of which one line is printed."""
+    match error:
+        case PsdoptError():
+            return _complain(as_flags(str(error), parameters), WRONG_USE)
+        case KeyboardInterrupt():
+            return _complain("interrupted", INTERRUPTED)
+        case SystemExit(code=None | int()):  # raised by a plugin or benchmark, not by the parser
+            return int(error.code or SUCCESS)
+        case SystemExit():
+            return _complain(str(error.code), FAILED)
+    text = f"{type(error).__name__}: {error}; psdopt did not foresee this, add --debug to see where it arose"
+    return _complain(text, UNFORESEEN)
 
 
 def _complain(message: str, code: int) -> int:
@@ -133,17 +129,13 @@ def _python_warnings_on_stderr(arguments: argparse.Namespace) -> Iterator[None]:
 
     def show(message: Warning | str, *where: object, **more: object) -> None:
         text = as_flags(str(message), arguments.parameters)
-        if text in shown:
-            return
-        shown.add(text)
-        print(f"psdopt: warning: {' '.join(text.split())}", file=sys.stderr)
+        if text not in shown:
+            shown.add(text)
+            print(f"psdopt: warning: {' '.join(text.split())}", file=sys.stderr)
 
-    before = warnings.showwarning
-    warnings.showwarning = show
-    try:
+    with warnings.catch_warnings():
+        warnings.showwarning = show
         yield
-    finally:
-        warnings.showwarning = before
 
 
 if __name__ == "__main__":

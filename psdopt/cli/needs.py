@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from traceback import walk_tb
 
 from psdopt.datasets import Dataset
 from psdopt.errors import InvalidInputError, PsdoptError
@@ -48,15 +49,9 @@ def library_errors(name: str) -> Iterator[None]:
     except PsdoptError:
         raise
     except ValueError as error:
-        if not _raised_in(error, "sklearn"):
+        *_, (frame, _) = walk_tb(error.__traceback__)
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] != "sklearn":
             raise
         raise InvalidInputError(f"{name}: scikit-learn refuses the data: {error}") from error
     except MemoryError as error:
         raise InvalidInputError(f"{name} is too large for the memory of this machine: {error}") from error
-
-
-def _raised_in(error: BaseException, package: str) -> bool:
-    at = error.__traceback__
-    while at is not None and at.tb_next is not None:
-        at = at.tb_next
-    return at is not None and str(at.tb_frame.f_globals.get("__name__", "")).partition(".")[0] == package

@@ -17,14 +17,22 @@ OUTPUT_SUFFIXES = (".npz", ".json")
 PLOT_SUFFIXES = (".png", ".pdf", ".svg")
 
 
-def check_output(path: str | None) -> None:
-    """Raises unless `path` (None: nothing to write) ends in .npz or .json and can be written."""
-    _check("--output", path, OUTPUT_SUFFIXES)
-
-
-def check_plot(path: str | None) -> None:
-    """Raises unless `path` (None: nothing to draw) ends in .png, .pdf or .svg and can be written."""
-    _check("--plot", path, PLOT_SUFFIXES)
+def check_output(path: str | None, argument: str = "--output", suffixes: tuple[str, ...] = OUTPUT_SUFFIXES) -> None:
+    """Raises unless `path`, given as `argument` (None: not given), ends in one of `suffixes` and can be written."""
+    if path is None:
+        return
+    target = Path(path)
+    if target.suffix.lower() not in suffixes:
+        raise InvalidInputError(f"{argument} must end in {', '.join(suffixes)}; found {path!r}")
+    if target.is_dir():
+        raise DataFileError(f"{argument}: {path} is a folder; name a file")
+    if not target.parent.is_dir():
+        raise DataFileError(f"{argument}: the folder {target.parent} does not exist; make it first")
+    try:
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+    except OSError as error:
+        raise DataFileError(f"{argument}: cannot write in {target.parent}: {error.strerror or error}") from error
 
 
 def write_output(report: Report, path: str) -> None:
@@ -44,20 +52,3 @@ def write_plot(figure: Any, path: str) -> None:
     """`figure` in the format of the file's suffix."""
     with atomic_write(Path(path)) as handle:
         figure.savefig(handle, format=Path(path).suffix.lower().removeprefix("."))
-
-
-def _check(argument: str, path: str | None, suffixes: tuple[str, ...]) -> None:
-    if path is None:
-        return
-    target = Path(path)
-    if target.suffix.lower() not in suffixes:
-        raise InvalidInputError(f"{argument} must end in {', '.join(suffixes)}; found {path!r}")
-    if target.is_dir():
-        raise DataFileError(f"{argument}: {path} is a folder; name a file")
-    if not target.parent.is_dir():
-        raise DataFileError(f"{argument}: the folder {target.parent} does not exist; make it first")
-    try:
-        with tempfile.TemporaryFile(dir=target.parent):
-            pass
-    except OSError as error:
-        raise DataFileError(f"{argument}: cannot write in {target.parent}: {error.strerror or error}") from error

@@ -9,7 +9,7 @@ from typing import Any
 from psdopt.errors import InvalidInputError, unknown_name
 from psdopt.plugins import Parameter, Spec
 
-_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+_TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 _ROLES = ("application", "method", "geometry")
 
 
@@ -55,19 +55,9 @@ def parse_settings(items: Sequence[str]) -> Settings:
 
 def _converted(parameter: Parameter, text: str) -> Any:
     try:
-        if parameter.type is bool:
-            return _boolean(text)
-        return parameter.type(text)
-    except ValueError:
+        return _TRUTH[text.lower()] if parameter.type is bool else parameter.type(text)
+    except (KeyError, ValueError):
         kinds = {int: "an integer", float: "a number", bool: "true or false", str: "text"}
         raise InvalidInputError(
             f"--set {parameter.name}: expected {kinds[parameter.type]} ({parameter.help}); found {text!r}"
         ) from None
-
-
-def _boolean(text: str) -> bool:
-    if text.lower() in _TRUE:
-        return True
-    if text.lower() in _FALSE:
-        return False
-    raise ValueError(text)

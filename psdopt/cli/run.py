@@ -12,7 +12,7 @@ from typing import Any
 
 from psdopt.cli.flags import as_flags
 from psdopt.cli.needs import check_needs, library_errors
-from psdopt.cli.outputs import check_output, check_plot, write_output, write_plot
+from psdopt.cli.outputs import PLOT_SUFFIXES, check_output, write_output, write_plot
 from psdopt.cli.parameters import Settings, parse_settings
 from psdopt.cli.run_help import ApplicationHelp
 from psdopt.cli.sdp import SPEC, sdp_report
@@ -21,7 +21,7 @@ from psdopt.data_files import load_dataset
 from psdopt.errors import DataFileError, InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.method import Method
-from psdopt.plugins import PluginManager
+from psdopt.plugins import ApplicationSpec, PluginManager
 from psdopt.reports import Report, RunOptions, fit_report
 
 EPILOG = """\
@@ -80,39 +80,17 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
     """0 if the run converged, else 1. Everything that can be checked is checked before the long computation."""
-    if arguments.application == SPEC.name:
-        return _run_program(arguments, manager)
-    spec = manager.get("application", arguments.application)
+    program = arguments.application == SPEC.name  # a file: no samples, and no estimator that fits them
+    spec = SPEC if program else manager.get("application", arguments.application)
     arguments.parameters = frozenset(parameter.name for parameter in spec.parameters)
     settings = parse_settings(arguments.settings)
     options = run_options(arguments, settings, manager)
-    parameters = settings.values("application", spec)
-    grid = {p.name: p.grid for p in spec.parameters if p.grid and p.name not in parameters}
-    method = None if spec.default_method is None else spec.default_method()
-    options = replace(options, grid=grid, default_method=method)
     check_output(arguments.output)
-    check_plot(arguments.plot)
-    dataset = load_dataset(spec.default_data if arguments.data is None else arguments.data, manager)
-    check_needs(spec, dataset)
-    with library_errors(dataset.name):
-        fit_and_tell = spec.report or partial(fit_report, picture=spec.picture)
-        report: Report = fit_and_tell(spec.factory(**parameters), dataset, options)
-    report = replace(report, rows=[*(("file", note) for note in dataset.notes), *report.rows])
-    return _told(arguments, report, spec.name)
-
-
-def _run_program(arguments: argparse.Namespace, manager: PluginManager) -> int:
-    """A semidefinite program in a file: no samples, and no estimator that fits them."""
-    arguments.parameters = frozenset(parameter.name for parameter in SPEC.parameters)
-    settings = parse_settings(arguments.settings)
-    options = run_options(arguments, settings, manager)
-    check_output(arguments.output)
-    check_plot(arguments.plot)
-    return _told(arguments, sdp_report(arguments.data, settings, options), SPEC.name)
-
-
-def _told(arguments: argparse.Namespace, report: Report, name: str) -> int:
-    """Tables, files and picture of a report; the exit code."""
+    check_output(arguments.plot, "--plot", PLOT_SUFFIXES)
+    if isinstance(spec, ApplicationSpec):
+        report = _fit(arguments, manager, spec, settings.values("application", spec), options)
+    else:
+        report = sdp_report(arguments.data, settings, options)
     if not arguments.quiet:
         show_report(report, arguments.parameters)
     if arguments.output is not None:
@@ -125,10 +103,28 @@ def _told(arguments: argparse.Namespace, report: Report, name: str) -> int:
         _note(arguments, f"Result written to {arguments.output}")
     if arguments.plot is not None:
         if report.figure is None:
-            raise InvalidInputError(f"--plot: the application {name} has nothing to draw")
+            raise InvalidInputError(f"--plot: the application {spec.name} has nothing to draw")
         write_plot(report.figure(), arguments.plot)
         _note(arguments, f"Figure written to {arguments.plot}")
     return 0 if report.success else 1
+
+
+def _fit(
+    arguments: argparse.Namespace,
+    manager: PluginManager,
+    spec: ApplicationSpec,
+    parameters: dict[str, Any],
+    options: RunOptions,
+) -> Report:
+    """The report of the application, fitted to its data."""
+    grid = {p.name: p.grid for p in spec.parameters if p.grid and p.name not in parameters}
+    options = replace(options, grid=grid, default_method=spec.default_method and spec.default_method())
+    dataset = load_dataset(spec.default_data if arguments.data is None else arguments.data, manager)
+    check_needs(spec, dataset)
+    with library_errors(dataset.name):
+        fit_and_tell = spec.report or partial(fit_report, picture=spec.picture)
+        report: Report = fit_and_tell(spec.factory(**parameters), dataset, options)
+    return replace(report, rows=[*(("file", note) for note in dataset.notes), *report.rows])
 
 
 def run_options(arguments: argparse.Namespace, settings: Settings, manager: PluginManager) -> RunOptions:

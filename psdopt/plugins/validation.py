@@ -46,59 +46,34 @@ def validate(spec: Any, plugin: str) -> Spec:
         )
     check = _Fields(plugin, spec)
     pattern = _DATASET_NAME if isinstance(spec, DatasetSpec) else _NAME
-    check.require(
-        isinstance(spec.name, str) and pattern.match(spec.name) is not None,
-        "name",
-        spec.name,
-        "use lower-case words joined by hyphens, such as 'metric-kta'",
-    )
-    check.require(callable(spec.factory), "factory", spec.factory, "give a class or function that makes the piece")
-    check.require(
-        isinstance(spec.summary, str) and bool(spec.summary.strip()) and "\n" not in spec.summary,
-        "summary",
-        spec.summary,
-        "write one non-empty line that says what it is",
-    )
-    check.require(isinstance(spec.reference, str), "reference", spec.reference, "give a string, '' if there is none")
-    check.optional_callable("example", spec.example, "give a callable without arguments, or None")
+    check.require("name", _matches(pattern, spec.name), "use lower-case words joined by hyphens, such as 'metric-kta'")
+    check.require("factory", callable(spec.factory), "give a class or function that makes the piece")
+    line = isinstance(spec.summary, str) and bool(spec.summary.strip()) and "\n" not in spec.summary
+    check.require("summary", line, "write one non-empty line that says what it is")
+    check.require("reference", isinstance(spec.reference, str), "give a string, '' if there is none")
+    check.optional_callable("example", "give a callable without arguments, or None")
     if isinstance(spec, ApplicationSpec):
-        check.optional_callable("report", spec.report, "give a callable (estimator, dataset, options), or None")
-        check.optional_callable("picture", spec.picture, "give a callable (estimator, dataset, **run), or None")
-        check.optional_callable("problem", spec.problem, "give the problem builder, or None")
-        check.require(
-            isinstance(spec.default_data, str) and bool(spec.default_data),
-            "default_data",
-            spec.default_data,
-            "name a data set, such as 'digits'",
-        )
-        check.require(
-            isinstance(spec.needs, DataNeeds) and spec.needs.labels in LABELS,
-            "needs",
-            spec.needs,
-            f"give a psdopt.plugins.DataNeeds with labels one of {', '.join(LABELS)}",
-        )
+        check.optional_callable("report", "give a callable (estimator, dataset, options), or None")
+        check.optional_callable("picture", "give a callable (estimator, dataset, **run), or None")
+        check.optional_callable("problem", "give the problem builder, or None")
+        named = isinstance(spec.default_data, str) and bool(spec.default_data)
+        check.require("default_data", named, "name a data set, such as 'digits'")
+        known = isinstance(spec.needs, DataNeeds) and spec.needs.labels in LABELS
+        check.require("needs", known, f"give a psdopt.plugins.DataNeeds with labels one of {', '.join(LABELS)}")
     if isinstance(spec, ExperimentSpec):
-        check.require(
-            isinstance(spec.paper, str) and _NAME.match(spec.paper) is not None,
-            "paper",
-            spec.paper,
-            "use lower-case words joined by hyphens, such as 'kl-admm'",
-        )
-        for name, text in (("title", spec.title), ("differences", spec.differences)):
-            check.require(isinstance(text, str), name, text, "give a string, '' if there is nothing to say")
-    check.require(isinstance(spec.parameters, tuple), "parameters", spec.parameters, "give a tuple of Parameter")
+        check.require("paper", _matches(_NAME, spec.paper), "use lower-case words joined by hyphens, such as 'kl-admm'")
+        for name in ("title", "differences"):
+            check.require(name, isinstance(vars(spec)[name], str), "give a string, '' if there is nothing to say")
+    check.require("parameters", isinstance(spec.parameters, tuple), "give a tuple of Parameter")
     for index, parameter in enumerate(spec.parameters):
-        _check_parameter(check, index, parameter)
-    if isinstance(spec, GeometrySpec):
-        check.require(
-            accepts_order(spec.factory, [parameter.name for parameter in spec.parameters]),
-            "factory",
-            spec.factory,
-            "give a callable (n, **parameters), n the order of M, with no other need",
-        )
+        _check_parameter(check, f"parameters[{index}]", parameter)
     names = [parameter.name for parameter in spec.parameters]
+    if isinstance(spec, GeometrySpec):
+        remedy = "give a callable (n, **parameters), n the order of M, with no other need"
+        check.require("factory", accepts_order(spec.factory, names), remedy)
     twice = sorted({name for name in names if names.count(name) > 1})
-    check.require(not twice, "parameters", names, f"name each parameter once; more than once: {', '.join(twice)}")
+    remedy = f"name each parameter once; more than once: {', '.join(twice)}"
+    check.require("parameters", not twice, remedy, found=names)
     return spec
 
 
@@ -108,50 +83,41 @@ class _Fields:
     def __init__(self, plugin: str, spec: Spec) -> None:
         self.plugin, self.spec = plugin, spec
 
-    def require(self, ok: bool, field: str, found: object, remedy: str) -> None:
+    def require(self, field: str, ok: bool, remedy: str, found: object = ...) -> None:
+        """`found` is by default the value of the field."""
         if not ok:
+            value = vars(self.spec)[field] if found is ... else found
             raise PluginError(
                 f"plugin {self.plugin!r}, {self.spec.kind} {self.spec.name!r}, field {field!r}: "
-                f"found {found!r}; {remedy}"
+                f"found {value!r}; {remedy}"
             )
 
-    def optional_callable(self, field: str, found: object, remedy: str) -> None:
-        self.require(found is None or callable(found), field, found, remedy)
+    def optional_callable(self, field: str, remedy: str) -> None:
+        found = vars(self.spec)[field]
+        self.require(field, found is None or callable(found), remedy)
 
 
-def _check_parameter(check: _Fields, index: int, parameter: Any) -> None:
-    field = f"parameters[{index}]"
-    check.require(isinstance(parameter, Parameter), field, parameter, "give a psdopt.plugins.Parameter")
+def _check_parameter(check: _Fields, field: str, parameter: Any) -> None:
+    check.require(field, isinstance(parameter, Parameter), "give a psdopt.plugins.Parameter", parameter)
     name, kind, default = parameter.name, parameter.type, parameter.default
-    check.require(
-        isinstance(name, str) and name.isidentifier(), f"{field}.name", name, "use the keyword that the factory takes"
-    )
-    check.require(kind in PARAMETER_TYPES, f"{field}.type", kind, "use int, float, str or bool")
-    check.require(
-        default is None or _fits(default, kind),
-        f"{field}.default",
-        default,
-        f"give a {kind.__name__}, or None for the factory's own choice",
-    )
-    check.require(
-        isinstance(parameter.help, str) and bool(parameter.help.strip()),
-        f"{field}.help",
-        parameter.help,
-        "write one line that says what it does",
-    )
-    check.require(
-        accepts(check.spec.factory, name),
-        f"{field}.name",
-        name,
-        f"the factory takes no keyword {name!r}: rename the parameter or the keyword",
-    )
-    stated = _default_of(check.spec.factory, name)
-    check.require(
-        default is None or stated is inspect.Parameter.empty or stated == default,
-        f"{field}.default",
-        default,
-        f"the factory's default for {name!r} is {stated!r}: give the same, or None",
-    )
+    word = isinstance(name, str) and name.isidentifier()
+    check.require(f"{field}.name", word, "use the keyword that the factory takes", name)
+    check.require(f"{field}.type", kind in PARAMETER_TYPES, "use int, float, str or bool", kind)
+    remedy = f"give a {kind.__name__}, or None for the factory's own choice"
+    check.require(f"{field}.default", default is None or _fits(default, kind), remedy, default)
+    line = isinstance(parameter.help, str) and bool(parameter.help.strip())
+    check.require(f"{field}.help", line, "write one line that says what it does", parameter.help)
+    factory = check.spec.factory
+    remedy = f"the factory takes no keyword {name!r}: rename the parameter or the keyword"
+    check.require(f"{field}.name", accepts(factory, name), remedy, name)
+    stated = _default_of(factory, name)
+    same = default is None or stated is inspect.Parameter.empty or stated == default
+    remedy = f"the factory's default for {name!r} is {stated!r}: give the same, or None"
+    check.require(f"{field}.default", same, remedy, default)
+
+
+def _matches(pattern: re.Pattern[str], text: object) -> bool:
+    return isinstance(text, str) and pattern.match(text) is not None
 
 
 def _default_of(factory: Callable[..., Any], keyword: str) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import psdopt
-from psdopt.cli.outputs import check_output, check_plot, write_output
+from psdopt.cli.outputs import PLOT_SUFFIXES, check_output, write_output
 from psdopt.errors import DataFileError, InvalidInputError
 from psdopt.reports.record import Report
 
@@ -40,13 +40,12 @@ def test_json_holds_the_same_numbers(report: Report, tmp_path: Path) -> None:
 
 def test_names_are_checked(tmp_path: Path) -> None:
     check_output(None)
-    check_plot(None)
     check_output(str(tmp_path / "a.NPZ"))
-    check_plot(str(tmp_path / "a.svg"))
+    check_output(str(tmp_path / "a.svg"), "--plot", PLOT_SUFFIXES)
     with pytest.raises(InvalidInputError, match=r"--output must end in .npz, .json; found 'a.csv'"):
         check_output("a.csv")
     with pytest.raises(InvalidInputError, match=r"--plot must end in .png, .pdf, .svg; found 'a.jpg'"):
-        check_plot("a.jpg")
+        check_output("a.jpg", "--plot", PLOT_SUFFIXES)
     with pytest.raises(DataFileError, match=r"--output: the folder .*absent does not exist; make it first"):
         check_output(str(tmp_path / "absent" / "a.npz"))
     (tmp_path / "folder.npz").mkdir()
