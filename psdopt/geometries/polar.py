@@ -280,7 +280,7 @@ class Polar(Geometry):
         D = D - U @ (U.T @ D)
         return D - U @ (U.T @ D)
 
-    def _allowed(self, D: Array, K: Array) -> PolarVector:
+    def _allowed(self, D: Any, K: Any) -> PolarVector:
         D = np.zeros_like(D) if self.weight == 0.0 else D
         return PolarVector(D, np.zeros_like(K) if self.weight == 1.0 else K)
 
