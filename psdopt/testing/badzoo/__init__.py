@@ -22,6 +22,7 @@ from psdopt.testing.badzoo import (
     problems,
     searches,
     splits,
+    states,
     terms,
     words,
 )
@@ -30,7 +31,7 @@ from psdopt.testing.badzoo import (
 ZOO: dict[str, tuple[type[Any], ...]] = {
     "problem": problems.ALL + searches.ALL + abilities.ALL + duality.ALL + members.PROBLEMS + constrained.PROBLEMS,
     "geometry": geometries.ALL + words.ALL + oracles.ALL + members.GEOMETRIES,
-    "method": methods.ALL + constrained.METHODS,
+    "method": methods.ALL + states.ALL + constrained.METHODS,
     "application": applications.ALL,
     "term": terms.ALL,
     "measurement": measured.MEASUREMENTS,
@@ -54,6 +55,7 @@ __all__ = [
     "problems",
     "searches",
     "splits",
+    "states",
     "terms",
     "words",
 ]

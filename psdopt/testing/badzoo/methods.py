@@ -12,7 +12,7 @@ import numpy as np
 from psdopt.geometries import FlatQuotient, Spectraplex
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import inner, norm
-from psdopt.method import Method, Outcome, State
+from psdopt.method import Outcome
 from psdopt.methods import ConjugateGradient, FrankWolfe
 from psdopt.methods.frank_wolfe import _principal, _with_oracle
 from psdopt.problem import Evaluation, Problem
@@ -28,7 +28,7 @@ def _instances() -> list[tuple[Problem, Geometry]]:
     return [(QuadraticSDP(A, 0.5, C), FlatQuotient(N, N))]
 
 
-class _Watched:
+class Watched:
     """Tried on one instance only: the sin shows there."""
 
     rejected_by: ClassVar[tuple[str, ...]] = ()
@@ -39,7 +39,7 @@ class _Watched:
 
 
 @dataclass(frozen=True)
-class Overshoots(_Watched, ConjugateGradient):
+class Overshoots(Watched, ConjugateGradient):
     """Steps are three times too long, and the value goes up."""
 
     rejected_by = (
@@ -55,81 +55,7 @@ class Overshoots(_Watched, ConjugateGradient):
 
 
 @dataclass(frozen=True)
-class StalePoint(_Watched, ConjugateGradient):
-    """The evaluation moves on, the point stays behind."""
-
-    rejected_by = (
-        "method.state_is_true",
-        "method.residual_is_true",
-        "method.optimal_is_true",
-        "method.optimal_is_true_on_hostile",
-    )
-
-    def step(self, state: Any) -> Any:
-        return dataclasses.replace(super().step(state), point=state.point)
-
-
-@dataclass(frozen=True)
-class FalseGradientNorm(_Watched, ConjugateGradient):
-    """Reports a hundredth of the gradient norm."""
-
-    rejected_by = ("method.residual_is_true",)
-
-    def step(self, state: Any) -> Any:
-        new = super().step(state)
-        return dataclasses.replace(new, gradient_norm=0.01 * new.gradient_norm)
-
-
-_MEMORY: dict[str, Any] = {}
-
-
-@dataclass(frozen=True)
-class HiddenMemory(_Watched, ConjugateGradient):
-    """The direction lives outside the state: a run that is cut and resumed goes another way."""
-
-    rejected_by = ("method.step_is_pure", "method.resume_repeats")
-
-    def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> Any:
-        _MEMORY.clear()
-        return super().init(problem, geometry, start, evaluation)
-
-    def step(self, state: Any) -> Any:
-        last = _MEMORY.get("last")
-        if last is not None and last.direction.shape == state.gradient.shape:
-            state = dataclasses.replace(state, last=last, decrement=_MEMORY["decrement"])
-        new: Any = super().step(state)
-        _MEMORY.update(last=new.last, decrement=new.decrement)
-        return new
-
-
-@dataclass(frozen=True)
-class MovesTheOldState(_Watched, ConjugateGradient):
-    """step writes the new evaluation into the state that it was given."""
-
-    rejected_by = ("method.step_is_pure",)
-
-    def step(self, state: Any) -> Any:
-        new: Any = super().step(state)
-        if state.outcome is Outcome.RUNNING:
-            for field in dataclasses.fields(state):
-                setattr(state, field.name, getattr(new, field.name))
-        return new
-
-
-@dataclass(frozen=True)
-class WritesIntoTheOldState(_Watched, ConjugateGradient):
-    """step leaves point and value of the old state alone, and writes a note into what it holds besides."""
-
-    rejected_by = ("method.step_is_pure",)
-
-    def step(self, state: Any) -> Any:
-        new = super().step(state)
-        state.extras["steps"] = state.extras.get("steps", 0.0) + 1.0
-        return new
-
-
-@dataclass(frozen=True)
-class Creeps(_Watched, ConjugateGradient):
+class Creeps(Watched, ConjugateGradient):
     """Steps of a fiftieth of the best length, always downhill: right in every respect but speed."""
 
     rejected_by = ("method.steps_counted",)
@@ -140,20 +66,7 @@ class Creeps(_Watched, ConjugateGradient):
 
 
 @dataclass(frozen=True)
-class ForgetsItsMomentum(_Watched, ConjugateGradient):
-    """Declares the steps of conjugate gradients, and takes the direction of steepest descent every time."""
-
-    rejected_by = ("method.steps_counted",)
-    conformance_steps: ClassVar[int] = 12
-
-    preconditioner: str = "none"
-
-    def step(self, state: Any) -> Any:
-        return super().step(dataclasses.replace(state, last=None))
-
-
-@dataclass(frozen=True)
-class NanThenConverged(_Watched, ConjugateGradient):
+class NanThenConverged(Watched, ConjugateGradient):
     """A NaN is swallowed, and the run declared finished."""
 
     rejected_by = ("method.nan_is_non_finite",)
@@ -166,7 +79,7 @@ class NanThenConverged(_Watched, ConjugateGradient):
 
 
 @dataclass(frozen=True)
-class OwnsALoop(_Watched, ConjugateGradient):
+class OwnsALoop(Watched, ConjugateGradient):
     """One step looks at a hundred and more points: no budget can hold it."""
 
     rejected_by = ("method.budgets",)
@@ -178,7 +91,7 @@ class OwnsALoop(_Watched, ConjugateGradient):
 
 
 @dataclass(frozen=True)
-class OneColumn(_Watched, ConjugateGradient):
+class OneColumn(Watched, ConjugateGradient):
     """Moves the column of Y with the largest gradient: another representative, another run."""
 
     rejected_by = (
@@ -200,7 +113,7 @@ class OneColumn(_Watched, ConjugateGradient):
 
 
 @dataclass(frozen=True)
-class ClaimsScaling(_Watched, ConjugateGradient):
+class ClaimsScaling(Watched, ConjugateGradient):
     """A fixed step length, with the claim that the scale of F does not matter."""
 
     rejected_by = ("method.scaling_independent",)
@@ -226,7 +139,7 @@ class ClaimsUnits(ClaimsScaling):
 
 
 @dataclass(frozen=True)
-class GivesUp(_Watched, ConjugateGradient):
+class GivesUp(Watched, ConjugateGradient):
     """Says after the first step that nothing is left to do."""
 
     rejected_by = ("method.solves_instances", "method.steps_counted")
@@ -236,7 +149,7 @@ class GivesUp(_Watched, ConjugateGradient):
 
 
 @dataclass(frozen=True)
-class CriesUnbounded(_Watched, ConjugateGradient):
+class CriesUnbounded(Watched, ConjugateGradient):
     """Says after the first step that F is unbounded along that step, whatever F is."""
 
     rejected_by = ("method.unbounded_is_true", "method.solves_instances", "method.steps_counted")
@@ -248,7 +161,7 @@ class CriesUnbounded(_Watched, ConjugateGradient):
 
 
 @dataclass(frozen=True)
-class OtherObjective(_Watched, ConjugateGradient):
+class OtherObjective(Watched, ConjugateGradient):
     """Minimises a regularised objective and reports its certificate as if it were the problem's."""
 
     rejected_by = (
@@ -318,33 +231,9 @@ class ExcusesItself(_Greedy):
         return 0.01
 
 
-class Thawed(_Watched, Method):
-    """No frozen dataclass: its parameters change during a run."""
-
-    rejected_by = ("method.hyperparameters_frozen",)
-    requires = ConjugateGradient.requires
-    descends = True
-
-    def __init__(self) -> None:
-        self.inside = ConjugateGradient()
-
-    def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> State:
-        return self.inside.init(problem, geometry, start, evaluation)
-
-    def step(self, state: Any) -> State:
-        self.last_size = norm(state.gradient)
-        return self.inside.step(state)
-
-
 ALL: tuple[type[Any], ...] = (
     Overshoots,
-    StalePoint,
-    FalseGradientNorm,
-    HiddenMemory,
-    MovesTheOldState,
-    WritesIntoTheOldState,
     Creeps,
-    ForgetsItsMomentum,
     NanThenConverged,
     OwnsALoop,
     OneColumn,
@@ -356,5 +245,4 @@ ALL: tuple[type[Any], ...] = (
     FalseGap,
     SlowerThanDeclared,
     ExcusesItself,
-    Thawed,
 )
