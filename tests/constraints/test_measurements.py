@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from psdopt.constraints import SparseForms, Stacked, Trace, explicit_forms
 from psdopt.constraints.explicit import form_norms
+from psdopt.errors import InvalidInputError
 from psdopt.images import Images
 from psdopt.terms.measurements import Entries, PairDistances, QuadraticForms
 
@@ -65,3 +66,54 @@ def test_repeated_places_are_joined() -> None:
     forms = measurements()["repeated"]
     assert len(forms.i) == 2
     assert np.allclose(dense(forms)[0][:2, :2], [[0.0, 1.5], [1.5, 3.0]])
+
+
+@pytest.mark.parametrize("n", [1, 4, 12])
+def test_forms_of_matrices_are_the_matrices(n):
+    """A single entry, a diagonal, a full one and one of a zero matrix beside them."""
+    rng = np.random.default_rng(n)
+    G, H = rng.standard_normal((2, n, n))
+    single = np.zeros((n, n))
+    single[0, -1] = single[-1, 0] = 2.5
+    given = [G + G.T, single, np.diag(rng.standard_normal(n)), np.zeros((n, n))]
+    for matrices in (given, [sp.csr_array(A) for A in given], [single]):
+        forms = SparseForms.of(matrices)
+        dense = [A if isinstance(A, np.ndarray) else A.toarray() for A in matrices]
+        assert (forms.n, forms.size) == (n, len(dense))
+        for t, A in enumerate(dense):
+            np.testing.assert_allclose(forms.matrix(np.eye(len(dense))[t]).toarray(), A, atol=1e-14)
+        np.testing.assert_allclose(forms.norms, [np.linalg.norm(A) for A in dense], rtol=1e-13)
+        U, V = H[:, :2], G[:, :2]
+        expected = [np.sum(A * (U @ V.T)) for A in dense]
+        np.testing.assert_allclose(forms.pair(Images((), U), Images((), V)), expected, atol=1e-12)
+        first, second = forms.along(Images((), U), Images((), V))
+        np.testing.assert_allclose(first, [2.0 * np.sum(A * (U @ V.T)) for A in dense], atol=1e-12)
+        np.testing.assert_allclose(second, [np.sum(A * (V @ V.T)) for A in dense], atol=1e-12)
+
+
+@pytest.mark.parametrize("count", [1, 30])
+def test_few_and_many_places_give_the_same(count):
+    """Of an order of 20, gathered one by one and read from all entries."""
+    rng = np.random.default_rng(count)
+    i, j = np.triu_indices(20)
+    chosen = rng.choice(len(i), count, replace=False) if count == 1 else np.arange(len(i))
+    B = rng.standard_normal((3, len(chosen)))
+    forms = SparseForms(i[chosen], j[chosen], B, 20)
+    U, V = rng.standard_normal((2, 20, 3))
+    for first, second in ((U, V), (U, U)):
+        left = Images((), first)
+        found = forms.pair(left, left if second is first else Images((), second))
+        G = first @ second.T
+        G = 0.5 * (G + G.T)
+        np.testing.assert_allclose(found, B @ G[i[chosen], j[chosen]], atol=1e-12)
+
+
+def test_a_form_that_is_nearly_symmetric_is_taken_and_all_zero_forms_are_refused():
+    A = np.array([[1.0, 2.0], [2.0 * (1.0 + 1e-15), 3.0]])
+    assert SparseForms.of([A]).size == 1
+    with pytest.raises(InvalidInputError, match="symmetric"):
+        SparseForms.of([np.array([[1.0, 2.0], [2.1, 3.0]])])
+    with pytest.raises(InvalidInputError, match="zero"):
+        SparseForms.of([np.zeros((2, 2)), np.zeros((2, 2))])
+    with pytest.raises(InvalidInputError, match="matrix 1 of the forms must be of order 2"):
+        SparseForms.of([np.eye(2), np.eye(3)])
