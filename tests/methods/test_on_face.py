@@ -12,6 +12,7 @@ from psdopt import (
     Constrained,
     FlatQuotient,
     LagrangeNewton,
+    PSDCone,
     QuadraticSDP,
     Status,
     certify,
@@ -19,7 +20,10 @@ from psdopt import (
     solve,
 )
 from psdopt.choose import choose
+from psdopt.constraints.certificate import Multipliers
 from psdopt.errors import IncompatibleError
+from psdopt.method import State
+from psdopt.methods import on_face
 from psdopt.methods.on_face import OnFace
 from psdopt_plugins.kernel_learning import pairwise_kernel_problem
 
@@ -153,3 +157,31 @@ def test_it_refuses_problems_without_a_face() -> None:
     curved = linked("quadratic", 6, 0)
     with pytest.raises(IncompatibleError):
         solve(curved, method=OnFace(choose(problem, None, None)[1]))
+
+
+@pytest.mark.parametrize(
+    ("geometry", "columns", "rank"),
+    [(FlatQuotient(6, 3), 3, 3), (FlatQuotient(6, 2), 2, 2), (FlatQuotient(6, 1), 2, 2), (PSDCone(6), 2, None)],
+)
+def test_a_factor_from_the_face_has_the_columns_of_the_geometry_or_more(geometry, columns, rank) -> None:
+    """M = W N Wᵀ, with columns of zeros where the geometry has more, and a wider geometry where it has fewer."""
+    held = [constraints.entries([5], [5], 6, 0.0), constraints.trace(6, 2.0)]
+    problem = Constrained(QuadraticSDP(C=np.eye(6)), held)
+    reduction = on_face.reduction_of(problem)
+    Z, D = np.random.default_rng(0).standard_normal((2, 5, 2))
+    small = reduction.problem
+    inner = State(
+        small, FlatQuotient(5, 2), Z, small.at(Z), gradient_norm=0.25, step=0.5, extras={"a": 1.0}, ray=D,
+        dual=Multipliers(np.array([1.0, 2.0]), direction=D),
+    )  # fmt: skip
+    state = on_face._carried_back(problem, geometry, reduction, inner)
+    W = np.asarray(reduction.W @ np.eye(5))
+    Y = state.evaluation.factor
+    assert Y.shape == (6, columns)
+    assert state.geometry.rank == rank
+    np.testing.assert_allclose(Y @ Y.T, W @ Z @ Z.T @ W.T, atol=1e-12)
+    assert np.abs(Y[5]).max() <= 1e-15
+    assert (state.gradient_norm, state.step, state.extras) == (0.25, 0.5, {"a": 1.0})
+    np.testing.assert_allclose(state.ray, W @ D)
+    np.testing.assert_allclose(state.dual.direction, W @ D)
+    np.testing.assert_array_equal(state.dual.y, [1.0, 2.0])
