@@ -88,11 +88,8 @@ class Verdict:
 def missing_needs(requires: Requires, role: str, offered: Iterable[str]) -> list[str]:
     """Needs of `role` that `offered` lacks, as text."""
     have = set(offered)
-    missing = []
-    for need in requires.get(role, ()):
-        if have.isdisjoint((need,) if isinstance(need, str) else need):
-            missing.append(as_text(need))
-    return missing
+    needs = requires.get(role, ())
+    return [as_text(need) for need in needs if have.isdisjoint((need,) if isinstance(need, str) else need)]
 
 
 def require_inner(argument: str, method: Any, problem: Any, geometry: Any) -> None:

@@ -73,7 +73,8 @@ class Dataset:
         object.__setattr__(self, "y", y)
         if y.shape != (m,):
             raise InvalidInputError(f"{self.name}: y must hold one label per sample, shape ({m},); found {y.shape}")
-        if y.dtype.kind not in "buifUS" and not _all_text(y):
+        text = y.dtype.kind == "O" and all(isinstance(label, str) for label in y)
+        if y.dtype.kind not in "buifUS" and not text:
             raise InvalidInputError(f"{self.name}: y must hold numbers or text; found dtype {y.dtype}")
         if y.dtype.kind == "f":
             _finite(y, f"{self.name}: y")
@@ -129,14 +130,8 @@ def bundled(name: str) -> Dataset:
         X, along = sklearn.datasets.make_swiss_roll(1000, random_state=0)
         return Dataset(name, X, along, ["x", "y", "z"], common_unit=True)
     bunch = getattr(sklearn.datasets, f"load_{name}")()
-    names = [str(feature) for feature in bunch.feature_names]
     classes = [str(label) for label in bunch.get("target_names", ())] or None
-    common_unit = name == "digits"
-    return Dataset(name, np.asarray(bunch.data), np.asarray(bunch.target), names, classes, common_unit)
-
-
-def _all_text(y: Array) -> bool:
-    return y.dtype.kind == "O" and all(isinstance(label, str) for label in y)
+    return Dataset(name, bunch.data, bunch.target, [*map(str, bunch.feature_names)], classes, name == "digits")
 
 
 def _finite(values: Array, what: str) -> None:

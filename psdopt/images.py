@@ -95,8 +95,7 @@ class Images:
 
     def append(self, other: Images) -> Images:
         """Images of [Y, Z]; a map is applied to Z only if `other` lacks the image."""
-        arrays = {k: append_columns(Z, other.of(self.maps[k])) for k, Z in self._arrays.items()}
-        return Images(self.maps, append_columns(self.factor, other.factor), arrays, max(self.drift, other.drift))
+        return self.joined([other])
 
     def joined(self, others: Sequence[Images]) -> Images:
         """Images of [Y, Y₁, Y₂, ...]; a map is applied only if one of `others` lacks the image."""

@@ -132,15 +132,12 @@ class ArrayStream(BatchStream):
             epoch, first = epoch + 1, 0
 
     def _places(self, batch_size: int, per_epoch: int, epoch: int) -> Any:
-        m, rng = len(self.y), np.random.default_rng([self.seed, epoch])
+        rng = np.random.default_rng([self.seed, epoch])
         if self.order == "shuffled":
-            permuted = rng.permutation(m)
+            permuted = rng.permutation(len(self.y))
             return lambda k: permuted[k * batch_size : (k + 1) * batch_size]
-        blocks = rng.permutation(per_epoch) if self.order == "blocks" else None
-        return lambda k: slice(
-            (k if blocks is None else int(blocks[k])) * batch_size,
-            ((k if blocks is None else int(blocks[k])) + 1) * batch_size,
-        )
+        blocks = rng.permutation(per_epoch) if self.order == "blocks" else range(per_epoch)
+        return lambda k: slice(int(blocks[k]) * batch_size, (int(blocks[k]) + 1) * batch_size)
 
     def _rows(self, where: Any) -> Batch:
         targets = np.asarray(self.y[where], dtype=np.float64)

@@ -31,7 +31,7 @@ class PymanoptGeometry(Geometry):
     closed : whether limits of members are members; None: unless points are definite matrices.
 
     pymanopt has no validity test. A point is accepted if the retraction along zero does not change it, a tangent vector
-    if the projection does not change it.
+    if the projection does not change it. Check your geometry with :func:`psdopt.testing.run_checks`.
     """
 
     def __init__(
@@ -59,8 +59,7 @@ class PymanoptGeometry(Geometry):
         self.closed = (points == "factors" or not _definite(plain)) if closed is None else closed
         #: Metrics on matrices are defined on symmetric vectors only.
         self.horizontal_is_orthogonal = points == "factors"
-        abilities = {Ability.RIEMANNIAN, Ability.FACTOR} if points == "factors" else {Ability.RIEMANNIAN}
-        self.abilities = frozenset(abilities)
+        self.abilities = frozenset({Ability.RIEMANNIAN, *([Ability.FACTOR] if points == "factors" else [])})
 
     def check_point(self, point: Any) -> Defect | None:
         point = np.asarray(point)

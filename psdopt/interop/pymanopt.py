@@ -8,8 +8,7 @@ method = PymanoptOptimizer(SteepestDescent())        # any pymanopt optimizer, i
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,7 +20,7 @@ from psdopt.geometry import Geometry
 from psdopt.geometry_groups import HessianConversion, RetractionHessian, RiemannianHessian
 from psdopt.interop._geometry import PymanoptGeometry
 from psdopt.interop._manifold import PsdoptManifold
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.method import Method, Outcome, State, factor_residual
 from psdopt.problem import Evaluation, Problem
@@ -42,17 +41,8 @@ def to_pymanopt(geometry: Geometry, seed: int = 0) -> PsdoptManifold:
     return PsdoptManifold(geometry, seed)
 
 
-def from_pymanopt(
-    manifold: Any,
-    n: int,
-    points: str = "factors",
-    *,
-    from_factor: Callable[[Array], Any] | None = None,
-    trace: float | None = None,
-    closed: bool | None = None,
-) -> PymanoptGeometry:
-    """A pymanopt `manifold` as a geometry; see :class:`PymanoptGeometry`. Check it with ``run_checks``."""
-    return PymanoptGeometry(manifold, n, points, from_factor=from_factor, trace=trace, closed=closed)
+#: A pymanopt manifold as a geometry.
+from_pymanopt = PymanoptGeometry
 
 
 def riemannian_hessian(geometry: Geometry, point: Any, evaluation: Evaluation, vector: Any) -> Any:
@@ -160,15 +150,6 @@ class PymanoptOptimizer(Method):
             point = optimizer.run(pymanopt_problem(problem, geometry), initial_point=copy.deepcopy(state.point)).point
         except NonFiniteValue as stop:
             return State(problem, geometry, stop.point, stop.evaluation)
-        evaluation = problem.at(geometry.factor(point))
         moved = norm(geometry.factor(point) - state.evaluation.factor)
         outcome = Outcome.STALLED if moved == 0.0 else Outcome.RUNNING
-        return State(
-            problem,
-            geometry,
-            point,
-            evaluation,
-            gradient_norm=factor_residual(geometry, evaluation, point),
-            step=moved,
-            outcome=outcome,
-        )
+        return replace(self.init(problem, geometry, point), step=moved, outcome=outcome)

@@ -28,14 +28,8 @@ def project_simplex(x: Array, total: float = 1.0, upper: float = np.inf) -> Arra
         raise InvalidInputError(f"total must lie between 0 and m * upper = {reach:g}; found {total:g}")
     top = float(x.max())
     y = x - top  # the projection does not change, and sums of large entries do not cancel
-    if upper >= total:  # then the cap never binds
-        ordered = np.sort(y)[::-1]
-        shifts = (np.cumsum(ordered) - total) / np.arange(1, x.size + 1)
-        active = int(np.flatnonzero(ordered > shifts)[-1]) if total > 0.0 else 0
-        shift = float(shifts[active])
-    else:
-        shift = _capped_shift(y, total, upper)
-    p: Array = np.clip(y - shift, 0.0, upper)
+    upper = min(upper, total)  # no coordinate exceeds the total
+    p: Array = np.clip(y - _shift(y, total, upper), 0.0, upper)
     free = (p > 0.0) & (p < upper)
     if np.any(free):  # the rounding of the shift, which is the same for every free coordinate
         p[free] += (total - float(p.sum())) / np.count_nonzero(free)
@@ -58,7 +52,7 @@ def _filled(y: Array, total: float, upper: float) -> Array:
     return p
 
 
-def _capped_shift(y: Array, total: float, upper: float) -> float:
+def _shift(y: Array, total: float, upper: float) -> float:
     """s with Σ clip(y − s, 0, upper) = total. Between breakpoints the sum is linear in s."""
     points = np.concatenate([y, y - upper])
     order = np.argsort(points)[::-1]

@@ -45,7 +45,9 @@ def plot_convergence(result: Shown, axes: Axes | None = None) -> Axes:
     """
     axes = new_axes() if axes is None else axes
     iterations, gap = _gap(result, None)
-    unit = _decrease(result)
+    known = result.certificate
+    decrease = known.value_at_zero - known.value if known is not None else 0.0
+    unit = decrease if decrease > 0.0 else 1.0
     label = "value above the best" + (", relative" if unit != 1.0 else "")
     _curve(axes, iterations, gap / unit, color=BLUE, label=label)
     _curve(axes, result.history["iteration"], result.history["stationarity"], color=GREY, lw=1.0, label="stationarity")
@@ -92,19 +94,15 @@ def draw_gap(axes: Axes, result: Shown, best: float | None) -> None:
 def draw_certificate(axes: Axes, result: Shown, certificates: tuple[Array, Array] | None, tol: float | None) -> None:
     """Stationarity and certificates along the run, with the tolerance asked for."""
     at, relative = certificates if certificates is not None else _certificates(result)
-    iterations, stationarity = result.history["iteration"], result.history["stationarity"]
-    _curve(axes, iterations, stationarity, color=GREY, lw=1.0, label="stationarity |S Y|")
+    history = result.history
+    _curve(axes, history["iteration"], history["stationarity"], color=GREY, lw=1.0, label="stationarity |S Y|")
     if len(at):
         _curve(axes, at, relative, color=ORANGE, marker="o", ms=5, label="certificate of optimality")
     if tol is not None:
         axes.axhline(tol, color=RED, ls="--", lw=1.0, label=f"asked for: {tol:g}")
     _mark_widenings(axes, result)
-    _finish(
-        axes,
-        result,
-        "relative residual (no unit)",
-        "Distance from proven optimality" if len(at) else "Stationarity",
-    )
+    title = "Distance from proven optimality" if len(at) else "Stationarity"
+    _finish(axes, result, "relative residual (no unit)", title)
     axes.legend(framealpha=0.9, edgecolor="none")
 
 
@@ -121,17 +119,10 @@ def _gap(result: Shown, best: float | None) -> tuple[Array, Array]:
     return result.history["iteration"], values - min(candidates)
 
 
-def _decrease(result: Shown) -> float:
-    certificate = result.certificate
-    decrease = certificate.value_at_zero - certificate.value if certificate is not None else 0.0
-    return decrease if decrease > 0.0 else 1.0
-
-
 def _certificates(result: Shown) -> tuple[Array, Array]:
     """Certificates that the driver itself took."""
     relative = result.history["certificate"]
-    there = np.isfinite(relative)
-    return result.history["iteration"][there], relative[there]
+    return result.history["iteration"][np.isfinite(relative)], relative[np.isfinite(relative)]
 
 
 def _curve(axes: Axes, x: Array, y: Array, **style: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -73,8 +73,9 @@ class PluginManager:
             with _named(f"plugin {name!r}"):
                 self._pluggy.register(plugin, name)
             specs = self._collect(plugin, name)
-        except BaseException:
-            self._forget(name)
+        except BaseException:  # the registration with pluggy may have been made
+            if self._pluggy.has_plugin(name):
+                self._pluggy.unregister(name=name)
             raise
         for spec in specs:
             self._specs[spec.kind][spec.name] = spec
@@ -118,9 +119,13 @@ class PluginManager:
         Raises PluginError if a deferred name cannot be imported, or does not fit its parameters.
         """
         names = self.names(kind)
-        if name not in names:
-            raise self._unknown(kind, name, names)
-        return self._ready(self._specs[kind][name])
+        if name in names:
+            return self._ready(self._specs[kind][name])
+        error = unknown_name(kind, name, names)
+        if not self._problems:
+            raise error
+        broken = ", ".join(repr(problem.plugin) for problem in self._problems)
+        raise UnknownNameError(f"{error}; not loaded: {broken} (`psdopt list` says why)")
 
     def _ready(self, spec: Spec) -> Spec:
         """`spec` with its deferred names imported, once, and validated again with their signatures."""
@@ -156,14 +161,11 @@ class PluginManager:
             self.register(core, CORE)
         found = metadata.entry_points(group=GROUP) if self._pending is None else self._pending
         for entry in sorted(found, key=_order):
-            self._load_entry(entry)
-
-    def _load_entry(self, entry: metadata.EntryPoint) -> None:
-        try:
-            with _named(f"plugin {entry.name!r}: cannot import {entry.value}"):
-                self.register(entry.load(), entry.name)
-        except PluginError as error:
-            self._report(entry.name, str(error), entry.value)
+            try:
+                with _named(f"plugin {entry.name!r}: cannot import {entry.value}"):
+                    self.register(entry.load(), entry.name)
+            except PluginError as error:
+                self._report(entry.name, str(error), entry.value)
 
     def _report(self, plugin: str, message: str, module: str = "") -> None:
         problem = PluginProblem(plugin, message, module)
@@ -199,19 +201,6 @@ class PluginManager:
             raise PluginError(
                 f"plugin {name!r} implements no hook; mark its function {HOOK} with psdopt.plugins.hookimpl"
             )
-
-    def _forget(self, name: str) -> None:
-        """Undo a registration that failed half-way."""
-        plugin = self._pluggy.get_plugin(name)
-        if plugin is not None:
-            self._pluggy.unregister(plugin, name)
-
-    def _unknown(self, kind: str, name: str, names: Sequence[str]) -> UnknownNameError:
-        error = unknown_name(kind, name, names)
-        if not self._problems:
-            return error
-        broken = ", ".join(repr(problem.plugin) for problem in self._problems)
-        return UnknownNameError(f"{error}; not loaded: {broken} (`psdopt list` says why)")
 
 
 @cache
