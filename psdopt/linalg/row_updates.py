@@ -14,21 +14,21 @@ from psdopt.linalg.arrays import Array
 #: Floats gathered at a time (1 MiB), so that they fit in a cache and memory is O(n r) for any number of entries.
 CHUNK = 2**17
 #: Most inner products that padding may add so that rows with fewer entries join the group of the next larger number.
-#: The calls for a separate group cost more: with a fiftieth of this number, runs on 50 to 400 rows take up to a quarter
-#: longer.
-PADDING = 50_000
+#: The calls for a separate group cost about as much: with a quarter of this number a solve on 50 rows takes a quarter
+#: longer, with ten times as many one on 400 rows twice as long.
+PADDING = 4000
 
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Rows with t entries each: `rows` (g,), `columns` (t, g), `roots` √w and `targets` √w · target (g, t).
+    """Rows with t entries each: `rows` (g,), `columns` (t, g), `weights` and `targets` (g, t).
 
-    Padded rows have additional entries of weight 0.
+    Padded rows have additional entries of target 0 and weight 1 in column n, where u = 0.
     """
 
     rows: NDArray[np.intp]
     columns: NDArray[np.intp]
-    roots: Array
+    weights: Array
     targets: Array
 
     @property
@@ -41,9 +41,9 @@ class RowUpdates:
     """v_i = argmin_v ½ Σ_j w_ij (vᵀu_j − t_ij)² + rho/2 |v − b_i|² for all rows i at once.
 
     If a row has t < r entries, its matrix rho I + Σ_j w_ij u_j u_jᵀ (r, r) of Hu & Kwok, eqs. (11)-(13), is not
-    inverted: with P_i = [√w_ij u_j] (t, r),
+    inverted: with P_i = [u_j] (t, r) and W_i the diagonal matrix of its weights,
 
-        v_i = b_i + P_iᵀ z_i,   (rho I + P_i P_iᵀ) z_i = √w_i t_i − P_i b_i,
+        v_i = b_i + P_iᵀ z_i,   (rho W_i⁻¹ + P_i P_iᵀ) z_i = t_i − P_i b_i,
 
     which is their eq. (25) (Sherman-Morrison-Woodbury) rearranged so that only the correction is computed.
     Rows are grouped by t and each group is solved in one batch; one product gives P_i P_iᵀ and P_i b_i.
@@ -70,15 +70,15 @@ class RowUpdates:
         counts = np.diff(weights.indptr)
         padded = _padded_counts(counts)
         starts = np.concatenate([[0], np.cumsum(padded)])
-        # where each given entry goes; the remaining places are entries of weight 0 on the row itself
+        # where each given entry goes; the remaining places are those of padding
         place = np.repeat(starts[:-1] - weights.indptr[:-1], counts) + np.arange(len(weights.data))
-        columns = np.repeat(np.arange(self.n), padded)
-        roots, wanted = np.zeros(starts[-1]), np.zeros(starts[-1])
-        columns[place], roots[place] = weights.indices, np.sqrt(weights.data)
+        columns = np.full(starts[-1], self.n)
+        filled, wanted = np.ones(starts[-1]), np.zeros(starts[-1])
+        columns[place], filled[place] = weights.indices, weights.data
         if targets is not None:
-            wanted[place] = roots[place] * targets.data
+            wanted[place] = targets.data
         return tuple(
-            _group(np.flatnonzero(padded == t), int(t), starts, columns, roots, wanted)
+            _group(np.flatnonzero(padded == t), int(t), starts, columns, filled, wanted)
             for t in np.unique(padded)
             if t > 0
         )
@@ -94,6 +94,7 @@ class RowUpdates:
         rhos = rho if isinstance(rho, np.ndarray) else np.full(self.n, rho)
         V = np.empty((self.n, r))
         V[self.free] = b[self.free]
+        U = np.concatenate([U, np.zeros((1, r))])
         needs = [(r * (t + 1) if t < r else r * (t + r + 1), t, group) for group in self.groups if (t := group.entries)]
         # one buffer for all gathers: allocating one for each would cost more than the arithmetic
         buffer = np.empty(max((min(max(CHUNK, need), need * len(group.rows)) for need, _, group in needs), default=0))
@@ -107,7 +108,7 @@ class RowUpdates:
                 # indices are valid; "raise" would copy
                 np.take(b, rows, axis=0, out=gathered[t], mode="clip")
                 np.take(U, group.columns[:, part], axis=0, out=gathered[:t], mode="clip")
-                V[rows] = update(gathered.transpose(1, 0, 2), group.roots[part], group.targets[part], rhos[rows])
+                V[rows] = update(gathered.transpose(1, 0, 2), group.weights[part], group.targets[part], rhos[rows])
         return V
 
 
@@ -127,29 +128,27 @@ def _padded_counts(counts: NDArray[np.integer]) -> NDArray[np.intp]:
 
 
 def _group(
-    rows: NDArray[np.intp], t: int, starts: NDArray[np.intp], columns: NDArray[np.intp], roots: Array, wanted: Array
+    rows: NDArray[np.intp], t: int, starts: NDArray[np.intp], columns: NDArray[np.intp], weights: Array, wanted: Array
 ) -> RowGroup:
     positions = starts[rows][:, None] + np.arange(t)
-    return RowGroup(rows, np.ascontiguousarray(columns[positions].T), roots[positions], wanted[positions])
+    return RowGroup(rows, np.ascontiguousarray(columns[positions].T), weights[positions], wanted[positions])
 
 
-def _by_entries(P: Array, roots: Array, targets: Array, rho: Array) -> Array:
+def _by_entries(P: Array, weights: Array, targets: Array, rho: Array) -> Array:
     """v (g, r) from the (t, t) systems; P (g, t + 1, r) holds the u_j and, last, the anchor."""
-    count, t = roots.shape
+    count, t = weights.shape
     products = np.matmul(P[:, :t], P.transpose(0, 2, 1))
-    gram = products[:, :, :t] * (roots[:, :, None] * roots[:, None, :])
-    gram.reshape(count, t * t)[:, :: t + 1] += rho[:, None]
-    weights = np.ones((count, 1, t + 1))  # of the u_j, and 1 for the anchor
-    z = np.linalg.solve(gram, (targets - roots * products[:, :, t])[:, :, None])
-    np.multiply(roots, z[:, :, 0], out=weights[:, 0, :t])
-    return np.asarray(np.matmul(weights, P)[:, 0])
+    products.reshape(count, t * (t + 1))[:, :: t + 2] += rho[:, None] / weights
+    factors = np.ones((count, 1, t + 1))  # of the u_j, and 1 for the anchor
+    factors[:, 0, :t] = np.linalg.solve(products[:, :, :t], (targets - products[:, :, t])[:, :, None])[:, :, 0]
+    return np.asarray(np.matmul(factors, P)[:, 0])
 
 
-def _by_columns(P: Array, roots: Array, targets: Array, rho: Array) -> Array:
+def _by_columns(P: Array, weights: Array, targets: Array, rho: Array) -> Array:
     """The same from the (r, r) systems: v = b + x, (rho I + PᵀWP) x = PᵀW (t − P b)."""
-    t, r = roots.shape[1], P.shape[2]
-    weighted, b = roots[:, :, None] * P[:, :t], P[:, t, :, None]
-    A = np.matmul(weighted.transpose(0, 2, 1), weighted)
+    t, r = weights.shape[1], P.shape[2]
+    weighted, b = (weights[:, :, None] * P[:, :t]).transpose(0, 2, 1), P[:, t, :, None]
+    A = np.matmul(weighted, P[:, :t])
     A.reshape(len(A), r * r)[:, :: r + 1] += rho[:, None]
-    residual = targets[:, :, None] - np.matmul(weighted, b)
-    return np.asarray((b + np.linalg.solve(A, np.matmul(weighted.transpose(0, 2, 1), residual)))[:, :, 0])
+    residual = targets[:, :, None] - np.matmul(P[:, :t], b)
+    return np.asarray((b + np.linalg.solve(A, np.matmul(weighted, residual)))[:, :, 0])
