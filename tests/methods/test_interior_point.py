@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import Constrained, InteriorPoint, PSDCone, QuadraticSDP, Status, constraints, solve
+from psdopt import Constrained, InteriorPoint, Outcome, PSDCone, QuadraticSDP, Status, constraints, solve
 from psdopt.constraints.coupled_systems import RootedSystem
 from psdopt.constraints.standard import StandardForm
 from psdopt.errors import InvalidInputError
-from psdopt.methods.interior_steps import Iterate, newton_step
+from psdopt.methods import interior_point
+from psdopt.methods.interior_steps import Iterate, missing, newton_step
 from psdopt_plugins.papers.sdp_families import PROGRAMS
 
 
@@ -168,3 +170,85 @@ def test_a_run_that_begins_once_more_ends_no_worse_than_it_was(monkeypatch) -> N
 def test_share_is_checked() -> None:
     with pytest.raises(InvalidInputError, match="share"):
         InteriorPoint(share=1.0)
+
+
+def test_the_start_is_that_of_sdpt3() -> None:
+    """X = max(10, √s, s max_t (1 + |b_t|)/(1 + |A_t|)) I, Z = max(10, √s, max_t |A_t|, |C|) I; elsewhere 10."""
+    form = StandardForm(random_program(30, 6, 2).conic)
+    X, Z, x, z = interior_point._first(form)
+    (block,) = form.blocks
+    sizes = np.array([np.linalg.norm(block.adjoint(e)) for e in np.eye(form.m)])
+    reach = np.max((1.0 + np.abs(form.b[sizes > 0.0])) / (1.0 + sizes[sizes > 0.0]))
+    np.testing.assert_allclose(X[0], max(10.0, np.sqrt(30.0), 30.0 * reach) * np.eye(30), rtol=1e-12)
+    np.testing.assert_allclose(Z[0], max(10.0, np.sqrt(30.0), np.max(sizes), np.linalg.norm(block.C)) * np.eye(30))
+    assert X[0][0, 0] > 10.0
+    for each in (x, z):
+        np.testing.assert_array_equal(each, np.full(len(form.c), 10.0))
+
+
+def test_on_a_face_the_forms_are_those_of_its_coordinates(monkeypatch) -> None:
+    rng = np.random.default_rng(4)
+    n, ones = 6, np.ones((6, 6))
+    G = [rng.standard_normal((n, n)) for _ in range(3)]
+    A = [ones, *(B + B.T for B in G[:2])]
+    C = G[2] + G[2].T
+    problem = Constrained(QuadraticSDP(C=0.5 * C), constraints.sparse_forms(A, [0.0, 1.0, -2.0]))
+    form = interior_point._within(problem)
+    W = problem.face.within.toarray()
+    assert W.shape == (n, n - 1)
+    np.testing.assert_allclose(W.T @ ones @ W, 0.0, atol=1e-12)
+    np.testing.assert_allclose(form.conic.C.toarray(), W.T @ C @ W, atol=1e-12)
+    for t in (1, 2):
+        e = np.eye(3)[t]
+        np.testing.assert_allclose(form.conic.forms.matrix(e).toarray(), W.T @ A[t] @ W, atol=1e-12)
+    assert form.conic.forms.norms[0] == 0.0
+    for share, there in ((1.0, True), (0.999, False)):
+        monkeypatch.setattr(interior_point, "DENSE", share * 4.0 * (n - 1) ** 3 * 3)
+        assert (interior_point._within(problem) is not None) == there
+    assert interior_point._within(random_program(4, 3, 0)) is None
+
+
+@pytest.mark.parametrize("careful", [False, True])
+def test_x_is_moved_onto_the_constraints_by_the_least_move_in_its_own_metric(careful) -> None:
+    """X + X A*(w) X, x + x² Aᵀw with A of it = b; nothing where what is missing is next to nothing."""
+    form = StandardForm(random_program(8, 4, 5).conic)
+    _, Z, x, z = interior_point._first(form)
+    v = np.random.default_rng(0).standard_normal(form.m)
+    rng = np.random.default_rng(1)
+    G = 0.2 * rng.standard_normal((8, 8))
+    base = [np.eye(8) + G @ G.T]
+    x = rng.random(len(x)) + 0.5
+    form.b = form.b - missing(form, base, x)  # met exactly
+    form.b = form.b + 1e-3 * rng.standard_normal(form.m)  # and now nearly
+    at = Iterate.of(base, Z, x, z, v)
+    Y = interior_point._met(form, at, careful)
+    (block,) = form.blocks
+    gram = np.array([form.A @ (x**2 * (form.At @ e)) + block.measure(base[0] @ block.adjoint(e) @ base[0])
+                     for e in np.eye(form.m)])  # fmt: skip
+    w = np.linalg.solve(gram, missing(form, base, x))
+    onto = base[0] + base[0] @ block.adjoint(w) @ base[0]
+    M = Y[block.rows] @ Y[block.rows].T
+    np.testing.assert_allclose(M, form.beta * onto, atol=1e-9)
+    form.b = form.b + missing(form, [onto], x + x**2 * (form.At @ w))
+    met = Iterate.of([onto], Z, x + x**2 * (form.At @ w), z, v)
+    assert interior_point._met(form, met, careful) is None
+
+
+@pytest.mark.parametrize(
+    ("least", "anew", "again"), [(1e-3, False, True), (1.1e-6, False, True), (0.9e-6, False, False), (1.0, True, False)]
+)
+def test_a_run_that_stalls_far_from_the_end_begins_once_more_from_a_larger_x(least, anew, again, monkeypatch) -> None:
+    problem, method = random_program(5, 3, 1), InteriorPoint()
+    state = method.init(problem, PSDCone(5), np.zeros((5, 1)))
+    stalled = replace(state, outcome=Outcome.STALLED, least=least, anew=anew, since=9, careful=True)
+    monkeypatch.setattr(InteriorPoint, "_stepped", lambda self, state: stalled)
+    after = method.step(state)
+    if not again:
+        assert after is stalled
+        return
+    np.testing.assert_allclose(after.X[0], 1e5 * state.X[0])
+    np.testing.assert_allclose(after.Z[0], state.Z[0])
+    np.testing.assert_allclose(after.x, 1e5 * state.x)
+    np.testing.assert_array_equal(after.v, np.zeros(state.form.m))
+    assert (after.least, after.since, after.anew, after.careful) == (np.inf, 0, True, False)
+    assert after.outcome is Outcome.RUNNING
