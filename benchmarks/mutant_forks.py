@@ -2,9 +2,8 @@
 
 One process imports psdopt and the tests that are needed. For each change it forks; the child gives the functions of
 the changed source their new code and runs its tests, which costs what these take, without an import. A change of a
-number in a module, in a class or in a default is in no function: :func:`benchmarks.mutant_tests.run_chosen` has to show
-what it does. What was computed during the imports is that of the old code: a change may survive here that a new process
-would reject, never the other way round.
+number in a module, in a class or in a default is in no function, and what was computed during the imports, such as the
+parameters of a test, is that of the old code: whatever survives here is for a new process to decide.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class _Trials:
 
     def __init__(self, copy: Path, trials: Sequence[Trial], saved: Path) -> None:
         self.copy, self.trials, self.saved = copy, trials, saved
-        self.killers: list[str | None] = []
+        self.killers: list[str] = []
         self._items: dict[str, Any] = {}
         self._functions: list[FunctionType] = []
         self._unsound: dict[str, bool] = {}
@@ -72,12 +71,10 @@ class _Trials:
         self.saved.write_text(json.dumps(self.killers))
         return True
 
-    def _killer(self, trial: Trial) -> str | None:
+    def _killer(self, trial: Trial) -> str:
         file = str(self.copy / trial.path)
         codes = changed(self._functions, file, trial.text)
-        if not codes:
-            return None
-        tests = [test for test in trial.tests if test in self._items]
+        tests = [test for test in trial.tests if test in self._items] if codes else []
         while tests:
             failed = self._first_failed(tests, trial.seconds, codes)
             if not failed:
@@ -123,8 +120,8 @@ class _Trials:
             os._exit(0)
 
 
-def killers(copy: Path, trials: Sequence[Trial], output: Path) -> list[str | None]:
-    """The test that rejects each trial on the package in `copy`, "" if none does, None if no function has changed."""
+def killers(copy: Path, trials: Sequence[Trial], output: Path) -> list[str]:
+    """The test that rejects each trial on the package in `copy`; "" where none does or no function has changed."""
     saved = copy / "killers.json"
     files = list(dict.fromkeys(test.partition("::")[0] for trial in trials for test in trial.tests))
     files = [name for name in files if (copy / name).exists()]
@@ -134,7 +131,7 @@ def killers(copy: Path, trials: Sequence[Trial], output: Path) -> list[str | Non
         return int(pytest.main([*OPTIONS, "--capture=sys", *files], plugins=[_Trials(copy, trials, saved)]))
 
     forked(work, output, seconds=None)
-    return json.loads(saved.read_text()) if saved.exists() else [None] * len(trials)
+    return json.loads(saved.read_text()) if saved.exists() else [""] * len(trials)
 
 
 def changed(functions: Sequence[FunctionType], file: str, text: bytes) -> Codes:

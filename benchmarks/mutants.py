@@ -6,8 +6,8 @@
 Changes are drawn evenly over the areas, from a seed. Each is made in a copy of the checkout, never in the checkout
 itself. Which tests call which function is found by one run of the tests, and kept in the file `--calls`. The fastest
 come first, those of the source itself before others, up to a limit of processor time. A mutant is killed where
-a test fails or does not end in time. Functions are changed in memory, in forks of one process; numbers of modules,
-classes and defaults in the copy, which a new process imports.
+a test fails or does not end in time. Functions are changed in memory first, in forks of one process; what survives
+there is written to the copy, which a new process imports.
 
 Printed: every mutant with its fate, the survivors once more, and the score.
 """
@@ -193,17 +193,15 @@ def tests_of(mutant: Mutant, calls: Calls, budget: float) -> list[list[str]]:
     return [stage for stage in (first, [test for test in chosen if test not in set(first)]) if stage]
 
 
-def fates(mutants: Sequence[Mutant], copy: Path, calls: Calls, budget: float) -> dict[Mutant, str]:
-    """The fate of every mutant of a function, whose code is changed in memory; other numbers are left out."""
-    trials, found = [], {}
+def killed_in_memory(mutants: Sequence[Mutant], copy: Path, calls: Calls, budget: float) -> dict[Mutant, str]:
+    """Mutants that die where only the code of functions in memory is changed, each with its fate."""
+    trials = []
     for mutant in mutants:
         tests = [test for stage in tests_of(mutant, calls, budget) for test in stage]
         seconds = sum(calls.seconds[test] for test in tests)
         trials.append(Trial(mutant.path, mutant.applied((copy / mutant.path).read_bytes()), tests, seconds))
-    for mutant, trial, test in zip(mutants, trials, killers(copy, trials, copy / "output.txt"), strict=True):
-        if trial.tests and test is not None:
-            found[mutant] = f"killed by {test}" if test else f"survived {len(trial.tests)} tests"
-    return found
+    found = killers(copy, trials, copy / "output.txt")
+    return {mutant: f"killed by {test}" for mutant, test in zip(mutants, found, strict=True) if test}
 
 
 def fate(mutant: Mutant, copy: Path, calls: Calls, budget: float = BUDGET) -> str:
@@ -259,9 +257,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not calls.seconds:
             print((copy / "output.txt").read_text())
             return 1
-        known = fates([mutant for _, mutant in tried], copy, calls, arguments.budget)
+        killed = killed_in_memory([mutant for _, mutant in tried], copy, calls, arguments.budget)
         for k, mutant in tried:
-            found = known.get(mutant) or fate(mutant, copy, calls, arguments.budget)
+            found = killed.get(mutant) or fate(mutant, copy, calls, arguments.budget)
             print(f"{k:3d} {found:9.9} {mutant}\n      {found[:150]}", flush=True)
             survivors += [mutant] if found.startswith("survived") else []
     print(f"\n{len(tried) - len(survivors)} of {len(tried)} killed; survivors:")
