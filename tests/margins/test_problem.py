@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from psdopt import certify
+from psdopt import Ability, certify
 from psdopt.errors import InvalidInputError
 from psdopt.geometries.spectraplex import Spectraplex
 from psdopt.margins.problem import _checked_cost
@@ -27,3 +27,45 @@ def test_the_least_cost_is_accepted_whatever_the_rounding_of_its_reciprocal():
         assert _checked_cost(1.0 / m, m) == 1.0 / m
         with pytest.raises(InvalidInputError, match="C must be at least 1/m"):
             _checked_cost(0.999 / m, m)
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.3])
+@pytest.mark.parametrize("own", [True, False])
+def test_subgradients_have_the_error_that_they_say(mu, own):
+    """S = −Σ w_r A_r and epsilon = F(M) + ⟨w, a⟩ + (mu m/2) |w − 1/m|²; zero for the weights of M itself."""
+    problem, X, t = instance(d=4, m=10, nu=0.4, seed=1)
+    problem = problem.smoothed(mu) if mu else problem
+    A, rng = matrices(X, t), np.random.default_rng(2)
+    Y = rng.standard_normal((4, 2))
+    evaluation = problem.at(Y)
+    a = np.einsum("rij,ij->r", A, Y @ Y.T)
+    w = problem.dual_weights(evaluation) if own else np.full(10, 0.1)
+    S, epsilon = problem.duality.subgradient(evaluation, None if own else w)
+    np.testing.assert_allclose(S @ np.eye(4), -np.einsum("r,rij->ij", w, A), atol=1e-10)
+    expected = evaluation.value + w @ a + 0.5 * mu * 10 * np.sum((w - 0.1) ** 2)
+    assert epsilon == pytest.approx(max(expected, 0.0), abs=1e-9)
+    assert (epsilon <= 1e-9) == own
+    for _ in range(20):
+        N = rng.standard_normal((4, 2))
+        change = np.sum((S @ np.eye(4)) * (N @ N.T - Y @ Y.T))
+        assert problem.at(N).value >= evaluation.value - epsilon + change - 1e-9
+
+
+@pytest.mark.parametrize("trace", [0.5, 8.0])
+def test_values_have_a_unit_that_grows_with_the_trace(trace):
+    problem, _, _ = instance(d=4, m=10, seed=1)
+    least = problem.duality.value_unit(0.0, trace)
+    assert least == pytest.approx(trace * problem.duality.value_unit(0.0, 1.0), rel=1e-12)
+    assert 0.0 < least < problem.typical_margin * trace
+    assert problem.duality.value_unit(-7.0 * least, trace) == 7.0 * least
+
+
+def test_a_smoothed_problem_has_a_gradient_and_a_hard_one_has_none():
+    problem, _, _ = instance(d=4, m=10, seed=1)
+    assert problem.abilities == {Ability.CONVEX, Ability.MARGINS}
+    assert Ability.GRADIENT in problem.smoothed(0.1).abilities
+    assert (problem.smoothing, problem.smoothed(0.1).smoothing) == (0.0, 0.1)
+    assert _checked_cost(None, 7) == 1.0
+    with pytest.warns(DeprecationWarning, match="margins") as told:
+        problem.margins(problem.at(np.eye(4)))
+    assert told[0].filename == __file__
