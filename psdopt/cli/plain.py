@@ -55,11 +55,8 @@ def _replaced(error: UnicodeError) -> tuple[str, int]:
 
 
 def _one(character: str, encoding: str) -> str:
-    base = unicodedata.normalize("NFKD", character)[:1]
-    for candidate in (_PLAIN.get(character, ""), base):
-        if candidate and candidate.isascii():
-            return candidate
-    return "?"
+    candidates = (_PLAIN.get(character, ""), unicodedata.normalize("NFKD", character)[:1])
+    return next((text for text in candidates if text and text.isascii()), "?")
 
 
 codecs.register_error(HANDLER, _replaced)

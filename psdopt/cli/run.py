@@ -129,23 +129,23 @@ def _fit(
 
 def run_options(arguments: argparse.Namespace, settings: Settings, manager: PluginManager) -> RunOptions:
     """Checked options of the run; errors name the command-line argument."""
-    if arguments.tol is not None and not 0.0 < arguments.tol < 1.0:
-        raise InvalidInputError(f"--tol must lie between 0 and 1; found {arguments.tol:g}")
-    if arguments.max_iterations is not None and arguments.max_iterations < 0:
-        raise InvalidInputError(f"--max-iterations must be at least 0; found {arguments.max_iterations}")
-    if arguments.max_time is not None and not (math.isfinite(arguments.max_time) and arguments.max_time >= 0.0):
-        raise InvalidInputError(f"--max-time (seconds) must be at least 0; found {arguments.max_time:g}")
-    if arguments.rank is not None and arguments.rank < 1:
-        raise InvalidInputError(f"--rank must be at least 1; found {arguments.rank}")
-    if not 0 <= arguments.seed < 2**32:
-        raise InvalidInputError(f"--seed must lie between 0 and 2^32 - 1; found {arguments.seed}")
+    tol, steps, seconds, rank = arguments.tol, arguments.max_iterations, arguments.max_time, arguments.rank
+    for bounds, found, inside in (
+        ("--tol must lie between 0 and 1", tol, tol is None or 0.0 < tol < 1.0),
+        ("--max-iterations must be at least 0", steps, steps is None or steps >= 0),
+        ("--max-time (seconds) must be at least 0", seconds, seconds is None or 0.0 <= seconds < math.inf),
+        ("--rank must be at least 1", rank, rank is None or rank >= 1),
+        ("--seed must lie between 0 and 2^32 - 1", arguments.seed, 0 <= arguments.seed < 2**32),
+    ):
+        if not inside:
+            raise InvalidInputError(f"{bounds}; found {found:.10g}")
     return RunOptions(
         method=_method(arguments, settings, manager),
         geometry=_geometry(arguments, settings, manager),
-        rank=arguments.rank,
-        tol=arguments.tol,
-        max_iterations=arguments.max_iterations,
-        max_time=arguments.max_time,
+        rank=rank,
+        tol=tol,
+        max_iterations=steps,
+        max_time=seconds,
         seed=arguments.seed,
         progress=not arguments.quiet and sys.stderr.isatty(),
     )

@@ -64,13 +64,11 @@ class EigenBasis:
         The rest of the spectrum is replaced by its mean, from trace A. Halko, Martinsson, Tropp (2011).
         """
         width = min(k + extra, n)
-        B = np.random.default_rng(seed).standard_normal((n, width))
-        B = B if device is None else cast(Array, placed(B, device))
-        for last in [False] * (passes - 1) + [True]:
-            B = np.linalg.qr(B)[0]
+        AB = np.random.default_rng(seed).standard_normal((n, width))
+        AB = AB if device is None else cast(Array, placed(AB, device))
+        for _ in range(passes):
+            B = np.linalg.qr(AB)[0]
             AB = apply(B)
-            if not last:
-                B = AB
         small = B.T @ AB
         values, vectors = np.linalg.eigh(0.5 * (small + small.T))
         keep = np.argsort(-values)[: min(k, n)]

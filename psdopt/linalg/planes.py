@@ -127,11 +127,7 @@ def minimize_quadratic_in_box(
         q = np.where(p <= lo, np.minimum(q, 0.0), q)
         return float(np.max(np.abs(np.where(p >= hi, np.maximum(q, 0.0), q))))
 
-    def objective(x: tuple[float, float]) -> float:
-        p = np.array(x)
-        return float(g @ p + 0.5 * p @ scaled @ p)
-
-    values = [objective(x) for x in candidates]
+    values = [quadratic((0.0, g, scaled), *x) for x in candidates]
     tied = min(values) + 8.0 * EPS * max(map(abs, values))
     best = min((x for x, value in zip(candidates, values, strict=True) if value <= tied), key=defect)
     return float(best[0] * unit[0]), float(best[1] * unit[1])

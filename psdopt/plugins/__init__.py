@@ -7,6 +7,7 @@ fits, measures and returns a :class:`Report`; :func:`run_report` makes one from 
 from psdopt import plotting, reports
 from psdopt.datasets import Dataset
 from psdopt.plotting import *  # noqa: F403
+from psdopt.plugins import specs
 from psdopt.plugins.experiments import (
     Comparison,
     Experiment,
@@ -18,40 +19,23 @@ from psdopt.plugins.experiments import (
 from psdopt.plugins.hookspec import GROUP, hookimpl
 from psdopt.plugins.lazy import Deferred, LazyNames, lazy_names
 from psdopt.plugins.manager import PluginManager, PluginProblem, plugin_manager
-from psdopt.plugins.specs import (
-    ApplicationSpec,
-    DataNeeds,
-    DatasetSpec,
-    GeometrySpec,
-    MethodSpec,
-    Parameter,
-    ProblemSpec,
-    Spec,
-)
+from psdopt.plugins.specs import *  # noqa: F403
 from psdopt.plugins.validation import validate
 from psdopt.reports import *  # noqa: F403
 
 __all__ = [
     "GROUP",
-    "ApplicationSpec",
     "Comparison",
-    "DataNeeds",
     "Dataset",
-    "DatasetSpec",
     "Deferred",
     "Experiment",
     "ExperimentCase",
     "ExperimentSpec",
     "Findings",
-    "GeometrySpec",
     "LazyNames",
-    "MethodSpec",
-    "Parameter",
     "PluginManager",
     "PluginProblem",
-    "ProblemSpec",
     "ResultTable",
-    "Spec",
     "hookimpl",
     "lazy_names",
     "plugin_manager",
@@ -59,3 +43,4 @@ __all__ = [
 ]
 __all__ += plotting.__all__
 __all__ += reports.__all__
+__all__ += specs.__all__

@@ -6,6 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+__all__ = [
+    "ApplicationSpec",
+    "DataNeeds",
+    "DatasetSpec",
+    "GeometrySpec",
+    "MethodSpec",
+    "Parameter",
+    "ProblemSpec",
+    "Spec",
+]
+
 
 @dataclass(frozen=True)
 class Parameter:
