@@ -47,6 +47,7 @@ def test_inner_products_along_an_arc():
         ([0.0, -1.0, 0.0, 0.0, 0.25], 1.0),
         ([0.0, -6.0, 4.5, -1.0, 0.0625], None),  # further minima lie behind a hill
         ([0.0, 1.0, 1.0], 0.0),
+        ([0.0, 0.5, -2.0, 1.0], 0.0),  # it falls further on
         ([0.0, -1.0], np.inf),
         ([0.0, -1.0, 0.0, 0.0, -1.0], np.inf),
         ([0.0, 0.0, 1.0], 0.0),
