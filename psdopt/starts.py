@@ -129,7 +129,8 @@ def _most(problem: Problem, trace: float, gained: float) -> float:
     multiple t v vᵀ of the least eigenvector, and no minimiser of a quadratic F has a trace below t / 2. Where M = 0 is
     optimal, t balances slope and curvature along the eigenvector of the largest eigenvalue.
 
-    In the first two cases the trace of the start is at most 4 n times that of any minimiser.
+    In the first two cases the trace of the start is at most 4 n times that of any minimiser. Beyond order 4 it may be
+    more by the factor at which :func:`_frobenius` underrates ∇F(0).
     Cost: the product of ∇F(0) with four columns; an eigenpair, n columns up to order 500, where that leaves doubt.
     """
     if Ability.CONSTRAINTS in problem.abilities or gained == math.inf:

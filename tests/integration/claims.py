@@ -104,7 +104,8 @@ def drawn(family: str, seed: int) -> Instance:
     problem = FAMILIES[family](rng, hostile)
     trace = None
     if fixed:
-        trace = 1.0 if seed % 8 < 4 else float(10.0 ** rng.uniform(-3, 3))
+        reach = 12 if family in EXTREMES else 3
+        trace = 1.0 if seed % 8 < 4 else float(10.0 ** rng.uniform(-reach, reach))
     return Instance(family, seed, problem, trace, TOLERANCES[seed % 3])
 
 
