@@ -249,3 +249,35 @@ def test_a_model_without_a_minimum_is_first_tried_at_one():
     path = Prescribed(lambda s: s * s - 2.0 * s, model=math.inf)
     modelled(path, 0.0, -2.0)
     assert path.asked[0] == 1.0
+
+
+class Sloped(Prescribed):
+    """A path that knows its slopes as well; how often they are asked for is counted."""
+
+    def __init__(self, function, there):
+        super().__init__(function)
+        self.there, self.slopes = there, 0
+
+    def slope(self, s):
+        self.slopes += 1
+        return self.there
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-9, 1e9])
+def test_where_values_tie_the_smaller_slope_decides(size):
+    """F(1) = F(0) but for rounding, as the slope lets expect: s = 1 is taken where |F'(1)| is clearly below |F'(0)|."""
+    value, slope = -size, -100.0 * EPS * size
+
+    def step(there, rise=2.0, slope=slope):
+        path = Sloped(lambda s: value + rise * EPS * size, there)
+        return modelled(path, value, slope), path.slopes
+
+    for share in (0.0, 0.5, -0.5, 0.85, -0.85):
+        assert step(share * slope) == (1.0, 1)
+    for share in (0.95, 1.0, -1.0, 1.5, -2.0, 100.0):
+        found, asked = step(share * slope)
+        assert found < 1.0
+        assert asked == 1
+    assert step(None)[0] < 1.0
+    assert step(0.0, rise=7.0) == (0.5, 0)  # no tie
+    assert step(0.0, slope=-2e3 * EPS * size)[1] == 0  # a fall that values would show
