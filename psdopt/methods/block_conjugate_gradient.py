@@ -87,7 +87,7 @@ class BlockConjugateGradient(Method[BlockState]):
         size = norm(Z)
         if not 0.0 < size < math.inf:
             return without_step(state, 0.0, None)
-        downhill = state.problem.at(Z * (-norm(here.factor) / size) if norm(here.factor) > 0.0 else -Z)
+        downhill = state.problem.at(Z * (-norm(here.factor) / size))
         blocks = [downhill] if state.direction is None else [downhill, state.direction]
         span = here.joined(blocks)
         r = here.factor.shape[1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -62,9 +62,11 @@ def test_steps_are_those_of_the_dense_formula(memory):
         assert state.gradient_norm == pytest.approx(np.linalg.norm(quadratic_gradient(data, Y)), rel=1e-6)
 
 
-def test_pairs_that_point_uphill_are_forgotten():
+@pytest.mark.parametrize("scale", [1e-9, 1.0])
+def test_pairs_that_point_uphill_are_forgotten(scale):
     """With pairs of negative product the direction is no descent: the step is the gradient's, and they are gone."""
-    data = dense_quadratic(np.random.default_rng(14), 5)
+    data = [scale * each for each in dense_quadratic(np.random.default_rng(14), 5)]
+    data[0] = data[0] / np.sqrt(scale)  # ⟨A M A, M⟩ is of degree two in A
     method = LBFGS(preconditioner="none")
     first = method.init(QuadraticSDP(*data), FlatQuotient(5, 2), np.random.default_rng(1).standard_normal((5, 2)))
     G = first.gradient
@@ -81,3 +83,29 @@ def test_ends(C, outcome):
     method, start = LBFGS(), np.ones((3, 1)) if outcome is Outcome.UNBOUNDED else np.zeros((3, 1))
     after = method.step(method.init(QuadraticSDP(C=C * np.eye(3)), FlatQuotient(3, 1), start))
     assert (after.outcome, after.step, after.extras) == (outcome, 0.0, {})
+
+
+@dataclass(frozen=True)
+class Refusing(LBFGS):
+    """Takes no step along the first direction."""
+
+    seen: list = field(default_factory=list)
+
+    def _search(self, state, D):
+        path, mu = super()._search(state, D)
+        self.seen.append(D)
+        return path, (mu if len(self.seen) > 1 else 0.0)
+
+
+def test_a_direction_without_a_step_is_replaced_by_the_gradient():
+    data = dense_quadratic(np.random.default_rng(15), 5)
+    method = LBFGS(preconditioner="none")
+    state = method.init(QuadraticSDP(*data), FlatQuotient(5, 2), np.random.default_rng(1).standard_normal((5, 2)))
+    for _ in range(3):
+        state = method.step(state)
+    refused = Refusing(preconditioner="none")
+    after = refused.step(state)
+    fresh = method.step(replace(state, pairs=[]))
+    np.testing.assert_array_equal(after.point, fresh.point)
+    assert len(refused.seen) == 2
+    assert after.extras == fresh.extras

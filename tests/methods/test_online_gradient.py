@@ -265,6 +265,7 @@ def test_the_training_loss_is_the_mean_over_the_samples_of_the_step():
     start = np.random.default_rng(3).standard_normal((D, R))
     state = method.init(problem, FlatQuotient(D, R), start)
     assert (state.position, state.samples) == (0, 0)
+    assert state.pace.horizon == M  # samples of an epoch times t0
     after = method.step(state)  # so short a step that the point stays
     assert (after.position, after.samples) == (5, 160)
     mean = psd_regression_stream(X[:160], y[:160], order="given").at(start).value

@@ -168,7 +168,8 @@ def test_the_run_ends_at_a_small_change_of_f_or_of_y_whichever_comes_first(geome
     problem = psd_regression_problem(X, y)
     plain = RiemannianGradient()
     assert plain.change_tol == 0.0
-    for steps in (0, 3):
+    first = set()
+    for steps in (0, 3, 40):
         state = plain.init(problem, geometry, geometry.from_factor(Y))
         for _ in range(steps):
             state = plain.step(state)
@@ -179,6 +180,8 @@ def test_the_run_ends_at_a_small_change_of_f_or_of_y_whichever_comes_first(geome
         frame = state.here.evaluation.factor
         of_factor = np.linalg.norm(after.here.evaluation.factor - frame) / np.linalg.norm(frame)
         least = min(of_value, of_factor)
+        first.add(of_value < of_factor)
         for share, ended in ((0.999, False), (1.001, True)):
             told = RiemannianGradient(change_tol=share * least).step(state).outcome
             assert told is (Outcome.FINISHED if ended else Outcome.RUNNING)
+    assert first == {False, True}
