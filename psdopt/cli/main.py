@@ -55,13 +55,9 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+@plain_streams()
 def main(argv: Sequence[str] | None = None, manager: PluginManager | None = None) -> int:
     """Run one command; returns its exit code. `manager` replaces the installed plugins, for tests."""
-    with plain_streams():
-        return _main(argv, manager)
-
-
-def _main(argv: Sequence[str] | None, manager: PluginManager | None) -> int:
     try:
         arguments = parser().parse_args(argv)
     except SystemExit as stop:  # --help, --version and wrong arguments have printed their text

@@ -33,7 +33,6 @@ class FlatQuotient(FactorQuotient):
         self.abilities = frozenset(abilities | {Ability.FULL_CONE} if self.r == self.n else abilities)
 
     def with_rank(self, r: int) -> FlatQuotient:
-        """The same geometry at another rank."""
         return FlatQuotient(self.n, r)
 
     def gradient(self, point: Array, S: Any) -> Array:

@@ -48,7 +48,6 @@ class Polar(Geometry):
         self.dimension = (subspaces if weight > 0.0 else 0) + (within if weight < 1.0 else 0)
 
     closed = False
-    #: The horizontal space is a complement of the fibre, not its orthogonal complement.
     horizontal_is_orthogonal = False
 
     def move_along_fibre(self, tree: PolarPoint | PolarVector, Q: Array) -> PolarPoint | PolarVector:
@@ -62,7 +61,6 @@ class Polar(Geometry):
         return PolarVector(point.U @ W, -2.0 * symmetric_part(np.linalg.solve(point.R, W @ point.R)))
 
     def with_rank(self, r: int) -> Polar:
-        """The same geometry at another rank."""
         return Polar(self.n, r, self.weight)
 
     # points
@@ -261,7 +259,6 @@ class Polar(Geometry):
     # curves inside a known span: trial points of a search need no application of a map
 
     def frame(self, point: PolarPoint) -> tuple[Array, Array]:
-        """(U, R): curves combine U and one more block."""
         return point.U, point.R
 
     def with_factor(self, point: PolarPoint, Y: Array) -> PolarPoint:

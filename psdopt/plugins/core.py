@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from psdopt import methods
-from psdopt.datasets import BUNDLED, Dataset, bundled
+from psdopt.datasets import BUNDLED, bundled
 from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
 from psdopt.plugins.hookspec import hookimpl
 from psdopt.plugins.specs import DatasetSpec, GeometrySpec, MethodSpec, Parameter, ProblemSpec, Spec
@@ -37,7 +37,7 @@ def psdopt_components() -> Iterator[Spec]:
         example=_example_quadratic,
     )
     for name, summary in BUNDLED.items():
-        yield DatasetSpec(name, partial(bundled, name), summary, "scikit-learn", example=_example_dataset)
+        yield DatasetSpec(name, partial(bundled, name), summary, "scikit-learn", example=partial(bundled, "iris"))
 
 
 def _geometries() -> Iterator[Spec]:
@@ -208,7 +208,3 @@ def _example_quadratic() -> QuadraticSDP:
     rng = np.random.default_rng(0)
     A, C = rng.standard_normal((6, 6)), rng.standard_normal((6, 6))
     return QuadraticSDP(A=A @ A.T, B=0.5, C=C + C.T)
-
-
-def _example_dataset() -> Dataset:
-    return bundled("iris")
