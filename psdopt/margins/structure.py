@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from psdopt.errors import InvalidTypeError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, row_dots, scale_rows
-from psdopt.linalg.operators import LinearMap
 from psdopt.problem import GradientOperator
 from psdopt.terms.base import combine
 from psdopt.terms.measurements import Measurement
@@ -159,7 +158,6 @@ class MeasuredMargins:
 
     def __init__(self, measurement: Measurement, cap: float) -> None:
         self.measurement, self.size, self.cap = measurement, measurement.size, cap
-        self._maps: tuple[LinearMap, ...] = measurement.maps
 
     @cached_property
     def signs(self) -> sp.csr_array | None:
@@ -172,7 +170,7 @@ class MeasuredMargins:
 
     def combination(self, w: Array) -> GradientOperator:
         def apply(V: Array) -> Array:
-            return combine(self.measurement.adjoint(-w, Images(self._maps, V)), V.shape)
+            return combine(self.measurement.adjoint(-w, Images(self.measurement.maps, V)), V.shape)
 
         return GradientOperator(self.measurement.n, apply, lambda V: None)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial, reduce
 
 import numpy as np
 
@@ -41,16 +40,23 @@ def first_minimizer(p: Sequence[float]) -> float:
 
     The search starts at mu = 1, the length of a Newton step.
     """
-    slopes = [k * c for k, c in enumerate(p)][1:]
-    bends = [k * c for k, c in enumerate(slopes)][1:]
-
-    def at(coefficients: Sequence[float], mu: float) -> float:
-        return reduce(lambda total, c: total * mu + c, reversed(coefficients), 0.0)
+    falling = [float(c) for c in reversed(p)]
 
     def derivatives(mu: float) -> tuple[float, float]:
-        return at(slopes, mu), at(bends, mu)
+        value = first = second = 0.0
+        for c in falling:
+            second = second * mu + 2.0 * first
+            first = first * mu + value
+            value = value * mu + c
+        return first, second
 
-    return minimize_smooth(derivatives, first=1.0, value=partial(at, p)) if p[1] < 0.0 else 0.0
+    def value(mu: float) -> float:
+        total = 0.0
+        for c in falling:
+            total = total * mu + c
+        return total
+
+    return minimize_smooth(derivatives, first=1.0, value=value) if p[1] < 0.0 else 0.0
 
 
 def arc_of_inner(Y: Array, X: Array, Z: Array) -> list[float]:

@@ -13,22 +13,28 @@ def random_cone_program(seed: int, quadratic: bool = False, unknowns: int = 5) -
     rng = np.random.default_rng(seed)
     zero, nonneg, psd = 1, 3, (3, 2)
     rows = zero + nonneg + 9
-    A = rng.standard_normal((rows, unknowns))
-    blank = ConeProgram(np.zeros(unknowns), None, sp.csr_array(A), np.zeros(rows), zero, nonneg, psd)
+    A = sp.csr_array(rng.standard_normal((rows, unknowns)))
+    blank = ConeProgram(np.zeros(unknowns), None, A, np.zeros(rows), zero, nonneg, psd)
     i, j = blank.places()
     definite = 2.0 * np.eye(5) + 0.1 * np.ones((5, 5))
     inside = np.concatenate([np.zeros(zero), 1.0 + rng.random(nonneg), definite[i, j]])
     y = np.concatenate(
         [rng.standard_normal(zero), 1.0 + rng.random(nonneg), np.where(i == j, 1.0, 2.0) * definite[i, j]]
     )
-    x = rng.standard_normal(unknowns)
-    P = None
+    return with_optimum(rng, blank, inside, y, quadratic)
+
+
+def with_optimum(
+    rng: np.random.Generator, blank: ConeProgram, s: np.ndarray, y: np.ndarray, quadratic: bool
+) -> ConeProgram:
+    """`blank` with c and b for which a random x is optimal, with slacks s, multipliers y; P of rank 2 or None."""
+    A, x, P = blank.A, rng.standard_normal(blank.A.shape[1]), None
     c = -A.T @ y
     if quadratic:
-        G = rng.standard_normal((2, unknowns))
+        G = rng.standard_normal((2, len(x)))
         P = sp.csr_array(G.T @ G)
         c = c - P @ x
-    return ConeProgram(c, P, sp.csr_array(A), A @ x + inside, zero, nonneg, psd)
+    return ConeProgram(c, P, A, A @ x + s, blank.zero, blank.nonneg, blank.psd)
 
 
 def slack_matrix(program: ConeProgram, entries: np.ndarray, halved: bool = False) -> np.ndarray:

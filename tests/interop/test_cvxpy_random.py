@@ -22,13 +22,12 @@ from psdopt.interop.cvxpy import PSDOPT
 from psdopt.linalg.tolerances import EPS
 
 from . import cvxpy_claims
+from .cone_programs import slack_matrix, with_optimum
 
 
 def full(program: ConeProgram, v: np.ndarray) -> list[np.ndarray]:
     """Symmetric matrices of rows of the lower triangles."""
-    i, j = program.places()
-    M = np.zeros((program.order, program.order))
-    M[i, j] = M[j, i] = v[program.first_psd :]
+    M = slack_matrix(program, v[program.first_psd :])
     ends = np.cumsum([0, *program.psd])
     return [M[a:b, a:b] for a, b in pairwise(ends)]
 
@@ -50,14 +49,7 @@ def random_program(rng: np.random.Generator, quadratic: bool = False) -> ConePro
             G = G @ G.T + 0.1 * np.eye(k)
             column, row = np.triu_indices(k)
             v[rows] = np.where(row == column, 1.0, twice) * G[row, column]
-    x = rng.standard_normal(N)
-    P = None
-    c = -A.T @ y
-    if quadratic:
-        V = rng.standard_normal((2, N))
-        P = sp.csr_array(V.T @ V)
-        c = c - P @ x
-    return ConeProgram(c, P, A, A @ x + s, zero, nonneg, psd)
+    return with_optimum(rng, empty, s, y, quadratic)
 
 
 def answer(program, form, tol=1e-8):

@@ -189,18 +189,21 @@ class TransportsNothing(_Quotient):
         return vector
 
 
+#: Checks that see a metric that is not the one of the quotient.
+_OTHER_METRIC = (
+    "geometry.metric_invariant",
+    "geometry.horizontal_orthogonal",
+    "geometry.gradient_slope",
+    "geometry.vectors_valid",
+    "geometry.pymanopt_gradient",
+    "geometry.pymanopt_hessian",
+)
+
+
 class IndefiniteMetric(_Quotient):
     """One direction counts negatively."""
 
-    rejected_by = (
-        "geometry.metric",
-        "geometry.metric_invariant",
-        "geometry.horizontal_orthogonal",
-        "geometry.gradient_slope",
-        "geometry.vectors_valid",
-        "geometry.pymanopt_gradient",
-        "geometry.pymanopt_hessian",
-    )
+    rejected_by = ("geometry.metric", *_OTHER_METRIC)
 
     def inner(self, point: Array, left: Array, right: Array) -> float:
         return inner(left[:, 1:], right[:, 1:]) - 5.0 * inner(left[:, 0], right[:, 0])
@@ -209,14 +212,7 @@ class IndefiniteMetric(_Quotient):
 class ColumnMetric(_Quotient):
     """Columns are weighted differently, so that the length depends on the representative."""
 
-    rejected_by = (
-        "geometry.metric_invariant",
-        "geometry.horizontal_orthogonal",
-        "geometry.gradient_slope",
-        "geometry.vectors_valid",
-        "geometry.pymanopt_gradient",
-        "geometry.pymanopt_hessian",
-    )
+    rejected_by = _OTHER_METRIC
 
     def inner(self, point: Array, left: Array, right: Array) -> float:
         return inner(left, right * np.array([1.0, 2.0, 3.0]))

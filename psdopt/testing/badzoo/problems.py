@@ -55,20 +55,23 @@ class Healthy(TermSum):
         return AutogradProblem(_formula, N, convex=True)
 
 
+#: Checks that see a wrong gradient, however it came about.
+_WRONG_GRADIENT = (
+    "problem.terms",
+    "problem.gradient_slope",
+    "problem.autograd_twin",
+    "problem.convexity",
+    "problem.strong_convexity",
+    "problem.line_model",
+    "problem.polynomial_degree",
+    "problem.step_by_images",
+)
+
+
 class GradientTwice(Healthy):
     """The gradient is twice too large."""
 
-    rejected_by = (
-        "problem.terms",
-        "problem.gradient_slope",
-        "problem.autograd_twin",
-        "problem.convexity",
-        "problem.strong_convexity",
-        "problem.line_model",
-        "problem.polynomial_degree",
-        "problem.step_by_images",
-        "problem.hessian_slope",
-    )
+    rejected_by = (*_WRONG_GRADIENT, "problem.hessian_slope")
 
     def __init__(self) -> None:
         super().__init__()
@@ -111,15 +114,8 @@ class WrongAdjoint(Healthy):
     """The transpose of a matrix-free data operator lacks a factor."""
 
     rejected_by = (
-        "problem.terms",
+        *_WRONG_GRADIENT,
         "problem.adjoints",
-        "problem.gradient_slope",
-        "problem.autograd_twin",
-        "problem.convexity",
-        "problem.strong_convexity",
-        "problem.line_model",
-        "problem.polynomial_degree",
-        "problem.step_by_images",
         "problem.storage_independence",
         "problem.subgradient_bound",
     )
