@@ -220,3 +220,36 @@ def test_the_step_is_the_first_on_the_arc_that_lowers_the_merit_function() -> No
     shown = method._searched(replace(state, residual=3.0 * after.residual), fit, active, move, sigma, np.inf)
     assert shown is None or shown.residual < 1.5 * after.residual
     assert method._searched(replace(state, residual=1e-12), fit, active, move, sigma, np.inf) is None
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0])
+def test_first_multipliers_are_of_equations_and_of_what_is_violated_with_the_right_sign(scale) -> None:
+    """tr M = 2 is met and counts; M_01 within its bounds does not, and beyond them only if y pushes back."""
+    form = np.array([[0.0, 1.5], [1.5, 0.0]])
+    for entry, cost, pushes in ((0.1, 1.0, False), (0.5, -1.0, True), (0.5, 1.0, False)):
+        C = scale * np.array([[1.0, cost], [cost, 2.0]])
+        problem = Constrained(
+            QuadraticSDP(C=0.5 * C),
+            [constraints.trace(2, 2.0), constraints.sparse_forms([form], lower=-0.6, upper=0.6)],
+        )
+        Y = np.linalg.cholesky(np.array([[1.0, entry], [entry, 1.0]]))
+        y = least_squares_multipliers(problem.constrained_fit(), problem.at(Y))
+        tied = [np.eye(2), form] if pushes or entry > 0.2 else [np.eye(2)]
+        columns = np.array([(A @ Y).ravel() for A in tied]).T
+        expected = np.linalg.lstsq(columns, -(C @ Y).ravel(), rcond=None)[0]
+        assert y[0] == pytest.approx(expected[0], rel=1e-9)
+        assert y[1] == pytest.approx(expected[1] if pushes else 0.0, rel=1e-9, abs=1e-300)
+
+
+def test_a_bound_that_multipliers_hold_on_to_is_an_error_relative_to_the_bounds() -> None:
+    """M_00 = 1 is feasible and S M = 0, but y = 2 says M_00 = 3; 5 M_00 <= 100 counts in the unit, as 1."""
+    forms = [np.diag([1.0, 0.0]), np.diag([5.0, 0.0])]
+    problem = Constrained(
+        QuadraticSDP(C=0.5 * np.diag([-2.0, 1.0])), constraints.sparse_forms(forms, upper=[3.0, 100.0])
+    )
+    state = constrained_steps._at(
+        problem, FlatQuotient(2, 1), problem.at(np.array([[1.0], [0.0]])), np.array([2.0, 0.0]), 0.5, 0.5, Workspace()
+    )
+    assert state.pull == pytest.approx(0.0, abs=1e-15)
+    assert state.extras["infeasibility"] == 0.0
+    assert state.residual == pytest.approx(2.0 / np.sqrt(2.0))
