@@ -148,3 +148,12 @@ def test_what_is_known_of_a_point_by_default():
     geometry = PositiveDefinite(3)
     here = locate(QuadraticSDP(None, 1.0, -np.eye(3)), geometry, geometry.from_factor(np.eye(3)))
     assert (here.age, here.frame) == (0, None)
+
+
+@pytest.mark.parametrize("geometry", [Polar(4, 2), FixedTrace(4, 2), PositiveDefinite(4, "log-euclidean")], ids=str)
+def test_a_trial_that_is_asked_for_again_is_kept(geometry):
+    path, _, _ = tangent_path(QuadraticSDP(None, 1.0, -np.eye(4)), geometry)
+    there = path.at(0.3)
+    assert path.at(0.3) is there
+    assert path.at(0.2) is not there
+    assert path.at(0.2).evaluation.value != there.evaluation.value

@@ -49,6 +49,8 @@ def test_a_form_is_its_dense_matrix(name):
     close(form.trace(left, right), np.trace(U.T @ A @ V))
     force = sum(G if linear_map is None else linear_map.adjoint(G) for linear_map, G in form.force(right, T))
     close(force, A @ V @ T)
+    plain = sum(G if linear_map is None else linear_map.adjoint(G) for linear_map, G in form.force(right))
+    close(plain, A @ V)
     assert np.linalg.matrix_rank(A) <= form.rank_bound
     if name != "operator":
         close(form.full_trace(), np.trace(A))
