@@ -118,3 +118,20 @@ def test_curvature_bounds_where_the_trace_does_not() -> None:
     assert off.bound is not None
     assert off.bound < best.bound
     assert best.bound <= result.value + 1e-7 * abs(result.value)
+
+
+@pytest.mark.parametrize("curvature", [0.5, 3.0])
+@pytest.mark.parametrize("shift", [-0.3, 0.4])
+def test_a_strongly_convex_function_has_a_bound_where_the_slack_is_not_psd(curvature: float, shift: float) -> None:
+    """base + λ tr M − n λ² / (2 ρ) for λ = λ_min(S) < 0, without a bound on the trace; base alone for λ >= 0."""
+    Y = np.eye(N)[:, :2]
+    C = shift * np.eye(N) - curvature * Y @ Y.T  # S = ∇F(M) = ρ M + C = shift · I
+    problem = Constrained(
+        QuadraticSDP(B=0.5 * curvature, C=0.5 * C), constraints.entries([0, 0], [0, 1], N, [1.0, 0.0])
+    )
+    assert problem.trace_limit is None
+    found = bound_of(problem, np.zeros(2), Y)
+    assert found.pair.value == pytest.approx(shift)
+    expected = found.base + (2.0 * shift - N * shift**2 / (2.0 * curvature) if shift < 0.0 else 0.0)
+    assert found.bound == pytest.approx(expected, rel=1e-9)
+    assert found.bound <= problem.at(Y).value
