@@ -27,11 +27,11 @@ class PymanoptGeometry(Geometry):
     n : order of M.
     points : "factors" (M = Y Yᵀ, Y the point), or "matrices" (the point is M itself, symmetric PSD).
     from_factor : callable Y -> point; default for factors: the retraction of the zero vector at Y.
-        trace : the fixed trace of all members, if there is one.
+    trace : the fixed trace of all members, if there is one.
     closed : whether limits of members are members; None: unless points are definite matrices.
 
     pymanopt has no validity test. A point is accepted if the retraction along zero does not change it, a tangent vector
-    if the projection does not change it. Check your geometry with :func:`psdopt.testing.run_checks`.
+    if the projection does not change it.
     """
 
     def __init__(

@@ -41,8 +41,9 @@ def to_pymanopt(geometry: Geometry, seed: int = 0) -> PsdoptManifold:
     return PsdoptManifold(geometry, seed)
 
 
-#: A pymanopt manifold as a geometry.
-from_pymanopt = PymanoptGeometry
+def from_pymanopt(manifold: Any, n: int, points: str = "factors", **options: Any) -> PymanoptGeometry:
+    """A pymanopt `manifold` as a geometry; `options` as in :class:`PymanoptGeometry`. Check it with ``run_checks``."""
+    return PymanoptGeometry(manifold, n, points, **options)
 
 
 def riemannian_hessian(geometry: Geometry, point: Any, evaluation: Evaluation, vector: Any) -> Any:
