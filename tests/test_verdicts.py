@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from psdopt import (
     BILGO,
     LBFGS,
+    Ability,
     ConjugateGradient,
+    FixedTrace,
     FlatQuotient,
     LowRankPSD,
     MarginProblem,
@@ -27,7 +30,7 @@ from psdopt import (
 )
 from psdopt.certificate import certify
 from psdopt.terms import LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms
-from psdopt.verdicts import settled
+from psdopt.verdicts import settled, without_minimum
 
 e = np.eye(2)
 BOUNDED = QuadraticSDP(None, 1.0, -np.diag([1.0, 2.0]))
@@ -136,3 +139,20 @@ def test_margins_that_can_be_scaled_without_end_are_unbounded_on_definite_matric
     result = solve(smooth, PositiveDefinite(3, metric=metric), ConjugateGradient(), rng=seed, max_iterations=200)
     assert result.status is Status.UNBOUNDED
     assert result.iterations <= 50
+
+
+def test_where_the_trace_is_fixed_or_constraints_hold_no_evaluation_far_out_counts():
+    problem = falling(0)
+    evaluation = problem.at(1e3 * np.eye(4))
+    certificate = certify(problem, evaluation)
+
+    def told(geometry, problem=problem):
+        state = SimpleNamespace(evaluation=evaluation, ray=None)
+        run = SimpleNamespace(geometry=geometry, inner_tol=1e-6, state=state)
+        return without_minimum(certificate, run, problem, 1.0)
+
+    assert told(FlatQuotient(4, 4))
+    assert not told(FixedTrace(4, 4, 4e6))
+    held = falling(0)
+    held.abilities |= {Ability.CONSTRAINTS}
+    assert not told(FlatQuotient(4, 4), held)

@@ -115,3 +115,26 @@ def test_multipliers_go_as_far_as_their_slack_when_a_step_is_shortened(monkeypat
     new, _, _ = newton_step(form, at, 0.9)
     for block, S in zip(form.blocks, new.Z, strict=True):
         assert norm(block.C - block.adjoint(new.v) - S) <= 1e-12 * norm(S)
+
+
+def test_refinement_keeps_the_linearised_equations_and_mends_what_is_missing() -> None:
+    """From a direction with an error in dX and dx: A(dX) + A dx = b − A(X) − A x again, the others as they were."""
+    form = form_of()
+    at = iterate(form)
+    step = interior_steps._Step(form, at, True)
+    dX, dZ, dx, dz, dv = step.direction(0.3)
+    rng = np.random.default_rng(5)
+    error = 0.3 * rng.standard_normal(dX[0].shape)
+    off, wrong = [dX[0] + error + error.T], dx + 0.3 * rng.standard_normal(len(dx))
+    before = norm(missing(form, [at.X[0] + off[0]], at.x + wrong))
+    nX, nZ, nx, nz, nv = step.refined(off, dZ, wrong, dz, dv)
+    after = norm(missing(form, [at.X[0] + nX[0]], at.x + nx))
+    assert after <= 1e-2 * norm(step.rp) < before
+    assert after <= 1e-6 * before  # one round of an exact system
+    block = form.blocks[0]
+    assert norm(block.C - block.adjoint(at.v + nv) - at.Z[0] - nZ[0]) <= 1e-11
+    assert norm(form.c - form.At @ (at.v + nv) - at.z - nz) <= 1e-11
+    np.testing.assert_allclose(at.z * nx + at.x * nz, at.z * wrong + at.x * dz, atol=1e-11)
+    Zi = np.linalg.inv(at.Z[0])
+    change = -at.X[0] @ (nZ[0] - dZ[0]) @ Zi
+    np.testing.assert_allclose(nX[0] - off[0], 0.5 * (change + change.T), atol=1e-11)

@@ -91,3 +91,20 @@ def test_a_step_that_values_do_not_resolve_is_taken_where_the_slope_is_smaller(p
     s = modelled(path, here.evaluation.value, slope)
     assert s > 0.0
     assert abs(path.slope(s)) <= abs(slope)
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.2, 0.7])
+@pytest.mark.parametrize("radial", [0.0, 0.5, -0.3])
+def test_derivatives_are_those_of_the_value_anywhere_on_the_line(point, tangent, mu, radial):
+    """The multiplier's part is λ (2 mu ⟨Y, D⟩ + mu² |D|²), for directions with a radial part, too."""
+    problem = TermSum([MeasuredTerm(Entries([0, 1], [2, 2], N), SquaredHinge(np.array([1.0, 2.0])))])
+    here, D = problem.at(point), tangent + radial * point
+    line, h = LagrangianLine(here.along(D), here, D), 1e-5
+    moved = point + mu * D
+    grown = np.sum(moved**2) - np.sum(point**2)
+    multiplier = 0.5 * np.sum(here.factor_gradient() * point) / np.sum(point**2)
+    assert line.value(mu) == pytest.approx(problem.at(moved).value - multiplier * grown, rel=1e-12)
+    first, second = line.derivatives(mu)
+    assert first == pytest.approx((line.value(mu + h) - line.value(mu - h)) / (2.0 * h), rel=1e-6, abs=1e-8)
+    change = line.derivatives(mu + h)[0] - line.derivatives(mu - h)[0]
+    assert second == pytest.approx(change / (2.0 * h), rel=1e-5, abs=1e-8)
