@@ -12,6 +12,7 @@ from psdopt.capability import Ability
 from psdopt.certificate import Certificate
 from psdopt.constraints.cone_bound import cone_bound
 from psdopt.constraints.dual_bound import Bounded, dual_bound
+from psdopt.constraints.limits import FEASIBLE
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.refutation import LEAST, SMALL, distinct, proven_infeasible, proven_unbounded
 from psdopt.constraints.units import gap_unit, gradient_size, relative_gap, relative_violation
@@ -22,8 +23,6 @@ from psdopt.units import ratio
 
 #: A bound on λ_min(S) that costs less than this share of the tolerance is sharp enough.
 SHARE = 0.25
-#: A primal infeasibility up to this is that of a point from which F may fall without end.
-FEASIBLE = 1e-6
 #: Shares to which multipliers of homogeneous equations are cut where rounding of S spoils the bound.
 SHRUNK = (0.1, 0.01)
 

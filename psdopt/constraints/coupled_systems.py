@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Protocol
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from psdopt.constraints.limits import FLOPS, NUMBERS, SPARED
 from psdopt.constraints.standard import StandardForm
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.ridged import ridged_solver
+from psdopt.linalg.ridged import ROUNDS, ridged_solver
 from psdopt.linalg.tolerances import EPS
 
-#: Flops of a QR factorisation that a step may take where it is not sure to be of use, and where nothing else is left.
-AFFORDABLE, LAST = 1e8, 4e9
-#: Numbers in what is factorised.
-MOST = 2e7
 #: Columns whose pivot is below this many eps √(rows), next to a column of norm one, depend on others.
 DEPENDENT = 4.0
-#: Most rounds of refinement; one that does not halve the residual is the last.
-ROUNDS = 3
-
-
-class _Memory(threading.local):
-    """A Schur complement and its factor (2, m, m), by form and thread: new memory would cost as much as filling it."""
-
-    def __init__(self) -> None:
-        self.of: WeakKeyDictionary[StandardForm, Array] = WeakKeyDictionary()
-
-
-_MEMORY = _Memory()
 
 
 class CoupledSystem(Protocol):
@@ -48,14 +31,15 @@ class CoupledSystem(Protocol):
 class SchurSystem:
     """By the Schur complement [Σ_k tr(A_s X_k A_t Q_k)] (m, m) and its Cholesky factor. m³/3 flops and the products.
 
+    `work` (2, m, m) holds both, where given: new memory costs as much as filling it.
     Raises numpy.linalg.LinAlgError where the complement is not definite with a ridge.
     """
 
-    def __init__(self, form: StandardForm, X: list[Array], Q: list[Array], ratio: Array) -> None:
+    def __init__(
+        self, form: StandardForm, X: list[Array], Q: list[Array], ratio: Array, work: Array | None = None
+    ) -> None:
         self.form, self.X, self.Q = form, X, Q
-        if form not in _MEMORY.of:
-            _MEMORY.of[form] = np.zeros((2, form.m, form.m))
-        M, factor = _MEMORY.of[form]
+        M, factor = np.empty((2, form.m, form.m)) if work is None else work
         M[...] = 0.0
         for k, (block, P, R) in enumerate(zip(form.blocks, X, Q, strict=True)):
             block.add_schur(M, P, R, fresh=k == 0)
@@ -136,4 +120,4 @@ class RootedSystem:
 def affordable(form: StandardForm, last: bool = False) -> bool:
     """Whether :class:`RootedSystem` is; `last`, where it is what is left to try."""
     squares = float(sum(block.size**2 for block in form.blocks) + len(form.c))
-    return 2.0 * form.m**2 * squares <= (LAST if last else AFFORDABLE) and form.m * squares <= MOST
+    return 2.0 * form.m**2 * squares <= (FLOPS if last else SPARED) and form.m * squares <= NUMBERS

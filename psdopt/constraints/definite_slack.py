@@ -9,12 +9,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.constraints.conic import Conic
+from psdopt.constraints.limits import FACTOR_ORDER
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.tolerances import EPS
 
-#: Up to these orders a block is factorised as a dense matrix, and in extended precision.
-DENSE_ORDER, EXTENDED_ORDER = 3000, 200
+#: Up to this order a block is factorised in extended precision.
+EXTENDED_ORDER = 200
 #: The wider type; on some machines no wider than a double, and then of no use.
 EXTENDED: Any = np.longdouble
 #: Eigenvalues above this many times Rump's bound on the rounding of a factor are asked for.
@@ -30,7 +31,7 @@ def proven_semidefinite(conic: Conic, y: Array) -> bool:
     multipliers that are large in a few rows, where a bound on λ_min(S) next to |S| does not. n³/3 flops for each block;
     where that fails, a block of order up to 200 is tried once more with mantissas of 64 bits, if the machine has them.
     """
-    if max(map(len, conic.blocks), default=0) > DENSE_ORDER:
+    if max(map(len, conic.blocks), default=0) > FACTOR_ORDER:
         return False
     left = _undecided(conic, y, conic.blocks, np.float64)
     finer = np.finfo(EXTENDED).eps < EPS and all(len(rows) <= EXTENDED_ORDER for rows in left)

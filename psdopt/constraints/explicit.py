@@ -8,6 +8,7 @@ from functools import singledispatch
 import numpy as np
 import scipy.sparse as sp
 
+from psdopt.constraints.limits import NUMBERS
 from psdopt.constraints.measurements import SparseForms, Stacked, Trace
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, row_dots
@@ -18,8 +19,6 @@ from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Entries, Measurement, PairDistances, QuadraticForms
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
 
-#: More entries than this of all A_t together are not written out.
-MOST_ENTRIES = 20_000_000
 #: Up to this order an objective is formed although its entries are not at hand.
 FORMED = 2000
 #: Random rank-one matrices from which norms |A_t| are estimated where entries are not at hand.
@@ -64,7 +63,7 @@ def _(measurement: QuadraticForms) -> SparseForms | None:
         return None
     X = sp.csr_array(measurement.X.data)
     counts = np.diff(X.indptr)
-    if float(np.sum(counts.astype(float) * (counts + 1) / 2)) > MOST_ENTRIES:
+    if float(np.sum(counts.astype(float) * (counts + 1) / 2)) > NUMBERS:
         return None
     rows, left, right, numbers = [], [], [], []
     for t in range(X.shape[0]):
@@ -84,7 +83,7 @@ def _(measurement: QuadraticForms) -> SparseForms | None:
 def _(measurement: Stacked) -> SparseForms | None:
     parts = [explicit_forms(part) for part in measurement.parts]
     known = [part for part in parts if part is not None]
-    if len(known) < len(parts) or sum(part.B.nnz for part in known) > MOST_ENTRIES:
+    if len(known) < len(parts) or sum(part.B.nnz for part in known) > NUMBERS:
         return None
     i, j = np.concatenate([part.i for part in known]), np.concatenate([part.j for part in known])
     return SparseForms(i, j, sp.block_diag([part.B for part in known], format="csr"), measurement.n)

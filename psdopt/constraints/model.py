@@ -25,6 +25,7 @@ from psdopt.constraints.explicit import (
     nearest_objective,
 )
 from psdopt.constraints.face import Face, found_face
+from psdopt.constraints.feasible import feasible_factor
 from psdopt.constraints.measurements import SparseForms, Stacked
 from psdopt.constraints.trace_bound import TraceBound, found_trace_bound
 from psdopt.errors import InvalidInputError, InvalidTypeError
@@ -149,6 +150,16 @@ class ConstrainedModel(Problem):
         """Whether M = 0 is the only matrix that may be feasible: the face leaves no other."""
         return self.face is not None and self.face.order == 0
 
+    @cached_property
+    def feasible_factor(self) -> Array | None:
+        """Y (n, r) with Y Yᵀ feasible: :func:`~psdopt.constraints.feasible.feasible_factor`."""
+        return feasible_factor(self.measurement, self.lower, self.upper, self.norms, self.face)
+
+    @cached_property
+    def scale(self) -> Array:
+        """1/|A_t|, (m,), by which the size of no constraint counts; 1 where A_t = 0."""
+        return np.asarray(1.0 / np.where(self.norms > 0.0, self.norms, 1.0))
+
     @property
     def couples(self) -> bool:
         """Whether Newton steps can be made: entries of the A_t, and the curvature of F where it has any."""
@@ -253,8 +264,7 @@ class ConstrainedEvaluation(Evaluation):
 
     def best_multiple(self) -> float:
         """alpha >= 0 for which A(alpha M) is nearest to what the bounds allow, in units of |A_t|; 1 where none is."""
-        a, p = self.measured, self.problem
-        scale = 1.0 / np.where(p.norms > 0.0, p.norms, 1.0)
+        a, p, scale = self.measured, self.problem, self.problem.scale
         alpha = 1.0
         for _ in range(20):
             target = np.clip(alpha * a, p.lower, p.upper)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from psdopt.constraints.explicit import Measured, explicit_forms
+from psdopt.constraints.limits import SPECTRUM_ORDER
 from psdopt.constraints.measurements import SparseForms, Stacked
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, row_dots, sparse_product
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from psdopt.constraints.model import ConstrainedModel
     from psdopt.problems.term_sum import TermEvaluation
 
-#: Up to this many constraints their system is factorised densely.
-DENSE_SYSTEM = 1500
 #: Least curvature of a row of Y, as a share of the mean one.
 LEAST = 0.05
 
@@ -45,10 +44,12 @@ class PenaltyPreconditioner(Preconditioner):
         if objective is None or forms is None:
             return None
         if objective.forms is not None:
-            if objective.forms.size + forms.size > DENSE_SYSTEM:
+            if objective.forms.size + forms.size > SPECTRUM_ORDER:
                 return None
             forms = explicit_forms(Stacked([objective.forms, forms]))
-        if forms is None or (not is_diagonal(forms) and (forms.size > DENSE_SYSTEM or len(forms.i) > 2 * DENSE_SYSTEM)):
+        if forms is None or (
+            not is_diagonal(forms) and (forms.size > SPECTRUM_ORDER or len(forms.i) > 2 * SPECTRUM_ORDER)
+        ):
             return None
         return cls(objective, term, forms)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from psdopt.constraints.certificate import SHRUNK, Multipliers, multipliers_at_zero
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.definite_slack import proven_semidefinite
+from psdopt.constraints.limits import GAIN, NEGLIGIBLE
 from psdopt.constraints.problem import Constrained
 from psdopt.constraints.refutation import proven_unbounded
 from psdopt.constraints.slack import slack_eigenpair
@@ -21,13 +22,12 @@ from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.workspace import Workspace
 from psdopt.method import Outcome, State
 from psdopt.methods.phase_one import phase_one
 from psdopt.problem import Evaluation, Problem
 from psdopt.units import stationarity_scale
 
-#: A*(v) + Z and A(X) this small next to bᵀv and −⟨C, X⟩ make candidates for proofs that one side is infeasible.
-RAY = 1e-7
 #: S is definite beyond doubt where its eigenvalues are above this many eps √n |S|.
 CLEAR = 16.0
 #: C − A*(v) − Z is this small, next to C, once it is rounding.
@@ -44,7 +44,7 @@ class PrimalDualState(State):
     the relative residual. Rounding may spoil later iterates where multipliers are not bounded; a run that stalls ends
     at it. `anew`: whether the run has begun once more; it shows the nearest iterate until it has a better one.
     `halves` : Cholesky factors of X and Z by blocks, where they are at hand. `careful`: whether steps take the roots of
-    their systems, as rounding spoils the systems themselves.
+    their systems, as rounding spoils the systems themselves. `workspace` : the memory of those systems.
     """
 
     form: StandardForm
@@ -63,6 +63,7 @@ class PrimalDualState(State):
     anew: bool = False
     halves: tuple[list[Array], list[Array]] | None = None
     careful: bool = False
+    workspace: Workspace = field(default_factory=Workspace)
 
 
 State_ = TypeVar("State_", bound=PrimalDualState)
@@ -146,7 +147,7 @@ def moved(
     ray, direction = _rays(form, X, Z, x, z, v)
     if ray or direction:
         outcome = Outcome.FINISHED
-    if direction and not ray and proven_unbounded(problem, Y, RAY) is not None:
+    if direction and not ray and proven_unbounded(problem, Y, NEGLIGIBLE) is not None:
         return _with_direction(old, Y, y)
     slack = math.sqrt(
         sum(norm(b.C - b.adjoint(v) - S) ** 2 for b, S in zip(form.blocks, Z, strict=True))
@@ -168,7 +169,7 @@ def moved(
     bound = max(bound, provable)
     gap = relative_gap(problem, evaluation, bound)
     relative = max(gap, infeasibility, slack)
-    least, since = (relative, 0) if relative < 0.9 * old.least else (old.least, old.since + 1)
+    least, since = (relative, 0) if relative < GAIN * old.least else (old.least, old.since + 1)
     if since >= patience and outcome is Outcome.RUNNING:
         outcome = Outcome.STALLED
     seen, seen_violation, seen_error, error = old.nearest, old.nearest_violation, old.nearest_error, relative
@@ -244,4 +245,4 @@ def _rays(form: StandardForm, X: list[Array], Z: list[Array], x: Array, z: Array
     for block, P in zip(form.blocks, X, strict=True):
         measured = measured + block.measure(P)
     cost = sum(inner(b.C, P) for b, P in zip(form.blocks, X, strict=True)) + float(form.c @ x)
-    return falls > 0.0 and dual_off <= RAY * falls, cost < 0.0 and norm(measured) <= RAY * -cost
+    return falls > 0.0 and dual_off <= NEGLIGIBLE * falls, cost < 0.0 and norm(measured) <= NEGLIGIBLE * -cost

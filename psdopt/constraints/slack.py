@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
+from psdopt.constraints.limits import FACTOR_ORDER, SPECTRUM_ORDER
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array
@@ -21,12 +22,8 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation
 from psdopt.terms.base import combine
 
-#: Up to this order a proof by a dense Cholesky factor costs less than Lanczos's method takes to find a cluster's end.
-DENSE_ORDER = 3000
 #: From this order on a narrow band is looked for.
 BANDED = 200
-#: Up to this order the spectrum is computed where factors leave the question open.
-SPECTRUM = 1500
 
 
 def slack_operator(problem: ConstrainedModel, evaluation: Evaluation, y: Array) -> Any:
@@ -115,7 +112,7 @@ def slack_bound(S: Any, accuracy: float, blocks: Sequence[NDArray[np.intp]] = ()
     if narrow is not None:
         banded = banded_factor(S, *narrow, rounding - accuracy)
         return None if banded is None else banded[1] - rounding
-    factor = factor_above(S.toarray(), rounding - accuracy) if n <= DENSE_ORDER else None
+    factor = factor_above(S.toarray(), rounding - accuracy) if n <= FACTOR_ORDER else None
     return None if factor is None else factor[1] - rounding
 
 
@@ -123,10 +120,10 @@ def _eigenpair(S: Any, accuracy: float, start: Array | None, seed: int) -> Extre
     banded = _banded_pair(S, accuracy, start) if isinstance(S, sp.csr_array) and S.shape[0] >= BANDED else None
     if banded is not None:
         return banded
-    if S.shape[0] <= DENSE_ORDER:
+    if S.shape[0] <= FACTOR_ORDER:
         matrix = S.toarray() if isinstance(S, sp.csr_array) else S
         pair = smallest_eigenpair(matrix, threshold=-accuracy, start=start, seed=seed, backend="dense")
-        if pair.lower_bound >= -accuracy or S.shape[0] > SPECTRUM:
+        if pair.lower_bound >= -accuracy or S.shape[0] > SPECTRUM_ORDER:
             return pair
         # of a matrix with one huge eigenvalue a spectrum loses less to rounding than a factor
         spectrum = smallest_eigenpair(matrix, seed=seed, backend="dense")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,6 +13,10 @@ from numpy.typing import NDArray
 from psdopt.constraints.block import Block
 from psdopt.constraints.conic import Conic
 from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.tolerances import EPS
+
+#: A ridge of the normal equations A A*, whose rows have norm one.
+RIDGE = 64 * EPS
 
 
 class StandardForm:
@@ -73,6 +79,18 @@ class StandardForm:
             part = sp.csr_array(columns[:, places])
             found.append(Block(rows, C, local[forms.i[places]], local[forms.j[places]], part))
         return found
+
+    @cached_property
+    def normal_factor(self) -> Any:
+        """The sparse factors of A A* (m, m), with a ridge: redundant constraints make it singular."""
+        gram = sp.csr_array(self.A @ self.At)
+        for block in self.blocks:
+            gram = gram + sp.csr_array(block.B @ sp.diags_array(block.half) @ block.back)
+        ridge = RIDGE * float(gram.diagonal().max(initial=0.0)) + np.finfo(float).tiny
+        return sp.linalg.splu(sp.csc_array(gram + ridge * sp.eye_array(self.m)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: each for name, each in vars(self).items() if name != "normal_factor"}
 
     def multipliers(self, v: Array) -> Array:
         """y (m of the conic problem,) of the dual variables v of the scaled rows; S = C + A*(y) is gamma Z."""

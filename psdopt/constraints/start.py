@@ -25,9 +25,8 @@ def first_multipliers(problem: ConstrainedModel, evaluation: Evaluation) -> tupl
 
     Both scale as they should with F, with M and with each constraint. Cost: a few passes over the constraints.
     """
-    Y, measurement = evaluation.factor, problem.measurement
+    Y, measurement, scale = evaluation.factor, problem.measurement, problem.scale
     images = Images(measurement.maps, Y)
-    scale = 1.0 / np.where(problem.norms > 0.0, problem.norms, 1.0)
 
     def pull(x: np.ndarray) -> np.ndarray:
         return combine(measurement.adjoint(scale * x.ravel(), images), Y.shape).ravel()

@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from psdopt.constraints.feasible import feasible_factor
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
@@ -56,12 +55,12 @@ def range_on_ray(problem: ConstrainedModel, evaluation: Evaluation, bound: float
 
 
 def feasible_range(problem: ConstrainedModel, evaluation: Evaluation) -> float:
-    """What F varies by from M towards N = :func:`~psdopt.constraints.feasible.feasible_factor`, no further than |M|.
+    """What F varies by from M towards N = `problem.feasible_factor`, no further than |M|.
 
     min(R_1, 4 R) as on the ray, at M + θ (N − M), θ a quarter, a half and the whole of min(1, |M| / |N − M|). 0 where
     no feasible N is known, or F is not defined there.
     """
-    N, Y = feasible_factor(problem), evaluation.factor
+    N, Y = problem.feasible_factor, evaluation.factor
     if N is None:
         return 0.0
     size = norm(Y.T @ Y)
@@ -114,7 +113,6 @@ def relative_violation(problem: ConstrainedModel, a: Array, Y: Array) -> float:
     """
     v = problem.violation(a)
     concerned = (problem.lower == problem.upper) | (v != 0.0)
-    scale = 1.0 / np.where(problem.norms > 0.0, problem.norms, 1.0)
     nearest = np.clip(a, problem.lower, problem.upper)
-    unit = norm((scale * nearest)[concerned])
-    return ratio(norm(scale * v), unit if unit > 0.0 else norm(Y.T @ Y))
+    unit = norm((problem.scale * nearest)[concerned])
+    return ratio(norm(problem.scale * v), unit if unit > 0.0 else norm(Y.T @ Y))

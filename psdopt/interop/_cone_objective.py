@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.constraints import SparseForms
+from psdopt.constraints.limits import FACTOR_ORDER
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap
@@ -19,8 +20,6 @@ from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Entries
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
 
-#: Unknowns that one part of P connects, at most: it is decomposed.
-LARGEST_PART = 3000
 #: Beyond this share of entries that are not zero C is kept dense.
 DENSE = 0.2
 
@@ -96,7 +95,7 @@ def _uniform(weight: Array, i: NDArray[np.intp], j: NDArray[np.intp], n: int) ->
 def square_root(P: sp.csr_array) -> sp.csr_array:
     """V sparse (q, N) with VᵀV = P ⪰ 0, part by part of the unknowns that P connects.
 
-    Raises InvalidInputError for a part of more than `LARGEST_PART` unknowns.
+    Raises InvalidInputError for a part of more than 3000 unknowns.
     """
     N = P.shape[0]
     diagonal = P.diagonal()
@@ -107,9 +106,9 @@ def square_root(P: sp.csr_array) -> sp.csr_array:
     parts = np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label, minlength=count))[:-1])
     found = []
     for part in parts:
-        if len(part) > LARGEST_PART:
+        if len(part) > FACTOR_ORDER:
             raise InvalidInputError(
-                f"the quadratic objective must not connect more than {LARGEST_PART} unknowns; found {len(part)}"
+                f"the quadratic objective must not connect more than {FACTOR_ORDER} unknowns; found {len(part)}"
             )
         values, U = np.linalg.eigh(P[part][:, part].toarray())
         keep = values > 4.0 * len(part) * EPS * max(values[-1], 0.0)

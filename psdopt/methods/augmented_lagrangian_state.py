@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from psdopt.constraints.certificate import Multipliers
+from psdopt.constraints.limits import GAIN
 from psdopt.linalg.arrays import Array
 from psdopt.method import Outcome, State
 from psdopt.methods.columns import VANISHED
@@ -15,7 +16,7 @@ from psdopt.methods.columns import VANISHED
 #: Steps after which a round ends although it has not come to its aim, and as how many rounds it counts; with a gain.
 LONGEST, LONG, LONG_GAIN = 60, 5, 2
 #: The run ends after so many rounds in a row that take less than a tenth off infeasibility and gap.
-PATIENCE, GAIN = 25, 0.9
+PATIENCE = 25
 
 
 @dataclass

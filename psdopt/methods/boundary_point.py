@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
 
 from psdopt.capability import Ability, Requires
 from psdopt.checks import number
@@ -16,7 +14,6 @@ from psdopt.constraints.primal_dual import PrimalDualState, begun, constrained, 
 from psdopt.constraints.standard import StandardForm
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.tolerances import EPS
 from psdopt.method import Method, Outcome, Residual
 from psdopt.problem import Evaluation, Problem
 
@@ -26,10 +23,6 @@ OVERSHOOT = 1.6
 FACTOR, STEPS_EARLY, STEPS_LATE, EARLY = 1.7, 12, 25, 100
 #: Steps without a tenth off the largest residual that are no progress.
 PATIENCE = 500
-#: A ridge of the normal equations A A*, whose rows have norm one: redundant constraints make them singular.
-RIDGE = 64 * EPS
-
-_FACTORS: WeakKeyDictionary[StandardForm, Any] = WeakKeyDictionary()
 
 
 @dataclass(kw_only=True)
@@ -84,7 +77,7 @@ class BoundaryPoint(Method[BoundaryPointState]):
         right = (form.b - form.A @ state.x) / s + form.A @ (form.c - state.z)
         for block, X, Z in zip(form.blocks, state.X, state.Z, strict=True):
             right = right + block.measure(block.C - Z - X / s)
-        v = np.asarray(_normal_factor(form).solve(right))
+        v = np.asarray(form.normal_factor.solve(right))
         Xs, Zs, halves, dual_off = [], [], [], 0.0
         for block, X in zip(form.blocks, state.X, strict=True):
             D = block.C - block.adjoint(v)
@@ -142,15 +135,3 @@ def _split(W: Array) -> tuple[Array, Array, Array]:
     root = V[:, k:] * np.sqrt(values[k:])
     positive = root @ root.T
     return positive, positive - W, H
-
-
-def _normal_factor(form: StandardForm) -> Any:
-    """The sparse factors of A A* (m, m) with a ridge; made once and kept as long as the form."""
-    if form not in _FACTORS:
-        gram = sp.csr_array(form.A @ form.At)
-        for block in form.blocks:
-            weights = sp.diags_array(np.where(block.i == block.j, 1.0, 0.5))
-            gram = gram + sp.csr_array(block.B @ weights @ block.back)
-        ridge = RIDGE * float(gram.diagonal().max(initial=0.0)) + np.finfo(float).tiny
-        _FACTORS[form] = sp.linalg.splu(sp.csc_array(gram + ridge * sp.eye_array(form.m)))
-    return _FACTORS[form]

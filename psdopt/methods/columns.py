@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from psdopt.constraints.limits import SPECTRUM_ORDER
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.linalg.arrays import Array, append_columns, norm
 from psdopt.linalg.extreme import smallest_eigenpair
@@ -15,8 +16,8 @@ from psdopt.problem import Evaluation
 
 #: Y this short, relative to the first one, is zero.
 VANISHED = 1e-6
-#: So many new columns at once: this part of those there are; of one eigenvector beyond order SEVERAL.
-WIDER, SEVERAL = 4, 1500
+#: So many new columns at once: this part of those there are; one where no spectrum is computed.
+WIDER = 4
 #: A new column has at least this share of the mean column of M.
 LEAST = 1e-4
 
@@ -45,7 +46,7 @@ def widened(
     if room <= 0:
         return None
     count = min(room, max(1, columns // WIDER))
-    if count > 1 and n <= SEVERAL:
+    if count > 1 and n <= SPECTRUM_ORDER:
         dense = S.toarray() if isinstance(S, sp.csr_array) else S
         found = smallest_eigenpair(dense, count=count, seed=seed, backend="dense")
         vectors = found.vectors[:, found.values < 0.0]
@@ -68,7 +69,7 @@ def narrowed(problem: ConstrainedModel, Y: Array, share: float, fewest: int = 1)
     """
     U, sizes, _ = np.linalg.svd(Y, full_matrices=False)
     axes = np.asarray(U * sizes)
-    scale = 1.0 / np.where(problem.norms > 0.0, problem.norms, 1.0)
+    scale = problem.scale
     unit = norm(scale * np.clip(problem.measured(Y), problem.lower, problem.upper)) or norm(sizes**2)
     kept, trace, a = len(sizes), 0.0, np.zeros(problem.m)
     while kept > max(1, fewest):

@@ -11,7 +11,7 @@ from psdopt.constraints.model import ConstrainedModel
 from psdopt.geometry import Geometry
 from psdopt.method import Method, Outcome, Residual, State
 from psdopt.methods.augmented_lagrangian import AugmentedLagrangian
-from psdopt.methods.augmented_lagrangian_state import AugmentedLagrangianState
+from psdopt.methods.augmented_lagrangian_state import LONGEST, AugmentedLagrangianState
 from psdopt.methods.constrained_steps import ConstrainedState, ConstrainedSteps
 from psdopt.methods.then import AfterSteps, Then, ThenState
 from psdopt.problem import Evaluation, Problem
@@ -20,8 +20,8 @@ from psdopt.problem import Evaluation, Problem
 PATIENCE = 8
 #: Turns of the augmented Lagrangian after which Newton steps that stall at a residual of FINE end the run.
 LAST, FINE = 3, 1e-8
-#: Turns of both after which the run ends, and steps after which a later turn of the augmented Lagrangian does.
-MOST_TURNS, LONGEST = 10, 60
+#: Turns of both after which the run ends.
+MOST_TURNS = 10
 
 
 @dataclass(kw_only=True)

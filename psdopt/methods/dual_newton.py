@@ -129,7 +129,7 @@ class DualNewton(Method[DualNewtonState]):
 
     def step(self, state: DualNewtonState) -> DualNewtonState:
         problem, *_ = _parts_of(state.problem)
-        scale = 1.0 / np.where(problem.norms > 0.0, problem.norms, 1.0)
+        scale = problem.scale
         residual = scale * (problem.measured(state.evaluation.factor) - problem.lower)  # minus the gradient, by |A_t|
         if not norm(residual) > 0.0:
             return self._ended(state)

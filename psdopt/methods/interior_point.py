@@ -13,13 +13,14 @@ from psdopt.capability import Ability, Requires
 from psdopt.checks import number
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.coupled_systems import CoupledSystem, RootedSystem, SchurSystem, affordable
+from psdopt.constraints.limits import FEASIBLE, FLOPS, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.primal_dual import PrimalDualState, begun, constrained, moved
 from psdopt.constraints.standard import StandardForm
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, norm
 from psdopt.method import Method, Outcome, Residual
-from psdopt.methods.interior_steps import NEXT_TO_NOTHING, Iterate, definite_move, missing, newton_step
+from psdopt.methods.interior_steps import Iterate, definite_move, missing, newton_step
 from psdopt.problem import Evaluation, Problem
 
 #: A step goes this share of the way to the boundary, or more the longer the predictor's steps are.
@@ -30,12 +31,8 @@ CALM = 12
 DOUBTFUL = 2
 #: From this relative gap on X is moved onto the constraints, where what is off changes the gap.
 CLOSE = 1e-3
-#: A run that stalls with a larger relative residual than this begins once more, with an X so many times as large.
-FAR, BEYOND = 1e-6, 1e5
-#: Flops of a Schur complement of dense forms that a step may take.
-DENSE = 4e9
-#: Steps shorter than this make no progress.
-SHORT = 1e-7
+#: A run that stalls before it is near begins once more, with an X so many times as large.
+BEYOND = 1e5
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ class InteriorPoint(Method[PrimalDualState]):
 
     def step(self, state: PrimalDualState) -> PrimalDualState:
         after = self._stepped(state)
-        if after.outcome is not Outcome.STALLED or after.anew or after.least <= FAR:
+        if after.outcome is not Outcome.STALLED or after.anew or after.least <= FEASIBLE:
             return after
         # on a face nothing is strictly feasible but within it; elsewhere a path from below the size of a solution
         # creeps along the boundary, and one from far beyond it does not
@@ -102,19 +99,20 @@ class InteriorPoint(Method[PrimalDualState]):
     def _stepped(self, state: PrimalDualState) -> PrimalDualState:
         here = (state.X, state.Z, state.x, state.z, state.v)
         last = state.anew or state.since >= DOUBTFUL
-        try:
-            at = Iterate.of(*here) if state.halves is None else Iterate(*here, *state.halves)
+        with state.workspace.array(2, state.form.m, state.form.m) as work:
             try:
-                new, length, careful = newton_step(state.form, at, self.share, state.careful, last)
-            except np.linalg.LinAlgError:
-                if state.careful or not affordable(state.form, last):
-                    raise
-                new, length, careful = newton_step(state.form, at, self.share, careful=True)
-        except (np.linalg.LinAlgError, FloatingPointError):
-            return moved(state, *here, step=0.0, outcome=Outcome.STALLED, patience=CALM)
-        outcome = Outcome.STALLED if length < SHORT else Outcome.RUNNING
-        close = state.extras.get("gap", math.inf) <= CLOSE
-        factor = _met(state.form, new, careful) if close else None
+                at = Iterate.of(*here) if state.halves is None else Iterate(*here, *state.halves)
+                try:
+                    new, length, careful = newton_step(state.form, at, self.share, state.careful, last, work)
+                except np.linalg.LinAlgError:
+                    if state.careful or not affordable(state.form, last):
+                        raise
+                    new, length, careful = newton_step(state.form, at, self.share, careful=True)
+            except (np.linalg.LinAlgError, FloatingPointError):
+                return moved(state, *here, step=0.0, outcome=Outcome.STALLED, patience=CALM)
+            close = state.extras.get("gap", math.inf) <= CLOSE
+            factor = _met(state.form, new, careful, work) if close else None
+        outcome = Outcome.STALLED if length < NEGLIGIBLE else Outcome.RUNNING
         if factor is None:
             factor = state.form.assembled(new.Lx, new.x)
         after = moved(
@@ -127,7 +125,7 @@ def _within(problem: Problem) -> StandardForm | None:
     """The problem on its face, where it has one and its forms there, which are dense, are affordable."""
     known, conic = constrained(problem)
     W = None if known.face is None or known.only_zero else known.face.within
-    if known.face is None or W is None or 4.0 * float(W.shape[1]) ** 3 * conic.m > DENSE:
+    if known.face is None or W is None or 4.0 * float(W.shape[1]) ** 3 * conic.m > FLOPS:
         return None
     q, forms = W.shape[1], conic.forms
     i, j = np.triu_indices(q)
@@ -156,7 +154,7 @@ def _first(form: StandardForm) -> tuple[list[Array], list[Array], Array, Array]:
     return X, Z, x, z
 
 
-def _met(form: StandardForm, at: Iterate, careful: bool) -> Array | None:
+def _met(form: StandardForm, at: Iterate, careful: bool, work: Array | None = None) -> Array | None:
     """The factor of X and x moved to A(X) + A x = b by the least move in the metric of X⁻¹.
 
     None where what is missing is next to nothing in bᵀv, and where the move is of no use. The products X dZ Z⁻¹ lose
@@ -165,11 +163,13 @@ def _met(form: StandardForm, at: Iterate, careful: bool) -> Array | None:
     """
     X, x = at.X, at.x
     rest = missing(form, X, x)
-    if norm(rest) * norm(at.v) <= NEXT_TO_NOTHING * abs(float(form.b @ at.v)):
+    if norm(rest) * norm(at.v) <= NEGLIGIBLE * abs(float(form.b @ at.v)):
         return None
     try:
         turned = [L.T for L in at.Lx]
-        system: CoupledSystem = RootedSystem(form, at.Lx, turned, x * x) if careful else SchurSystem(form, X, X, x * x)
+        system: CoupledSystem = (
+            RootedSystem(form, at.Lx, turned, x * x) if careful else SchurSystem(form, X, X, x * x, work)
+        )
         w = system.solve(rest)
         along = [system.through(k, w, system.right(k, w)) for k in range(len(X))]
         onto, roots, _ = definite_move(X, [0.5 * (D + D.T) for D in along], 1.0)

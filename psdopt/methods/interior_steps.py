@@ -15,9 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from psdopt.constraints.coupled_systems import CoupledSystem, RootedSystem, SchurSystem, affordable
+from psdopt.constraints.limits import NEGLIGIBLE
 from psdopt.constraints.standard import StandardForm
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.cone_steps import cone_step, inverse_of, lower_factor, triangular_inverse
+from psdopt.linalg.ridged import ROUNDS
 from psdopt.linalg.tolerances import EPS
 
 #: R is taken as zero where it is below this many eps times what it is the difference of.
@@ -26,10 +28,8 @@ ROUNDING = 4.0
 ROUGH, FINE = 0.1, 0.01
 #: A step that leaves the cone by rounding is shortened by this factor, so many times at most.
 SHORTER, TRIALS = 0.8, 20
-#: Rounds of refinement of a direction, until so small a share is missing of what it is to remove from b − A(X).
-REFINEMENTS, MET = 3, 1e-2
-#: What is missing of A(X) = b is next to nothing where it changes bᵀv by no more than this share.
-NEXT_TO_NOTHING = 1e-7
+#: A direction is refined until this share is missing of what it is to remove from b − A(X).
+MET = 1e-2
 
 
 @dataclass
@@ -51,19 +51,26 @@ class Iterate:
 
 
 def newton_step(
-    form: StandardForm, at: Iterate, share: float, careful: bool = False, last: bool = False
+    form: StandardForm,
+    at: Iterate,
+    share: float,
+    careful: bool = False,
+    last: bool = False,
+    work: Array | None = None,
 ) -> tuple[Iterate, float, bool]:
     """(next iterate, the longer of its two step lengths, whether it was careful) by Mehrotra's predictor and corrector.
 
     `share` of the way to the boundary at least. `careful` takes the roots of the system
     (:class:`~psdopt.constraints.coupled_systems.RootedSystem`) and refines the direction; without it, a step whose
     direction rounding spoils is taken once more with it, where that is affordable
-    (`last`: whether it is what is left to try). A step takes one Cholesky factor of
+    (`last`: whether it is what is left to try). `work` (2, rows, rows) holds the Schur complement.
+
+    A step takes one Cholesky factor of
     each block of X and Z, one inverse of those of Z, one Schur complement and one factor of it; three products of n x n
     matrices, and two more for each block as long as the dual equation is off.
     Raises numpy.linalg.LinAlgError where there is no step.
     """
-    step = _Step(form, at, careful)
+    step = _Step(form, at, careful, work)
     dX, dZ, dx, dz, _ = step.direction(0.0)
     ap = min(1.0, _reach(at.Lx, dX, at.x, dx, ROUGH))
     ad = min(1.0, _reach(at.Lz, dZ, at.z, dz, ROUGH))
@@ -88,7 +95,7 @@ def newton_step(
 class _Step:
     """The linearised equations at one iterate, with what predictor and corrector share."""
 
-    def __init__(self, form: StandardForm, at: Iterate, careful: bool) -> None:
+    def __init__(self, form: StandardForm, at: Iterate, careful: bool, work: Array | None = None) -> None:
         self.form, self.at = form, at
         self.Zi = [inverse_of(L) for L in at.Lz]
         self.rp = missing(form, at.X, at.x)
@@ -116,7 +123,7 @@ class _Step:
         if careful:
             self.system = RootedSystem(form, at.Lx, [triangular_inverse(L) for L in at.Lz], at.x / at.z)
         else:
-            self.system = SchurSystem(form, at.X, self.Zi, at.x / at.z)
+            self.system = SchurSystem(form, at.X, self.Zi, at.x / at.z, work)
 
     def direction(self, target: float) -> tuple[list[Array], list[Array], Array, Array, Array]:
         """dX, dZ, dx, dz, dv towards X Z = target I."""
@@ -161,7 +168,7 @@ class _Step:
         """The direction with less missing in A(dX) + A dx = b − A(X) − A x, which rounding of X dZ Z⁻¹ spoils."""
         form, at = self.form, self.at
         rest = self.rp - _measured(form, dX, dx)
-        for _ in range(REFINEMENTS):
+        for _ in range(ROUNDS):
             if norm(rest) <= MET * norm(self.rp):
                 break
             w = self.system.solve(rest)
@@ -180,7 +187,7 @@ class _Step:
     def sound(self, dX: list[Array], dx: Array, dv: Array) -> bool:
         """Whether what the direction leaves of b − A(X) is next to nothing, there or in bᵀv."""
         off, v = norm(self.rp - _measured(self.form, dX, dx)), self.at.v + dv
-        return off <= MET * norm(self.rp) or off * norm(v) <= NEXT_TO_NOTHING * abs(float(self.form.b @ v))
+        return off <= MET * norm(self.rp) or off * norm(v) <= NEGLIGIBLE * abs(float(self.form.b @ v))
 
     def correct(self, dX: list[Array], dx: Array, dz: Array) -> None:
         """From here on with the predictor's second-order terms dX dZ Z⁻¹; it was the last direction."""

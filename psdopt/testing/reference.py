@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.constraints.feasible import feasible_factor
 from psdopt.linalg.arrays import Array
 from psdopt.matrix import LowRankPSD
 from psdopt.problem import Problem
@@ -155,7 +154,7 @@ def _constrained_certificate(problem: Any, dense: Any, M: LowRankPSD, candidates
 def _unit_of_gaps(problem: Any, Y: Array, value: float, bound: float) -> float:
     """The range on the ray, or where F(M) and the bound are less, no more than they or F towards a feasible matrix."""
     ray, values = _range_on_the_ray(problem, Y, bound), max(abs(value), abs(bound) if math.isfinite(bound) else 0.0)
-    N = feasible_factor(problem) if values < ray else None
+    N = problem.feasible_factor if values < ray else None
     if N is None:
         return min(ray, values)
     size, apart = (float(np.linalg.norm(A)) for A in (Y @ Y.T, Y @ Y.T - N @ N.T))

@@ -127,7 +127,7 @@ def test_the_complement_of_a_matrix_that_is_not_definite_is_refused() -> None:
 def test_only_small_roots_are_affordable(monkeypatch) -> None:
     form = form_of()
     assert affordable(form)
-    monkeypatch.setattr("psdopt.constraints.coupled_systems.AFFORDABLE", 10.0)
+    monkeypatch.setattr("psdopt.constraints.coupled_systems.SPARED", 10.0)
     assert not affordable(form)
 
 

@@ -74,5 +74,5 @@ def test_single_rows_count_and_large_blocks_are_left_alone(monkeypatch) -> None:
     conic = diagonal_program(C)
     assert not proven_semidefinite(conic, np.zeros(6))
     assert proven_semidefinite(conic, np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.5]))
-    monkeypatch.setattr(definite_slack, "DENSE_ORDER", 3)
+    monkeypatch.setattr(definite_slack, "FACTOR_ORDER", 3)
     assert not proven_semidefinite(conic, np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.5]))

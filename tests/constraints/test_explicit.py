@@ -62,7 +62,7 @@ def test_what_is_at_hand_through_data_alone_has_no_entries_but_has_norms() -> No
 
 
 def test_too_many_entries_are_not_written_out(monkeypatch) -> None:
-    monkeypatch.setattr(explicit, "MOST_ENTRIES", 30)
+    monkeypatch.setattr(explicit, "NUMBERS", 30)
     forms = QuadraticForms(X)  # 60 entries
     assert explicit_forms(forms) is None
     assert np.allclose(form_norms(forms), np.sum(X**2, axis=1), rtol=1e-12)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from psdopt import Constrained, QuadraticSDP, constraints
-from psdopt.constraints.feasible import FEASIBLE, feasible_factor
+from psdopt.constraints.feasible import FEASIBLE
 from psdopt.constraints.units import relative_violation
 
 RNG = np.random.default_rng(0)
@@ -27,17 +27,17 @@ INSIDE = np.cov(RNG.standard_normal((5, 9)))
 )
 def test_what_is_found_is_feasible(groups):
     problem = Constrained(QuadraticSDP(C=np.eye(5)), groups)
-    Y = feasible_factor(problem)
+    Y = problem.feasible_factor
     assert Y is not None
     assert relative_violation(problem, problem.measured(Y), Y) <= 10.0 * FEASIBLE
-    assert feasible_factor(problem) is Y
+    assert problem.feasible_factor is Y
 
 
 def test_on_a_face():
     """⟨u uᵀ, M⟩ = 0: steps stay where M u = 0."""
     u = np.ones(4)
     held = [constraints.sparse_forms([np.outer(u, u)], 0.0), constraints.trace(4, 2.0)]
-    Y = feasible_factor(Constrained(QuadraticSDP(C=np.eye(4)), held))
+    Y = Constrained(QuadraticSDP(C=np.eye(4)), held).feasible_factor
     assert Y is not None
     assert np.linalg.norm(u @ Y) <= 1e-12
     assert np.sum(Y**2) == pytest.approx(2.0)
@@ -47,15 +47,15 @@ def test_scales_of_constraints_change_nothing():
     values = [float(np.sum(A * INSIDE)) for A in FORMS]
     scales = [1e6, 1e-3, 1.0, 10.0]
     F = QuadraticSDP(C=np.eye(5))
-    plain = feasible_factor(Constrained(F, constraints.sparse_forms(FORMS, values)))
+    plain = Constrained(F, constraints.sparse_forms(FORMS, values)).feasible_factor
     scaled = constraints.sparse_forms(
         [s * A for s, A in zip(scales, FORMS, strict=True)], [s * v for s, v in zip(scales, values, strict=True)]
     )
-    assert feasible_factor(Constrained(F, scaled)) == pytest.approx(plain, rel=1e-6, abs=1e-8)
+    assert Constrained(F, scaled).feasible_factor == pytest.approx(plain, rel=1e-6, abs=1e-8)
 
 
 def test_none_where_nothing_is_feasible():
     problem = Constrained(
         QuadraticSDP(C=np.eye(3)), [constraints.diagonal(3, 1.0), constraints.entries([0], [1], 3, 2.0)]
     )
-    assert feasible_factor(problem) is None
+    assert problem.feasible_factor is None

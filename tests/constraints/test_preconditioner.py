@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from psdopt import Constrained, QuadraticSDP, TermSum, constraints
 from psdopt.constraints.augmented import augmented
-from psdopt.constraints.preconditioner import DENSE_SYSTEM, LEAST, PenaltyPreconditioner
+from psdopt.constraints.preconditioner import LEAST, SPECTRUM_ORDER, PenaltyPreconditioner
 from psdopt.terms import LeastSquares, MeasuredTerm, QuadraticForms
 
 N, R = 6, 2
@@ -87,7 +87,7 @@ def test_without_a_preconditioner_no_arc_is_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "places"), [(DENSE_SYSTEM + 1, 4), (3, 2 * DENSE_SYSTEM + 1)], ids=["forms", "places"]
+    ("size", "places"), [(SPECTRUM_ORDER + 1, 4), (3, 2 * SPECTRUM_ORDER + 1)], ids=["forms", "places"]
 )
 def test_neither_more_forms_nor_more_places_than_a_dense_system_holds(size: int, places: int) -> None:
     n = 80

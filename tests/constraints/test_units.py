@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from psdopt import AutogradProblem, Constrained, QuadraticSDP, TermSum, certify, constraints, solve
-from psdopt.constraints import units
 from psdopt.constraints.units import (
     feasible_range,
     gap_unit,
@@ -225,7 +224,7 @@ def test_the_range_over_feasible_points_is_that_towards_a_feasible_matrix(monkey
     problem, evaluation = fourth()
     M = 2.0 * np.eye(2)
     for N in (np.diag([1.0, 0.0]), np.diag([9.0, 0.0]), 2.0 * np.diag([1.0, 1.1])):
-        monkeypatch.setattr(units, "feasible_factor", lambda problem, N=N: np.sqrt(N))
+        monkeypatch.setitem(vars(problem), "feasible_factor", np.sqrt(N))
         whole = min(1.0, np.linalg.norm(M) / np.linalg.norm(N - M))
 
         def F(share: float, N: np.ndarray = N, whole: float = whole) -> float:
@@ -236,9 +235,9 @@ def test_the_range_over_feasible_points_is_that_towards_a_feasible_matrix(monkey
         expected = min(max(*near, F(1.0)) - min(*near, F(1.0)), 4.0 * (max(near) - min(near)))
         assert feasible_range(problem, evaluation) == pytest.approx(expected, rel=1e-9)
     for N in (None, math.sqrt(2.0) * np.eye(2)):  # none known, or M itself
-        monkeypatch.setattr(units, "feasible_factor", lambda problem, N=N: N)
+        monkeypatch.setitem(vars(problem), "feasible_factor", N)
         assert feasible_range(problem, evaluation) == 0.0
-    monkeypatch.setattr(units, "feasible_factor", lambda problem: np.eye(2))
+    monkeypatch.setitem(vars(problem), "feasible_factor", np.eye(2))
     assert feasible_range(problem, problem.at(np.zeros((2, 1)))) == 0.0
 
 

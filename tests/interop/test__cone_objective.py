@@ -84,6 +84,6 @@ def test_square_roots_part_by_part(monkeypatch):
     assert np.allclose((V.T @ V).toarray(), P)
     assert V.shape == (3, 6)
     assert np.array_equal(square_root(sp.csr_array(np.diag([4.0, 0.0, 9.0]))).toarray(), [[2.0, 0, 0], [0, 0, 3.0]])
-    monkeypatch.setattr(_cone_objective, "LARGEST_PART", 2)
+    monkeypatch.setattr(_cone_objective, "FACTOR_ORDER", 2)
     with pytest.raises(InvalidInputError, match="must not connect more than 2 unknowns; found 3"):
         square_root(sp.csr_array(P))

@@ -184,7 +184,7 @@ def test_square_roots_of_parts(monkeypatch):
     V = square_root(P)
     assert V.shape == (3, 5)
     assert np.allclose((V.T @ V).toarray(), P.toarray(), atol=1e-13)
-    monkeypatch.setattr(_cone_objective, "LARGEST_PART", 2)
+    monkeypatch.setattr(_cone_objective, "FACTOR_ORDER", 2)
     with pytest.raises(InvalidInputError, match="must not connect more than 2 unknowns; found 3"):
         square_root(P)
 

@@ -11,7 +11,7 @@ from psdopt import BoundaryPoint, Constrained, InteriorPoint, Outcome, PSDCone, 
 from psdopt.choose import choose
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.methods import boundary_point
-from psdopt.methods.boundary_point import _normal_factor, _split
+from psdopt.methods.boundary_point import _split
 from tests.methods.test_interior_point import random_program, reference
 
 
@@ -71,7 +71,7 @@ def test_the_normal_equations_are_those_of_the_measurements() -> None:
     block = form.blocks[0]
     gram = np.column_stack([block.measure(block.adjoint(e)) for e in np.eye(form.m)])
     right = np.random.default_rng(0).standard_normal(form.m)
-    assert np.allclose(gram @ _normal_factor(form).solve(right), right, atol=1e-10)
+    assert np.allclose(gram @ form.normal_factor.solve(right), right, atol=1e-10)
 
 
 def test_inequalities_are_slacks() -> None:

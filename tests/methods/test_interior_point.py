@@ -136,11 +136,11 @@ def test_large_programs_without_progress_take_the_roots_of_their_systems_in_the_
 
     monkeypatch.setattr("psdopt.methods.interior_steps.RootedSystem", Counted)
     problem = PROGRAMS["hinf"](12, seed=0)
-    monkeypatch.setattr("psdopt.constraints.coupled_systems.AFFORDABLE", 0.0)
+    monkeypatch.setattr("psdopt.constraints.coupled_systems.SPARED", 0.0)
     assert solve(problem, tol=1e-6).status is Status.OPTIMAL
     assert made
     made.clear()
-    monkeypatch.setattr("psdopt.constraints.coupled_systems.LAST", 0.0)
+    monkeypatch.setattr("psdopt.constraints.coupled_systems.FLOPS", 0.0)
     assert solve(problem, tol=1e-6).status is not Status.OPTIMAL
     assert not made
 
@@ -203,7 +203,7 @@ def test_on_a_face_the_forms_are_those_of_its_coordinates(monkeypatch) -> None:
         np.testing.assert_allclose(form.conic.forms.matrix(e).toarray(), W.T @ A[t] @ W, atol=1e-12)
     assert form.conic.forms.norms[0] == 0.0
     for share, there in ((1.0, True), (0.999, False)):
-        monkeypatch.setattr(interior_point, "DENSE", share * 4.0 * (n - 1) ** 3 * 3)
+        monkeypatch.setattr(interior_point, "FLOPS", share * 4.0 * (n - 1) ** 3 * 3)
         assert (interior_point._within(problem) is not None) == there
     assert interior_point._within(random_program(4, 3, 0)) is None
 

@@ -1,0 +1,45 @@
+"""Numbers that the wing shares stand in one place: no module beside it binds one of their names to a number."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import psdopt.constraints
+import psdopt.methods
+from psdopt.constraints import limits
+from psdopt.linalg.tolerances import EPS
+
+NAMES = {name for name, value in vars(limits).items() if name.isupper() and isinstance(value, float | int)} - {"EPS"}
+FOLDERS = [Path(str(package.__file__)).parent for package in (psdopt.constraints, psdopt.methods)]
+#: Violations that are finer than what is feasible where no tolerance is given.
+OTHERS = {"feasible.py": {"FEASIBLE"}, "phase_one.py": {"FEASIBLE"}}
+
+
+def bound(source: str) -> set[str]:
+    """Names bound to a number at the top of a module."""
+    found = set()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Assign) and not any(isinstance(part, ast.Call) for part in ast.walk(node)):
+            found |= {part.id for target in node.targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+    return found
+
+
+@pytest.mark.parametrize("path", [p for folder in FOLDERS for p in sorted(folder.glob("*.py"))], ids=lambda p: p.name)
+def test_a_shared_number_is_bound_once(path: Path) -> None:
+    if path.name != "limits.py":
+        assert not bound(path.read_text("utf-8")) & NAMES - OTHERS.get(path.name, set())
+
+
+def test_a_second_binding_is_seen() -> None:
+    assert bound("A, FLOPS = 1, 2e10\nB = f(3)") == {"A", "FLOPS"}
+
+
+def test_limits_are_in_order() -> None:
+    """A spectrum costs more than a factor; what may be of no use costs less; roundings are below what is small."""
+    assert limits.SPECTRUM_ORDER < limits.FACTOR_ORDER
+    assert limits.SPARED < limits.FLOPS
+    assert limits.FACTOR_ORDER**2 <= limits.NUMBERS
+    assert EPS < limits.NEGLIGIBLE < limits.FEASIBLE < limits.FORCING < limits.GAIN < 1.0
