@@ -12,6 +12,7 @@ from psdopt.capability import Ability, Requires, missing_needs, name_of, require
 from psdopt.checks import integer, integer_or_none
 from psdopt.constraints.augmented import augmented, weights
 from psdopt.constraints.certificate import Multipliers, multipliers_at_zero
+from psdopt.constraints.limits import FEASIBLE
 from psdopt.constraints.problem import Constrained
 from psdopt.constraints.refutation import proven_infeasible, proven_unbounded
 from psdopt.constraints.slack import slack_bound, slack_eigenpair, slack_operator
@@ -21,7 +22,7 @@ from psdopt.errors import IncompatibleError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.method import Method, Outcome, Residual, State
-from psdopt.methods.augmented_lagrangian_state import LONGEST, AugmentedLagrangianState
+from psdopt.methods.augmented_lagrangian_state import LONG, LONGEST, AugmentedLagrangianState
 from psdopt.methods.columns import VANISHED, narrowed, widened
 from psdopt.methods.lbfgs import LBFGS
 from psdopt.methods.on_face import OnFace, takes_face
@@ -30,10 +31,8 @@ from psdopt.methods.truncated_newton import TruncatedNewton
 from psdopt.problem import Evaluation, Problem
 from psdopt.units import stationarity_scale
 
-#: The penalty grows where a round leaves more than this share of the last round's infeasibility,
+#: The penalty grows, by the inverse, where a round leaves more than this share of the last round's infeasibility.
 SLOW = 0.25
-#: by this factor.
-GROWTH = 4.0
 #: Rounds aim at this share of the relative stationarity of the round before.
 TIGHTER = 0.2
 #: An infeasibility that asks for no larger penalty, however slowly it falls.
@@ -54,12 +53,8 @@ WORTH_A_BOUND = 1e-2
 RAY = 10.0
 #: The penalty grows up to this multiple of the first one: beyond it rounding is what is left of the constraints.
 STEEPEST = 1e12
-#: After so many such rounds columns are looked for, however large the infeasibility.
-WAITED = 5
 #: Y this many times as long as at first is looked at as a direction in which F falls without end.
 FAR = 1e6
-#: By how much a direction in which F falls may leave the constraints, relative to the fall.
-RAY_FEASIBLE = 1e-6
 #: Multipliers of another method are taken over where its relative residual is at most this.
 TRUSTED = 0.1
 
@@ -203,7 +198,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         """Along a ray F falls faster than the penalty grows: it is a proof, or the penalty is too small."""
         problem = _constrained(state.problem)
         state.sigma *= 10.0
-        if proven_unbounded(problem, ray, RAY_FEASIBLE) is not None:
+        if proven_unbounded(problem, ray, FEASIBLE) is not None:
             Y, refutation = phase_one(problem)
             state.point, state.evaluation = Y, problem.at(Y)
             state.dual, state.outcome = Multipliers(state.y, ray=refutation, direction=ray), Outcome.FINISHED
@@ -253,19 +248,19 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         state.y, state.rounds = y, state.rounds + 1
         best = state.dual.best if state.dual is not None and not self._binds(state) else None
         size = norm(problem.norms * y)
-        ray = y / size if size > RAY * state.first_size and infeasibility > 1e-6 else None
+        ray = y / size if size > RAY * state.first_size and infeasibility > FEASIBLE else None
         state.dual = Multipliers(y, best, ray)
         if ray is not None and proven_infeasible(problem, [ray]) is not None:
             state.outcome = Outcome.FINISHED
             return
         state.grown = False
-        waiting = state.idle % WAITED == WAITED - 1 or state.vanished
+        waiting = state.idle % LONG == LONG - 1 or state.vanished
         if waiting or (
-            infeasibility <= WORTH_A_BOUND and (infeasibility <= 0.33 * state.bounded or state.rounds % 5 == 0)
+            infeasibility <= WORTH_A_BOUND and (infeasibility <= 0.33 * state.bounded or state.rounds % LONG == 0)
         ):
             self._bound(state)
         if infeasibility > SLOW * last and infeasibility > SETTLED and not state.grown:
-            state.sigma = min(GROWTH * state.sigma, STEEPEST * state.base)
+            state.sigma = min(state.sigma / SLOW, STEEPEST * state.base)
         state.note_progress(self._relative(state))
         if self._resizes(state) and not state.grown and not state.vanished and infeasibility <= WORTH_A_BOUND:
             narrower = narrowed(problem, state.evaluation.factor, SHORT * infeasibility, state.fewest)
@@ -336,9 +331,8 @@ def _complementarity(problem: Constrained, a: Array, y: Array, new: Array, w: Ar
     loose = problem.lower < problem.upper
     if not loose.any():
         return 0.0
-    move = (new - y)[loose] / w[loose] / np.where(problem.norms[loose] > 0.0, problem.norms[loose], 1.0)
-    scale = 1.0 / np.where(problem.norms > 0.0, problem.norms, 1.0)
-    unit = norm(scale * np.clip(a, problem.lower, problem.upper))
+    move = (new - y)[loose] / w[loose] * problem.scale[loose]
+    unit = norm(problem.scale * np.clip(a, problem.lower, problem.upper))
     return norm(move) / unit if unit > 0.0 else 0.0
 
 

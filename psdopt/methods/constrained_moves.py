@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from psdopt.constraints.limits import FORCING
 from psdopt.linalg.arrays import Array, inner
 from psdopt.multipliers import ConstrainedFit, LagrangeSystem
 from psdopt.problem import Evaluation
 
-#: Most products with the curvature of F in a step, and the share of the residual at which they end.
-PRODUCTS, SHARE = 100, 0.1
+#: Most products with the curvature of F in a step.
+PRODUCTS = 100
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def newton_move(
     system = LagrangeSystem(tied, block, Y, active.y, damping + curvature, work)
     X, v = system.solve(-system.pull, active.off)
     if bent is not None:
-        X, v = _curved(fit, here, system, X, v, curvature, min(SHARE, residual))
+        X, v = _curved(fit, here, system, X, v, curvature, min(FORCING, residual))
     moved = tied.block(X)
     Z, bend = system.bend(tied.pair(moved, moved))
     return Move(

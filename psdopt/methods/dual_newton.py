@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from psdopt.capability import Ability, Requires, name_of
 from psdopt.constraints.certificate import Multipliers, multipliers_at_zero
 from psdopt.constraints.explicit import Nearest
+from psdopt.constraints.limits import FORCING
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.problem import Constrained
 from psdopt.constraints.refutation import proven_infeasible
@@ -177,7 +178,7 @@ class DualNewton(Method[DualNewtonState]):
         damping = DAMPING * min(1.0, relative) / rho
         x, r = np.zeros_like(residual), residual
         p, rr = r, inner(residual, residual)
-        stop = min(0.1, relative) ** 2 * rr
+        stop = min(FORCING, relative) ** 2 * rr
         for _ in range(self.inner):
             Hp = times(p) + damping * p
             curvature = inner(p, Hp)

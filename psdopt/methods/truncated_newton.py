@@ -11,6 +11,7 @@ import numpy as np
 
 from psdopt.capability import Ability, Requires
 from psdopt.checks import integer, number
+from psdopt.constraints.limits import FORCING
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.method import Method, Outcome, State
@@ -51,7 +52,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
     """
 
     inner: int = 200
-    share: float = 0.1
+    share: float = FORCING
 
     requires: ClassVar[Requires] = {
         "problem": (Ability.GRADIENT, Ability.EXACT_LINE, Ability.HESSIAN),
