@@ -135,3 +135,19 @@ def test_a_strongly_convex_function_has_a_bound_where_the_slack_is_not_psd(curva
     expected = found.base + (2.0 * shift - N * shift**2 / (2.0 * curvature) if shift < 0.0 else 0.0)
     assert found.bound == pytest.approx(expected, rel=1e-9)
     assert found.bound <= problem.at(Y).value
+
+
+@pytest.mark.parametrize("size", [0.3, 4.0])
+@pytest.mark.parametrize("rho", [0.2, 3.0])
+@pytest.mark.parametrize("least", [-2.5, -0.3, 0.4])
+def test_the_bound_by_curvature_is_the_formula(size, rho, least) -> None:
+    """base + λ tr M − n λ²/(2 rho) for λ = λ_min(S) < 0; the base alone where S ⪰ 0."""
+    M = size * np.diag([1.0, 2.0, 0.0])
+    C = np.diag([1.0, 2.0, least]) - rho * M  # ∇F(M) = C + rho M
+    problem = Constrained(QuadraticSDP(B=0.5 * rho, C=0.5 * C), constraints.entries([0], [1], 3, 0.0))
+    evaluation = problem.at(np.sqrt(M)[:, :2])
+    found = dual_bound(problem, evaluation, 0.7, np.zeros(1), 0.0)
+    expected = 0.7 if least > 0.0 else 0.7 + least * 3.0 * size - 3.0 * least**2 / (2.0 * rho)
+    assert problem.trace_limit is None
+    assert found.bound == pytest.approx(expected, rel=1e-10)
+    assert found.pair.lower_bound == pytest.approx(least, rel=1e-10)
