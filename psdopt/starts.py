@@ -23,7 +23,7 @@ from psdopt.problem import Evaluation, Problem
 from psdopt.units import finite_value, reference_value
 
 #: A default start is allowed this multiple of n times the least trace at which a matrix can be as good.
-ROOM = 4.0
+ROOM = 16.0
 #: Columns that estimate a norm, and the share of what is allowed that the estimate may reach.
 PROBES, SURE = 4, 0.5
 
@@ -124,12 +124,12 @@ def _most(problem: Problem, trace: float, gained: float) -> float:
     """The trace that the data allow a start whose F is below F(0) by `gained`; inf where `trace` itself is allowed.
 
     A convex F falls by at most −λ_min(∇F(0)) per unit of trace. So no matrix of a trace below gained / −λ_min is as
-    good as the start, which is allowed 4 n times that: no random matrix is so far from an eigenvector that it needs
-    more, unless F hardly depends on it. A start that gains nothing is allowed 4 n times half the trace t of the best
+    good as the start, which is allowed 16 n times that: no random matrix is so far from an eigenvector that it needs
+    more, unless F hardly depends on it. A start that gains nothing is allowed 16 n times half the trace t of the best
     multiple t v vᵀ of the least eigenvector, and no minimiser of a quadratic F has a trace below t / 2. Where M = 0 is
     optimal, t balances slope and curvature along the eigenvector of the largest eigenvalue.
 
-    In the first two cases the trace of the start is at most 4 n times that of any minimiser. Beyond order 4 it may be
+    In the first two cases the trace of the start is at most 16 n times that of any minimiser. Beyond order 4 it may be
     more by the factor at which :func:`_frobenius` underrates ∇F(0).
     Cost: the product of ∇F(0) with four columns; an eigenpair, n columns up to order 500, where that leaves doubt.
     """
