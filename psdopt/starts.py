@@ -124,10 +124,10 @@ def _most(problem: Problem, trace: float, gained: float) -> float:
     """The trace that the data allow a start whose F is below F(0) by `gained`; inf where `trace` itself is allowed.
 
     A convex F falls by at most −λ_min(∇F(0)) per unit of trace. So no matrix of a trace below gained / −λ_min is as
-    good as the start, which is allowed 16 n times that: no random matrix is so far from an eigenvector that it needs
-    more, unless F hardly depends on it. A start that gains nothing is allowed 16 n times half the trace t of the best
-    multiple t v vᵀ of the least eigenvector, and no minimiser of a quadratic F has a trace below t / 2. Where M = 0 is
-    optimal, t balances slope and curvature along the eigenvector of the largest eigenvalue.
+    good as the start, which is allowed 16 n times that: few random matrices are so far from an eigenvector that they
+    need more, unless F hardly depends on them. A start that gains nothing is allowed 16 n times half the trace t of the
+    best multiple t v vᵀ of the least eigenvector, and no minimiser of a quadratic F has a trace below t / 2. Where
+    M = 0 is optimal, t balances slope and curvature along the eigenvector of the largest eigenvalue.
 
     In the first two cases the trace of the start is at most 16 n times that of any minimiser. Beyond order 4 it may be
     more by the factor at which :func:`_frobenius` underrates ∇F(0).
