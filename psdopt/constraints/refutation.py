@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import lsqr
 
 from psdopt.constraints.conic import diagonal_blocks
+from psdopt.constraints.least_squares import least_squares
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.slack import adjoint_operator, slack_eigenpair
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.extreme import DENSE_LIMIT
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, rounding
 
 #: Multipliers below this share of the largest may be left out of a proof that nothing is feasible.
 SMALL = 1e-5
@@ -48,14 +48,12 @@ def proven_infeasible(problem: ConstrainedModel, candidates: list[Array | None])
         y = y / size
         support = problem.support(y)
         used = y != 0.0
-        rounding = (
-            8.0 * EPS * math.sqrt(problem.m) * norm(y[used] * np.where(y > 0.0, problem.upper, problem.lower)[used])
-        )
-        if not support < -rounding:
+        lost = rounding(norm(y[used] * np.where(y > 0.0, problem.upper, problem.lower)[used]), problem.m)
+        if not support < -lost:
             continue
         allowed = -support / max(limit.value, LEAST) if limit is not None else 0.0
         low = _least_of_adjoint(problem, y, 0.5 * allowed)
-        if low >= 0.0 or (limit is not None and support < low * limit.value - rounding):
+        if low >= 0.0 or (limit is not None and support < low * limit.value - lost):
             return np.asarray(y)
     return None
 
@@ -68,16 +66,16 @@ def _least_of_adjoint(problem: ConstrainedModel, y: Array, accuracy: float) -> f
         if np.all(np.abs(forms.on_places(y)) <= ROUNDING * EPS * sizes):
             return 0.0
     S: Any
-    rounding = 0.0
+    lost = 0.0
     if problem.face is None or problem.only_zero:
         S = adjoint_operator(problem, y)
     elif problem.carried is not None:
         S = problem.carried.matrix(y)  # what is rounding in it has been left out
     else:
         S = problem.face.restricted(adjoint_operator(problem, y))
-        rounding = 16.0 * EPS * norm(problem.norms * y) * math.sqrt(problem.n)  # the basis is known up to that
+        lost = rounding(norm(problem.norms * y), problem.n)  # the basis is known up to that
     blocks = diagonal_blocks(S) if isinstance(S, sp.csr_array) else ()
-    return slack_eigenpair(S, accuracy, blocks=blocks).lower_bound - rounding
+    return slack_eigenpair(S, accuracy, blocks=blocks).lower_bound - lost
 
 
 def _rounded(problem: ConstrainedModel, candidates: list[Array]) -> list[Array]:
@@ -105,7 +103,7 @@ def _inward(problem: ConstrainedModel, y: Array) -> list[Array]:
     touched[forms.i[places]] = touched[forms.j[places]] = True
     target = ((forms.i == forms.j) & touched[forms.i]).astype(np.float64)
     d = np.zeros_like(y)
-    d[usable] = scale * lsqr(columns, target, atol=1e-12, btol=1e-12, iter_lim=200)[0]
+    d[usable] = scale * least_squares(columns, target)
     return [y / size + eps * d for eps in INWARD]
 
 
@@ -122,7 +120,7 @@ def _vanishing(problem: ConstrainedModel, y: Array) -> Array | None:
     forms, used = _forms(problem), np.flatnonzero(y)
     if forms is None or len(used) == 0:
         return None
-    scale = 1.0 / np.where(problem.norms[used] > 0.0, problem.norms[used], 1.0)
+    scale = problem.scale[used]
     columns = sp.csr_array((sp.diags_array(scale) @ forms.B[used]).T)
     x = y[used] / scale
     off = columns @ x
@@ -132,7 +130,7 @@ def _vanishing(problem: ConstrainedModel, y: Array) -> Array | None:
         dense = columns[np.flatnonzero(np.diff(columns.indptr))].toarray()
         x = x - np.linalg.lstsq(dense, off[np.flatnonzero(np.diff(columns.indptr))], rcond=None)[0]
     else:
-        x = x - lsqr(columns, off, atol=1e-15, btol=1e-15, iter_lim=4 * len(used))[0]
+        x = x - least_squares(columns, off)
     found = np.zeros_like(y)
     found[used] = scale * x
     return found
@@ -156,7 +154,7 @@ def proven_unbounded(problem: ConstrainedModel, D: Array | None, tol: float) -> 
         return None
     D = D / size
     falls = inner(problem.conic.C @ D, D)
-    a = problem.measured(D) / np.where(problem.norms > 0.0, problem.norms, 1.0)
+    a = problem.scale * problem.measured(D)
     off = np.where(np.isfinite(problem.upper), np.maximum(a, 0.0), 0.0)
     off += np.where(np.isfinite(problem.lower), np.maximum(-a, 0.0), 0.0)
     scale = norm(problem.conic.C.data)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import lsqr
 
+from psdopt.constraints.least_squares import least_squares
 from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.extreme import smallest_eigenpair
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, rounding
 
 #: Rounds in which constraints whose bound has the wrong sign for w are left out.
 ROUNDS = 4
 #: A*(w) this near to I, entry by entry, is I: the rest is rounding, and is allowed for in the bound.
-EXACT = 1e-9
+EXACT = math.sqrt(EPS)
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,8 @@ def found_trace_bound(forms: SparseForms | None, lower: Array, upper: Array, nor
         if not usable.any():
             return None
         columns = sp.csr_array(sp.diags_array(weights) @ forms.B.T @ sp.diags_array(scale))[:, np.flatnonzero(usable)]
-        found = lsqr(columns, target * weights, atol=1e-14, btol=1e-14, iter_lim=20 * int(np.sqrt(n)) + 200)[0]
         w = np.zeros(forms.size)
-        w[usable] = found
+        w[usable] = least_squares(columns, target * weights)
         w *= scale
         w[np.abs(w) * norms <= EXACT * float(np.max(np.abs(w) * norms))] = 0.0
         wrong = ((w > 0.0) & np.isinf(upper)) | ((w < 0.0) & np.isinf(lower))
@@ -73,10 +73,10 @@ def found_trace_bound(forms: SparseForms | None, lower: Array, upper: Array, nor
     bound = np.where(w > 0.0, upper, lower)
     used = w != 0.0
     parts = w[used] * bound[used]
-    rounding = 8.0 * EPS * len(parts) ** 0.5 * float(np.abs(parts).sum())
+    lost = rounding(float(np.abs(parts).sum()), len(parts))
     total = float(parts.sum())
     # a sum that is zero but for rounding proves nothing
-    value = (total + rounding if total >= -rounding else total) / low
+    value = (total + lost if total >= -lost else total) / low
     fixed = error <= EXACT and bool(np.all(lower[used] == upper[used]))
-    least = max(total - rounding, 0.0) / (1.0 + error) if fixed else 0.0  # ⟨A*(w), N⟩ is within error tr N of tr N
+    least = max(total - lost, 0.0) / (1.0 + error) if fixed else 0.0  # ⟨A*(w), N⟩ is within error tr N of tr N
     return TraceBound(value, least, "constraints", w / low)
