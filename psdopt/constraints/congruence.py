@@ -14,7 +14,7 @@ from psdopt.constraints.measurements import SparseForms
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import rounding
 from psdopt.problem import Evaluation, GradientOperator, LineModel, PlaneModel, Problem
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.base import Forces, Term
@@ -25,8 +25,6 @@ from psdopt.terms.quadratic import LinearTerm, ProductTerm
 
 #: More products of entries of A_t and W than this are not written out.
 MOST_PRODUCTS = 200_000
-#: Sums of such products below this many eps times the sum of their sizes are zero.
-ROUNDING = 16.0
 
 
 def carried_forms(forms: SparseForms, W: sp.csr_array, zero: NDArray[np.intp]) -> SparseForms | None:
@@ -53,8 +51,8 @@ def carried_forms(forms: SparseForms, W: sp.csr_array, zero: NDArray[np.intp]) -
     if total == 0:
         codes = np.zeros(1, dtype=np.int64)
     E = sp.csr_array((W.data[left] * W.data[right], (place, where)), shape=(len(per), len(codes)))
-    B, sizes = sp.csr_array(B @ E), sp.csr_array(abs(B) @ abs(E))
-    B = sp.csr_array(B.multiply(abs(B) > ROUNDING * EPS * sizes))
+    B, sizes, terms = sp.csr_array(B @ E), sp.csr_array(abs(B) @ abs(E)), int(np.diff(B.indptr).max(initial=1))
+    B = sp.csr_array(B.multiply(abs(B) > rounding(1.0, terms) * sizes))
     B.eliminate_zeros()
     return SparseForms(codes // q, codes % q, B, q)
 

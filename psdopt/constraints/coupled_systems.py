@@ -12,10 +12,7 @@ from psdopt.constraints.limits import FLOPS, NUMBERS, SPARED
 from psdopt.constraints.standard import StandardForm
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.ridged import ROUNDS, ridged_solver
-from psdopt.linalg.tolerances import EPS
-
-#: Columns whose pivot is below this many eps √(rows), next to a column of norm one, depend on others.
-DEPENDENT = 4.0
+from psdopt.linalg.tolerances import rounding
 
 
 class CoupledSystem(Protocol):
@@ -82,7 +79,7 @@ class RootedSystem:
         self.scale = 1.0 / np.where(sizes > 0.0, sizes, 1.0)
         self.G = G * self.scale
         self.order, self.kept = np.arange(form.m), form.m
-        least = DEPENDENT * EPS * np.sqrt(len(G))
+        least = rounding(1.0, len(G))  # next to a column of norm one: columns with a smaller pivot depend on others
         self.R = scipy.linalg.qr(self.G, mode="r", check_finite=True)[0][: form.m]
         if len(self.R) < form.m or np.any(np.abs(np.diagonal(self.R)) <= least):
             self.R, order = scipy.linalg.qr(self.R, mode="r", pivoting=True, check_finite=False)

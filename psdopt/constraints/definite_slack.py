@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def _undecided(conic: Conic, y: Array, blocks: list[NDArray[np.intp]], kind: Any
     np.add.at(rounding, forms.j, np.where(own, 0.0, sizes))
     diagonal = conic.C.diagonal().astype(kind)
     np.add.at(diagonal, forms.i[own], entries[own])
-    diagonal -= eps * (1.0 + 1e-6) * rounding
+    diagonal -= eps * (1.0 + math.sqrt(EPS)) * rounding
     left, place = [], np.full(conic.n, -1)
     for rows in blocks:
         if not np.all(diagonal[rows] > 0.0):

@@ -15,7 +15,7 @@ from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.slack import slack_eigenpair, slack_operator
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.extreme import ExtremePair
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import rounding
 from psdopt.problem import Evaluation
 
 
@@ -83,15 +83,14 @@ def dual_bound(
         inner = _compressed(S, W)
         there = slack_eigenpair(inner, accuracy, first, seed)
         S = _expanded(inner, W)
-        rounding = 16.0 * EPS * there.norm
-        pair = replace(there, vectors=np.asarray(W @ there.vectors), lower_bound=there.lower_bound - rounding)
+        low = there.lower_bound - rounding(there.norm, problem.n)
+        pair = replace(there, vectors=np.asarray(W @ there.vectors), lower_bound=low)
     else:
         S = face.restricted(S)
         pair = slack_eigenpair(S, accuracy, None if start is None else face.onto(start.reshape(problem.n, -1)), seed)
         # U is known up to rounding, of which P S P has as much as S
         size = norm(S) if isinstance(S, np.ndarray) else pair.norm * math.sqrt(problem.n)
-        rounding = 16.0 * EPS * size
-        pair = replace(pair, lower_bound=pair.lower_bound - rounding)
+        pair = replace(pair, lower_bound=pair.lower_bound - rounding(size, problem.n))
     conic = problem.conic
     enough = 0.0 if problem.trace_limit is None else -accuracy
     if pair.lower_bound < enough and face is None and conic is not None and proven_semidefinite(conic, y):

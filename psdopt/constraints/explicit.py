@@ -8,7 +8,7 @@ from functools import singledispatch
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt.constraints.limits import NUMBERS
+from psdopt.constraints.limits import FACTOR_ORDER, NUMBERS
 from psdopt.constraints.measurements import SparseForms, Stacked, Trace
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, row_dots
@@ -19,8 +19,6 @@ from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Entries, Measurement, PairDistances, QuadraticForms
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
 
-#: Up to this order an objective is formed although its entries are not at hand.
-FORMED = 2000
 #: Random rank-one matrices from which norms |A_t| are estimated where entries are not at hand.
 PROBES = 64
 
@@ -189,6 +187,6 @@ def _entries_of(form: Form) -> sp.csr_array | None:
         parts = [_entries_of(part) for part in form.parts]
         known = [part for part in parts if part is not None]
         return sp.csr_array(sum(known[1:], known[0])) if len(known) == len(parts) else None
-    if isinstance(form, GramForm) and form.n <= FORMED and form.X.is_matrix:
+    if isinstance(form, GramForm) and form.n <= FACTOR_ORDER and form.X.is_matrix:
         return sp.csr_array(form.to_dense())
     return None

@@ -5,6 +5,7 @@ For M ⪰ 0 such a constraint says A_t M = 0. No feasible M is definite then, an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,16 +17,15 @@ from scipy.linalg import qr
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt.constraints.congruence import carried_forms
+from psdopt.constraints.limits import FACTOR_ORDER
 from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, rounding
 
 #: Flops that the decompositions of the A_t in question may take together.
 AFFORDABLE = 2e10
 #: Eigenvalues of A_t below this share of the largest must be zero but for rounding; else A_t is left alone.
-CLEAR = 1e-8
-#: Rows that the A_t connect: of more than so many the null space is not written out.
-MOST_CONNECTED = 2000
+CLEAR = math.sqrt(EPS)
 #: U with fewer entries than this share is kept sparse.
 SPARSE = 0.1
 
@@ -77,8 +77,8 @@ class Face:
 
     @cached_property
     def within(self) -> sp.csr_array | None:
-        """W (n, n − k), block by block: rows that no A_t touches have a one. None for blocks of MOST_CONNECTED rows."""
-        if any(len(piece.rows) > MOST_CONNECTED for piece in self.pieces):
+        """W (n, n − k), block by block: rows that no A_t touches have a one. None for blocks of over 3000 rows."""
+        if any(len(piece.rows) > FACTOR_ORDER for piece in self.pieces):
             return None
         untouched = np.setdiff1d(np.arange(self.n), np.concatenate([piece.rows for piece in self.pieces]))
         blocks = [(untouched[k : k + 1], np.ones((1, 1))) for k in range(len(untouched))]
@@ -177,7 +177,7 @@ def _semidefinite(
         np.add.at(A, (i, j), 0.5 * sign * numbers)
         np.add.at(A, (j, i), 0.5 * sign * numbers)
         values, V = np.linalg.eigh(A)
-        allowed = 8.0 * len(support) * EPS * values[-1]
+        allowed = rounding(values[-1], len(support) ** 2)
         used = values > CLEAR * values[-1]
         if np.all(np.abs(values[~used]) <= allowed):
             rows.append(int(t))

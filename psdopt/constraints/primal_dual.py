@@ -21,15 +21,13 @@ from psdopt.errors import IncompatibleError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.definite import factor_above
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import rounding
 from psdopt.linalg.workspace import Workspace
 from psdopt.method import Outcome, State
 from psdopt.methods.phase_one import phase_one
 from psdopt.problem import Evaluation, Problem
 from psdopt.units import stationarity_scale
 
-#: S is definite beyond doubt where its eigenvalues are above this many eps √n |S|.
-CLEAR = 16.0
 #: C − A*(v) − Z is this small, next to C, once it is rounding.
 SETTLED = 1e-10
 
@@ -160,7 +158,7 @@ def moved(
     large = max([math.sqrt(len(S)) * norm(S) for S in Z], default=0.0)
     cut = SHRUNK[-1] if problem.homogeneous.any() else 1.0
     if limit is not None or form.W is not None:
-        bound -= 4.0 * EPS * form.gamma * reach * large * cut
+        bound -= rounding(form.gamma * reach * large * cut, 1)
     if splits:
         bound -= form.gamma * reach * slack  # λ_min(C − A*(v)) >= −|C − A*(v) − Z|
     best, provable = old.dual.best, old.bound
@@ -212,10 +210,10 @@ def _definite(form: StandardForm, v: Array) -> bool:
     if form.W is None:
         return proven_semidefinite(form.conic, form.multipliers(v))
     z = form.c - form.At @ v
-    if np.any(z < CLEAR * EPS * np.abs(form.c).max(initial=1.0)):
+    if np.any(z < rounding(1.0, form.m) * (np.abs(form.c) + abs(form.At) @ np.abs(v))):
         return False
-    slacks = [block.C - block.adjoint(v) for block in form.blocks]
-    return all(factor_above(S, CLEAR * EPS * math.sqrt(len(S)) * norm(S)) is not None for S in slacks)
+    pairs = [(block.C, block.adjoint(v)) for block in form.blocks]
+    return all(factor_above(C - A, rounding(norm(C) + norm(A), len(C))) is not None for C, A in pairs)
 
 
 def _with_direction(old: State_, D: Array, y: Array) -> State_:

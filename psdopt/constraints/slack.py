@@ -18,7 +18,7 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.banded import banded_factor, banded_pair_above, narrow_order
 from psdopt.linalg.definite import STEPS, factor_above
 from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import rounding
 from psdopt.problem import Evaluation
 from psdopt.terms.base import combine
 
@@ -72,8 +72,8 @@ def slack_eigenpair(
         diagonal = S.diagonal()[singles]
         k = int(np.argmin(diagonal))
         value = float(diagonal[k])
-        rounding = 4.0 * EPS * abs(value)
-        pair = ExtremePair(np.array([value]), np.ones((1, 1)), 0.0, value - rounding, 0.0, rounding, 0, "dense", True)
+        lost = rounding(value, 1)
+        pair = ExtremePair(np.array([value]), np.ones((1, 1)), 0.0, value - lost, 0.0, lost, 0, "dense", True)
         found.append((singles[k : k + 1], pair))
     for rows in blocks:
         if len(rows) > 1:
@@ -96,7 +96,7 @@ def slack_bound(S: Any, accuracy: float, blocks: Sequence[NDArray[np.intp]] = ()
         return None
     if len(blocks) > 1:
         single = S.diagonal()[[rows[0] for rows in blocks if len(rows) == 1]]
-        least = float(single.min(initial=np.inf)) - 4.0 * EPS * float(np.abs(single).max(initial=0.0))
+        least = float(single.min(initial=np.inf)) - rounding(float(np.abs(single).max(initial=0.0)), 1)
         if least < -accuracy:
             return None
         for rows in blocks:
@@ -106,14 +106,13 @@ def slack_bound(S: Any, accuracy: float, blocks: Sequence[NDArray[np.intp]] = ()
             least = min(least, bound)
         return least
     n = S.shape[0]
-    size = float(abs(S).sum(axis=0).max())
-    rounding = 4.0 * np.sqrt(n) * EPS * size
+    lost = rounding(float(abs(S).sum(axis=0).max()), n)
     narrow = narrow_order(S) if n >= BANDED else None
     if narrow is not None:
-        banded = banded_factor(S, *narrow, rounding - accuracy)
-        return None if banded is None else banded[1] - rounding
-    factor = factor_above(S.toarray(), rounding - accuracy) if n <= FACTOR_ORDER else None
-    return None if factor is None else factor[1] - rounding
+        banded = banded_factor(S, *narrow, lost - accuracy)
+        return None if banded is None else banded[1] - lost
+    factor = factor_above(S.toarray(), lost - accuracy) if n <= FACTOR_ORDER else None
+    return None if factor is None else factor[1] - lost
 
 
 def _eigenpair(S: Any, accuracy: float, start: Array | None, seed: int) -> ExtremePair:
@@ -137,15 +136,15 @@ def _banded_pair(S: sp.csr_array, accuracy: float, start: Array | None) -> Extre
     if narrow is None:
         return None
     size = float(abs(S).sum(axis=0).max())
-    rounding = 4.0 * np.sqrt(S.shape[0]) * EPS * size
-    proven = banded_pair_above(S, *narrow, rounding - accuracy, None if start is None else start.reshape(-1))
+    lost = rounding(size, S.shape[0])
+    proven = banded_pair_above(S, *narrow, lost - accuracy, None if start is None else start.reshape(-1))
     if proven is None:
         return None
     return ExtremePair(
         np.array([proven.value]),
         proven.vector[:, None],
         proven.residual,
-        proven.lower_bound - rounding,
+        proven.lower_bound - lost,
         0.0,
         size,
         STEPS,

@@ -13,10 +13,7 @@ from numpy.typing import NDArray
 from psdopt.constraints.block import Block
 from psdopt.constraints.conic import Conic
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.tolerances import EPS
-
-#: A ridge of the normal equations A A*, whose rows have norm one.
-RIDGE = 64 * EPS
+from psdopt.linalg.tolerances import rounding
 
 
 class StandardForm:
@@ -86,7 +83,7 @@ class StandardForm:
         gram = sp.csr_array(self.A @ self.At)
         for block in self.blocks:
             gram = gram + sp.csr_array(block.B @ sp.diags_array(block.half) @ block.back)
-        ridge = RIDGE * float(gram.diagonal().max(initial=0.0)) + np.finfo(float).tiny
+        ridge = rounding(float(gram.diagonal().max(initial=0.0)), self.m) + np.finfo(float).tiny
         return sp.linalg.splu(sp.csc_array(gram + ridge * sp.eye_array(self.m)))
 
     def __getstate__(self) -> dict[str, Any]:

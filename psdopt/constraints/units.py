@@ -9,14 +9,12 @@ import numpy as np
 
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import rounding
 from psdopt.problem import Evaluation
 from psdopt.units import finite_value, ratio, reference_value
 
 #: Shares of M on a ray, and of the way from M to N; F varies by at least a quarter of it over them, where F is linear.
 SHARES = (0.25, 0.5)
-#: A gap of so many eps times |∇F| tr M is rounding of F.
-ROUNDINGS = 16.0
 
 
 def gap_unit(problem: ConstrainedModel, evaluation: Evaluation, bound: float) -> float:
@@ -88,8 +86,8 @@ def _range(value: float, near: list[float], far: float) -> float:
 def relative_gap(problem: ConstrainedModel, evaluation: Evaluation, bound: float) -> float:
     """|F(M) − bound| in that unit; zero where it is rounding of F, for F may not vary by more than that from 0 to M."""
     gap = abs(evaluation.value - bound)
-    rounding = ROUNDINGS * EPS * gradient_size(problem, evaluation) * evaluation.size**2
-    return ratio(gap, gap_unit(problem, evaluation, bound)) if gap > rounding else 0.0
+    lost = rounding(gradient_size(problem, evaluation) * evaluation.size**2, 4)
+    return ratio(gap, gap_unit(problem, evaluation, bound)) if gap > lost else 0.0
 
 
 def gradient_size(problem: ConstrainedModel, evaluation: Evaluation) -> float:

@@ -11,7 +11,7 @@ from psdopt.constraints.limits import FACTOR_ORDER
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, rounding
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.base import Term
 from psdopt.terms.forms import Form, IdentityForm, MatrixForm
@@ -111,7 +111,7 @@ def square_root(P: sp.csr_array) -> sp.csr_array:
                 f"the quadratic objective must not connect more than {FACTOR_ORDER} unknowns; found {len(part)}"
             )
         values, U = np.linalg.eigh(P[part][:, part].toarray())
-        keep = values > 4.0 * len(part) * EPS * max(values[-1], 0.0)
+        keep = values > rounding(max(values[-1], 0.0), len(part) ** 2)
         rows = U[:, keep].T * np.sqrt(values[keep])[:, None]
         select = sp.csr_array((np.ones(len(part)), (np.arange(len(part)), part)), shape=(len(part), N))
         found.append(sp.csr_array(rows) @ select)

@@ -9,7 +9,7 @@ from psdopt.constraints import Constrained
 from psdopt.interop._cone_forms import DualForm, PrimalForm
 from psdopt.interop._cone_objective import coefficients, square_root
 from psdopt.interop._cone_program import ConeProgram
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import rounding
 from psdopt.problem import Problem
 
 
@@ -25,7 +25,7 @@ def may_fall(form: PrimalForm | DualForm, problem: Problem) -> bool:
         return False
     C = coefficients(linear, form.i, form.j, form.n)
     values = np.linalg.eigvalsh(C.toarray() if isinstance(C, sp.csr_array) else C)
-    return bool(values[0] < -4.0 * form.n * EPS * np.max(np.abs(values)))
+    return bool(values[0] < -rounding(np.max(np.abs(values)), form.n**2))
 
 
 def recession(program: ConeProgram) -> ConeProgram:

@@ -17,7 +17,7 @@ from psdopt.constraints.units import relative_violation
 from psdopt.errors import IncompatibleError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import rounding
 from psdopt.linalg.workspace import Workspace
 from psdopt.method import Method, Outcome, Residual, State
 from psdopt.methods.constrained_moves import Active, Move, newton_move
@@ -37,8 +37,6 @@ NEAR, SADDLE = 1e-3, 100.0
 RAISES = 3
 #: A penalty this many times as large as the first one says that the linearised constraints lead nowhere.
 STEEPEST = 1e8
-#: A decrease of the merit function below this multiple of eps times its size is rounding.
-ROUNDING = 64.0 * EPS
 
 
 @dataclass(kw_only=True)
@@ -112,7 +110,7 @@ class ConstrainedSteps(Method[ConstrainedState]):
         if state.residual == 0.0 or here.size == 0.0:
             return stalled
         sigma, a = max(state.base, state.sigma / RELAXED), fit.measured(here)
-        size = max(abs(here.value), abs(here.value - problem.value_at_zero()))
+        lost = rounding(max(abs(here.value), abs(here.value - problem.value_at_zero())), here.factor.size)
         for _ in range(RAISES):
             active = Active.of(fit, a, state.y, sigma)
             with state.workspace.array(len(active.rows), len(active.rows)) as work:
@@ -120,14 +118,14 @@ class ConstrainedSteps(Method[ConstrainedState]):
                     move = newton_move(fit, here, active, DAMPING * state.pull / here.size, state.residual, work)
                 except np.linalg.LinAlgError:
                     return stalled
-            needed = move.needed(fit, active, ROUNDING * size)
+            needed = move.needed(fit, active, lost)
             if needed <= sigma:
                 break
             if needed > STEEPEST * state.base:
                 return stalled
             sigma = 2.0 * needed
         active = Active.of(fit, a, state.y, sigma)
-        after = self._searched(state, fit, active, move, sigma, ROUNDING * size)
+        after = self._searched(state, fit, active, move, sigma, lost)
         if after is None:
             return stalled
         # S is that before the step, and so is the residual that may explain a negative eigenvalue
@@ -137,18 +135,18 @@ class ConstrainedSteps(Method[ConstrainedState]):
         return replace(after, saddle=saddle, slow=0 if fast else state.slow + 1, mark=after.residual if fast else mark)
 
     def _searched(
-        self, state: ConstrainedState, fit: ConstrainedFit, active: Active, move: Move, sigma: float, rounding: float
+        self, state: ConstrainedState, fit: ConstrainedFit, active: Active, move: Move, sigma: float, lost: float
     ) -> ConstrainedState | None:
         """The first of mu = 1, 1/2, ... at which the merit function is low enough; None where none is."""
         problem, here = _model(state.problem), state.evaluation
         first, slope = here.value + active.merit, move.slope(active)
-        shown, mu = -slope > rounding, 1.0
+        shown, mu = -slope > lost, 1.0
         for _ in range(HALVINGS):
             there = problem.at(here.factor + mu * (move.X + mu * move.Z))
             y = active.y.copy()
             y[active.rows] += mu * (move.v + mu * move.bent)
             value = there.value + Active.of(fit, fit.measured(there), y, sigma, keep=True).merit
-            if not shown or value <= first + SUFFICIENT * mu * slope + rounding:
+            if not shown or value <= first + SUFFICIENT * mu * slope + lost:
                 after = _at(problem, state.geometry, there, y, sigma, state.base, state.workspace, mu, move)
                 return after if shown or after.residual < 0.5 * state.residual else None
             mu *= 0.5

@@ -20,6 +20,7 @@ from psdopt.constraints.units import relative_violation
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.tolerances import rounding
 from psdopt.method import Method, Outcome, Residual, State
 from psdopt.problem import Evaluation, Problem
 from psdopt.searches.armijo import SUFFICIENT
@@ -140,7 +141,7 @@ class DualNewton(Method[DualNewtonState]):
         for _ in range(HALVINGS):
             y = state.y + t * d
             known = self._decomposed(problem, y)
-            if known[2] <= state.theta + SUFFICIENT * t * slope + 8.0 * np.finfo(float).eps * abs(state.theta):
+            if known[2] <= state.theta + SUFFICIENT * t * slope + rounding(state.theta, 1):
                 return self._at(problem, state.geometry, y, t, known)
             t *= 0.5
         return self._ended(state)

@@ -20,10 +20,8 @@ from psdopt.constraints.standard import StandardForm
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.cone_steps import cone_step, inverse_of, lower_factor, triangular_inverse
 from psdopt.linalg.ridged import ROUNDS
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import rounding
 
-#: R is taken as zero where it is below this many eps times what it is the difference of.
-ROUNDING = 4.0
 #: Relative accuracy of step lengths: of the predictor, which sets the target only, and of the step that is taken.
 ROUGH, FINE = 0.1, 0.01
 #: A step that leaves the cone by rounding is shortened by this factor, so many times at most.
@@ -109,7 +107,7 @@ class _Step:
         for block, P, S, Q in zip(form.blocks, at.X, at.Z, self.Zi, strict=True):
             A = block.adjoint(at.v)
             R = block.C - A - S
-            zero = not careful and norm(R) <= ROUNDING * EPS * (norm(block.C) + norm(A) + norm(S))
+            zero = not careful and norm(R) <= rounding(norm(block.C) + norm(A) + norm(S), 1)
             RZi = None if zero else R @ Q
             self.Rd.append(None if zero else R)
             PRZi = None if RZi is None else P @ RZi

@@ -14,6 +14,7 @@ from psdopt.checks import integer, number
 from psdopt.constraints.limits import FORCING
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.tolerances import rounding
 from psdopt.method import Method, Outcome, State
 from psdopt.problem import Evaluation, LineModel, Problem
 
@@ -115,7 +116,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
         for product in range(1, self.inner + 1):
             HP = evaluation.hessian_vector(P)
             curvature = inner(P, HP)
-            if not curvature > 1e-14 * inner(P, P) ** 0.5 * norm(HP):
+            if not curvature > rounding(norm(P) * norm(HP), 1):
                 return (P if product == 1 else D), product
             step = rz / curvature
             D += step * P
