@@ -33,7 +33,7 @@ def wine():
     "make",
     [
         lambda: KTA(lam=1e-4),
-        lambda: LMNN(max_rounds=1, solver_options=FEW),
+        lambda: LMNN(max_rounds=1, solver_options=FEW | {"tol": 0.05}),  # at 0.1 the end need not be a proof
         lambda: Linearity(),
         lambda: DistanceRegression(random_state=0, bounds=(10.0, 60.0)),
         lambda: PSDRegressor(random_state=0, solver_options=FEW),
