@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.constraints.couplings import SPARSE, Couplings
+from psdopt.constraints.couplings import Couplings
+from psdopt.constraints.limits import SPARSE
 from psdopt.linalg.arrays import Array
 
 

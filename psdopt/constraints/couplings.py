@@ -8,21 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from psdopt.constraints.limits import NUMBERS, SPARSE
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import rounding
 from psdopt.terms.entry_coupling import entry_coupling
 
-#: Seconds for a pair of gathered places, an entry of a sparse product and a flop of a dense one, and of a call: for
-#: choices between them alone.
-GATHERED, ENTRY, FLOP, CALL = 5e-9, 1e-9, 2e-11, 5e-5
-#: An entry of a sparse product takes as long as so many flops of a dense one.
-SPARSE = 25.0
-#: Constraints of at most so many entries are tried as the light ones.
-LIGHT = (0, 1, 2, 4, 8, 32, 128)
-#: No more than this many places of light constraints: their products are a matrix of that order.
-MOST_PLACES = 6000
-#: A_t is ± a aᵀ where no entry is off by more than this many eps times the largest.
-ROUNDING = 16.0
+#: A heavy row costs no less than so many entries of a sparse product: those that its calls take the time of.
+CALL = 50_000
 
 
 class Couplings:
@@ -156,18 +148,24 @@ class Couplings:
         return touched, A[touched][:, touched].toarray()
 
     def _split(self, rows: NDArray[np.intp], counts: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Those of `rows` whose products are gathered entry by entry, and those that take two matrix products each."""
-        best, found = np.inf, 0
-        for most in LIGHT:
+        """Those of `rows` whose products are gathered entry by entry, and those that take two matrix products each.
+
+        Compared are entries of sparse products: a pair of places gathers four, each of which is far from the last and
+        counts as four; dense products make `SPARSE` multiplications in the time of one. Rows of at most 0, 1, 2, 4,
+        ... entries are tried as the light ones.
+        """
+        best, found, most = np.inf, 0, 0
+        while most < 2 * counts[rows].max(initial=0):
             few = counts[rows] <= most
             light, heavy = rows[few], rows[~few]
             places = len(np.unique(self.B[light].indices)) if len(light) else 0
-            products = ENTRY * int(counts[light].sum()) * places if most > 1 else 0.0
-            entries, columns = counts[heavy], np.minimum(2 * counts[heavy], self.n)
-            each = CALL + 2 * FLOP * self.n**2 * columns + ENTRY * entries * self.n + GATHERED * len(self.i)
-            cost = GATHERED * places**2 + products + float(each.sum())
-            if cost < best and places <= MOST_PLACES:
+            products = int(counts[light].sum()) * places if most > 1 else 0
+            dense = self.n**2 * np.minimum(2 * counts[heavy], self.n) / SPARSE
+            each = CALL + dense + counts[heavy] * self.n + 2.0 * len(self.i)
+            cost = 16.0 * places**2 + products + float(each.sum())
+            if cost < best and places**2 <= NUMBERS:
                 best, found = cost, most
+            most = max(1, 2 * most)
         few = counts[rows] <= found
         return rows[few], rows[~few]
 
@@ -199,7 +197,7 @@ def _root(i: NDArray[np.intp], j: NDArray[np.intp], w: Array, k: int) -> tuple[N
         return None
     a[np.maximum(p, q)[first]] *= np.where(sign * entry[first] < 0.0, -1.0, 1.0)
     off = np.abs(entry - sign * a[p] * a[q])
-    return (at, a, sign) if float(off.max()) <= ROUNDING * EPS * float(np.abs(w).max()) else None
+    return (at, a, sign) if float(off.max()) <= rounding(float(np.abs(w).max()), k) else None
 
 
 def _add(M: Array, rows: NDArray[np.intp], K: Array) -> None:

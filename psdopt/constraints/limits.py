@@ -4,10 +4,12 @@ from __future__ import annotations
 
 #: Order up to which a matrix is factorised densely, n³/3 flops, and up to which its spectrum is computed, about 9 n³.
 FACTOR_ORDER, SPECTRUM_ORDER = 3000, 1500
-#: Numbers that are written out at once, 160 MB of them.
-NUMBERS = 2e7
+#: Numbers that are written out at once, 320 MB of them.
+NUMBERS = 4e7
 #: Flops of a decomposition that may be of no use, and of one without which there is no step.
 SPARED, FLOPS = 1e8, 4e9
+#: A matrix with fewer entries than one in so many is multiplied faster by its entries.
+SPARSE = 25.0
 #: M is feasible at this relative violation where no tolerance is given.
 FEASIBLE = 1e-6
 #: A relative residual that changes no digit asked for; what meets it is tried as a proof.
