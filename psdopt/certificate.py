@@ -215,6 +215,8 @@ def certify(
     inspection.collect_bounds(geometry)
     if inspection.worth_a_proof:
         inspection.prove_or_refute(tried)
+    elif inspection.worth_a_bound:
+        inspection.prove_by_curvature()
     return Certificate(**inspection.found())
 
 

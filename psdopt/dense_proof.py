@@ -82,6 +82,24 @@ class DenseProof:
             return None
         return next((found for L in self._directions() if (found := self._perturbed(L, goal)) is not None), None)
 
+    def gap_by_curvature(self, goal: float) -> float | None:
+        """A bound as :meth:`gap` gives it, from P = M + s I alone, of a quadratic F whose `lowest` v is known.
+
+        vᵀ(S + s H)v says first whether the curvature makes up for vᵀSv < 0: where F is steep along v, an eigenvalue of
+        S that is far from zero in units of F / tr M costs little. One factorisation at most for each share of the goal.
+        """
+        v, Y = self.lowest, self.factor
+        if v is None or not (self.quadratic and self.finite and goal > 0.0 and norm(Y) > 0.0):
+            return None
+        H = _curvature(self.problem)
+        own, slope, bend = inner(self.S @ Y, Y), inner(H @ Y, Y), float(np.trace(H))
+        if not math.isfinite(slope + bend):
+            return None
+        s = _step_of_cost(own, slope, bend, COSTS[-1] * goal)
+        if s is None or not float(v @ (self.S @ v) + s * (v @ (H @ v))) >= 0.0:
+            return None
+        return self._bound_along(H, own, slope, bend, goal)
+
     def descent(self) -> Array | None:
         """The direction v of least vᵀSv in units of the coordinates, for a refutation that scales leave as it is."""
         if not self.finite:
@@ -151,12 +169,17 @@ class DenseProof:
         Y = self.factor
         for H, bend in self._curvatures():
             slope = inner(H @ Y, Y)
-            if not math.isfinite(slope + bend):
-                continue
-            for share in COSTS:
-                s = _step_of_cost(own, slope, bend, share * goal)
-                if s is not None and self._definite(self.S + s * H):
-                    return max(own + s * slope + 0.5 * s**2 * bend, 0.0)
+            found = self._bound_along(H, own, slope, bend, goal) if math.isfinite(slope + bend) else None
+            if found is not None:
+                return found
+        return None
+
+    def _bound_along(self, H: Array, own: float, slope: float, bend: float, goal: float) -> float | None:
+        """The cost ⟨S, M⟩ + s ⟨H, M⟩ + s² ⟨H, Z⟩ / 2 of an s at which S + s H ⪰ 0; None if none of COSTS is enough."""
+        for share in COSTS:
+            s = _step_of_cost(own, slope, bend, share * goal)
+            if s is not None and self._definite(self.S + s * H):
+                return max(own + s * (slope + 0.5 * s * bend), 0.0)
         return None
 
     def _perturbed(self, L: Array, goal: float) -> float | None:

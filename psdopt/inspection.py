@@ -22,10 +22,14 @@ from psdopt.units import own_unit, ratio, reference_value, unit_on_the_cone, val
 
 #: Once the lower bound on λ_min(S) is within this share of what `tol` allows below zero, it is not sharpened further.
 ENOUGH = 0.95
+#: While max(0, −λ_min(S)) misses `tol` by at most this factor, the curvature of a quadratic F may make up for it.
+NEAR = 100.0
 #: tr M farther from the fixed trace than this share is no rounding: M is not in the set, and F(M) no bound on anything.
 OFF_TRACE = EPS**0.75
 #: F(M) above F(0) by more roundings than these is no tie.
 WORSE = 64.0
+#: The residuals that are measured; the last is the one that curvature may make up for.
+RESIDUALS = ("stationarity", "complementarity", "dual_infeasibility")
 
 
 class Inspection:
@@ -114,6 +118,22 @@ class Inspection:
         """Whether all residuals are small, on the cone, and nothing is proven so far."""
         small = self.tr == 0.0 or max(self.ratios.values()) <= self.tol
         return self.trace is None and self.convex and not self.proven and small and self.problem.duality.patient
+
+    @property
+    def worth_a_bound(self) -> bool:
+        """Whether only λ_min(S) is too low, and not by much, of a quadratic F whose S was formed."""
+        quadratic = Ability.QUADRATIC in self.problem.abilities
+        if self.trace is not None or self.proven or self.dense is None or not quadratic:
+            return False
+        *others, dual = (self.ratios[f"{name}_relative"] for name in RESIDUALS)
+        ready = self.convex and self.problem.duality.patient and self.tr > 0.0
+        return ready and max(others) <= self.tol < dual <= NEAR * self.tol
+
+    def prove_by_curvature(self) -> None:
+        """A bound from the curvature of a quadratic F where λ_min(S), in units of F / tr M, does not give one."""
+        if self.dense is not None:
+            gap = DenseProof(self.evaluation, self.dense, self.pair.vector).gap_by_curvature(self.tol * self.unit)
+            self.gaps += [] if gap is None else [gap]
 
     def prove_or_refute(self, tried: float = math.inf) -> None:
         """A bound from S as a matrix, where that may be formed; failing that, the best step along what was found."""

@@ -165,6 +165,6 @@ def gaps_at_hand(
         gaps.append(max(product, 0.0) + epsilon)
     if problem.lower_curvature > 0.0:
         # F* >= F − ⟨S₊, M⟩ − |S₋|²/(2 sigma), with ⟨S₊, M⟩ <= ⟨S, M⟩ + below · tr M and |S₋|² <= n below²
-        loss = product + below * tr + problem.n * below**2 / (2.0 * problem.lower_curvature)
+        loss = product + below * tr + problem.n * below * (below / (2.0 * problem.lower_curvature))  # below² may be 0
         gaps.append(max(loss, 0.0) + epsilon)
     return gaps

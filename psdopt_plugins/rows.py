@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, cast
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.utils.validation import validate_data
@@ -28,7 +30,8 @@ def validated(
     the estimator accepts this, X is returned as :class:`psdopt.linalg.RowBlocks`; the first pass checks for NaN.
     Labels, one number per row, are always in memory.
 
-    Raises InvalidTypeError if the estimator needs all rows at once, InvalidInputError for labels of another length.
+    Raises InvalidTypeError if the estimator needs all rows at once, InvalidInputError for labels of another length and
+    for entries whose squares overflow: distances and XᵀX would be infinite.
     """
     if isinstance(X, RowBlocks):
         X = X.source
@@ -39,7 +42,9 @@ def validated(
         return _on_device(estimator, X, y, options)
     source = row_source(X)
     if source is None:
-        return validate_data(estimator, X, y, **options)
+        found = validate_data(estimator, X, y, **options)
+        _within_squares(found[0] if isinstance(found, tuple) else found)
+        return found
     if not blocks:
         raise InvalidTypeError(
             f"X is a {type(X).__name__} that is read in blocks of rows, but {name} needs all rows in memory here; "
@@ -48,6 +53,19 @@ def validated(
     rows = linear_map(source, "X")
     _counted(estimator, rows, options)
     return rows if isinstance(y, str) and y == "no_validation" else (rows, _labels(y, rows.shape[0], options))
+
+
+def _within_squares(X: Any) -> None:
+    """Refuses X (m, d), dense or sparse, if a squared distance of two rows, or an entry of XᵀX, might overflow."""
+    entries: Array = np.asarray(cast(Any, X).data if sp.issparse(X) else X)
+    if entries.dtype.kind != "f" or entries.size == 0:
+        return
+    largest = max(abs(float(entries.min())), abs(float(entries.max())))
+    limit = math.sqrt(float(np.finfo(entries.dtype).max) / max(X.shape)) / 4.0
+    if largest > limit:
+        raise InvalidInputError(
+            f"X must have entries of at most {limit:.2g}, or squared distances overflow; found {largest:.2g}. Scale X"
+        )
 
 
 def _on_device(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Any:

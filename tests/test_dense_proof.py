@@ -212,3 +212,30 @@ def test_a_search_that_failed_is_not_repeated_at_the_same_shortfall(monkeypatch)
     assert not searched
     assert proof.gap(goal, tried=1.4 * proof.shortfall) is None
     assert len(searched) == 3
+
+
+def test_an_identity_whose_curvature_is_large_where_s_is_negative_proves_at_once():
+    """F = 0.5 tr((A M)²) + ⟨C, M⟩ is steep along e₁: −1e-4 of S there is worth 1e-8 of M."""
+    problem = QuadraticSDP(np.diag([1e4, 1.0]), None, -np.diag([0.0, 0.5]))
+    Y = problem.solve_in_closed_form().factor
+    lowest = np.array([1.0, 0.0])
+    S = dense_gradient(problem.at(Y)) - 1e-4 * np.outer(lowest, lowest)
+    near = DenseProof(problem.at(Y), S, lowest)
+    assert near.gap_by_curvature(1e-6) == pytest.approx(0.5e-6)
+    assert near.gap_by_curvature(1e-14) is None
+    assert DenseProof(problem.at(Y), S).gap_by_curvature(1e-6) is None
+    flat = np.array([0.0, 1.0])
+    tilted = dense_gradient(problem.at(Y)) - 1e-4 * np.outer(flat, flat)
+    assert DenseProof(problem.at(Y), tilted, flat).gap_by_curvature(1e-6) is None
+
+
+@given(n=st.integers(1, 8), seed=st.integers(0, 2**31), away=st.sampled_from([1e-9, 1e-5, 1e-2]))
+def test_a_bound_by_curvature_is_never_below_the_excess(n, seed, away):
+    rng = np.random.default_rng(seed)
+    problem, root = projection(n, rng)
+    Y = root + away * rng.standard_normal((n, n))
+    S = dense_gradient(problem.at(Y))
+    excess = problem.at(Y).value - problem.at(root).value
+    for goal in (1e-8, 1e-3, 1.0):
+        bound = DenseProof(problem.at(Y), S, np.linalg.eigh(S)[1][:, 0]).gap_by_curvature(goal)
+        assert bound is None or bound >= excess - 1e-12 * (1.0 + abs(problem.at(root).value))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from psdopt import AutogradProblem, QuadraticSDP, certify
+from psdopt import AutogradProblem, QuadraticSDP, certify, solve
 from psdopt.inspection import Inspection
 from psdopt.roles import Duality
 
@@ -97,3 +97,21 @@ def test_a_value_that_is_no_number_ends_it():
     problem = AutogradProblem(lambda M: (M * math.nan).sum(), 2, convex=True)
     with pytest.raises(FloatingPointError, match="not a number"):
         certify(problem, np.eye(2))
+
+
+def test_curvature_proves_what_an_eigenvalue_in_units_of_values_does_not():
+    """F = ½ tr((A M)²) + ⟨C, M⟩, A = diag(1e3, 1): where F is 1e6 times as steep, λ_min(S) = −1e-5 is worth little."""
+    A, Y = np.diag([1e3, 1.0]), np.array([[0.0], [math.sqrt(0.5)]])
+    problem = QuadraticSDP(A, None, -np.diag([0.5e-5, 0.5]))
+    found = begun(problem, Y, tol=1e-6)
+    found.collect_bounds(None)
+    assert found.ratios["dual_infeasibility_relative"] > 1e-6
+    assert found.worth_a_bound
+    found.prove_by_curvature()
+    assert min(found.gaps) <= 1e-6 * found.unit
+    certificate = certify(problem, Y, tol=1e-6)
+    assert certificate.proves(1e-6)
+    assert certificate.gap >= problem.at(Y).value - solve(problem, tol=1e-12).value
+    far = begun(QuadraticSDP(A, None, -np.diag([0.5, 0.5])), Y, tol=1e-6)
+    far.collect_bounds(None)
+    assert not far.worth_a_bound

@@ -204,3 +204,12 @@ def test_rounding_of_the_data_makes_no_convex_function_unbounded() -> None:
 def test_a_convex_function_without_a_minimum_falls_without_end() -> None:
     problem = QuadraticSDP(B=np.diag([1.0, 0.0]), C=np.diag([1.0, -1.0]))
     assert falls_without_end(problem, np.eye(2), np.array([[0.0, 0.0], [0.0, 1.0]]))
+
+
+def test_a_gap_by_strong_convexity_is_not_lost_where_squares_underflow() -> None:
+    """|S₋|² of an S of 1e-168 is 0 as a number; min F = −|C₋|² / B is not."""
+    problem = QuadraticSDP(B=1e-202, C=1e-168 * np.diag([1.0, -1.0]))
+    least = -1e-134
+    assert problem.at(np.array([[0.0], [1e17]])).value == pytest.approx(least)
+    assert certify(problem, np.zeros((2, 1))).gap >= -least * (1.0 - 1e-9)
+    assert solve(problem).value == pytest.approx(least)

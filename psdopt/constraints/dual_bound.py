@@ -106,6 +106,6 @@ def dual_bound(
     if rho > 0.0 and low < 0.0:
         # F(N) has (rho/2) |N − M|² more, and ⟨S, N⟩ >= low tr N >= low (tr M + √n |N − M|)
         trace = float(np.vdot(evaluation.factor, evaluation.factor))
-        curved = base + low * trace - problem.n * low**2 / (2.0 * rho)
+        curved = base + low * trace - problem.n * low * (low / (2.0 * rho))
         bound = curved if bound is None else max(bound, curved)
     return Bounded(y, S, pair, base, bound)

@@ -81,7 +81,7 @@ def minimize_quadratic_in_box(
     measurement vectors, Hao et al., section 3.1): whole lines of minimisers cross a face, where the
     one-variable problems find them. Variables are scaled first, so that alpha and beta may differ in
     units. Returns inf in each coordinate of a direction along which the objective is unbounded below,
-    nan for non-finite data.
+    nan for non-finite data, and where the minimum itself overflows.
     """
     g, H = np.asarray(g, dtype=float), np.asarray(H, dtype=float)
     lo, hi = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
@@ -127,7 +127,10 @@ def minimize_quadratic_in_box(
         q = np.where(p <= lo, np.minimum(q, 0.0), q)
         return float(np.max(np.abs(np.where(p >= hi, np.maximum(q, 0.0), q))))
 
-    values = [quadratic((0.0, g, scaled), *x) for x in candidates]
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = [quadratic((0.0, g, scaled), *x) for x in candidates]
+    if not all(map(math.isfinite, values)):
+        return (math.nan, math.nan)  # the minimum itself is beyond the largest number
     tied = min(values) + 8.0 * EPS * max(map(abs, values))
     best = min((x for x, value in zip(candidates, values, strict=True) if value <= tied), key=defect)
     return float(best[0] * unit[0]), float(best[1] * unit[1])

@@ -191,3 +191,10 @@ def test_of_candidates_that_are_nearly_level_the_least_counts():
     assert min(best) > 0  # the minimiser lies inside, and is the least of the whole plane
     assert value(found) - value(best) <= Fraction(64 * EPS)
     assert value((0.0, -g[1])) - value(best) > Fraction(1e-10)  # the end of the edge with as small a gradient
+
+
+def test_a_minimum_beyond_the_largest_number_gives_nan():
+    """q(x) = −1e300 x₀ + x₀²/2 + x₁²/2 has its minimum −5e599 at x₀ = 1e300."""
+    found = minimize_quadratic_in_box(np.array([-1e300, 0.0]), np.eye(2), [0, 0], [math.inf, math.inf])
+    assert all(map(math.isnan, found))
+    assert minimize_quadratic_in_box(np.array([-1e150, 0.0]), np.eye(2), [0, 0], [math.inf, math.inf])[0] == 1e150

@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
@@ -152,3 +153,20 @@ def test_a_pass_over_a_large_file_stays_within_its_blocks(tmp_path):
     tracemalloc.stop()
     assert model.components_.shape[1] == d
     assert peak < 60e6  # two blocks of 16 MB and a few numbers per row, against 80 MB for the rows
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("estimator", [LMNN, PSDBoost, Linearity, PSDRegressor])
+def test_entries_whose_squares_overflow_are_named(estimator, make):
+    X = np.random.default_rng(0).standard_normal((20, 4))
+    with pytest.raises(InvalidInputError, match=r"X must have entries of at most 7\.5e\+152, .* found 2"):
+        estimator().fit(make(X * 1e160), np.arange(20) % 2)
+
+
+def test_entries_are_refused_where_their_squares_overflow_only(wine):
+    X, _ = wine
+    assert validated(KTA(), 1e100 * X).max() > 1e100
+    with pytest.raises(InvalidInputError, match="Scale X"):
+        validated(KTA(), 1e200 * X)
+    with pytest.raises(InvalidInputError, match="Scale X"):
+        validated(KTA(), np.float32(1e30) * X.astype(np.float32), dtype=[np.float64, np.float32])
