@@ -17,7 +17,7 @@ from scipy.linalg import qr
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt.constraints.congruence import carried_forms
-from psdopt.constraints.limits import FACTOR_ORDER
+from psdopt.constraints.limits import FACTOR_ORDER, SPARSE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS, rounding
@@ -26,8 +26,6 @@ from psdopt.linalg.tolerances import EPS, rounding
 AFFORDABLE = 2e10
 #: Eigenvalues of A_t below this share of the largest must be zero but for rounding; else A_t is left alone.
 CLEAR = math.sqrt(EPS)
-#: U with fewer entries than this share is kept sparse.
-SPARSE = 0.1
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ class Face:
     def _across(self) -> Array | sp.csr_array:
         """U as the array that is multiplied faster."""
         U = self._assembled([(piece.rows, piece.across) for piece in self.pieces])
-        return U if U.nnz < SPARSE * U.shape[0] * U.shape[1] else np.asarray(U.toarray())
+        return U if SPARSE * U.nnz < U.shape[0] * U.shape[1] else np.asarray(U.toarray())
 
     @cached_property
     def within(self) -> sp.csr_array | None:
