@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
 from itertools import islice
 from weakref import WeakKeyDictionary
@@ -34,7 +35,7 @@ COSTS = (0.5, 0.95)
 #: Eigenvalues of the curvature below this share of the largest count as that share.
 LEAST_CURVATURE = 1e-14
 
-_DIAGONALS: WeakKeyDictionary[Problem, Array] = WeakKeyDictionary()
+_AT_ZERO: WeakKeyDictionary[Problem, Array] = WeakKeyDictionary()
 _CURVATURES: WeakKeyDictionary[Problem, Array] = WeakKeyDictionary()
 
 
@@ -130,12 +131,14 @@ class DenseProof:
 
     def _definite(self, S: Array) -> bool:
         scale = self._scale(S)
-        return factor_above(S * scale * scale[:, None], -ROUNDINGS * self.n * EPS) is not None
+        scaled = S * scale
+        scaled *= scale[:, None]
+        return factor_above(scaled, -ROUNDINGS * self.n * EPS) is not None
 
     def _scale(self, S: Array) -> Array:
         """1/√(size of the diagonals of S, ∇F(M) and ∇F(0)) (n,)."""
         sizes = np.abs(np.diagonal(S)) + np.abs(np.diagonal(self.S)) + _diagonal_at_zero(self.problem)
-        largest = max(float(sizes.max()), float(np.abs(S).max()))
+        largest = max(float(sizes.max()), float(S.max()), -float(S.min()))
         return np.asarray(1.0 / np.sqrt(np.maximum(sizes, max(EPS**2 * largest, np.finfo(float).tiny))))
 
     def _directions(self) -> Iterator[Array]:
@@ -238,7 +241,8 @@ def dense_gradient(evaluation: Evaluation) -> Array:
         blocks = [unit[:, start : start + DENSE_LIMIT] for start in range(0, n, DENSE_LIMIT)]
         entries = np.hstack([np.asarray(on_host(operator @ block)) for block in blocks])
     S: Array = np.asarray(entries)
-    symmetric: Array = 0.5 * (S + S.T)
+    symmetric: Array = S + S.T
+    symmetric *= 0.5
     return symmetric
 
 
@@ -252,26 +256,25 @@ def _step_of_cost(own: float, slope: float, bend: float, cost: float) -> float |
 
 
 def _diagonal_at_zero(problem: Problem) -> Array:
-    """|∇F(0)_ii| (n,), 0 where undefined; kept as long as the problem."""
-    if problem not in _DIAGONALS:
-        diagonal = np.abs(np.diagonal(_gradient_at_zero(problem)))
-        _DIAGONALS[problem] = np.where(np.isfinite(diagonal), diagonal, 0.0)
-    return _DIAGONALS[problem]
+    """|∇F(0)_ii| (n,), 0 where undefined."""
+    diagonal = np.abs(np.diagonal(_gradient_at_zero(problem)))
+    return np.where(np.isfinite(diagonal), diagonal, 0.0)
 
 
 def _curvature(problem: Problem) -> Array:
     """∇²F[I] = ∇F(I) − ∇F(0) (n, n) of a quadratic F; kept as long as the problem."""
     if problem not in _CURVATURES:
-        _CURVATURES[problem] = dense_gradient(problem.at(np.eye(problem.n))) - _gradient_at_zero(problem)
+        curvature = dense_gradient(problem.at(np.eye(problem.n)))
+        curvature -= _gradient_at_zero(problem)
+        _CURVATURES[problem] = curvature
     return _CURVATURES[problem]
 
 
 def _gradient_at_zero(problem: Problem) -> Array:
-    """∇F(0) (n, n); nan where it is undefined: F may have a value at 0 and no gradient there."""
-    if math.isfinite(reference_value(problem, 0.0)):
-        try:
-            with np.errstate(all="ignore"):
-                return dense_gradient(problem.at(np.zeros((problem.n, 1))))
-        except (FloatingPointError, ZeroDivisionError, np.linalg.LinAlgError):
-            pass
-    return np.full((problem.n, problem.n), math.nan)
+    """∇F(0) (n, n), kept as long as the problem; nan where undefined: F may have a value at 0 and no gradient there."""
+    if problem not in _AT_ZERO:
+        _AT_ZERO[problem] = np.full((problem.n, problem.n), math.nan)
+        if math.isfinite(reference_value(problem, 0.0)):
+            with suppress(FloatingPointError, ZeroDivisionError, np.linalg.LinAlgError), np.errstate(all="ignore"):
+                _AT_ZERO[problem] = dense_gradient(problem.at(np.zeros((problem.n, 1))))
+    return _AT_ZERO[problem]

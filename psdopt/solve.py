@@ -93,7 +93,8 @@ def solve(
     ------
     IncompatibleError, before any work, if the pieces do not fit; InvalidInputError for bad arguments.
     """
-    _check_arguments(tol, max_iterations, max_time, max_rank, problem, stopping, callback, rng)
+    _check_arguments(tol, max_iterations, max_time, max_rank, problem, stopping, callback)
+    generator = _generator(rng)
     clock = time.perf_counter()
     escape = (geometry is None) if escape is None else boolean(escape, "escape")
     geometry, method, chosen = choose(problem, geometry, method)
@@ -103,7 +104,6 @@ def solve(
     escape = escape and geometry.can_grow
     method = method.on(problem).with_escape(escape, max_rank or problem.n)
     escape = escape and Ability.CONSTRAINTS not in problem.abilities  # there the method widens by itself
-    generator = np.random.default_rng(0 if rng is None else rng)
     before = dict(problem.counts())
     with blas_threads(_multiplications(problem, geometry)):
         if resume is not None:
@@ -162,7 +162,7 @@ def _criteria(stopping: Stopping | None, max_iterations: int | None, max_time: f
 
 
 def _check_arguments(
-    tol: Any, max_iterations: Any, max_time: Any, max_rank: Any, problem: Any, stopping: Any, callback: Any, rng: Any
+    tol: Any, max_iterations: Any, max_time: Any, max_rank: Any, problem: Any, stopping: Any, callback: Any
 ) -> None:
     number(tol, "tol", above=0.0, below=1.0)
     if max_iterations is not None:
@@ -175,8 +175,10 @@ def _check_arguments(
         raise InvalidInputError(f"stopping must be a Stopping, such as SmallDecrease(1e-9); found {stopping!r}")
     if callback is not None and not callable(callback):
         raise InvalidInputError(f"callback must be callable with a Snapshot; found {callback!r}")
-    if not isinstance(rng, np.random.Generator):
-        try:
-            np.random.default_rng(0 if rng is None else rng)
-        except (TypeError, ValueError) as error:
-            raise InvalidInputError(f"rng must be a numpy.random.Generator or a seed; found {rng!r}") from error
+
+
+def _generator(rng: Any) -> np.random.Generator:
+    try:
+        return np.random.default_rng(0 if rng is None else rng)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"rng must be a numpy.random.Generator or a seed; found {rng!r}") from error

@@ -54,16 +54,14 @@ def _filled(y: Array, total: float, upper: float) -> Array:
 
 def _shift(y: Array, total: float, upper: float) -> float:
     """s with Σ clip(y − s, 0, upper) = total. Between breakpoints the sum is linear in s."""
-    points = np.concatenate([y, y - upper])
+    points, change = y, np.ones(y.size)
+    if upper < total:  # otherwise no coordinate reaches its cap before all of the total is used up
+        points, change = np.concatenate([y, y - upper]), np.concatenate([change, -change])
     order = np.argsort(points)[::-1]
     # as s decreases, the slope of the sum in −s increases by one at y_i and decreases by one at y_i − upper
-    change = np.concatenate([np.ones(y.size), -np.ones(y.size)])[order]
-    points = points[order]
-    slope = np.cumsum(change)
+    points, slope = points[order], np.cumsum(change[order])
     sums = np.concatenate([[0.0], np.cumsum(slope[:-1] * (points[:-1] - points[1:]))])
     k = int(np.searchsorted(sums, total, side="right")) - 1  # sums is non-decreasing
-    if k >= points.size - 1:
-        return float(points[-1])
     if slope[k] <= 0.0:
         return float(points[k])
     return float(points[k] - (total - sums[k]) / slope[k])
