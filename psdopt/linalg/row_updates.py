@@ -63,24 +63,35 @@ class RowUpdates:
         """The targets in the order of ``weights.data``."""
         return np.zeros_like(self.weights.data) if self.targets is None else np.asarray(self.targets.data)
 
+    def of_weights(self, weights: sp.csr_array) -> RowUpdates:
+        """The same for other weights of the same pattern, and targets 0; the order of the entries is shared."""
+        other = RowUpdates(weights, None)
+        other.order = self.order
+        return other
+
+    @cached_property
+    def order(self) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], ...]:
+        """For each group its rows (g,), and (g, t) places of their entries in ``weights.data``, its length for padding.
+
+        Rows go by their number of entries, those of similar numbers padded to share a group.
+        """
+        starts, counts = self.weights.indptr[:-1], np.diff(self.weights.indptr)
+        padded = _padded_counts(counts)
+        found = []
+        for t in np.unique(padded[padded > 0]):
+            rows, each = np.flatnonzero(padded == t), np.arange(t)
+            inside = each < counts[rows, None]
+            found.append((rows, np.where(inside, starts[rows, None] + each, self.weights.nnz)))
+        return tuple(found)
+
     @cached_property
     def groups(self) -> tuple[RowGroup, ...]:
-        """Rows by their number of entries, those of similar numbers padded to share a group."""
-        weights, targets = self.weights, self.targets
-        counts = np.diff(weights.indptr)
-        padded = _padded_counts(counts)
-        starts = np.concatenate([[0], np.cumsum(padded)])
-        # where each given entry goes; the remaining places are those of padding
-        place = np.repeat(starts[:-1] - weights.indptr[:-1], counts) + np.arange(len(weights.data))
-        columns = np.full(starts[-1], self.n)
-        filled, wanted = np.ones(starts[-1]), np.zeros(starts[-1])
-        columns[place], filled[place] = weights.indices, weights.data
-        if targets is not None:
-            wanted[place] = targets.data
+        """The rows in groups of one number of entries."""
+        columns, weights = np.append(self.weights.indices, self.n), np.append(self.weights.data, 1.0)
+        targets = np.append(self.target_values, 0.0)
         return tuple(
-            _group(np.flatnonzero(padded == t), int(t), starts, columns, filled, wanted)
-            for t in np.unique(padded)
-            if t > 0
+            RowGroup(rows, np.ascontiguousarray(columns[places].T, dtype=np.intp), weights[places], targets[places])
+            for rows, places in self.order
         )
 
     @cached_property
@@ -125,13 +136,6 @@ def _padded_counts(counts: NDArray[np.integer]) -> NDArray[np.intp]:
     padded = np.zeros(len(counts), dtype=np.intp)
     padded[counts > 0] = target[np.searchsorted(found, counts[counts > 0])]
     return padded
-
-
-def _group(
-    rows: NDArray[np.intp], t: int, starts: NDArray[np.intp], columns: NDArray[np.intp], weights: Array, wanted: Array
-) -> RowGroup:
-    positions = starts[rows][:, None] + np.arange(t)
-    return RowGroup(rows, np.ascontiguousarray(columns[positions].T), weights[positions], wanted[positions])
 
 
 def _by_entries(P: Array, weights: Array, targets: Array, rho: Array) -> Array:

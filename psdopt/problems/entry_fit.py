@@ -92,7 +92,7 @@ class EntryFit(TermSum):
     @cached_property
     def _rows(self) -> RowUpdates:
         """The row solves of the preconditioner, in which a diagonal entry depends on row i through both indices."""
-        return RowUpdates(self._ordered(4.0)[0], None)
+        return self._updates.of_weights(self._ordered(4.0)[0])
 
     def _ordered(self, diagonal: float) -> tuple[sp.csr_array, sp.csr_array]:
         """Weights and targets as symmetric CSR arrays of one pattern, for ½ Σ over ordered pairs.
