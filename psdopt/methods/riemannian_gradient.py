@@ -12,7 +12,7 @@ from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
 from psdopt.method import Method, Outcome, State, factor_residual, without_step
 from psdopt.problem import Evaluation, Problem
-from psdopt.searches.riemannian import Located, halved, locate, modelled, path_along
+from psdopt.searches.riemannian import Located, halved_by_slopes, locate, modelled, path_along
 
 SEARCHES = ("armijo", "modelled")
 
@@ -31,7 +31,8 @@ class RiemannianGradient(Method[RiemannianGradientState]):
 
     F(x⁺) <= F(x) − sufficient · s · |grad F|², s the first of first/|grad F| · 1, 1/2, 1/4, ... (the printed
     condition has the wrong sign and lacks s: it accepts increases). Because the first trial is divided by |grad F|,
-    the iterates do not change when data and targets are scaled together.
+    the iterates do not change when data and targets are scaled together. Where the rounding of F hides that decrease,
+    the slope along the curve must be smaller at the step's end.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ class RiemannianGradient(Method[RiemannianGradientState]):
         if self.search == "modelled":
             s = modelled(path, value, -(size**2), self.sufficient)
         else:
-            s = halved(path, value, -(size**2), self.first / size, self.sufficient)
+            s = halved_by_slopes(path, value, -(size**2), self.first / size, self.sufficient)
         if not 0.0 < s < math.inf:
             return without_step(state, s, -state.gradient, path.lost)
         moved = path.at(s)

@@ -294,6 +294,26 @@ def halved(path: Path, value: float, slope: float, first: float, sufficient: flo
     return 0.0
 
 
+def halved_by_slopes(path: Path, value: float, slope: float, first: float, sufficient: float) -> float:
+    """As :func:`halved`, but where the rounding of F hides the decrease that is required, the slope must be smaller.
+
+    By values alone every step up to twice the best one is a tie there, and a run next to the minimiser leaps about it.
+    One gradient for each tie.
+    """
+    if not slope < 0.0:
+        return 0.0
+    noise = 8.0 * EPS * abs(value)
+    s = min(first, path.longest)
+    while s * -slope > EPS * noise:
+        hidden = s * -slope < 64.0 * noise
+        if path.value(s) <= value + sufficient * s * slope + (noise if hidden else 0.0):
+            there = path.slope(s) if hidden else None
+            if there is None or abs(there) <= FLATTER * abs(slope):
+                return s
+        s *= 0.5
+    return 0.0
+
+
 def modelled(path: Path, value: float, slope: float, sufficient: float = SUFFICIENT) -> float:
     """The minimiser along the tangent line, corrected by values of F on the curve; 0.0 if no step decreases F.
 

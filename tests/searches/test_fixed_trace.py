@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from psdopt import ConjugateGradient, FixedTrace, QuadraticSDP, TermSum, solve
+from psdopt import ConjugateGradient, FixedTrace, QuadraticSDP, RiemannianGradient, TermSum, solve
 from psdopt.searches.fixed_trace import LagrangianLine, without_radial
 from psdopt.searches.riemannian import locate, modelled, path_along
 from psdopt.terms import Entries, MeasuredTerm, SquaredHinge
@@ -80,6 +80,17 @@ def test_conjugate_gradient_takes_the_same_steps_whatever_is_added(c):
     assert shifted.optimal
     assert shifted.iterations <= 1.2 * plain.iterations
     assert shifted.value - c == pytest.approx(plain.value, abs=1e-5 * plain.certificate.unit)
+
+
+@pytest.mark.parametrize("c", SHIFTS)
+def test_gradient_steps_end_at_the_optimum_whatever_is_added(c):
+    K = np.random.default_rng(0).standard_normal((N, N))
+    K = 0.5 * (K + K.T)
+    plain, shifted = (QuadraticSDP(None, 2.0, -2.0 * K + shift * np.eye(N)) for shift in (0.0, c))
+    first, second = (solve(P, FixedTrace(N, N), RiemannianGradient(), tol=1e-6) for P in (plain, shifted))
+    assert first.optimal
+    assert second.optimal
+    assert second.iterations <= 1.2 * first.iterations
 
 
 def test_a_step_that_values_do_not_resolve_is_taken_where_the_slope_is_smaller(point):
