@@ -34,6 +34,7 @@ __all__ = [
     "order_of",
     "positive",
     "shown",
+    "squares_finite",
     "vector",
     "weight",
 ]
@@ -266,6 +267,23 @@ def _integer(value: Any, name: str, none: str, least: int, most: int | None, mos
     upper = f"{most_name} = {most}" if most_name else str(most)
     allowed = f"of at least {least}" if most is None else f"between {least} and {upper}"
     raise InvalidInputError(f"{name} must be {none}an integer {allowed}; found {shown(value)}")
+
+
+def squares_finite(values: NDArray[Any], shape: tuple[int, ...], name: str) -> NDArray[Any]:
+    """`values`, finite entries of an array of the `shape`, if neither XᵀX nor a squared distance of rows can overflow.
+
+    O(size). InvalidInputError otherwise. Values that are no floating-point numbers pass.
+    """
+    if values.dtype.kind != "f" or values.size == 0:
+        return values
+    largest = max(abs(float(values.min())), abs(float(values.max())))
+    limit = math.sqrt(float(np.finfo(values.dtype).max) / max(shape)) / 4.0
+    if largest > limit:
+        raise InvalidInputError(
+            f"{name} must have entries of at most {limit:.2g}, or squared distances overflow; found {largest:.2g}. "
+            "Scale the data"
+        )
+    return values
 
 
 def _number(

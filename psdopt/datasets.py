@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from psdopt.checks import squares_finite
 from psdopt.errors import InvalidInputError, unknown_name
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.row_sources import RowSource
@@ -66,7 +67,9 @@ class Dataset:
             raise InvalidInputError(f"{self.name}: X must hold numbers; found dtype {X.dtype}")
         with np.errstate(over="ignore"):  # numbers beyond float64 become infinite, which is checked next
             object.__setattr__(self, "X", X.astype(np.float64))  # products of small integers would overflow
-        _finite(self.X.data if self.sparse else self.X, f"{self.name}: X")
+        entries = self.X.data if self.sparse else self.X
+        _finite(entries, f"{self.name}: X")
+        squares_finite(entries, self.X.shape, f"{self.name}: X")
 
     def _check_labels(self) -> None:
         y, m = np.asarray(self.y), self.X.shape[0]

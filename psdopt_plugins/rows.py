@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, cast
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.utils.validation import validate_data
 
+from psdopt.checks import squares_finite
 from psdopt.devices import device_of, held, is_device_array, on_host, placed, released, transposed
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import Array, LinearMap, RowBlocks, WithoutRows, linear_map, row_source
@@ -43,7 +43,8 @@ def validated(
     source = row_source(X)
     if source is None:
         found = validate_data(estimator, X, y, **options)
-        _within_squares(found[0] if isinstance(found, tuple) else found)
+        rows = found[0] if isinstance(found, tuple) else found
+        squares_finite(cast(Any, rows).data if sp.issparse(rows) else rows, rows.shape, "X")
         return found
     if not blocks:
         raise InvalidTypeError(
@@ -53,19 +54,6 @@ def validated(
     rows = linear_map(source, "X")
     _counted(estimator, rows, options)
     return rows if isinstance(y, str) and y == "no_validation" else (rows, _labels(y, rows.shape[0], options))
-
-
-def _within_squares(X: Any) -> None:
-    """Refuses X (m, d), dense or sparse, if a squared distance of two rows, or an entry of XᵀX, might overflow."""
-    entries: Array = np.asarray(cast(Any, X).data if sp.issparse(X) else X)
-    if entries.dtype.kind != "f" or entries.size == 0:
-        return
-    largest = max(abs(float(entries.min())), abs(float(entries.max())))
-    limit = math.sqrt(float(np.finfo(entries.dtype).max) / max(X.shape)) / 4.0
-    if largest > limit:
-        raise InvalidInputError(
-            f"X must have entries of at most {limit:.2g}, or squared distances overflow; found {largest:.2g}. Scale X"
-        )
 
 
 def _on_device(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Any:

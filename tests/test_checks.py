@@ -142,3 +142,22 @@ def test_classes_are_coded():
 def test_the_list_of_checks_is_what_the_module_offers():
     public = {name for name, value in vars(checks).items() if getattr(value, "__module__", "") == checks.__name__}
     assert sorted(checks.__all__) == sorted(name for name in public if not name.startswith("_"))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_entries_pass_as_long_as_their_squared_distances_are_finite(dtype):
+    most = np.sqrt(np.finfo(dtype).max / 3.0)
+    X = np.array([[1.0, -1.0, 1.0], [-1.0, 1.0, -1.0], [0.0, 0.0, 0.0]], dtype=dtype)
+    near = (X * (0.24 * most)).astype(dtype)
+    assert checks.squares_finite(near, near.shape, "X") is near
+    assert np.isfinite(near.T @ near).all()
+    assert np.isfinite(np.sum((near[0] - near[1]) ** 2))
+    with pytest.raises(InvalidInputError, match="X must have entries of at most"):
+        checks.squares_finite((X * (0.26 * most)).astype(dtype), X.shape, "X")
+    with pytest.raises(InvalidInputError, match="X must have entries of at most"):
+        checks.squares_finite((np.minimum(X, 0.0) * (0.26 * most)).astype(dtype), X.shape, "X")
+
+
+def test_entries_that_are_no_floats_and_no_entries_have_finite_squares():
+    for values in (np.array([2**60]), np.zeros(0)):
+        assert checks.squares_finite(values, (1, 3), "X") is values

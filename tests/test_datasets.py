@@ -41,6 +41,8 @@ def test_an_unknown_bundled_name() -> None:
         (([[1.0, np.nan], [np.inf, 0.0]],),
          "d: X must be finite; found 2 NaN or infinite entries; the first at (0, 1)"),
         ((scipy.sparse.csr_array([[1.0, np.nan]]),), "d: X must be finite; found 1 NaN or infinite entries"),
+        (([[1e160, 0.0]],),
+         "d: X must have entries of at most 2.4e+153, or squared distances overflow; found 1e+160. Scale the data"),
         ((X, [0, 1]), "d: y must hold one label per sample, shape (4,); found (2,)"),
         ((X, [0, 1, np.nan, 1]), "d: y must be finite; found 1 NaN or infinite entries"),
     ],

@@ -166,7 +166,7 @@ def test_entries_whose_squares_overflow_are_named(estimator, make):
 def test_entries_are_refused_where_their_squares_overflow_only(wine):
     X, _ = wine
     assert validated(KTA(), 1e100 * X).max() > 1e100
-    with pytest.raises(InvalidInputError, match="Scale X"):
+    with pytest.raises(InvalidInputError, match="Scale the data"):
         validated(KTA(), 1e200 * X)
-    with pytest.raises(InvalidInputError, match="Scale X"):
+    with pytest.raises(InvalidInputError, match="Scale the data"):
         validated(KTA(), np.float32(1e30) * X.astype(np.float32), dtype=[np.float64, np.float32])
