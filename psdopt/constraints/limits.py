@@ -16,5 +16,9 @@ FEASIBLE = 1e-6
 NEGLIGIBLE = 1e-7
 #: A residual that is not below this share of the least one so far has made no progress.
 GAIN = 0.9
+#: An error of at most this share of another is slight beside it.
+SLIGHT = 0.1
+#: Multipliers so many times as large as at first, while M is not feasible, are tried as a proof that none is.
+LARGE = 10.0
 #: A system of Newton's method is solved to this share of the residual (Dembo, Eisenstat, Steihaug 1982).
 FORCING = 0.1

@@ -12,7 +12,7 @@ from psdopt.capability import Ability, Requires, missing_needs, name_of, require
 from psdopt.checks import integer, integer_or_none
 from psdopt.constraints.augmented import augmented, weights
 from psdopt.constraints.certificate import Multipliers, multipliers_at_zero
-from psdopt.constraints.limits import FEASIBLE
+from psdopt.constraints.limits import FEASIBLE, LARGE, SLIGHT
 from psdopt.constraints.problem import Constrained
 from psdopt.constraints.refutation import proven_infeasible, proven_unbounded
 from psdopt.constraints.slack import slack_bound, slack_eigenpair, slack_operator
@@ -21,6 +21,7 @@ from psdopt.constraints.units import relative_gap, relative_violation
 from psdopt.errors import IncompatibleError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.tolerances import EPS
 from psdopt.method import Method, Outcome, Residual, State
 from psdopt.methods.augmented_lagrangian_state import LONG, LONGEST, AugmentedLagrangianState
 from psdopt.methods.columns import VANISHED, narrowed, widened
@@ -37,26 +38,10 @@ SLOW = 0.25
 TIGHTER = 0.2
 #: An infeasibility that asks for no larger penalty, however slowly it falls.
 SETTLED = 1e-9
-#: Relative stationarity that the round after a widening ends at, at least.
-ANEW = 1e-4
-#: λ_min(S) this many times below what the infeasibility explains is for want of columns.
-CLEARLY = 100.0
-#: Columns are dropped that tr M and the constraints change without by this share of the infeasibility at most.
-SHORT = 0.1
-#: Multipliers are worth a stationarity between these shares of the infeasibility that they are to mend.
-NEEDED = 1e-2, 0.1
-#: No round aims lower: below it rounding of S Y is what is left.
-FINEST = 1e-12
-#: A dual bound is looked for once the infeasibility is this small, and whenever it has fallen by a third again.
-WORTH_A_BOUND = 1e-2
-#: Multipliers beyond this many times their first size, while infeasibility stays, are tried as a proof of it.
-RAY = 10.0
 #: The penalty grows up to this multiple of the first one: beyond it rounding is what is left of the constraints.
 STEEPEST = 1e12
-#: Y this many times as long as at first is looked at as a direction in which F falls without end.
-FAR = 1e6
-#: Multipliers of another method are taken over where its relative residual is at most this.
-TRUSTED = 0.1
+#: A dual bound is looked for once the infeasibility is this small, and whenever it has fallen to the share SLOW again.
+COARSE = 1e-2
 
 
 @dataclass(frozen=True)
@@ -134,9 +119,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         """From the point, the multipliers and the penalty of another method under constraints."""
         own = self.init(state.problem, state.geometry, state.point, state.evaluation)
         known = state.dual
-        if isinstance(known, Multipliers) and state.gradient_norm <= 2.0 * TRUSTED * _scale(
-            own.problem, own.evaluation
-        ):
+        if isinstance(known, Multipliers) and state.gradient_norm <= 2.0 * SLIGHT * _scale(own.problem, own.evaluation):
             own.y, own.dual, own.sigma = known.y, known, state.extras.get("sigma", own.sigma)
             own.inside = self._begin(own)
         return own
@@ -180,7 +163,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         )
         if inside.outcome is Outcome.UNBOUNDED:
             self._falls_without_end(new, inside.ray)
-        elif evaluation.size > FAR * max(state.first_length, 1.0):
+        elif VANISHED * evaluation.size > max(state.first_length, 1.0):
             self._falls_without_end(new, evaluation.factor)
         elif reached or inside.outcome is not Outcome.RUNNING or new.waited >= LONGEST:
             self._end_round(new)
@@ -248,29 +231,27 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         state.y, state.rounds = y, state.rounds + 1
         best = state.dual.best if state.dual is not None and not self._binds(state) else None
         size = norm(problem.norms * y)
-        ray = y / size if size > RAY * state.first_size and infeasibility > FEASIBLE else None
+        ray = y / size if size > LARGE * state.first_size and infeasibility > FEASIBLE else None
         state.dual = Multipliers(y, best, ray)
         if ray is not None and proven_infeasible(problem, [ray]) is not None:
             state.outcome = Outcome.FINISHED
             return
         state.grown = False
         waiting = state.idle % LONG == LONG - 1 or state.vanished
-        if waiting or (
-            infeasibility <= WORTH_A_BOUND and (infeasibility <= 0.33 * state.bounded or state.rounds % LONG == 0)
-        ):
+        if waiting or (infeasibility <= COARSE and (infeasibility <= SLOW * state.bounded or state.rounds % LONG == 0)):
             self._bound(state)
         if infeasibility > SLOW * last and infeasibility > SETTLED and not state.grown:
             state.sigma = min(state.sigma / SLOW, STEEPEST * state.base)
         state.note_progress(self._relative(state))
-        if self._resizes(state) and not state.grown and not state.vanished and infeasibility <= WORTH_A_BOUND:
-            narrower = narrowed(problem, state.evaluation.factor, SHORT * infeasibility, state.fewest)
+        if self._resizes(state) and not state.grown and not state.vanished and infeasibility <= COARSE:
+            narrower = narrowed(problem, state.evaluation.factor, SLIGHT * infeasibility, state.fewest)
             if narrower is not None:
                 self._put(state, narrower)
                 violation = relative_violation(problem, problem.measured(narrower), narrower)
                 state.infeasibility = max(state.infeasibility, violation)
         if not state.grown:
             off = max(infeasibility, SETTLED)
-            state.aim = max(min(state.aim * TIGHTER, NEEDED[1] * off), min(NEEDED[0] * off, state.aim), FINEST)
+            state.aim = max(min(TIGHTER * state.aim, SLIGHT * off), min(SLIGHT**2 * off, state.aim))
         state.inside = self._begin(state)
 
     def _bound(self, state: AugmentedLagrangianState) -> None:
@@ -282,7 +263,8 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         limit = problem.trace_limit
         trace = limit.value if limit is not None else max(evaluation.size, VANISHED * state.first_length) ** 2
         unit = problem.duality.value_unit(evaluation.value, trace) or 1.0
-        slackness = 0.1 * max(state.infeasibility, 1e-8) * unit / max(trace, np.finfo(float).tiny)
+        explained = max(state.infeasibility, math.sqrt(EPS)) * unit / max(trace, np.finfo(float).tiny)
+        slackness = SLIGHT * explained
         blocks = () if problem.conic is None else problem.conic.blocks
         low, pair = None if state.vanished else slack_bound(S, slackness, blocks), None
         if low is None:
@@ -298,7 +280,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         if limit is None or bound > state.bound:  # what rests on tr M alone is no bound to be kept
             state.bound = bound
             state.dual = replace(state.dual or Multipliers(y), best=None if self._binds(state) else y)
-        clearly = CLEARLY * slackness if not state.vanished else 0.0
+        clearly = 0.0 if state.vanished else explained / SLIGHT
         if self._resizes(state) and pair is not None and -pair.value > clearly:
             self._widen(state, S, pair.vectors)
 
@@ -317,7 +299,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         self._put(state, wider)
         # the new columns are on their way: multipliers wait for them, and the penalty is not to blame
         # columns that take the place of others may do so again and again: these rounds count as idle
-        state.aim, state.bounded, state.grown = max(state.aim, ANEW), math.inf, wider.shape[1] > columns
+        state.aim, state.bounded, state.grown = max(state.aim, SLIGHT**2 * COARSE), math.inf, wider.shape[1] > columns
 
     @staticmethod
     def _put(state: AugmentedLagrangianState, Y: Array) -> None:

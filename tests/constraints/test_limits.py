@@ -42,4 +42,4 @@ def test_limits_are_in_order() -> None:
     assert limits.SPECTRUM_ORDER < limits.FACTOR_ORDER
     assert limits.SPARED < limits.FLOPS
     assert limits.FACTOR_ORDER**2 <= limits.NUMBERS
-    assert EPS < limits.NEGLIGIBLE < limits.FEASIBLE < limits.FORCING < limits.GAIN < 1.0
+    assert EPS < limits.NEGLIGIBLE < limits.FEASIBLE < limits.SLIGHT <= limits.FORCING < limits.GAIN < 1.0

@@ -30,7 +30,7 @@ from psdopt.constraints.units import relative_gap, relative_violation
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.method import State
 from psdopt.methods import ClosedForm, augmented_lagrangian
-from psdopt.methods.augmented_lagrangian import _complementarity, _scale
+from psdopt.methods.augmented_lagrangian import STEEPEST, _complementarity, _scale
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
 from psdopt.units import stationarity_scale
 from tests.graphs import random_laplacian
@@ -308,7 +308,7 @@ def test_the_penalty_grows_where_a_round_leaves_more_than_a_quarter(share, facto
     assert infeasibility > 1e-4
     assert round_at(Y, sigma=2.0, base=2.0, infeasibility=infeasibility / share)[1].sigma == 2.0 * factor
     top = round_at(Y, sigma=2.0, base=1e-12, infeasibility=infeasibility)[1]
-    assert top.sigma == 1.0  # 1e12 times the first one is the most
+    assert top.sigma == 1e-12 * STEEPEST  # times the first one is the most
     settled = round_at(nearly_feasible(1e-11), sigma=2.0, base=2.0, infeasibility=1e-11, y=np.zeros(4))[1]
     assert settled.infeasibility < 1e-9
     assert settled.sigma == 2.0
@@ -323,11 +323,11 @@ def test_the_penalty_grows_where_a_round_leaves_more_than_a_quarter(share, facto
         ({"bounded": 1e-3, "first_length": 1e9}, True),
     ],
 )  # fmt: skip
-def test_a_bound_is_looked_for_when_infeasibility_has_fallen_by_a_third_or_after_five_rounds(fields, looks) -> None:
+def test_a_bound_is_looked_for_when_infeasibility_has_fallen_to_a_quarter_or_after_five_rounds(fields, looks) -> None:
     _, after, method = round_at(nearly_feasible(1e-2), **fields)
     assert 1e-3 < after.infeasibility < 1e-2
     assert bool(method.seen) == looks
-    for share, now in ((0.32, True), (0.34, False)):
+    for share, now in ((0.24, True), (0.26, False)):
         _, _, method = round_at(nearly_feasible(1e-2), bounded=after.infeasibility / share)
         assert bool(method.seen) == now
     _, far, method = round_at(nearly_feasible(0.5), bounded=100.0, rounds=4)
@@ -341,8 +341,6 @@ def test_the_next_round_aims_at_what_its_multipliers_are_worth() -> None:
     for aim in (1e-1, 1e-3, 3e-4, 1e-5):
         _, after, _ = round_at(nearly_feasible(1e-2), aim=aim)
         assert after.aim == pytest.approx(max(min(0.2 * aim, 0.1 * off), min(1e-2 * off, aim)), rel=1e-12)
-    _, after, _ = round_at(nearly_feasible(0.0), aim=1e-30, y=np.zeros(4))
-    assert after.aim == 1e-12
 
 
 def test_multipliers_ten_times_as_long_as_at_first_are_tried_as_a_proof() -> None:
@@ -363,7 +361,7 @@ def test_a_ray_that_is_no_proof_makes_the_penalty_ten_times_as_large() -> None:
     state = replace(method.init(held(), FlatQuotient(4, 4), Y), sigma=2.0, base=2.0)
     method._falls_without_end(state, np.ones((4, 1)))
     assert (state.sigma, state.outcome) == (20.0, Outcome.RUNNING)
-    for sigma, outcome in ((0.99e11, Outcome.RUNNING), (1.01e11, Outcome.STALLED)):
+    for sigma, outcome in ((0.099 * STEEPEST, Outcome.RUNNING), (0.101 * STEEPEST, Outcome.STALLED)):
         state = replace(state, sigma=sigma, base=1.0)
         method._falls_without_end(state, np.ones((4, 1)))
         assert state.outcome is outcome
@@ -509,5 +507,5 @@ def test_new_columns_have_a_round_to_come_on_their_way() -> None:
     for aim, after in ((1e-6, 1e-4), (1e-3, 1e-3)):
         wide = replace(state, aim=aim, bounded=1.0)
         method._widen(wide, S, np.eye(4)[:, 3:])
-        assert (wide.aim, wide.bounded, wide.grown, wide.fewest) == (after, np.inf, True, 3)
+        assert (wide.aim, wide.bounded, wide.grown, wide.fewest) == (pytest.approx(after), np.inf, True, 3)
         assert wide.geometry.r == wide.point.shape[1] == 3
