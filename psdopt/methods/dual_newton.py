@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from psdopt.capability import Ability, Requires, name_of
 from psdopt.constraints.certificate import Multipliers, multipliers_at_zero
 from psdopt.constraints.explicit import Nearest
-from psdopt.constraints.limits import FORCING
+from psdopt.constraints.limits import FEASIBLE, FORCING, LARGE, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.problem import Constrained
 from psdopt.constraints.refutation import proven_infeasible
@@ -26,13 +26,8 @@ from psdopt.problem import Evaluation, Problem
 from psdopt.searches.armijo import SUFFICIENT
 from psdopt.units import stationarity_scale
 
-#: How often a step is halved.
-HALVINGS = 30
 #: The system is damped by this share of the residual, so that it is definite where few eigenvalues are positive.
 DAMPING = 1e-3
-#: Multipliers this many times as large as C, while the relative residual is above DOUBTFUL, are tried as a proof that
-#: nothing is feasible.
-RAY, DOUBTFUL = 1e3, 1e-3
 
 
 @dataclass
@@ -102,8 +97,8 @@ class DualNewton(Method[DualNewtonState]):
         unit = problem.duality.value_unit(evaluation.value, evaluation.size**2) or 1.0
         relative = max(infeasibility, gap / unit) if math.isfinite(infeasibility) else 1.0
         size = norm(problem.norms * y)
-        large = size > RAY * max(norm(nearest.C.data), np.finfo(float).tiny)
-        ray = y / size if large and infeasibility > DOUBTFUL else None
+        large = size > LARGE * max(norm(nearest.C.data), np.finfo(float).tiny)
+        ray = y / size if large and infeasibility > FEASIBLE else None
         ended = ray is not None and proven_infeasible(problem, [ray]) is not None
         return DualNewtonState(
             problem,
@@ -138,7 +133,7 @@ class DualNewton(Method[DualNewtonState]):
         d = scale * self._direction(state, scale, residual)
         slope = -float(residual @ (d / scale))
         t = 1.0
-        for _ in range(HALVINGS):
+        while t > NEGLIGIBLE:
             y = state.y + t * d
             known = self._decomposed(problem, y)
             if known[2] <= state.theta + SUFFICIENT * t * slope + rounding(state.theta, 1):

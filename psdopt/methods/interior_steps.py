@@ -15,19 +15,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from psdopt.constraints.coupled_systems import CoupledSystem, RootedSystem, SchurSystem, affordable
-from psdopt.constraints.limits import NEGLIGIBLE
+from psdopt.constraints.limits import NEGLIGIBLE, SLIGHT
 from psdopt.constraints.standard import StandardForm
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.cone_steps import cone_step, inverse_of, lower_factor, triangular_inverse
 from psdopt.linalg.ridged import ROUNDS
 from psdopt.linalg.tolerances import rounding
 
-#: Relative accuracy of step lengths: of the predictor, which sets the target only, and of the step that is taken.
-ROUGH, FINE = 0.1, 0.01
+#: Relative accuracy of the length of a step that is taken, and of a direction in what it is to remove from b − A(X).
+FINE = 0.01
 #: A step that leaves the cone by rounding is shortened by this factor, so many times at most.
 SHORTER, TRIALS = 0.8, 20
-#: A direction is refined until this share is missing of what it is to remove from b − A(X).
-MET = 1e-2
 
 
 @dataclass
@@ -70,8 +68,8 @@ def newton_step(
     """
     step = _Step(form, at, careful, work)
     dX, dZ, dx, dz, _ = step.direction(0.0)
-    ap = min(1.0, _reach(at.Lx, dX, at.x, dx, ROUGH))
-    ad = min(1.0, _reach(at.Lz, dZ, at.z, dz, ROUGH))
+    ap = min(1.0, _reach(at.Lx, dX, at.x, dx, SLIGHT))
+    ad = min(1.0, _reach(at.Lz, dZ, at.z, dz, SLIGHT))
     after = sum(inner(P + ap * dP, S + ad * dS) for P, dP, S, dS in zip(at.X, dX, at.Z, dZ, strict=True))
     after = (after + float((at.x + ap * dx) @ (at.z + ad * dz))) / max(form.order, 1)
     power = max(1.0, 3.0 * min(ap, ad) ** 2)
@@ -167,7 +165,7 @@ class _Step:
         form, at = self.form, self.at
         rest = self.rp - _measured(form, dX, dx)
         for _ in range(ROUNDS):
-            if norm(rest) <= MET * norm(self.rp):
+            if norm(rest) <= FINE * norm(self.rp):
                 break
             w = self.system.solve(rest)
             new_X, new_Z = [], []
@@ -185,7 +183,7 @@ class _Step:
     def sound(self, dX: list[Array], dx: Array, dv: Array) -> bool:
         """Whether what the direction leaves of b − A(X) is next to nothing, there or in bᵀv."""
         off, v = norm(self.rp - _measured(self.form, dX, dx)), self.at.v + dv
-        return off <= MET * norm(self.rp) or off * norm(v) <= NEGLIGIBLE * abs(float(self.form.b @ v))
+        return off <= FINE * norm(self.rp) or off * norm(v) <= NEGLIGIBLE * abs(float(self.form.b @ v))
 
     def correct(self, dX: list[Array], dx: Array, dz: Array) -> None:
         """From here on with the predictor's second-order terms dX dZ Z⁻¹; it was the last direction."""

@@ -18,8 +18,8 @@ from psdopt.linalg.tolerances import rounding
 from psdopt.method import Method, Outcome, State
 from psdopt.problem import Evaluation, LineModel, Problem
 
-#: Points of the arc that are tried, each at this share of the mu of the one before.
-TRIALS, SHORTER = 4, 0.25
+#: Points of the arc that are tried, each at the mu of the one before over WIDER.
+TRIALS = 4
 #: A best mu below FAR says that the quadratic model was followed too far: the next system ends where D is as long as
 #: the step was. A mu above NEAR says that the model holds there, and the next D may be WIDER times as long.
 FAR, NEAR, WIDER = 0.5, 0.75, 4.0
@@ -151,5 +151,5 @@ def _lower(evaluation: Evaluation, line: LineModel, mu: float, D: Array) -> tupl
             line, mu, value = other, best, lower
         if best > 0.5 * reach:
             break
-        reach *= SHORTER
+        reach /= WIDER
     return line, mu
