@@ -14,8 +14,9 @@ from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.method import Method, State, factor_residual, without_step
 from psdopt.problem import Evaluation, Problem
+from psdopt.searches.paths import Carried, Located, Path, locate, path_along
 from psdopt.searches.preconditioning import PRECONDITIONERS, ask_ahead, preconditioned, preconditioned_on, resolved
-from psdopt.searches.riemannian import SEARCHES, Carried, Located, Path, locate, path_along, searched
+from psdopt.searches.step_lengths import SEARCHES, searched
 
 #: beta from (⟨g⁺,z⁺⟩, ⟨g,z⁺⟩, ⟨g,z⟩, ⟨y,d⟩), with z = P⁻¹g and y = g⁺ − g (numerators of the field's rules).
 Rule = Callable[[float, float, float, float], float]

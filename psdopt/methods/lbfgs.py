@@ -12,8 +12,9 @@ from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.method import Method, State, without_step
 from psdopt.problem import Evaluation, Problem
+from psdopt.searches.paths import LinePath, Located, Path
 from psdopt.searches.preconditioning import PRECONDITIONERS, ask_ahead, preconditioned, resolved
-from psdopt.searches.riemannian import SEARCHES, LinePath, Located, Path, searched
+from psdopt.searches.step_lengths import SEARCHES, searched
 
 
 @dataclass(kw_only=True)

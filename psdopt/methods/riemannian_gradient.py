@@ -12,7 +12,8 @@ from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
 from psdopt.method import Method, Outcome, State, factor_residual, without_step
 from psdopt.problem import Evaluation, Problem
-from psdopt.searches.riemannian import Located, halved_by_slopes, locate, modelled, path_along
+from psdopt.searches.paths import Located, locate, path_along
+from psdopt.searches.step_lengths import halved, modelled
 
 SEARCHES = ("armijo", "modelled")
 
@@ -76,7 +77,7 @@ class RiemannianGradient(Method[RiemannianGradientState]):
         if self.search == "modelled":
             s = modelled(path, value, -(size**2), self.sufficient)
         else:
-            s = halved_by_slopes(path, value, -(size**2), self.first / size, self.sufficient)
+            s = halved(path, value, -(size**2), self.first / size, self.sufficient, by_slopes=True)
         if not 0.0 < s < math.inf:
             return without_step(state, s, -state.gradient, path.lost)
         moved = path.at(s)

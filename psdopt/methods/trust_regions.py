@@ -15,7 +15,7 @@ from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS, tie
 from psdopt.method import Method, Outcome, State, factor_residual
 from psdopt.problem import Evaluation, Problem
-from psdopt.searches.riemannian import retracted
+from psdopt.searches.paths import retracted
 
 
 @dataclass(kw_only=True)

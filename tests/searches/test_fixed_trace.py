@@ -7,7 +7,8 @@ import pytest
 
 from psdopt import ConjugateGradient, FixedTrace, QuadraticSDP, RiemannianGradient, TermSum, solve
 from psdopt.searches.fixed_trace import LagrangianLine, without_radial
-from psdopt.searches.riemannian import locate, modelled, path_along
+from psdopt.searches.paths import locate, path_along
+from psdopt.searches.step_lengths import modelled
 from psdopt.terms import Entries, MeasuredTerm, SquaredHinge
 
 N = 10

@@ -17,7 +17,7 @@ from psdopt.methods import ConjugateGradient, FrankWolfe
 from psdopt.methods.frank_wolfe import _principal, _with_oracle
 from psdopt.problem import Evaluation, Problem
 from psdopt.problems import QuadraticSDP
-from psdopt.searches.riemannian import Path
+from psdopt.searches.paths import Path
 from psdopt.testing.gallery import with_spectrum
 
 N = 4

@@ -14,7 +14,7 @@ from psdopt.geometries.flat_quotient import FlatQuotient
 from psdopt.linalg.tolerances import EPS
 from psdopt.searches.armijo import SUFFICIENT, armijo_step
 from psdopt.searches.preconditioning import GRAM_DAMPING, gram_scaled, preconditioned, resolved
-from psdopt.searches.riemannian import halved, halved_by_slopes, modelled
+from psdopt.searches.step_lengths import halved, modelled
 from tests.instances import psd, symmetric
 
 
@@ -293,17 +293,17 @@ def test_halving_goes_by_slopes_where_rounding_hides_the_decrease(unit):
             return -first_slope * (s - 1.0)
 
     path = Flat(lambda s: value)
-    assert halved_by_slopes(path, value, first_slope, 2.0**20, 0.5) == 1.0
+    assert halved(path, value, first_slope, 2.0**20, 0.5, by_slopes=True) == 1.0
     assert halved(path, value, first_slope, 2.0**20, 0.5) == 2.0**18
-    assert halved_by_slopes(path, value, first_slope, 0.75, 0.5) == 0.75
-    assert halved_by_slopes(path, value, 0.0, 1.0, 0.5) == 0.0
+    assert halved(path, value, first_slope, 0.75, 0.5, by_slopes=True) == 0.75
+    assert halved(path, value, 0.0, 1.0, 0.5, by_slopes=True) == 0.0
     steep = Sloped(lambda s: value, there=2.0 * first_slope)
-    assert halved_by_slopes(steep, value, first_slope, 1.0, 0.5) == 0.0
+    assert halved(steep, value, first_slope, 1.0, 0.5, by_slopes=True) == 0.0
     unknown = Sloped(lambda s: value, there=None)
-    assert halved_by_slopes(unknown, value, first_slope, 1.0, 0.5) == 1.0
+    assert halved(unknown, value, first_slope, 1.0, 0.5, by_slopes=True) == 1.0
 
 
 def test_halving_asks_for_no_slope_where_values_decide():
     path = Sloped(lambda s: (s - 1.0) ** 2, there=0.0)
-    assert halved_by_slopes(path, 1.0, -2.0, 100.0, 0.5) == halved(path, 1.0, -2.0, 100.0, 0.5)
+    assert halved(path, 1.0, -2.0, 100.0, 0.5, by_slopes=True) == halved(path, 1.0, -2.0, 100.0, 0.5)
     assert path.slopes == 0

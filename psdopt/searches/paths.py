@@ -1,4 +1,4 @@
-"""F along curves of a geometry, transport along them, and step lengths."""
+"""F along curves of a geometry, and transport of directions and gradients along them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,11 @@ from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.geometry_groups import Lift
 from psdopt.linalg.arrays import Array, inner, is_finite, norm
-from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation, LineModel, Problem
-from psdopt.searches.armijo import SUFFICIENT, armijo_step
 from psdopt.searches.fixed_trace import LagrangianLine, without_radial
 
-#: What a `search` parameter may be: see :func:`searched`.
-SEARCHES = ("exact", "armijo")
 #: Images are recomputed after this many combinations.
 REFRESH_STEPS = 50
-#: A decrease below so many roundings of F is not measured by values; values that differ by so few are equal.
-UNRESOLVED, TIE = 1e3, 4.0
-#: A slope counts as smaller if it is this share of the one before.
-FLATTER = 0.9
 
 
 @dataclass
@@ -267,92 +259,3 @@ def path_along(problem: Problem, geometry: Geometry, here: Located, vector: Any,
     if curve is None:
         return RetractionPath(problem, geometry, here, vector)
     return CurvePath(geometry, here, curve, vector)
-
-
-def searched(search: str, path: Path, value: float, slope: float) -> float:
-    """The step along `path` by :func:`modelled` ("exact") or :func:`~psdopt.searches.armijo.armijo_step` ("armijo")."""
-    if search == "exact":
-        return modelled(path, value, slope)
-    return armijo_step(path.value, value, slope, longest=path.longest)
-
-
-def halved(path: Path, value: float, slope: float, first: float, sufficient: float) -> float:
-    """The first of first, first/2, first/4, ... with F(s) <= F(0) + sufficient · s · slope; 0.0 if there is none.
-
-    Meyer et al., eq. (22) with the sign that makes it a decrease: slope = −|grad|² along −grad. A required decrease
-    below the rounding of F counts as met, so that a search near the minimiser ends.
-    """
-    if not slope < 0.0:
-        return 0.0
-    noise = 8.0 * EPS * abs(value)
-    s = min(first, path.longest)
-    while s * -slope > noise * sufficient:
-        trial = path.value(s)
-        if trial <= value + sufficient * s * slope + (noise if -slope * s < 64.0 * noise else 0.0):
-            return s
-        s *= 0.5
-    return 0.0
-
-
-def halved_by_slopes(path: Path, value: float, slope: float, first: float, sufficient: float) -> float:
-    """As :func:`halved`, but where the rounding of F hides the decrease that is required, the slope must be smaller.
-
-    By values alone every step up to twice the best one is a tie there, and a run next to the minimiser leaps about it.
-    One gradient for each tie.
-    """
-    if not slope < 0.0:
-        return 0.0
-    noise = 8.0 * EPS * abs(value)
-    s = min(first, path.longest)
-    while s * -slope > EPS * noise:
-        hidden = s * -slope < 64.0 * noise
-        if path.value(s) <= value + sufficient * s * slope + (noise if hidden else 0.0):
-            there = path.slope(s) if hidden else None
-            if there is None or abs(there) <= FLATTER * abs(slope):
-                return s
-        s *= 0.5
-    return 0.0
-
-
-def modelled(path: Path, value: float, slope: float, sufficient: float = SUFFICIENT) -> float:
-    """The minimiser along the tangent line, corrected by values of F on the curve; 0.0 if no step decreases F.
-
-    If the curve is its tangent line, this minimiser is the step (inf if F is unbounded below along it). Otherwise the
-    step is refined once by the parabola through F(0), F'(0) and F(s), if that changes it by more than a tenth, and
-    halved until F decreases by `sufficient` times the decrease that the slope predicts.
-    """
-    if path.exact:
-        s = path.tangent().minimize()
-        if math.isnan(s):
-            path.value(s)  # records a NaN in path.lost
-        return s
-    if not slope < 0.0:
-        return 0.0
-    s = path.tangent().minimize()
-    if not 0.0 < s < math.inf:
-        s = path.longest if math.isfinite(path.longest) else 1.0
-    s = min(s, path.longest)
-    trial = path.value(s)
-    if math.isfinite(trial):
-        excess = trial - value - slope * s
-        better = -slope * s * s / (2.0 * excess) if excess > 0.0 else 2.0 * s
-        better = min(max(better, 0.1 * s), 4.0 * s, path.longest)
-        resolved = abs(slope) * s > UNRESOLVED * EPS * abs(value)
-        if resolved and abs(better - s) > 0.1 * s:
-            second = path.value(better)
-            if second < trial:
-                s, trial = better, second
-    if trial <= value + sufficient * s * slope or _flatter(path, s, trial, value, slope):
-        return s
-    return halved(path, value, slope, 0.5 * s, sufficient)
-
-
-def _flatter(path: Path, s: float, trial: float, value: float, slope: float) -> bool:
-    """Whether F at s ties with `value`, as the slope lets expect, and the slope there is smaller.
-
-    Values tie long before slopes do: F has the resolution eps, a minimiser by values √eps, and by slopes eps.
-    """
-    if abs(slope) * s > UNRESOLVED * EPS * abs(value) or trial > value + TIE * EPS * abs(value):
-        return False
-    there = path.slope(s)
-    return there is not None and abs(there) <= FLATTER * abs(slope)

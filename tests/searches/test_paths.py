@@ -11,16 +11,8 @@ import pytest
 
 from psdopt import AutogradProblem, FixedTrace, Polar, PositiveDefinite, QuadraticSDP
 from psdopt.linalg.tolerances import EPS
-from psdopt.searches.riemannian import (
-    REFRESH_STEPS,
-    Path,
-    RetractionPath,
-    halved,
-    locate,
-    modelled,
-    path_along,
-    retracted,
-)
+from psdopt.searches.paths import REFRESH_STEPS, Path, RetractionPath, locate, path_along, retracted
+from psdopt.searches.step_lengths import halved, modelled
 
 
 class Given(Path):
