@@ -63,3 +63,13 @@ def test_the_first_smoothing_is_a_share_of_the_spread_of_the_margins_in_any_unit
     spread = np.std(margins.margins().values(margins.at(Y)))
     np.testing.assert_allclose(seen[0], FIRST * spread, rtol=1e-9)
     np.testing.assert_allclose(np.diff(np.log(seen)), np.log(SHRINK), rtol=1e-9)
+
+
+def test_the_first_smoothing_is_in_the_unit_of_values_where_all_margins_are_equal(monkeypatch):
+    margins = MarginProblem(QuadraticForms(3.0 * np.eye(2)), 0.5)
+    seen, whole = [], margins.smoothed
+    monkeypatch.setattr(margins, "smoothed", lambda mu: (seen.append(mu), whole(mu))[1])
+    solve_smoothed(margins, Spectraplex(2), FrankWolfe(), start=LowRankPSD(np.eye(2) * 0.5**0.5), max_iterations=10)
+    unit = margins.duality.value_unit(0.0, 1.0)
+    assert unit < 0.5  # so that dividing by it shows
+    assert seen[0] == pytest.approx(FIRST * unit, rel=1e-9)

@@ -194,13 +194,15 @@ def test_steps_are_slow_below_a_gain_of_three_tenths_and_end_at_saddles(
     assert (after.slow, after.mark, after.saddle) == (slow, kept, saddle)
 
 
-def test_the_step_is_the_first_on_the_arc_that_lowers_the_merit_function() -> None:
+@pytest.mark.parametrize(("longer", "length"), [(1.0, 1.0), (4.0, 0.5)])
+def test_the_step_is_the_first_on_the_arc_that_lowers_the_merit_function(longer: float, length: float) -> None:
     method, state = near(seed=3)
     problem = state.problem
     fit, a = problem.constrained_fit(), problem.measured(state.point)
     active = Active.of(fit, a, state.y, 1.0)
     k = len(active.rows)
     move = newton_move(fit, state.evaluation, active, 0.3, 1e-12, np.empty((k, k)))
+    move = replace(move, X=longer * move.X, Z=longer**2 * move.Z, v=longer * move.v)
     sigma = max(2.0 * move.needed(fit, active, 0.0), 1.0)
     active = Active.of(fit, a, state.y, sigma)
     after = method._searched(state, fit, active, move, sigma, 0.0)
@@ -212,7 +214,7 @@ def test_the_step_is_the_first_on_the_arc_that_lowers_the_merit_function() -> No
         values.append(there.value + Active.of(fit, fit.measured(there), y, sigma, keep=True).merit)
         if values[-1] <= state.evaluation.value + active.merit + 1e-4 * mu * move.slope(active):
             break
-    assert after.step == mu
+    assert after.step == mu == length
     np.testing.assert_allclose(after.point, there.factor)
     np.testing.assert_allclose(after.y, y)
     assert after.base == state.base
