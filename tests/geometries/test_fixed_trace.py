@@ -67,6 +67,16 @@ def test_however_long_a_step_is_it_ends_in_the_set():
     assert geometry.check_point(np.hstack([point, curve.block]) @ T) is None
 
 
+@pytest.mark.parametrize("trace", [1e-8, 1.0, 1e8])
+def test_a_vector_may_leave_the_sphere_by_rounding_in_any_unit(trace):
+    geometry = FixedTrace(5, 2, trace)
+    Y = geometry.random_point(np.random.default_rng(0))
+    D = geometry.random_vector(Y, np.random.default_rng(1))
+    rounding = 64 * np.finfo(float).eps * np.sqrt(D.size) * np.linalg.norm(D) / np.linalg.norm(Y)
+    assert geometry.check_vector(Y, D + 0.5 * rounding * Y) is None
+    assert "sphere" in str(geometry.check_vector(Y, D + 2.0 * rounding * Y))
+
+
 def test_points_and_vectors_that_are_none():
     geometry = FixedTrace(5, 2)
     Y = geometry.random_point(np.random.default_rng(0))
