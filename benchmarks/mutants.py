@@ -43,10 +43,10 @@ AREAS: dict[str, tuple[str, ...]] = {
 #: Tests that may kill a mutant: those of the areas, without clusters, command lines and pages.
 TESTS = (
     "tests/terms", "tests/problems", "tests/geometries", "tests/test_certificate.py", "tests/test_driver.py",
-    "tests/test_solve.py", "tests/test_choose.py", "tests/searches", "tests/oracles", "tests/methods",
-    "tests/constraints", "tests/margins", "tests/multipliers", "tests/linalg", "tests/parts", "tests/testing",
-    "tests/integration", "tests/test_images.py", "tests/test_escape.py", "tests/test_stopping.py", "tests/interop",
-    "tests/test_proofs.py", "tests/test_verdicts.py", "tests/test_units.py", "tests/test_judge.py",
+    "tests/test_solve.py", "tests/test_choose.py", "tests/test_starts.py", "tests/searches", "tests/oracles",
+    "tests/methods", "tests/constraints", "tests/margins", "tests/multipliers", "tests/linalg", "tests/parts",
+    "tests/testing", "tests/integration", "tests/test_images.py", "tests/test_escape.py", "tests/test_stopping.py",
+    "tests/interop", "tests/test_proofs.py", "tests/test_verdicts.py", "tests/test_units.py", "tests/test_judge.py",
     "tests/test_inspection.py", "tests/test_dense_proof.py", "tests/devices", "tests/test_proof_limits.py",
     "tests/test_verdict_limits.py", "tests/test_certificate_claims.py", "tests/test_splitting.py",
     "tests/test_patience.py", "tests/test_run.py", "tests/test_problem.py",

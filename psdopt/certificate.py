@@ -197,8 +197,9 @@ def certify(
     `tol` is the relative accuracy at which the gap must be decided; `trace` the fixed trace of the feasible set, if
     there is one; `start` a guess of the eigenvector. Deterministic for a `seed`. `dual` : for nonsmooth F, the weights
     from which :meth:`~psdopt.roles.Duality.subgradient` builds S; it checks them. `geometry` : where it has a linear
-    oracle of its own, its lower bound on ⟨S, N⟩ over its set counts as well. `tried` : a `shortfall` at which
-    the search for a matrix near M has failed; it is made below this one only (:class:`psdopt.dense_proof.DenseProof`).
+    oracle of its own, its lower bound on ⟨S, N⟩ over its set counts as well. `tried` : the search for a proof at
+    a matrix near M is made only where the `shortfall` is below this one (:class:`psdopt.dense_proof.DenseProof`); for
+    runs, in which the search failed before.
     Cost: one evaluation and one extreme eigenpair of S; next to an optimum some more, see :mod:`psdopt.proofs`.
     """
     problem, tol = instance(problem, "problem", Problem), number(tol, "tol", above=0.0)

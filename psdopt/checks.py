@@ -270,9 +270,10 @@ def _integer(value: Any, name: str, none: str, least: int, most: int | None, mos
 
 
 def squares_finite(values: NDArray[Any], shape: tuple[int, ...], name: str) -> NDArray[Any]:
-    """`values`, finite entries of an array of the `shape`, if neither XᵀX nor a squared distance of rows can overflow.
+    """`values`, finite entries of an array X of the `shape`, where XᵀX and squared distances of rows cannot overflow.
 
-    O(size). InvalidInputError otherwise. Values that are no floating-point numbers pass.
+    That is where max |values| <= √(f / max(shape)) / 4, f the largest number of their type. Values that are no
+    floating-point numbers pass. O(size). Raises InvalidInputError for larger values.
     """
     if values.dtype.kind != "f" or values.size == 0:
         return values

@@ -133,9 +133,9 @@ class Driver:
         return run.state.evaluation.size**2 > DIVERGED * run.first_trace
 
     def _lacks_minimum(self) -> bool:
-        """Whether F falls without end; asked each time tr M has grown by GROWN, of a method that descends.
+        """Whether F falls without end; asked each time tr M has grown by GROWN, where the method descends.
 
-        A run from M = 0, or next to it, is held against the trace that the data suggest.
+        Growth is measured from tr M at the start, or from the natural trace of F where that is larger, as for M = 0.
         """
         run, trace = self.run, self.run.state.evaluation.size**2
         constrained = run.geometry.trace is not None or Ability.CONSTRAINTS in self.problem.abilities

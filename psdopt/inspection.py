@@ -121,7 +121,7 @@ class Inspection:
 
     @property
     def worth_a_bound(self) -> bool:
-        """Whether only λ_min(S) is too low, and not by much, of a quadratic F whose S was formed."""
+        """Whether F is quadratic, S was formed, and λ_min(S) alone misses `tol`, by a factor of at most NEAR."""
         quadratic = Ability.QUADRATIC in self.problem.abilities
         if self.trace is not None or self.proven or self.dense is None or not quadratic:
             return False

@@ -28,11 +28,11 @@ class Patience:
 
     @property
     def worth_trying(self) -> float:
-        """A search for a proof is repeated below this: it costs more than many steps."""
+        """The shortfall below which a search for a proof is repeated. A search costs more than many steps."""
         return STALLED * self.tried
 
     def note(self, certificate: Certificate, tol: float) -> None:
-        """Remember the search for a proof that `certificate` made in vain."""
+        """Remember a search for a proof at the tolerance `tol` that failed in making the `certificate`."""
         room = 1.0 - certificate.complementarity_relative / tol
         if certificate.shortfall > 0.0 and certificate.shortfall < self.worth_trying * room:
             self.tried = certificate.shortfall / room

@@ -26,7 +26,8 @@ class Run:
     """Everything a checkpoint holds.
 
     `nearest` is the state of the best certificate so far, with that certificate; `ended` the verdict of a run that is
-    over, with the tolerance that it was asked for.
+    over, with the tolerance that it was asked for. `first_trace` is tr M at the start, `seen_trace` tr M where it was
+    last asked whether F has a minimum (0: not yet).
     """
 
     state: State

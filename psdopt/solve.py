@@ -68,7 +68,8 @@ def solve(
     problem, geometry, method : what, where, how. Left out, geometry and method are chosen (see
         :func:`psdopt.choose.choose`): a closed form where there is one, else conjugate gradient at a
         rank that grows until the certificate holds.
-    start : a point of the geometry, a :class:`LowRankPSD`, or None for a random one, scaled best.
+    start : a point of the geometry, a :class:`LowRankPSD`, or None for a random one, scaled best within the trace that
+        the data allow (:func:`psdopt.starting_point`).
     tol : relative certificate at which a point counts as optimal (see :class:`Certificate`).
     max_iterations, max_time : budgets; time in seconds, looked at between iterations: the final certificate comes on
         top. Default: 20,000 iterations.

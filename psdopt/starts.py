@@ -33,8 +33,15 @@ def starting_point(
 ) -> Any:
     """`start` as a valid point: a point of the geometry, a LowRankPSD, or None for the default.
 
-    The default is M = 0 for a method that says so (`starts_at_zero`), else a random point, improved by a problem that
-    knows how (:meth:`~psdopt.roles.Starts.proposed_start`), and scaled best.
+    The default is M = 0 for a method that says so (`starts_at_zero`), else a random point. Unless the trace is fixed,
+    a problem that knows how improves that point (:meth:`~psdopt.roles.Starts.proposed_start`), and it is scaled to the
+    multiple of least F. Without constraints its trace is limited to about 16 n times the least trace at which a matrix
+    can be as good: a point that the measurements hardly see would be scaled far beyond any minimiser. A given factor
+    Y (n, r) of less than full column rank gets further columns of length √eps |Y|, along which F may fall.
+
+    Raises InvalidInputError for a start of another order, with NaN or infinity, or not in the geometry's set;
+    InvalidTypeError for one that does not hold numbers.
+    Cost of the default: two evaluations, four products with ∇F(0), and where these leave doubt an eigenpair of it.
     """
     if start is None and method is not None and method.starts_at_zero and geometry.trace is None:
         return geometry.from_factor(np.zeros((problem.n, 1)))
@@ -131,7 +138,8 @@ def _most(problem: Problem, trace: float, gained: float) -> float:
 
     In the first two cases the trace of the start is at most 16 n times that of any minimiser. Beyond order 4 it may be
     more by the factor at which :func:`_frobenius` underrates ∇F(0).
-    Cost: the product of ∇F(0) with four columns; an eigenpair, n columns up to order 500, where that leaves doubt.
+    Cost: the product of ∇F(0) with four columns. Where that leaves doubt, an eigenpair of ∇F(0), for which up to order
+    500 it is formed by n products.
     """
     if Ability.CONSTRAINTS in problem.abilities or gained == math.inf:
         return math.inf  # constraints ask for a trace that F knows nothing of

@@ -145,10 +145,10 @@ def gradient_size(evaluation: Evaluation) -> float:
 
 
 def natural_trace(problem: Problem) -> float:
-    """The trace at which F ceases to be linear, as one random direction z tells; 0 where it tells nothing.
+    """An estimate of the trace at which F ceases to be linear, from one random unit vector z; 0 where there is none.
 
-    For F quadratic along z zᵀ slope and curvature balance there, |∇F(0) z| / ⟨z zᵀ, ∇²F[z zᵀ]⟩. For others it is
-    |F(0)| / |∇F(0) z|. Stored with the problem.
+    Where F is quadratic along t z zᵀ it is the t at which slope and curvature balance, |∇F(0) z| / ⟨z zᵀ, ∇²F[z zᵀ]⟩,
+    else |F(0)| / |∇F(0) z|. Stored with the problem. Cost, once: one product with ∇F(0) and one plane.
     """
     kept = _REFERENCES.setdefault(problem, {})
     if NATURAL not in kept:

@@ -84,9 +84,10 @@ def unbounded(certificate: Certificate, run: Run, problem: Problem, tol: float, 
 def without_minimum(certificate: Certificate, run: Run, problem: Problem, before: float) -> bool:
     """Whether F falls without end along M or the least eigenvector of S, as evaluation far out shows.
 
-    F is evaluated from M on, and from the multiple of M on whose trace is `before`, or the natural trace of F if that
-    is larger: near M = 0 every slope goes on for long, and beyond 1e16 times the trace of other matrices curvature
-    that should be zero may be all that is left of F.
+    Rays start at M, and at the multiple of M whose trace is `before`, or the natural trace of F if that is larger. A
+    ray from a much smaller matrix would show the slope at M = 0 only. On one from a matrix 1e16 times as large, a
+    curvature that is zero but for rounding may outweigh the rest of F. False where the certificate settles the run or
+    S ⪰ 0 is proven for a convex F, at a fixed trace, and under constraints. Cost: F at three points of each ray.
     """
     if (certificate.convex and certificate.dual_infeasibility == 0.0) or settled(certificate, run.inner_tol):
         return False

@@ -30,8 +30,8 @@ def validated(
     the estimator accepts this, X is returned as :class:`psdopt.linalg.RowBlocks`; the first pass checks for NaN.
     Labels, one number per row, are always in memory.
 
-    Raises InvalidTypeError if the estimator needs all rows at once, InvalidInputError for labels of another length and
-    for entries whose squares overflow: distances and XᵀX would be infinite.
+    Raises InvalidTypeError if the estimator needs all rows at once, InvalidInputError for labels of another length and,
+    where X is a NumPy or SciPy array in memory, for entries so large that distances or XᵀX would be infinite.
     """
     if isinstance(X, RowBlocks):
         X = X.source

@@ -28,7 +28,7 @@ class CoupledSystem(Protocol):
 class SchurSystem:
     """By the Schur complement [Σ_k tr(A_s X_k A_t Q_k)] (m, m) and its Cholesky factor. m³/3 flops and the products.
 
-    `work` (2, m, m) holds both, where given: new memory costs as much as filling it.
+    `work` (2, m, m), where given, is the memory for both: memory from the system costs as much as filling it.
     Raises numpy.linalg.LinAlgError where the complement is not definite with a ridge.
     """
 

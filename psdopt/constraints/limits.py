@@ -12,13 +12,15 @@ SPARED, FLOPS = 1e8, 4e9
 SPARSE = 25.0
 #: M is feasible at this relative violation where no tolerance is given.
 FEASIBLE = 1e-6
-#: A relative residual that changes no digit asked for; what meets it is tried as a proof.
+#: A relative residual that changes no digit asked for, and a step too short to change one; what meets it is tried as
+#: a proof.
 NEGLIGIBLE = 1e-7
-#: A residual that is not below this share of the least one so far has made no progress.
+#: A step whose residual is not below this share of the least one so far has made no progress.
 GAIN = 0.9
 #: An error of at most this share of another is slight beside it.
 SLIGHT = 0.1
-#: Multipliers so many times as large as at first, while M is not feasible, are tried as a proof that none is.
+#: While M is not feasible, multipliers so many times as large as at first, or as the objective, are tried as a proof
+#: that no matrix is.
 LARGE = 10.0
 #: A system of Newton's method is solved to this share of the residual (Dembo, Eisenstat, Steihaug 1982).
 FORCING = 0.1

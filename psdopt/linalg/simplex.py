@@ -8,7 +8,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 
-#: The coordinates sum to `total` up to this share, or the shift was lost to rounding.
+#: If the coordinates miss `total` by more than this share of it, the shift was lost to rounding.
 LOST = EPS**0.5
 
 

@@ -32,7 +32,7 @@ from psdopt.methods.truncated_newton import TruncatedNewton
 from psdopt.problem import Evaluation, Problem
 from psdopt.units import stationarity_scale
 
-#: The penalty grows, by the inverse, where a round leaves more than this share of the last round's infeasibility.
+#: Where a round leaves more than this share of the last round's infeasibility, the penalty is divided by the share.
 SLOW = 0.25
 #: Rounds aim at this share of the relative stationarity of the round before.
 TIGHTER = 0.2

@@ -59,11 +59,10 @@ def newton_step(
     `share` of the way to the boundary at least. `careful` takes the roots of the system
     (:class:`~psdopt.constraints.coupled_systems.RootedSystem`) and refines the direction; without it, a step whose
     direction rounding spoils is taken once more with it, where that is affordable
-    (`last`: whether it is what is left to try). `work` (2, rows, rows) holds the Schur complement.
+    (`last`: whether it is what is left to try). `work` (2, m, m) is memory for the Schur complement and its factor.
 
-    A step takes one Cholesky factor of
-    each block of X and Z, one inverse of those of Z, one Schur complement and one factor of it; three products of n x n
-    matrices, and two more for each block as long as the dual equation is off.
+    A step takes one Cholesky factor of each block of X and Z, one inverse of those of Z, one Schur complement and one
+    factor of it; three products of n x n matrices, and two more for each block as long as the dual equation is off.
     Raises numpy.linalg.LinAlgError where there is no step.
     """
     step = _Step(form, at, careful, work)

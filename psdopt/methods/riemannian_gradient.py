@@ -33,7 +33,7 @@ class RiemannianGradient(Method[RiemannianGradientState]):
     F(x⁺) <= F(x) − sufficient · s · |grad F|², s the first of first/|grad F| · 1, 1/2, 1/4, ... (the printed
     condition has the wrong sign and lacks s: it accepts increases). Because the first trial is divided by |grad F|,
     the iterates do not change when data and targets are scaled together. Where the rounding of F hides that decrease,
-    the slope along the curve must be smaller at the step's end.
+    the slope at the end of a step along a curve must be smaller as well; on straight lines values alone decide.
 
     Parameters
     ----------

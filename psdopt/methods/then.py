@@ -174,7 +174,7 @@ class Then(Method[ThenState]):
 
 
 class InTurns(Method[S]):
-    """A method that is another one, made for a problem and the width r of the factor."""
+    """A method whose steps are those of another, made anew for each problem and number r of columns of the factor."""
 
     @abstractmethod
     def turns(self, problem: Problem, columns: int) -> Method[Any]:

@@ -91,7 +91,7 @@ class Path(ABC):
         """The point at s, and F there."""
 
     def slope(self, s: float) -> float | None:
-        """dF/ds at s, with the direction transported there; None where the path knows no direction. One gradient."""
+        """dF/ds at s, with the direction transported there; None on straight lines, which keep none. One gradient."""
         if self.vector is None:
             return None
         end, start = self.at(s), self.here.point

@@ -28,8 +28,9 @@ def halved(path: Path, value: float, slope: float, first: float, sufficient: flo
 
     Meyer et al., eq. (22) with the sign that makes it a decrease: slope = −|grad|² along −grad. A required decrease
     below the rounding of F counts as met, so that a search near the minimiser ends. By values alone every step up to
-    twice the best one is met there, and a run next to the minimiser leaps about it; `by_slopes` asks for a smaller
-    slope besides. One gradient for each such step.
+    twice the best one is accepted there, and a run next to the minimiser leaps about it; `by_slopes` also asks for a
+    smaller slope at s, where the path knows it (:meth:`~psdopt.searches.paths.Path.slope`). That costs one gradient for
+    each such s.
     """
     if not slope < 0.0:
         return 0.0
@@ -46,11 +47,12 @@ def halved(path: Path, value: float, slope: float, first: float, sufficient: flo
 
 
 def modelled(path: Path, value: float, slope: float, sufficient: float = SUFFICIENT) -> float:
-    """The minimiser along the tangent line, corrected by values of F on the curve; 0.0 if no step decreases F.
+    """The minimiser along the tangent line, corrected by values of F on the curve; 0.0 if no step is accepted.
 
     If the curve is its tangent line, this minimiser is the step (inf if F is unbounded below along it). Otherwise the
     step is refined once by the parabola through F(0), F'(0) and F(s), if that changes it by more than a tenth, and
-    halved until F decreases by `sufficient` times the decrease that the slope predicts.
+    halved until F decreases by `sufficient` times the decrease that the slope predicts. Where rounding of F hides that
+    decrease and the values tie, a clearly smaller slope at s is enough; it costs one gradient.
     """
     if path.exact:
         s = path.tangent().minimize()
@@ -79,9 +81,9 @@ def modelled(path: Path, value: float, slope: float, sufficient: float = SUFFICI
 
 
 def _flatter(path: Path, s: float, trial: float, value: float, slope: float) -> bool:
-    """Whether F at s ties with `value`, as the slope lets expect, and the slope there is smaller.
+    """Whether F at s ties with `value`, as the slope at 0 predicts, and the slope at s is clearly smaller.
 
-    Values tie long before slopes do: F has the resolution eps, a minimiser by values √eps, and by slopes eps.
+    Values tie long before slopes do: values of F, known to eps, place a minimiser to √eps, and slopes place it to eps.
     """
     if abs(slope) * s > UNRESOLVED * EPS * abs(value) or trial > value + TIE * EPS * abs(value):
         return False
