@@ -15,7 +15,7 @@ from psdopt.terms.measurements import Measurement
 
 #: Violation at which M is feasible here, finer than that of the limits, relative to the bounds that exclude 0, else to
 #: |M|; most steps towards it.
-FEASIBLE, STEPS = 1e-10, 60
+REACHED, STEPS = 1e-10, 60
 #: Steps of LSQR in each, and halvings of a step that does not come nearer.
 INNER, HALVINGS = 200, 6
 #: Columns of the factor, at least.
@@ -52,7 +52,7 @@ def feasible_factor(
     for _ in range(STEPS):
         v = violation(measured(Y))
         off = norm(v / norms)
-        if off <= FEASIBLE * (aimed or norm(Y.T @ Y)):
+        if off <= REACHED * (aimed or norm(Y.T @ Y)):
             return Y
         scale = np.where((lower == upper) | (v != 0.0), 1.0 / norms, 0.0)
         D = _on_face(face, _step(measurement, Y, v, scale))

@@ -37,7 +37,7 @@ ORACLE_ACCURACY = 0.3
 PROOF_RATIO = 1e-2
 #: Directions along which F falls by less than this fraction of the steepest descent are not used: their gain is
 #: proportional to the square of the slope, and on the kernel of S the sign of an eigenvalue is rounding.
-SLIGHT = math.sqrt(EPS)
+FLAT = math.sqrt(EPS)
 #: Most steps of a local search before the eigenvectors of S are computed again.
 SEARCH_STEPS = 300
 
@@ -190,7 +190,7 @@ class GreedyAtoms(Method[AtomState]):
             products += pair.products
             # where a direction had been missed, more may be: the next rest is looked at anew
             proven_at = level if -pair.value * size <= residual else math.inf
-        descending = int(np.sum(pair.values < SLIGHT * min(pair.value, 0.0)))
+        descending = int(np.sum(pair.values < FLAT * min(pair.value, 0.0)))
         slack = math.sqrt(max(inner(SY.T @ SY, Y.T @ Y), 0.0))
         return AtomState(
             state.problem,

@@ -15,7 +15,7 @@ from psdopt.method import Outcome
 from psdopt.methods.truncated_newton import TruncatedNewton
 
 #: Relative violation at which M is feasible, and most Newton steps towards it.
-FEASIBLE, STEPS = 1e-9, 200
+REACHED, STEPS = 1e-9, 200
 #: Columns of the factor, at least.
 FEWEST = 8
 
@@ -39,7 +39,7 @@ def phase_one(problem: ConstrainedModel, seed: int = 0) -> tuple[Array, Array]:
     state = method.init(squared_distance(problem), FlatQuotient(n, r), Y)
     for _ in range(STEPS):
         Y = state.evaluation.factor
-        if state.outcome is not Outcome.RUNNING or relative_violation(problem, problem.measured(Y), Y) <= FEASIBLE:
+        if state.outcome is not Outcome.RUNNING or relative_violation(problem, problem.measured(Y), Y) <= REACHED:
             break
         state = method.step(state)
     Y = state.evaluation.factor
