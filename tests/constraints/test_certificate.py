@@ -10,7 +10,7 @@ import pytest
 
 from psdopt import Constrained, QuadraticSDP, certify, constraints
 from psdopt.constraints import certificate as certificate_module
-from psdopt.constraints.certificate import Multipliers, multipliers_at_zero
+from psdopt.constraints.certificate import SHRUNK, Multipliers, multipliers_at_zero
 from psdopt.constraints.dual_bound import dual_bound
 from psdopt.constraints.units import gap_unit
 
@@ -107,6 +107,34 @@ def test_a_bound_on_the_cone_is_asked_for_half_the_tolerance(monkeypatch) -> Non
     certificate = certify(problem, np.eye(3), tol=1e-3)
     assert certificate.dual_value is None
     assert asked == [pytest.approx(0.5e-3 * gap_unit(problem, evaluation, evaluation.value), rel=1e-12)]
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-6])
+@pytest.mark.parametrize(("wide", "shrunk"), [(0.9, []), (1.1, list(SHRUNK))])
+def test_an_eigenvalue_is_as_sharp_as_a_quarter_of_the_tolerance_or_multipliers_shrink(
+    tol, wide, shrunk, monkeypatch
+) -> None:
+    """A quarter of the allowed gap per unit of the bound on the trace; only what is wider costs further bounds."""
+    asked = []
+
+    def widened(problem, evaluation, offset, y, accuracy, start, seed):
+        bounded = dual_bound(problem, evaluation, offset, y, accuracy, start, seed)
+        asked.append((y, accuracy, seed))
+        lower = bounded.pair.value - wide * accuracy
+        return replace(bounded, pair=replace(bounded.pair, lower_bound=lower))
+
+    monkeypatch.setattr(certificate_module, "dual_bound", widened)
+    held = [constraints.trace(3, 8.0), constraints.entries([0], [1], 3, equals=0.0)]
+    problem = Constrained(QuadraticSDP(C=np.diag([1.0, 2.0, 6.0])), held)
+    Y, y = np.sqrt(8.0) * np.array([[0.6], [0.0], [0.8]]), np.array([-1.0, 0.25])
+    evaluation = problem.at(Y)
+    certificate = certify(problem, Y, tol=tol, dual=y)
+    unit = min(problem.duality.value_unit(evaluation.value, 8.0), gap_unit(problem, evaluation, evaluation.value))
+    assert {round(accuracy / (0.25 * tol * unit / 8.0), 12) for _, accuracy, _ in asked} == {1.0}
+    assert [other.tolist() for other, _, _ in asked if other[1] not in (0.0, 0.25)] == [
+        [-1.0, 0.25 * x] for x in shrunk
+    ]
+    assert certificate.trace_bound == pytest.approx(8.0, rel=1e-12)
 
 
 def test_at_zero_a_ray_is_offered_where_zero_alone_may_be_feasible_and_is_not() -> None:
