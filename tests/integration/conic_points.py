@@ -129,5 +129,10 @@ def _solved(
         sp.csc_matrix(sp.triu(H)), np.r_[q, np.zeros(m)] / unit, sp.csc_matrix(np.block(blocks)),
         np.concatenate(b), cones, settings,
     )  # fmt: skip
-    x = np.asarray(solver.solve().x)[:d]
+    try:
+        x = np.asarray(solver.solve().x)[:d]
+    except BaseException as error:  # an eigensolver that fails is a panic of Rust, which is no Exception
+        if type(error).__name__ != "PanicException":
+            raise
+        return None
     return x if x.size == d and np.all(np.isfinite(x)) else None
