@@ -44,7 +44,10 @@ class Ability(StrEnum):
 #: Abilities that are not listed here concern members that every problem or geometry has.
 MEMBERS: Mapping[str, tuple[str, ...]] = {
     Ability.QUADRATIC_FIT: ("quadratic_fit",),
-    Ability.CONSTRAINED_FIT: ("constrained_fit",),
+    Ability.CONSTRAINTS: ("constrained",),
+    Ability.CONIC: ("constrained",),
+    Ability.NEAREST: ("constrained",),
+    Ability.CONSTRAINED_FIT: ("constrained_fit", "constrained"),
     Ability.CLOSED_FORM: ("solve_in_closed_form",),
     Ability.MARGINS: ("margins",),
     Ability.SPLIT: ("split",),
@@ -104,11 +107,11 @@ def require_inner(argument: str, method: Any, problem: Any, geometry: Any) -> No
 
 
 def offered(problem: Any, ability: str, where: str) -> Any:
-    """What the method that `ability` stands for (:data:`MEMBERS`) returns; `where` is the class that describes it.
+    """What the first member that `ability` stands for (:data:`MEMBERS`) returns; `where` is the class describing it.
 
     Raises IncompatibleError if there is no such method. Methods ask in every step.
     """
-    (name,) = MEMBERS[ability]
+    name = MEMBERS[ability][0]
     make = getattr(problem, name, None)
     if not callable(make):
         kind = type(problem).__name__

@@ -10,7 +10,7 @@ import numpy as np
 from psdopt.capability import Ability
 from psdopt.checks import instance
 from psdopt.compatibility import fits
-from psdopt.constraints import Constrained
+from psdopt.constraints import Constrained, constrained_of
 from psdopt.constraints.preconditioner import is_diagonal
 from psdopt.geometries import FlatQuotient, PositiveDefinite, PSDCone, Spectraplex
 from psdopt.geometry import Geometry
@@ -89,6 +89,8 @@ def choose(
         instance(geometry, "geometry", Geometry)
     if method is not None:
         instance(method, "method", Method)
+    if geometry is not None and method is not None:
+        return geometry, method, ()
     chosen: list[str] = []
     if geometry is None and method is None and _has_closed_form(problem):
         return PSDCone(problem.n), ClosedForm(), ("geometry", "method")
@@ -101,7 +103,7 @@ def choose(
     if Ability.CONSTRAINTS in problem.abilities and (
         method is None or Ability.CONSTRAINTS in method.requires.get("problem", ())
     ):
-        return _constrained(problem, geometry, method)
+        return _constrained(constrained_of(problem), geometry, method)
     if method is None:
         chosen.append("method")
         closed = geometry is not None and Ability.FULL_CONE in geometry.abilities
@@ -126,7 +128,7 @@ def _first_fit(problem: Problem, geometries: Sequence[Geometry], methods: Sequen
 
 
 def _constrained(
-    problem: Problem, geometry: Geometry | None, method: Method | None
+    problem: Constrained, geometry: Geometry | None, method: Method | None
 ) -> tuple[Geometry, Method, tuple[str, ...]]:
     """Newton on the dual for a distance; splitting for very many equations, interior point where that is affordable;
     else an augmented Lagrangian, and so for very many inequalities.
@@ -149,17 +151,16 @@ def _constrained(
     if geometry is None and Ability.FULL_CONE in method.requires.get("geometry", ()):
         geometry = PSDCone(problem.n)
     if geometry is None:
-        m = problem.m if isinstance(problem, Constrained) else problem.n
         share = SPARE if isinstance(method, AugmentedLagrangian) and _diagonal_beside_face(problem) else 1
-        few = min(problem.n, max(math.isqrt(2 * m) // share + 1, FEWEST), MOST)
+        few = min(problem.n, max(math.isqrt(2 * problem.m) // share + 1, FEWEST), MOST)
         # a curved F may have solutions of any rank
         geometry = FlatQuotient(problem.n, few if Ability.CONIC in problem.abilities else first_rank(problem.n))
     return geometry, method, names
 
 
-def _splits(problem: Problem) -> bool:
+def _splits(problem: Constrained) -> bool:
     """Whether m³/3 flops, in each of a dozen Newton steps, are more than some hundred decompositions of the blocks."""
-    if not isinstance(problem, Constrained) or problem.conic is None or problem.n > MOST_DECOMPOSED:
+    if problem.conic is None or problem.n > MOST_DECOMPOSED:
         return False
     if float(problem.m) ** 3 / 3.0 <= CHEAP or _mostly_inequalities(problem):
         return False
@@ -172,9 +173,9 @@ def _mostly_inequalities(problem: Constrained) -> bool:
     return 2 * int(np.count_nonzero(problem.lower < problem.upper)) > problem.m
 
 
-def _decomposable(problem: Problem) -> bool:
+def _decomposable(problem: Constrained) -> bool:
     """Whether a step of an interior point method, 40 Σ s³ + m³/3 flops for blocks of order s, is affordable."""
-    if not isinstance(problem, Constrained) or problem.conic is None or problem.m > MOST_CONSTRAINTS:
+    if problem.conic is None or problem.m > MOST_CONSTRAINTS:
         return False
     if problem.n > (FACE_ORDER if _has_face(problem) else DIAGONAL_ORDER) and _diagonal_beside_face(problem):
         return False
@@ -184,25 +185,25 @@ def _decomposable(problem: Problem) -> bool:
     return 40.0 * cubes + problem.m**3 / 3.0 <= AFFORDABLE
 
 
-def _on_factors(problem: Problem) -> Method:
+def _on_factors(problem: Constrained) -> Method:
     """An augmented Lagrangian; on a face Newton on factor and multipliers where a step, n³ + m³/3 flops, pays.
 
     On a face the multipliers need not be bounded, and the augmented Lagrangian is slow. With a curved F both run in
     the coordinates of the face (:class:`~psdopt.methods.on_face.OnFace`).
     """
-    affordable = problem.n <= MOST_NEWTON and isinstance(problem, Constrained) and problem.m <= MOST_CONSTRAINTS
+    affordable = problem.n <= MOST_NEWTON and problem.m <= MOST_CONSTRAINTS
     if affordable and _has_face(problem) and Ability.CONSTRAINED_FIT in problem.abilities:
         return LagrangeNewton(steps=0)
     return AugmentedLagrangian()
 
 
-def _has_face(problem: Problem) -> bool:
-    return isinstance(problem, Constrained) and problem.face is not None
+def _has_face(problem: Constrained) -> bool:
+    return problem.face is not None
 
 
-def _diagonal_beside_face(problem: Problem) -> bool:
+def _diagonal_beside_face(problem: Constrained) -> bool:
     """Whether all constraints but those of a face are on single diagonal entries, and bound the trace."""
-    if not isinstance(problem, Constrained) or problem.conic is None or problem.trace_limit is None:
+    if problem.conic is None or problem.trace_limit is None:
         return False
     forms, face = problem.conic.forms, problem.face
     if face is None:

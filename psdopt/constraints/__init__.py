@@ -12,7 +12,7 @@ from psdopt.constraints.certificate import ConstrainedCertificate
 from psdopt.constraints.constraint import Constraint
 from psdopt.constraints.explicit import explicit_forms
 from psdopt.constraints.measurements import SparseForms, Stacked, Trace
-from psdopt.constraints.problem import Constrained
+from psdopt.constraints.problem import Constrained, OffersConstraints, constrained_of
 from psdopt.constraints.sdpa import read_sdpa
 from psdopt.constraints.spellings import diagonal, distances, entries, quadratic_forms, sparse_forms, trace
 
@@ -20,9 +20,11 @@ __all__ = [
     "Constrained",
     "ConstrainedCertificate",
     "Constraint",
+    "OffersConstraints",
     "SparseForms",
     "Stacked",
     "Trace",
+    "constrained_of",
     "diagonal",
     "distances",
     "entries",

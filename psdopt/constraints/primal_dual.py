@@ -12,7 +12,7 @@ from psdopt.constraints.certificate import SHRUNK, Multipliers, multipliers_at_z
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.definite_slack import proven_semidefinite
 from psdopt.constraints.limits import GAIN, NEGLIGIBLE
-from psdopt.constraints.problem import Constrained
+from psdopt.constraints.problem import Constrained, constrained_of
 from psdopt.constraints.refutation import proven_unbounded
 from psdopt.constraints.slack import slack_eigenpair
 from psdopt.constraints.standard import StandardForm
@@ -69,9 +69,10 @@ State_ = TypeVar("State_", bound=PrimalDualState)
 
 def constrained(problem: Problem) -> tuple[Constrained, Conic]:
     """`problem` with its linear objective and constraints by entries; IncompatibleError where it has none."""
-    if not isinstance(problem, Constrained) or problem.conic is None:
+    known = constrained_of(problem)
+    if known.conic is None:
         raise IncompatibleError(f"{type(problem).__name__} has no linear objective with constraints by entries")
-    return problem, problem.conic
+    return known, known.conic
 
 
 def begun(

@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import scipy.sparse as sp
 
+from psdopt.capability import Ability, offered
 from psdopt.constraints.certificate import ConstrainedCertificate, certify_constrained
 from psdopt.constraints.congruence import CarriedForms
 from psdopt.constraints.constraint import Constraint
@@ -44,6 +45,10 @@ class Constrained(ConstrainedModel):
     def duality(self) -> Duality:
         return ConstrainedDuality(self)
 
+    def constrained(self) -> Constrained:
+        """Itself: the member that the ability ``constraints`` stands for."""
+        return self
+
     def constrained_fit(self) -> ConstrainedFit:
         """The constraints in multiplier form, made once; IncompatibleError where their entries are not at hand."""
         if not self.couples:
@@ -70,6 +75,20 @@ class Constrained(ConstrainedModel):
         where it is M = 0 alone or nothing is feasible, or where W would be too large."""
         W = None if self.face is None or self.only_zero or self.contradiction is not None else self.face.within
         return None if W is None else reduced(self, W)
+
+
+@runtime_checkable
+class OffersConstraints(Protocol):
+    """A problem with the ability ``constraints``, and possibly ``conic``, ``nearest`` or ``constrained-fit``."""
+
+    def constrained(self) -> Constrained:
+        """The same F and the same constraints as a :class:`Constrained`; made once and kept."""
+
+
+def constrained_of(problem: object) -> Constrained:
+    """`problem` as a :class:`Constrained`, by its own word; IncompatibleError if it offers no constraints."""
+    found: Constrained = offered(problem, Ability.CONSTRAINTS, "psdopt.Constrained")
+    return found
 
 
 @dataclass(frozen=True)

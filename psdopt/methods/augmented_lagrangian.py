@@ -8,17 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.capability import Ability, Requires, missing_needs, name_of, require_inner
+from psdopt.capability import Ability, Requires, missing_needs, require_inner
 from psdopt.checks import integer, integer_or_none
 from psdopt.constraints.augmented import augmented, weights
 from psdopt.constraints.certificate import Multipliers, multipliers_at_zero
 from psdopt.constraints.limits import FEASIBLE, LARGE, SLIGHT
-from psdopt.constraints.problem import Constrained
+from psdopt.constraints.problem import Constrained, constrained_of
 from psdopt.constraints.refutation import proven_infeasible, proven_unbounded
 from psdopt.constraints.slack import slack_bound, slack_eigenpair, slack_operator
 from psdopt.constraints.start import first_multipliers, stiff_penalty
 from psdopt.constraints.units import relative_gap, relative_violation
-from psdopt.errors import IncompatibleError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
@@ -91,7 +90,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> AugmentedLagrangianState:
-        problem = _constrained(problem)
+        problem = constrained_of(problem)
         evaluation = evaluation or problem.at(geometry.factor(start))
         evaluation = problem.at(0.0 * evaluation.factor) if problem.only_zero else evaluation
         y = np.zeros(problem.m)
@@ -126,7 +125,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
 
     def _begin(self, state: AugmentedLagrangianState) -> State:
         """The method inside, at the current Y, with the current multipliers and penalty."""
-        problem = _constrained(state.problem)
+        problem = constrained_of(state.problem)
         inner_problem = augmented(problem, state.y, weights(problem, state.sigma))
         method = self._method(inner_problem, state.geometry)
         state_inside: State = method.init(
@@ -142,7 +141,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         return LBFGS() if missing_needs(newton.requires, "problem", problem.abilities) else newton
 
     def step(self, state: AugmentedLagrangianState) -> AugmentedLagrangianState:
-        problem = _constrained(state.problem)
+        problem = constrained_of(state.problem)
         inside = state.inside or self._begin(state)
         method = self._method(inside.problem, state.geometry)
         taken = 0
@@ -179,7 +178,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
 
     def _falls_without_end(self, state: AugmentedLagrangianState, ray: Array | None) -> None:
         """Along a ray F falls faster than the penalty grows: it is a proof, or the penalty is too small."""
-        problem = _constrained(state.problem)
+        problem = constrained_of(state.problem)
         state.sigma *= 10.0
         if proven_unbounded(problem, ray, FEASIBLE) is not None:
             Y, refutation = phase_one(problem)
@@ -202,7 +201,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
 
     def _relative(self, state: AugmentedLagrangianState) -> float:
         """The larger of gap and infeasibility, both relative."""
-        problem = _constrained(state.problem)
+        problem = constrained_of(state.problem)
         gap = math.inf
         if math.isfinite(state.bound):
             gap = relative_gap(problem, state.evaluation, state.bound)
@@ -219,7 +218,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
 
     def _end_round(self, state: AugmentedLagrangianState) -> None:
         """Take over the multipliers, look for a bound, grow penalty or rank, and begin the next round."""
-        problem = _constrained(state.problem)
+        problem = constrained_of(state.problem)
         w = weights(problem, state.sigma)
         a = problem.measured(state.evaluation.factor)
         z = a + state.y / w
@@ -256,7 +255,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
 
     def _bound(self, state: AugmentedLagrangianState) -> None:
         """A dual bound from y; the eigenvector of a λ_min(S) < 0 that spoils it becomes a column."""
-        problem, evaluation = _constrained(state.problem), state.evaluation
+        problem, evaluation = constrained_of(state.problem), state.evaluation
         state.bounded = state.infeasibility
         y = problem.admissible(state.y)
         S = slack_operator(problem, evaluation, y)
@@ -290,7 +289,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
 
     def _widen(self, state: AugmentedLagrangianState, S: Any, vectors: Array) -> None:
         """Columns along eigenvectors of negative eigenvalues of S, where there is room for any."""
-        problem, columns = _constrained(state.problem), state.evaluation.factor.shape[1]
+        problem, columns = constrained_of(state.problem), state.evaluation.factor.shape[1]
         here = augmented(problem, state.y, weights(problem, state.sigma)).at(state.evaluation.factor)
         wider = widened(here, S, vectors, self.max_rank or problem.n, state.first_length, seed=state.rounds)
         if wider is None:
@@ -321,12 +320,5 @@ def _complementarity(problem: Constrained, a: Array, y: Array, new: Array, w: Ar
 def _scale(problem: Problem, evaluation: Evaluation) -> float:
     """The unit of |S Y|: relative stationarity is |S Y| |Y| / max(|F(M) − F(0)|, ...)."""
     factor = evaluation.factor
-    value = _constrained(problem).problem.at(factor).value
+    value = constrained_of(problem).problem.at(factor).value
     return stationarity_scale(problem, value, norm(factor)) or 1.0
-
-
-def _constrained(problem: Problem) -> Constrained:
-    """`problem` itself; IncompatibleError for one without constraints."""
-    if not isinstance(problem, Constrained):
-        raise IncompatibleError(f"AugmentedLagrangian needs a Constrained problem; found {name_of(problem)}")
-    return problem

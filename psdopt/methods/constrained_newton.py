@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 from psdopt.capability import Requires, require_inner
-from psdopt.constraints.model import ConstrainedModel
+from psdopt.constraints.problem import constrained_of
 from psdopt.geometry import Geometry
 from psdopt.method import Method, Outcome, Residual, State
 from psdopt.methods.augmented_lagrangian import AugmentedLagrangian
@@ -65,7 +65,8 @@ class ConstrainedNewton(Method[TurnsState]):
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> TurnsState:
         require_inner("approach", self.approach, problem, geometry)
-        if isinstance(problem, ConstrainedModel) and (problem.contradiction is not None or problem.only_zero):
+        known = constrained_of(problem)
+        if known.contradiction is not None or known.only_zero:
             # the certificate proves that nothing is feasible, or nothing but M = 0: the first turn is not over
             return _noted(replace(self, steps=1)._turns.init(problem, geometry, start, evaluation))
         return _noted(self._turns.init(problem, geometry, start, evaluation))

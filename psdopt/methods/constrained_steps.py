@@ -11,10 +11,10 @@ import numpy as np
 from psdopt.capability import Ability, Requires
 from psdopt.constraints.certificate import Multipliers
 from psdopt.constraints.model import ConstrainedModel
+from psdopt.constraints.problem import constrained_of
 from psdopt.constraints.slack import slack_operator
 from psdopt.constraints.start import first_multipliers
 from psdopt.constraints.units import relative_violation
-from psdopt.errors import IncompatibleError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import rounding
@@ -86,7 +86,7 @@ class ConstrainedSteps(Method[ConstrainedState]):
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> ConstrainedState:
-        model = _model(problem)
+        model = constrained_of(problem)
         evaluation = _onto(model, evaluation or problem.at(geometry.factor(start)))
         sigma, _ = first_multipliers(model, evaluation)
         y = least_squares_multipliers(constrained_fit_of(problem), evaluation)
@@ -94,7 +94,7 @@ class ConstrainedSteps(Method[ConstrainedState]):
 
     def continued(self, state: State) -> ConstrainedState:
         """From the point, the multipliers and the penalty of another method under constraints."""
-        problem = _model(state.problem)
+        problem = constrained_of(state.problem)
         if not isinstance(state.dual, Multipliers):
             return self.init(problem, state.geometry, state.point, state.evaluation)
         sigma = state.extras.get("sigma") or first_multipliers(problem, state.evaluation)[0]
@@ -102,7 +102,7 @@ class ConstrainedSteps(Method[ConstrainedState]):
         return _at(problem, state.geometry, here, state.dual.y, sigma, sigma, Workspace())
 
     def step(self, state: ConstrainedState) -> ConstrainedState:
-        problem, here = _model(state.problem), state.evaluation
+        problem, here = constrained_of(state.problem), state.evaluation
         fit = constrained_fit_of(problem)
         if not math.isfinite(state.residual):
             raise FloatingPointError(f"the residual of Lagrange's conditions is {state.residual}")
@@ -138,7 +138,7 @@ class ConstrainedSteps(Method[ConstrainedState]):
         self, state: ConstrainedState, fit: ConstrainedFit, active: Active, move: Move, sigma: float, lost: float
     ) -> ConstrainedState | None:
         """The first of mu = 1, 1/2, ... at which the merit function is low enough; None where none is."""
-        problem, here = _model(state.problem), state.evaluation
+        problem, here = constrained_of(state.problem), state.evaluation
         first, slope = here.value + active.merit, move.slope(active)
         shown, mu = -slope > lost, 1.0
         for _ in range(HALVINGS):
@@ -228,9 +228,3 @@ def _onto(problem: ConstrainedModel, evaluation: Evaluation) -> Evaluation:
     """F at the projection of Y to the face that feasible M lie in."""
     Y = constrained_fit_of(problem).onto(evaluation.factor)
     return evaluation if Y is evaluation.factor else problem.at(Y)
-
-
-def _model(problem: Problem) -> ConstrainedModel:
-    if not isinstance(problem, ConstrainedModel):
-        raise IncompatibleError(f"{type(problem).__name__} has no constraints")
-    return problem

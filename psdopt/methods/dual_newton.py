@@ -14,7 +14,7 @@ from psdopt.constraints.certificate import Multipliers, multipliers_at_zero
 from psdopt.constraints.explicit import Nearest
 from psdopt.constraints.limits import FEASIBLE, FORCING, LARGE, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
-from psdopt.constraints.problem import Constrained
+from psdopt.constraints.problem import Constrained, constrained_of
 from psdopt.constraints.refutation import proven_infeasible
 from psdopt.constraints.units import relative_violation
 from psdopt.errors import IncompatibleError, InvalidInputError
@@ -191,11 +191,12 @@ class DualNewton(Method[DualNewtonState]):
 
 def _parts_of(problem: Problem) -> tuple[Constrained, Nearest, SparseForms]:
     """`problem`, its objective (rho/2) |M|² + ⟨C, M⟩ and its equations; IncompatibleError for any other problem."""
-    if not isinstance(problem, Constrained) or problem.nearest is None or problem.forms is None:
+    known = constrained_of(problem)
+    if known.nearest is None or known.forms is None:
         raise IncompatibleError(
             f"DualNewton needs Constrained(F, equations) with F = (rho/2) |M|² + <C, M>; found {name_of(problem)}"
         )
-    return problem, problem.nearest, problem.forms
+    return known, known.nearest, known.forms
 
 
 def _entries(D: sp.csr_array, i: Any, j: Any) -> Array:

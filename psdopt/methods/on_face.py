@@ -9,7 +9,7 @@ import numpy as np
 
 from psdopt.capability import Ability, Requires, missing_needs, require_inner
 from psdopt.constraints.certificate import Multipliers
-from psdopt.constraints.problem import Constrained, Reduction
+from psdopt.constraints.problem import Constrained, OffersConstraints, Reduction, constrained_of
 from psdopt.errors import IncompatibleError
 from psdopt.geometries import FlatQuotient
 from psdopt.geometry import Geometry
@@ -88,16 +88,17 @@ def takes_face(method: Method, problem: Problem) -> bool:
 
     Where the constraints have many entries in its coordinates, steps for a linear F are cheaper in those of M.
     """
-    if not isinstance(problem, Constrained) or (problem.conic is not None and problem.carried is None):
+    if not isinstance(problem, OffersConstraints):
         return False
-    if problem.reduction is None:
+    known = problem.constrained()
+    if (known.conic is not None and known.carried is None) or known.reduction is None:
         return False
-    return not missing_needs(method.requires, "problem", problem.reduction.problem.abilities)
+    return not missing_needs(method.requires, "problem", known.reduction.problem.abilities)
 
 
 def reduction_of(problem: Problem) -> Reduction:
     """The reduction of a constrained problem to its face; IncompatibleError where there is none."""
-    reduction = problem.reduction if isinstance(problem, Constrained) else None
+    reduction = constrained_of(problem).reduction
     if reduction is None:
         raise IncompatibleError(f"{problem!r} has no face to reduce to: no constraint <A, M> = 0 with A semidefinite")
     return reduction

@@ -12,17 +12,26 @@ from psdopt import (
     LBFGS,
     AugmentedLagrangian,
     AutogradProblem,
+    BoundaryPoint,
     Constrained,
     Constraint,
+    Duality,
+    DualNewton,
+    Evaluation,
     FlatQuotient,
+    InteriorPoint,
+    LagrangeNewton,
+    Problem,
     QuadraticSDP,
     Status,
     certify,
     constraints,
     solve,
 )
+from psdopt.constraints import OffersConstraints, constrained_of
 from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError
 from psdopt.methods import ConjugateGradient
+from psdopt.multipliers import ConstrainedFit
 from psdopt.terms.measurements import Entries
 
 
@@ -41,6 +50,52 @@ def conic(C: np.ndarray, build, maximise: bool = False) -> float:
     problem = cp.Problem(cp.Minimize(cp.trace(C @ X)), build(cp, X))
     problem.solve(solver="CLARABEL")
     return float(problem.value)
+
+
+class Wrapped(Problem):
+    """A problem with constraints that is no Constrained: it offers one."""
+
+    def __init__(self, inner: Constrained) -> None:
+        self.inner, self.n, self.abilities = inner, inner.n, inner.abilities
+
+    def at(self, Y: np.ndarray) -> Evaluation:
+        return self.inner.at(Y)
+
+    def constrained(self) -> Constrained:
+        return self.inner
+
+    def constrained_fit(self) -> ConstrainedFit:
+        return self.inner.constrained_fit()
+
+    @property
+    def duality(self) -> Duality:
+        return self.inner.duality
+
+
+@pytest.mark.parametrize(
+    ("curvature", "method"),
+    [
+        (0.0, InteriorPoint()),
+        (0.0, BoundaryPoint()),
+        (0.0, AugmentedLagrangian()),
+        (0.0, LagrangeNewton()),
+        (1.0, DualNewton()),
+        (0.0, None),
+    ],
+)
+def test_methods_ask_for_constraints_by_their_member(curvature: float, method) -> None:
+    inner = Constrained(QuadraticSDP(None, curvature, -graph(6).toarray()), constraints.diagonal(6, 1.0))
+    problem = Wrapped(inner)
+    assert isinstance(problem, OffersConstraints)
+    assert constrained_of(problem) is inner
+    found, expected = solve(problem, method=method, rng=0), solve(inner, method=method, rng=0)
+    assert found.status is Status.OPTIMAL
+    assert (found.value, found.method) == (expected.value, expected.method)
+
+
+def test_a_problem_without_the_member_is_refused_by_name() -> None:
+    with pytest.raises(IncompatibleError, match=r"QuadraticSDP offers no constraints: .* must have constrained\(\)"):
+        constrained_of(QuadraticSDP(C=np.eye(3)))
 
 
 def test_maxcut_is_certified_and_agrees_with_a_conic_solver() -> None:

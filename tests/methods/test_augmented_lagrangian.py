@@ -198,7 +198,7 @@ def test_a_problem_without_constraints_is_refused_by_name():
             super().__init__(B=1.0, C=-np.eye(3))
             self.abilities |= {Ability.CONSTRAINTS}
 
-    with pytest.raises(IncompatibleError, match=r"AugmentedLagrangian needs a Constrained problem; found Promises"):
+    with pytest.raises(IncompatibleError, match=r"Promises offers no constraints: .* must have constrained"):
         AugmentedLagrangian().init(Promises(), FlatQuotient(3, 2), np.ones((3, 2)))
 
 

@@ -104,7 +104,7 @@ def test_a_problem_of_another_form_is_refused_by_name():
             self.abilities |= {Ability.NEAREST}
 
     problem = Promises()
-    with pytest.raises(IncompatibleError, match=r"DualNewton needs Constrained.* found Promises"):
+    with pytest.raises(IncompatibleError, match=r"Promises offers no constraints: .* must have constrained"):
         DualNewton().init(problem, PSDCone(3), np.eye(3))
 
 

@@ -29,7 +29,7 @@ def test_others_are_told_the_member_that_is_missing() -> None:
     verdict = compatible(free, FlatQuotient(3, 2), LagrangeNewton())
     assert not verdict
     assert "constrained-fit" in verdict.message
-    assert MEMBERS[Ability.CONSTRAINED_FIT] == ("constrained_fit",)
+    assert MEMBERS[Ability.CONSTRAINED_FIT] == ("constrained_fit", "constrained")
 
 
 def test_data_whose_entries_are_not_at_hand_have_none() -> None:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.capability import Ability
+from psdopt.constraints import Constrained, diagonal
 from psdopt.geometries import FlatQuotient, Spectraplex
 from psdopt.problems import AutogradProblem, QuadraticSDP
 from psdopt.testing.gallery import with_spectrum
@@ -69,6 +70,43 @@ class HalfAStream(_Declares):
 
     ability = Ability.STREAM
     stream: ClassVar[tuple[Any, ...]] = ()
+
+
+class NoConstraints(_Declares):
+    """Declares constraints."""
+
+    ability = Ability.CONSTRAINTS
+
+
+class NoLinearObjective(_Declares):
+    """Declares constraints under a linear objective."""
+
+    ability = Ability.CONIC
+
+
+class NoDistance(_Declares):
+    """Declares a distance under constraints."""
+
+    ability = Ability.NEAREST
+
+
+class NoConstrainedFit(_Declares):
+    """Declares constraints in multiplier form."""
+
+    ability = Ability.CONSTRAINED_FIT
+
+
+class LinearInWordsOnly(Constrained):
+    """Declares a linear objective, which its own answer to constrained() does not have."""
+
+    rejected_by: ClassVar[tuple[str, ...]] = ("problem.abilities_kept",)
+
+    def __init__(self) -> None:
+        super().__init__(QuadraticSDP(None, 1.0, with_spectrum(np.linspace(-2.0, 1.0, 4), 2)), diagonal(4, 1.0))
+        self._curved, self.abilities = Constrained(self.problem, self.constraints), self.abilities | {Ability.CONIC}
+
+    def constrained(self) -> Constrained:
+        return self._curved
 
 
 class NoPreconditioner(_Declares):
@@ -135,6 +173,11 @@ PROBLEMS: tuple[type[Any], ...] = (
     NoSplit,
     NoStream,
     HalfAStream,
+    NoConstraints,
+    NoLinearObjective,
+    NoDistance,
+    NoConstrainedFit,
+    LinearInWordsOnly,
     NoPreconditioner,
 )
 GEOMETRIES: tuple[type[Any], ...] = (NoMetric, NoOracle, NoProjection, RankLimited)

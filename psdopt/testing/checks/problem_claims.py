@@ -10,6 +10,7 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.compatibility import missing_members
+from psdopt.constraints import constrained_of
 from psdopt.errors import PsdoptError
 from psdopt.geometries import FlatQuotient
 from psdopt.linalg.arrays import append_columns, inner, norm
@@ -29,6 +30,9 @@ IMPLICATIONS: dict[str, tuple[str, ...]] = {
     Ability.EXACT_PLANE: (Ability.GRADIENT,),
     Ability.HESSIAN: (Ability.GRADIENT,),
     Ability.PRECONDITIONER: (Ability.GRADIENT,),
+    Ability.CONIC: (Ability.CONSTRAINTS,),
+    Ability.NEAREST: (Ability.CONSTRAINTS,),
+    Ability.CONSTRAINED_FIT: (Ability.CONSTRAINTS,),
 }
 
 
@@ -42,6 +46,11 @@ def abilities_kept(problem: Problem, case: Case) -> Measurement:
         missing = [str(other) for other in implied if other not in problem.abilities]
         if ability in problem.abilities and missing:
             return failed(f"{ability} is declared without {', '.join(missing)}, which it implies")
+    if Ability.CONSTRAINTS in problem.abilities:
+        offered = constrained_of(problem).abilities
+        lacking = [a for a in (Ability.CONIC, Ability.NEAREST, Ability.CONSTRAINED_FIT) if a not in offered]
+        if found := problem.abilities.intersection(lacking):
+            return failed(f"declares {min(found)}, which the answer of constrained() lacks")
     evaluation = point_of(problem, case)
     D = case.direction(evaluation.factor)
     calls: dict[str, Callable[[], Any]] = {
