@@ -3,14 +3,13 @@
 from psdopt.terms.base import Forces, Term
 from psdopt.terms.forms import Form, GramForm, IdentityForm, MatrixForm, SumForm
 from psdopt.terms.losses import HalfSquaredOneSided, LeastSquares, Linear, Loss, SquaredHinge
-from psdopt.terms.measured import LINE_BLOCK, MeasuredTerm
+from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Entries, Measurement, PairDistances, QuadraticForms, TripletDifferences
 from psdopt.terms.models import Curve, PolynomialCurve, QuadraticSurface, Surface
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
 from psdopt.terms.weighted_gram import WeightedGramForm
 
 __all__ = [
-    "LINE_BLOCK",
     "Curve",
     "Entries",
     "Forces",

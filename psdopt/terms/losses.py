@@ -7,7 +7,6 @@ A measurement says what is measured of M, a loss says how much it costs; a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from copy import copy
 from typing import Any, ClassVar, Self
 
@@ -30,10 +29,9 @@ class Loss(ABC):
     degree : of phi as a polynomial in a (1 or 2); None if phi is not a polynomial. convex : whether phi is.
     nonnegative : whether phi >= 0 everywhere, weights included: a lower bound for certificates.
     separable : whether phi is a sum over the measurements. size : m, or None if any m will do.
-    per_measurement : names of all attributes that are either scalars or arrays (m,) of one number per measurement.
-        A separable class that declares them allows long vectors to be processed in blocks that stay in the
-        processor's cache, and to be on a device. The declaration covers the class itself, not its subclasses: these
-        may hold more data. None, the default: the loss is only ever evaluated on all measurements together.
+    per_measurement : names of all attributes that are either scalars or arrays (m,) of one number per measurement,
+        which a loss must declare to be taken to a device. The declaration covers the class itself, not its
+        subclasses: these may hold more data. None, the default: the data of the loss stay where they are.
     """
 
     degree: int | None = None
@@ -74,21 +72,17 @@ class Loss(ABC):
         first, second = self.derivatives(a)
         return first, [second * d for d in directions]
 
-    def part(self, rows: slice) -> Self | None:
-        """The loss of the measurements `rows` alone, or None if the loss cannot be split."""
-        if self._declared is None or not self.separable:
-            return None
-        alone = self._with(lambda array, name: array[rows])
-        if self.size is not None:
-            alone.size = len(range(self.size)[rows])
-        return alone
-
     def on(self, device: Device) -> Self:
         """The loss with its arrays on `device`. Raises InvalidTypeError if `per_measurement` is not declared."""
         if self._declared is None:
             text = f"{type(self).__name__} does not declare per_measurement, without which no loss is taken to {device}"
             raise InvalidTypeError(text)
-        return self._with(lambda array, name: placed(array, device, name))
+        there = copy(self)
+        for name in self._declared:
+            value = getattr(self, name)
+            if np.ndim(value) == 1:
+                setattr(there, name, placed(value, device, name))
+        return there
 
     @property
     def device(self) -> Device | None:
@@ -102,15 +96,6 @@ class Loss(ABC):
         """`per_measurement` of the class itself."""
         found: tuple[str, ...] | None = vars(type(self)).get("per_measurement")
         return found
-
-    def _with(self, change: Callable[[Array, str], Any]) -> Self:
-        """A copy in which each declared array is change(array, its name)."""
-        alone = copy(self)
-        for name in self._declared or ():
-            value = getattr(self, name)
-            if np.ndim(value) == 1:
-                setattr(alone, name, change(value, name))
-        return alone
 
 
 class LeastSquares(Loss):

@@ -88,32 +88,22 @@ class MeasuredTerm(Term):
         return QuadraticSurface(surface.value(0.0, 0.0), *surface.derivatives(0.0, 0.0), surface.features_at)
 
 
-#: Measurements evaluated at a time along a line, so few that all temporaries stay in the processor's cache.
-LINE_BLOCK = 8192
-
-
 class MeasuredCurve(Curve):
-    """mu ↦ weight · phi(a0 + mu a1 + mu² a2), block by block if the loss can be split."""
+    """mu ↦ weight · phi(a0 + mu a1 + mu² a2)."""
 
     def __init__(self, loss: Loss, weight: float, a0: Array, a1: Array, a2: Array) -> None:
         self.loss, self.weight, self.a0, self.a1, self.a2 = loss, weight, a0, a1, a2
-        self._blocks = [(part, a0[rows], a1[rows], a2[rows]) for part, rows in _blocks(loss, a0)]
 
     def features_at(self, mu: float) -> Array:
         return self.a0 + mu * (self.a1 + mu * self.a2)
 
     def value(self, mu: float) -> float:
-        return self.weight * sum(loss.value(a0 + mu * (a1 + mu * a2)) for loss, a0, a1, a2 in self._blocks)
+        return self.weight * self.loss.value(self.features_at(mu))
 
     def derivatives(self, mu: float) -> tuple[float, float]:
-        first = second = 0.0
-        for loss, a0, a1, a2 in self._blocks:
-            bend = mu * a2
-            velocity = a1 + 2.0 * bend
-            g, (h,) = loss.expansion(a0 + mu * (a1 + bend), velocity)
-            first += inner(g, velocity)
-            second += inner(h, velocity) + 2.0 * inner(g, a2)
-        return self.weight * first, self.weight * second
+        velocity = self.a1 + 2.0 * mu * self.a2
+        g, (h,) = self.loss.expansion(self.features_at(mu), velocity)
+        return self.weight * inner(g, velocity), self.weight * (inner(h, velocity) + 2.0 * inner(g, self.a2))
 
 
 class MeasuredSurface(Surface):
@@ -134,17 +124,3 @@ class MeasuredSurface(Surface):
         gradient = np.array([inner(g, self.a), inner(g, self.b)])
         hessian = np.array([[inner(ha, self.a), cross], [cross, inner(hb, self.b)]])
         return self.weight * gradient, self.weight * hessian
-
-
-def _blocks(loss: Loss, a: Array) -> list[tuple[Loss, slice]]:
-    """Losses of consecutive measurements whose values add up to the loss; the loss itself if it cannot be split.
-
-    On a device, which has no such cache, it is not split.
-    """
-    size = len(a)
-    rows = [slice(start, min(start + LINE_BLOCK, size)) for start in range(0, size, LINE_BLOCK)]
-    if len(rows) > 1 and not isinstance(a, DeviceArray):
-        parts = [(part, block) for block in rows if (part := loss.part(block)) is not None]
-        if len(parts) == len(rows):
-            return parts
-    return [(loss, slice(0, size))]

@@ -24,7 +24,7 @@ from psdopt.linalg import (
     transformed,
 )
 from psdopt.parts import touched
-from psdopt.terms import LINE_BLOCK, SquaredHinge
+from psdopt.terms import SquaredHinge
 from psdopt_plugins.block_neighbours import ANY, nearest_rows
 from psdopt_plugins.metric_learning.impostors import Indices, target_neighbours
 from psdopt_plugins.metric_learning.lmnn_problem import pair_laplacian
@@ -231,16 +231,11 @@ def scaled(
     far_less_near = pair_dots(targets[pair, 0], k, image, image) - near[pair]
     w = np.ones(m) if weights is None else weights
     pull, weight, hinge = inner(w[targets[:, 0]], near), lam * every / len(drawn), SquaredHinge(1.0)
-    ends = range(LINE_BLOCK, len(far_less_near), LINE_BLOCK)
-    blocks = list(zip(np.split(far_less_near, ends), np.split(w[targets[pair, 0]] * w[k], ends), strict=True))
+    weighted = w[targets[pair, 0]] * w[k] * far_less_near
 
     def derivatives(multiple: float) -> tuple[float, float]:
-        first = second = 0.0
-        for part, count in blocks:
-            g, h = hinge.derivatives(multiple * part)
-            g, h = count * g, count * h
-            first, second = first + inner(g, part), second + inner(h * part, part)
-        return pull + weight * first, weight * second
+        g, h = hinge.derivatives(multiple * far_less_near)
+        return pull + weight * inner(g, weighted), weight * inner(h * far_less_near, weighted)
 
     multiple = minimize_smooth(derivatives, tol=SCALE_ACCURACY)
     return Z * math.sqrt(multiple) if 0.0 < multiple < math.inf else Z

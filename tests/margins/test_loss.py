@@ -61,10 +61,6 @@ def test_without_smoothing_there_is_no_curvature():
     assert CappedMargin(8, 0.5).excess == 0.0
 
 
-def test_it_is_never_split():
-    assert CappedMargin(8, 0.5, 1.0).part(slice(0, 4)) is None
-
-
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [((10, 0.05), "cap must be at least 1/m = 0.1; found 0.05"),

@@ -33,12 +33,10 @@ from tests.terms.test_losses import LOSSES
 
 
 @pytest.mark.parametrize("name", sorted(LOSSES))
-def test_lines_are_the_same_in_blocks(name, monkeypatch):
-    """Per-measurement margins, signs and weights go with their block, the last of which is not full."""
+def test_lines_have_the_derivatives_of_the_loss(name):
     rng, m = np.random.default_rng(4), 11
     loss = LOSSES[name](rng, m)
     a0, a1, a2 = rng.standard_normal((3, m))
-    monkeypatch.setattr("psdopt.terms.measured.LINE_BLOCK", 4)
     curve = MeasuredCurve(loss, 0.7, a0, a1, a2)
     for mu in (0.0, 0.3, 2.0):
         a, velocity = a0 + mu * a1 + mu**2 * a2, a1 + 2 * mu * a2

@@ -8,7 +8,7 @@ from psdopt.linalg.operators import LinearMap
 from psdopt.problems import TermSum
 from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm
 from psdopt.terms.losses import HalfSquaredOneSided, LeastSquares, Linear, SquaredHinge
-from psdopt.terms.measured import LINE_BLOCK, MeasuredTerm
+from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Entries, PairDistances, QuadraticForms, TripletDifferences
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
 from psdopt.testing import parametrize_with_checks, run_checks
@@ -27,8 +27,8 @@ LOSSES = [
     SquaredHinge(np.linspace(0.5, 1.0, 4), -1.0),
     HalfSquaredOneSided(np.linspace(0.0, 1.0, 6), np.resize([-1, 0, 1], 6)),
     Linear(np.linspace(-1.0, 1.0, 3)),
-    LeastSquares(np.linspace(0.0, 1.0, LINE_BLOCK + 7)),
-    SquaredHinge(np.linspace(0.5, 1.0, LINE_BLOCK + 7)),
+    LeastSquares(np.linspace(0.0, 1.0, 12_000)),
+    SquaredHinge(np.linspace(0.5, 1.0, 12_000)),
 ]
 MEASUREMENTS = [
     QuadraticForms(X),

@@ -188,32 +188,6 @@ class SizeUnsaid(_Hinge):
         return self.weights * super().second(a)
 
 
-class PartOfTheWhole(_Hinge):
-    """A part of it is the whole loss once more, constant and all."""
-
-    rejected_by = ("loss.any_number",)
-
-    size = 7
-
-    def value(self, a: Array) -> float:
-        return super().value(a) + 1.0
-
-    def part(self, rows: slice) -> Any:
-        return self
-
-
-class BlocksTwice(_Hinge):
-    """Adds a constant per block of a long vector, of which one alone does not show it."""
-
-    rejected_by = ("loss.many_measurements",)
-
-    def value(self, a: Array) -> float:
-        return super().value(a) + float(len(a)) ** 2
-
-    def part(self, rows: slice) -> Any:
-        return self
-
-
 class SpoilsValues(_Hinge):
     """value clips its argument in place."""
 
@@ -242,7 +216,5 @@ LOSSES: tuple[type[Any], ...] = (
     FalseDegree,
     SeesItsNeighbour,
     SizeUnsaid,
-    PartOfTheWhole,
-    BlocksTwice,
     SpoilsValues,
 )

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from psdopt.linalg.arrays import Array, norm
-from psdopt.terms.measured import LINE_BLOCK
 from psdopt.testing.checks.common import PASSED, compare, failed, rounding_of, worst
 from psdopt.testing.diagnose import describe
 from psdopt.testing.record import Measurement, Trivial
@@ -20,6 +19,8 @@ from psdopt.testing.untouched import changes, snapshot
 SCALES = ("full-rank", "scale-up", "scale-down")
 #: Measurements tried on a loss that takes any number, and steps along a line.
 FEW_VALUES, STEPS = 7, (0.0, 0.5, -0.3, 1.3)
+#: Measurements by which a loss for any number is tried beside a few.
+MANY_VALUES = 10_000
 
 
 def _size(loss: Any) -> int:
@@ -129,43 +130,32 @@ def separable(loss: Any, case: Case) -> Measurement:
     return worst(results)
 
 
-@check("loss", regimes=("full-rank",))
+@check(
+    "loss",
+    when=lambda loss: loss.size is None,
+    reason="is made for a number of measurements",
+    regimes=("full-rank",),
+)
 def any_number(loss: Any, case: Case) -> Measurement:
-    """A loss with size None takes 1, 9 and more than LINE_BLOCK values; part of one with a size is the part's loss."""
-    if loss.size is None:
-        for m in (1, 9, LINE_BLOCK + 5):
-            a = _values(loss, case, m)
-            if np.shape(loss.derivative(a)) != (m,) or not np.isfinite(loss.value(a)):
-                return failed(f"size is None, but {m} values are not taken")
-        return PASSED
-    m, a = _size(loss), _values(loss, case)
-    cuts = [slice(0, m // 2), slice(m // 2, m)] if m > 1 else [slice(0, m)]
-    parts = [(loss.part(rows), a[rows]) for rows in cuts]
-    if any(part is None for part, _ in parts):
-        return PASSED  # never cut: long vectors are looked at as a whole
-    total = sum(float(part.value(values)) for part, values in parts)
-    gradient = np.concatenate([part.derivative(values) for part, values in parts])
-    bent = np.concatenate([part.second(values) for part, values in parts])
-    return worst(
-        [
-            compare("the sum of the parts", total, loss.value(a), _unit(loss, a), m),
-            compare("the derivatives of the parts", gradient, loss.derivative(a), norm(gradient), m),
-            compare("the second derivatives of the parts", bent, loss.second(a), norm(bent), m),
-        ]
-    )
+    """A loss with size None takes 1, 9 and MANY_VALUES values."""
+    for m in (1, 9, MANY_VALUES):
+        a = _values(loss, case, m)
+        if np.shape(loss.derivative(a)) != (m,) or not np.isfinite(loss.value(a)):
+            return failed(f"size is None, but {m} values are not taken")
+    return PASSED
 
 
 @check(
     "loss",
-    when=lambda loss: loss.size is None or loss.size > LINE_BLOCK,
+    when=lambda loss: loss.size is None or loss.size >= MANY_VALUES,
     reason="is made for few measurements",
     regimes=("full-rank",),
 )
 def many_measurements(loss: Any, case: Case) -> Measurement:
-    """The line through more than LINE_BLOCK values is the line: value and derivatives as without blocks."""
+    """The line through many values is the line: value and derivatives are those of the loss."""
     from psdopt.terms.measured import MeasuredCurve
 
-    m = LINE_BLOCK + 300 if loss.size is None else int(loss.size)
+    m = MANY_VALUES if loss.size is None else int(loss.size)
     a0, a1, a2 = (_values(loss, case, m) for _ in range(3))
     curve = MeasuredCurve(loss, 0.7, a0, a1, a2)
     results = []
