@@ -8,6 +8,7 @@ from psdopt.capability import Ability, Requires, Verdict
 from psdopt.certificate import Certificate, certify
 from psdopt.compatibility import compatible
 from psdopt.constraints import Constrained, Constraint, read_sdpa
+from psdopt.curve import FactorCurve, Mixture
 from psdopt.errors import PsdoptError
 from psdopt.escape import widened
 from psdopt.geometries import *  # noqa: F403
@@ -21,7 +22,7 @@ from psdopt.methods import *  # noqa: F403
 from psdopt.methods.online_gradient import Pace
 from psdopt.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.problems import AutogradProblem, EntryFit, QuadraticSDP, TermEvaluation, TermSum
-from psdopt.problems.streamed import Streamed
+from psdopt.problems.streamed import OffersStream, Streamed
 from psdopt.result import History, Result, Status
 from psdopt.roles import Duality, Preconditioner, Starts
 from psdopt.run import Snapshot
@@ -49,6 +50,7 @@ __all__ = [
     "Duality",
     "EntryFit",
     "Evaluation",
+    "FactorCurve",
     "Geometry",
     "History",
     "Images",
@@ -59,6 +61,8 @@ __all__ = [
     "MaxIterations",
     "MaxTime",
     "Method",
+    "Mixture",
+    "OffersStream",
     "Outcome",
     "Pace",
     "PlaneModel",

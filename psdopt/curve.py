@@ -23,7 +23,7 @@ class Mixture:
     turn: Array | None = None
 
 
-class Curve(ABC):
+class FactorCurve(ABC):
     """s ↦ R(point, s vector) with factors in the span of [frame, block], frame (n, r) and block (n, k).
 
     The frame is the one that :meth:`psdopt.Geometry.frame` returns for the point, or else its factor. F at any s

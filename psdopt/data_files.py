@@ -65,8 +65,7 @@ def load_dataset(source: str, manager: PluginManager | None = None) -> Dataset:
         dataset = manager.get("dataset", source).factory()
         if not isinstance(dataset, Dataset):
             raise InvalidInputError(
-                f"data set {source!r}: its factory must return a psdopt.datasets.Dataset; "
-                f"found {type(dataset).__name__}"
+                f"data set {source!r}: its factory must return a psdopt.plugins.Dataset; found {type(dataset).__name__}"
             )
         return dataset
     path = Path(source)

@@ -16,7 +16,7 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.checks import brief
-from psdopt.curve import Curve
+from psdopt.curve import FactorCurve
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, is_finite, norm
 from psdopt.linalg.tolerances import EPS
@@ -196,7 +196,7 @@ class Geometry(ABC):
             h *= reach / moved
         return np.asarray((self._turned(point, h * vector) - self._turned(point, -h * vector)) / (2.0 * h))
 
-    def curve(self, point: Any, vector: Any, straight: bool = False) -> Curve | None:
+    def curve(self, point: Any, vector: Any, straight: bool = False) -> FactorCurve | None:
         """The curve s ↦ R(point, s vector) as combinations of known arrays; None (the default) if unknown.
 
         With `straight` the geometry may return the retraction along the straight line Y + s Ẏ instead, if it has one.

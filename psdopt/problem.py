@@ -238,7 +238,7 @@ class Problem(ABC):
             if name in vars(cls):
                 raise TypeError(
                     f"{cls.__name__} defines {name}, which a problem is not asked for any more: define it in a class "
-                    f"derived from psdopt.roles.{role} and return that from the property {role.lower()!r}"
+                    f"derived from psdopt.{role} and return that from the property {role.lower()!r}"
                 )
 
     def check_factor(self, Y: Any) -> Array:

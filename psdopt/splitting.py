@@ -45,5 +45,5 @@ class BiconvexSplit(ABC):
 
 def split_of(problem: object) -> BiconvexSplit:
     """The split of `problem`; IncompatibleError if it declares none."""
-    split: BiconvexSplit = offered(problem, Ability.SPLIT, "psdopt.splitting.BiconvexSplit")
+    split: BiconvexSplit = offered(problem, Ability.SPLIT, "psdopt.BiconvexSplit")
     return split

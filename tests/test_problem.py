@@ -93,5 +93,5 @@ def test_what_no_problem_takes_or_offers_is_said():
 
 
 def test_a_hook_that_moved_is_named_with_its_new_place():
-    with pytest.raises(TypeError, match=r"psdopt.roles.Starts and return that from the property 'starts'"):
+    with pytest.raises(TypeError, match=r"psdopt.Starts and return that from the property 'starts'"):
         type("Old", (Problem,), {"first_atoms": lambda self: None})

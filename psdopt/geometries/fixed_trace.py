@@ -9,7 +9,7 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.checks import positive
-from psdopt.curve import Curve, Mixture
+from psdopt.curve import FactorCurve, Mixture
 from psdopt.geometries.factor_quotient import FactorQuotient
 from psdopt.geometries.square_root import parallel, scaled_to_trace, trace_defect
 from psdopt.geometry import Defect
@@ -96,7 +96,7 @@ class FixedTrace(FactorQuotient):
         return f"FixedTrace(n={self.n}, r={self.r}, trace={self.trace:g})"
 
 
-class Rescaled(Curve):
+class Rescaled(FactorCurve):
     """s ↦ (Y + s D) √trace / |Y + s D|: trial points are combinations of Y and D, whose images are known."""
 
     def __init__(self, trace: float, Y: Array, D: Array) -> None:

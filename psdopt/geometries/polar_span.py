@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
-from psdopt.curve import Curve, Mixture
+from psdopt.curve import FactorCurve, Mixture
 from psdopt.geometries.polar_points import PolarPoint, PolarVector
 from psdopt.geometries.square_root import exponential, longest_growth, shortest
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 
 
-class PolarSpan(Curve):
+class PolarSpan(FactorCurve):
     """Points s ↦ U(s) R(s) with U(s) = [U, W] T(s), W (n, k) an orthonormal basis of the range of U̇.
 
     With U̇ = W diag(σ) Vᵀ, either the retraction of :class:`Polar`,

@@ -10,7 +10,7 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.checks import integer, one_of
-from psdopt.curve import Curve, Mixture
+from psdopt.curve import FactorCurve, Mixture
 from psdopt.errors import InvalidInputError
 from psdopt.geometries import definite_geodesics
 from psdopt.geometries.square_root import (
@@ -222,7 +222,7 @@ class PositiveDefinite(Geometry):
         return f"PositiveDefinite(n={self.n}, metric={self.metric!r}{extra})"
 
 
-class Congruence(Curve):
+class Congruence(FactorCurve):
     """s ↦ G T(s): trial points are combinations of G, whose images are known; no application."""
 
     def __init__(self, geometry: PositiveDefinite, point: Root, vector: Array) -> None:

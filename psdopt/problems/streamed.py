@@ -35,7 +35,7 @@ def streamed(problem: Any) -> OffersStream:
     if missing:
         raise IncompatibleError(
             f"{type(problem).__name__} offers no stream; a problem with the ability 'stream' needs the members stream "
-            f"and batch_gradient of psdopt.problems.streamed.OffersStream, and {' and '.join(missing)} is not there"
+            f"and batch_gradient of psdopt.OffersStream, and {' and '.join(missing)} is not there"
         )
     found: OffersStream = problem
     return found

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.capability import Ability
-from psdopt.curve import Curve, Mixture
+from psdopt.curve import FactorCurve, Mixture
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.geometry_groups import Lift
@@ -139,9 +139,9 @@ class LinePath(Path):
 
 
 class CurvePath(Path):
-    """A :class:`~psdopt.curve.Curve`: one application (to its block) for the whole search, none per trial."""
+    """A :class:`~psdopt.FactorCurve`: one application (to its block) for the whole search, none per trial."""
 
-    def __init__(self, geometry: Geometry, here: Located, curve: Curve, vector: Any = None) -> None:
+    def __init__(self, geometry: Geometry, here: Located, curve: FactorCurve, vector: Any = None) -> None:
         super().__init__(geometry, here, vector)
         self.curve = curve
         self.frame = here.frame or here.evaluation
