@@ -91,31 +91,24 @@ def choose(
         instance(method, "method", Method)
     if geometry is not None and method is not None:
         return geometry, method, ()
-    chosen: list[str] = []
-    if geometry is None and method is None and _has_closed_form(problem):
-        return PSDCone(problem.n), ClosedForm(), ("geometry", "method")
-    if Ability.MARGINS in problem.abilities and (
-        method is None or Ability.MARGINS in method.requires.get("problem", ())
-    ):
-        given = (geometry, method)
-        names = tuple(name for name, piece in zip(("geometry", "method"), given, strict=True) if piece is None)
-        return geometry or Spectraplex(problem.n), method or ColumnGeneration(), names
-    if Ability.CONSTRAINTS in problem.abilities and (
-        method is None or Ability.CONSTRAINTS in method.requires.get("problem", ())
-    ):
-        return _constrained(constrained_of(problem), geometry, method)
+    chosen = tuple(name for name, piece in (("geometry", geometry), ("method", method)) if piece is None)
+    asked = problem.abilities if method is None else problem.abilities & set(method.requires.get("problem", ()))
+    if len(chosen) == 2 and _has_closed_form(problem):
+        return PSDCone(problem.n), ClosedForm(), chosen
+    if Ability.MARGINS in asked:
+        return geometry or Spectraplex(problem.n), method or ColumnGeneration(), chosen
+    if Ability.CONSTRAINTS in asked:
+        return *_constrained(constrained_of(problem), geometry, method), chosen
     if method is None:
-        chosen.append("method")
         closed = geometry is not None and Ability.FULL_CONE in geometry.abilities
         method = ClosedForm() if closed and _has_closed_form(problem) else _iteration(problem, geometry)
         if geometry is not None:
             method = _first_fit(problem, [geometry], [method, *PARTNERS])[1]
     if geometry is None:
-        chosen.append("geometry")
         n = problem.n
         places = [PSDCone(n), FlatQuotient(n, first_rank(n)), Spectraplex(n), PositiveDefinite(n)]
         geometry = _first_fit(problem, places, [method])[0]
-    return geometry, method, tuple(chosen)
+    return geometry, method, chosen
 
 
 def _first_fit(problem: Problem, geometries: Sequence[Geometry], methods: Sequence[Method]) -> tuple[Geometry, Method]:
@@ -127,9 +120,7 @@ def _first_fit(problem: Problem, geometries: Sequence[Geometry], methods: Sequen
     return geometries[0], methods[0]
 
 
-def _constrained(
-    problem: Constrained, geometry: Geometry | None, method: Method | None
-) -> tuple[Geometry, Method, tuple[str, ...]]:
+def _constrained(problem: Constrained, geometry: Geometry | None, method: Method | None) -> tuple[Geometry, Method]:
     """Newton on the dual for a distance; splitting for very many equations, interior point where that is affordable;
     else an augmented Lagrangian, and so for very many inequalities.
 
@@ -139,8 +130,6 @@ def _constrained(
     Newton's method on factor and multipliers runs alone: from order 400 on for a linear F (balanced partitions), at any
     order for a curved F, which no interior point method here takes.
     """
-    given = (geometry, method)
-    names = tuple(name for name, piece in zip(("geometry", "method"), given, strict=True) if piece is None)
     if method is None:
         full = geometry is None or Ability.FULL_CONE in geometry.abilities
         if full and Ability.NEAREST in problem.abilities and problem.n <= MOST_DECOMPOSED:
@@ -155,7 +144,7 @@ def _constrained(
         few = min(problem.n, max(math.isqrt(2 * problem.m) // share + 1, FEWEST), MOST)
         # a curved F may have solutions of any rank
         geometry = FlatQuotient(problem.n, few if Ability.CONIC in problem.abilities else first_rank(problem.n))
-    return geometry, method, names
+    return geometry, method
 
 
 def _splits(problem: Constrained) -> bool:

@@ -91,8 +91,10 @@ class Driver:
         """Whether the callback says stop. Its exceptions are its caller's; only Ctrl-C within it ends the run."""
         if self.rules.callback is None:
             return False
+        run = self.run
+        value, record = run.state.evaluation.value, run.history.records[-1]
         self.calling = True
-        stop = bool(self.rules.callback(self._snapshot()))
+        stop = bool(self.rules.callback(Snapshot(run.iteration, run.seconds, value, record, run.state, run.history)))
         self.calling = False
         return stop
 
@@ -116,7 +118,8 @@ class Driver:
                 return verdict
             if ended and state is run.state:
                 return NO_PROGRESS
-        met = self.rules.limits.met(self._progress(stationarity))
+        value, step = run.state.evaluation.value, run.state.step
+        met = self.rules.limits.met(Progress(run.iteration, run.seconds, value, stationarity, step, run.values))
         moved = state is not run.state
         # a run that has moved to a better point goes on whatever criterion is met, but for its budgets
         if met is not None and (not moved or met.status in BUDGETS):
@@ -151,8 +154,7 @@ class Driver:
         run = self.run
         run.seconds = time.perf_counter() - self.clock
         stationarity = run.record(self.problem, self.method.descends, self._counts())
-        if self.rules.bar is not None:
-            self.rules.bar.show(run.iteration, run.values[-1], stationarity)
+        self.rules.show(run.iteration, run.values[-1], stationarity)
 
     def _counts(self) -> dict[str, int]:
         now = self.problem.counts()
@@ -165,18 +167,6 @@ class Driver:
         run = self.run
         if run.best is None or run.state.evaluation.value < run.best.evaluation.value:
             run.best = run.state
-
-    def _progress(self, stationarity: float) -> Progress:
-        run = self.run
-        return Progress(
-            run.iteration, run.seconds, run.state.evaluation.value, stationarity, run.state.step, run.values
-        )
-
-    def _snapshot(self) -> Snapshot:
-        run = self.run
-        return Snapshot(
-            run.iteration, run.seconds, run.state.evaluation.value, run.history.records[-1], run.state, run.history
-        )
 
     def _save_if_due(self) -> None:
         path = self.rules.checkpoint

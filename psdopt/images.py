@@ -93,11 +93,7 @@ class Images:
         """Images of Y T for a small T (r, r')."""
         return Images(self.maps, self.factor @ T, {k: Z @ T for k, Z in self._arrays.items()}, self.drift)
 
-    def append(self, other: Images) -> Images:
-        """Images of [Y, Z]; a map is applied to Z only if `other` lacks the image."""
-        return self.joined([other])
-
-    def joined(self, others: Sequence[Images]) -> Images:
+    def append(self, *others: Images) -> Images:
         """Images of [Y, Y₁, Y₂, ...]; a map is applied only if one of `others` lacks the image."""
         arrays = {k: append_columns(Z, *(o.of(self.maps[k]) for o in others)) for k, Z in self._arrays.items()}
         factor = append_columns(self.factor, *(o.factor for o in others))

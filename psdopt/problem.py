@@ -273,24 +273,16 @@ class GradientOperator(LinearOperator):
         if type(V) is np.ndarray and V.ndim == 2 and V.shape[0] == self.shape[0]:
             return self._matmat(V)
         if is_device_array(V):
-            return self._on_device(held(V))
+            return self._matmat(held(V)) if V.ndim == 2 else self._matvec(held(V))
         return super().__matmul__(V)
 
     def _matmat(self, V: Array) -> Array:
         product = self._known(V)
-        return self._apply(np.asarray(V, dtype=np.float64)) if product is None else product
-
-    def _on_device(self, V: Any) -> Any:
-        product = self._known(V)
-        if product is not None:
-            return product
-        return self._apply(V) if V.ndim == 2 else self._apply(V.reshape(-1, 1)).reshape(-1)
+        return self._apply(as_array(V)) if product is None else product
 
     def _matvec(self, v: Array) -> Array:
-        product = self._known(v) if v.ndim == 2 else None  # SciPy sends blocks of one column here
-        if product is not None:
-            return product
-        return self._apply(np.asarray(v, dtype=np.float64).reshape(-1, 1)).reshape(v.shape)
+        # SciPy sends blocks of one column here as well
+        return self._matmat(v) if v.ndim == 2 else self._matmat(v.reshape(-1, 1)).reshape(-1)
 
     def _adjoint(self) -> GradientOperator:
         return self

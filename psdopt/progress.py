@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
-
-class Bar:
-    """Thin face of a tqdm bar."""
-
-    def __init__(self, bar: Any) -> None:
-        self._bar = bar
-
-    def show(self, iteration: int, value: float, stationarity: float) -> None:
-        """Move to `iteration` and show value and relative stationarity."""
-        self._bar.set_postfix_str(f"value {value:.8g}, stationarity {stationarity:.1e}", refresh=False)
-        self._bar.update(iteration - self._bar.n)
+#: (iteration, value, relative stationarity): what a progress bar shows.
+Show = Callable[[int, float, float], None]
 
 
 @contextmanager
-def progress_bar(wanted: bool, title: str, iteration: int = 0) -> Iterator[Bar | None]:
-    """A :class:`Bar`, or None if it is not wanted."""
+def progress_bar(wanted: bool, title: str, iteration: int = 0) -> Iterator[Show]:
+    """A bar on standard error, as the function that moves it; one that does nothing if it is not wanted."""
     if not wanted:
-        yield None
+        yield lambda *_: None
         return
     from tqdm.auto import tqdm
 
     with tqdm(initial=iteration, desc=title, unit=" iterations", dynamic_ncols=True) as bar:
-        yield Bar(bar)
+
+        def show(iteration: int, value: float, stationarity: float) -> None:
+            bar.set_postfix_str(f"value {value:.8g}, stationarity {stationarity:.1e}", refresh=False)
+            bar.update(iteration - bar.n)
+
+        yield show

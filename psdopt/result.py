@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from psdopt.archives import sealed, unsealed
+from psdopt.errors import DataFileError, MissingDependencyError
+from psdopt.files import atomic_write
 from psdopt.linalg.arrays import Array
 from psdopt.matrix import LowRankPSD
 
@@ -74,8 +76,6 @@ class History:
         try:
             import pandas
         except ImportError as error:
-            from psdopt.errors import MissingDependencyError
-
             raise MissingDependencyError("History.to_frame needs pandas: pip install pandas") from error
         return pandas.DataFrame(self.records)
 
@@ -154,8 +154,6 @@ class Result:
 
     def save(self, path: str | Path) -> None:
         """Write factor, numbers and history to one .npz, completely or not at all."""
-        from psdopt.files import atomic_write
-
         arrays: dict[str, Any] = {f"history_{name}": self.history[name] for name in self.history.columns}
         if self.certificate is not None:
             arrays["eigenvector"] = self.certificate.eigenvector
@@ -169,8 +167,6 @@ class Result:
 
         Raises DataFileError if the file cannot be read or is no saved result.
         """
-        from psdopt.errors import DataFileError
-
         try:
             content = Path(path).read_bytes()
         except OSError as error:

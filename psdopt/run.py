@@ -15,7 +15,7 @@ from psdopt.linalg.tolerances import tie
 from psdopt.method import Method, State
 from psdopt.patience import Patience
 from psdopt.problem import Evaluation, Problem
-from psdopt.progress import Bar
+from psdopt.progress import Show
 from psdopt.result import History, Status
 from psdopt.stopping import Stopping
 from psdopt.units import reference_value, stationarity_scale
@@ -121,4 +121,4 @@ class Rules:
     callback: Callable[[Snapshot], Any] | None = None
     checkpoint: str | Path | None = None
     checkpoint_seconds: float = 60.0
-    bar: Bar | None = None
+    show: Show = lambda *_: None

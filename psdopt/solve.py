@@ -120,8 +120,8 @@ def solve(
             run.first_trace = norm(run.state.evaluation.factor) ** 2
             run.escape = Escape(escape, max_rank or problem.n)
         limits = _criteria(stopping, max_iterations, max_time)
-        with progress_bar(progress, name_of(method), run.iteration) as bar:
-            rules = Rules(tol, limits, callback, checkpoint, checkpoint_seconds, bar)
+        with progress_bar(progress, name_of(method), run.iteration) as show:
+            rules = Rules(tol, limits, callback, checkpoint, checkpoint_seconds, show)
             driver = Driver(problem, method, run, rules, clock, before)
             try:
                 status, message = driver.loop(fresh=resume is None)

@@ -47,7 +47,11 @@ def starting_point(
         return geometry.from_factor(np.zeros((problem.n, 1)))
     if start is None:
         point = geometry.random_point(rng)
-        return point if geometry.trace is not None else _scaled(geometry, problem, _improved(geometry, problem, point))
+        if geometry.trace is not None:
+            return point
+        Y = geometry.factor(point)
+        proposed = problem.starts.proposed_start(Y)
+        return _scaled(geometry, problem, point if proposed is Y else geometry.from_factor(proposed))
     if isinstance(start, LowRankPSD):
         if start.n != problem.n:
             raise InvalidInputError(f"start must be of order {problem.n}; found {start.n}")
@@ -85,12 +89,6 @@ def _regular(geometry: Geometry, problem: Problem, point: Any, rng: np.random.Ge
         scale = math.sqrt(EPS) * float(np.linalg.norm(random, 2))
     missing = np.linalg.qr(W, mode="complete")[0][:, k:] if k else np.eye(r)
     return geometry.from_factor(Y + orthonormal_columns(rng, geometry.n, r - k) * scale @ missing.T)
-
-
-def _improved(geometry: Geometry, problem: Problem, point: Any) -> Any:
-    Y = geometry.factor(point)
-    proposed = problem.starts.proposed_start(Y)
-    return point if proposed is Y else geometry.from_factor(proposed)
 
 
 def _scaled(geometry: Geometry, problem: Problem, point: Any) -> Any:

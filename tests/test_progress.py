@@ -5,10 +5,8 @@ from psdopt.progress import progress_bar
 
 def test_the_bar_starts_at_the_given_iteration_and_shows_the_numbers(capsys):
     with progress_bar(True, "a run", iteration=5) as bar:
-        bar.show(7, 1.25, 3e-4)
-        assert bar._bar.n == 7
-        bar.show(9, -2.5, 1e-6)
-        assert bar._bar.n == 9
+        bar(7, 1.25, 3e-4)
+        bar(9, -2.5, 1e-6)
     out, err = capsys.readouterr()
     assert out == ""
     assert "a run: 9 iterations" in err
@@ -17,5 +15,5 @@ def test_the_bar_starts_at_the_given_iteration_and_shows_the_numbers(capsys):
 
 def test_no_bar_unless_wanted(capsys):
     with progress_bar(False, "a run") as bar:
-        assert bar is None
+        bar(7, 1.25, 3e-4)
     assert capsys.readouterr() == ("", "")

@@ -87,11 +87,6 @@ def minimize_quadratic_in_box(
     lo, hi = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
     if not (np.all(np.isfinite(g)) and np.all(np.isfinite(H))):
         return (math.nan, math.nan)
-    for fixed, free in ((1, 0), (0, 1)):
-        if lower[fixed] == upper[fixed]:
-            at = float(lower[fixed])
-            t = _scalar_box(float(g[free] + H[0, 1] * at), float(H[free, free]), float(lower[free]), float(upper[free]))
-            return (at, t) if fixed == 0 else (t, at)
     unit = np.array([_power_of_two(H[k, k], g[k]) for k in (0, 1)])
     g, lo, hi = g * unit, lo / unit, hi / unit
     # scaling by powers of two preserves cross² <= h00 h11
@@ -99,10 +94,8 @@ def minimize_quadratic_in_box(
     scaled = np.array([[h00, cross], [cross, h11]])
     determinant = h00 * h11 - cross * cross
     singular = determinant <= SINGULAR * h00 * h11 or h00 <= 0.0 or h11 <= 0.0
-    if singular:
-        ray = _unbounded_ray(g, h00, h11, cross, hi)
-        if ray is not None:
-            return ray
+    if singular and _falls_along_kernel(g, h00, h11, cross, hi):
+        return (math.inf, math.inf)
     candidates: list[tuple[float, float]] = []
     if not singular:
         interior = ((cross * g[1] - h11 * g[0]) / determinant, (cross * g[0] - h00 * g[1]) / determinant)
@@ -142,16 +135,12 @@ def _power_of_two(curvature: float, slope: float) -> float:
     return math.ldexp(1.0, -max(-400, min(400, exponent)))
 
 
-def _unbounded_ray(g: np.ndarray, h00: float, h11: float, cross: float, hi: np.ndarray) -> tuple[float, float] | None:
-    """inf in the coordinates of a direction d >= 0 with H d = 0 and gᵀd < 0, if the box is open there."""
-    for k, curvature in enumerate((h00, h11)):
-        if curvature <= 0.0 and g[k] < 0.0 and abs(cross) <= 0.0 and math.isinf(hi[k]):
-            return (math.inf, 0.0) if k == 0 else (0.0, math.inf)
-    if h00 > 0.0 and h11 > 0.0 and cross < 0.0 and np.all(np.isinf(hi)):
-        d = np.array([math.sqrt(h11), math.sqrt(h00)])
-        if float(g @ d) < -SINGULAR * float(np.abs(g) @ d):
-            return (math.inf, math.inf)
-    return None
+def _falls_along_kernel(g: np.ndarray, h00: float, h11: float, cross: float, hi: np.ndarray) -> bool:
+    """Whether gᵀd < 0 for a direction d > 0 with H d = 0, and the box is open there; axes are found on the faces."""
+    if not (h00 > 0.0 and h11 > 0.0 and cross < 0.0 and np.all(np.isinf(hi))):
+        return False
+    d = np.array([math.sqrt(h11), math.sqrt(h00)])
+    return float(g @ d) < -SINGULAR * float(np.abs(g) @ d)
 
 
 def _scalar_box(slope: float, curvature: float, lower: float, upper: float) -> float:

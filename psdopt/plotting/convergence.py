@@ -16,21 +16,16 @@ if TYPE_CHECKING:
 
 
 class Shown(Protocol):
-    """Members of a run that a picture uses; a :class:`psdopt.Result` has them, and so does a :class:`WholeRun`.
+    """Members of a :class:`psdopt.Result` that a picture uses.
 
     history : ``history["value"]`` and the other columns, one entry per iteration; iterating gives the records.
     """
 
-    @property
-    def value(self) -> float: ...
-    @property
-    def method(self) -> str: ...
-    @property
-    def status(self) -> Any: ...
-    @property
-    def certificate(self) -> Any: ...
-    @property
-    def history(self) -> Any: ...
+    value: float
+    method: str
+    status: Any
+    certificate: Any
+    history: Any
 
 
 #: Up to this many iterations each is marked by a dot.

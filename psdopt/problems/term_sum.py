@@ -297,7 +297,7 @@ class TermEvaluation(Evaluation):
 
     def joined(self, others: Sequence[Evaluation]) -> TermEvaluation:
         images = [o.images if isinstance(o, TermEvaluation) else Images(self.problem.maps, o.factor) for o in others]
-        return TermEvaluation(self.problem, self.images.joined(images))
+        return TermEvaluation(self.problem, self.images.append(*images))
 
     def restricted(self, T: Array) -> Problem:
         return self.problem.restricted(self.images, T)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from psdopt.certificate import Certificate, certify
+from psdopt.certificate import certify
 from psdopt.linalg.arrays import Array
 from psdopt.problem import Problem
-from psdopt.result import History, Result, Status
+from psdopt.result import History, Result
 from psdopt.run import Snapshot
 
 #: Iterations of successive certificates grow by this factor: about 15 in 300 iterations, 20 in 2000.
@@ -23,17 +23,6 @@ SHARE = 0.1
 COARSEST = 1e-2
 #: Smallest tolerance: a curve on a log scale needs no more.
 FINEST = 1e-8
-
-
-@dataclass(frozen=True)
-class WholeRun:
-    """Several consecutive runs for a picture: the result of the last one, the history of all."""
-
-    value: float
-    method: str
-    status: Status
-    certificate: Certificate | None
-    history: History
 
 
 @dataclass
@@ -87,8 +76,10 @@ class CertificateTrace:
         self.seconds += time.perf_counter() - clock
         return False
 
-    def whole(self, result: Result, earlier: Sequence[float] = ()) -> tuple[WholeRun, tuple[Array, Array]]:
-        """All runs up to `result`, and their certificates, with iterations numbered consecutively, for a picture.
+    def whole(self, result: Result, earlier: Sequence[float] = ()) -> tuple[Result, tuple[Array, Array]]:
+        """`result` with the history of all runs up to it, and their certificates, for a picture of the whole.
+
+        Iterations are numbered consecutively.
 
         earlier : values of F along steps before the first of these runs.
         """
@@ -99,9 +90,8 @@ class CertificateTrace:
         first = len(earlier)
         joined = [{"iteration": float(k), "value": value} for k, value in enumerate(earlier, start=1)]
         joined += [{**records[k], "iteration": first + k} for k in sorted(records)]
-        run = WholeRun(result.value, result.method, result.status, result.certificate, History(joined))
         iterations, relative = self.curve(result)
-        return run, (iterations + self._earlier + first, relative)
+        return replace(result, history=History(joined)), (iterations + self._earlier + first, relative)
 
     def curve(self, result: Result) -> tuple[Array, Array]:
         """Iterations and relative certificates of the whole run: those taken here, the driver's own, the final one."""

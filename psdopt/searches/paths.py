@@ -73,7 +73,7 @@ class Path(ABC):
     #: The last evaluation whose value was NaN; a search that finds no step returns it, so that the driver reports it.
     lost: Evaluation | None = None
 
-    def __init__(self, geometry: Geometry, here: Located, vector: Any = None) -> None:
+    def __init__(self, geometry: Geometry, here: Located, vector: Any) -> None:
         self.geometry, self.here, self.vector = geometry, here, vector
 
     def finite(self, value: float, s: float) -> float:
@@ -90,10 +90,8 @@ class Path(ABC):
     def at(self, s: float) -> Located:
         """The point at s, and F there."""
 
-    def slope(self, s: float) -> float | None:
-        """dF/ds at s, with the direction transported there; None on straight lines, which keep none. One gradient."""
-        if self.vector is None:
-            return None
+    def slope(self, s: float) -> float:
+        """dF/ds at s, with the direction transported there. One gradient."""
         end, start = self.at(s), self.here.point
         gradient = self.geometry.gradient(end.point, end.evaluation.gradient)
         return self.geometry.inner(end.point, gradient, self.geometry.transport(start, end.point, self.vector))
@@ -121,12 +119,16 @@ class LinePath(Path):
     exact = True
 
     def __init__(self, geometry: Geometry, here: Located, vector: Array) -> None:
-        super().__init__(geometry, here)
+        super().__init__(geometry, here, vector)
         self.line = here.evaluation.along(vector)
 
     def at(self, s: float) -> Located:
         moved = self.line.step(s)
         return Located(moved.factor, moved)
+
+    def slope(self, s: float) -> float:
+        """dF/ds of the line model: no gradient."""
+        return self.line.derivatives(s)[0]
 
     def value(self, s: float) -> float:
         return self.finite(self.line.value(s), s)
@@ -141,7 +143,7 @@ class LinePath(Path):
 class CurvePath(Path):
     """A :class:`~psdopt.FactorCurve`: one application (to its block) for the whole search, none per trial."""
 
-    def __init__(self, geometry: Geometry, here: Located, curve: FactorCurve, vector: Any = None) -> None:
+    def __init__(self, geometry: Geometry, here: Located, curve: FactorCurve, vector: Any) -> None:
         super().__init__(geometry, here, vector)
         self.curve = curve
         self.frame = here.frame or here.evaluation

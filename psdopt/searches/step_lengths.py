@@ -29,8 +29,8 @@ def halved(path: Path, value: float, slope: float, first: float, sufficient: flo
     Meyer et al., eq. (22) with the sign that makes it a decrease: slope = −|grad|² along −grad. A required decrease
     below the rounding of F counts as met, so that a search near the minimiser ends. By values alone every step up to
     twice the best one is accepted there, and a run next to the minimiser leaps about it; `by_slopes` also asks for a
-    smaller slope at s, where the path knows it (:meth:`~psdopt.searches.paths.Path.slope`). That costs one gradient for
-    each such s.
+    smaller slope at s (:meth:`~psdopt.searches.paths.Path.slope`). That costs one gradient for each such s, none on
+    straight lines.
     """
     if not slope < 0.0:
         return 0.0
@@ -38,10 +38,9 @@ def halved(path: Path, value: float, slope: float, first: float, sufficient: flo
     s, least = min(first, path.longest), noise * (EPS if by_slopes else sufficient)
     while s * -slope > least:
         hidden = s * -slope < 64.0 * noise
-        if path.value(s) <= value + sufficient * s * slope + (noise if hidden else 0.0):
-            there = path.slope(s) if by_slopes and hidden else None
-            if there is None or abs(there) <= FLATTER * abs(slope):
-                return s
+        falls = path.value(s) <= value + sufficient * s * slope + (noise if hidden else 0.0)
+        if falls and (not (by_slopes and hidden) or abs(path.slope(s)) <= FLATTER * abs(slope)):
+            return s
         s *= 0.5
     return 0.0
 
@@ -87,5 +86,4 @@ def _flatter(path: Path, s: float, trial: float, value: float, slope: float) -> 
     """
     if abs(slope) * s > UNRESOLVED * EPS * abs(value) or trial > value + TIE * EPS * abs(value):
         return False
-    there = path.slope(s)
-    return there is not None and abs(there) <= FLATTER * abs(slope)
+    return abs(path.slope(s)) <= FLATTER * abs(slope)

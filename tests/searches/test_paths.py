@@ -9,7 +9,7 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import AutogradProblem, FixedTrace, Polar, PositiveDefinite, QuadraticSDP
+from psdopt import AutogradProblem, FixedTrace, FlatQuotient, Polar, PositiveDefinite, QuadraticSDP
 from psdopt.linalg.tolerances import EPS
 from psdopt.searches.paths import REFRESH_STEPS, Path, RetractionPath, locate, path_along, retracted
 from psdopt.searches.step_lengths import halved, modelled
@@ -92,6 +92,13 @@ def tangent_path(problem, geometry, seed=0):
         geometry.factor(here.point),
         geometry.velocity(here.point, vector),
     )
+
+
+@pytest.mark.parametrize("geometry", [FlatQuotient(4, 2), PositiveDefinite(4)])
+def test_slopes_along_a_path_are_those_of_its_values(geometry):
+    path, _, _ = tangent_path(QuadraticSDP(None, 3.0, np.eye(4)), geometry)
+    s, h = 0.3, 1e-5
+    assert path.slope(s) == pytest.approx((path.value(s + h) - path.value(s - h)) / (2.0 * h), rel=1e-6)
 
 
 def test_the_curvature_along_a_curve_is_the_one_of_f():

@@ -278,7 +278,6 @@ def test_where_values_tie_the_smaller_slope_decides(size):
         found, asked = step(share * slope)
         assert found < 1.0
         assert asked == 1
-    assert step(None)[0] < 1.0
     assert step(0.0, rise=7.0) == (0.5, 0)  # no tie
     assert step(0.0, slope=-2e3 * EPS * size)[1] == 0  # a fall that values would show
 
@@ -299,8 +298,6 @@ def test_halving_goes_by_slopes_where_rounding_hides_the_decrease(unit):
     assert halved(path, value, 0.0, 1.0, 0.5, by_slopes=True) == 0.0
     steep = Sloped(lambda s: value, there=2.0 * first_slope)
     assert halved(steep, value, first_slope, 1.0, 0.5, by_slopes=True) == 0.0
-    unknown = Sloped(lambda s: value, there=None)
-    assert halved(unknown, value, first_slope, 1.0, 0.5, by_slopes=True) == 1.0
 
 
 def test_halving_asks_for_no_slope_where_values_decide():
