@@ -222,6 +222,14 @@ def fate(mutant: Mutant, copy: Path, calls: Calls, budget: float = BUDGET) -> st
     return f"survived {sum(map(len, stages))} tests"
 
 
+def copied(folder: Path) -> None:
+    """Copy to `folder` what the tests need of the checkout."""
+    for name in ("psdopt", "psdopt_plugins", "tests", "examples", "docs", "benchmarks"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "_build"))
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, folder / name)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a sample of mutants; 0 whatever the score is, 1 where no test passes on the sources as they are."""
     parser = argparse.ArgumentParser(prog="benchmarks.mutants", description=(__doc__ or "").partition("\n")[0])
@@ -242,10 +250,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     tried = [(k, mutant) for k, mutant in tried if arguments.only is None or k in arguments.only]
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
-        for name in ("psdopt", "psdopt_plugins", "tests", "examples", "docs", "benchmarks"):
-            shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "_build"))
-        for name in ("pyproject.toml", "README.md"):
-            shutil.copy(ROOT / name, copy / name)
+        copied(copy)
         warm_up()
         if arguments.calls is not None and arguments.calls.exists():
             calls = Calls.load(arguments.calls)

@@ -12,6 +12,7 @@ from psdopt import Constrained, QuadraticSDP, certify, constraints
 from psdopt.constraints import certificate as certificate_module
 from psdopt.constraints.certificate import SHRUNK, Multipliers, multipliers_at_zero
 from psdopt.constraints.dual_bound import dual_bound
+from psdopt.constraints.limits import FEASIBLE
 from psdopt.constraints.units import gap_unit
 
 
@@ -65,9 +66,9 @@ def test_an_infeasible_point_is_never_optimal(solved) -> None:
     assert not replace(result.certificate, gap_relative=None).proves(1.0)
 
 
-def test_a_direction_of_descent_counts_from_points_that_are_feasible_to_a_millionth(solved) -> None:
+def test_a_direction_of_descent_counts_from_points_that_are_feasible(solved) -> None:
     certificate = replace(solved[1].certificate, unboundedness_proof=np.ones((6, 1)))
-    for infeasibility, unbounded in ((0.0, True), (1e-6, True), (1.01e-6, False)):
+    for infeasibility, unbounded in ((0.0, True), (FEASIBLE, True), (1.01 * FEASIBLE, False)):
         assert replace(certificate, primal_infeasibility=infeasibility).unbounded == unbounded
     assert not solved[1].certificate.unbounded
 

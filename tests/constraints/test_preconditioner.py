@@ -90,7 +90,7 @@ def test_without_a_preconditioner_no_arc_is_known() -> None:
     ("size", "places"), [(SPECTRUM_ORDER + 1, 4), (3, 2 * SPECTRUM_ORDER + 1)], ids=["forms", "places"]
 )
 def test_neither_more_forms_nor_more_places_than_a_dense_system_holds(size: int, places: int) -> None:
-    n = 80
+    n = int(np.sqrt(2.0 * places)) + 2
     i, j = np.triu_indices(n, 1)
     B = sp.csr_array(np.ones((size, places)) if places < 9 else sp.eye_array(size, places) + np.ones((size, places)))
     forms = constraints.SparseForms(i[:places], j[:places], B, n)

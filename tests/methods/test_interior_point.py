@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from psdopt import Constrained, InteriorPoint, Outcome, PSDCone, QuadraticSDP, Status, constraints, solve
 from psdopt.constraints.coupled_systems import RootedSystem
+from psdopt.constraints.limits import FEASIBLE
 from psdopt.constraints.standard import StandardForm
 from psdopt.errors import InvalidInputError
 from psdopt.methods import interior_point
@@ -235,7 +236,8 @@ def test_x_is_moved_onto_the_constraints_by_the_least_move_in_its_own_metric(car
 
 
 @pytest.mark.parametrize(
-    ("least", "anew", "again"), [(1e-3, False, True), (1.1e-6, False, True), (0.9e-6, False, False), (1.0, True, False)]
+    ("least", "anew", "again"),
+    [(1e-3, False, True), (1.1 * FEASIBLE, False, True), (0.9 * FEASIBLE, False, False), (1.0, True, False)],
 )
 def test_a_run_that_stalls_far_from_the_end_begins_once_more_from_a_larger_x(least, anew, again, monkeypatch) -> None:
     problem, method = random_program(5, 3, 1), InteriorPoint()
@@ -246,9 +248,11 @@ def test_a_run_that_stalls_far_from_the_end_begins_once_more_from_a_larger_x(lea
     if not again:
         assert after is stalled
         return
-    np.testing.assert_allclose(after.X[0], 1e5 * state.X[0])
+    far = after.X[0][0, 0] / state.X[0][0, 0]
+    assert far > 1e3
+    np.testing.assert_allclose(after.X[0], far * state.X[0])
     np.testing.assert_allclose(after.Z[0], state.Z[0])
-    np.testing.assert_allclose(after.x, 1e5 * state.x)
+    np.testing.assert_allclose(after.x, far * state.x)
     np.testing.assert_array_equal(after.v, np.zeros(state.form.m))
     assert (after.least, after.since, after.anew, after.careful) == (np.inf, 0, True, False)
     assert after.outcome is Outcome.RUNNING
