@@ -62,6 +62,7 @@ def function(f, n=2, convex=True):
         (lambda M: 0.0 * anp.trace(M), True, False),
         (lambda M: -anp.log(1.0 + anp.trace(M)), True, True),
         (lambda M: 1.0 / (1.0 + anp.trace(M)), True, False),  # levels off
+        (lambda M: (1.0 + anp.trace(M)) ** -0.1, True, False),
         (lambda M: -anp.sqrt(1.0 + anp.trace(M)), True, True),
         (lambda M: -(anp.trace(M) ** 2), True, False),  # falls faster and faster: no convex F
         (lambda M: -(anp.trace(M) ** 2), False, True),

@@ -120,34 +120,19 @@ def test_curvature_bounds_where_the_trace_does_not() -> None:
     assert best.bound <= result.value + 1e-7 * abs(result.value)
 
 
-@pytest.mark.parametrize("curvature", [0.5, 3.0])
-@pytest.mark.parametrize("shift", [-0.3, 0.4])
-def test_a_strongly_convex_function_has_a_bound_where_the_slack_is_not_psd(curvature: float, shift: float) -> None:
-    """base + λ tr M − n λ² / (2 ρ) for λ = λ_min(S) < 0, without a bound on the trace; base alone for λ >= 0."""
-    Y = np.eye(N)[:, :2]
-    C = shift * np.eye(N) - curvature * Y @ Y.T  # S = ∇F(M) = ρ M + C = shift · I
-    problem = Constrained(
-        QuadraticSDP(B=0.5 * curvature, C=0.5 * C), constraints.entries([0, 0], [0, 1], N, [1.0, 0.0])
-    )
-    assert problem.trace_limit is None
-    found = bound_of(problem, np.zeros(2), Y)
-    assert found.pair.value == pytest.approx(shift)
-    expected = found.base + (2.0 * shift - N * shift**2 / (2.0 * curvature) if shift < 0.0 else 0.0)
-    assert found.bound == pytest.approx(expected, rel=1e-9)
-    assert found.bound <= problem.at(Y).value
-
-
 @pytest.mark.parametrize("size", [0.3, 4.0])
 @pytest.mark.parametrize("rho", [0.2, 3.0])
 @pytest.mark.parametrize("least", [-2.5, -0.3, 0.4])
-def test_the_bound_by_curvature_is_the_formula(size, rho, least) -> None:
-    """base + λ tr M − n λ²/(2 rho) for λ = λ_min(S) < 0; the base alone where S ⪰ 0."""
-    M = size * np.diag([1.0, 2.0, 0.0])
-    C = np.diag([1.0, 2.0, least]) - rho * M  # ∇F(M) = C + rho M
-    problem = Constrained(QuadraticSDP(B=0.5 * rho, C=0.5 * C), constraints.entries([0], [1], 3, 0.0))
-    evaluation = problem.at(np.sqrt(M)[:, :2])
-    found = dual_bound(problem, evaluation, 0.7, np.zeros(1), 0.0)
-    expected = 0.7 if least > 0.0 else 0.7 + least * 3.0 * size - 3.0 * least**2 / (2.0 * rho)
+def test_a_strongly_convex_function_has_a_bound_where_the_slack_is_not_psd(size, rho, least) -> None:
+    """base + λ tr M − n λ²/(2 rho) for λ = λ_min(S) < 0, without a bound on the trace; the base alone where S ⪰ 0."""
+    M = size * np.diag([1.0, 2.0, 0.0, 0.0, 0.0])
+    C = np.diag([1.0, 2.0, least, 3.0, 3.0]) - rho * M  # ∇F(M) = C + rho M
+    problem = Constrained(QuadraticSDP(B=0.5 * rho, C=0.5 * C), constraints.entries([0], [1], N, 0.0))
     assert problem.trace_limit is None
-    assert found.bound == pytest.approx(expected, rel=1e-10)
+    Y = np.sqrt(M)[:, :2]
+    found, value = bound_of(problem, np.zeros(1), Y), problem.at(Y).value
+    assert found.base == pytest.approx(value - 5.0 * size)
+    expected = found.base if least > 0.0 else found.base + least * 3.0 * size - N * least**2 / (2.0 * rho)
+    assert found.bound == pytest.approx(expected, rel=1e-9)
+    assert found.bound <= value
     assert found.pair.lower_bound == pytest.approx(least, rel=1e-10)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import autograd.numpy as anp
 import numpy as np
 import scipy.sparse as sp
@@ -20,8 +18,7 @@ from psdopt.terms import (
     SquaredHinge,
 )
 from psdopt_plugins.metric_learning import kta_problem, linearity_problem
-
-Family = Callable[[np.random.Generator, bool], Problem]
+from tests.integration.hostile_problems import Family
 
 
 def order(rng: np.random.Generator) -> int:

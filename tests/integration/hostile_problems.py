@@ -22,6 +22,7 @@ from psdopt.terms import (
 from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
 from psdopt_plugins.metric_learning import kta_problem, linearity_problem
 
+#: A random problem of the generator; with hostile scales, if the second argument says so.
 Family = Callable[[np.random.Generator, bool], Problem]
 
 
