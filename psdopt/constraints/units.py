@@ -13,7 +13,8 @@ from psdopt.linalg.tolerances import rounding
 from psdopt.problem import Evaluation
 from psdopt.units import finite_value, ratio, reference_value
 
-#: Shares of M on a ray, and of the way from M to N; F varies by at least a quarter of it over them, where F is linear.
+#: Shares of M on a ray, and of the way from M to N: they define the unit. F varies by at least a quarter of it over
+#: them, where F is linear.
 SHARES = (0.25, 0.5)
 
 

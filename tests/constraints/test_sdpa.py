@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from psdopt import Status, read_sdpa, solve
+from psdopt.constraints.sdpa import MOST_ROWS
 from psdopt.errors import DataFileError
 
 #: Blocks 2 and a diagonal one of 2; braces, commas and comments as the format has them.
@@ -77,7 +78,7 @@ def test_the_value_is_minus_that_of_the_file(tmp_path) -> None:
         (("2 2 2 2 1.0", "2 2 2 2 inf"), "finite"),
         (("2 2 2 2 1.0", "2 2 2 2.5 1.0"), "integers"),
         (("2 2 2 2 1.0", "-1e308 2 2 2 1.0"), "integers"),
-        (("(2, -2)", "(2, -4000000000)"), "add up to at most 10000000; found 4000000002"),
+        (("(2, -2)", "(2, -4000000000)"), f"add up to at most {MOST_ROWS}; found 4000000002"),
         (("0 1 1 2 0.5", "0 1 1 2 0.5\n0 1 2 1 0.7"), "two values at one place"),
         ((SPARSE, '"nothing'), "ends before"),
     ],

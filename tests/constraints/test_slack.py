@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from psdopt import Constrained, QuadraticSDP, constraints
 from psdopt.constraints.conic import diagonal_blocks
-from psdopt.constraints.slack import slack_bound, slack_eigenpair, slack_operator
+from psdopt.constraints.slack import BANDED, slack_bound, slack_eigenpair, slack_operator
 
 
 def symmetric(n: int, seed: int) -> np.ndarray:
@@ -66,7 +66,7 @@ def test_a_low_single_entry_spoils_the_bound_of_the_blocks() -> None:
 
 
 def test_a_narrow_band_gives_the_pair_that_a_dense_factor_gives() -> None:
-    n = 220
+    n = BANDED + 20
     chain = sp.diags_array([np.full(n - 1, -1.0), np.full(n, 2.0), np.full(n - 1, -1.0)], offsets=[-1, 0, 1])
     pair = slack_eigenpair(sp.csr_array(chain), 1e-6)
     least = 2.0 - 2.0 * np.cos(np.pi / (n + 1))
