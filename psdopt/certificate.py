@@ -15,7 +15,7 @@ from psdopt.matrix import LowRankPSD
 from psdopt.problem import Evaluation, Problem
 from psdopt.units import ratio
 
-#: At a fixed trace the gap must not exceed this share of |F(M)| either: references may be out of all proportion.
+#: At a fixed trace the gap must not exceed this share of |F(M)| either: the unit may be far larger than |F(M)|.
 DIGITS = 1e-2
 
 
@@ -35,7 +35,7 @@ class Certificate:
     - on a geometry's own set without a fixed trace: that of the cone.
 
     `holds_within(tol)` says less: F(M) <= F(N) + tol · unit for every N ⪰ 0 with tr N <= `reach(tol)`, at least tr M,
-    and no step in the planes that were tried is better. It is all that can be said where no bound on tr M* is known.
+    and no step in the planes that were tried lowers F. Without a bound on tr M*, nothing stronger can be proven.
 
     Attributes
     ----------
@@ -50,17 +50,17 @@ class Certificate:
     gap : the least proven bound on F(M) − min F, or None: from λ_min(S) at a fixed trace, from the geometry's linear
         oracle, from strong convexity, from `dual_value`, or from a matrix near M where S ⪰ 0
         (:class:`psdopt.dense_proof.DenseProof`, up to order 1,500, once the residuals are small); relative: / unit.
-    value_scale : what 1 % of bounds the gap at a fixed trace; inf elsewhere.
-    decrease : what the best step found along `descent` gains; a claim that it exceeds is refuted.
+    value_scale : at a fixed trace the gap must be at most 1 % of this; inf elsewhere.
+    decrease : the decrease of F by the best step found along `descent`; more than tol · unit refutes optimality.
     descent : unit v of that step alpha M + beta v vᵀ, or None.
     shortfall : −λ_min(S) in units of the coordinates, in which the diagonal of S is 1, where a proof from S as a matrix
-        failed; else 0. Where it does not fall with the residuals no proof will come.
+        failed; else 0. If the shortfall does not fall with the residuals, no proof will come.
     provable : whether smaller residuals may bring a bound on the whole set: one is known, or S may be formed for it.
     dual_value : a lower bound on min F that the problem proved from dual variables, if it can.
-    convex : whether F is known to be convex, without which nothing global is proved.
+    convex : whether F is known to be convex; if not, nothing global is proved.
     eigenvector : unit vector of the smallest Ritz value.
     failure_probability : see `lower_bound`.
-    products : columns that S was applied to.
+    products : the number of columns to which S was applied.
     """
 
     value: float
@@ -129,7 +129,7 @@ class Certificate:
 
     @property
     def proof(self) -> str:
-        """Which row of the table `relative` is: "gap" or "residuals"."""
+        """Which rows of the table `relative` comes from: "gap" or "residuals"."""
         return "residuals" if self.gap_relative is None else "gap"
 
     def proves(self, tol: float) -> bool:
@@ -152,7 +152,7 @@ class Certificate:
         return self.convex and self.trace > 0.0 and self.residual <= tol and self.reach(tol) >= self.trace
 
     def rows(self) -> list[tuple[str, float, float | None]]:
-        """(residual, absolute, relative) for a table; the rows that prove are marked."""
+        """(residual, absolute, relative) for a table; the rows that decide are marked."""
         by_gap = self.proof == "gap"
         mark = "" if by_gap else " (decides)"
         rows: list[tuple[str, float, float | None]] = [
@@ -192,14 +192,14 @@ def certify(
     geometry: Geometry | None = None,
     tried: float = math.inf,
 ) -> Certificate:
-    """Certificate of M for `problem`, from scratch: images are recomputed, no method is asked.
+    """Certificate of M for `problem`, computed from scratch: images are recomputed, and no method is involved.
 
-    `tol` is the relative accuracy at which the gap must be decided; `trace` the fixed trace of the feasible set, if
-    there is one; `start` a guess of the eigenvector. Deterministic for a `seed`. `dual` : for nonsmooth F, the weights
-    from which :meth:`~psdopt.roles.Duality.subgradient` builds S; it checks them. `geometry` : where it has a linear
-    oracle of its own, its lower bound on ⟨S, N⟩ over its set counts as well. `tried` : the search for a proof at
-    a matrix near M is made only where the `shortfall` is below this one (:class:`psdopt.dense_proof.DenseProof`); for
-    runs, in which the search failed before.
+    `tol` : the relative accuracy to which the gap must be bounded. `trace` : the fixed trace of the feasible set, if
+    there is one. `start` : a guess of the eigenvector. `seed` : the result is deterministic for a seed. `dual` : for
+    nonsmooth F, the weights from which :meth:`~psdopt.roles.Duality.subgradient` builds S; that method checks the
+    weights. `geometry` : if its linear oracle is its own, the oracle's lower bound on ⟨S, N⟩ over the set is used as
+    well. `tried` : a proof at a matrix near M is sought only if the `shortfall` is below this value, at which the
+    search failed earlier in the run (:class:`psdopt.dense_proof.DenseProof`).
     Cost: one evaluation and one extreme eigenpair of S; next to an optimum some more, see :mod:`psdopt.proofs`.
     """
     problem, tol = instance(problem, "problem", Problem), number(tol, "tol", above=0.0)

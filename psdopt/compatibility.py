@@ -12,7 +12,7 @@ from psdopt.method import Method
 from psdopt.plugins.manager import plugin_manager
 from psdopt.problem import Problem
 
-#: Names in a hint: more would hide the first ones.
+#: At most this many names are listed in a hint; more would bury the first ones.
 NAMED = 12
 
 
@@ -133,7 +133,7 @@ def known(kind: str) -> Iterator[Any]:
     for spec in plugin_manager().specs(kind):
         try:
             yield (spec.example or spec.factory)()
-        except Exception:  # a plugin's example must not spoil the refusal of something else
+        except Exception:  # a plugin whose example fails must not replace the message about another piece
             continue
 
 

@@ -23,21 +23,21 @@ from psdopt.stopping import Progress
 from psdopt.units import natural_trace
 from psdopt.verdicts import FINAL, NO_PROGRESS, Verdict, unbounded, without_minimum
 
-#: What no run exceeds, whatever it finds.
+#: Limits that end a run even right after it has moved to a better point.
 BUDGETS = (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
-#: Consecutive steps without a decrease above rounding that count as no progress.
+#: A run makes no progress after this many consecutive steps whose decrease of F is only rounding.
 IDLE_STEPS = 20
-#: Each time tr M has grown by this factor, it is asked whether F has a minimum at all.
+#: Whenever tr M has grown by this factor, the driver tests whether F has a minimum at all.
 GROWN = 1e3
-#: tr M beyond this multiple of its start is divergence: no units of data reach it otherwise.
+#: A run diverges once tr M exceeds its initial value by this factor: no choice of units explains so large a factor.
 DIVERGED = 1e100
 
 
 class Driver:
     """Runs `method` on `problem` from `run` under `rules`.
 
-    `clock` is the reading of ``time.perf_counter`` from which seconds count, `before` the problem's counts
-    when solve() was entered.
+    `clock` : the reading of ``time.perf_counter`` at which the seconds of the run start. `before` : the problem's
+    counts when solve() was called.
     """
 
     def __init__(
@@ -75,20 +75,20 @@ class Driver:
                 if self._stopped():
                     return Status.STOPPED, "stopped by the callback"
         except (FloatingPointError, np.linalg.LinAlgError) as error:
-            # a finite value whose gradient is not; decompositions of NaN raise errors of their own
+            # the value was finite, but the gradient is not; decompositions of NaN raise LinAlgError
             if self.calling:
                 raise
             if isinstance(error, np.linalg.LinAlgError) and math.isfinite(run.state.gradient_norm):
                 if run.geometry.closed:
                     raise
-                edge = f"the run has come to the edge of {run.geometry!r}, where its formulas break down ({error})"
+                edge = f"the run has reached the boundary of {run.geometry!r}, where the formulas fail ({error})"
                 return Status.NO_PROGRESS, f"{Status.NO_PROGRESS.value}: {edge}"
             return Status.NON_FINITE, f"{Status.NON_FINITE.value} ({error})"
         except KeyboardInterrupt:
             return Status.INTERRUPTED, Status.INTERRUPTED.value
 
     def _stopped(self) -> bool:
-        """Whether the callback says stop. Its exceptions are its caller's; only Ctrl-C within it ends the run."""
+        """Whether the callback asks to stop. Its exceptions reach the caller of solve(); only Ctrl-C ends the run."""
         if self.rules.callback is None:
             return False
         run = self.run
@@ -121,7 +121,7 @@ class Driver:
         value, step = run.state.evaluation.value, run.state.step
         met = self.rules.limits.met(Progress(run.iteration, run.seconds, value, stationarity, step, run.values))
         moved = state is not run.state
-        # a run that has moved to a better point goes on whatever criterion is met, but for its budgets
+        # a run that has just moved to a better point is stopped by its budgets only
         if met is not None and (not moved or met.status in BUDGETS):
             return met.status, f"{met.reason()}"
         if not moved and self.method.descends and run.idle_steps >= IDLE_STEPS:
@@ -136,9 +136,9 @@ class Driver:
         return run.state.evaluation.size**2 > DIVERGED * run.first_trace
 
     def _lacks_minimum(self) -> bool:
-        """Whether F falls without end; asked each time tr M has grown by GROWN, where the method descends.
+        """Whether F falls without end; for methods that descend, tested whenever tr M has grown by the factor GROWN.
 
-        Growth is measured from tr M at the start, or from the natural trace of F where that is larger, as for M = 0.
+        Growth is relative to tr M at the start or to the natural trace of F, whichever is larger: a run may start at 0.
         """
         run, trace = self.run, self.run.state.evaluation.size**2
         constrained = run.geometry.trace is not None or Ability.CONSTRAINTS in self.problem.abilities
@@ -178,7 +178,7 @@ class Driver:
         self.last_saved = time.perf_counter()
         try:
             save_checkpoint(path, self.run, self.problem)
-        except (DataFileError, CheckpointError) as error:  # a full disk, say: the run is worth more than its checkpoint
+        except (DataFileError, CheckpointError) as error:  # such as a full disk; the run continues
             self.unsaved = f"the checkpoint was not written: {error}"
             warnings.warn(f"{self.unsaved}; the run goes on", RuntimeWarning, stacklevel=2)
         else:
@@ -201,7 +201,7 @@ class Driver:
         if self.rules.checkpoint is not None:
             returned = run.state
             if status not in FINAL:
-                run.state = last  # a run that was cut goes on from where it was, not from its best point
+                run.state = last  # a run ended by a limit resumes from its last state, not from its best one
             self._save(self.rules.checkpoint)
             run.state = returned
         certificate, state = run.certificate if finite else None, run.state

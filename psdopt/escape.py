@@ -1,4 +1,4 @@
-"""The way out of a rank-r stationary point that is no global optimum: more columns."""
+"""How a run leaves a stationary point of rank r that is not a global optimum: by adding columns."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation
 from psdopt.result import Status
 
-#: Columns of Y below this fraction of the largest (squared) make room for new ones.
+#: Principal columns of Y whose squared length is below this fraction of the largest are dropped for new ones.
 NEGLIGIBLE = 1e-14
-#: Steps after a widening before the certificate is asked again: new columns are short at first, so that stationarity is
-#: as small as before, and the method's memory is that of a fresh start.
+#: Steps after a widening before the next certificate. New columns are short at first, so that stationarity is still
+#: small, and the method has just restarted.
 SETTLING = 10
-#: A widening that leaves more than this share of the infeasibility, while columns are hardly in use, did not help: each
-#: widening restarts the method, and the run needs steps rather than columns. The next widening waits twice as long.
+#: A widening has not helped if more than this share of the infeasibility remains while some columns are hardly used.
+#: The run then needs steps rather than columns, and the next widening, which restarts the method, waits twice as long.
 STUCK = 0.5
-#: A dual infeasibility this many times above tolerance and stationarity asks for more columns,
+#: Columns are added if the dual infeasibility exceeds tolerance and stationarity by this factor.
 CLEARLY_OFF = 3.0
-#: and one this many times above them is the rank's doing for certain.
+#: Beyond this factor the rank limit is certainly the cause of the dual infeasibility.
 FAR_OFF = 100.0
 
 
 @dataclass
 class Escape:
-    """When columns are added: the policy of a run, and what it remembers of the last widening.
+    """The policy by which a run adds columns, and its record of the last widening.
 
-    `allowed` up to `max_rank` columns; `last` is the iteration of the last widening, after which the next one waits
-    for `wait` steps; `last_infeasibility` is the relative dual infeasibility that it found.
+    `allowed` : whether columns may be added, up to `max_rank`. `last` : iteration of the last widening; the next one
+    waits for `wait` steps. `last_infeasibility` : the relative dual infeasibility before the last widening.
     """
 
     allowed: bool
@@ -44,7 +44,7 @@ class Escape:
     last_infeasibility: float = math.inf
 
     def settles(self, iteration: int) -> bool:
-        """Whether the last widening is too fresh for a certificate."""
+        """Whether the last widening is too recent for a certificate."""
         return iteration < self.last + min(self.wait, SETTLING)
 
     def waits(self, iteration: int, binds: Callable[[], bool]) -> bool:
@@ -52,14 +52,14 @@ class Escape:
         return iteration < self.last + self.wait and not binds()
 
     def wants(self, certificate: Certificate, stationarity: float, tol: float, binds: Callable[[], bool]) -> bool:
-        """Whether the dual infeasibility is the rank's doing: it exceeds what stationarity explains."""
+        """Whether the dual infeasibility exceeds what stationarity explains, so that the rank limit must cause it."""
         infeasible = certificate.dual_infeasibility_relative
         if not self.allowed or infeasible <= max(tol, certificate.stationarity_relative):
             return False
         return infeasible > CLEARLY_OFF * max(tol, stationarity) or binds()
 
     def note(self, iteration: int, certificate: Certificate, spare: bool) -> None:
-        """Remember a widening at `iteration`, made with columns to spare or not."""
+        """Record a widening at `iteration`. `spare` : some columns were hardly used before it."""
         infeasible = certificate.dual_infeasibility_relative
         stuck = spare and infeasible > STUCK * self.last_infeasibility
         self.wait = 2 * self.wait if stuck else SETTLING
@@ -78,9 +78,9 @@ def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 
     """Y with new columns along eigenvectors of negative eigenvalues of S, or None if there is no room or use.
 
     At a stationary Y the factor gradient of a zero column is zero, yet F decreases to second order along
-    an eigenvector v of S with vᵀSv < 0. Up to half as many columns as there are now are added at once, each
-    with the weight beta that is best for it alone, together at the exact minimiser along that ray. `smallest`
-    is λ_min(S) < 0 as the certificate saw it; the eigenvectors need a tenth of it in accuracy, no more.
+    an eigenvector v of S with vᵀSv < 0. At most half as many columns as Y has are added at once. Each eigenvector
+    gets the weight beta that is best for it alone; then F is minimised exactly along the ray of all new columns.
+    `smallest` is λ_min(S) < 0 from the certificate; the eigenvalues are computed to a tenth of its size.
     """
     compact = _without_negligible_columns(evaluation)
     Y = compact.factor
@@ -91,7 +91,7 @@ def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 
     pair = evaluation.problem.duality.smallest_eigenpair(
         evaluation, evaluation.gradient, count=count, tol=0.1 * abs(smallest), seed=seed
     )
-    # an eigenvalue that is zero but for rounding is no way down, and its own best weight would be noise
+    # if an eigenvalue is zero up to rounding, F does not decrease along its vector, and the best weight is noise
     negative = pair.values < -64.0 * EPS * math.sqrt(Y.shape[0]) * pair.norm
     if not np.any(negative):
         return None
@@ -101,7 +101,7 @@ def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 
     line = padded.along(np.concatenate([np.zeros_like(Y), directions], axis=1))
     mu = line.minimize()
     if mu == math.inf:
-        mu = 1.0  # unbounded along this ray: the method's next line search will find and say so
+        mu = 1.0  # F is unbounded along this ray: the method's next line search detects and reports it
     return line.step(mu) if mu > 0.0 else None
 
 
@@ -125,7 +125,7 @@ def rank_binds(evaluation: Evaluation, tol: float) -> bool:
 
 
 def explained(certificate: Certificate, columns: int, n: int, limited: bool) -> str:
-    """What to say of a stationary point of `columns` columns that the certificate does not prove optimal.
+    """The message for a stationary point with `columns` columns that the certificate does not prove optimal.
 
     `limited` : whether the geometry limits the rank, so that more columns are an option.
     """

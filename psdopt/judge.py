@@ -1,4 +1,4 @@
-"""When a run is judged, and what a certificate that fails leads to: a better point, more columns, or a finer aim."""
+"""When a certificate is computed, and what follows if it fails: a better point, more columns, or a smaller target."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from psdopt.run import Run
 from psdopt.units import reference_value
 from psdopt.verdicts import FINAL, Verdict, final_word, kept_back, recovered, settled, why_stationary, without_minimum
 
-#: While the certificate fails although the rank does not bind, stationarity is tightened to tol · this.
+#: If the certificate fails although the rank does not bind, the target for stationarity falls to tol times this.
 FINEST = 1e-3
-#: A certificate that fails by the factor m is asked again at a stationarity smaller by 1.5 m, at most by this.
+#: After a certificate that misses tol by the factor m, the target for stationarity falls by 1.5 m, at most by this.
 STRICTEST = 10.0
-#: It is also asked again once the run is longer by this share (and 10 steps), however slowly stationarity falls.
+#: The next certificate follows after this share of further steps (at least 10), however slowly stationarity falls.
 LONGER = 0.25
-#: Another point's certificate must be this much better for the point to be returned in the place of the last one.
+#: An earlier point is returned instead of the last one if its relative error is below this share of the last one's.
 CLEARLY_BETTER = 0.5
 Binds = Callable[[], bool]
 
 
 class Judge:
-    """Asks the certificate about a run, and draws the conclusions; changes `run` where they lead to another point.
+    """Computes certificates of a run and decides what follows; changes `run` where it continues from another point.
 
-    `certified` is the state that the run's certificate is of.
+    `certified` : the state to which the current certificate of the run belongs.
     """
 
     def __init__(self, problem: Problem, method: Method, run: Run, tol: float) -> None:
@@ -42,7 +42,7 @@ class Judge:
         self.certified: State | None = None
 
     def is_due(self, stationarity: float) -> bool:
-        """Whether the certificate is to be asked: at the stationarity aimed at, or when it may hold by now."""
+        """Whether to compute a certificate: stationarity has reached its target, or the last certificate is old."""
         run = self.run
         if run.judged == run.iteration or run.escape.settles(run.iteration):
             return False  # the same point is not judged twice, and new columns need steps first
@@ -50,10 +50,11 @@ class Judge:
         return stationarity <= (max(run.inner_tol, self.tol) if again else run.inner_tol)
 
     def verdict(self, stationarity: float, ended: bool) -> Verdict | None:
-        """The verdict on a (nearly) stationary point; None where the run goes on, from here or from a better point.
+        """The verdict on a (nearly) stationary point; None where the run continues, from here or from a better point.
 
-        In this order: what is proven of F; the step or the columns that a failing certificate asks for; the weaker
-        word, once a proof is not worth waiting for; a point that no step of the method improves on; a finer aim.
+        The questions, in this order: Is a final status proven? Does the failed certificate lead to a better point or to
+        more columns? Does the weaker status hold, and is a proof not worth waiting for? Is the point stationary, so
+        that no step of the method improves it? If not, the target for stationarity is lowered.
         `ended` : the method has no further step.
         """
         run = self.run
@@ -77,10 +78,10 @@ class Judge:
         return None
 
     def certify(self) -> Certificate:
-        """The certificate of the current state; the run keeps it, and the best one so far with its state."""
+        """The certificate of the current state. The run keeps it, and the best one so far with its state."""
         run = self.run
         start = None if run.certificate is None else run.certificate.eigenvector
-        # a fresh seed each time: the bound on λ_min holds for an S chosen without knowledge of the seed
+        # a new seed each time: the probabilistic bound on λ_min assumes an S that does not depend on the seed
         run.certificate = certify(
             self.problem,
             run.state.evaluation,
@@ -100,10 +101,10 @@ class Judge:
         return run.certificate
 
     def last_word(self, status: Status, message: str) -> Verdict:
-        """The verdict once the returned point is certified.
+        """The verdict after the returned point is certified.
 
-        The nearest point passed on the way is taken where its certificate is clearly better, and a certificate that
-        holds overrules what the loop ended with.
+        An earlier point of the run is returned if its certificate is clearly better. A certificate that holds overrules
+        the status with which the loop ended.
         """
         run = self.run
         certificate = run.certificate if self.certified is run.state and run.certificate else self.certify()
@@ -122,15 +123,15 @@ class Judge:
             return Status.UNBOUNDED, Status.UNBOUNDED.value
         if status is Status.NO_PROGRESS and certificate.convex:
             found = f"relative {certificate.proof} {certificate.relative:.2g}"
-            if certificate.residual < CLEARLY_BETTER * certificate.relative:  # a weak bound hides how near M is
+            if certificate.residual < CLEARLY_BETTER * certificate.relative:  # a weak bound hides small residuals
                 found = f"{found}, relative residuals {certificate.residual:.2g}"
             return status, f"{message}; {found}"
         return status, message
 
     def better_at_zero(self) -> bool:
-        """Whether M = 0 is certified optimal; asked once, when a step has led no lower than F(0).
+        """Whether M = 0 is certified optimal; tested once, after a step whose value is not below F(0).
 
-        There the factor shrinks towards zero for ever, and no relative measure of it becomes small.
+        If M = 0 is optimal, the factor shrinks towards zero indefinitely, and no relative error becomes small.
         """
         run, state = self.run, self.run.state
         if run.zero_tried or run.iteration == 0 or run.geometry.trace is not None:
@@ -162,9 +163,9 @@ class Judge:
         run.history.note("certificate", certificate.relative)
 
     def _zero_by_multipliers(self, certificate: Certificate) -> bool:
-        """Whether the multipliers that were found prove M = 0 optimal under constraints, and it is taken.
+        """Whether the multipliers of the run prove M = 0 optimal under constraints; if so, the run moves there.
 
-        M shrinks towards zero there, the range of F with it, and no gap is small beside that.
+        If M = 0 is optimal, M and the range of F shrink towards zero, and no gap is small relative to that range.
         """
         problem, run = self.problem, self.run
         if Ability.CONSTRAINTS not in problem.abilities or certificate.infeasible or certificate.gap is None:
@@ -180,7 +181,7 @@ class Judge:
         return True
 
     def _moved(self, certificate: Certificate, stationarity: float, ended: bool, binds: Binds) -> bool:
-        """Whether the run goes on from a better point: a step that refutes the claim, or more columns."""
+        """Whether the run continues from a better point: after a step that refutes optimality, or with more columns."""
         run = self.run
         if (ended or run.iteration > 0) and recovered(self.problem, self.method, run, self.tol):
             return True
@@ -201,13 +202,13 @@ class Judge:
         if geometry.trace is None and certificate.stationarity_relative > self.tol:
             return False
         if Ability.CONSTRAINTS in self.problem.abilities and certificate.dual_infeasibility_relative <= self.tol:
-            return not certificate.convex  # S ⪰ 0 holds: a proof is missing, and no columns
+            return not certificate.convex  # S ⪰ 0 holds, so that more columns would not help: only the proof is missing
         if not certificate.convex or finest:
             return True
         return clearly_bound(certificate, stationarity, self.tol) and binds()
 
     def _tighten(self, certificate: Certificate, stationarity: float, ended: bool) -> None:
-        """Aim at a stationarity smaller by about as much as the certificate misses."""
+        """Lower the target for stationarity by about the factor by which the certificate misses tol."""
         run = self.run
         if not ended and stationarity <= run.inner_tol:
             factor = min(max(1.5 * certificate.relative / self.tol, 1.5), STRICTEST)
@@ -218,7 +219,7 @@ class Judge:
         return int(evaluation.factor.shape[1]) < self.problem.n and rank_binds(evaluation, self.tol)
 
     def _widen(self, certificate: Certificate, spare: bool) -> bool:
-        """Add columns along the least eigenvectors of S, where there is room."""
+        """Add columns along eigenvectors of the least eigenvalues of S; False if the rank limit leaves no room."""
         run = self.run
         wider = widened(run.state.evaluation, run.escape.max_rank, certificate.smallest_eigenvalue)
         if wider is None:

@@ -25,7 +25,7 @@ class Outcome(Enum):
 
 
 class Residual(StrEnum):
-    """What a method's `State.gradient_norm` is. All are in the units of the factor gradient 2 S Y.
+    """What `State.gradient_norm` of a method measures, always in the units of the factor gradient 2 S Y.
 
     With S̃ = S where the trace is free, S − (⟨S, M⟩ / tr M) I where it is fixed (see :func:`factor_residual`):
     """
@@ -82,7 +82,7 @@ class Method(ABC, Generic[S]):
     requires: ClassVar[Requires] = {}
     #: Whether the value never increases from step to step.
     descends: ClassVar[bool] = False
-    #: What `State.gradient_norm` is.
+    #: What `State.gradient_norm` measures.
     residual: ClassVar[Residual] = Residual.GRADIENT
     #: p, if the certificate falls like (steps)^−p and no faster; None for linear convergence or better.
     #: The conformance kit then requires less accuracy, and checks the order.
@@ -91,7 +91,7 @@ class Method(ABC, Generic[S]):
     scale_invariant: ClassVar[bool] = False
     #: Whether the iterates on M ↦ F(M / s), from s times the start, are s times those on F, for s > 0.
     unit_invariant: ClassVar[bool] = False
-    #: Whether the lowest value seen is the best point seen: not where points may leave constraints.
+    #: Whether the best point of a run is the one of least value; False if iterates may violate constraints.
     ranks_by_value: ClassVar[bool] = True
     #: Whether it runs on problems whose large arrays are on a device (:mod:`psdopt.devices`).
     takes_device_arrays: ClassVar[bool] = False

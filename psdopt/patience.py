@@ -1,4 +1,4 @@
-"""How long a run that may end in the weaker word goes on for a proof."""
+"""How long a run that may end as `optimal_within` continues in search of a proof of `optimal`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from psdopt.certificate import Certificate
 
-#: A shortfall above this share of the last one, although residuals fell, will not vanish with the residuals.
+#: A shortfall that stays above this share of the last one while residuals fall will not vanish with the residuals.
 STALLED = 0.9
-#: Steps that a proof is waited for however short the run is.
+#: A run waits for a proof for at least this many steps.
 FEWEST = 30
 
 
 @dataclass
 class Patience:
-    """When a run ends as `optimal_within` rather than go on for `optimal`.
+    """When a run ends as `optimal_within` instead of continuing towards `optimal`.
 
     `since` is the iteration of the first certificate that holds within a trace (−1: none so far), `shortfall` that of
     the last certificate that does. `tried` is the least shortfall at which a search for a proof has failed, divided by
@@ -32,16 +32,16 @@ class Patience:
         return STALLED * self.tried
 
     def note(self, certificate: Certificate, tol: float) -> None:
-        """Remember a search for a proof at the tolerance `tol` that failed in making the `certificate`."""
+        """Record that the search for a proof at the tolerance `tol` failed when the `certificate` was computed."""
         room = 1.0 - certificate.complementarity_relative / tol
         if certificate.shortfall > 0.0 and certificate.shortfall < self.worth_trying * room:
             self.tried = certificate.shortfall / room
 
     def ends(self, certificate: Certificate, iteration: int, tol: float) -> bool:
-        """Whether the weaker word holds and a proof is not worth further steps.
+        """Whether the weaker status holds and a proof is not worth further steps.
 
-        It is not where none can come, where S stays as far from semidefinite as it was, by more than `tol`, and once
-        the run is twice as long as it was when the weaker word first held.
+        A proof is not worth further steps if none can come, if the shortfall exceeds `tol` and has stopped falling, or
+        once the run is twice as long as when the weaker status first held.
         """
         if not certificate.holds_within(tol):
             return False

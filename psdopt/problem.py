@@ -211,7 +211,7 @@ class Problem(ABC):
         return float(self.at(np.zeros((self.n, 1))).value)
 
     def pieces(self) -> Mapping[str, Any]:
-        """What is the problem's and a run may hold, by name: checkpoints refer to these objects, and store none."""
+        """Objects of the problem that a run may refer to, by name. Checkpoints store the names, not the objects."""
         return {}
 
     def counts(self) -> Mapping[str, int]:
@@ -237,7 +237,7 @@ class Problem(ABC):
         for name, role in MOVED.items():
             if name in vars(cls):
                 raise TypeError(
-                    f"{cls.__name__} defines {name}, which a problem is not asked for any more: define it in a class "
+                    f"{cls.__name__} defines {name}, which is no longer a method of a problem: define it in a class "
                     f"derived from psdopt.{role} and return that from the property {role.lower()!r}"
                 )
 

@@ -1,4 +1,4 @@
-"""What a certificate rests on: checked eigenpairs, bounds on F(M) − min F, and steps that refute a claim."""
+"""The parts of a certificate: checked eigenpairs, bounds on F(M) − min F, and steps that refute optimality."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from psdopt.units import gradient_size, own_unit, reference_value, unit_at_fixed
 
 #: Steps along an eigenvector, in units of tr M, that are tried where the plane has no exact minimiser.
 STEPS = (1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0)
-#: Multiples of |Y| / |D| at which F is evaluated along a ray; the last fall is at least this share of the first.
+#: Multiples of |Y| / |D| at which F is evaluated along a ray; its last decrease must be this share of the first one.
 FAR_OUT, SHARE = (1e2, 1e5, 1e8), 0.99
-#: A convex F falls per unit of tr M no faster far out than near, but for the path, which is straight in the limit only.
+#: Per unit of tr M a convex F decreases no faster far out than near, up to this factor: the path is not quite straight.
 STEEPER = 2.0
-#: Columns that check an eigenpair which the problem found by itself.
+#: Columns of S that are computed to check an eigenpair supplied by the problem.
 CHECKED_COLUMNS = 40
 
 
@@ -38,9 +38,9 @@ def checked_eigenpair(
     seed: int,
     count: int = 1,
 ) -> ExtremePair:
-    """The smallest eigenpair of S; one that the problem found by itself is believed as far as a few products confirm.
+    """The smallest eigenpair of S; beyond order 500 one that the problem supplies, if a few products do not refute it.
 
-    Up to order 500 the problem is not asked. Beyond, a Ritz value of S below its lower bound refutes the bound.
+    A Ritz value of S below the lower bound of the supplied pair refutes that bound.
     """
     own = type(problem.duality).smallest_eigenpair is not Duality.smallest_eigenpair
     options: dict[str, Any] = {"tol": tol, "threshold": threshold, "start": start, "seed": seed}
@@ -55,8 +55,9 @@ def checked_eigenpair(
 def improvement(evaluation: Evaluation, vectors: Sequence[Array], rounding: float = 0.0) -> tuple[float, Array | None]:
     """(largest decrease, its v) of F over alpha M + beta v vᵀ, alpha, beta >= 0, each v of `vectors` by itself.
 
-    inf where F falls without bound along a ray of one of these planes. A decrease below `rounding` times the trace of
-    the better matrix is none: far out, rounding of terms that cancel falls too. One column is applied for each v.
+    The decrease is inf if F falls without bound along a ray of one of these planes. A decrease below `rounding` times
+    the trace of the better matrix is ignored: at large traces it may be rounding of terms that cancel. The maps are
+    applied to one column for each v.
     """
     best: tuple[float, Array | None] = (0.0, None)
     value = float(evaluation.value)
@@ -88,13 +89,13 @@ def plane_minimum(evaluation: Evaluation, v: Array) -> Evaluation | None:
 
 
 def falls_without_end(problem: Problem, Y: Array, ray: Array) -> bool:
-    """Whether F at (Y + mu D)(Y + mu D)ᵀ falls on and on as mu grows, as far as it can be evaluated.
+    """Whether F at (Y + mu D)(Y + mu D)ᵀ keeps falling as mu grows, as far as F can be evaluated.
 
-    F is evaluated at three mu of sizes 1e2 to 1e8, in units of |Y| / |D|. Each fall must exceed the rounding of F,
-    also that of terms of it that cancel, |S| tr M eps; and the second fall must be no smaller than the first, as for
-    every F that falls like log mu or faster. A bounded F, which falls less and less, does not pass. Nor does a convex F
-    that falls faster and faster per unit of tr M: then an eigenvalue of its Hessian that should be zero is negative by
-    the rounding of the data. `ray` is D (n, k).
+    F is evaluated at three mu of sizes 1e2 to 1e8, in units of |Y| / |D|. Both decreases must exceed the
+    rounding of F, including |S| tr M eps, the rounding of terms that cancel. The second decrease must be no smaller
+    than the first, as it is for every F that falls like log mu or faster. A bounded F, whose decreases shrink, does not
+    pass. Nor does a convex F whose decrease per unit of tr M grows: an eigenvalue of its Hessian that should be zero is
+    then negative by rounding of the data. `ray` is D (n, k).
     """
     length, columns = norm(ray), max(Y.shape[1], ray.shape[1])
     if not (0.0 < length < math.inf):
@@ -128,12 +129,12 @@ def pair_at_fixed_trace(
     start: Array | None,
     seed: int,
 ) -> tuple[ExtremePair, float]:
-    """The lowest eigenpairs of S, as sharp as the gap needs, and the unit of values, which depends on the vectors."""
+    """The lowest eigenpairs of S, to the accuracy that the gap requires, and the unit of values for them."""
     value, tr = float(evaluation.value), norm(evaluation.factor) ** 2
     rise = abs(reference_value(problem, trace) - value)
 
     def pair_for(unit: float, start: Array | None) -> tuple[ExtremePair, float]:
-        """The pairs as sharp as this unit asks for, and the unit that their vectors give."""
+        """The pairs to the accuracy that this unit requires, and the unit that their vectors give."""
         room = tol * unit / trace
         threshold = product / tr - 0.5 * room if tr > 0.0 else -math.inf
         found = checked_eigenpair(
@@ -156,7 +157,7 @@ def gaps_at_hand(
     epsilon: float,
     bound: float | None,
 ) -> list[float]:
-    """Proven bounds on F(M) − min F that cost nothing more."""
+    """Bounds on F(M) − min F that follow from the eigenpair without further products."""
     if trace is not None:
         return [max(product - trace * pair.lower_bound, 0.0) + epsilon]
     gaps = [] if bound is None else [max(value - bound, 0.0)]

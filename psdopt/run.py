@@ -25,9 +25,9 @@ from psdopt.units import reference_value, stationarity_scale
 class Run:
     """Everything a checkpoint holds.
 
-    `nearest` is the state of the best certificate so far, with that certificate; `ended` the verdict of a run that is
-    over, with the tolerance that it was asked for. `first_trace` is tr M at the start, `seen_trace` tr M where it was
-    last asked whether F has a minimum (0: not yet).
+    `nearest` : the best certificate so far, after the state to which it belongs. `ended` : status, message and
+    tolerance of a run that is over. `first_trace` : tr M at the start. `seen_trace` : tr M when the existence of a
+    minimum was last tested (0 before the first test).
     """
 
     state: State
@@ -66,8 +66,8 @@ class Run:
         stationarity = float(0.5 * state.gradient_norm / scale) if scale > 0.0 else at_rest
         idle = False
         if self.values and descends:
-            # the value has the resolution eps, stationarity only √eps: while that improves there is progress, and by
-            # little at a time as well, so that it is held against what it was at the last progress
+            # near a minimum F stops falling, up to rounding, while stationarity still falls: that counts as progress.
+            # Stationarity may fall by little per step, so it is compared with its value at the last progress
             idle = self.values[-1] - value <= tie(value, reference)
             idle = idle and not stationarity < 0.9 * self.best_stationarity
         self.idle_steps = self.idle_steps + 1 if idle else 0
@@ -90,7 +90,7 @@ class Run:
         return stationarity
 
     def go_on(self, method: Method, geometry: Geometry, point: Any, evaluation: Evaluation) -> None:
-        """Take `method` to a better `point` of `geometry`, with other columns; F is known there."""
+        """Continue with `method` from a better `point` of `geometry`, with more columns; `evaluation` is F there."""
         self.geometry, self.state = geometry, method.widened(self.state, geometry, point, evaluation)
         self.idle_steps, self.best_stationarity = 0, math.inf
 

@@ -35,8 +35,8 @@ __all__ = ["Snapshot", "solve"]
 
 #: Iterations when the caller sets no limit of any kind.
 DEFAULT_ITERATIONS = 20_000
-#: With room for more columns, a stationary point is looked at this early: ranks below the last one
-#: need no accuracy.
+#: While the rank may still grow, a certificate is computed at this loose stationarity: only the final rank needs
+#: accuracy.
 COARSE = 1e-5
 
 
@@ -61,28 +61,28 @@ def solve(
 ) -> Result:
     """Minimise F(M) over the geometry's set of PSD matrices.
 
-    Until it returns BLAS takes one thread if the problem is small (:mod:`psdopt.linalg.threads`), callbacks included.
+    While solve() runs on a small problem, BLAS uses one thread, in callbacks as well (:mod:`psdopt.linalg.threads`).
 
     Parameters
     ----------
-    problem, geometry, method : what, where, how. Left out, geometry and method are chosen (see
-        :func:`psdopt.choose.choose`): a closed form where there is one, else conjugate gradient at a
-        rank that grows until the certificate holds.
+    problem, geometry, method : what, where, how. If geometry and method are omitted, solve() chooses them
+        (:func:`psdopt.choose.choose`): a closed form if there is one, else conjugate gradient at a rank that grows
+        until the certificate holds.
     start : a point of the geometry, a :class:`LowRankPSD`, or None for a random one, scaled best within the trace that
         the data allow (:func:`psdopt.starting_point`).
     tol : relative certificate at which a point counts as optimal (see :class:`Certificate`).
-    max_iterations, max_time : budgets; time in seconds, looked at between iterations: the final certificate comes on
-        top. Default: 20,000 iterations.
+    max_iterations, max_time : budgets. Time is in seconds and read between iterations, so that the final certificate
+        is not included. Default: 20,000 iterations.
     stopping : further criteria (:mod:`psdopt.stopping`), combined with ``|`` and ``&``.
     callback : called with a :class:`Snapshot` after every iteration; a true return value stops.
     rng : a ``numpy.random.Generator`` or a seed; default seed 0, so that runs repeat.
     progress : show a progress bar on standard error.
-    escape : when a rank-r stationary point is no global optimum, add columns and go on, up to
-        `max_rank` (default n). Default: yes if the geometry was left out, else no.
-    checkpoint : file that the run is written to every `checkpoint_seconds` and at its end. Where writing fails later,
-        as on a full disk, the run goes on with a RuntimeWarning, and the result's message says so.
-    resume : a checkpoint to go on from; `start` is then not used. Pieces must be those of that run. A run that had
-        ended by its own verdict, at this tolerance or a finer one, is returned as it was.
+    escape : whether to add columns, up to `max_rank` (default n), and continue if a stationary point of rank r is
+        not a global optimum. Default: True if the geometry is omitted, else False.
+    checkpoint : file to which the run is written every `checkpoint_seconds` and at its end. If writing fails later, for
+        example on a full disk, the run continues with a RuntimeWarning, and the result's message mentions it.
+    resume : a checkpoint from which to continue; `start` is then not used. Problem, geometry and method must be those
+        of that run. A run that had reached a verdict, at this tolerance or a finer one, is returned unchanged.
 
     Returns
     -------
@@ -127,19 +127,19 @@ def solve(
                 status, message = driver.loop(fresh=resume is None)
             except (
                 IncompatibleError
-            ) as error:  # found out by looking at the data, as of a closed form that is not there
+            ) as error:  # only the data show it: a closed form, for example, may not exist for them
                 other = alternatives(problem, geometry, method)
                 raise IncompatibleError(f"{error}. {other}" if other else str(error)) from error
         return driver.result(status, message, chosen)
 
 
 def _multiplications(problem: Problem, geometry: Geometry) -> float:
-    """Of the largest product of a step, with a factor of the rank aimed at; inf where it is not known."""
+    """Multiplications in the largest matrix product of a step, at the intended rank; inf if unknown."""
     return math.inf if problem.rows is None else float(problem.rows) * problem.n * (geometry.rank or problem.n)
 
 
 def _first(method: Method, problem: Problem, geometry: Geometry, point: Any) -> State:
-    """The method's first state; where it refuses a point whose gradient is not finite, a plain one that says so."""
+    """The method's first state; a :class:`NonFiniteStart` if the method refuses a point with a non-finite gradient."""
     try:
         state: State = method.init(problem, geometry, point)
         return state

@@ -1,4 +1,4 @@
-"""Where a run begins: the point that the caller gives, or a random one of the scale that the data ask for."""
+"""Where a run begins: at the point that the caller gives, or at a random point scaled to the data."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from psdopt.method import Method
 from psdopt.problem import Evaluation, Problem
 from psdopt.units import finite_value, reference_value
 
-#: A default start is allowed this multiple of n times the least trace at which a matrix can be as good.
+#: The trace of a default start is at most this times n times the least trace at which F can be as low.
 ROOM = 16.0
-#: Columns that estimate a norm, and the share of what is allowed that the estimate may reach.
+#: Columns by which a norm is estimated, and the share of the allowed trace up to which the estimate suffices.
 PROBES, SURE = 4, 0.5
 
 
@@ -33,15 +33,16 @@ def starting_point(
 ) -> Any:
     """`start` as a valid point: a point of the geometry, a LowRankPSD, or None for the default.
 
-    The default is M = 0 for a method that says so (`starts_at_zero`), else a random point. Unless the trace is fixed,
-    a problem that knows how improves that point (:meth:`~psdopt.roles.Starts.proposed_start`), and it is scaled to the
-    multiple of least F. Without constraints its trace is limited to about 16 n times the least trace at which a matrix
-    can be as good: a point that the measurements hardly see would be scaled far beyond any minimiser. A given factor
-    Y (n, r) of less than full column rank gets further columns of length √eps |Y|, along which F may fall.
+    The default is M = 0 if the method declares `starts_at_zero`, else a random point. Unless the trace is fixed, the
+    problem may improve the random point (:meth:`~psdopt.roles.Starts.proposed_start`), and the point is scaled to the
+    multiple at which F is least. Without constraints the trace of the start is limited to about 16 n times the least
+    trace at which F can be as low: if the measurements hardly depend on the random point, its best multiple lies far
+    beyond any minimiser. A given factor Y (n, r) of less than full column rank gets further columns of length
+    √eps |Y|, along which F may fall.
 
     Raises InvalidInputError for a start of another order, with NaN or infinity, or not in the geometry's set;
-    InvalidTypeError for one that does not hold numbers.
-    Cost of the default: two evaluations, four products with ∇F(0), and where these leave doubt an eigenpair of it.
+    InvalidTypeError for a start that does not hold numbers.
+    Cost of the default: two evaluations and four products with ∇F(0); if these are inconclusive, an eigenpair of ∇F(0).
     """
     if start is None and method is not None and method.starts_at_zero and geometry.trace is None:
         return geometry.from_factor(np.zeros((problem.n, 1)))
@@ -70,11 +71,12 @@ def starting_point(
 
 
 def _regular(geometry: Geometry, problem: Problem, point: Any, rng: np.random.Generator) -> Any:
-    """`point`, or for a factor Y of less than full column rank a point of full rank whose Y Yᵀ differs by its rounding.
+    """`point` itself, or, for a factor Y of less than full column rank, a point of full rank close to it.
 
-    The gradient 2 S Y never leaves the span of the rows of Y: columns of zeros stay zero, and a run from there ends in
-    a matrix of lower rank than was asked for. So directions that YᵀY lacks get random columns of length √eps |Y|,
-    which grow where F falls and shrink back where it does not. For Y = 0 the scale is that of the default start.
+    The rows of the gradient 2 S Y lie in the span of the rows of Y: columns of zeros stay zero, and the run would end
+    at a lower rank than requested. Directions missing from YᵀY therefore get random columns of length √eps |Y|, so that
+    Y Yᵀ changes by rounding only. These columns grow if F falls along them, and shrink otherwise. For Y = 0 the scale
+    is that of the default start.
     """
     Y = as_array(geometry.factor(point))
     r = Y.shape[1]
@@ -94,8 +96,8 @@ def _regular(geometry: Geometry, problem: Problem, point: Any, rng: np.random.Ge
 def _scaled(geometry: Geometry, problem: Problem, point: Any) -> Any:
     """The multiple alpha M of least F, so that the start has the right scale whatever the data's units.
 
-    Where F increases along the whole ray, alpha balances the sizes of its linear and quadratic part. Neither is taken
-    where slope and curvature along the ray are rounding. The trace is at most :func:`_most`.
+    If F increases along the whole ray, alpha balances its linear and its quadratic part instead. If slope and curvature
+    along the ray are only rounding, alpha is 1. The trace is at most :func:`_most`.
     """
     evaluation: Evaluation = problem.at(geometry.factor(point))
     alpha = evaluation.best_multiple()
@@ -117,7 +119,7 @@ def _scaled(geometry: Geometry, problem: Problem, point: Any) -> Any:
 
 
 def _gained(evaluation: Evaluation, alpha: float) -> float:
-    """F(0) − F(alpha M), inf where F(0) is; 0 within rounding: slope and curvature along the ray are then rounding."""
+    """F(0) − F(alpha M); inf where F(0) is infinite; 0 if the difference is within rounding."""
     plane = evaluation.along_atom(np.zeros(len(evaluation.factor)))
     there, nothing = plane.value(alpha, 0.0), reference_value(evaluation.problem, 0.0)
     if not math.isfinite(nothing):
@@ -128,19 +130,19 @@ def _gained(evaluation: Evaluation, alpha: float) -> float:
 def _most(problem: Problem, trace: float, gained: float) -> float:
     """The trace that the data allow a start whose F is below F(0) by `gained`; inf where `trace` itself is allowed.
 
-    A convex F falls by at most −λ_min(∇F(0)) per unit of trace. So no matrix of a trace below gained / −λ_min is as
-    good as the start, which is allowed 16 n times that: few random matrices are so far from an eigenvector that they
-    need more, unless F hardly depends on them. A start that gains nothing is allowed 16 n times half the trace t of the
-    best multiple t v vᵀ of the least eigenvector, and no minimiser of a quadratic F has a trace below t / 2. Where
-    M = 0 is optimal, t balances slope and curvature along the eigenvector of the largest eigenvalue.
+    A convex F falls by at most −λ_min(∇F(0)) per unit of trace, so that F is as low as at the start only at traces of
+    at least gained / −λ_min. The start is allowed 16 n times that trace: few random matrices need more, unless F hardly
+    depends on them. A start that gains nothing is allowed 16 n t / 2, where t is the trace of the best multiple t v vᵀ
+    of the least eigenvector; no minimiser of a quadratic F has a trace below t / 2. If M = 0 is optimal, t balances
+    slope and curvature along the eigenvector of the largest eigenvalue.
 
     In the first two cases the trace of the start is at most 16 n times that of any minimiser. Beyond order 4 it may be
     more by the factor at which :func:`_frobenius` underrates ∇F(0).
-    Cost: the product of ∇F(0) with four columns. Where that leaves doubt, an eigenpair of ∇F(0), for which up to order
-    500 it is formed by n products.
+    Cost: the product of ∇F(0) with four columns. If that is inconclusive, also an eigenpair of ∇F(0), for which
+    ∇F(0) is formed by n products up to order 500.
     """
     if Ability.CONSTRAINTS in problem.abilities or gained == math.inf:
-        return math.inf  # constraints ask for a trace that F knows nothing of
+        return math.inf  # the constraints may require a large trace, which F does not show
     n = problem.n
     nothing = problem.at(np.zeros((n, 1)))
     size = _frobenius(nothing)

@@ -103,7 +103,7 @@ class SmallStationarity(Stopping):
 
 @dataclass(frozen=True)
 class SmallDecrease(Stopping):
-    """(F_{t−window} − F_t) <= tol · (|F_t| + 1): the paper's rule (algorithm 1, line 5) with the sign mended."""
+    """(F_{t−window} − F_t) <= tol · (|F_t| + 1): rule of Yuan et al. (algorithm 1, line 5), with its sign corrected."""
 
     tol: float
     window: int = 1
@@ -141,7 +141,7 @@ class ValueBelow(Stopping):
 
 @dataclass(frozen=True)
 class AnyOf(Stopping):
-    """Met when one part is."""
+    """Met as soon as one part is met."""
 
     parts: tuple[Stopping, ...]
 
@@ -158,7 +158,7 @@ class AnyOf(Stopping):
 
 @dataclass(frozen=True)
 class AllOf(Stopping):
-    """Met when every part is."""
+    """Met when every part is met."""
 
     parts: tuple[Stopping, ...]
 

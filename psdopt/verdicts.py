@@ -1,4 +1,4 @@
-"""Verdicts on a run: what a certificate allows to say, and the step that is taken where it refutes a method."""
+"""Verdicts on a run: the status that a certificate supports, and the step taken if a certificate refutes optimality."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from psdopt.units import natural_trace
 
 Verdict = tuple[Status, str]
 NO_PROGRESS: Verdict = (Status.NO_PROGRESS, Status.NO_PROGRESS.value)
-#: Verdicts that a resumed run does not go on from.
+#: Verdicts after which a resumed run does not continue.
 FINAL = frozenset(
     {
         Status.OPTIMAL,
@@ -31,14 +31,14 @@ FINAL = frozenset(
         Status.DIVERGED,
     }
 )
-#: Along a ray F falls at least at this share of the steepest slope that S shows.
+#: While tr M grows, an unbounded F falls by at least this share of −λ_min(S) per unit of trace.
 PROPORTIONAL = 1e-6
-#: Most steps that refuted claims may lead to in a run.
+#: Largest number of steps in a run that follow from refuted claims of optimality.
 RECOVERIES = 50
 
 
 def settled(certificate: Certificate, tol: float) -> Verdict | None:
-    """The verdict of a certificate that holds, on the whole set or up to a trace; None of one that does not."""
+    """The verdict of a certificate that holds, on the whole set or up to a trace; None if it does not hold."""
     if certificate.proves(tol):
         return Status.OPTIMAL, f"{Status.OPTIMAL.value} (tol = {tol:g})"
     if certificate.holds_within(tol):
@@ -60,17 +60,17 @@ def final_word(certificate: Certificate, tol: float) -> Verdict | None:
 
 
 def unbounded(certificate: Certificate, run: Run, problem: Problem, tol: float, grown: bool) -> Verdict:
-    """The verdict where a method has seen a ray along which F falls without bound, or M has `grown` out of sight.
+    """The verdict if a method reports a ray along which F falls without bound, or if tr M has `grown` beyond any scale.
 
-    The certificate of the last point may say otherwise. The word of a method is verified: F is evaluated along the ray
-    that its state hands over, else along M itself and the least eigenvector of S; constraints take a proof. Where M has
-    grown, F must have fallen in proportion.
+    A certificate that holds overrules the method. Otherwise the report is verified: F is evaluated along the ray of the
+    state, along M, and along the least eigenvector of S; under constraints a proof is required. If tr M has grown, F
+    must have fallen in proportion.
     """
     final = settled(certificate, tol)
     if final is not None:
         return final
     if certificate.convex and certificate.dual_infeasibility == 0.0:
-        return NO_PROGRESS  # F(N) >= F(M) - <S, M> for every N: what looked like a ray was rounding
+        return NO_PROGRESS  # F(N) >= F(M) - <S, M> for every N, so that the ray is an effect of rounding
     if grown:
         fallen = run.values[0] - certificate.value
         if fallen >= PROPORTIONAL * certificate.trace * certificate.omega > 0.0:
@@ -78,16 +78,19 @@ def unbounded(certificate: Certificate, run: Run, problem: Problem, tol: float, 
         return Status.DIVERGED, Status.DIVERGED.value
     if certificate.unbounded or _verified_ray(certificate, run, problem):
         return Status.UNBOUNDED, Status.UNBOUNDED.value
-    return Status.NO_PROGRESS, f"{Status.NO_PROGRESS.value}; the method saw F fall along a ray, evaluation did not"
+    return (
+        Status.NO_PROGRESS,
+        f"{Status.NO_PROGRESS.value}; the method reported a ray along which F falls, but evaluation did not confirm it",
+    )
 
 
 def without_minimum(certificate: Certificate, run: Run, problem: Problem, before: float) -> bool:
     """Whether F falls without end along M or the least eigenvector of S, as evaluation far out shows.
 
-    Rays start at M, and at the multiple of M whose trace is `before`, or the natural trace of F if that is larger. A
-    ray from a much smaller matrix would show the slope at M = 0 only. On one from a matrix 1e16 times as large, a
-    curvature that is zero but for rounding may outweigh the rest of F. False where the certificate settles the run or
-    S ⪰ 0 is proven for a convex F, at a fixed trace, and under constraints. Cost: F at three points of each ray.
+    Rays start at M and at the multiple of M whose trace is the larger of `before` and the natural trace of F. A ray
+    from a much smaller matrix would only show the slope at M = 0. A ray from a matrix 1e16 times as large may show a
+    curvature that is only rounding. False if the certificate settles the run, if S ⪰ 0 is proven for a convex F, at a
+    fixed trace, and under constraints. Cost: F at three points of each ray.
     """
     if (certificate.convex and certificate.dual_infeasibility == 0.0) or settled(certificate, run.inner_tol):
         return False
@@ -113,12 +116,12 @@ def _verified_ray(certificate: Certificate, run: Run, problem: Problem) -> bool:
 
 
 def kept_back(certificate: Certificate, geometry: Geometry, stationarity: float, tol: float) -> bool:
-    """Whether what is left of S Y lies where the geometry cannot move."""
+    """Whether S Y is nonzero only in directions in which the geometry cannot move."""
     return geometry.restricted and certificate.stationarity_relative > 2.0 * max(tol, stationarity)
 
 
 def why_stationary(certificate: Certificate, run: Run, stationarity: float, tol: float) -> str:
-    """What to say of a first-order point that is not certified optimal."""
+    """The message for a first-order point that is not certified optimal."""
     geometry, factor = run.geometry, run.state.evaluation.factor
     if kept_back(certificate, geometry, stationarity, tol):
         kept = f"keeps {geometry.invariant}" if geometry.invariant else "allows no move that decreases F"
@@ -130,9 +133,9 @@ def why_stationary(certificate: Certificate, run: Run, stationarity: float, tol:
 
 
 def recovered(problem: Problem, method: Method, run: Run, tol: float) -> bool:
-    """Take the step by which the certificate refutes a (nearly) stationary point, where the geometry has room for it.
+    """Take the step by which the certificate refutes a (nearly) stationary point, if the geometry has room for it.
 
-    The run goes on from there as after a widening. False, and nothing changes, where there is no such step.
+    The run continues from the new point as after a widening. If there is no such step, nothing changes: False.
     """
     certificate = run.certificate
     if certificate is None or certificate.descent is None or run.recoveries >= RECOVERIES:
@@ -155,7 +158,7 @@ def recovered(problem: Problem, method: Method, run: Run, tol: float) -> bool:
 
 
 def _with_room(run: Run, columns: int, n: int) -> Geometry | None:
-    """The geometry of the run for factors of so many columns, or None: its rank is a limit that the caller set."""
+    """The geometry of the run for factors with this many columns; None if the caller limits the rank to fewer."""
     geometry, abilities = run.geometry, run.geometry.abilities
     if Ability.FACTOR in abilities and Ability.STRAIGHT in abilities:
         if run.state.evaluation.factor.shape[1] >= n:

@@ -19,8 +19,8 @@ from sphinx.application import Sphinx
 
 MODULES = (
     "psdopt", "psdopt.constraints", "psdopt.terms", "psdopt.linalg", "psdopt.parts", "psdopt.engines",
-    "psdopt.devices",
-    "psdopt.interop.pymanopt",
+    "psdopt.devices", "psdopt.margins", "psdopt.multipliers", "psdopt.oracles",
+    "psdopt.interop.cvxpy", "psdopt.interop.pymanopt",
     "psdopt_plugins.metric_learning", "psdopt_plugins.kernel_learning", "psdopt_plugins.manifold_learning",
     "psdopt_plugins.regression", "psdopt_plugins.spectral", "psdopt_plugins.relaxations",
     "psdopt_plugins.papers",
