@@ -3,8 +3,8 @@
     from psdopt import Constrained, QuadraticSDP, constraints
     problem = Constrained(QuadraticSDP(C=C), constraints.diagonal(n, 1.0))
 
-The spellings of what people write: :func:`diagonal`, :func:`trace`, :func:`entries`, :func:`distances`,
-:func:`quadratic_forms`, :func:`sparse_forms`. Any :class:`~psdopt.terms.measurements.Measurement` will do as well:
+Short spellings: :func:`diagonal`, :func:`trace`, :func:`entries`, :func:`distances`,
+:func:`quadratic_forms`, :func:`sparse_forms`. Any :class:`~psdopt.terms.measurements.Measurement` can be constrained:
 ``Constraint(measurement, lower, upper)``.
 """
 

@@ -1,4 +1,4 @@
-"""One diagonal block of a conic problem: its entries of the A_t, and the products that methods take."""
+"""One diagonal block of a conic problem: the entries of the A_t in the block, and the products that methods need."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Block:
 
     @property
     def used(self) -> NDArray[np.intp]:
-        """Constraints that have entries here."""
+        """Constraints with entries in this block."""
         return np.flatnonzero(np.diff(self.B.indptr))
 
     def measure(self, X: Array) -> Array:

@@ -21,18 +21,19 @@ from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.problem import Evaluation
 from psdopt.units import ratio
 
-#: A bound on λ_min(S) that costs less than this share of the tolerance is sharp enough.
+#: A lower bound on λ_min(S) is sharp enough once it costs the dual bound less than this share of the tolerance.
 SHARE = 0.25
-#: Shares to which multipliers of homogeneous equations are cut where rounding of S spoils the bound.
+#: Where rounding of S spoils the bound, multipliers of homogeneous equations are also tried at these shares.
 SHRUNK = (0.1, 0.01)
 
 
 @dataclass(frozen=True)
 class Multipliers:
-    """What a method hands over for a certificate to check. Nothing of it is believed.
+    """What a method hands over for a certificate to check. The certificate believes none of it.
 
-    `y` (m,) at the current point; `best` (m,), those of the best dual bound seen; `ray` (m,), a candidate for a proof
-    that no M is feasible; `direction` D (n, k), one for a proof that F is unbounded along D Dᵀ.
+    `y` (m,) : multipliers at the current point. `best` (m,) : multipliers of the best dual bound so far. `ray` (m,) : a
+    candidate for a proof that no M is feasible. `direction` D (n, k) : a candidate for a proof that F is unbounded
+    along D Dᵀ.
     """
 
     y: Array
@@ -50,25 +51,26 @@ class ConstrainedCertificate(Certificate):
         min F >= F(M) − ⟨∇F(M), M⟩ − σ(y) + min(0, λ_min(S)) τ,
 
     with λ_min(S) in the place of the minimum where the trace is fixed. Without τ a curved F may have a bound from a
-    matrix near M where ∇F + A*(y) ⪰ 0 (:mod:`psdopt.constraints.cone_bound`). `optimal` takes a gap to this bound,
-    relative to a unit that infeasible points cannot enlarge (:func:`~psdopt.constraints.units.gap_unit`), and a primal
-    infeasibility of at most tol each.
+    matrix near M where ∇F + A*(y) ⪰ 0 (:mod:`psdopt.constraints.cone_bound`). M is `optimal` if two numbers are at
+    most tol: the primal infeasibility, and the gap F(M) − bound relative to `unit`. Infeasible points cannot enlarge
+    this unit (:func:`~psdopt.constraints.units.gap_unit`).
 
-    It has these attributes beside those of :class:`Certificate`.
+    The attributes of :class:`Certificate` come first.
 
     Attributes
     ----------
-    unit : that unit.
+    unit : the unit of the relative gap.
     multipliers : y (m,) of the best bound.
     primal_infeasibility : |A(M) − Π(A(M))| with every A_t and its bounds divided by |A_t|, over the size of the bounds.
     dimacs : the DIMACS errors: "primal" |A(M) − Π|/(1 + |b|), "dual" max(0, −λ_min(S))/(1 + |C|), "gap"
         |F − bound|/(1 + |F| + |bound|), "complementarity" |⟨S, M⟩| likewise. Without a trace bound the gap is that to
         the dual value at S ⪰ 0, an estimate.
     trace_bound, trace_source : τ, and where it is from: "given" or "constraints"; None and "" without one.
-    on_face : how many constraints are ⟨A_t, M⟩ = 0 with A_t semidefinite, that is A_t M = 0. No multipliers of these
-        need attain the bound, however large: theirs are zero here, and S is compressed to the null spaces of the A_t.
-    infeasibility_proof : y with A*(y) ⪰ 0 and σ(y) < 0, by which no M is feasible; else None. On a face A*(y), too, is
-        compressed to the null spaces.
+    on_face : how many constraints are ⟨A_t, M⟩ = 0 with A_t semidefinite, that is A_t M = 0. Finite multipliers of such
+        constraints need not attain the bound. Their entries of `multipliers` are zero, and S is compressed to the null
+        spaces of these A_t instead.
+    infeasibility_proof : y with A*(y) ⪰ 0 and σ(y) < 0, which proves that no M is feasible; else None. On a face A*(y)
+        is compressed to the null spaces as well.
     unboundedness_proof : D (n, k) with A(D Dᵀ) = 0, or in a direction without a bound, and F falling along D Dᵀ. Where
         M is feasible as well, to 1e-6, F is `unbounded`.
     """
@@ -102,11 +104,11 @@ class ConstrainedCertificate(Certificate):
         return self.convex and self.gap_relative is not None and self.relative <= tol
 
     def reach(self, tol: float) -> float:
-        """inf where the gap is proven, else 0: what the residuals say of matrices of bounded trace is not used."""
+        """inf where the gap is proven, else 0: residuals prove nothing here, not even for matrices of bounded trace."""
         return math.inf if self.proves(tol) else 0.0
 
     def holds_within(self, tol: float) -> bool:
-        """Never: what is not proven of all feasible matrices is not said of some of them."""
+        """Never: under constraints a bound holds for all feasible matrices or is not stated."""
         return False
 
     def rows(self) -> list[tuple[str, float, float | None]]:
@@ -148,7 +150,7 @@ def certify_constrained(
     tau = None if limit is None else limit.value
     unit = min(problem.duality.value_unit(value, trace) or 0.0, gap_unit(problem, evaluation, value))
     reach = max(trace if tau is None else tau, LEAST)
-    # without a bound on the trace a bound below zero proves nothing, however small
+    # without a bound on the trace a negative bound on λ_min(S) proves nothing, however small it is
     accuracy = SHARE * tol * unit / reach if tau is not None else 0.0
     GY = evaluation.gradient @ Y
     product = inner(GY, Y)
@@ -158,12 +160,12 @@ def certify_constrained(
         return dual_bound(problem, evaluation, offset, problem.admissible(y), accuracy, start, seed)
 
     norm_C = gradient_size(problem, evaluation)
-    # where every feasible M is a solution, y = 0 proves it without rounding
+    # y = 0 proves without rounding that every feasible M is a solution, where that is so
     nothing = np.zeros(problem.m) if norm_C == 0.0 else None
     exact = _plain(problem, given.y) if trace == 0.0 else []
     best = max((bounded(y) for y in distinct([given.best, given.y, nothing, *exact])), key=Bounded.rank)
     if tau is not None and (best.pair.value - best.pair.lower_bound) * tau > SHARE * tol * unit:
-        # rounding of a large S: multipliers of ⟨A_t, M⟩ = 0 cost nothing in σ(y), and need not be as large as they are
+        # S of large multipliers has large rounding; those of ⟨A_t, M⟩ = 0 do not enter σ(y), so smaller ones may do
         shrunk = [bounded(np.where(problem.homogeneous, share * best.y, best.y)) for share in SHRUNK]
         best = max([best, *shrunk], key=Bounded.rank)
     if best.bound is None:
@@ -217,10 +219,10 @@ def certify_constrained(
 
 
 def _plain(problem: ConstrainedModel, y: Array) -> list[Array]:
-    """y without what is small in it, and that in single precision; where M = 0, only a bound of F(0) itself proves it.
+    """Multipliers near y with fewer digits, for M = 0: y with small entries set to zero, and that in single precision.
 
-    There rounding of y is a gap, which plain numbers near y need not have: a coefficient that cancels exactly, a
-    multiplier of zero.
+    At M = 0 only a bound equal to F(0) proves optimality, and rounding of y leaves a gap to F(0). Numbers with few
+    digits need not leave it: a coefficient may cancel exactly, or a multiplier be zero.
     """
     size = np.abs(problem.norms * y)
     kept = np.where(size > SMALL * size.max(initial=0.0), y, 0.0)
@@ -245,6 +247,6 @@ def as_multipliers(problem: ConstrainedModel, dual: Any) -> Multipliers:
 
 
 def multipliers_at_zero(problem: ConstrainedModel) -> Multipliers:
-    """y = 0; where no M but 0 may be feasible, and 0 is not, with what proves that nothing is."""
+    """y = 0; with a proof of infeasibility where M = 0 is the only candidate and violates a constraint."""
     off = problem.violation(np.zeros(problem.m))
     return Multipliers(np.zeros(problem.m), ray=off if problem.only_zero and np.any(off) else None)

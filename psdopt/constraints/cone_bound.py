@@ -21,8 +21,8 @@ from psdopt.terms.quadratic import LinearTerm
 def cone_bound(problem: ConstrainedModel, Y: Array, y: Array, goal: float) -> float | None:
     """A number below F(N) for all feasible N, at most about `goal` below L(M) − σ(y); None where none is found.
 
-    By :class:`~psdopt.dense_proof.DenseProof` of L at M = Y Yᵀ, for convex curved F of an order up to 500; on a face of
-    L(W N Wᵀ), W its basis. A few factorisations; y (m,) must be admissible.
+    :class:`~psdopt.dense_proof.DenseProof` of L at M = Y Yᵀ finds it for convex curved F of an order up to 500; on a
+    face with basis W it is applied to L(W N Wᵀ). A few factorisations; y (m,) must be admissible.
     """
     face = problem.face
     if Ability.CONVEX not in problem.abilities or problem.conic is not None or problem.n > PROOF_ORDER:

@@ -1,4 +1,4 @@
-"""N ↦ F(W N Wᵀ) and N ↦ ⟨A_t, W N Wᵀ⟩ for W (n, q) with orthonormal columns: by data where they are at hand."""
+"""N ↦ F(W N Wᵀ) and N ↦ ⟨A_t, W N Wᵀ⟩ for W (n, q) with orthonormal columns: from data of F where F has them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Measurement, QuadraticForms
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
 
-#: More products of entries of A_t and W than this are not written out.
+#: The WᵀA_tW are written out only if that takes fewer products of entries of A_t and W than this.
 MOST_PRODUCTS = 200_000
 
 
 def carried_forms(forms: SparseForms, W: sp.csr_array, zero: NDArray[np.intp]) -> SparseForms | None:
-    """The WᵀA_tW by their entries, what is rounding left out; None where they have too many.
+    """The WᵀA_tW by their entries, without those at rounding level; None where there are too many.
 
-    Those of the constraints `zero` are known to be zero.
+    For the constraints `zero` these matrices are known to be zero.
     """
     B = _without(forms, zero)
     used, uses = np.unique(B.indices, return_counts=True)
@@ -58,7 +58,7 @@ def carried_forms(forms: SparseForms, W: sp.csr_array, zero: NDArray[np.intp]) -
 
 
 def _without(forms: SparseForms, zero: NDArray[np.intp]) -> sp.csr_array:
-    """B with nothing in the rows `zero`."""
+    """B with its rows `zero` emptied."""
     kept = np.ones(forms.size)
     kept[zero] = 0.0
     B = sp.csr_array(sp.diags_array(kept) @ forms.B)
@@ -89,7 +89,7 @@ class CarriedForms(Measurement):
 
 
 def carried_problem(problem: Problem, W: sp.csr_array) -> Problem:
-    """N ↦ F(W N Wᵀ): a sum of terms where F is one of terms whose data are at hand, else through evaluations of F."""
+    """N ↦ F(W N Wᵀ): a sum of terms, if F is a sum of terms whose data are known; else by evaluations of F."""
     if type(problem).at is TermSum.at and isinstance(problem, TermSum) and problem.device is None:
         terms = [_carried_term(term, W) for term in problem.terms]
         known = [term for term in terms if term is not None]

@@ -24,7 +24,7 @@ class Conic:
 
     @cached_property
     def blocks(self) -> list[NDArray[np.intp]]:
-        """Rows of the diagonal blocks that neither C nor any A_t connects: M may be taken zero outside them."""
+        """Rows of the diagonal blocks that neither C nor any A_t connects; M is zero outside of them without loss."""
         links = sp.csr_array((np.ones(len(self.forms.i)), (self.forms.i, self.forms.j)), shape=(self.n, self.n))
         return diagonal_blocks(sp.csr_array(links + abs(self.C)))
 
@@ -38,7 +38,7 @@ class Conic:
 
 def diagonal_blocks(S: sp.csr_array) -> list[NDArray[np.intp]]:
     """Rows of each diagonal block of a sparse symmetric S (n, n), connected components of its entries. O(entries)."""
-    i, j = S.nonzero()  # zeros that are stored connect nothing; S itself is left as it is
+    i, j = S.nonzero()  # stored zeros connect nothing; S itself is not changed
     links = sp.csr_array((np.ones(len(i)), (i, j)), shape=S.shape)
     count, label = sp.csgraph.connected_components(links, directed=False)
     order = np.argsort(label, kind="stable")

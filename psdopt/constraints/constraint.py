@@ -18,7 +18,7 @@ class Constraint:
     Parameters
     ----------
     measurement : M ↦ (⟨A_t, M⟩)_t. lower, upper : numbers or arrays (m,).
-    name : what error messages and tables call the group; default the measurement's class.
+    name : the name of the group in error messages and tables; default the class of the measurement.
 
     Raises
     ------

@@ -26,9 +26,9 @@ class CoupledSystem(Protocol):
 
 
 class SchurSystem:
-    """By the Schur complement [Σ_k tr(A_s X_k A_t Q_k)] (m, m) and its Cholesky factor. m³/3 flops and the products.
+    """By the Cholesky factor of the Schur complement [Σ_k tr(A_s X_k A_t Q_k)] (m, m). m³/3 flops and the products.
 
-    `work` (2, m, m), where given, is the memory for both: memory from the system costs as much as filling it.
+    `work` (2, m, m), if given, holds complement and factor: fresh memory costs as much time as filling it.
     Raises numpy.linalg.LinAlgError where the complement is not definite with a ridge.
     """
 
@@ -56,11 +56,11 @@ class SchurSystem:
 
 
 class RootedSystem:
-    """By the matrix whose Gram matrix the Schur complement is: columns L_kᵀ A_t K_kᵀ, X_k = L_k L_kᵀ, Q_k = K_kᵀ K_k.
+    """By a root of the Schur complement: the matrix with columns L_kᵀ A_t K_kᵀ, X_k = L_k L_kᵀ, Q_k = K_kᵀ K_k.
 
-    The complement's condition is the square of that of this matrix, which is factorised as Q R: half of the digits that
-    the complement loses near a degenerate solution are kept. Rows that depend on others, found by pivoting, get no
-    multiplier. 2 m² Σ s_k² flops and 4 m Σ s_k³; memory m Σ s_k².
+    The complement is the Gram matrix of this root, so that its condition is the square. A factorisation Q R of the root
+    therefore loses half as many digits near a degenerate solution. Pivoting finds rows that depend on others; they get
+    the multiplier zero. 2 m² Σ s_k² flops and 4 m Σ s_k³; memory m Σ s_k².
     """
 
     def __init__(self, form: StandardForm, L: list[Array], K: list[Array], ratio: Array) -> None:
@@ -115,6 +115,6 @@ class RootedSystem:
 
 
 def affordable(form: StandardForm, last: bool = False) -> bool:
-    """Whether :class:`RootedSystem` is; `last`, where it is what is left to try."""
+    """Whether :class:`RootedSystem` is affordable. `last` : whether nothing else is left to try."""
     squares = float(sum(block.size**2 for block in form.blocks) + len(form.c))
     return 2.0 * form.m**2 * squares <= (FLOPS if last else SPARED) and form.m * squares <= NUMBERS

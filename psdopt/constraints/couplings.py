@@ -1,4 +1,4 @@
-"""[tr(A_s X A_t Z⁻¹)], the Schur complement of a primal-dual step, from what each A_t is made of."""
+"""[tr(A_s X A_t Z⁻¹)], the Schur complement of a primal-dual step, by the structure of each A_t."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import rounding
 from psdopt.terms.entry_coupling import entry_coupling
 
-#: A heavy row costs no less than so many entries of a sparse product: those that its calls take the time of.
+#: A heavy row is priced at no less than this many entries of a sparse product, the time of its calls.
 CALL = 50_000
 
 
@@ -21,7 +21,7 @@ class Couplings:
     """(X, Z⁻¹) ↦ [tr(A_s X A_t Z⁻¹)] for the A_t (n, n) of the rows of B, by their entries at the places (i, j).
 
     Rows are of three kinds. `outer`, A_t = ± a_t a_tᵀ: (a_sᵀ X a_t)(a_sᵀ Z⁻¹ a_t). `light`, of few entries: products of
-    single entries of X and Z⁻¹, gathered and added up. `heavy`: X A_t Z⁻¹ by matrix products of the rows that A_t has.
+    single entries of X and Z⁻¹, gathered and summed. `heavy`: X A_t Z⁻¹ by matrix products of the rows that A_t has.
     """
 
     def __init__(self, i: NDArray[np.intp], j: NDArray[np.intp], B: sp.csr_array, n: int) -> None:
@@ -33,7 +33,7 @@ class Couplings:
         self.arrange()
 
     def arrange(self) -> None:
-        """What `light` and `heavy` rows take."""
+        """Prepare the index arrays of `light` and `heavy` rows."""
         B = self.B
         self.single = bool(np.all(np.diff(B.indptr)[self.light] == 1))
         if self.single:  # an entry each, diagonal ones first: products come in the order of the rows
@@ -52,8 +52,8 @@ class Couplings:
     def add(self, M: Array, X: Array, Zi: Array, fresh: bool = False) -> None:
         """M (m, m) += the products, its upper triangle; what is below the diagonal is undefined afterwards.
 
-        `fresh` : M is zero, and may be written to. O(L² + nnz L) for L outer rows, O(p²) for p places of light ones,
-        4 k n² flops for a heavy one with entries in k rows.
+        `fresh` : whether M is zero, so that products may overwrite it. O(L² + nnz L) for L outer rows, O(p²) for p
+        places of light ones, 4 k n² flops for a heavy one with entries in k rows.
         """
         outer, light = self.outer, self.light
         if len(outer):
@@ -136,7 +136,7 @@ class Couplings:
         return np.array(rows, dtype=np.intp), A, np.array(signs)
 
     def _form(self, t: int) -> tuple[NDArray[np.intp] | None, sp.csr_array | Array]:
-        """(the rows that A_t has entries in, A_t there); no rows and all of A_t, where they are many."""
+        """(rows with entries of A_t, A_t restricted to them); (no rows, the whole A_t) where these rows are many."""
         part = slice(self.B.indptr[t], self.B.indptr[t + 1])
         k, w = self.B.indices[part], self.B.data[part]
         i, j = self.i[k], self.j[k]
@@ -192,7 +192,7 @@ def _root(i: NDArray[np.intp], j: NDArray[np.intp], w: Array, k: int) -> tuple[N
         return None
     entry = np.where(own, 1.0, 0.5) * w
     a = size.copy()
-    first = (p == 0) != (q == 0)  # the entries beside the first one say the signs
+    first = (p == 0) != (q == 0)  # the entries beside the first one give the signs
     if int(first.sum()) != k - 1:
         return None
     a[np.maximum(p, q)[first]] *= np.where(sign * entry[first] < 0.0, -1.0, 1.0)

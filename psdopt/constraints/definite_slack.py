@@ -17,20 +17,21 @@ from psdopt.linalg.tolerances import EPS
 
 #: Up to this order a block is factorised in extended precision.
 EXTENDED_ORDER = 200
-#: The wider type; on some machines no wider than a double, and then of no use.
+#: Extended precision; on some machines no wider than a double, where it is not used.
 EXTENDED: Any = np.longdouble
-#: Eigenvalues above this many times Rump's bound on the rounding of a factor are asked for.
+#: The proof asks for eigenvalues above this many times Rump's bound on the rounding of a factor.
 MARGIN = 3.0
 
 
 def proven_semidefinite(conic: Conic, y: Array) -> bool:
     """Whether S = C + A*(y) ⪰ 0 is proven, rounding of its own entries included.
 
-    Rounding of an entry of S is at most k eps times the sum of the sizes of its k terms; with the sums of its rows
-    taken off the diagonal, the rest has to be definite. It is factorised as D S D, D of powers of two and D S D with a
-    diagonal near one: rounding of a factor is then relative to each row, not to the largest. This proves S definite for
-    multipliers that are large in a few rows, where a bound on λ_min(S) next to |S| does not. n³/3 flops for each block;
-    where that fails, a block of order up to 200 is tried once more with mantissas of 64 bits, if the machine has them.
+    Rounding of an entry of S is at most k eps times the sum of the sizes of its k terms. The row sums of these errors
+    are subtracted from the diagonal, and the rest has to be definite. D S D is factorised, with powers of two in D and
+    a diagonal near one, so that rounding of the factor is relative to each row and not to the largest. Multipliers that
+    are large in a few rows therefore do not spoil the proof, as they spoil a bound on λ_min(S) relative to |S|. n³/3
+    flops for each block. A block of order up to 200 that fails is tried again with mantissas of 64 bits, if the machine
+    has them.
     """
     if max(map(len, conic.blocks), default=0) > FACTOR_ORDER:
         return False
@@ -40,7 +41,7 @@ def proven_semidefinite(conic: Conic, y: Array) -> bool:
 
 
 def _undecided(conic: Conic, y: Array, blocks: list[NDArray[np.intp]], kind: Any) -> list[NDArray[np.intp]]:
-    """Those of the blocks that are not proven definite in numbers of this kind."""
+    """The blocks that are not proven definite in floating-point numbers of this type."""
     forms, eps = conic.forms, float(np.finfo(kind).eps)
     B, own = sp.csc_array(forms.B), forms.i == forms.j
     half = np.where(own, 1.0, 0.5)

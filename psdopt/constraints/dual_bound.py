@@ -26,9 +26,9 @@ class Bounded:
     The bound is base + min(0, λ_min(S)) τ, without the minimum where the trace is fixed. For an F whose curvature is
     at least rho it is also base + λ tr M − n λ²/(2 rho), λ = min(0, λ_min(S)). None for λ < 0 with neither.
 
-    Where feasible N are P N P (:class:`~psdopt.constraints.face.Face`), ⟨S, N⟩ = ⟨P S P, N⟩, and P S P, or WᵀSW for
-    N = W N' Wᵀ, is in the place of S. The multipliers of the constraints that say so are zero then, as they have no
-    part in it.
+    On a face (:class:`~psdopt.constraints.face.Face`) every feasible N is P N P, so that ⟨S, N⟩ = ⟨P S P, N⟩. P S P, or
+    WᵀSW for N = W N' Wᵀ, then takes the place of S. The constraints that define the face drop out of it, and their
+    multipliers are zero.
     """
 
     y: Array
@@ -38,7 +38,7 @@ class Bounded:
     bound: float | None
 
     def rank(self) -> tuple[float, float]:
-        """What is compared: the bound; without one, how nearly S is positive semidefinite."""
+        """The key of comparisons: the bound; without one, how nearly S is positive semidefinite."""
         return (-math.inf if self.bound is None else self.bound), self.pair.lower_bound
 
 
@@ -78,7 +78,7 @@ def dual_bound(
     if face is None:
         pair = slack_eigenpair(S, accuracy, start, seed, blocks)
     elif face.order > 0 and face.within is not None and (problem.trace_limit is None or problem.carried is not None):
-        # λ_min(P S P) is never above zero, that of WᵀSW is a proof without a bound on the trace where it is
+        # λ_min(P S P) <= 0 always; a positive λ_min(WᵀSW) is a proof even where the trace is not bounded
         W, first = face.within, None if start is None else np.asarray(face.within.T @ start.reshape(problem.n, -1))
         inner = _compressed(S, W)
         there = slack_eigenpair(inner, accuracy, first, seed)
@@ -88,7 +88,7 @@ def dual_bound(
     else:
         S = face.restricted(S)
         pair = slack_eigenpair(S, accuracy, None if start is None else face.onto(start.reshape(problem.n, -1)), seed)
-        # U is known up to rounding, of which P S P has as much as S
+        # U has rounding errors, and P S P as much rounding as S
         size = norm(S) if isinstance(S, np.ndarray) else pair.norm * math.sqrt(problem.n)
         pair = replace(pair, lower_bound=pair.lower_bound - rounding(size, problem.n))
     conic = problem.conic

@@ -1,4 +1,4 @@
-"""Measurements and linear objectives by their entries, where they have few: what factorisations and proofs work on."""
+"""Measurements and linear objectives by their entries, where these are few. Factorisations and proofs need entries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PROBES = 64
 
 @singledispatch
 def explicit_forms(measurement: Measurement) -> SparseForms | None:
-    """The A_t by their entries, or None where those are not at hand or too many."""
+    """The A_t by their entries; None where entries are not known or too many."""
     return None
 
 
@@ -88,7 +88,7 @@ def _(measurement: Stacked) -> SparseForms | None:
 
 
 def form_norms(measurement: Measurement) -> Array:
-    """|A_t|_F (m,); from random rank-one matrices, to about a tenth, where entries are not at hand."""
+    """|A_t|_F (m,). Where entries are not known, estimates from random rank-one matrices, to about a tenth."""
     forms = explicit_forms(measurement)
     if forms is not None:
         return forms.norms
@@ -127,7 +127,7 @@ class Nearest:
 
 
 def nearest_objective(problem: Problem) -> Nearest | None:
-    """F in that form, or None where it is something else."""
+    """F in that form; None where it has another."""
     if not isinstance(problem, TermSum):
         return None
     rho, linear = 0.0, sp.csr_array((problem.n, problem.n))
@@ -158,7 +158,7 @@ class Measured:
 
 
 def measured_objective(problem: Problem) -> Measured | None:
-    """F in that form, `forms` None where it is linear; None where it has other terms or more entries than are kept."""
+    """F in that form; None where F has other terms or too many entries. `forms` is None for a linear F."""
     if not isinstance(problem, TermSum):
         return None
     diagonal, terms, measurements = np.zeros(problem.n), [], []

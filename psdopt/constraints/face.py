@@ -22,15 +22,15 @@ from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS, rounding
 
-#: Flops that the decompositions of the A_t in question may take together.
+#: Limit of flops for the decompositions of all candidate A_t together.
 AFFORDABLE = 2e10
-#: Eigenvalues of A_t below this share of the largest must be zero but for rounding; else A_t is left alone.
+#: Eigenvalues of A_t below this share of the largest must be rounding; an A_t with others is not used.
 CLEAR = math.sqrt(EPS)
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows that the A_t connect, and orthonormal columns (len(rows), k) that span their ranges there."""
+    """Rows that some A_t connect, and orthonormal columns (len(rows), k) that span the ranges of these A_t."""
 
     rows: NDArray[np.intp]
     across: Array
@@ -49,7 +49,7 @@ class Piece:
 class Face:
     """Feasible M have M U = 0, U = `basis` (n, k) orthonormal, and are W N Wᵀ, W = `within` (n, n − k).
 
-    `rows` are the constraints that say so. `pieces` : U by the rows that those constraints connect.
+    `rows` : the constraints that define the face. `pieces` : U by the rows of M that these constraints connect.
     """
 
     n: int
@@ -69,7 +69,7 @@ class Face:
 
     @cached_property
     def _across(self) -> Array | sp.csr_array:
-        """U as the array that is multiplied faster."""
+        """U as a sparse or dense array, whichever is multiplied faster."""
         U = self._assembled([(piece.rows, piece.across) for piece in self.pieces])
         return U if SPARSE * U.nnz < U.shape[0] * U.shape[1] else np.asarray(U.toarray())
 
@@ -84,7 +84,7 @@ class Face:
         return self._assembled(sorted(blocks, key=lambda block: int(block[0][0])))
 
     def _assembled(self, blocks: list[tuple[NDArray[np.intp], Array]]) -> sp.csr_array:
-        """Columns beside each other, those of each block in its rows."""
+        """The columns of all blocks side by side, each in the rows of its block."""
         ends = np.cumsum([0, *(block.shape[1] for _, block in blocks)])
         i = [np.repeat(rows, block.shape[1]) for rows, block in blocks]
         j = [
@@ -98,7 +98,7 @@ class Face:
         return np.asarray(V - self._across @ (self._across.T @ V))
 
     def restricted(self, S: object) -> Array | LinearOperator:
-        """P S P for a sparse or dense S, or an operator where S is one. O(n² q) for entries."""
+        """P S P: an array for a sparse or dense S, in O(n² q); an operator for an operator S."""
         if isinstance(S, LinearOperator):
             onto = self.onto
             return LinearOperator(
@@ -114,9 +114,9 @@ class Face:
 
 
 def found_face(forms: SparseForms | None, lower: Array, upper: Array) -> Face | None:
-    """The face of those constraints, or None where there is none. Cost: eigenvalues of each A_t in question.
+    """The face that these constraints define; None where there is none. Cost: eigenvalues of each candidate A_t.
 
-    On a face further A_t may be semidefinite, and leave a face of it: that one is returned.
+    Further A_t may be semidefinite on that face, and define a face of the face: the smallest found is returned.
     """
     if forms is None:
         return None
@@ -137,7 +137,7 @@ def found_face(forms: SparseForms | None, lower: Array, upper: Array) -> Face | 
 
 
 def _spanned(columns: Array) -> tuple[NDArray[np.intp], Array]:
-    """Rows in which `columns` (n, k) are not zero, and those rows of them."""
+    """Rows in which `columns` (n, k) are not zero, and `columns` in these rows."""
     rows = np.flatnonzero(np.any(columns != 0.0, axis=1))
     return rows, columns[rows]
 
@@ -145,7 +145,7 @@ def _spanned(columns: Array) -> tuple[NDArray[np.intp], Array]:
 def _semidefinite(
     forms: SparseForms, lower: Array, upper: Array
 ) -> tuple[list[int], list[tuple[NDArray[np.intp], Array]]]:
-    """Constraints that say A_t M = 0, and the ranges of their A_t: the rows they are in, and columns that span them."""
+    """Constraints that imply A_t M = 0, and for each of them the rows of A_t and columns that span its range."""
     candidates = np.flatnonzero((lower == 0.0) | (upper == 0.0))
     on_diagonal = forms.i == forms.j
     rows: list[int] = []
@@ -184,7 +184,7 @@ def _semidefinite(
 
 
 def _connected(parts: list[tuple[NDArray[np.intp], Array]], n: int) -> Iterator[Piece]:
-    """The span of all `parts`, columns (s, k) on s rows each, by the rows that they connect."""
+    """Orthonormal bases of all `parts`, each columns (s, k) on s rows, joined by the rows that they share."""
     first = np.concatenate([np.full(len(rows), rows[0]) for rows, _ in parts])
     links = sp.csr_array((np.ones(len(first)), (first, np.concatenate([rows for rows, _ in parts]))), shape=(n, n))
     label = sp.csgraph.connected_components(links, directed=False)[1]

@@ -13,22 +13,21 @@ from psdopt.linalg.arrays import Array, norm
 from psdopt.terms.base import combine
 from psdopt.terms.measurements import Measurement
 
-#: Violation at which M is feasible here, finer than that of the limits, relative to the bounds that exclude 0, else to
-#: |M|; most steps towards it.
+#: M counts as feasible here at this violation, relative to the bounds that exclude 0, else to |M|; limit of steps.
 REACHED, STEPS = 1e-10, 60
-#: Steps of LSQR in each, and halvings of a step that does not come nearer.
+#: Limits of LSQR's iterations in a step, and of halvings of a step that does not reduce the violation.
 INNER, HALVINGS = 200, 6
-#: Columns of the factor, at least.
+#: The factor has at least this many columns.
 FEWEST = 8
 
 
 def feasible_factor(
     measurement: Measurement, lower: Array, upper: Array, norms: Array, face: Face | None
 ) -> Array | None:
-    """Y (n, r) with `lower` <= ⟨A_t, Y Yᵀ⟩ <= `upper` (m,), to 1e-10; None where none is found. The same each time.
+    """Y (n, r) with `lower` <= ⟨A_t, Y Yᵀ⟩ <= `upper` (m,), to 1e-10, found by a fixed seed; None where none is found.
 
     From a random factor, each step D is the least one with ⟨A_t, Y Yᵀ + 2 Y Dᵀ⟩ within its bounds for every t that is
-    an equation or violated. F is not asked. With `norms` (m,), the |A_t|, the scale of a constraint does not change Y.
+    an equation or violated. F is not used. With `norms` (m,), the |A_t|, the scale of a constraint does not change Y.
     Where a `face` is given, Y lies on it. Cost: up to 60 solutions by LSQR.
     """
     if face is not None and face.order == 0:

@@ -1,4 +1,4 @@
-"""Constraints in multiplier form: what Newton steps on the factor and the multipliers are made from."""
+"""Constraints in multiplier form, for Newton steps on the factor and the multipliers together."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from psdopt.terms.base import combine
 class ModelFit:
     """:class:`~psdopt.multipliers.ConstrainedFit` of a problem whose A_t are at hand by their entries.
 
-    Of A_t = Wᵀ A W (:class:`~psdopt.constraints.congruence.CarriedForms`) those of A are enough.
+    For A_t = Wᵀ A W (:class:`~psdopt.constraints.congruence.CarriedForms`) the entries of A are enough.
     """
 
     def __init__(self, problem: ConstrainedModel) -> None:
@@ -40,12 +40,12 @@ class ModelFit:
 
     @property
     def held(self) -> NDArray[np.intp]:
-        """Constraints that :meth:`onto` meets by itself, or every M does: they have no rows in the system."""
+        """Constraints that every M meets, or every M on the face of :meth:`onto`: they have no rows in the system."""
         face, empty = self.problem.face, np.flatnonzero(self.problem.norms == 0.0)
         return empty if face is None else np.union1d(face.rows, empty)
 
     def onto(self, V: Array) -> Array:
-        """V projected to the face that all feasible M have their range in."""
+        """V projected to the subspace that contains the range of every feasible M."""
         return V if self.problem.face is None else self.problem.face.onto(V)
 
     def tied(self, evaluation: Evaluation, rows: NDArray[np.intp]) -> Tied:
@@ -57,10 +57,10 @@ class ModelFit:
         return np.asarray(0.5 * evaluation.hessian_vector(X) - evaluation.gradient @ X)
 
     def coupled(self, rows: NDArray[np.intp]) -> Block:
-        """The entries of the A_t / |A_t| of `rows`, arranged for their products; those of the last call are kept."""
+        """The couplings of the A_t / |A_t| of `rows`. The result of the last call is kept."""
         if self._last is None or not np.array_equal(self._last[0], rows):
             forms = self.forms
-            assert forms is not None  # the ability is declared only then
+            assert forms is not None  # the ability constrained-fit is declared only with entries
             B = sp.csr_array(sp.diags_array(1.0 / self.norms[rows]) @ forms.B[rows])
             block = Block(np.arange(forms.n), np.zeros((0, 0)), forms.i, forms.j, B)
             self._last = rows, block
@@ -87,7 +87,7 @@ class Tied:
     def gradient(self, w: Array) -> Array:
         """S(w) for all multipliers w. O(n²) and the entries for a linear F, n products with ∇F otherwise.
 
-        On a face P S P, and a multiple of I beyond it, which keeps steps from factors on the face on it.
+        On a face it is P S P plus a multiple of I − P: steps from a factor on the face then stay on it.
         """
         problem = self.fit.problem
         S = self._gradient(w)
@@ -120,7 +120,7 @@ class Tied:
         return combine(self.measurement.adjoint(full, V), V.factor.shape)
 
     def solver(self, P: Array, Q: Array, work: Array) -> Callable[[Array], Array]:
-        """By rows of norm one; redundant constraints get a ridge. m³/3 flops and what the products A_s P A_t Q take."""
+        """The system with rows of norm one and a ridge for redundant rows. m³/3 flops and the products A_s P A_t Q."""
         if len(self.rows) == 0:
             return lambda q: q
         scale = 1.0 / self.fit.norms[self.rows]

@@ -1,26 +1,25 @@
-"""What the methods and proofs under constraints can afford, and which errors are small: each number once."""
+"""Limits of work and of errors for the methods and proofs under constraints, each number in one place."""
 
 from __future__ import annotations
 
 #: Order up to which a matrix is factorised densely, n³/3 flops, and up to which its spectrum is computed, about 9 n³.
 FACTOR_ORDER, SPECTRUM_ORDER = 3000, 1500
-#: Numbers that are written out at once, 320 MB of them.
+#: Limit of the numbers in one array, 320 MB.
 NUMBERS = 4e7
-#: Flops of a decomposition that may be of no use, and of one without which there is no step.
+#: Limits of flops for a decomposition that may turn out useless, and for one that a step cannot do without.
 SPARED, FLOPS = 1e8, 4e9
-#: A matrix with fewer entries than one in so many is multiplied faster by its entries.
+#: A matrix with less than one entry in this many is multiplied faster as a sparse one.
 SPARSE = 25.0
 #: M is feasible at this relative violation where no tolerance is given.
 FEASIBLE = 1e-6
-#: A relative residual that changes no digit asked for, and a step too short to change one; what meets it is tried as
-#: a proof.
+#: A relative residual or step length below this changes no digit of the answer; such an iterate is tried as a proof.
 NEGLIGIBLE = 1e-7
-#: A step whose residual is not below this share of the least one so far has made no progress.
+#: A step makes progress if its residual is below this share of the least one so far.
 GAIN = 0.9
-#: An error of at most this share of another is slight beside it.
+#: An error of at most this share of another one is negligible beside it.
 SLIGHT = 0.1
-#: While M is not feasible, multipliers so many times as large as at first, or as the objective, are tried as a proof
-#: that no matrix is.
+#: While M is infeasible, multipliers this many times larger than at first, or than the objective, are tried as a proof
+#: that no matrix is feasible.
 LARGE = 10.0
 #: A system of Newton's method is solved to this share of the residual (Dembo, Eisenstat, Steihaug 1982).
 FORCING = 0.1

@@ -1,4 +1,4 @@
-"""Measurements that constraints need beside those of terms: the trace, general sparse forms, and several in a row."""
+"""Measurements for constraints beside those of terms: the trace, general sparse forms, and stacks of measurements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from psdopt.linalg.tolerances import asymmetry_allowed
 from psdopt.terms.base import Forces
 from psdopt.terms.measurements import Entries, Indices, Measurement
 
-#: Where places are more than one in so many entries of M, a product of factors costs less than to gather their rows.
+#: If over one entry of M in this many is a place, one product of all rows costs less than gathering rows by place.
 CROWDED = 16
 
 
@@ -49,8 +49,8 @@ class Trace(Measurement):
 class SparseForms(Measurement):
     """a_t = ⟨A_t, M⟩ = Σ_k B_tk M_{i_k j_k}, for p places (i_k, j_k) and a sparse B (m, p): never m matrices.
 
-    Off the diagonal A_t has B_tk / 2 at (i_k, j_k) and at (j_k, i_k). Places that are given twice, in either order, are
-    joined. Cost of a measurement O(p r + entries of B).
+    Off the diagonal A_t has B_tk / 2 at (i_k, j_k) and at (j_k, i_k). A place that is given twice, in either order,
+    counts as one, with the sum of its columns of B. Cost of a measurement O(p r + entries of B).
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class SparseForms(Measurement):
         return np.asarray(self.B @ self._at_places(U.factor, V.factor))
 
     def _at_places(self, U: Array, V: Array) -> Array:
-        """Entries of (U Vᵀ + V Uᵀ)/2 at the places, (p,): from all entries where the places are many of them."""
+        """Entries of (U Vᵀ + V Uᵀ)/2 at the places, (p,); where places are many, all entries are formed."""
         if CROWDED * len(self.i) < float(self.n) ** 2:
             left = Images((), U)
             return self.entries.pair(left, left if V is U else Images((), V))
@@ -138,7 +138,7 @@ class SparseForms(Measurement):
         return np.asarray(self.B @ first), np.asarray(self.B @ second)
 
     def on_places(self, weights: Array) -> Array:
-        """Bᵀ w (p,): what Σ_t w_t A_t has for each place, both orders of a pair together."""
+        """Bᵀ w (p,): entries of Σ_t w_t A_t at the places, both orders of a pair added up."""
         return np.asarray(self._back @ weights)
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
@@ -162,7 +162,7 @@ class SparseForms(Measurement):
 
 
 class Stacked(Measurement):
-    """Measurements of several groups, one after the other; `parts`, and `rows`, where each lies."""
+    """Measurements of several groups, one after the other. `parts` : the groups. `rows` : the slice of each group."""
 
     def __init__(self, parts: Sequence[Measurement]) -> None:
         self.parts = tuple(parts)

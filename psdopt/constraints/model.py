@@ -34,14 +34,14 @@ from psdopt.linalg.arrays import Array
 from psdopt.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.terms.measurements import Measurement
 
-#: Numbers beyond this make products and squares that overflow, and with them norms that are infinite.
+#: Squares and products of numbers beyond this overflow, so that norms are infinite.
 HUGE = 1e100
 
 
 class ConstrainedModel(Problem):
     """What :class:`~psdopt.Constrained` knows of itself: F, all constraints, their entries, bounds on tr M.
 
-    Certificates are made from it, and are no part of it.
+    Certificates are computed from this model; the model does not know them.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class ConstrainedModel(Problem):
             raise InvalidInputError(f"{name} must be at most {HUGE:g} in size; found {largest:g}")
 
     def _refuse_impossible(self) -> None:
-        """A_t = 0 with bounds that exclude 0 is no constraint that any M could meet."""
+        """Refuse A_t = 0 with bounds that exclude 0: no M meets such a constraint."""
         empty = np.flatnonzero(self.norms == 0.0)
         wrong = empty[(self.lower[empty] > 0.0) | (self.upper[empty] < 0.0)]
         if len(wrong):
@@ -117,18 +117,18 @@ class ConstrainedModel(Problem):
 
     @cached_property
     def nearest(self) -> Nearest | None:
-        """F as a distance in the Frobenius norm, where it is one and all constraints are equations by entries."""
+        """F as a distance in the Frobenius norm, if it is one and constraints are equations by entries; else None."""
         equations = self.forms is not None and bool(np.all(self.lower == self.upper))
         return nearest_objective(self.problem) if equations else None
 
     @cached_property
     def objective_by_entries(self) -> Measured | None:
-        """F as linear terms and losses of measurements, all by their entries, where it is that."""
+        """F as linear terms and losses of measurements, all by their entries, if F is such a sum; else None."""
         return measured_objective(self.problem)
 
     @cached_property
     def face(self) -> Face | None:
-        """What constraints ⟨A_t, M⟩ = 0 with A_t ⪰ 0 leave of the cone; None where there are none of them."""
+        """The face of the cone that constraints ⟨A_t, M⟩ = 0 with A_t ⪰ 0 leave; None without such constraints."""
         return found_face(self.forms, self.lower, self.upper)
 
     @cached_property
@@ -157,7 +157,7 @@ class ConstrainedModel(Problem):
 
     @cached_property
     def scale(self) -> Array:
-        """1/|A_t|, (m,), by which the size of no constraint counts; 1 where A_t = 0."""
+        """1/|A_t|, (m,): the factors that give every constraint norm 1. They are 1 where A_t = 0."""
         return np.asarray(1.0 / np.where(self.norms > 0.0, self.norms, 1.0))
 
     @property
@@ -175,7 +175,7 @@ class ConstrainedModel(Problem):
 
     @property
     def contradiction(self) -> Array | None:
-        """w (m,) by which no M is feasible, where it was found without a search.
+        """w (m,) that proves that no M is feasible, if one is found without a search; else None.
 
         A*(w) ⪰ I and σ(w) < 0; or w has one entry, its A_t is zero on the face, and its bounds exclude zero.
         """
@@ -200,7 +200,7 @@ class ConstrainedModel(Problem):
         return self.measurement.pair(images, images)
 
     def violation(self, a: Array) -> Array:
-        """a − Π(a), (m,): by how much measured values leave their bounds, with a sign."""
+        """a − Π(a), (m,): the signed distances of measured values from their bounds."""
         return np.asarray(a - np.clip(a, self.lower, self.upper))
 
     @cached_property
@@ -209,7 +209,7 @@ class ConstrainedModel(Problem):
         return np.asarray((self.lower == 0.0) & (self.upper == 0.0))
 
     def admissible(self, y: Array) -> Array:
-        """y with those of its multipliers set to zero that would push against a bound that is infinite."""
+        """y with multipliers of infinite bounds set to zero, since σ of them would be infinite."""
         wrong = ((y > 0.0) & np.isinf(self.upper)) | ((y < 0.0) & np.isinf(self.lower))
         return np.where(wrong, 0.0, y)
 
@@ -233,7 +233,7 @@ class ConstrainedModel(Problem):
 
 
 class ConstrainedEvaluation(Evaluation):
-    """F at M = Y Yᵀ as its own problem sees it, beside what the constraints measure there."""
+    """F at M = Y Yᵀ as its own problem evaluates it, and the measurements of the constraints there."""
 
     problem: ConstrainedModel
 
@@ -263,7 +263,7 @@ class ConstrainedEvaluation(Evaluation):
         return self.inner.along_atom(v)
 
     def best_multiple(self) -> float:
-        """alpha >= 0 for which A(alpha M) is nearest to what the bounds allow, in units of |A_t|; 1 where none is."""
+        """alpha >= 0 whose A(alpha M) is nearest to the bounds, in units of |A_t|; 1 where no alpha is nearest."""
         a, p, scale = self.measured, self.problem, self.problem.scale
         alpha = 1.0
         for _ in range(20):

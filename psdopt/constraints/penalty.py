@@ -1,4 +1,4 @@
-"""The augmented Lagrangian of linear constraints: a piecewise quadratic loss of what they measure."""
+"""The augmented Lagrangian of linear constraints: a piecewise quadratic loss of the measured values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Preconditioner of an augmented Lagrangian on the factor: curvature of rows, and the penalty's Gauss-Newton part."""
+"""Preconditioner of an augmented Lagrangian on the factor: curvature by rows, and Gauss-Newton part of the penalty."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from psdopt.constraints.model import ConstrainedModel
     from psdopt.problems.term_sum import TermEvaluation
 
-#: Least curvature of a row of Y, as a share of the mean one.
+#: Curvatures of rows of Y are raised to at least this share of their mean.
 LEAST = 0.05
 
 
 class PenaltyPreconditioner(Preconditioner):
     """P = 2 Diag(s) + Jᵀ Diag(w) J on Y (n, r), with s > 0 near the diagonal of S and J D = (2 ⟨A_t Y, D⟩)_t.
 
-    The A_t are those of the constraints, and those whose losses F is a sum of; w (m,) holds the second derivatives of
+    The A_t are those of the constraints and of the losses in F; w (m,) holds the second derivatives of
     penalty and losses. The inverse takes the system J Diag(2 s)⁻¹ Jᵀ + Diag(1/w) of order m: diagonal where each A_t is
     an entry of the diagonal, dense and factorised for m <= 1500 otherwise. Conjugate gradient then does not feel w.
     """
@@ -39,7 +39,7 @@ class PenaltyPreconditioner(Preconditioner):
 
     @classmethod
     def of(cls, problem: ConstrainedModel, term: MeasuredTerm) -> PenaltyPreconditioner | None:
-        """None where the system would be too large, or F has terms of another kind."""
+        """The preconditioner; None where the system would be too large, or F has terms of another kind."""
         objective, forms = problem.objective_by_entries, problem.forms
         if objective is None or forms is None:
             return None
@@ -54,7 +54,7 @@ class PenaltyPreconditioner(Preconditioner):
         return cls(objective, term, forms)
 
     def derivatives(self, evaluation: TermEvaluation) -> tuple[Array, Array]:
-        """First and second derivatives of losses and penalty at what is measured, each (m,)."""
+        """First and second derivatives of losses and penalty at the measured values, each (m,)."""
         terms = evaluation.problem.terms
         first, second = [], []
         for k in (*self.objective.terms, len(terms) - 1):
@@ -96,8 +96,8 @@ class PenaltyPreconditioner(Preconditioner):
     def bend(self, evaluation: TermEvaluation, D: Array) -> Array:
         """Z = −P⁻¹ Jᵀ Diag(w) q for the stretch q_t = ⟨A_t, D Dᵀ⟩ of a step D: for large w, J Z = −q.
 
-        A step of Newton's method meets the constraints to first order. Beside stiff ones a straight line can be
-        followed over a small part of it only, the arc Y + mu D + mu² Z over the whole.
+        A Newton step D meets the constraints to first order. Where w is large, F plus penalty falls along the straight
+        line Y + mu D for small mu only; along the arc Y + mu D + mu² Z it falls up to mu = 1.
         """
         forms, images = self.forms, Images((), D)
         _, w = self.derivatives(evaluation)

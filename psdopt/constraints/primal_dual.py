@@ -1,4 +1,4 @@
-"""Where a primal-dual method on the standard form stands: its state, and what certificates can be made of it."""
+"""State of a primal-dual method on the standard form, and the candidates for proofs that it hands to certificates."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from psdopt.methods.phase_one import phase_one
 from psdopt.problem import Evaluation, Problem
 from psdopt.units import stationarity_scale
 
-#: C − A*(v) − Z is this small, next to C, once it is rounding.
+#: |C − A*(v) − Z| below this share of |C| is rounding.
 SETTLED = 1e-10
 
 
@@ -36,13 +36,14 @@ SETTLED = 1e-10
 class PrimalDualState(State):
     """X and Z by blocks, x and z of the linear part, v; `dual` is what certificates are made from.
 
-    `least`, the smallest relative residual so far, and for how many steps (`since`) none was a tenth smaller.
-    `nearest`, as F sees it, is the iterate of the least `nearest_error`, which is what a certificate would find there:
-    the larger of `nearest_violation`, of the constraints, and the gap to the best proven bound; while none is proven,
-    the relative residual. Rounding may spoil later iterates where multipliers are not bounded; a run that stalls ends
-    at it. `anew`: whether the run has begun once more; it shows the nearest iterate until it has a better one.
-    `halves` : Cholesky factors of X and Z by blocks, where they are at hand. `careful`: whether steps take the roots of
-    their systems, as rounding spoils the systems themselves. `workspace` : the memory of those systems.
+    `least` : the smallest relative residual so far. `since` : the number of steps since the residual last fell by a
+    tenth. `nearest` : F at the best iterate so far, that of the least `nearest_error`. This error is what a certificate
+    would find: the larger of the violation of the constraints, `nearest_violation`, and the gap to the best proven
+    bound, or the relative residual before any bound is proven. A stalled run ends at `nearest`, since rounding may
+    spoil later iterates where multipliers are not bounded. `anew` : whether the run was restarted; a restarted run
+    shows `nearest` until it has a better iterate. `halves` : Cholesky factors of X and Z by blocks, where they are at
+    hand. `careful` : whether steps factor the roots of their systems, as they do once rounding spoils the systems.
+    `workspace` : memory for these systems.
     """
 
     form: StandardForm
@@ -86,7 +87,7 @@ def begun(
     x: Array,
     z: Array,
 ) -> PrimalDualState:
-    """The state at v = 0; finished at once where constraints contradict, and where M = 0 alone may be feasible."""
+    """The state at v = 0. It is finished at once where constraints contradict, or M = 0 alone may be feasible."""
     known, _ = constrained(problem)
     zero = known.only_zero or _zero_is_best(known)
     ended = known.contradiction is not None or zero
@@ -111,7 +112,7 @@ def begun(
 
 
 def _zero_is_best(problem: Constrained) -> bool:
-    """Whether M = 0 is feasible and C ⪰ 0, so that no step is needed, and no gap is relative to a value of zero."""
+    """Whether M = 0 is feasible and C ⪰ 0: then no step is needed, and no gap has to be divided by a value of zero."""
     if problem.conic is None or np.any(problem.violation(np.zeros(problem.m))):
         return False
     C = problem.conic.C
@@ -134,9 +135,9 @@ def moved(
 ) -> State_:
     """The state at X, x ⪰ 0, Z, z ⪰ 0 and v, with its residuals, its multipliers and candidates for proofs.
 
-    `patience` : steps without a tenth off the largest relative residual that are no progress. `splits` : the dual
-    equation C = A*(v) + Z holds in the limit only; the dual bound is then lowered by what is missing. `factor` : Y of
-    X and x, where it is at hand.
+    `patience` : the run stalls after this many steps in which the largest relative residual did not fall by a tenth.
+    `splits` : whether the dual equation C = A*(v) + Z holds in the limit only. Its residual is then subtracted from the
+    dual bound. `factor` : Y of X and x, where it is at hand.
     """
     (problem, conic), form = constrained(old.problem), old.form
     Y = form.factor(X, x) if factor is None else factor
@@ -153,7 +154,7 @@ def moved(
         + norm(form.c - form.At @ v - z) ** 2
     )
     bound = float(form.b @ v) * form.beta * form.gamma + conic.constant
-    # what a proof can make of it: S has rounding of its own, the more the larger multipliers are
+    # a proof cannot use less than the rounding of S, which grows with the multipliers
     limit = problem.trace_limit
     reach = evaluation.size**2 if limit is None else limit.value
     large = max([math.sqrt(len(S)) * norm(S) for S in Z], default=0.0)
@@ -207,7 +208,7 @@ def moved(
 
 
 def _definite(form: StandardForm, v: Array) -> bool:
-    """Whether C − A*(v) is definite beyond doubt, as a bound has to be where nothing bounds the trace of M."""
+    """Whether C − A*(v) is positive definite beyond rounding, which a bound needs where tr M is not bounded."""
     if form.W is None:
         return proven_semidefinite(form.conic, form.multipliers(v))
     z = form.c - form.At @ v
@@ -218,7 +219,7 @@ def _definite(form: StandardForm, v: Array) -> bool:
 
 
 def _with_direction(old: State_, D: Array, y: Array) -> State_:
-    """The last state where F falls along D Dᵀ: at a feasible M, from which F falls without end, or none is found."""
+    """The last state: D Dᵀ as the direction in which F falls, and a feasible M, if one is found."""
     problem, _ = constrained(old.problem)
     Y, refutation = phase_one(problem)
     evaluation = problem.at(Y)
@@ -235,7 +236,7 @@ def _with_direction(old: State_, D: Array, y: Array) -> State_:
 
 
 def _rays(form: StandardForm, X: list[Array], Z: list[Array], x: Array, z: Array, v: Array) -> tuple[bool, bool]:
-    """Whether v is nearly a proof that no M is feasible, and X, x one that the objective is unbounded."""
+    """Whether v nearly proves that no M is feasible, and whether X, x nearly prove that the objective is unbounded."""
     falls = float(form.b @ v)
     dual_off = math.sqrt(
         sum(norm(b.adjoint(v) + S) ** 2 for b, S in zip(form.blocks, Z, strict=True)) + norm(form.At @ v + z) ** 2

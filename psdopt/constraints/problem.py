@@ -25,13 +25,13 @@ from psdopt.roles import Duality
 class Constrained(ConstrainedModel):
     """min F(M) over M ⪰ 0 with lower_t <= ⟨A_t, M⟩ <= upper_t, t < m.
 
-    F is that of `problem`; its abilities are those of F that survive constraints. Methods that do not know of
-    constraints refuse it: :class:`~psdopt.AugmentedLagrangian` and :class:`~psdopt.InteriorPoint` do know.
+    F is the objective of `problem`. Abilities of F that constraints invalidate are gone, so that methods without
+    constraints refuse the problem; :class:`~psdopt.AugmentedLagrangian` and :class:`~psdopt.InteriorPoint` take it.
 
     Parameters
     ----------
     problem : F, any :class:`Problem`. constraints : one :class:`Constraint` or several.
-    trace_bound : tr M <= trace_bound holds at a solution, on the caller's word; without it, what the constraints imply.
+    trace_bound : the caller's promise that tr M <= trace_bound at a solution; default the bound that constraints imply.
 
     Attributes: `measurement`, all A_t together; `lower`, `upper` (m,); `norms` (m,), |A_t|_F; `m`.
 
@@ -46,11 +46,11 @@ class Constrained(ConstrainedModel):
         return ConstrainedDuality(self)
 
     def constrained(self) -> Constrained:
-        """Itself: the member that the ability ``constraints`` stands for."""
+        """The problem itself: the member of the ability ``constraints``."""
         return self
 
     def constrained_fit(self) -> ConstrainedFit:
-        """The constraints in multiplier form, made once; IncompatibleError where their entries are not at hand."""
+        """The constraints in multiplier form, made once; IncompatibleError where their entries are not known."""
         if not self.couples:
             raise IncompatibleError(f"{self!r} has no entries of its constraints at hand, or an F without a Hessian")
         return self._fit
@@ -60,7 +60,7 @@ class Constrained(ConstrainedModel):
         return ModelFit(self)
 
     def pieces(self) -> Mapping[str, Any]:
-        """F, what the constraints measure, the problem on a face, and their pieces."""
+        """F, the measurement of the constraints, the problem on a face, and their pieces."""
         named = {"objective": self.problem, "measurement": self.measurement, "forms": self.forms}
         named.update({f"objective {name}": each for name, each in self.problem.pieces().items()})
         on_face = self.conic is None or self.carried is not None
@@ -86,7 +86,7 @@ class OffersConstraints(Protocol):
 
 
 def constrained_of(problem: object) -> Constrained:
-    """`problem` as a :class:`Constrained`, by its own word; IncompatibleError if it offers no constraints."""
+    """`problem.constrained()`; IncompatibleError if the problem offers no constraints."""
     found: Constrained = offered(problem, Ability.CONSTRAINTS, "psdopt.Constrained")
     return found
 
@@ -95,8 +95,8 @@ def constrained_of(problem: object) -> Constrained:
 class Reduction:
     """min F(W N Wᵀ) over N ⪰ 0 under the same constraints on W N Wᵀ, W (n, q) with orthonormal columns.
 
-    `problem` has all m constraints, in their order; those of the face have forms that are zero, and their multipliers
-    are.
+    `problem` has all m constraints in their order. The forms of the constraints that define the face are zero there,
+    and so are their multipliers.
     """
 
     W: sp.csr_array
@@ -106,7 +106,7 @@ class Reduction:
 def reduced(problem: Constrained, W: sp.csr_array) -> Reduction:
     """`problem` on the matrices W N Wᵀ. Cost: the entries of the WᵀA_tW."""
     forms, carried, face = problem.forms, problem.carried, problem.face
-    assert forms is not None  # a face is found by entries
+    assert forms is not None  # faces are found from entries
     assert face is not None
     limit = problem.trace_limit
     group = Constraint(CarriedForms(forms, W, face.rows) if carried is None else carried, problem.lower, problem.upper)
@@ -115,7 +115,7 @@ def reduced(problem: Constrained, W: sp.csr_array) -> Reduction:
 
 
 class ConstrainedDuality(Duality):
-    """Certificates by multipliers, in units of max(|F(M) − F(0)|, |F(0)|) as long as no bound is known."""
+    """Certificates by multipliers. Before a bound is known, the unit is max(|F(M) − F(0)|, |F(0)|)."""
 
     def __init__(self, problem: ConstrainedModel) -> None:
         self.problem = problem

@@ -1,4 +1,4 @@
-"""Proofs that nothing is feasible, or that a linear F is unbounded, from multipliers and directions of a method."""
+"""Proofs that no M is feasible, or that a linear F is unbounded, from multipliers and directions of a method."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.tolerances import EPS, rounding
 
-#: Multipliers below this share of the largest may be left out of a proof that nothing is feasible.
+#: A proof of infeasibility is also tried without multipliers below this share of the largest.
 SMALL = 1e-5
-#: What is divided by where tr M = 0 is all that the constraints allow: no quotient by it overflows.
+#: Divisor in place of tr M where constraints force tr M = 0: no quotient by it overflows.
 LEAST = math.sqrt(np.finfo(float).tiny)
-#: Entries of A*(y) below this many eps times the sum of the sizes that add up to them are zero.
+#: An entry of A*(y) counts as zero below this many eps times the sum of the sizes of its terms.
 ROUNDING = 64.0
-#: |A*(y)| up to this share of |y|, each A_t of norm one, is tried as zero.
+#: With every |A_t| = 1: if |A*(y)| is at most this share of |y|, a y' near y with A*(y') = 0 is tried.
 NEAR = 1e-3
-#: How far candidates are moved into the cone, relative to their size.
+#: Shares of its size by which a candidate is moved into the cone.
 INWARD = (1e-9, 1e-6, 1e-3)
 
 
@@ -59,7 +59,7 @@ def proven_infeasible(problem: ConstrainedModel, candidates: list[Array | None])
 
 
 def _least_of_adjoint(problem: ConstrainedModel, y: Array, accuracy: float) -> float:
-    """A lower bound of λ_min(A*(y)); on a face of WᵀA*(y)W, W (n, q) its basis, or of P A*(y) P."""
+    """A lower bound on λ_min(A*(y)). On a face with basis W (n, q) it is that of WᵀA*(y)W or of P A*(y) P."""
     forms = _forms(problem)
     if forms is not None:
         sizes = abs(forms.B).T @ np.abs(y)
@@ -70,16 +70,16 @@ def _least_of_adjoint(problem: ConstrainedModel, y: Array, accuracy: float) -> f
     if problem.face is None or problem.only_zero:
         S = adjoint_operator(problem, y)
     elif problem.carried is not None:
-        S = problem.carried.matrix(y)  # what is rounding in it has been left out
+        S = problem.carried.matrix(y)  # entries at rounding level have been left out
     else:
         S = problem.face.restricted(adjoint_operator(problem, y))
-        lost = rounding(norm(problem.norms * y), problem.n)  # the basis is known up to that
+        lost = rounding(norm(problem.norms * y), problem.n)  # the basis has this error
     blocks = diagonal_blocks(S) if isinstance(S, sp.csr_array) else ()
     return slack_eigenpair(S, accuracy, blocks=blocks).lower_bound - lost
 
 
 def _rounded(problem: ConstrainedModel, candidates: list[Array]) -> list[Array]:
-    """The candidates, and each without what is small in it: A*(y) often lies on the boundary of the cone."""
+    """The candidates, and each without its small entries, since A*(y) often lies on the boundary of the cone."""
     sizes = [np.abs(problem.norms * y) for y in candidates]
     pairs = zip(candidates, sizes, strict=True)
     kept = [np.where(size >= SMALL * size.max(initial=0.0), y, 0.0) for y, size in pairs]
@@ -108,7 +108,7 @@ def _inward(problem: ConstrainedModel, y: Array) -> list[Array]:
 
 
 def _forms(problem: ConstrainedModel) -> SparseForms | None:
-    """What multiplies y in A*(y), by its entries; on a face in its coordinates."""
+    """The A_t of A*(y) by their entries; on a face, the WᵀA_tW."""
     return problem.forms if problem.face is None or problem.only_zero else problem.carried
 
 
@@ -137,7 +137,7 @@ def _vanishing(problem: ConstrainedModel, y: Array) -> Array | None:
 
 
 def distinct(arrays: list[Array | None]) -> list[Array]:
-    """Those that are there, each once."""
+    """The candidates that are not None, without repetitions."""
     kept: list[Array] = []
     for y in arrays:
         if y is not None and not any(np.array_equal(y, other) for other in kept):
@@ -146,7 +146,7 @@ def distinct(arrays: list[Array | None]) -> list[Array]:
 
 
 def proven_unbounded(problem: ConstrainedModel, D: Array | None, tol: float) -> Array | None:
-    """D where ⟨C, D Dᵀ⟩ < 0 and A(D Dᵀ) is, to tol, a direction in which the box has no end; linear F only."""
+    """D, if ⟨C, D Dᵀ⟩ < 0 and, to tol, no bound limits A(M + t D Dᵀ) as t grows; else None. For linear F only."""
     if D is None or problem.conic is None:
         return None
     size = norm(D)

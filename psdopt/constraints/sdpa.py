@@ -22,19 +22,19 @@ from psdopt.problems.term_sum import TermSum
 from psdopt.terms.forms import MatrixForm
 from psdopt.terms.quadratic import LinearTerm
 
-#: What SDPA takes for a blank.
+#: Characters that SDPA reads as blanks.
 BLANKS = str.maketrans("{}(),", "     ")
 INTEGER = re.compile(r"[+-]?\d+")
-#: Largest order of M: memory for its rows is taken before an entry is read, and a mistyped size must not take all.
+#: Largest order of M. Memory for its rows is allocated before entries are read: a mistyped size must not exhaust it.
 MOST_ROWS = 10_000_000
-#: Numbers beyond this are not told from their neighbours, and are no index.
+#: Beyond this a float does not tell an integer from the next one, so that it is no index.
 LARGEST = 2.0**53
 
 
 def read_sdpa(path: str | Path, trace_bound: float | None = None) -> Constrained:
     """The problem min −⟨F_0, M⟩, ⟨F_t, M⟩ = c_t, M ⪰ 0, of a file that holds c (m,) and F_0, ..., F_m (n, n).
 
-    That is SDPA's (D), max ⟨F_0, M⟩, in our sign; its optimal value is minus SDPA's. Multipliers y are −x for the x of
+    This is SDPA's (D), max ⟨F_0, M⟩, in our sign; its optimal value is minus SDPA's. Multipliers y are −x for the x of
     SDPA's (P), min cᵀx, Σ x_t F_t − F_0 ⪰ 0. Blocks lie side by side in one M of order n, a diagonal block as entries
     of the diagonal.
 
@@ -107,7 +107,7 @@ def _lines(path: Path) -> list[str]:
 
 
 class _Reader:
-    """Lines of the head, one after the other, comments left out; it knows where it is."""
+    """Reader of the head: line by line, without comments, with the line number for messages."""
 
     def __init__(self, path: Path, lines: list[str]) -> None:
         self.path, self.lines, self.at = path, lines, 0
@@ -126,7 +126,7 @@ class _Reader:
         raise DataFileError(f"{self.path} ends before {what}")
 
     def integers(self, count: int, what: str) -> list[int]:
-        """`count` integers; what follows them on their line is a comment."""
+        """`count` integers; text after them on the same line is a comment."""
         found: list[int] = []
         while len(found) < count:
             words = self.next(what).split()
@@ -142,7 +142,7 @@ class _Reader:
         return found
 
     def numbers(self, count: int, what: str) -> Array:
-        """`count` numbers, on one line or several; no more."""
+        """`count` numbers on one line or several; more of them are an error."""
         found: list[float] = []
         while len(found) < count:
             for word in self.next(what).split():
@@ -158,7 +158,7 @@ class _Reader:
         return values
 
     def rest(self, what: str) -> Array:
-        """All numbers that are left."""
+        """All remaining numbers."""
         words = "\n".join(self.lines[self.at :]).translate(BLANKS).split()
         try:
             return np.array(words, dtype=np.float64)
@@ -211,7 +211,7 @@ def _sparse(reader: _Reader, m: int, sizes: list[int]) -> Entries:
 
 
 def _once(reader: _Reader, t: NDArray[Any], i: NDArray[Any], j: NDArray[Any], values: Array, n: int) -> Entries:
-    """Entries given for both triangles, or twice, once; an error where they differ."""
+    """Each entry once, where a file gives both triangles or an entry twice; an error where the values differ."""
     codes = (t * n + np.minimum(i, j)) * n + np.maximum(i, j)
     _, kept, where = np.unique(codes, return_index=True, return_inverse=True)
     wrong = np.flatnonzero(values[kept][where] != values)

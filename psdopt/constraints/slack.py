@@ -22,7 +22,7 @@ from psdopt.linalg.tolerances import rounding
 from psdopt.problem import Evaluation
 from psdopt.terms.base import combine
 
-#: From this order on a narrow band is looked for.
+#: Smallest order for which an ordering to a narrow band is tried.
 BANDED = 200
 
 
@@ -57,9 +57,9 @@ def adjoint_operator(problem: ConstrainedModel, y: Array) -> Any:
 def slack_eigenpair(
     S: Any, accuracy: float, start: Array | None = None, seed: int = 0, blocks: Sequence[NDArray[np.intp]] = ()
 ) -> ExtremePair:
-    """The smallest eigenpair of S; `accuracy` is how far below zero a bound may lie and still be sharp enough.
+    """The smallest eigenpair of S. `accuracy` : a lower bound on λ_min(S) of −accuracy or more is sharp enough.
 
-    With `blocks`, rows of the diagonal blocks of a sparse S, block by block: rounding is then that of each block alone.
+    With `blocks`, rows of the diagonal blocks of a sparse S, blocks are treated one by one, each with its own rounding.
     Cost: s³/3 flops for each of two or three Cholesky factors of a block of order s <= 3000, s b² where its rows can be
     ordered to a narrow band of width b, else products with S.
     """
@@ -88,7 +88,7 @@ def slack_eigenpair(
 
 
 def slack_bound(S: Any, accuracy: float, blocks: Sequence[NDArray[np.intp]] = ()) -> float | None:
-    """A lower bound on λ_min(S), −accuracy but for rounding, from one factorisation; None where there is no proof.
+    """A lower bound on λ_min(S) from one factorisation: −accuracy less rounding. None where the factorisation fails.
 
     For a sparse S, block by block; None beyond the orders of :func:`slack_eigenpair`.
     """
@@ -131,7 +131,7 @@ def _eigenpair(S: Any, accuracy: float, start: Array | None, seed: int) -> Extre
 
 
 def _banded_pair(S: sp.csr_array, accuracy: float, start: Array | None) -> ExtremePair | None:
-    """None where no narrow band is found, and where no factor proves λ_min(S) >= −accuracy."""
+    """The eigenpair by a banded factor; None without a narrow band, or if no factor proves λ_min(S) >= −accuracy."""
     narrow = narrow_order(S)
     if narrow is None:
         return None

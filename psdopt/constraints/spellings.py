@@ -1,4 +1,4 @@
-"""Short spellings of the constraints that people write. Each takes `equals`, or `lower` and `upper`."""
+"""Short spellings of common constraints. Each function takes `equals`, or `lower` and `upper`."""
 
 from __future__ import annotations
 

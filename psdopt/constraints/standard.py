@@ -21,7 +21,7 @@ class StandardForm:
 
     Blocks of order one and the slacks of inequalities are the linear part x. An interval gives two rows.
 
-    With `W` (n, q) the X are those of N, M = W N Wᵀ on a face, and factors are those of M.
+    With the basis `W` (n, q) of a face, M = W N Wᵀ: the X_k are blocks of N, and factors are factors of M.
 
     Attributes: `blocks`; `singles`, rows of M that are blocks of order one; `A` sparse (rows, len(x)), `c`; `b`.
     """
@@ -96,7 +96,7 @@ class StandardForm:
         return y
 
     def factor(self, Xs: list[Array], x: Array) -> Array:
-        """Y (n, width) whose Y Yᵀ has the diagonal blocks beta X_k; rows of different blocks overlap freely."""
+        """Y (n, width) whose Y Yᵀ has the diagonal blocks beta X_k; entries outside of the blocks are arbitrary."""
         halves = []
         for X in Xs:
             values, V = np.linalg.eigh(X)
@@ -114,7 +114,7 @@ class StandardForm:
 
 
 def _by_weight(conic: Conic, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The constraints `rows`, those of one diagonal entry first, then those of one entry, as their products come."""
+    """The constraints `rows`, ordered by kind: those of one diagonal entry, of one entry, and all others."""
     B, i, j = conic.forms.B, conic.forms.i, conic.forms.j
     counts = np.diff(B.indptr)[rows]
     single = counts == 1

@@ -1,4 +1,4 @@
-"""The first penalty of an augmented Lagrangian: how large multipliers are, over how large the bounds are."""
+"""The first penalty of an augmented Lagrangian: the size of the multipliers over the size of the bounds."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from psdopt.problems.term_sum import TermSum
 from psdopt.terms.base import combine
 from psdopt.terms.measured import MeasuredTerm
 
-#: The first penalty of an augmented Lagrangian is at least so many times the curvature of F.
+#: The first penalty of an augmented Lagrangian is at least this many times the curvature of F.
 STIFF = 30.0
-#: Steps of LSQR: the size of the multipliers is wanted, not the multipliers.
+#: Steps of LSQR. Few are enough, as only the size of the multipliers is used.
 STEPS = 10
 
 
 def first_multipliers(problem: ConstrainedModel, evaluation: Evaluation) -> tuple[float, float]:
     """(sigma, size): size is |y| in units of 1/|A_t| for the y that makes |(∇F + A*(y)) Y| small, sigma size over |b|.
 
-    Both scale as they should with F, with M and with each constraint. Cost: a few passes over the constraints.
+    Both numbers follow the scales of F, of M and of each constraint. Cost: a few passes over the constraints.
     """
     Y, measurement, scale = evaluation.factor, problem.measurement, problem.scale
     images = Images(measurement.maps, Y)
@@ -49,9 +49,9 @@ def first_multipliers(problem: ConstrainedModel, evaluation: Evaluation) -> tupl
 def stiff_penalty(problem: ConstrainedModel) -> float:
     """30 F'' along a random v vᵀ of length one, for a quadratic F of entries; else 0. O(entries of the A_t of F).
 
-    Multipliers of a curved F are its change under a change of the bounds. With a penalty sigma a round of an augmented
-    Lagrangian leaves F''/(F'' + sigma) of the infeasibility. One measurement of F may be far stiffer than all that
-    matter: none counts for more than the others together.
+    A round of an augmented Lagrangian with penalty sigma leaves F''/(F'' + sigma) of the infeasibility. A single
+    measurement of F may be far stiffer than the measurements that matter: none counts for more than the others
+    together.
     """
     F = problem.problem
     known = problem.objective_by_entries if Ability.QUADRATIC in F.abilities else None

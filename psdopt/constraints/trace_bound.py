@@ -14,9 +14,9 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.tolerances import EPS, rounding
 
-#: Rounds in which constraints whose bound has the wrong sign for w are left out.
+#: Limit of rounds; each leaves out the constraints whose w_t has the sign of an infinite bound.
 ROUNDS = 4
-#: A*(w) this near to I, entry by entry, is I: the rest is rounding, and is allowed for in the bound.
+#: If no entry of A*(w) − I is larger, A*(w) counts as I; the bound allows for the difference.
 EXACT = math.sqrt(EPS)
 
 
@@ -24,8 +24,8 @@ EXACT = math.sqrt(EPS)
 class TraceBound:
     """`least` <= tr M <= `value` for every feasible M: both the fixed trace but for rounding, else `least` is 0.
 
-    `source` says who says so: "given" or "constraints". `weights` w (m,) with A*(w) ⪰ I and σ(w) = `value`, where
-    constraints imply it. A negative value is a proof that no M is feasible.
+    `source` : "given" by the caller, or implied by the "constraints". `weights` : in the second case, w (m,) with
+    A*(w) ⪰ I and σ(w) = `value`. A negative value is a proof that no M is feasible.
     """
 
     value: float
@@ -47,7 +47,7 @@ def found_trace_bound(forms: SparseForms | None, lower: Array, upper: Array, nor
     target = np.zeros(len(forms.i))
     target[forms.i == forms.j] = 1.0
     if np.count_nonzero(target) < n:
-        return None  # some diagonal entry is in no constraint
+        return None  # a diagonal entry that no constraint contains
     usable = np.isfinite(lower) | np.isfinite(upper)
     w = np.zeros(forms.size)
     for _ in range(ROUNDS):

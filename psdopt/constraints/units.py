@@ -1,4 +1,4 @@
-"""Units of constrained problems: what a gap and a violation of the constraints are relative to."""
+"""Units of constrained problems: the divisors of a gap and of a violation of the constraints."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ SHARES = (0.25, 0.5)
 def gap_unit(problem: ConstrainedModel, evaluation: Evaluation, bound: float) -> float:
     """The unit of a gap between F(M) and a dual `bound`: min(ray, max(|F(M)|, |bound|, feasible)).
 
-    - ray: what F varies by on the ray from 0 to M, :func:`range_on_ray`. No constant added to F changes it. But 0 need
-      not be feasible, and F(0) may be out of all proportion to what F is on the feasible set.
-    - |F(M)| and |bound|: a gap of tol times these leaves F(M) that many digits.
-    - feasible: what F varies by on the way from M to a feasible matrix, :func:`feasible_range`. It is what counts where
-      the minimum is zero or near it. It is asked for only where |F(M)| and |bound| are less than the ray's.
+    - ray: the range of F on the ray from 0 to M, :func:`range_on_ray`. A constant added to F does not change this
+      range. But 0 need not be feasible, and F(0) may be far larger than F on the feasible set.
+    - |F(M)| and |bound|: a gap of tol times the larger means a relative error of tol in F(M).
+    - feasible: the range of F on the way from M to a feasible matrix, :func:`feasible_range`. This range decides where
+      the minimum is near zero. It is computed only where |F(M)| and |bound| are smaller than the range on the ray.
 
-    Infeasible points can therefore not make the unit larger than the values of F, or than its range over feasible
-    points, whichever is more. The unit scales with F and does not depend on the scales of constraints. A constant c
-    added to F leaves it between feasible and ray. For a linear F with F(0) = 0 it is the ray's, max(|F(M)|, |bound|).
+    Infeasible points can therefore not make the unit larger than both |F| and the range of F over feasible points. The
+    unit scales with F and does not depend on the scales of constraints. With a constant added to F the unit stays
+    between `feasible` and `ray`. For a linear F with F(0) = 0 the unit is max(|F(M)|, |bound|).
     """
     ray = range_on_ray(problem, evaluation, bound)
     values = max(abs(evaluation.value), abs(bound) if math.isfinite(bound) else 0.0)
@@ -39,10 +39,10 @@ def gap_unit(problem: ConstrainedModel, evaluation: Evaluation, bound: float) ->
 
 
 def range_on_ray(problem: ConstrainedModel, evaluation: Evaluation, bound: float) -> float:
-    """What F varies by on the ray from 0 to M.
+    """The range of F on the ray from 0 to M.
 
-    max(|F(M) − F(0)|, |bound − F(0)|) for linear F. Else min(R_0, 4 R), R the range of F at M/4, M/2 and M, and R_0
-    that with F(0): F(0) alone may be infinite as for a barrier. |F(M)| where F is not defined on the ray.
+    max(|F(M) − F(0)|, |bound − F(0)|) for linear F. Else min(R_0, 4 R), R the range of F at M/4, M/2 and M, R_0 the
+    range with F(0) included, which may be infinite as for a barrier. |F(M)| where F is not defined on the ray.
     """
     value = evaluation.value
     if problem.conic is not None:
@@ -54,7 +54,7 @@ def range_on_ray(problem: ConstrainedModel, evaluation: Evaluation, bound: float
 
 
 def feasible_range(problem: ConstrainedModel, evaluation: Evaluation) -> float:
-    """What F varies by from M towards N = `problem.feasible_factor`, no further than |M|.
+    """The range of F from M towards N = `problem.feasible_factor`, over a distance of at most |M|.
 
     min(R_1, 4 R) as on the ray, at M + θ (N − M), θ a quarter, a half and the whole of min(1, |M| / |N − M|). 0 where
     no feasible N is known, or F is not defined there.
@@ -85,7 +85,7 @@ def _range(value: float, near: list[float], far: float) -> float:
 
 
 def relative_gap(problem: ConstrainedModel, evaluation: Evaluation, bound: float) -> float:
-    """|F(M) − bound| in that unit; zero where it is rounding of F, for F may not vary by more than that from 0 to M."""
+    """|F(M) − bound| in the unit of :func:`gap_unit`; 0 if it is rounding of F, since the unit may be no larger."""
     gap = abs(evaluation.value - bound)
     lost = rounding(gradient_size(problem, evaluation) * evaluation.size**2, 4)
     return ratio(gap, gap_unit(problem, evaluation, bound)) if gap > lost else 0.0
@@ -107,7 +107,7 @@ def _scaled_value(evaluation: Evaluation, share: float) -> float:
 def relative_violation(problem: ConstrainedModel, a: Array, Y: Array) -> float:
     """|a − Π(a)| for a = A(Y Yᵀ) over the size of the bounds, every constraint in units of |A_t|.
 
-    No scaling of one constraint changes it. Where all bounds concerned are zero, relative to |M|, since
+    The scale of a constraint does not change this ratio. Where all bounds concerned are zero, the divisor is |M|, since
     |⟨A_t, M⟩| <= |A_t| |M|.
     """
     v = problem.violation(a)
