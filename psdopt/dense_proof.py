@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
 from itertools import islice
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -34,9 +33,6 @@ TRIALS = 6
 COSTS = (0.5, 0.95)
 #: Eigenvalues of the curvature below this share of the largest count as that share.
 LEAST_CURVATURE = 1e-14
-
-_AT_ZERO: WeakKeyDictionary[Problem, Array] = WeakKeyDictionary()
-_CURVATURES: WeakKeyDictionary[Problem, Array] = WeakKeyDictionary()
 
 
 class DenseProof:
@@ -92,7 +88,7 @@ class DenseProof:
         v, Y = self.lowest, self.factor
         if v is None or not (self.quadratic and self.finite and goal > 0.0 and norm(Y) > 0.0):
             return None
-        H = _curvature(self.problem)
+        H = _origin(self.problem)[1]
         own, slope, bend = inner(self.S @ Y, Y), inner(H @ Y, Y), float(np.trace(H))
         if not math.isfinite(slope + bend):
             return None
@@ -137,7 +133,7 @@ class DenseProof:
 
     def _scale(self, S: Array) -> Array:
         """1/√(size of the diagonals of S, ∇F(M) and ∇F(0)) (n,)."""
-        sizes = np.abs(np.diagonal(S)) + np.abs(np.diagonal(self.S)) + _diagonal_at_zero(self.problem)
+        sizes = np.abs(np.diagonal(S)) + np.abs(np.diagonal(self.S)) + _origin(self.problem)[0]
         largest = max(float(sizes.max()), float(S.max()), -float(S.min()))
         return np.asarray(1.0 / np.sqrt(np.maximum(sizes, max(EPS**2 * largest, np.finfo(float).tiny))))
 
@@ -147,7 +143,7 @@ class DenseProof:
         yield math.sqrt(share) * np.eye(self.n)
         scale = self._scale(self.S)
         yield np.diag(scale * math.sqrt(share * self.n) / norm(scale))
-        curvature = _curvature(self.problem) if self.quadratic else self._difference(np.eye(self.n), 1e-4 * share)
+        curvature = _origin(self.problem)[1] if self.quadratic else self._difference(np.eye(self.n), 1e-4 * share)
         if np.all(np.isfinite(curvature)):
             values, U = np.linalg.eigh(curvature)
             if not values[-1] > 0.0:
@@ -161,7 +157,7 @@ class DenseProof:
 
     def _curvatures(self) -> Iterator[tuple[Array, float]]:
         """(H, ⟨H, Z⟩) with H = ∇²F[Z], for the Z of `_directions`, of a quadratic F."""
-        first = _curvature(self.problem)
+        first = _origin(self.problem)[1]
         yield first, float(np.trace(first))
         for L in islice(self._directions(), 1, None):
             H = self._difference(L, 1.0)
@@ -255,26 +251,20 @@ def _step_of_cost(own: float, slope: float, bend: float, cost: float) -> float |
     return 2.0 * room / root if root > 0.0 else None
 
 
-def _diagonal_at_zero(problem: Problem) -> Array:
-    """|∇F(0)_ii| (n,), 0 where undefined."""
-    diagonal = np.abs(np.diagonal(_gradient_at_zero(problem)))
-    return np.where(np.isfinite(diagonal), diagonal, 0.0)
+def _origin(problem: Problem) -> tuple[Array, Array]:
+    """|∇F(0)_ii| (n,), 0 where undefined, and of a quadratic F its curvature ∇²F[I] = ∇F(I) − ∇F(0) (n, n), else empty.
 
+    Kept as long as the problem.
+    """
 
-def _curvature(problem: Problem) -> Array:
-    """∇²F[I] = ∇F(I) − ∇F(0) (n, n) of a quadratic F; kept as long as the problem."""
-    if problem not in _CURVATURES:
-        curvature = dense_gradient(problem.at(np.eye(problem.n)))
-        curvature -= _gradient_at_zero(problem)
-        _CURVATURES[problem] = curvature
-    return _CURVATURES[problem]
-
-
-def _gradient_at_zero(problem: Problem) -> Array:
-    """∇F(0) (n, n), kept as long as the problem; nan where undefined: F may have a value at 0 and no gradient there."""
-    if problem not in _AT_ZERO:
-        _AT_ZERO[problem] = np.full((problem.n, problem.n), math.nan)
+    def compute() -> tuple[Array, Array]:
+        S = np.full((problem.n, problem.n), math.nan)  # F may have a value at 0 and no gradient there
         if math.isfinite(reference_value(problem, 0.0)):
             with suppress(FloatingPointError, ZeroDivisionError, np.linalg.LinAlgError), np.errstate(all="ignore"):
-                _AT_ZERO[problem] = dense_gradient(problem.at(np.zeros((problem.n, 1))))
-    return _AT_ZERO[problem]
+                S = dense_gradient(problem.at(np.zeros((problem.n, 1))))
+        sizes = np.abs(np.diagonal(S))
+        quadratic = Ability.QUADRATIC in problem.abilities
+        curvature = dense_gradient(problem.at(np.eye(problem.n))) - S if quadratic else np.empty((0, 0))
+        return np.where(np.isfinite(sizes), sizes, 0.0), curvature
+
+    return problem.once("origin", compute)

@@ -106,12 +106,12 @@ class Driver:
             return unbounded(self.judge.certify(), run, self.problem, self.tol, grown=self._diverged())
         if state.outcome is Outcome.DIVERGED:
             return Status.DIVERGED, Status.DIVERGED.value
-        if self._lacks_minimum():
+        ended = state.outcome in (Outcome.STALLED, Outcome.FINISHED)
+        if not ended and self._lacks_minimum():
             return Status.UNBOUNDED, Status.UNBOUNDED.value
         if self.judge.better_at_zero():
             return Status.OPTIMAL, f"{Status.OPTIMAL.value}: M = 0"
         stationarity = run.history.records[-1]["stationarity"]
-        ended = state.outcome in (Outcome.STALLED, Outcome.FINISHED)
         if ended or self.judge.is_due(stationarity):
             verdict = self.judge.verdict(stationarity, ended)
             if verdict is not None:

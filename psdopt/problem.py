@@ -7,9 +7,9 @@ value, gradient and restrictions of F at M = Y Yᵀ, computed from shared images
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
@@ -23,6 +23,8 @@ from psdopt.linalg.planes import Quadratic, minimize_plane, minimize_quadratic_i
 from psdopt.linalg.polynomials import minimize_quartic, minimize_smooth
 from psdopt.matrix import LowRankPSD
 from psdopt.roles import Duality, Starts
+
+Made = TypeVar("Made")
 
 #: Former methods of a problem -> the role object that now has them.
 MOVED = {
@@ -221,6 +223,16 @@ class Problem(ABC):
     def solve_in_closed_form(self) -> LowRankPSD | None:
         """The global minimiser, for problems with the ability ``closed-form``; None if there is none for these data."""
         raise InvalidTypeError(f"{type(self).__name__} has no closed form")
+
+    def once(self, name: Hashable, compute: Callable[[], Made]) -> Made:
+        """The result of `compute`, made from F alone at the first use of `name` and kept as long as the problem."""
+        if name not in self._made:
+            self._made[name] = compute()
+        return cast(Made, self._made[name])
+
+    @cached_property
+    def _made(self) -> dict[Hashable, Any]:
+        return {}
 
     @property
     def starts(self) -> Starts:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -18,10 +17,6 @@ from psdopt.problem import Evaluation, Problem
 CENTRE_COLUMNS = 64
 #: A reference matrix closer to M than this share of |M| gives no unit.
 FAR = 0.5
-#: The keys of |∇F(0)| and of the natural trace among the references of a problem; the others are traces.
-GRADIENT, NATURAL = -1.0, -2.0
-
-_REFERENCES: WeakKeyDictionary[Problem, dict[float, float]] = WeakKeyDictionary()
 
 
 def reference_value(problem: Problem, trace: float) -> float:
@@ -29,8 +24,8 @@ def reference_value(problem: Problem, trace: float) -> float:
 
     Always evaluated by :meth:`Problem.at`, and stored with the problem.
     """
-    kept = _REFERENCES.setdefault(problem, {})
-    if trace not in kept:
+
+    def compute() -> float:
         n = problem.n
         if trace == 0.0:
             factor = np.zeros((n, 1))
@@ -40,8 +35,9 @@ def reference_value(problem: Problem, trace: float) -> float:
             factor = np.random.default_rng(0).standard_normal((n, CENTRE_COLUMNS))
         if trace > 0.0:
             factor = factor * (math.sqrt(trace) / norm(factor))
-        kept[trace] = finite_value(lambda: float(problem.at(factor).value))
-    return kept[trace]
+        return finite_value(lambda: float(problem.at(factor).value))
+
+    return problem.once(("value", trace), compute)
 
 
 def finite_value(value: Callable[[], float]) -> float:
@@ -128,10 +124,8 @@ def stationarity_scale(problem: Problem, value: float, size: float, trace: float
 
 def gradient_size_at_zero(problem: Problem) -> float:
     """An estimate of |∇F(0)|_2 by a few power steps from a fixed start; stored with the problem. inf if undefined."""
-    kept = _REFERENCES.setdefault(problem, {})
-    if GRADIENT not in kept:
-        kept[GRADIENT] = finite_value(lambda: gradient_size(problem.at(np.zeros((problem.n, 1)))))
-    return kept[GRADIENT]
+    nothing = np.zeros((problem.n, 1))
+    return problem.once("gradient size", lambda: finite_value(lambda: gradient_size(problem.at(nothing))))
 
 
 def gradient_size(evaluation: Evaluation) -> float:
@@ -150,11 +144,8 @@ def natural_trace(problem: Problem) -> float:
     Where F is quadratic along t z zᵀ it is the t at which slope and curvature balance, |∇F(0) z| / ⟨z zᵀ, ∇²F[z zᵀ]⟩,
     else |F(0)| / |∇F(0) z|. Stored with the problem. Cost, once: one product with ∇F(0) and one plane.
     """
-    kept = _REFERENCES.setdefault(problem, {})
-    if NATURAL not in kept:
-        found = finite_value(lambda: _natural_trace(problem))
-        kept[NATURAL] = found if math.isfinite(found) else 0.0
-    return kept[NATURAL]
+    found = problem.once("natural trace", lambda: finite_value(lambda: _natural_trace(problem)))
+    return found if math.isfinite(found) else 0.0
 
 
 def _natural_trace(problem: Problem) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -27,11 +28,14 @@ class ClosedForm(Method):
 
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> State:
         evaluation = evaluation or problem.at(geometry.factor(start))
-        return State(problem, geometry, start, evaluation, gradient_norm=norm(evaluation.factor_gradient()))
+        # at M = 0 the factor gradient is zero whatever F is: not a reason to certify that point before the step
+        gradient_norm = norm(evaluation.factor_gradient()) if evaluation.size > 0.0 else math.inf
+        return State(problem, geometry, start, evaluation, gradient_norm=gradient_norm)
 
     def step(self, state: State) -> State:
         M = state.problem.solve_in_closed_form()
         if M is None:
             raise IncompatibleError(f"{type(state.problem).__name__} has no closed form for these data")
         after = self.init(state.problem, state.geometry, state.geometry.from_matrix(M), state.problem.at(M.factor))
-        return replace(after, step=1.0, outcome=Outcome.FINISHED)
+        residual = norm(after.evaluation.factor_gradient())
+        return replace(after, gradient_norm=residual, step=1.0, outcome=Outcome.FINISHED)

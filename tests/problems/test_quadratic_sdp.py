@@ -218,3 +218,13 @@ def test_up_to_which_order_an_operand_is_checked_to_be_semidefinite(monkeypatch)
         QuadraticSDP(indefinite)
     monkeypatch.setattr(source, "CHECKED_ORDER", 2)
     assert QuadraticSDP(indefinite).n == 3
+
+
+def test_where_the_rank_is_not_limited_a_run_starts_at_a_multiple_of_i():
+    rng, starts = np.random.default_rng(0), QuadraticSDP(np.diag([1.0, 2.0, 3.0]), 0.5, -np.eye(3)).starts
+    square, narrow, turn = rng.standard_normal((3, 3)), rng.standard_normal((3, 2)), np.linalg.qr(rng.random((3, 3)))[0]
+    proposed = starts.proposed_start(square)
+    np.testing.assert_allclose(proposed @ proposed.T, np.eye(3), atol=64 * EPS)
+    np.testing.assert_allclose(starts.proposed_start(square @ turn), proposed @ turn, atol=1e-12)
+    assert starts.proposed_start(narrow) is narrow
+    assert QuadraticSDP(None, 0.5, -np.eye(3)).starts.proposed_start(square) is square
