@@ -192,38 +192,22 @@ class SymmetricPattern:
         for half, left, right in ((codes[:p], i, j), (codes[p:], j, i)):
             np.multiply(left, n, out=half, casting="unsafe")
             half += right
-        order, twice = np.argsort(codes), i == j
-        self._times: Array | None = None
-        if twice.any():
-            # on the diagonal both orders are one entry: twice a weight is less work than a sum of two
-            order = order[~np.concatenate([np.zeros(p, dtype=bool), twice])[order]]
-            self._times = np.where(twice, 2.0, 1.0)[order % p]
+        order = np.argsort(codes)
         codes = codes[order]
-        order %= max(p, 1)
-        self._source: NDArray[np.signedinteger[Any]] = order.astype(np.int32 if p < 2**31 else np.int64)
-        self._first: NDArray[np.intp] | None = None
+        starts = np.flatnonzero(np.diff(codes, prepend=-1))
+        codes = codes[starts]
+        # one row for each entry of the sum, with the weights that add up to it: both orders of a pair on the diagonal
+        self._sums = sp.csr_array((np.ones(2 * p), order % max(p, 1), np.append(starts, 2 * p)), (len(codes), p))
+        often = np.flatnonzero(np.diff(self._sums.indptr) > np.where(codes % (n + 1) == 0, 2, 1))
         #: The first pair that occurs more than once, in either order, or None.
-        self.repeated: tuple[int, int] | None = None
-        new = codes[1:] != codes[:-1]
-        if not np.all(new):
-            row, column = divmod(int(codes[np.argmin(new)]), n)
-            self.repeated = row, column
-            self._first = np.flatnonzero(np.concatenate([[True], new]))
-            codes = codes[self._first]
-        self._starts = np.searchsorted(codes, np.arange(n + 1, dtype=np.int64) * n)
-        codes %= n
-        self._indices = codes
-        self._pattern = sp.csr_array((np.zeros(len(codes)), self._indices, self._starts), shape=(n, n))
+        self.repeated = divmod(int(codes[often[0]]), n) if often.size else None
+        rows = np.searchsorted(codes, np.arange(n + 1, dtype=np.int64) * n)
+        self._pattern = sp.csr_array((np.zeros(len(codes)), codes % n, rows), shape=(n, n))
         self._pattern.has_canonical_format = True
 
     def filled(self, w: Array) -> sp.csr_array:
         """The sum with all its entries, those that are zero as well: its pattern is the same for every w."""
-        data = w.take(self._source)
-        if self._times is not None:
-            data *= self._times
-        if self._first is not None:
-            data = np.add.reduceat(data, self._first)
-        return with_data(self._pattern, data)
+        return with_data(self._pattern, self._sums @ w)
 
     def add_to(self, S: Array, w: Array) -> None:
         """S += the sum, S a dense (n, n) array stored by rows. O(p)."""
@@ -232,8 +216,7 @@ class SymmetricPattern:
     @cached_property
     def _flat(self) -> NDArray[np.intp]:
         """Places of the entries in a dense array stored by rows."""
-        rows = np.repeat(np.arange(len(self._starts) - 1), np.diff(self._starts))
-        return rows * (len(self._starts) - 1) + self._indices
+        return np.repeat(np.arange(self._n), np.diff(self._pattern.indptr)) * self._n + self._pattern.indices
 
     def __call__(self, w: Array) -> sp.csr_array:
         if isinstance(w, DeviceArray):
@@ -245,7 +228,8 @@ class SymmetricPattern:
             return filled
         used = data != 0.0
         counts = np.concatenate([[0], np.cumsum(used)])
-        return sp.csr_array((data[used], self._indices[used], counts[self._starts]), shape=self._pattern.shape)
+        pattern = self._pattern
+        return sp.csr_array((data[used], pattern.indices[used], counts[pattern.indptr]), shape=pattern.shape)
 
 
 def is_finite(value: Any) -> bool:

@@ -23,11 +23,11 @@ class CheckedOperator:
     `device` is the device of an S that works there. A block given as a NumPy array has a NumPy array as its product.
     """
 
-    def __init__(self, S: Any) -> None:
-        S = held(S, "S", DeviceMatrix)
+    def __init__(self, S: Any, name: str = "S") -> None:
+        S = held(S, name, DeviceMatrix)
         shape = tuple(S.shape)
         if len(shape) != 2 or shape[0] != shape[1] or shape[0] < 1:
-            raise InvalidInputError(f"S must be square with at least one row; found shape {shape}")
+            raise InvalidInputError(f"{name} must be square with at least one row; found shape {shape}")
         self.S, self.n, self.products, self.norm = S, int(shape[0]), 0, 0.0
         device = getattr(S, "device", None)  # NumPy arrays have an attribute of this name with another meaning
         self.device = device if isinstance(device, Device) else None

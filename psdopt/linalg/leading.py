@@ -1,13 +1,14 @@
 """Leading positive eigenpairs of a symmetric K: `min |Y Y' - K|_F^2`, minimised exactly over growing spaces."""
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from psdopt.devices import Device, DeviceArray, DeviceMatrix, held, on_host, placed
+from psdopt.devices import DeviceArray, on_host
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, as_array
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.checked_operator import CheckedOperator
 from psdopt.linalg.subset import eigenpairs
 from psdopt.linalg.tolerances import EPS
 
@@ -50,53 +51,37 @@ def top_eigenpairs(
 
     Raises InvalidInputError for shapes that do not fit, FloatingPointError if K returns NaN or infinity.
     """
-    K = held(K, "K", DeviceMatrix)
-    n = int(K.shape[0])
-    if tuple(K.shape) != (n, n) or not 1 <= k <= n:
-        raise InvalidInputError(f"K must be square and 1 <= k <= its order; found shape {tuple(K.shape)} and k={k}")
+    op = CheckedOperator(K, "K")
+    n, blocks = op.n, 0
+    if not 1 <= k <= n:
+        raise InvalidInputError(f"k must be between 1 and the order {n} of K; found {k}")
     b = min(max(4, k // 5), 16)
     capacity = 5 * k + 2 * b
-    counts = [0, 0]
-
-    where = getattr(K, "device", None)  # NumPy arrays have an attribute of this name with another meaning
-    device = where if isinstance(where, Device) else None
-
-    def there(X: Array) -> Array:
-        return X if device is None else cast(Array, placed(X, device))
-
-    def apply(X: Array) -> Array:
-        image = as_array(K @ X)
-        if not np.isfinite(image).all():
-            raise FloatingPointError(f"K @ X is not finite (after {counts[0]} columns)")
-        counts[0] += X.shape[1]
-        counts[1] += 1
-        return image
-
     if n <= max(200, 2 * capacity):
-        M = on_host(apply(there(np.eye(n))))
+        M = op.to_dense(n)
         theta, U = eigenpairs(0.5 * (M + M.T), n - k, n - 1)
-        return _finish(apply, there(U), 0.0, counts, True)
+        return _finish(op, op.placed(U), 0.0, 1, True)
 
     rng = np.random.default_rng(seed)
     block = rng.standard_normal((n, b))
     if start is not None:
         given = np.asarray(on_host(start), float).reshape(n, -1)[:, :b]
         block[:, : given.shape[1]] = given
-    block = there(block)
+    block = op.placed(block)
     block = _orthonormal(block, np.empty_like(block, shape=(n, 0)), np.inf)
     Q, T = np.empty_like(block, order="F", shape=(n, capacity)), np.zeros((capacity, capacity))
     size, check_at = 0, k + k // 2 + b
     while True:
         end = size + b
         Q[:, size:end] = block
-        image = apply(block)
+        image = op(block)
         image = image if isinstance(image, DeviceArray) else np.asfortranarray(image)
         H = Q[:, :end].T @ image
         T[:end, size:end] = H
         T[size:end, :end] = H.T
         image -= (H.T @ Q[:, :end].T).T  # transposed, so that columns stay contiguous, which is faster
-        size = end
-        spent = counts[0] + b + k > max_products
+        size, blocks = end, blocks + 1
+        spent = op.products + b + k > max_products
         raw, left = image, np.linalg.norm(image, axis=0)
         lost = float(np.max(np.sqrt(np.sum(H * H, axis=0) + left**2) / np.maximum(left, 1e-300)))
         block = _orthonormal(image, Q[:, :size], lost)
@@ -113,7 +98,7 @@ def top_eigenpairs(
         missing = np.where(theta[:k] > floor, np.minimum(r, r * (r / gap)), np.maximum(theta[:k] + r - floor, 0.0))
         error = float(np.sum(missing)) / max(total, floor, 1e-300)
         if error <= tol or spent:
-            return _finish(apply, Q[:, :size] @ W[:, :k], error, counts, error <= tol)
+            return _finish(op, Q[:, :size] @ W[:, :k], error, blocks, error <= tol)
         if full:
             keep = k + (size - k - b) // 3
             Q[:, :keep] = Q[:, :size] @ W[:, :keep]
@@ -122,16 +107,16 @@ def top_eigenpairs(
             size, check_at = keep, keep + k
 
 
-def _finish(apply: Any, U: Array, error: float, counts: list[int], converged: bool) -> TopK:
+def _finish(op: CheckedOperator, U: Array, error: float, blocks: int, converged: bool) -> TopK:
     """Rayleigh-Ritz on the columns of U with new products; pairs that are not positive are dropped."""
     U = np.linalg.qr(U)[0]
-    KU = apply(U)
+    KU = op(U)
     theta, W = np.linalg.eigh(0.5 * (U.T @ KU + KU.T @ U))
     positive = np.flatnonzero(theta > 10 * EPS * len(U) ** 0.5 * float(np.max(np.abs(theta), initial=0.0)))[::-1]
     values, V = theta[positive], np.linalg.qr(U @ W[:, positive])[0]
     V *= np.where(np.sum(V * (U @ W[:, positive]), axis=0) < 0, -1.0, 1.0)
     residuals = np.linalg.norm(KU @ W[:, positive] - V * values, axis=0)
-    return TopK(values, V, residuals, error, counts[0], counts[1], converged)
+    return TopK(values, V, residuals, error, op.products, blocks + 1, converged)
 
 
 def _orthonormal(X: Array, basis: Array, lost: float) -> Array:
