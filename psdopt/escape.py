@@ -15,8 +15,6 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation
 from psdopt.result import Status
 
-#: Principal columns of Y whose squared length is below this fraction of the largest are dropped for new ones.
-NEGLIGIBLE = 1e-14
 #: Steps after a widening before the next certificate. New columns are short at first, so that stationarity is still
 #: small, and the method has just restarted.
 SETTLING = 10
@@ -82,7 +80,9 @@ def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 
     gets the weight beta that is best for it alone; then F is minimised exactly along the ray of all new columns.
     `smallest` is λ_min(S) < 0 from the certificate; the eigenvalues are computed to a tenth of its size.
     """
-    compact = _without_negligible_columns(evaluation)
+    _, W = principal_axes(evaluation.factor)
+    # columns that are zero to rounding make room for new ones
+    compact = evaluation if W.shape[1] == evaluation.factor.shape[1] else evaluation.mix(W)
     Y = compact.factor
     room = max_rank - Y.shape[1]
     if room <= 0:
@@ -110,12 +110,6 @@ def _own_weights(evaluation: Evaluation, vectors: Array) -> Array:
     weights = [evaluation.along_atom(v).minimize(alpha=(1.0, 1.0))[1] for v in vectors.T]
     finite = np.where(np.isfinite(weights), weights, 1.0)
     return np.maximum(finite, np.finfo(float).tiny)
-
-
-def _without_negligible_columns(evaluation: Evaluation) -> Evaluation:
-    r = evaluation.factor.shape[1]
-    _, W = principal_axes(evaluation.factor, max(NEGLIGIBLE, r * EPS))
-    return evaluation if W.shape[1] == r else evaluation.mix(W)
 
 
 def rank_binds(evaluation: Evaluation, tol: float) -> bool:
