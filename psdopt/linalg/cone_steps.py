@@ -12,7 +12,7 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.krylov import lanczos_steps
 from psdopt.linalg.subset import least_eigenvalue
 
-#: Up to this order all of L⁻¹ D L⁻ᵀ is formed; a spectrum then costs less than the calls of Lanczos's method.
+#: Up to this order L⁻¹ D L⁻ᵀ is formed, as its spectrum then costs less than the calls of Lanczos's method.
 FORMED = 64
 #: Steps of Lanczos's method, and between two tests of convergence.
 MOST, EVERY = 60, 5
@@ -53,9 +53,9 @@ def triangular_inverse(L: Array) -> Array:
 def cone_step(L: Array, D: Array, accuracy: float) -> float:
     """alpha with P + alpha D ⪰ 0 for P = L Lᵀ and a symmetric D (n, n), at most the share `accuracy` below the largest.
 
-    1/alpha is −λ_min(L⁻¹ D L⁻ᵀ), infinity where that is not negative. Beyond n = 64 by Lanczos's method, whose bound is
-    the least Ritz value less its residual: nothing proves that no smaller eigenvalue is missed, and the caller has to
-    see whether P + alpha D is definite. O(n²) a step; as a rule 10 to 30 of them.
+    The largest alpha is −1/λ_min(L⁻¹ D L⁻ᵀ), or infinity if this eigenvalue is not negative. Beyond n = 64 Lanczos's
+    method estimates it by the least Ritz value less its residual. A smaller eigenvalue may be missed, so that the
+    caller has to check P + alpha D. O(n²) for each of about 10 to 30 steps of Lanczos.
     """
     n = len(L)
     if n <= FORMED:
@@ -78,7 +78,7 @@ def _least_ritz(L: Array, D: Array, accuracy: float) -> float:
         values, W = np.linalg.eigh(T)
         residual = length * abs(float(W[-1, 0]))
         least = float(values[0]) - residual
-        # a step beyond one is as good as one
+        # steps beyond one are not used
         if residual <= accuracy * abs(float(values[0])) or (len(T) >= 2 * EVERY and least > -0.5):
             break
     return least

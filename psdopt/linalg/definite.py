@@ -70,8 +70,8 @@ def pair_above(S: Array, threshold: float, start: Array | None = None) -> Proven
 def proven_pair(
     S: Any, factor: Callable[[float], tuple[Solve, float] | None], threshold: float, start: Array | None = None
 ) -> ProvenPair | None:
-    """As :func:`pair_above`, for whatever S @ v takes: `factor`(g) is None where S − g I has no Cholesky factor, else
-    the solves with it and the bound that it proves.
+    """As :func:`pair_above` for any S with products S @ v. `factor`(g) returns (solves with S − g I, the bound that its
+    Cholesky factor proves), or None if S − g I has no such factor.
     """
     found = factor(threshold)
     if found is None:

@@ -1,4 +1,4 @@
-"""Systems of multipliers, singular if constraints are redundant: a Cholesky factor with a ridge, and refinement."""
+"""Systems for multipliers, which redundant constraints make singular: Cholesky factor with a ridge, and refinement."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 
-#: Ridges added where a system is not definite to working precision, as shares of a diagonal entry.
+#: Ridges for a system that is not definite to working precision, as shares of a diagonal entry.
 RIDGES = (0.0, 16 * EPS, 1e3 * EPS, 1e6 * EPS)
-#: In units of each row's own diagonal entry the ridges are this many times as large.
+#: Ridges relative to the diagonal entry of each row are this many times larger.
 ROW_WISE = 1e2
-#: Most rounds of refinement; one that does not halve the residual is the last.
+#: Limit of rounds of refinement; a round that does not halve the residual is the last.
 ROUNDS = 3
 
 
 def ridged_solver(M: Array, work: Array | None = None) -> Callable[[Array], Array]:
     """right ↦ M⁻¹ right for a symmetric positive semidefinite M (m, m), by its upper triangle, with refinement.
 
-    A singular M gets the least ridge that makes it definite, in units of its largest diagonal entry; where none does,
-    in units of each row's own, as rounding is where rows differ by many orders. Refinement then removes the effect of
-    the ridge in the range of M; components along the null space stay small.
-    `work` (m, m) holds the factor, where given. M is kept as it is, and must be left so while the solver is in use.
+    A singular M gets the least ridge that makes it definite, relative to its largest diagonal entry. If no ridge does,
+    ridges are relative to the diagonal entry of each row, as rounding is where rows differ by many orders.
+    Refinement then removes the effect of the ridge in the range of M; components along the null space stay small.
+    `work` (m, m), if given, holds the factor. M is not changed, and must not change while the solver is in use.
     m³/3 flops, 4 m² per use and 4 m² more for each round; memory m² besides M.
     Raises numpy.linalg.LinAlgError where M is not finite, or not definite with the largest ridge.
     """

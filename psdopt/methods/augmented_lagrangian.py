@@ -31,35 +31,35 @@ from psdopt.methods.truncated_newton import TruncatedNewton
 from psdopt.problem import Evaluation, Problem
 from psdopt.units import stationarity_scale
 
-#: Where a round leaves more than this share of the last round's infeasibility, the penalty is divided by the share.
+#: If a round leaves more than this share of the infeasibility of the last round, the penalty is divided by the share.
 SLOW = 0.25
-#: Rounds aim at this share of the relative stationarity of the round before.
+#: The aim of a round is this share of the relative stationarity of the last round.
 TIGHTER = 0.2
-#: An infeasibility that asks for no larger penalty, however slowly it falls.
+#: At or below this infeasibility the penalty stays, however slowly the infeasibility falls.
 SETTLED = 1e-9
-#: The penalty grows up to this multiple of the first one: beyond it rounding is what is left of the constraints.
+#: The penalty is at most this multiple of the first one: with a larger one the violation would be rounding.
 STEEPEST = 1e12
-#: A dual bound is looked for once the infeasibility is this small, and whenever it has fallen to the share SLOW again.
+#: A dual bound is computed once the infeasibility is this small, and whenever it has fallen to the share SLOW since.
 COARSE = 1e-2
 
 
 @dataclass(frozen=True)
 class AugmentedLagrangian(Method[AugmentedLagrangianState]):
-    """min F(M) + Σ_t (w_t/2) dist²(a_t + y_t/w_t, [lower_t, upper_t]) by a method inside, some steps of it at a time.
+    """min F(M) + Σ_t (w_t/2) dist²(a_t + y_t/w_t, [lower_t, upper_t]) by rounds of an inner method.
 
-    A round ends when |S Y| |Y|, S = ∇F + A*(y⁺), is small enough for the multipliers y⁺ = w (a + y/w − Π(a + y/w)) to
-    be taken over. The penalty grows where infeasibility falls too slowly, up to what rounding allows. When M is nearly
-    feasible a dual bound is computed; where λ_min(S) < 0 is what spoils it, its eigenvector becomes a column.
+    A round ends when |S Y| |Y|, S = ∇F + A*(y⁺), is small for the multipliers y⁺ = w (a + y/w − Π(a + y/w)), which
+    then replace y. The penalty grows where infeasibility falls too slowly, up to what rounding allows. When M is nearly
+    feasible, a dual bound is computed. If λ_min(S) < 0 spoils the bound, the eigenvector becomes a column of Y.
 
-    The run stalls after 25 rounds in a row that take less than a tenth off infeasibility and gap. A round that has
-    taken 60 steps without coming to its aim ends, and counts as five of them. Where a linear F falls along a ray that
-    the constraints do not end, a feasible point is looked for (:func:`~psdopt.methods.phase_one.phase_one`).
+    The run stalls after 25 rounds in a row that reduce infeasibility and gap by less than a tenth. A round ends after
+    60 steps even if it has missed its aim, and then counts as five rounds. Where a linear F falls along a ray that the
+    constraints do not bound, a feasible point is sought (:func:`~psdopt.methods.phase_one.phase_one`).
 
     Parameters
     ----------
     inside : a method on the factor; default :class:`TruncatedNewton` where F has a Hessian, else :class:`LBFGS`.
-    inside_steps : steps of it in one step of this one, at least 1.
-    grow : whether the rank grows (solve() hands on its `escape`). max_rank : up to this, default n.
+    inside_steps : steps of the inner method in one step of this method, at least 1.
+    grow : whether the rank grows (solve() passes its `escape`). max_rank : the largest rank, default n.
 
     Cost per step: `inside_steps` steps of `inside`, at O(n r + entries of the A_t) each beyond what F costs; at the end
     of a round now and then an extreme eigenvalue of S.
@@ -111,11 +111,11 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         )
         state.inside = self._begin(state)
         if problem.contradiction is not None or problem.only_zero:
-            state.outcome = Outcome.FINISHED  # the certificate proves that nothing is feasible, or nothing but M = 0
+            state.outcome = Outcome.FINISHED  # the certificate proves that no M is feasible, or none but M = 0
         return state
 
     def continued(self, state: State) -> AugmentedLagrangianState:
-        """From the point, the multipliers and the penalty of another method under constraints."""
+        """The state that begins at the point, the multipliers and the penalty of another method under constraints."""
         own = self.init(state.problem, state.geometry, state.point, state.evaluation)
         known = state.dual
         if isinstance(known, Multipliers) and state.gradient_norm <= 2.0 * SLIGHT * _scale(own.problem, own.evaluation):
@@ -124,7 +124,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         return own
 
     def _begin(self, state: AugmentedLagrangianState) -> State:
-        """The method inside, at the current Y, with the current multipliers and penalty."""
+        """The inner method begun at the current Y, with the current multipliers and penalty."""
         problem = constrained_of(state.problem)
         inner_problem = augmented(problem, state.y, weights(problem, state.sigma))
         method = self._method(inner_problem, state.geometry)
@@ -177,7 +177,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         return new
 
     def _falls_without_end(self, state: AugmentedLagrangianState, ray: Array | None) -> None:
-        """Along a ray F falls faster than the penalty grows: it is a proof, or the penalty is too small."""
+        """F falls along a ray faster than the penalty grows: either F is unbounded, or the penalty is too small."""
         problem = constrained_of(state.problem)
         state.sigma *= 10.0
         if proven_unbounded(problem, ray, FEASIBLE) is not None:
@@ -206,18 +206,18 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         if math.isfinite(state.bound):
             gap = relative_gap(problem, state.evaluation, state.bound)
         if self._binds(state) and state.inside is not None:
-            # no gap closes where the rank is kept: a stationary point is what the run can reach
+            # with a fixed rank the gap need not close: the run can only reach a stationary point
             still = 0.5 * norm(state.inside.evaluation.factor_gradient()) / _scale(problem, state.evaluation)
             gap = min(gap, still)
         return max(gap, state.infeasibility)
 
     def _binds(self, state: AugmentedLagrangianState) -> bool:
-        """Whether the rank is to stay below n: the columns are then judged with their own multipliers."""
+        """Whether the rank has to stay below n: certificates then use the multipliers of the current point."""
         columns = int(state.evaluation.factor.shape[1])
         return columns < state.problem.n and (not self.grow or columns >= (self.max_rank or columns + 1))
 
     def _end_round(self, state: AugmentedLagrangianState) -> None:
-        """Take over the multipliers, look for a bound, grow penalty or rank, and begin the next round."""
+        """Update the multipliers, compute a bound, enlarge penalty or rank, and begin the next round."""
         problem = constrained_of(state.problem)
         w = weights(problem, state.sigma)
         a = problem.measured(state.evaluation.factor)
@@ -254,7 +254,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         state.inside = self._begin(state)
 
     def _bound(self, state: AugmentedLagrangianState) -> None:
-        """A dual bound from y; the eigenvector of a λ_min(S) < 0 that spoils it becomes a column."""
+        """A dual bound from y; if λ_min(S) < 0 spoils the bound, the eigenvector becomes a column."""
         problem, evaluation = constrained_of(state.problem), state.evaluation
         state.bounded = state.infeasibility
         y = problem.admissible(state.y)
@@ -276,7 +276,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         )
         base = offset - problem.support(y)
         bound = base + low * (trace if low < 0.0 else 0.0 if limit is None else limit.least)
-        if limit is None or bound > state.bound:  # what rests on tr M alone is no bound to be kept
+        if limit is None or bound > state.bound:  # without a limit the bound uses tr M of this M, and holds for it only
             state.bound = bound
             state.dual = replace(state.dual or Multipliers(y), best=None if self._binds(state) else y)
         clearly = 0.0 if state.vanished else explained / SLIGHT
@@ -284,11 +284,11 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             self._widen(state, S, pair.vectors)
 
     def _resizes(self, state: AugmentedLagrangianState) -> bool:
-        """Whether the number of columns is this method's to choose."""
+        """Whether this method may choose the number of columns."""
         return self.grow and state.geometry.can_grow
 
     def _widen(self, state: AugmentedLagrangianState, S: Any, vectors: Array) -> None:
-        """Columns along eigenvectors of negative eigenvalues of S, where there is room for any."""
+        """Y with columns along eigenvectors of negative eigenvalues of S, if the rank may grow."""
         problem, columns = constrained_of(state.problem), state.evaluation.factor.shape[1]
         here = augmented(problem, state.y, weights(problem, state.sigma)).at(state.evaluation.factor)
         wider = widened(here, S, vectors, self.max_rank or problem.n, state.first_length, seed=state.rounds)
@@ -296,8 +296,8 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             return
         state.fewest = max(state.fewest, min(columns + 1, wider.shape[1]))
         self._put(state, wider)
-        # the new columns are on their way: multipliers wait for them, and the penalty is not to blame
-        # columns that take the place of others may do so again and again: these rounds count as idle
+        # the new columns have not converged: multipliers and penalty stay until they have
+        # columns may replace others again and again: such rounds count as idle
         state.aim, state.bounded, state.grown = max(state.aim, SLIGHT**2 * COARSE), math.inf, wider.shape[1] > columns
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""What an augmented Lagrangian carries from step to step, and when its rounds no longer gain."""
+"""State of an augmented Lagrangian, and the count of rounds without progress."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from psdopt.linalg.arrays import Array
 from psdopt.method import Outcome, State
 from psdopt.methods.columns import VANISHED
 
-#: Steps after which a round ends although it has not come to its aim, and as how many rounds it counts; with a gain.
+#: A round ends after this many steps even if it has missed its aim, and counts as this many rounds without progress.
 LONGEST, LONG, LONG_GAIN = 60, 5, 2
-#: The run ends after so many rounds in a row that take less than a tenth off infeasibility and gap.
+#: The run ends after this many rounds in a row that reduce infeasibility and gap by less than a tenth.
 PATIENCE = 25
 
 
@@ -23,12 +23,13 @@ PATIENCE = 25
 class AugmentedLagrangianState(State):
     """Multipliers y, penalty weights w = sigma / |A_t|², and the state of the method inside.
 
-    `dual` is what certificates are made from. `aim` is the relative stationarity this round ends at; `infeasibility`
-    that of the last round; `bounded` its value when a dual bound was last computed, `bound` the best one. `base` is the
-    first penalty, `first_size` the first |y|, `first_length` the first |Y|. `idle` counts the rounds since
-    `least_infeasibility`, or `least`, the larger of that and the gap, has fallen; `waited` the steps of this round;
-    `rounds` and `steps` (of the method inside) all of them. `fewest` columns stay, as S was indefinite with one less;
-    `grown` says whether this round has more columns than the last one.
+    `dual` : multipliers and candidates for certificates. `aim` : the relative stationarity at which this round ends.
+    `infeasibility` : that of the last round. `bounded` : the infeasibility when a dual bound was last computed.
+    `bound` : the best dual bound. `base` : the first penalty. `first_size` : the first |y|. `first_length` : the first |Y|.
+    `least_infeasibility`, and `least`, the larger of infeasibility and gap : the smallest so far. `idle` : rounds since
+    either of them fell. `waited` : steps of this round. `rounds`, `steps` : totals, steps being those of the inner
+    method. `fewest` : columns that stay, since S was indefinite with one less. `grown` : whether this round has more
+    columns than the last one.
     """
 
     y: Array = field(default_factory=lambda: np.zeros(0))
@@ -53,11 +54,11 @@ class AugmentedLagrangianState(State):
 
     @property
     def vanished(self) -> bool:
-        """Whether M is so near to 0 that the gradient 2 S Y says nothing of S."""
+        """Whether M is so near to 0 that the gradient 2 S Y does not tell the signs of S."""
         return self.evaluation.size <= VANISHED * self.first_length
 
     def note_progress(self, relative: float) -> None:
-        """Count the rounds that leave infeasibility and gap where they were; too many in a row are the last ones.
+        """Count the rounds that reduce neither infeasibility nor gap; too many in a row end the run.
 
         `relative` is the larger of gap and infeasibility. A round with more columns counts as a gain.
         """

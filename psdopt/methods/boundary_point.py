@@ -17,11 +17,11 @@ from psdopt.linalg.arrays import Array, norm
 from psdopt.method import Method, Outcome, Residual
 from psdopt.problem import Evaluation, Problem
 
-#: The step of the multiplier X beyond one; below (1 + √5)/2 the iteration converges (Wen, Goldfarb, Yin 2010).
+#: Step of the multiplier X; the iteration converges below (1 + √5)/2 (Wen, Goldfarb, Yin 2010).
 OVERSHOOT = 1.6
-#: The penalty changes by this factor once one residual has been the larger one for so many steps in a row.
+#: The penalty changes by this factor once one residual has been the larger one for this many steps in a row.
 FACTOR, STEPS_EARLY, STEPS_LATE, EARLY = 1.7, 12, 25, 100
-#: Steps without a tenth off the largest residual that are no progress.
+#: The run stalls after this many steps in which the largest residual did not fall by a tenth.
 PATIENCE = 500
 
 
@@ -108,7 +108,10 @@ class BoundaryPoint(Method[BoundaryPointState]):
             splits=True,
             factor=Y,
         )
-        new.X, new.x = Xs, x  # the overshot multiplier goes on; what is shown is positive semidefinite
+        new.X, new.x = (
+            Xs,
+            x,
+        )  # the iteration continues from the overshot multiplier; the point shown is PSD
         return self._balanced(new, norm(primal), 0.5 * dual_off**0.5)
 
     def _balanced(self, state: BoundaryPointState, primal: float, dual: float) -> BoundaryPointState:

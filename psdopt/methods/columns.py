@@ -14,9 +14,9 @@ from psdopt.linalg.arrays import Array, append_columns, norm
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.problem import Evaluation
 
-#: Y this short, relative to the first one, is zero.
+#: |Y| below this share of the first |Y| counts as zero.
 VANISHED = 1e-6
-#: So many new columns at once: this part of those there are; one where no spectrum is computed.
+#: The number of new columns at once is this part of the present columns, and one where no spectrum is computed.
 WIDER = 4
 #: A new column has at least this share of the mean column of M.
 LEAST = 1e-4
@@ -27,21 +27,21 @@ def widened(
 ) -> Array | None:
     """Y with up to a quarter more columns, at most `most`, along eigenvectors of negative eigenvalues of S.
 
-    Their length is the best one for the first of them. Where there is no room, Y gives up columns that are zero in
-    principal axes, and keeps their number with columns of zeros; None where it has none.
+    Their common length is the best for the first of them. If Y has `most` columns, new ones replace columns that are
+    zero in principal axes, and the number of columns stays; None if no column is zero.
 
     Parameters
     ----------
     evaluation : F at Y (n, r).
     S : symmetric (n, n), sparse or an operator. vectors : (n, k), eigenvectors of S, the least eigenvalue first.
-    first_length : |Y| of the first Y: relative to it columns are zero.
+    first_length : |Y| of the first Y, against which columns count as zero.
 
     O(n r), and for n <= 1500 a decomposition of S, n³.
     """
     Y = evaluation.factor
     n, columns = Y.shape
     room = most - columns
-    if room <= 0:  # columns that have vanished make room for new ones
+    if room <= 0:  # new columns replace columns that have vanished
         room = most - independent(Y, first_length).shape[1]
     if room <= 0:
         return None
@@ -59,11 +59,11 @@ def widened(
 
 
 def narrowed(problem: ConstrainedModel, Y: Array, share: float, fewest: int = 1) -> Array | None:
-    """Y in principal axes without its shortest columns, where M hardly needs them; None where all or `fewest` stay.
+    """Y in principal axes without its shortest columns, where M hardly changes; None if none may go.
 
-    Dropped together, they change neither tr M nor A(M), each constraint in units of |A_t| and all relative to the size
-    of the bounds, by more than `share`. In a column that goes to zero F is flat to second order: systems of Newton's
-    method are singular along it, and each of its steps shrinks it by a constant factor only.
+    Together, the dropped columns change tr M and A(M) by at most `share`, each constraint in units of |A_t| and all
+    relative to the size of the bounds. At least `fewest` columns stay. F is flat to second order in a column that goes
+    to zero: systems of Newton's method are singular there, and a step shrinks it by a constant factor only.
 
     O(n r² + r entries of the A_t).
     """

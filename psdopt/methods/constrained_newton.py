@@ -16,11 +16,11 @@ from psdopt.methods.constrained_steps import ConstrainedState, ConstrainedSteps
 from psdopt.methods.then import AfterSteps, Then, ThenState
 from psdopt.problem import Evaluation, Problem
 
-#: Slow Newton steps in a row after which the other method has its turn.
+#: After this many slow Newton steps in a row it is the turn of the other method.
 PATIENCE = 8
-#: Turns of the augmented Lagrangian after which Newton steps that stall at a residual of FINE end the run.
+#: After this many turns of the augmented Lagrangian, Newton steps that stall at a residual of FINE end the run.
 LAST, FINE = 3, 1e-8
-#: Turns of both after which the run ends.
+#: The run ends after this many turns of both methods.
 MOST_TURNS = 10
 
 
@@ -41,14 +41,14 @@ class ConstrainedNewton(Method[TurnsState]):
     """:class:`~psdopt.LagrangeNewton` as it runs under linear constraints.
 
     Newton steps (:class:`~psdopt.methods.constrained_steps.ConstrainedSteps`) begin after `steps` steps of `approach`.
-    Where they are slow or find no way down, as at a rank that is too low for S ⪰ 0 or where nothing is feasible,
-    `approach` has a turn of some rounds, which may add columns; each such turn has twice as many, in at most 60 steps.
-    After ten turns the run ends at the point with the least residual that Newton has seen: where no digit is left, and
-    where solutions lie at infinity, as for dual programs without a strictly feasible point, turns would go on for ever.
+    If these steps are slow or do not descend, as at a rank too low for S ⪰ 0 or without a feasible M, `approach` has a
+    turn of some rounds, which may add columns. Each such turn has twice the rounds of the last, in at most 60 steps.
+    After ten turns the run ends at the Newton iterate of the least residual. Without this limit turns would never end
+    once the residual is rounding, or if solutions lie at infinity, as for duals without a strictly feasible point.
 
     Parameters
     ----------
-    approach : a method for constrained problems on a factor. steps : length of its first turn.
+    approach : a method for constrained problems on a factor. steps : the number of steps in its first turn.
     """
 
     approach: Method = AugmentedLagrangian()
@@ -67,7 +67,7 @@ class ConstrainedNewton(Method[TurnsState]):
         require_inner("approach", self.approach, problem, geometry)
         known = constrained_of(problem)
         if known.contradiction is not None or known.only_zero:
-            # the certificate proves that nothing is feasible, or nothing but M = 0: the first turn is not over
+            # the certificate proves that no M is feasible, or none but M = 0: the first turn is not over
             return _noted(replace(self, steps=1)._turns.init(problem, geometry, start, evaluation))
         return _noted(self._turns.init(problem, geometry, start, evaluation))
 
@@ -83,9 +83,9 @@ class ConstrainedNewton(Method[TurnsState]):
 
     @staticmethod
     def _resumed(before: TurnsState, after: TurnsState) -> TurnsState:
-        """A turn of an augmented Lagrangian goes on where its last one was, if Newton's turn has led no nearer.
+        """A turn of the augmented Lagrangian continues from its own last state, if Newton's turn has not come nearer.
 
-        From a point that Newton has spoilt it would find its penalty and multipliers anew.
+        From a worse point of Newton's it would have to find penalty and multipliers again.
         """
         own, newton = after.approached, before.inner
         ended = before.turns % 2 == 1 and after.turns == before.turns + 1
@@ -106,7 +106,7 @@ class ConstrainedNewton(Method[TurnsState]):
 
 
 def _at(state: TurnsState, inner: State) -> TurnsState:
-    """`state` at the point of `inner`, which is what goes on from there."""
+    """`state` at the point of `inner`, the method that continues."""
     return replace(
         state,
         inner=inner,
@@ -120,7 +120,7 @@ def _at(state: TurnsState, inner: State) -> TurnsState:
 
 
 def _noted(state: ThenState, before: TurnsState | None = None) -> TurnsState:
-    """`state` with what a TurnsState remembers, of the state `before` and its own."""
+    """`state` with the memory of a TurnsState: the best of `before` and of the state itself."""
     inner = state.inner
     kept = {each.name: getattr(state, each.name) for each in fields(ThenState)}
     best = None if before is None else before.best
@@ -151,14 +151,14 @@ class _Approached:
 
 
 def _slow(state: ThenState) -> bool:
-    """Whether Newton has lost its way, or found a stationary point with S indefinite: a saddle."""
+    """Whether Newton's steps are slow, or have ended at a stationary point with S indefinite, a saddle."""
     return isinstance(state.inner, ConstrainedState) and (state.inner.slow >= PATIENCE or state.inner.saddle)
 
 
 def _over(state: ThenState) -> bool:
-    """Whether the augmented Lagrangian has ended with a proof that nothing (else) is feasible, or no gain is left.
+    """Whether the augmented Lagrangian has proven that no (other) M is feasible, or no progress is possible.
 
-    The latter is so where Newton steps end in rounding although the augmented Lagrangian has had its turns.
+    The second case: Newton steps end in rounding after all turns of the augmented Lagrangian.
     """
     inner = state.inner
     if isinstance(inner, AugmentedLagrangianState):

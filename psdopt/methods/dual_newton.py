@@ -26,7 +26,7 @@ from psdopt.problem import Evaluation, Problem
 from psdopt.searches.armijo import SUFFICIENT
 from psdopt.units import stationarity_scale
 
-#: The system is damped by this share of the residual, so that it is definite where few eigenvalues are positive.
+#: The damping of a system is this share of the residual; few positive eigenvalues would leave the system singular.
 DAMPING = 1e-3
 
 
@@ -54,7 +54,7 @@ class DualNewton(Method[DualNewtonState]):
 
     Parameters
     ----------
-    inner : most products with the Hessian per step, at least 1.
+    inner : largest number of products with the Hessian per step, at least 1.
 
     Cost per step: an eigendecomposition, 9 n³ flops or so, for each trial, and O(n² p) per product, p the number of
     positive eigenvalues or of the others, whichever is smaller.
@@ -155,7 +155,7 @@ class DualNewton(Method[DualNewtonState]):
         up = values > 0.0
         P, N = V[:, up], V[:, ~up]
         share = values[up][:, None] / (values[up][:, None] - values[~up][None, :])
-        many = P.shape[1] > N.shape[1]  # then I − (the projection's derivative at −S) has fewer columns
+        many = P.shape[1] > N.shape[1]  # then I − (the derivative of the projection at −S) has fewer columns
 
         def times(x: Array) -> Array:
             D = forms.matrix(scale * x)

@@ -23,15 +23,15 @@ from psdopt.method import Method, Outcome, Residual
 from psdopt.methods.interior_steps import Iterate, definite_move, missing, newton_step
 from psdopt.problem import Evaluation, Problem
 
-#: A step goes this share of the way to the boundary, or more the longer the predictor's steps are.
+#: A step goes at least this share of the way to the boundary, and further if the steps of the predictor are long.
 SHARE = 0.9
-#: So many steps without a tenth off the largest relative residual are no progress: rounding is what is left.
+#: The run stalls after this many steps in which the largest relative residual did not fall by a tenth.
 CALM = 12
-#: After so many of them the roots of a step's system are worth more than they are before.
+#: After this many such steps a factorisation of the root of the system may cost more than before.
 DOUBTFUL = 2
-#: From this relative gap on X is moved onto the constraints, where what is off changes the gap.
+#: Below this relative gap X is moved onto the constraints, if their violation changes the gap.
 CLOSE = 1e-3
-#: A run that stalls before it is near begins once more, with an X so many times as large.
+#: A run that stalls far from a solution begins again with an X this many times larger.
 BEYOND = 1e5
 
 
@@ -39,11 +39,11 @@ BEYOND = 1e5
 class InteriorPoint(Method[PrimalDualState]):
     """min ⟨C, M⟩ under linear constraints: infeasible primal-dual path following in the HKM direction.
 
-    With v the dual variables, Z = C − A*(v) and X Z = mu I are linearised at once; dX and dZ are eliminated, and the
-    Schur complement [tr(A_s X A_t Z⁻¹)] (m, m) is left. Mehrotra's predictor and corrector share its factor, and the
-    inverses. The start is a multiple of I. Blocks that no constraint joins are worked on one by one. Where rounding of
-    the complement spoils a direction, and it is affordable, a QR factorisation of its root takes its place. A run that
-    stalls begins once more: on the face of the cone that constraints leave, where there is one, else from a larger X.
+    With the dual variables v, Z = C − A*(v) and X Z = mu I are linearised together. Elimination of dX and dZ leaves the
+    Schur complement [tr(A_s X A_t Z⁻¹)] (m, m). Mehrotra's predictor and corrector share its factor and the inverses.
+    The start is a multiple of I. Blocks that no constraint joins are treated one by one. Where rounding of the
+    complement spoils a direction, a QR factorisation of its root replaces it, if that is affordable. A run that stalls
+    begins again: on the face of the cone that constraints define, if there is one, else from a larger X.
 
     Helmberg, Rendl, Vanderbei, Wolkowicz (1996); Kojima, Shindoh, Hara (1997); Monteiro (1997).
 
@@ -74,8 +74,8 @@ class InteriorPoint(Method[PrimalDualState]):
         after = self._stepped(state)
         if after.outcome is not Outcome.STALLED or after.anew or after.least <= FEASIBLE:
             return after
-        # on a face nothing is strictly feasible but within it; elsewhere a path from below the size of a solution
-        # creeps along the boundary, and one from far beyond it does not
+        # strictly feasible points of a face exist only within the face; elsewhere a path from an X smaller than a
+        # solution creeps along the boundary, and a path from a far larger X does not
         form = _within(state.problem)
         far = BEYOND if form is None else 1.0
         form = form or state.form
@@ -122,7 +122,7 @@ class InteriorPoint(Method[PrimalDualState]):
 
 
 def _within(problem: Problem) -> StandardForm | None:
-    """The problem on its face, where it has one and its forms there, which are dense, are affordable."""
+    """The problem on its face; None without a face, or if the forms on the face, which are dense, cost too much."""
     known, conic = constrained(problem)
     W = None if known.face is None or known.only_zero else known.face.within
     if known.face is None or W is None or 4.0 * float(W.shape[1]) ** 3 * conic.m > FLOPS:
@@ -157,9 +157,9 @@ def _first(form: StandardForm) -> tuple[list[Array], list[Array], Array, Array]:
 def _met(form: StandardForm, at: Iterate, careful: bool, work: Array | None = None) -> Array | None:
     """The factor of X and x moved to A(X) + A x = b by the least move in the metric of X⁻¹.
 
-    None where what is missing is next to nothing in bᵀv, and where the move is of no use. The products X dZ Z⁻¹ lose
-    digits as Z⁻¹ grows, and large multipliers make a small infeasibility a large gap; in X A*(w) X nothing cancels.
-    Costs a second Schur complement. The path itself goes on from X, which is better centred.
+    None if the violation hardly changes bᵀv, or the move does not reduce it. The products X dZ Z⁻¹ lose digits as Z⁻¹
+    grows, and large multipliers turn a small infeasibility into a large gap; X A*(w) X loses none. Costs a second Schur
+    complement. The path itself continues from X, which is better centred.
     """
     X, x = at.X, at.x
     rest = missing(form, X, x)

@@ -22,9 +22,9 @@ from psdopt.linalg.cone_steps import cone_step, inverse_of, lower_factor, triang
 from psdopt.linalg.ridged import ROUNDS
 from psdopt.linalg.tolerances import rounding
 
-#: Relative accuracy of the length of a step that is taken, and of a direction in what it is to remove from b − A(X).
+#: Relative accuracy of the length of a step, and of a direction in the part of b − A(X) that it has to remove.
 FINE = 0.01
-#: A step that leaves the cone by rounding is shortened by this factor, so many times at most.
+#: A step that leaves the cone by rounding is shortened by this factor, at most this many times.
 SHORTER, TRIALS = 0.8, 20
 
 
@@ -56,10 +56,10 @@ def newton_step(
 ) -> tuple[Iterate, float, bool]:
     """(next iterate, the longer of its two step lengths, whether it was careful) by Mehrotra's predictor and corrector.
 
-    `share` of the way to the boundary at least. `careful` takes the roots of the system
-    (:class:`~psdopt.constraints.coupled_systems.RootedSystem`) and refines the direction; without it, a step whose
-    direction rounding spoils is taken once more with it, where that is affordable
-    (`last`: whether it is what is left to try). `work` (2, m, m) is memory for the Schur complement and its factor.
+    The step goes at least `share` of the way to the boundary. `careful` : factor the root of the system
+    (:class:`~psdopt.constraints.coupled_systems.RootedSystem`) and refine the direction. A step that is not careful is
+    repeated as a careful one if rounding spoils its direction and the root is affordable. `last` : whether nothing else
+    is left to try. `work` (2, m, m) is memory for the Schur complement and its factor.
 
     A step takes one Cholesky factor of each block of X and Z, one inverse of those of Z, one Schur complement and one
     factor of it; three products of n x n matrices, and two more for each block as long as the dual equation is off.
@@ -160,7 +160,7 @@ class _Step:
     def refined(
         self, dX: list[Array], dZ: list[Array], dx: Array, dz: Array, dv: Array
     ) -> tuple[list[Array], list[Array], Array, Array, Array]:
-        """The direction with less missing in A(dX) + A dx = b − A(X) − A x, which rounding of X dZ Z⁻¹ spoils."""
+        """The direction with a smaller residual of A(dX) + A dx = b − A(X) − A x, which rounding of X dZ Z⁻¹ spoils."""
         form, at = self.form, self.at
         rest = self.rp - _measured(form, dX, dx)
         for _ in range(ROUNDS):
@@ -180,12 +180,12 @@ class _Step:
         return dX, dZ, dx, dz, dv
 
     def sound(self, dX: list[Array], dx: Array, dv: Array) -> bool:
-        """Whether what the direction leaves of b − A(X) is next to nothing, there or in bᵀv."""
+        """Whether the direction leaves next to nothing of b − A(X), in itself or in bᵀv."""
         off, v = norm(self.rp - _measured(self.form, dX, dx)), self.at.v + dv
         return off <= FINE * norm(self.rp) or off * norm(v) <= NEGLIGIBLE * abs(float(self.form.b @ v))
 
     def correct(self, dX: list[Array], dx: Array, dz: Array) -> None:
-        """From here on with the predictor's second-order terms dX dZ Z⁻¹; it was the last direction."""
+        """Add the second-order terms dX dZ Z⁻¹ of the last direction, the predictor, to all later directions."""
         self.T = [dP @ W for dP, W in zip(dX, self.dZZi, strict=True)]
         self.t = dx * dz / self.at.z
 

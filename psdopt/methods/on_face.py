@@ -1,4 +1,4 @@
-"""Any method for constrained problems, run on the face that constraints ⟨A_t, M⟩ = 0 with A_t ⪰ 0 leave."""
+"""Any method for constrained problems, run on the face that constraints ⟨A_t, M⟩ = 0 with A_t ⪰ 0 define."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class OnFaceState(State):
 
 @dataclass(frozen=True)
 class OnFace(Method[OnFaceState]):
-    """`method` on N ↦ F(W N Wᵀ), N ⪰ 0 of order q: no equation is left that only singular M meet.
+    """`method` on N ↦ F(W N Wᵀ), N ⪰ 0 of order q, where no equation forces N to be singular.
 
     Must-links that hold exactly, a row of zeros or a balanced partition, ⟨A_t, M⟩ = 0 with A_t ⪰ 0, confine M to
-    W N Wᵀ, W (n, q) an orthonormal basis of the null spaces of the A_t. There the other constraints may have strictly
-    feasible points and bounded multipliers. Points are Y = W Z. The multipliers of `method` are those of the problem:
-    its S is WᵀSW, and with zero for the constraints of the face the dual bound is the same.
+    W N Wᵀ, W (n, q) an orthonormal basis of the common null space of the A_t. There the other constraints may have
+    strictly feasible points and bounded multipliers. Points are Y = W Z. The multipliers of `method` are those of the
+    problem: the S of `method` is WᵀSW, and with zero for the constraints of the face the dual bound is the same.
 
-    Cost of a step: that of `method` at order q, and of the products W Z. Methods that need it take this form by
-    themselves (``on``).
+    Cost of a step: that of `method` at order q, and of the products W Z. Methods that need the face
+    reduce the problem by themselves (``on``).
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class OnFace(Method[OnFaceState]):
         Y = geometry.factor(start)
         Z = np.asarray(reduction.W.T @ Y)
         if Z.shape[1] > Z.shape[0]:
-            Z = np.ascontiguousarray(np.linalg.qr(Z.T)[1].T)  # Z Zᵀ as it was
+            Z = np.ascontiguousarray(np.linalg.qr(Z.T)[1].T)  # Z Zᵀ is unchanged
         plane = FlatQuotient(*Z.shape)
         method = self._inner(reduction.problem)
         require_inner("method", method, reduction.problem, plane)
@@ -79,14 +79,14 @@ class OnFace(Method[OnFaceState]):
         return _carried_back(state.problem, state.geometry, reduction, inner)
 
     def _inner(self, problem: Constrained) -> Method:
-        """As it runs there; no factor takes more columns than rows."""
+        """`method` as it runs on the face, where a factor has at most q columns."""
         return self.method.with_escape(True, problem.n)
 
 
 def takes_face(method: Method, problem: Problem) -> bool:
-    """Whether `method` had better seek factors on a face: there is one, and the method fits there.
+    """Whether `method` should seek factors on a face: the face exists, and the method fits there.
 
-    Where the constraints have many entries in its coordinates, steps for a linear F are cheaper in those of M.
+    For a linear F whose constraints have many entries in N, steps in M are cheaper.
     """
     if not isinstance(problem, OffersConstraints):
         return False

@@ -14,18 +14,18 @@ from psdopt.linalg.arrays import Array, norm
 from psdopt.method import Outcome
 from psdopt.methods.truncated_newton import TruncatedNewton
 
-#: Relative violation at which M is feasible, and most Newton steps towards it.
+#: Relative violation at which M is feasible, and the limit of Newton steps.
 REACHED, STEPS = 1e-9, 200
-#: Columns of the factor, at least.
+#: The factor has at least this many columns.
 FEWEST = 8
 
 
 def phase_one(problem: ConstrainedModel, seed: int = 0) -> tuple[Array, Array]:
     """(Y, y) for M = Y Yᵀ of least Σ_t dist²(a_t, [lower_t, upper_t]) / |A_t|², and half the derivative y (m,) of that.
 
-    Where the least distance is not zero, A*(y) ⪰ 0 and σ(y) < 0 at M, up to how nearly it is reached: y is then a
-    candidate for a proof that nothing is feasible. With √(2 m) columns no local minimum misleads. Cost: up to 200
-    Newton steps on Y, none of which evaluates F.
+    If the least distance is positive, A*(y) ⪰ 0 and σ(y) < 0 at the minimiser M, so that y at an approximate minimiser
+    is a candidate for a proof that no M is feasible. With √(2 m) columns every local minimum is the global one. Cost:
+    up to 200 Newton steps on Y, without evaluations of F.
     """
     n = problem.n
     norms = np.where(problem.norms > 0.0, problem.norms, 1.0)

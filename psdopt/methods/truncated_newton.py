@@ -18,16 +18,16 @@ from psdopt.linalg.tolerances import rounding
 from psdopt.method import Method, Outcome, State
 from psdopt.problem import Evaluation, LineModel, Problem
 
-#: Points of the arc that are tried, each at the mu of the one before over WIDER.
+#: Number of trial points on the arc; each mu is the one before divided by WIDER.
 TRIALS = 4
-#: A best mu below FAR says that the quadratic model was followed too far: the next system ends where D is as long as
-#: the step was. A mu above NEAR says that the model holds there, and the next D may be WIDER times as long.
+#: If the best mu is below FAR, D left the region where the quadratic model holds: the next D is at most as long as the
+#: step. If mu is above NEAR, the model holds at D, and the next D may be WIDER times as long.
 FAR, NEAR, WIDER = 0.5, 0.75, 4.0
 
 
 @dataclass(kw_only=True)
 class TruncatedNewtonState(State):
-    """Gradient 2 S Y of the current point, and the length of D at which a system ends."""
+    """Gradient 2 S Y at the current point, and the largest length of the next D."""
 
     gradient: Array
     radius: float = math.inf
@@ -37,17 +37,17 @@ class TruncatedNewtonState(State):
 class TruncatedNewton(Method[TruncatedNewtonState]):
     """Y + mu D, D from ∇²F(Y)[D] ≈ −∇F(Y) by preconditioned conjugate gradient, mu the best along the line.
 
-    The solve ends at a residual of `share` |g|, both in the metric of the preconditioner's inverse, where D is longer
-    than the quadratic model has held, at a direction of negative curvature, which is followed downhill where it is the
-    first one, or after `inner` Hessian products.
+    The inner conjugate gradient ends in one of four cases: the residual is below `share` |g|, both in the metric of the
+    preconditioner's inverse; D is as long as the quadratic model has held; a direction has negative curvature, and is D
+    itself if it is the first direction; or after `inner` Hessian products.
 
-    Penalties of constraints resist the stretch ⟨A_t, D Dᵀ⟩ of a long step. Where the problem knows the correction Z of
-    this stretch (:meth:`psdopt.Evaluation.bend`), lines to points of the arc Y + mu D + mu² Z are searched too, and the
-    lowest minimum is taken.
+    The stretch ⟨A_t, D Dᵀ⟩ of a long step violates constraints, so that their penalties keep steps short. Where the
+    problem has a correction Z for this stretch (:meth:`psdopt.Evaluation.bend`), lines through points of the arc
+    Y + mu D + mu² Z are searched as well, and the lowest minimum is taken.
 
     Parameters
     ----------
-    inner : most Hessian products per step, at least 1. share, in (0, 1).
+    inner : largest number of Hessian products per step, at least 1. share : of |g|, in (0, 1).
 
     Cost per step: up to `inner` Hessian products (two passes over the terms each) and as many preconditioner solves.
     """

@@ -1,4 +1,4 @@
-"""What the ability ``constrained-fit`` stands for: constraints as a Newton method on their multipliers needs them."""
+"""The ability ``constrained-fit``: constraints in the form that Newton's method on their multipliers needs."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ class ConstrainedFit(Protocol):
 
     @property
     def held(self) -> NDArray[np.intp]:
-        """Constraints that every Y = `onto(Y)` meets by itself: they are never tied."""
+        """Constraints that every Y = `onto(Y)` meets: they are never tied."""
 
     def onto(self, V: Array) -> Array:
-        """V (n, k) projected to what the ranges of all feasible M lie in; V itself where that is everything."""
+        """V (n, k) projected to the subspace that contains the ranges of all feasible M, which may be all of space."""
 
     def tied(self, evaluation: Evaluation, rows: NDArray[np.intp]) -> Coupled:
         """The constraints `rows` as a fit of infinite curvature h: the system of a multiplier has no ridge 1/h.
 
-        Its `gradient` takes y (m,), all of them; its other members know the tied constraints only.
+        Its `gradient` takes all multipliers y (m,); its other members see the tied constraints only.
         """
 
     def bend(self, evaluation: Evaluation, X: Array) -> Array | None:

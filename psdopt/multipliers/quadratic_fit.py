@@ -1,4 +1,4 @@
-"""What the ability ``quadratic-fit`` stands for: F as a Newton method on its multipliers needs it."""
+"""The ability ``quadratic-fit``: F in the form that Newton's method on its multipliers needs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from psdopt.capability import Ability, offered
 from psdopt.linalg.arrays import Array
 from psdopt.problem import Evaluation
 
-#: A block of columns V (n, k) as a fit uses it: V itself, or V together with products that are needed again.
+#: A block of columns V (n, k) as a fit represents it: V itself, or V with products that are used again.
 Block = Any
 
 
@@ -23,7 +23,7 @@ class Coupled(Protocol):
     def curvatures(self) -> Array: ...
 
     def block(self, V: Array) -> Block:
-        """V (n, k) as the other members take it."""
+        """V (n, k) in the representation that the other members take."""
 
     def gradient(self, w: Array) -> Array:
         """S(w) as a new array (n, n)."""

@@ -12,7 +12,7 @@ from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.multipliers.quadratic_fit import Block, Coupled
 
-#: Where S(w) + damping I is not definite, the damping grows by this multiple of what its smallest eigenvalue lacks.
+#: If S(w) + damping I is indefinite, the damping grows by this multiple of |λ_min(S(w))|.
 MARGIN = 1.05
 
 
@@ -25,9 +25,8 @@ class LagrangeSystem:
 
         (diag(1/h)/2 + [tr(A_s B A_t G)]) v = q/2 + [⟨A_t, Y (G R)ᵀ⟩],
 
-    however many columns Y has. `pull` is S(w) Y. delta is `damping`; where that leaves S(w) + delta I indefinite, delta
-    is larger by what the smallest eigenvalue lacks. Cost: n³ + m³/3 + 4 m² + 4 n² r; memory n² and `work` (m, m), which
-    the system uses as long as it lives.
+    however many columns Y has. `pull` is S(w) Y. delta is `damping`, or larger if S(w) + damping I is indefinite. Cost:
+    n³ + m³/3 + 4 m² + 4 n² r; memory n² and `work` (m, m), which the system uses as long as it lives.
 
     Raises numpy.linalg.LinAlgError where rounding leaves no definite matrix.
     """
@@ -58,7 +57,7 @@ class LagrangeSystem:
         return self.fit.force(v, self.Y)
 
     def bend(self, stretch: Array) -> tuple[Array, Array]:
-        """(Z, v) for R = 0 and q = `stretch`, ⟨A_t, X Xᵀ⟩ (m,): what Newton's move leaves out, to second order.
+        """(Z, v) for R = 0 and q = `stretch`, ⟨A_t, X Xᵀ⟩ (m,): the second-order part that Newton's move leaves out.
 
         Along the arc Y + mu X + mu² Z the coefficients of mu² in the measurements are v_t / h_t.
         """
@@ -72,7 +71,7 @@ def solver_of(K: Array) -> Callable[[Array], Array]:
 
     A Cholesky factor, m³/3; each use 2 m². Raises numpy.linalg.LinAlgError where K is not positive definite.
     """
-    # of a matrix stored by rows LAPACK reads the transpose in place, and of that the lower triangle
+    # LAPACK reads a matrix stored by rows as its transpose, in place, so that this is the lower triangle
     L, info = dpotrf(K.T, lower=1, clean=0, overwrite_a=1)
     if info != 0:
         raise np.linalg.LinAlgError(f"the system of the multipliers is not positive definite (row {info})")

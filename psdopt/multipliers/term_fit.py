@@ -46,7 +46,7 @@ class TermFit:
         self.n, self.size, self.curvatures = self._fit.n, self.measurement.size, _curvatures(self._fit)
 
     def at(self, evaluation: Any) -> tuple[Images, Array]:
-        """The images of Y and the features of the loss, which an evaluation of the same terms has already."""
+        """The images of Y and the features of the loss; an evaluation of the same terms has computed them."""
         images = vars(evaluation).get("images")
         if isinstance(images, Images) and images.maps == self._maps:
             return images, evaluation.feature(self._position)
@@ -78,7 +78,7 @@ class TermFit:
         return sum(term.weight * term.C.trace(U, V) for term in self._linear)
 
     def solver(self, P: Array, Q: Array, work: Array) -> Callable[[Array], Array]:
-        """K, its upper triangle, costs what `measurement.coupling` does; its factorisation m³/3."""
+        """The upper triangle of K costs one `measurement.coupling`, its factorisation m³/3 flops."""
         K = self.measurement.coupling(P, Q, self._identity, work)
         np.einsum("ii->i", K)[:] += 0.5 / self.curvatures  # a view of the diagonal, however K is stored
         return solver_of(K)
@@ -97,6 +97,6 @@ class TermFit:
         return C
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what can be made again: the images of I are as large as the data."""
+        """Without the images of I, which are as large as the data and can be computed again."""
         made = ("_identity", "_constant")
         return {name: value for name, value in vars(self).items() if name not in made}
