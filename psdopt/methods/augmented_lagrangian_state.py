@@ -25,11 +25,11 @@ class AugmentedLagrangianState(State):
 
     `dual` : multipliers and candidates for certificates. `aim` : the relative stationarity at which this round ends.
     `infeasibility` : that of the last round. `bounded` : the infeasibility when a dual bound was last computed.
-    `bound` : the best dual bound. `base` : the first penalty. `first_size` : the first |y|. `first_length` : the first |Y|.
-    `least_infeasibility`, and `least`, the larger of infeasibility and gap : the smallest so far. `idle` : rounds since
-    either of them fell. `waited` : steps of this round. `rounds`, `steps` : totals, steps being those of the inner
-    method. `fewest` : columns that stay, since S was indefinite with one less. `grown` : whether this round has more
-    columns than the last one.
+    `bound` : the best dual bound. `base` : the first penalty. `first_size` : the first |y|. `first_length` : the first
+    |Y|. `least_infeasibility` : the smallest so far. `least` : the smallest so far of the larger of infeasibility and
+    gap. `idle` : rounds since either of them fell. `waited` : steps of this round. `rounds`, `steps` : totals, steps
+    being those of the inner method. `fewest` : columns that stay, since S was indefinite with one less. `grown` :
+    whether this round has more columns than the last one.
     """
 
     y: Array = field(default_factory=lambda: np.zeros(0))
