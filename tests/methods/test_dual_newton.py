@@ -197,10 +197,10 @@ def test_a_step_descends_by_armijo_along_the_direction() -> None:
     np.testing.assert_allclose([np.sum(each * M) for each in A], b, atol=1e-8)
 
 
-def test_multipliers_ten_times_as_large_as_the_objective_are_tried_as_a_proof() -> None:
+def test_multipliers_much_larger_than_the_objective_are_tried_as_a_proof() -> None:
     problem = nearest(correlation(3), constraints.entries([0, 1], [0, 1], 3, [-1.0, 1.0]))
     size = np.linalg.norm(problem.nearest.C.toarray())
-    for share, tried in ((9.9, False), (10.1, True)):
+    for share, tried in ((2.0, False), (100.0, True)):
         state = DualNewton()._at(problem, PSDCone(3), np.array([share * size, 0.0]), 0.0, None)
         assert (state.dual.ray is not None) == tried
         assert state.outcome is (Outcome.FINISHED if tried else Outcome.RUNNING)

@@ -183,7 +183,7 @@ def test_steps_of_hazans_rule_are_those_of_the_textbook(trace):
         state = method.step(state)
 
 
-def test_the_oracle_is_asked_for_a_tenth_of_the_gap_and_its_error_counts(monkeypatch):
+def test_the_oracle_is_asked_for_a_share_of_the_gap_and_its_error_counts(monkeypatch):
     problem = planted(n=8, trace=2.0)[0]
     geometry, asked, atoms = Spectraplex(8, 2.0), [], []
     oracle = Spectraplex.minimize_linear
@@ -198,10 +198,12 @@ def test_the_oracle_is_asked_for_a_tenth_of_the_gap_and_its_error_counts(monkeyp
     method = FrankWolfe(variant="vanilla")
     first = method.init(problem, geometry, geometry.from_factor(0.5 * np.eye(8)))
     product = 0.5 * np.sum(first.evaluation.factor_gradient() * first.evaluation.factor)
-    assert asked[0] == (pytest.approx(0.1 * abs(product), rel=1e-12), None)
+    share = asked[0][0] / abs(product)
+    assert 0.0 < share < 0.5
+    assert asked[0][1] is None
     assert first.gap == pytest.approx(product - atoms[0].value + 0.25, rel=1e-12)
     method.step(first)
-    assert asked[1][0] == pytest.approx(0.1 * first.gap, rel=1e-12)
+    assert asked[1][0] == pytest.approx(share * first.gap, rel=1e-12)
     assert asked[1][1] is atoms[0].vector
 
 
@@ -221,7 +223,7 @@ def test_the_corrective_variant_keeps_principal_axes_and_the_other_the_factor_it
 
 
 @pytest.mark.parametrize("start", [1, 3])
-def test_a_corrective_step_ends_at_a_tenth_of_the_gap_within_its_span(start):
+def test_a_corrective_step_ends_at_a_small_gap_within_its_span(start):
     """From one atom the span has two directions, which is enough to correct."""
     problem, geometry = planted(n=9)[0], Spectraplex(9)
     method = FrankWolfe()
@@ -232,7 +234,7 @@ def test_a_corrective_step_ends_at_a_tenth_of_the_gap_within_its_span(start):
         V = np.linalg.qr(np.column_stack([before.evaluation.factor, before.atom.vector]))[0]
         S = state.evaluation.gradient @ np.eye(9)
         within = np.sum(S * state.evaluation.matrix.to_dense()) - np.linalg.eigvalsh(V.T @ S @ V)[0]
-        assert within <= 0.1 * before.gap * (1.0 + 1e-9)
+        assert within <= 0.3 * before.gap
         assert 0.0 <= state.extras["gamma"] <= 1.0
 
 

@@ -12,7 +12,7 @@ from psdopt import FlatQuotient, solve
 from psdopt.capability import Ability
 from psdopt.geometries.polar import Polar
 from psdopt.linalg.arrays import orthonormal_columns
-from psdopt.methods.online_gradient import GRID, OnlineRiemannianGradient, Pace
+from psdopt.methods.online_gradient import GRID, UNKNOWN_EPOCH, OnlineRiemannianGradient, Pace
 from psdopt_plugins.regression import psd_regression_problem, psd_regression_stream
 from tests.methods.regressions import FIXED, D, M, R, batches_of, data, mapped
 
@@ -251,8 +251,8 @@ def test_pretraining_reads_a_sixteenth_of_an_epoch_and_at_least_640_samples(size
     assert OnlineRiemannianGradient(pretraining=7)._pretraining_batches(source) == 7
 
 
-@pytest.mark.parametrize(("size", "batches"), [(None, 1000), (320, 10), (321, 11)])
-def test_a_step_is_an_epoch_or_a_thousand_batches(size, batches):
+@pytest.mark.parametrize(("size", "batches"), [(None, UNKNOWN_EPOCH), (320, 10), (321, 11)])
+def test_a_step_is_an_epoch_or_many_batches_of_a_stream_without_end(size, batches):
     source = SimpleNamespace(stream=SimpleNamespace(size=size))
     assert OnlineRiemannianGradient()._batches_per_step(source) == batches
     assert OnlineRiemannianGradient(report_every=3)._batches_per_step(source) == 3

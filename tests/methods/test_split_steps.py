@@ -15,7 +15,7 @@ from psdopt import FlatQuotient, solve
 from psdopt.linalg.tolerances import EPS
 from psdopt.method import Outcome
 from psdopt.methods.admm import ADMM
-from psdopt.methods.split_steps import SplitSteps
+from psdopt.methods.split_steps import MAX_RESTARTS, SplitSteps
 from psdopt.problems.entry_fit import EntryFit
 from tests.methods.pairs import laplacian, pair_problem
 
@@ -217,9 +217,12 @@ def test_ten_iterations_apart_in_a_row_double_the_penalty(monkeypatch, apart, be
     assert after.extras["restarts"] == 1.0
 
 
-@pytest.mark.parametrize(("growth", "restarts", "outcome"), [(0.99, 0, "on"), (1.01, 4, "again"), (1.01, 5, "over")])
-def test_a_growth_by_a_million_restarts_five_times_and_then_ends(monkeypatch, growth, restarts, outcome):
-    mean = growth * 1e6 * 0.1 * np.ones((6, 1))  # |V − U| = |V + U|/2
+@pytest.mark.parametrize(
+    ("growth", "restarts", "outcome"),
+    [(1e3, 0, "on"), (1e9, MAX_RESTARTS - 1, "again"), (1e9, MAX_RESTARTS, "over")],
+)
+def test_an_enormous_growth_restarts_some_times_and_then_ends(monkeypatch, growth, restarts, outcome):
+    mean = growth * 0.1 * np.ones((6, 1))  # |V − U| = |V + U|/2
     method, state = scripted(monkeypatch, 1.5 * mean, 0.5 * mean)
     after = method.step(replace(state, restarts=restarts))
     if outcome == "over":
