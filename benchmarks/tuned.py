@@ -41,7 +41,7 @@ from benchmarks.mutants import OWN, ROOT, TESTS, _with_functions, copied
 #: Of a move up and of a move down.
 FACTORS = (4 / 3, 3 / 4)
 #: Processor seconds of tests per move; of a child beyond what its tests take, and the multiple of what they take.
-BUDGET, GRACE, SLOWER = 4.0, 10.0, 3.0
+BUDGET, GRACE, SLOWER = 4.0, 30.0, 3.0
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,16 @@ def _numbers(tree: ast.Module) -> Iterator[str]:
         else:
             continue
         names = [name for target in targets for name in (target.elts if isinstance(target, ast.Tuple) else [target])]
-        held = (part.value for part in ast.walk(value) if isinstance(part, ast.Constant))
+        held = (part.value for part in _values(value) if isinstance(part, ast.Constant))
         if any(isinstance(number, (int, float)) and not isinstance(number, bool) for number in held):
             yield from (name.id for name in names if isinstance(name, ast.Name) and name.id.strip("_").isupper())
+
+
+def _values(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes below, but for those in functions without a name."""
+    yield node
+    for child in () if isinstance(node, ast.Lambda) else ast.iter_child_nodes(node):
+        yield from _values(child)
 
 
 def _reads(tree: ast.Module) -> Iterator[tuple[str, str]]:

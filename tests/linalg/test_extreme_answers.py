@@ -8,7 +8,7 @@ import scipy.special
 
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.tolerances import EPS
-from psdopt.oracles.least import least_eigenpairs
+from psdopt.oracles.least import DENSE_ORDER, MANY, least_eigenpairs
 
 
 class Counted:
@@ -128,12 +128,17 @@ def test_lanczos_costs_about_what_its_convergence_needs():
         assert operator.columns <= most, operator.columns
 
 
+#: So many eigenvectors that MANY times their number is more than the dense order.
+MUCH = DENSE_ORDER // MANY + 1
+
+
 @pytest.mark.parametrize(
     ("n", "count", "start", "proven", "expected"),
     [
-        (40, 1, False, False, "dense"), (300, 1, True, False, "dense"), (301, 1, False, False, "eigsh"),
-        (301, 1, True, False, "lanczos"), (301, 1, False, True, "lanczos"), (304, 38, False, False, "dense"),
-        (304, 37, True, False, "lanczos"),
+        (40, 1, False, False, "dense"), (DENSE_ORDER, 1, True, False, "dense"),
+        (DENSE_ORDER + 1, 1, False, False, "eigsh"), (DENSE_ORDER + 1, 1, True, False, "lanczos"),
+        (DENSE_ORDER + 1, 1, False, True, "lanczos"), (MUCH * MANY, MUCH, False, False, "dense"),
+        (MUCH * MANY, MUCH - 1, True, False, "lanczos"),
     ],
 )  # fmt: skip
 def test_which_backend_is_taken_and_what_it_promises(n, count, start, proven, expected):

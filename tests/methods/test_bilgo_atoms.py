@@ -121,7 +121,8 @@ def test_directions_that_m_has_are_no_atoms():
 
 def test_a_search_that_ended_or_took_its_most_steps_away_from_rest_is_not_continued():
     full = {"diagonal": [4.0, 1.0], "targets": [3.0, 1.0]}  # |S Y| / |Y| = 4 / √5
-    for goal, steps, resumed in ((0.0, 299, True), (0.0, 300, False), (9.0, 300, True), (9.0, 0, True)):
+    most = SEARCH_STEPS
+    for goal, steps, resumed in ((0.0, most - 1, True), (0.0, most, False), (9.0, most, True), (9.0, 0, True)):
         state = interrupted(**full, goal=goal, steps=steps)
         assert (state.resumed is not None) == resumed
     ended = interrupted(**full, goal=9.0)

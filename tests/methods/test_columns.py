@@ -124,6 +124,8 @@ def test_a_direction_without_a_best_length_enters_with_a_small_one(size) -> None
         added = widened(here, S, vector, 6, size)[:, 2:]
         shares.append(np.linalg.norm(added) ** 2 / size**2)
     assert 0.0 < shares[0] < 1e-2
+    single = widened(evaluation(Y[:, :1]), S, np.eye(N)[:, 3:4], 6, size)[:, 1:]
+    shares.append(np.linalg.norm(single) ** 2 / size**2)
     tiny = widened(rising, S, np.eye(N)[:, 3:4], 6, 1e9 * size)[:, 2:]
     shares.append(np.linalg.norm(tiny) ** 2 / ((VANISHED * 1e9 * size) ** 2 / 2.0))
     np.testing.assert_allclose(shares, shares[0], rtol=1e-9)

@@ -27,7 +27,7 @@ from psdopt import (
 from psdopt.errors import IncompatibleError
 from psdopt.methods import ConjugateGradient, constrained_newton
 from psdopt.methods.augmented_lagrangian_state import LONGEST, AugmentedLagrangianState
-from psdopt.methods.constrained_newton import FINE, LAST, ConstrainedNewton
+from psdopt.methods.constrained_newton import FINE, LAST, PATIENCE, ConstrainedNewton
 from psdopt.methods.constrained_steps import ConstrainedSteps
 from psdopt_plugins.papers.sdp_families import control
 from tests.methods.test_constrained_steps import curved, cut
@@ -232,9 +232,10 @@ def newton_state(**changed):
 
 
 @pytest.mark.parametrize(
-    ("changed", "over"), [({}, False), ({"slow": 7}, False), ({"slow": 8}, True), ({"saddle": True}, True)]
+    ("changed", "over"),
+    [({}, False), ({"slow": PATIENCE - 1}, False), ({"slow": PATIENCE}, True), ({"saddle": True}, True)],
 )
-def test_eight_slow_steps_or_a_saddle_end_a_turn_of_newton(changed, over) -> None:
+def test_some_slow_steps_or_a_saddle_end_a_turn_of_newton(changed, over) -> None:
     assert constrained_newton._slow(SimpleNamespace(inner=newton_state(**changed))) == over
 
 
