@@ -17,13 +17,13 @@ from psdopt.interop._elimination import consistent, eliminate, merged
 from psdopt.linalg.arrays import Array, row_dots
 from psdopt.problem import Problem
 
-#: A cost this small, next to the largest, is none.
+#: A cost below this share of the largest counts as zero.
 NO_COST = 1e-11
 
 
 @dataclass(frozen=True)
 class Point:
-    """What a form makes of M and its multipliers: x (N,), and y (R,) of all rows, c + P x + Aᵀy = 0."""
+    """The point of the cone program that M and its multipliers give: x (N,), and y (R,) with c + P x + Aᵀy = 0."""
 
     x: Array
     y: Array
@@ -32,10 +32,10 @@ class Point:
 class PrimalForm:
     """M holds the PSD slacks block by block, and on its diagonal the slacks of inequalities that define an unknown.
 
-    x is affine in M; rows that define no unknown are the constraints on M. An unknown that nothing defines, and that
-    the objective or a row sees, is the difference of two more diagonal entries.
+    x is affine in M; rows that define no unknown are the constraints on M. An unknown without a defining row, if the
+    objective or a row contains it, is the difference of two further diagonal entries.
 
-    Attributes: `n`, order of M; `m`, constraints; `impossible`, whether a row without unknowns asks for the impossible,
+    Attributes: `n`, order of M; `m`, constraints; `impossible`, whether a row without unknowns cannot be met,
     and then `contradiction`, y (R,) with Aᵀy = 0, bᵀy < 0, y >= 0 on inequalities and 0 on PSD rows, else None;
     `feasibility`, whether the objective is constant: then tr M is minimised, as every feasible M is optimal.
     """
@@ -85,7 +85,7 @@ class PrimalForm:
         self.feasibility = p.P is None and not np.any(self.K.T @ p.c)
 
     def _contradiction(self, rest: NDArray[np.intp], asked: Array) -> Array:
-        """y (R,) with Aᵀy = 0 and bᵀy < 0, 0 on PSD rows: from the row without unknowns that asks for most."""
+        """y (R,) with Aᵀy = 0 and bᵀy < 0, 0 on PSD rows: from the row without unknowns that is violated most."""
         p, e = self.program, self.elimination
         t = int(np.argmax(np.abs(asked)))
         y = np.zeros(len(p.b))
@@ -127,7 +127,7 @@ class PrimalForm:
 class DualForm:
     """M holds the multipliers of the PSD rows block by block and of the inequalities on its diagonal: F_0 + Σ x_j F_j.
 
-    Equations are solved for unknowns first; each unknown left is a constraint on M, of which x is the multiplier.
+    Equations are first solved for unknowns. Each remaining unknown x_j is the multiplier of a constraint on M.
     The optimal value of the problem is minus that of the program. Linear objectives only.
 
     Attributes: `n`, `m`, `impossible` as in :class:`PrimalForm`; `suits`, whether the objective is linear and not
@@ -155,7 +155,7 @@ class DualForm:
         columns = sp.csr_array((sp.diags_array(twice) @ AZ[p.zero :]).T)
         cost = np.asarray(e.Z.T @ p.c)
         empty = np.diff(columns.indptr) == 0
-        # an unknown with a cost that no row sees makes no constraint that an M could meet
+        # an unknown with a cost but in no row gives a constraint that no M meets
         endless = np.abs(cost[empty]) > NO_COST * np.max(np.abs(p.c), initial=0.0)
         self.rows, self.columns = sp.csr_array(columns[~empty]), np.flatnonzero(~empty)
         self.level = -cost[~empty]
@@ -198,10 +198,10 @@ def _constrained(
 
 
 def form_of(program: ConeProgram, which: str = "auto") -> PrimalForm | DualForm:
-    """The form of fewer constraints, or the one that is asked for: "primal" or "dual".
+    """The form with fewer constraints, or the form given by name: "primal" or "dual".
 
-    Raises InvalidInputError for a dual form that does not suit: of a quadratic or constant objective, or of equations
-    that cannot be solved for unknowns.
+    Raises InvalidInputError for the dual form of a quadratic or constant objective, or of equations that cannot be
+    solved for unknowns.
     """
     if which == "primal" or (which == "auto" and program.P is not None):
         return PrimalForm(program)

@@ -20,7 +20,7 @@ from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Entries
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
 
-#: Beyond this share of entries that are not zero C is kept dense.
+#: C is stored as a dense array if more than this share of its entries is not zero.
 DENSE = 0.2
 
 
@@ -93,9 +93,9 @@ def _uniform(weight: Array, i: NDArray[np.intp], j: NDArray[np.intp], n: int) ->
 
 
 def square_root(P: sp.csr_array) -> sp.csr_array:
-    """V sparse (q, N) with VᵀV = P ⪰ 0, part by part of the unknowns that P connects.
+    """V sparse (q, N) with VᵀV = P ⪰ 0, separately for each set of unknowns that P connects.
 
-    Raises InvalidInputError for a part of more than 3000 unknowns.
+    Raises InvalidInputError for a set of more than 3000 unknowns.
     """
     N = P.shape[0]
     diagonal = P.diagonal()

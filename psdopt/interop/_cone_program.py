@@ -1,4 +1,4 @@
-"""Cone programs as modelling languages hand them over: min ½ xᵀPx + cᵀx, A x + s = b, s zero, nonnegative or PSD."""
+"""Cone programs in the form of modelling languages: min ½ xᵀPx + cᵀx, A x + s = b, s zero, nonnegative or PSD."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ConeProgram:
 
     @classmethod
     def from_full(cls, c: Array, P: Any, A: Any, b: Array, zero: int, nonneg: int, psd: Sequence[int]) -> ConeProgram:
-        """From a program whose PSD blocks have k² rows, all entries; what is asked of is the symmetric part."""
+        """From a program whose PSD blocks have k² rows, all entries; the cone constraint is on the symmetric part."""
         halves = symmetric_parts(zero + nonneg, psd)
         quadratic = None if P is None or sp.csr_array(P).nnz == 0 else sp.csr_array(P)
         rows = sp.csr_array(halves @ sp.csr_array(A))

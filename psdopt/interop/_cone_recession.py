@@ -16,7 +16,7 @@ from psdopt.problem import Problem
 def may_fall(form: PrimalForm | DualForm, problem: Problem) -> bool:
     """False where a linear part that is zero or PSD, or a bound on tr M, keeps the objective from falling without end.
 
-    Linear objectives need no such look: methods for them find the direction. Cost: eigenvalues of C (n, n).
+    False for linear objectives, whose methods find such directions themselves. Cost: eigenvalues of C (n, n).
     """
     if form.program.P is None or (isinstance(problem, Constrained) and problem.trace_limit is not None):
         return False

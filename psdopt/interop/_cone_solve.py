@@ -1,4 +1,4 @@
-"""One run of psdopt on a form of a cone program, and what is trivial before one."""
+"""One run of psdopt on a form of a cone program, after the cases that need no run."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from psdopt.methods import InteriorPoint
 from psdopt.result import Result, Status
 from psdopt.solve import solve
 
-#: What a run takes.
+#: The options of a run.
 OPTIONS = ("tol", "max_iterations", "max_time", "max_rank", "rng", "algorithm", "form", "trace_bound")
-#: Where the constraints bound no trace, a gap is proven among matrices of so many times the trace of M.
+#: Where the constraints do not bound the trace, a gap is proven among matrices of up to this many times the trace of M.
 REACH = 1e3
-#: Relative gap and infeasibility, unless it is said otherwise.
+#: Default of the relative gap and infeasibility.
 TOL = 1e-6
-#: DIMACS errors of an optimal answer are at most this many tol; else the run goes on to a finer tol, at least this.
+#: DIMACS errors of an optimal answer are at most this many tol; else the run continues to a finer tol, at least this.
 COARSE, FINEST = 10.0, 1e-13
 
 
 @dataclass(frozen=True)
 class Answer:
-    """How a run ended, and the point of the cone program that its M and multipliers make; None without one.
+    """How a run ended, and the point of the cone program that its M and multipliers give; None if there is no point.
 
-    `residual` is the largest DIMACS error; `warm`, M's factor and the multipliers, from which the next run starts.
-    `proof` : of a contradiction among rows without unknowns y (R,) with Aᵀy = 0 and bᵀy < 0; of a quadratic objective
-    that falls without end x (N,) with P x = 0, cᵀx < 0 and −A x in the cones. Other proofs are in the certificate.
+    `residual` : the largest DIMACS error. `warm` : the factor of M and the multipliers, from which the next run starts.
+    `proof` : y (R,) with Aᵀy = 0 and bᵀy < 0, if rows without unknowns contradict each other; x (N,) with P x = 0,
+    cᵀx < 0 and −A x in the cones, if a quadratic objective falls without end. Other proofs are in the certificate.
     """
 
     status: Status
@@ -74,7 +74,7 @@ class Answer:
 
 
 def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verbose: bool) -> Answer:
-    """Solve `form`. `last`: (Y, multipliers) of an earlier run, kept where it is still optimal, else begun from."""
+    """Solve `form`. `last` : (Y, multipliers) of an earlier run; the answer if still optimal, else the start."""
     if form.impossible:
         contradiction = Status.UNBOUNDED if form.swapped else Status.INFEASIBLE
         proof = (form if isinstance(form, PrimalForm) else PrimalForm(form.program)).contradiction
@@ -101,7 +101,7 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
     result = solve(problem, method=method, start=start, progress=verbose, **chosen)
     answer = _answer(form, result, tol)
     if answer.status is Status.OPTIMAL and answer.residual > COARSE * tol:
-        # F may vary by far more between 0 and M than on the feasible set, and what is small beside that is not small
+        # F may vary far more between 0 and M than on the feasible set, and a gap that is small beside it may be large
         chosen["tol"] = max(0.5 * tol * tol / answer.residual, FINEST)
         start = None if isinstance(method, InteriorPoint) else result.matrix
         answer = _answer(form, solve(problem, method=method, start=start, progress=verbose, **chosen), tol)
@@ -111,11 +111,11 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
 
 
 def _zero(form: PrimalForm | DualForm, problem: Any, answer: Answer, tol: float) -> Answer | None:
-    """M = 0 where the multipliers that were found, or none, prove it optimal: near it no gap is relatively small."""
+    """M = 0, if the multipliers found, or zero ones, prove it optimal: no gap is relatively small near M = 0."""
     Y, found = np.zeros((form.n, 1)), answer.certificate
     if not isinstance(found, ConstrainedCertificate):
         return None
-    # multipliers of the size of rounding would leave a gap of that size, relative to a value of zero
+    # multipliers at rounding level would leave a gap of their size, relative to a value of zero
     tried = (certify(problem, LowRankPSD(Y), tol=tol, dual=y) for y in (found.multipliers, 0.0 * found.multipliers))
     certificate = next((each for each in tried if each.proves(tol)), None)
     if certificate is None:

@@ -1,4 +1,4 @@
-"""Unknowns of linear rows with slacks, A x + s = b, as affine functions of the slacks: what x is, M says."""
+"""Unknowns of linear rows with slacks, A x + s = b, as affine functions of the slacks, so that M determines x."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from psdopt.linalg.arrays import Array
 
 #: A pivot is at least this share of the largest entry of its row.
 PIVOT = 1e-6
-#: Columns that the rows left over determine only to this share of the largest are not determined.
+#: Columns with a pivot below this share of the largest one are not determined by the remaining rows.
 RANK = 1e-10
-#: Numbers of the dense rest that is solved by QR, at most; what is beyond stays free.
+#: Largest size of the dense rest that QR solves; unknowns of a larger rest stay free.
 DENSE_REST = 30_000_000
 #: Entries of products below this share of the largest of their row are rounding.
 ROUNDING = 1e-13
@@ -26,7 +26,7 @@ class Elimination:
     """x = offset + K s + Z u: K (N, R) has columns for the rows that were used, Z (N, k) for unknowns that stay free.
 
     Attributes: `used` (R,) bool, rows that define an unknown; `free` (k,), unknowns that no row defines. Then
-    A[used] x + s[used] = b[used] for every s and u, and the rows that were not used are left to be met.
+    A[used] x + s[used] = b[used] for every s and u; the other rows remain as constraints.
     """
 
     offset: Array
@@ -43,8 +43,8 @@ class Elimination:
 def eliminate(A: sp.csr_array, b: Array, order: NDArray[np.intp]) -> Elimination:
     """Solve rows of A x + s = b, A (R, N), for as many unknowns as they determine.
 
-    `order` (R,): rows of a lower number are taken first, those below 0 never. A row with one unknown left defines it;
-    that is repeated until no such row is left. What then remains is decided by QR with pivots.
+    `order` (R,): rows of a lower number are taken first, those below 0 never. A row with a single unknown left defines
+    this unknown, and so on until no such row is left. QR with pivots solves the rest.
     Cost: a few sparse products for each round, and O(R' f²) for f unknowns in R' rows that remain.
     """
     state = _State(sp.csr_array(A), b, order)
@@ -69,7 +69,7 @@ class _State:
         self.used = np.zeros(rows, dtype=bool)
 
     def singletons(self) -> bool:
-        """Take all rows with one unknown, one for each; False where there is none."""
+        """Use all rows with a single unknown, one row for each unknown; False if there is none."""
         left = np.asarray(self.pattern @ (~self.known).astype(np.float64))
         candidates = np.flatnonzero((left == 1.0) & ~self.used & (self.order >= 0))
         part = self.A[candidates].tocoo()
@@ -101,14 +101,14 @@ class _State:
         self.used[row] = True
 
     def dense_rest(self) -> tuple[sp.csr_array, NDArray[np.intp]]:
-        """Solve the rows that are left for what is still unknown; Z, and the unknowns that stay free."""
+        """Solve the remaining rows for the remaining unknowns; Z, and the unknowns that stay free."""
         unknown = np.flatnonzero(~self.known)
         left = np.asarray(self.pattern[:, unknown].sum(axis=1)).ravel() if len(unknown) else np.zeros(len(self.used))
         rows = np.flatnonzero((left > 0.0) & ~self.used & (self.order >= 0))
         size = len(self.known)
         if len(rows) and len(unknown) and len(rows) * len(unknown) <= DENSE_REST:
             E = self.A[rows][:, unknown].toarray()
-            # rows that cost nothing to use, and sparse ones, are preferred
+            # rows of a low order and sparse rows are preferred
             scale = 1.0 / (np.linalg.norm(E, axis=1) * np.sqrt(self.weight[rows]) * (1.0 + 9.0 * self.order[rows]))
             R, chosen = scipy.linalg.qr(E.T * scale, mode="r", pivoting=True)
             rank = _rank(R)
@@ -132,7 +132,7 @@ def _rank(R: Array) -> int:
 
 
 def pruned(product: sp.csr_array, factor: sp.csr_array) -> sp.csr_array:
-    """A sparse product without the entries that only rounding keeps from zero, row by row."""
+    """A sparse product without entries at rounding level, row by row."""
     if not product.nnz:
         return product
     largest = np.maximum(abs(product).max(axis=1).toarray().ravel(), factor.max(axis=1).toarray().ravel())
@@ -143,7 +143,7 @@ def pruned(product: sp.csr_array, factor: sp.csr_array) -> sp.csr_array:
 
 
 def consistent(zero_rows: sp.csr_array, right: Array, scale: Array) -> bool:
-    """Whether rows that hold no unknown any more ask for zero, to rounding of numbers of size `scale`."""
+    """Whether rows without unknowns have the right side zero, up to rounding of numbers of size `scale`."""
     empty = np.diff(zero_rows.indptr) == 0
     return bool(np.all(np.abs(right[empty]) <= 1e-9 * (1.0 + scale[empty])))
 
@@ -151,8 +151,8 @@ def consistent(zero_rows: sp.csr_array, right: Array, scale: Array) -> bool:
 def merged(rows: sp.csr_array, upper: Array, loose: NDArray[np.bool_]) -> tuple[NDArray[np.intp], sp.csr_array]:
     """(kept, shares): rows given more than once, as both X_ij >= 0 and X_ji >= 0 are, are kept once.
 
-    Of inequalities rows @ s <= `upper`, where `loose`, the tightest is kept; equations with other right sides are other
-    equations. `shares` (rows, kept): multipliers of what is kept, parted among the rows that say the same.
+    Of equal inequalities rows @ s <= `upper`, those that are `loose`, the tightest is kept; equations are equal only
+    with equal right sides. `shares` (rows, kept) distributes multipliers of kept rows among the rows equal to them.
     """
     if not len(upper):
         return np.zeros(0, dtype=np.intp), sp.csr_array((0, 0))
@@ -160,7 +160,7 @@ def merged(rows: sp.csr_array, upper: Array, loose: NDArray[np.bool_]) -> tuple[
     keys = np.column_stack([marks, loose, np.where(loose, 0.0, upper)])
     _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     group = group.ravel()
-    if abs(rows - rows[first[group]]).sum() > 0.0:  # marks that agree by chance
+    if abs(rows - rows[first[group]]).sum() > 0.0:  # marks may agree by chance
         return np.arange(len(upper)), sp.csr_array(sp.eye_array(len(upper), format="csr"))
     least = np.full(len(first), np.inf)
     np.minimum.at(least, group, upper)

@@ -38,17 +38,17 @@ __all__ = ["PSDOPT", "register"]
 
 #: Residuals up to which an answer without proof is called `optimal_inaccurate`.
 INACCURATE = 1e-3
-#: How CVXPY's cones are called in an error.
+#: Names of CVXPY's cones in errors.
 CONES = {"ExpCone": "an exponential cone", "PowCone3D": "a power cone", "PowConeND": "a power cone"}
 
 
 class PSDOPT(ConicSolver):
     """A solver for ``problem.solve(solver=PSDOPT(**options), **options)``; options of the call come first.
 
-    It takes PSD variables and constraints, scalars beside them, equations, inequalities and second-order cones, under
-    linear and convex quadratic objectives. CVXPY's status is ``optimal`` where that of :func:`psdopt.solve` is: gap and
-    infeasibility are proven to `tol`. ``optimal_inaccurate`` is for weaker proofs, and for residuals of at most 1e-3
-    without any; `proven` tells them apart. ``infeasible`` and ``unbounded`` are for proofs of that.
+    The solver takes PSD variables and constraints beside scalars, equations, inequalities and second-order cones, with
+    linear and convex quadratic objectives. CVXPY's status is ``optimal`` where the status of :func:`psdopt.solve` is:
+    gap and infeasibility are proven to `tol`. ``optimal_inaccurate`` stands for weaker proofs, and for residuals of at
+    most 1e-3 without a proof; `proven` tells them apart. ``infeasible`` and ``unbounded`` are proven.
 
     Options
     -------
@@ -79,7 +79,7 @@ class PSDOPT(ConicSolver):
         return "PSDOPT"
 
     def import_solver(self) -> None:
-        """Nothing to import: psdopt is there."""
+        """Nothing to import: the solver is this library."""
 
     def supports_quad_obj(self) -> bool:
         return True
@@ -88,7 +88,7 @@ class PSDOPT(ConicSolver):
         return ""
 
     def can_solve(self, problem_form: Any) -> bool:
-        """Whether CVXPY can bring all cones to PSD ones. SolverError with the first constraint that it cannot."""
+        """Whether CVXPY can convert all cones to PSD ones; else SolverError with the first constraint of another kind."""
         if super().can_solve(problem_form):
             return True
         raise SolverError(self._refusal(problem_form))
@@ -183,7 +183,7 @@ def _cones(problem_form: Any, quadratic: bool) -> str:
 
 
 def _status(answer: Answer, proven: str, swapped: bool) -> str:
-    """CVXPY's word. What is unbounded in multipliers has no feasible x, and the other way round."""
+    """CVXPY's name of the status. In the dual form an unbounded run means an infeasible program, and the reverse."""
     infeasible, unbounded = settings.INFEASIBLE, settings.UNBOUNDED
     if proven == "everywhere":
         return str(settings.OPTIMAL)
