@@ -88,7 +88,7 @@ class PSDOPT(ConicSolver):
         return ""
 
     def can_solve(self, problem_form: Any) -> bool:
-        """Whether CVXPY can convert all cones to PSD ones; else SolverError with the first constraint of another kind."""
+        """Whether CVXPY can bring all cones to PSD ones; else SolverError with the first constraint that it cannot."""
         if super().can_solve(problem_form):
             return True
         raise SolverError(self._refusal(problem_form))
