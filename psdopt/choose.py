@@ -1,4 +1,4 @@
-"""What solve() uses when geometry or method are left out."""
+"""Which geometry and method solve() uses if they are omitted."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from psdopt.methods import (
 )
 from psdopt.problem import Problem
 
-#: Beyond this order conjugate gradient has no complete decomposition of A to precondition with, and the method
-#: that needs none and makes the most of each product is ahead (docs/experiments/lro.md).
+#: Beyond this order A is not decomposed, so that conjugate gradient lacks its best preconditioner. Block conjugate
+#: gradient, which needs none and gains most from each product, is then faster (docs/experiments/lro.md).
 LARGE_ORDER = 2000
-#: Methods for a geometry that was named, in the order in which they are tried after the usual one.
+#: Methods that are tried, in this order, if the usual method does not fit a given geometry.
 PARTNERS: tuple[Method, ...] = (
     ConjugateGradient(),
     BILGO(),
@@ -46,30 +46,31 @@ PARTNERS: tuple[Method, ...] = (
     ColumnGeneration(),
     OnlineRiemannianGradient(),
 )
-#: Columns that a run under constraints begins with: at least, and at most. More are added where they do not suffice,
-#: short ones are dropped: tori of order 2,000 began with 22 and ended with 8.
+#: Least and largest number of columns at the start of a run under constraints. Columns are added if they do not
+#: suffice, and short ones are dropped: on tori of order 2,000 runs began with 22 columns and ended with 8.
 FEWEST, MOST = 8, 30
-#: Of √(2 m) columns a third, where the diagonal alone is constrained: solutions had a quarter of them on random graphs,
-#: an eighth on toruses.
+#: If only the diagonal is constrained, a run begins with √(2 m) columns divided by this number: solutions had a
+#: quarter of √(2 m) columns on random graphs, an eighth on tori.
 SPARE = 3
-#: Flops of a step of an interior point method (thetaG11 of SDPLIB takes 2.5e10), and constraints, a system of which is
-#: 0.3 GB.
+#: Largest number of flops in a step of an interior point method (thetaG11 of SDPLIB takes 2.5e10), and largest number
+#: of constraints; the system of 6,000 constraints takes 0.3 GB.
 AFFORDABLE, MOST_CONSTRAINTS = 6e10, 6000
-#: Beyond this order constraints on the diagonal alone are the augmented Lagrangian's: it is level with an interior
-#: point at 124, twice as slow on a torus of 200, and two to three times ahead at 250 (SDPLIB's mcp).
+#: Beyond this order problems with constraints on the diagonal alone are solved by the augmented Lagrangian. On SDPLIB's
+#: mcp problems it is as fast as an interior point method at order 124 and two to three times as fast at 250; on a torus
+#: of order 200 it takes twice as long.
 DIAGONAL_ORDER = 200
-#: Beyond this order Newton on factor and multipliers is level with an interior point on a face (balanced partitions),
-#: whose steps cost n³; below it the interior point is ahead, and surer.
+#: On a face (balanced partitions), Newton on factor and multipliers is as fast as an interior point method from about
+#: this order on, since interior point steps cost n³. Below it the interior point method is faster and more reliable.
 FACE_ORDER = 1000
 #: Up to this order Newton steps on factor and multipliers are affordable: one took 0.35 s at order 2,000.
 MOST_NEWTON = 1500
 #: Up to this order an eigendecomposition in every step, 9 n³ flops, is affordable: 2e11, some seconds.
 MOST_DECOMPOSED = 3000
-#: From so many constraints per row of a block on, splitting the dual is cheaper than Newton's systems of order m: at
-#: 7.4 (theta3) it took 2.6 times an interior point's time, at 12.1 (theta5) half of it.
+#: Above this number of constraints per row of a block, splitting the dual is cheaper than Newton systems of order m: at
+#: 7.4 (theta3) splitting took 2.6 times as long as an interior point method, at 12.1 (theta5) half as long.
 MANY = 9.0
-#: Flops of a factorisation that is cheap whatever the blocks, a twentieth of a second (m = 1,442): an interior point
-#: method is then the surest.
+#: Up to this number of flops a factorisation is cheap for any blocks (m = 1,442), and an interior point method, the
+#: most reliable one, is chosen.
 CHEAP = 1e9
 
 
@@ -78,11 +79,11 @@ def choose(
 ) -> tuple[Geometry, Method, tuple[str, ...]]:
     """Fill in geometry and method; the third item names what was chosen.
 
-    With neither given: the closed form where the problem has one; column generation over the spectraplex for
-    margins (without a fixed trace they can be scaled without end); else conjugate gradient on a factor whose rank
-    grows until the certificate holds, which ends in Newton steps for quadratic fits of few measurements, and is taken
-    beyond order 2000 in its block form, for problems that can be restricted to a span. With one of them given: the
-    first partner that fits.
+    With neither given: the closed form if the problem has one; for margins, which scale with the trace, column
+    generation over the spectraplex; else conjugate gradient on a factor whose rank grows until the certificate holds.
+    Conjugate gradient is followed by Newton steps for quadratic fits of few measurements. Beyond order 2000 its block
+    form is chosen for problems that can be restricted to a span. With one of geometry and method given: the first
+    partner that fits.
     """
     instance(problem, "problem", Problem)
     if geometry is not None:
@@ -112,7 +113,7 @@ def choose(
 
 
 def _first_fit(problem: Problem, geometries: Sequence[Geometry], methods: Sequence[Method]) -> tuple[Geometry, Method]:
-    """The first pair that works together; the first of each where none does, for the refusal to name."""
+    """The first pair that works together; if none does, the first of each, for the error message."""
     for geometry in geometries:
         for method in methods:
             if fits(problem, geometry, method):
@@ -121,14 +122,15 @@ def _first_fit(problem: Problem, geometries: Sequence[Geometry], methods: Sequen
 
 
 def _constrained(problem: Constrained, geometry: Geometry | None, method: Method | None) -> tuple[Geometry, Method]:
-    """Newton on the dual for a distance; splitting for very many equations, interior point where that is affordable;
-    else an augmented Lagrangian, and so for very many inequalities.
+    """Geometry and method under constraints, by the form of F and the number of constraints m.
 
-    The last one begins with up to √(2 m) columns. With more columns than that no stationary point misleads.
+    DualNewton for a distance; BoundaryPoint for very many equations; InteriorPoint if a step is affordable; else, and
+    for very many inequalities, AugmentedLagrangian.
 
-    Where the diagonal alone is constrained, the augmented Lagrangian is ahead from order 200 on. On a face of the cone
-    Newton's method on factor and multipliers runs alone: from order 400 on for a linear F (balanced partitions), at any
-    order for a curved F, which no interior point method here takes.
+    The augmented Lagrangian begins with up to √(2 m) columns: with more columns than that, generically every
+    second-order stationary point is optimal. It is also chosen beyond order DIAGONAL_ORDER if only the diagonal is
+    constrained. On a face of the cone, LagrangeNewton is chosen beyond order FACE_ORDER for a linear F (balanced
+    partitions), and at any order for a curved F, for which there is no interior point method here.
     """
     if method is None:
         full = geometry is None or Ability.FULL_CONE in geometry.abilities
@@ -142,13 +144,13 @@ def _constrained(problem: Constrained, geometry: Geometry | None, method: Method
     if geometry is None:
         share = SPARE if isinstance(method, AugmentedLagrangian) and _diagonal_beside_face(problem) else 1
         few = min(problem.n, max(math.isqrt(2 * problem.m) // share + 1, FEWEST), MOST)
-        # a curved F may have solutions of any rank
+        # if F is curved, solutions may have any rank
         geometry = FlatQuotient(problem.n, few if Ability.CONIC in problem.abilities else first_rank(problem.n))
     return geometry, method
 
 
 def _splits(problem: Constrained) -> bool:
-    """Whether m³/3 flops, in each of a dozen Newton steps, are more than some hundred decompositions of the blocks."""
+    """Whether a dozen Newton steps of m³/3 flops cost more than a few hundred decompositions of the blocks."""
     if problem.conic is None or problem.n > MOST_DECOMPOSED:
         return False
     if float(problem.m) ** 3 / 3.0 <= CHEAP or _mostly_inequalities(problem):
@@ -158,7 +160,7 @@ def _splits(problem: Constrained) -> bool:
 
 
 def _mostly_inequalities(problem: Constrained) -> bool:
-    """Whether most are inequalities: few of many hold with equality, and splitting is slow to tell which."""
+    """Whether most constraints are inequalities: splitting is slow to find the few that hold with equality."""
     return 2 * int(np.count_nonzero(problem.lower < problem.upper)) > problem.m
 
 
@@ -175,10 +177,10 @@ def _decomposable(problem: Constrained) -> bool:
 
 
 def _on_factors(problem: Constrained) -> Method:
-    """An augmented Lagrangian; on a face Newton on factor and multipliers where a step, n³ + m³/3 flops, pays.
+    """An augmented Lagrangian; on a face LagrangeNewton, if its steps of n³ + m³/3 flops are affordable.
 
-    On a face the multipliers need not be bounded, and the augmented Lagrangian is slow. With a curved F both run in
-    the coordinates of the face (:class:`~psdopt.methods.on_face.OnFace`).
+    On a face the multipliers may be unbounded, which makes the augmented Lagrangian slow. For a curved F both methods
+    run in the coordinates of the face (:class:`~psdopt.methods.on_face.OnFace`).
     """
     affordable = problem.n <= MOST_NEWTON and problem.m <= MOST_CONSTRAINTS
     if affordable and _has_face(problem) and Ability.CONSTRAINED_FIT in problem.abilities:
@@ -191,7 +193,7 @@ def _has_face(problem: Constrained) -> bool:
 
 
 def _diagonal_beside_face(problem: Constrained) -> bool:
-    """Whether all constraints but those of a face are on single diagonal entries, and bound the trace."""
+    """Whether all constraints except those of a face concern single diagonal entries and bound the trace."""
     if problem.conic is None or problem.trace_limit is None:
         return False
     forms, face = problem.conic.forms, problem.face
@@ -212,8 +214,8 @@ def _iteration(problem: Problem, geometry: Geometry | None) -> Method:
 def first_rank(n: int) -> int:
     """Rank at which a run without a rank limit begins: n itself up to 128, else max(40, √n).
 
-    Columns too many cost little and never mislead (a rank-deficient second-order point is a global
-    optimum); columns too few cost a round of escape each time.
+    Too many columns cost little and do no harm, since a rank-deficient second-order point is a global optimum. With too
+    few columns the run has to add columns, once or repeatedly.
     """
     return n if n <= 128 else max(40, math.isqrt(n))
 

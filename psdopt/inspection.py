@@ -1,4 +1,4 @@
-"""The work behind a certificate: eigenpair, residuals, bounds and a proof of one M, a step each."""
+"""The computations of a certificate for one M, step by step: eigenpair, residuals, bounds and proof."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from psdopt.units import own_unit, ratio, reference_value, unit_on_the_cone, val
 ENOUGH = 0.95
 #: While max(0, −λ_min(S)) misses `tol` by at most this factor, the curvature of a quadratic F may make up for it.
 NEAR = 100.0
-#: tr M farther from the fixed trace than this share is no rounding: M is not in the set, and F(M) no bound on anything.
+#: If tr M differs from the fixed trace by more than this share, M is not in the set, and F(M) − min F is not bounded.
 OFF_TRACE = EPS**0.75
-#: F(M) above F(0) by more roundings than these is no tie.
+#: F(M) and F(0) tie if they differ by at most this many roundings.
 WORSE = 64.0
-#: The residuals that are measured; the last is the one that curvature may make up for.
+#: The residuals that are measured; the curvature of F may make up for the last one.
 RESIDUALS = ("stationarity", "complementarity", "dual_infeasibility")
 
 
 class Inspection:
-    """What is found out about M, step by step, in the order in which :func:`psdopt.certify` calls the steps."""
+    """What is known about M; :func:`psdopt.certify` calls the methods in the order in which they are defined."""
 
     def __init__(self, problem: Problem, evaluation: Evaluation, tol: float, trace: float | None, dual: Any) -> None:
         self.problem, self.evaluation, self.tol, self.trace, self.dual = problem, evaluation, tol, trace, dual
@@ -51,7 +51,7 @@ class Inspection:
         self.shortfall = 0.0
 
     def find_eigenpair(self, start: Array | None, seed: int) -> None:
-        """The least eigenpair of S, as sharp as `tol` needs, and the unit of values."""
+        """The least eigenpair of S, to the accuracy that `tol` requires, and the unit of values."""
         problem, evaluation, tol = self.problem, self.evaluation, self.tol
         if self.trace is not None:
             self.pair, self.unit = pair_at_fixed_trace(
@@ -74,7 +74,7 @@ class Inspection:
         )
 
     def measure_residuals(self) -> None:
-        """|S Y|, max(0, −λ_min(S)) and |⟨S, M⟩|, the eigenvalue of the fixed trace taken from S, and their ratios."""
+        """|S Y|, max(0, −λ_min(S)) and |⟨S, M⟩|, absolute and relative; at a fixed trace, of S − λ_min(S) I."""
         pair, unit, tr = self.pair, self.unit, self.tr
         self.dual_infeasibility = max(0.0, self.shift - pair.lower_bound)
         self.complementarity = abs(self.product - self.shift * tr) + self.epsilon
@@ -92,7 +92,7 @@ class Inspection:
         self.slack = WORSE * EPS * max(sizes)
 
     def collect_bounds(self, geometry: Geometry | None) -> None:
-        """Bounds on F(M) − min F that need no further work on M."""
+        """Bounds on F(M) − min F that follow without a dense proof."""
         trace, product = self.trace, self.product
         self.bound = self._dual_bound() if trace is None else None
         self.gaps = gaps_at_hand(self.problem, self.value, product, self.tr, self.pair, trace, self.epsilon, self.bound)
@@ -103,7 +103,7 @@ class Inspection:
             self.gaps = []
 
     def _dual_bound(self) -> float | None:
-        """The problem's own lower bound on min F; S is handed over where it was formed and the problem takes it."""
+        """The problem's own lower bound on min F; it gets S as an array if S was formed and the problem takes it."""
         ask = self.problem.duality.dual_bound
         formed: dict[str, Any] = {"S": self.dense} if self.dense is not None and accepts(ask, "S") else {}
         return ask(self.evaluation, self.dual, **formed)
@@ -115,7 +115,7 @@ class Inspection:
 
     @property
     def worth_a_proof(self) -> bool:
-        """Whether all residuals are small, on the cone, and nothing is proven so far."""
+        """Whether all residuals are small although nothing is proven so far; on the cone only."""
         small = self.tr == 0.0 or max(self.ratios.values()) <= self.tol
         return self.trace is None and self.convex and not self.proven and small and self.problem.duality.patient
 
@@ -130,13 +130,13 @@ class Inspection:
         return ready and max(others) <= self.tol < dual <= NEAR * self.tol
 
     def prove_by_curvature(self) -> None:
-        """A bound from the curvature of a quadratic F where λ_min(S), in units of F / tr M, does not give one."""
+        """A bound from the curvature of a quadratic F, for an S whose λ_min alone does not give one."""
         if self.dense is not None:
             gap = DenseProof(self.evaluation, self.dense, self.pair.vector).gap_by_curvature(self.tol * self.unit)
             self.gaps += [] if gap is None else [gap]
 
     def prove_or_refute(self, tried: float = math.inf) -> None:
-        """A bound from S as a matrix, where that may be formed; failing that, the best step along what was found."""
+        """A bound from S as an array, if it may be formed; without a bound, the best step along the vectors found."""
         vectors = [self.pair.vector]
         if may_be_formed(self.problem):
             formed_here = self.dense is None

@@ -18,7 +18,7 @@ from psdopt.terms.measured import MeasuredTerm
 
 
 def augmented(problem: ConstrainedModel, y: Array, w: Array) -> Problem:
-    """M ↦ F(M) + Σ_t (w_t/2) dist²(a_t + y_t/w_t, [lower_t, upper_t]): a sum of terms where F is one."""
+    """M ↦ F(M) + Σ_t (w_t/2) dist²(a_t + y_t/w_t, [lower_t, upper_t]): a sum of terms if F is one."""
     term = MeasuredTerm(problem.measurement, Penalty(y, w, problem.lower, problem.upper))
     inner = problem.problem
     if isinstance(inner, TermSum):

@@ -39,7 +39,7 @@ class Block:
         return np.flatnonzero(np.diff(self.B.indptr))
 
     def measure(self, X: Array) -> Array:
-        """(⟨A_t, X⟩)_t, X (s, s) taken by its symmetric part."""
+        """(⟨A_t, X⟩)_t, of the symmetric part of X (s, s)."""
         flat = np.ascontiguousarray(X).reshape(-1)
         return np.asarray(self.B @ (0.5 * (flat.take(self.at) + flat.take(self.mirrored))))
 
@@ -52,7 +52,7 @@ class Block:
         return S.reshape(self.size, self.size)
 
     def adjoint_times(self, v: Array, V: Array) -> Array:
-        """Σ_t v_t A_t V for V (s, k): through the entries of the A_t where these are few next to s²."""
+        """Σ_t v_t A_t V for V (s, k): through the entries of the A_t if they are few relative to s²."""
         if not self.scattered:
             return np.asarray(self.adjoint(v) @ V)
         w = self.half * np.asarray(self.back @ v)

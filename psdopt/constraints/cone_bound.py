@@ -1,4 +1,4 @@
-"""A lower bound on min F where no bound on tr M is known: the least value of Lagrange's function on the cone.
+"""A lower bound on min F without a bound on tr M: the least value of Lagrange's function on the cone.
 
 For feasible N, F(N) >= L(N) − σ(y) with L(N) = F(N) + ⟨A*(y), N⟩, and a curved L may be bounded on all N ⪰ 0.
 """
@@ -19,7 +19,7 @@ from psdopt.terms.quadratic import LinearTerm
 
 
 def cone_bound(problem: ConstrainedModel, Y: Array, y: Array, goal: float) -> float | None:
-    """A number below F(N) for all feasible N, at most about `goal` below L(M) − σ(y); None where none is found.
+    """A lower bound on F(N) for all feasible N, about `goal` or less below L(M) − σ(y); None if none is found.
 
     :class:`~psdopt.dense_proof.DenseProof` of L at M = Y Yᵀ finds it for convex curved F of an order up to 500; on a
     face with basis W it is applied to L(W N Wᵀ). A few factorisations; y (m,) must be admissible.

@@ -20,8 +20,8 @@ class RowCurvature:
     """D ↦ ∇²F(Y)[D] = 2 (S D + Diag(c) D'), row i of D' being 2 ⟨y_i, d_i⟩ y_i, for a linear F plus `term`.
 
     Each A_t is one entry B_ti of the diagonal. S = C + Σ_t phi_t' A_t is one sparse matrix,
-    and c_i = Σ_t phi_t'' B_ti². Forming both costs the entries of C, a product those times r:
-    one pass over S in place of one for each term.
+    and c_i = Σ_t phi_t'' B_ti². Forming S and c costs the entries of C, a product r times
+    as much: one pass over S instead of one for each term.
     """
 
     def __init__(self, conic: Conic, term: MeasuredTerm) -> None:

@@ -50,8 +50,8 @@ class PSDOPT(ConicSolver):
     gap and infeasibility are proven to `tol`. ``optimal_inaccurate`` stands for weaker proofs, and for residuals of at
     most 1e-3 without a proof; `proven` tells them apart. ``infeasible`` and ``unbounded`` are proven.
 
-    Options
-    -------
+    Other Parameters
+    ----------------
     tol : relative gap and infeasibility, default 1e-6. max_iterations, max_time, max_rank, rng : as in
         :func:`psdopt.solve`. algorithm : a psdopt method; default, what :func:`psdopt.solve` chooses.
     form : "primal" makes M of the PSD slacks, "dual" of their multipliers; default "auto", the one of fewer

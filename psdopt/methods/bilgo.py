@@ -28,9 +28,9 @@ class BILGO(InTurns[State]):
     general, and makes warm starts slow. M stays factored; columns that M does not need are dropped without
     applying a map. Every step of the local search is a step of the method.
 
-    Without a local search the greedy rule is sublinear (O(1/k)). With one it is as fast as that search, and
-    global: at a stationary point of too low a rank the certificate fails, and atoms lower F further. Only directions
-    outside the span of M become atoms after a search; for the others the same search continues.
+    Without a local search the greedy rule is sublinear (O(1/k)). With a local search the method is as fast as
+    that search, and still global: at a stationary point of too low a rank the certificate fails, and atoms lower F
+    further. After a search only directions outside the span of M become atoms; otherwise the same search continues.
     From M = 0 the first step takes the block of atoms that the problem proposes, if it proposes one
     (:meth:`psdopt.roles.Starts.first_atoms`), since growing a nearly full rank block by block costs more
     than a whole search at that rank.
@@ -40,16 +40,16 @@ class BILGO(InTurns[State]):
     local_search : method for the factor between atoms (ConjugateGradient(), LBFGS(), ...); "default" is
         ConjugateGradient(), None is the plain greedy method of the paper.
     every : least number of atoms between local searches, unless S offers fewer.
-    eigenvectors : most atoms taken from one eigensolve; 0 means as many as are missing before the next local search,
-        or as many as M has columns if that is more, and the problem's block from M = 0. The paper has 1. Each atom has
-        its own bilateral search; if a local search follows, those beyond `every` enter as one block.
+    eigenvectors : largest number of atoms from one eigensolve; 1 in the paper. 0 means the number still missing before
+        the next local search or the number of columns of M, whichever is larger, and at M = 0 the problem's block. Each
+        atom has its own bilateral search; if a local search follows, atoms beyond `every` enter as one block.
     rule : "bilgo"; or, for comparison, "journee" (alpha = 1), "random-conic" (random conic pursuit: v is
         drawn from N(0, (M + I)/2)), "laue" (0 <= alpha <= 1, local search after every atom).
     backend : eigensolver, see :func:`psdopt.oracles.least_eigenpairs`.
     seed : for the random rule and starting vectors.
 
-    The two are methods of their own that take turns (:class:`~psdopt.methods.then.Then`). In steps of the search the
-    history's column `phase` is 1.
+    Atoms and local search are two methods that take turns (:class:`~psdopt.methods.then.Then`). In steps of the search
+    the history's column `phase` is 1.
 
     Start it from M = 0 (``start=np.zeros((n, 1))``) or from any M, of any rank.
 

@@ -29,9 +29,9 @@ ALPHA_BOUNDS = {
     "random-conic": (0.0, math.inf),
     "laue": (0.0, 1.0),
 }
-#: Where atoms would not help, the search continues until its residual, or −λ_min if less, has fallen to this fraction.
+#: If atoms would not help, the search continues until the smaller of its residual and −λ_min has fallen to this share.
 RESTART = 0.1
-#: Accuracy of an eigenvector relative to the eigenvalue it is for: a direction of descent needs no more.
+#: Accuracy of an eigenvector relative to its eigenvalue: a direction of descent needs no more.
 ORACLE_ACCURACY = 0.3
 #: A warm-started eigensolve is checked from random columns each time relative stationarity has fallen this much.
 PROOF_RATIO = 1e-2
@@ -46,8 +46,8 @@ SEARCH_STEPS = 300
 class GreedyAtoms(Method[AtomState]):
     """M⁺ = alpha M + Σ beta_i v_i v_iᵀ: :class:`~psdopt.BILGO` without its local search, which explains the parameters.
 
-    `searched` : whether a local search takes turns with this method. After a search this method looks at the
-    eigenvectors of S. If they offer no direction that the span of M lacks, it hands back to the same search.
+    `searched` : whether a local search takes turns with this method. After a search, this method computes eigenvectors
+    of S. If all of them lie in the span of M, the same search continues.
     """
 
     searched: bool
@@ -86,7 +86,7 @@ class GreedyAtoms(Method[AtomState]):
         new = outside(after.vectors, compact.factor)
         if np.any(new) and not (stationary and lacking * size < residual):
             return replace(after, vectors=after.vectors[:, new], waiting=self.eigenvectors > 0)
-        # inexact stationarity explains what λ_min(S) lacks, or M has its directions: precision helps, atoms do not
+        # λ_min(S) < 0 is due to inexact stationarity, or M contains the directions: precision helps, atoms do not
         resumed = replace(
             state,
             point=after.point,
@@ -103,7 +103,7 @@ class GreedyAtoms(Method[AtomState]):
         return replace(after, resumed=resumed)
 
     def step(self, state: AtomState) -> AtomState:
-        """One bilateral search per eigenvector at hand; no step where the search is to go on."""
+        """One bilateral search per eigenvector of the state; no step if the local search is to continue."""
         if state.resumed is not None:
             return replace(state, outcome=Outcome.STALLED)
         evaluation, before = state.evaluation, state.evaluation.value
@@ -139,7 +139,7 @@ class GreedyAtoms(Method[AtomState]):
         return self._with_eigenvectors(state, evaluation, extras, atoms)
 
     def _first_block(self, state: AtomState) -> Evaluation | None:
-        """The problem's proposal for a first step from M = 0, scaled best; None if there is none or M is not 0."""
+        """The problem's proposal for a first step from M = 0, scaled best; None without one or if M is not 0."""
         wanted = self.rule == "bilgo" and self.searched and self.eigenvectors == 0
         if not wanted or np.any(state.evaluation.factor):
             return None
@@ -171,8 +171,9 @@ class GreedyAtoms(Method[AtomState]):
     ) -> AtomState:
         """The state at `evaluation` with the least eigenvectors of S there, those that lead downhill or the first.
 
-        They are `few`, or as many as M has columns. Those of `state` are the start. Where nothing is wrong along them,
-        random columns tell whether it is so everywhere, each time stationarity has fallen by PROOF_RATIO.
+        Their number is `few`, or the number of columns of M. The eigensolver starts from those of `state`. If none of
+        them has a negative eigenvalue, the solver is restarted from random columns whenever stationarity has fallen by
+        PROOF_RATIO, since a warm start may miss a direction.
         """
         Y = ensure_finite(evaluation).factor
         SY, size = 0.5 * evaluation.factor_gradient(), norm(Y)
@@ -188,7 +189,7 @@ class GreedyAtoms(Method[AtomState]):
             guess, seed = pair.vectors[:, :1], self.seed + state.iteration
             pair = find(tol=max(abs(pair.value), per_size), start=guess, proven=True, seed=seed)
             products += pair.products
-            # where a direction had been missed, more may be: the next rest is looked at anew
+            # a direction had been missed, and others may be: the next check starts from random columns again
             proven_at = level if -pair.value * size <= residual else math.inf
         descending = int(np.sum(pair.values < FLAT * min(pair.value, 0.0)))
         slack = math.sqrt(max(inner(SY.T @ SY, Y.T @ Y), 0.0))
@@ -197,7 +198,7 @@ class GreedyAtoms(Method[AtomState]):
             state.geometry,
             Y,
             evaluation,
-            # at M = 0 a negative eigenvalue is a direction of descent: there |Y| = 1 stands for the scale
+            # at M = 0 a negative eigenvalue is a direction of descent, and |Y| = 1 is used as the scale
             gradient_norm=2.0 * max(residual, max(0.0, -pair.value) * (size or 1.0)),
             step=state.step,
             extras={**extras, "lambda_max": -pair.value, "slack": slack, "eigensolve_products": float(products)},

@@ -1,4 +1,4 @@
-"""The local search of BILGO: steps of any factor method until eigenvectors of S are worth another look."""
+"""The local search of BILGO: steps of any factor method until new eigenvectors of S are worth computing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TRIM = 8
 
 @dataclass(frozen=True)
 class LocalSearch(Method[SearchState]):
-    """Steps of `searcher` on the factor of M, at its rank. A search that was interrupted goes on where it was."""
+    """Steps of `searcher` on the factor of M, at its rank. An interrupted search continues where it stopped."""
 
     searcher: Method
 
@@ -99,6 +99,6 @@ class LocalSearch(Method[SearchState]):
 def restarted(searcher: Method, problem: Problem, evaluation: Evaluation) -> State:
     """The first state of a search from `evaluation`, on a factor of its rank."""
     n, r = evaluation.factor.shape
-    # a column of zeros would stay one: its factor gradient vanishes
+    # a column of zeros would stay zero: its factor gradient vanishes
     state: State = searcher.init(problem, FlatQuotient(n, min(r, n)), evaluation.factor, evaluation)
     return state

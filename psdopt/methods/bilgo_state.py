@@ -1,4 +1,4 @@
-"""What BILGO knows between steps."""
+"""The states of BILGO: of its atoms and of its local search."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ class AtomState(State):
 
     `gradient_norm` is 2 max(|S Y|, max(0, −λ_min(S)) |Y|): the residual of *both* optimality conditions, in
     the units of the factor gradient, so that a small one means optimal and not only stationary.
-    `waiting` : whether more atoms are to come before the next local search; `due` : whether that begins here, from the
-    `block` of atoms that the problem proposed or from others; `resumed` : the search that goes on instead of atoms.
+    `waiting` : whether more atoms follow before the next local search. `due` : whether a local search begins here, from
+    the `block` of atoms that the problem proposed or from others. `resumed` : the search that continues instead of
+    atoms.
     """
 
     vectors: Array

@@ -19,10 +19,10 @@ PRODUCTS = 100
 
 @dataclass(frozen=True)
 class Active:
-    """What is tied at measurements a (m,) with multipliers y (m,): equations, and where a + y/w lies beyond a bound.
+    """Tied constraints at measurements a (m,), multipliers y (m,): equations, and those whose a + y/w violates a bound.
 
-    `rows` (k,) are tied, `off` (k,) is a − bound there, `w` (k,) the penalty sigma / |A_t|². `merit` is what the merit
-    function F + Σ_t ((w_t/2) dist²(a_t + y_t/w_t, [lower_t, upper_t]) − y_t²/(2 w_t)) has beside F.
+    `rows` (k,) are tied, `off` (k,) is a − bound there, `w` (k,) the penalty sigma / |A_t|². `merit` is the merit
+    function F + Σ_t ((w_t/2) dist²(a_t + y_t/w_t, [lower_t, upper_t]) − y_t²/(2 w_t)) without F.
     """
 
     y: Array

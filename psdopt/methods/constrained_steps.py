@@ -31,11 +31,11 @@ from psdopt.units import stationarity_scale
 HALVINGS = 10
 #: The penalty of the merit function falls by this factor per step, as far as its first value, where the slope allows.
 RELAXED = 10.0
-#: Residuals below which, and multiples of them above which, a negative eigenvalue of S is that of a saddle.
+#: Below the first residual, a negative eigenvalue of S beyond the second times the residual shows a saddle.
 NEAR, SADDLE = 1e-3, 100.0
 #: How often the penalty of the merit function is raised in one step.
 RAISES = 3
-#: A penalty this many times as large as the first one says that the linearised constraints lead nowhere.
+#: If the penalty exceeds the first one by this factor, the linearised constraints do not lead to a solution.
 STEEPEST = 1e8
 
 

@@ -14,9 +14,9 @@ from psdopt.problem import Evaluation
 
 
 def with_block(evaluation: Evaluation, V: Array, beta: float) -> Evaluation:
-    """M + mu² beta Σ_i v_i v_iᵀ with the best mu: one block application, for weights that a search mends.
+    """M + mu² beta Σ_i v_i v_iᵀ with the best mu: one block application; a later search corrects the weights.
 
-    From columns √beta V, where the slope in mu is not zero as it is from columns of zeros.
+    The search starts from columns √beta V, since from columns of zeros the slope in mu is zero.
     """
     if beta <= 0.0:
         return evaluation
@@ -27,7 +27,7 @@ def with_block(evaluation: Evaluation, V: Array, beta: float) -> Evaluation:
     return line.step(mu) if 0.0 < mu < 1.0 else grown if grown.value < evaluation.value else evaluation
 
 
-#: Principal axes of M with less than this fraction of its largest eigenvalue count as not there.
+#: Principal axes of M with less than this fraction of its largest eigenvalue count as zero.
 IN_USE = 1e-6
 
 

@@ -61,12 +61,12 @@ class LagrangeNewton(InTurns[ThenState]):
 
     Under linear constraints, lower <= A(M) <= upper, the multipliers y of the active constraints replace w; F may be
     any function with a Hessian. A merit function globalises the Newton steps
-    (:class:`~psdopt.methods.constrained_newton.ConstrainedNewton`). Its own are problems with unique, bounded
-    multipliers and up to a few thousand constraints: cuts, partitions, theta, plane fits. Where bounds are zero but
-    for a few, as in control, the penalty has to rise by ten orders of magnitude first, in turns of `approach`: random
-    programs of 3 to 5 states and hinf1 of SDPLIB end ``optimal``, control1 at a gap of 1.1e-5, control2 in
-    ``no_progress`` at a gap of 8e-3. After ten turns the run ends. :class:`InteriorPoint`, the
-    default there, takes fewer steps.
+    (:class:`~psdopt.methods.constrained_newton.ConstrainedNewton`). The method suits problems with
+    unique, bounded multipliers and up to a few thousand constraints: cuts, partitions, theta, plane fits. If most
+    bounds are zero, as in control, the penalty first has to rise by ten orders of magnitude, in turns of `approach`:
+    random programs of 3 to 5 states and hinf1 of SDPLIB end ``optimal``, control1 at a gap of 1.1e-5, control2 in
+    ``no_progress`` at a gap of 8e-3. After ten turns the run ends. For such problems :class:`InteriorPoint`, the
+    default, takes fewer steps.
 
     For a problem with the ability ``quadratic-fit`` (:class:`~psdopt.multipliers.QuadraticFit`) or ``constrained-fit``
     (:class:`~psdopt.multipliers.ConstrainedFit`) on a factor. Cost of a Newton step: n³ + m³/3 + O(m² + n² r) flops,

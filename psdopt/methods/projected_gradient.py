@@ -58,7 +58,7 @@ def accelerated_step(
         y, at_y = extrapolated.to_dense(), at(extrapolated)
     g = slope(at_y)
     L = RELAXATION * m.L
-    for _ in range(60):  # beyond the digits of L, where a step counts as impossible
+    for _ in range(60):  # L is beyond the range of floating point: no step is possible
         projected = project(y - g / L)
         x = projected.to_dense()
         d, at_x = x - y, ensure_finite(at(projected))
@@ -156,8 +156,8 @@ def _residual(geometry: Geometry, m: Momentum) -> float:
 def _first_lipschitz(evaluation: Evaluation, g: Array) -> float:
     """|∇F(M + D) − ∇F(M)| / |D| for D = tr M · vvᵀ, v the eigenvector of ∇F(M) where F falls most; the unit of 1/step.
 
-    If the gradient does not change, F may be linear: eps |∇F(M)| takes the place of its change, and the first step is
-    as long as rounding lets it be.
+    If the gradient does not change, F may be linear: its change is then replaced by eps |∇F(M)|, which gives the
+    longest first step that rounding allows.
     """
     v = np.linalg.eigh(g)[1][:, :1] * (norm(evaluation.factor) or 1.0)
     moved = dense_gradient(evaluation.append(v))

@@ -17,7 +17,7 @@ from psdopt.splitting import BiconvexSplit, split_of
 #: rho starts at this multiple of the problem's own unit (see `_unit`), and adaptation does not go below it: at l = 2/3
 #: the slowest mode shrinks by 0.83 per iteration, at l = 1 not at all, and the mean slows down as rho grows.
 MULTIPLE = 1.5
-#: Share of the split's `scale` (size of its convex pieces) in that unit: it counts where they outweigh the coupling.
+#: Share of the split's `scale`, the size of its convex pieces, in that unit. It matters if they outweigh the coupling.
 SCALE_SHARE = 0.1
 #: Residuals that differ by more than this factor move rho (Hu & Kwok, eq. 15).
 IMBALANCE = 10.0

@@ -80,7 +80,7 @@ class TrustRegions(Method[TrustRegionsState]):
         if point is None:
             return self._same(state, Outcome.RUNNING, 0.25 * min(state.radius, length), state.refused + 1)
         there = state.problem.at(geometry.factor(point))
-        with np.errstate(over="ignore", invalid="ignore"):  # a trial too far away is refused by its value
+        with np.errstate(over="ignore", invalid="ignore"):  # a trial that is too far away is rejected by its value
             if math.isnan(there.value):
                 return self._at(state.problem, geometry, point, there, state.radius, length)
         inner = geometry.inner
@@ -95,7 +95,7 @@ class TrustRegions(Method[TrustRegionsState]):
             radius = 2.0 * radius
         if ratio > self.accept and there.value <= here.value + level:
             moved = self._at(state.problem, geometry, point, there, radius, length)
-            # values tie long before gradients do: there the gradient says which point is better
+            # values tie long before gradients do: the gradients then decide which point is better
             if there.value <= here.value or moved.gradient_norm < 0.5 * state.gradient_norm:
                 return moved
         tiny = radius <= EPS * max(_reach(geometry, state.point, here, state.gradient), np.finfo(float).tiny)
