@@ -23,13 +23,13 @@ from psdopt.units import reference_value
 
 #: Up to this order S is formed for a proof on the whole cone: a few factorisations, O(n³) each.
 PROOF_ORDER = 1500
-#: Most entries of an image of n columns that is made for such a proof beyond the order of dense eigensolvers.
+#: Beyond the order of dense eigensolvers, a proof is tried only if images of n columns have at most this many entries.
 IMAGE_ENTRIES = 2**24
-#: Roundings of its own size, times n, by which an entry of S may be wrong.
+#: An entry of S may be wrong by this many roundings of its size, times n.
 ROUNDINGS = 16.0
-#: Evaluations in search of a perturbation whose cost is within the goal.
+#: Evaluations of F in the search for a perturbation whose cost is within the goal.
 TRIALS = 6
-#: Shares of the goal that perturbations of a quadratic F may cost: the smaller one makes the sharper bound.
+#: Perturbations of a quadratic F are tried at these shares of the goal; the smaller one gives the sharper bound.
 COSTS = (0.5, 0.95)
 #: Eigenvalues of the curvature below this share of the largest count as that share.
 LEAST_CURVATURE = 1e-14
@@ -39,17 +39,18 @@ class DenseProof:
     """A bound on F(M) − min F over the whole cone, from a matrix near M where the gradient is positive semidefinite.
 
     For convex F and any P ⪰ 0 with S' = ∇F(P) ⪰ 0, F(N) >= F(P) + ⟨S', N − P⟩ >= F(P) − ⟨S', P⟩ for every N ⪰ 0,
-    whatever its trace. P = M itself serves where S ⪰ 0; else P = M + s Z with Z ≻ 0 and the s that the goal allows.
-    S' ⪰ 0 is proved by a Cholesky factor of S' scaled to a unit diagonal, up to ROUNDINGS · n · eps: scales of the
-    coordinates of any size leave the proof as it is.
+    whatever its trace. If S ⪰ 0, P = M itself is used; else P = M + s Z with Z ≻ 0 and the s that the goal allows.
+    S' ⪰ 0 is proved by a Cholesky factor of S' scaled to a unit diagonal, up to ROUNDINGS · n · eps, so that the proof
+    does not depend on the scales of the coordinates.
 
     Where F is quadratic, S' = S + s H with H = ∇²F[Z], and the cost F(M) − F(P) + ⟨S', P⟩ is
-    ⟨S, M⟩ + s ⟨H, M⟩ + s² ⟨H, Z⟩ / 2: one factorisation for each Z, and H of Z = I is kept as long as the problem.
-    Else some evaluations at n + r columns look for s, up to order DENSE_LIMIT only: they cost more than many steps of a
-    method. Order up to PROOF_ORDER (:func:`may_be_formed`); memory a few (n, n), and images of n columns.
+    ⟨S, M⟩ + s ⟨H, M⟩ + s² ⟨H, Z⟩ / 2: one factorisation for each Z, and the H of Z = I is kept with the problem.
+    For other F, s is found by some evaluations at n + r columns. These cost more than many steps of a method, so that
+    the order must be at most DENSE_LIMIT. In general the order is at most PROOF_ORDER (:func:`may_be_formed`). Memory:
+    a few (n, n) arrays and images of n columns.
 
-    `S` : ∇F(M) (n, n), symmetric, as :func:`dense_gradient` makes it. `lowest` : a unit vector of small vᵀSv, where
-    one is known: it may show that S is not semidefinite, which spares its factorisation.
+    `S` : ∇F(M) (n, n), symmetric, from :func:`dense_gradient`. `lowest` : a unit vector v of small vᵀSv, if one is
+    known. If it shows that S is not semidefinite, S is not factorised.
     """
 
     def __init__(self, evaluation: Evaluation, S: Array, lowest: Array | None = None) -> None:
@@ -62,8 +63,8 @@ class DenseProof:
     def gap(self, goal: float, tried: float = math.inf) -> float | None:
         """A proven bound on F(M) − min F, at most `goal` if one can be found; None if there is none.
 
-        Unless F is quadratic, a P other than M is looked for only where the :attr:`shortfall`, divided by the share of
-        the goal that ⟨S, M⟩ leaves, is below `tried`.
+        Unless F is quadratic, a P other than M is sought only if the :attr:`shortfall`, divided by the share of the
+        goal that ⟨S, M⟩ leaves, is below `tried`.
         """
         if not self.finite:
             return None
@@ -80,10 +81,11 @@ class DenseProof:
         return next((found for L in self._directions() if (found := self._perturbed(L, goal)) is not None), None)
 
     def gap_by_curvature(self, goal: float) -> float | None:
-        """A bound as :meth:`gap` gives it, from P = M + s I alone, of a quadratic F whose `lowest` v is known.
+        """The bound of :meth:`gap` with P = M + s I only, for a quadratic F whose `lowest` v is known.
 
-        vᵀ(S + s H)v says first whether the curvature makes up for vᵀSv < 0: where F is steep along v, an eigenvalue of
-        S that is far from zero in units of F / tr M costs little. One factorisation at most for each share of the goal.
+        The sign of vᵀ(S + s H)v first shows whether the curvature makes up for vᵀSv < 0. If the curvature along v is
+        large, even an eigenvalue of S far below zero, in units of F / tr M, costs little. At most one factorisation for
+        each share of the goal.
         """
         v, Y = self.lowest, self.factor
         if v is None or not (self.quadratic and self.finite and goal > 0.0 and norm(Y) > 0.0):
@@ -98,14 +100,14 @@ class DenseProof:
         return self._bound_along(H, own, slope, bend, goal)
 
     def descent(self) -> Array | None:
-        """The direction v of least vᵀSv in units of the coordinates, for a refutation that scales leave as it is."""
+        """The direction v of least vᵀSv in units of the coordinates, so that a refutation does not depend on scales."""
         if not self.finite:
             return None
         return self._least[1]
 
     @property
     def shortfall(self) -> float:
-        """−λ_min of S scaled to a unit diagonal: how far S is from semidefinite, whatever the units; at least 0."""
+        """max(0, −λ_min) of S scaled to a unit diagonal: how far S is from semidefinite, independent of units."""
         return max(0.0, -self._least[0])
 
     @cached_property
@@ -147,7 +149,7 @@ class DenseProof:
         if np.all(np.isfinite(curvature)):
             values, U = np.linalg.eigh(curvature)
             if not values[-1] > 0.0:
-                return  # F does not see the identity, as a fit of off-diagonal entries
+                return  # F does not depend on the trace, as a fit of off-diagonal entries
             root = 1.0 / np.sqrt(np.maximum(values / values[-1], LEAST_CURVATURE))
             yield U * (root * math.sqrt(share * self.n) / norm(root))
 
@@ -184,11 +186,11 @@ class DenseProof:
     def _perturbed(self, L: Array, goal: float) -> float | None:
         """The bound from P = M + s L Lᵀ at the s whose cost is between a quarter of the goal and the goal.
 
-        None as soon as the direction v of least vᵀSv says that such an s does not make S' semidefinite.
+        None as soon as the direction v of least vᵀSv shows that no such s makes S' semidefinite.
         """
         value, own, s = float(self.evaluation.value), inner(self.S @ self.factor, self.factor), 1e-6
         r = self.evaluation.factor.shape[1]
-        both = self.evaluation.append(L)  # the maps are applied to L once, whatever s will be
+        both = self.evaluation.append(L)  # the maps are applied to L once, for every s
         for _ in range(TRIALS):
             there = both.mix(np.diag(np.r_[np.ones(r), np.full(self.n, math.sqrt(s))]))
             if not math.isfinite(there.value):
@@ -205,7 +207,7 @@ class DenseProof:
             least = self._least[1]
             lacking = -float(least @ (self.S @ least))
             rise = lacking + float(least @ (S @ least))
-            farther = min((0.5 * goal - own) / max(cost - own, EPS * goal), 1e4)  # at half the goal, were cost linear
+            farther = min((0.5 * goal - own) / max(cost - own, EPS * goal), 1e4)  # half the goal, if the cost is linear
             if not 4.0 * farther * rise >= lacking:
                 return None
             s *= max(farther, 2.0)
@@ -213,10 +215,10 @@ class DenseProof:
 
 
 def may_be_formed(problem: Problem) -> bool:
-    """Whether S and images of n columns are small enough for a proof, and S is of use for one.
+    """Whether S and images of n columns are small enough for a proof, and a proof can use S.
 
-    Up to order DENSE_LIMIT always. Up to PROOF_ORDER if such images are small, and F is quadratic or the problem's dual
-    bound takes S.
+    Always up to order DENSE_LIMIT. Up to PROOF_ORDER if images of n columns are small, and if F is quadratic or the
+    dual bound of the problem takes S.
     """
     n, rows = problem.n, problem.rows
     if n <= DENSE_LIMIT:
@@ -226,7 +228,7 @@ def may_be_formed(problem: Problem) -> bool:
 
 
 def dense_gradient(evaluation: Evaluation) -> Array:
-    """∇F(M) as a symmetric array (n, n): assembled where its entries are at hand, else by n products.
+    """∇F(M) as a symmetric array (n, n): assembled if its entries are available, else computed by n products.
 
     Products are taken DENSE_LIMIT columns at a time.
     """
