@@ -7,7 +7,7 @@ directions Vᵀd. A master problem of column generation needs nothing else of th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -35,11 +35,6 @@ class SignedSquares:
     directions: Array
     signs: sp.csr_array
 
-    @cached_property
-    def _adjoint(self) -> Any:
-        """Bᵀ; SciPy makes a new object of it each time it is asked."""
-        return self.signs.T
-
     @property
     def size(self) -> int:
         """m, the number of margins."""
@@ -60,7 +55,7 @@ class SignedSquares:
 
     def combination(self, w: Array) -> Array:
         """Σ_r w_r VᵀA_rV, shape (k, k)."""
-        H = self.directions.T @ scale_rows(np.asarray(self._adjoint @ w), self.directions)
+        H = self.directions.T @ scale_rows(np.asarray(self.signs.T @ w), self.directions)
         return 0.5 * (H + H.T)
 
     def sizes(self) -> Array:
@@ -69,9 +64,7 @@ class SignedSquares:
 
     def transformed(self, T: Array) -> SignedSquares:
         """The same margins for V T."""
-        moved = SignedSquares(self.directions @ T, self.signs)
-        vars(moved)["_adjoint"] = self._adjoint  # shared: a cached property is an entry of the instance's dictionary
-        return moved
+        return SignedSquares(self.directions @ T, self.signs)
 
     def rows(self, chosen: NDArray[np.intp]) -> SignedSquares:
         """The margins `chosen`, with only the directions they need."""
@@ -91,7 +84,7 @@ class SignedSquares:
 
     def vectors(self) -> Array:
         """VᵀA_rV as rows (m, k(k+1)/2) whose inner products are those of the matrices."""
-        i, j = _triangle(self.order)
+        i, j = np.triu_indices(self.order)
         Z = self.directions.T.copy()
         rows = Z[i]
         rows *= Z[j]
@@ -99,21 +92,15 @@ class SignedSquares:
         return np.asarray(self.signs @ rows.T)
 
 
-@lru_cache(maxsize=64)
-def _triangle(k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    i, j = np.triu_indices(k)
-    return i, j
-
-
 def vector_of(T: Array) -> Array:
     """The symmetric T (k, k) as a vector (k(k+1)/2,) of the same norm, ordered as in SignedSquares.vectors."""
-    i, j = _triangle(len(T))
+    i, j = np.triu_indices(len(T))
     return np.asarray(T[i, j] * np.where(i == j, 1.0, np.sqrt(2.0)))
 
 
 def matrix_of(q: Array, k: int) -> Array:
     """The inverse of :func:`vector_of`."""
-    i, j = _triangle(k)
+    i, j = np.triu_indices(k)
     T = np.zeros((k, k))
     T[i, j] = T[j, i] = q * np.where(i == j, 1.0, np.sqrt(0.5))
     return T

@@ -47,14 +47,13 @@ class BlockMaster:
         if scale == 0.0:
             return Answer(np.eye(k) / k, uniform, 0)
         scaled = squares.transformed(np.eye(k) / np.sqrt(scale))
-        if loss.cap * m <= 1.0 + 4.0 * EPS * m or k == 0:  # one feasible w: the leading eigenvector is the answer
+        if loss.cap * m <= 1.0 + 4.0 * EPS * m:  # one feasible w: the leading eigenvector is the answer
             v = np.linalg.eigh(scaled.combination(uniform))[1][:, -1:]
             return Answer(v @ v.T, uniform, 0)
         goal = max(gap / scale, EPS)
-        point, steps = _advanced(_Interior(scaled, loss, start), goal)
-        if start is not None and point.gap > goal:  # a warm start close to the boundary can end early
-            cold, more = _advanced(_Interior(scaled, loss, None), goal)
-            point, steps = (cold if cold.gap < point.gap else point), steps + more
+        point, steps = _Interior(scaled, loss, start), 0
+        while steps < MAX_STEPS and point.gap > goal and (after := point.advanced()) is not None:
+            point, steps = after, steps + 1
         w = np.clip(point.w, 0.0, loss.cap)
         return Answer(point.T / np.trace(point.T), w, steps)
 
@@ -124,45 +123,30 @@ class _Interior:
             dZ = dpi * unit - scaled.combination(dw)
             return dw, dpi, drho, dZ, target - dZ, (ws - s * dw) / w, (wx + xi * dw) / room
 
-        def lengths(dw: Array, dZ: Array, dT: Array, ds: Array, dx: Array) -> tuple[float, float]:
-            primal = min(1.0, INSIDE * min(_reach(s, ds), _reach(xi, dx), _matrix_reach(d, dT)))
-            dual = min(1.0, INSIDE * min(_reach(w, dw), _reach(room, -dw), _matrix_reach(d, dZ)))
-            return primal, dual
+        def length(dw: Array, dZ: Array, dT: Array, ds: Array, dx: Array) -> float:
+            slacks = min(_reach(s, ds), _reach(xi, dx), _reach(w, dw), _reach(room, -dw))
+            return min(1.0, INSIDE * min(slacks, _matrix_reach(d, dT), _matrix_reach(d, dZ)))
 
-        D, gap = np.diag(d), self.gap
+        D = np.diag(d)
         dw, _, _, dZ, dT, ds, dx = direction(-D, -w * s, -room * xi)
-        primal, dual = lengths(dw, dZ, dT, ds, dx)
-        after = inner(D + primal * dT, D + dual * dZ)
-        after += inner(w + dual * dw, s + primal * ds) + inner(room - dual * dw, xi + primal * dx)
-        mean = min(max((after / gap) ** 3, EPS), 1.0) * gap / (k + 2 * m)
+        # a step of length t along this direction, which keeps both problems feasible, leaves 1 − t of the gap
+        left = 1.0 - length(dw, dZ, dT, ds, dx)
+        mean = max(left**3, EPS) * self.gap / (k + 2 * m)
         cross = dT @ dZ
         target = (2.0 * (mean * np.eye(k) - D * D) - cross - cross.T) / (d[:, None] + d[None, :])
         dw, dpi, drho, dZ, dT, ds, dx = direction(target, mean - w * s - dw * ds, mean - room * xi + dw * dx)
-        primal, dual = lengths(dw, dZ, dT, ds, dx)
-        moved, others, common = P @ dT @ P.T, (dw, dpi, drho, ds, dx), min(primal, dual)
-        # of different lengths they may raise the gap; of one length they cannot, up to rounding
-        return self._moved(primal, dual, moved, others) or self._moved(common, common, moved, others)
+        return self._moved(length(dw, dZ, dT, ds, dx), P @ dT @ P.T, (dw, dpi, drho, ds, dx))
 
-    def _moved(
-        self, primal: float, dual: float, dT: Array, others: tuple[Array, float, float, Array, Array]
-    ) -> _Interior | None:
-        """The iterate after steps of these lengths, if it is inside and its gap is smaller."""
+    def _moved(self, step: float, dT: Array, others: tuple[Array, float, float, Array, Array]) -> _Interior | None:
+        """The iterate after a step of this length, if it is inside and its gap is smaller."""
         (dw, dpi, drho, ds, dx), new = others, copy(self)
-        T, w = self.T + primal * 0.5 * (dT + dT.T), self.w + dual * dw
-        new.T, new.w, new.pi = T / np.trace(T), w / w.sum(), self.pi + dual * dpi
+        T, w = self.T + step * 0.5 * (dT + dT.T), self.w + step * dw
+        new.T, new.w, new.pi = T / np.trace(T), w / w.sum(), self.pi + step * dpi
         new.Z = new.pi * np.eye(len(T)) - self.squares.combination(new.w)
-        new.rho, new.s, new.xi = self.rho + primal * drho, self.s + primal * ds, self.xi + primal * dx
+        new.rho, new.s, new.xi = self.rho + step * drho, self.s + step * ds, self.xi + step * dx
         new._match(self.squares.forms(new.T))
         inside = min(new.s.min(), new.xi.min(), new.w.min(), (new.cap - new.w).min()) > 0.0
         return new if inside and new.gap < self.gap and _positive(T) and _positive(new.Z) else None
-
-
-def _advanced(point: _Interior, goal: float) -> tuple[_Interior, int]:
-    """`point` after as many steps as its gap takes to reach `goal`, or rounding allows, and their number."""
-    steps = 0
-    while steps < MAX_STEPS and point.gap > goal and (after := point.advanced()) is not None:
-        point, steps = after, steps + 1
-    return point, steps
 
 
 def _reach(x: Array, dx: Array) -> float:
