@@ -1,4 +1,4 @@
-"""The geometry interface: where M lives and how to move there. A geometry knows nothing of F.
+"""The geometry interface: the set of M, and how to move in it. A geometry knows nothing of F.
 
 Every geometry offers the first group of :class:`Geometry`. The abilities "riemannian", "linear-oracle" and
 "projection" stand for the groups below it. What a geometry may offer beyond that is in
@@ -28,7 +28,7 @@ RENAMED = {"keeps": "invariant", "movable": "tangent_part", "grows": "can_grow"}
 
 @dataclass(frozen=True)
 class Defect:
-    """Why a point or vector is not valid: a reason, how large the violation is, what is allowed."""
+    """Why a point or vector is not valid: the reason, the size of the violation, and the allowed size."""
 
     reason: str
     magnitude: float
@@ -67,8 +67,8 @@ class Geometry(ABC):
     Attributes
     ----------
     abilities : the groups that this geometry offers (see :class:`~psdopt.capability.Ability`).
-    rank : largest rank of the members, the number of columns of all factors; None where there is no limit.
-    dimension : dimension of the set as a manifold, or None where it is not known.
+    rank : largest rank of the members, the number of columns of all factors; None if there is no limit.
+    dimension : dimension of the set as a manifold, or None if it is not known.
     trace : fixed trace of all members, or None.
     closed : False if a limit of members need not be a member (definite matrices; matrices of rank exactly r), so that
         a minimum need not be attained.

@@ -15,7 +15,7 @@ from psdopt.problem import Evaluation, Problem
 
 
 class Outcome(Enum):
-    """What a method reports of its own run; the driver turns it into a status."""
+    """How a method judges its own run; the driver turns this into a status."""
 
     RUNNING = "running"
     FINISHED = "nothing left to do"

@@ -89,9 +89,9 @@ class Result:
     matrix : the best M found, factored. point : the same as a point of the geometry.
     value : F(M), from recomputed images. status, message : how the run ended, and in words.
     certificate : residuals of the optimality conditions at `matrix`; None only after non-finite starts.
-    iterations, seconds, history, counts : what it took. counts come from counting wrappers only.
+    iterations, seconds, history, counts : the cost of the run; counts are those of the problem's linear maps.
     problem, geometry, method : names of what was used; `chosen` says which of them solve() chose.
-    tol : the relative certificate that was asked for (nan where no run was made).
+    tol : the requested relative accuracy (nan if there was no run).
     state : the method's last state, from which a run can go on.
     """
 
@@ -119,7 +119,7 @@ class Result:
 
     @property
     def converged(self) -> bool:
-        """Optimal, optimal within a trace, or stationary at the rank that was asked for."""
+        """Optimal, optimal within a trace, or stationary at the requested rank."""
         return self.status in (Status.OPTIMAL, Status.OPTIMAL_WITHIN, Status.STATIONARY)
 
     @property
@@ -173,7 +173,7 @@ class Result:
             raise DataFileError(f"cannot read result {path}: {error.strerror or error}") from error
         try:
             return cls._restored(unsealed(content, str(path)))
-        except Exception as error:  # an archive of something else may go wrong anywhere
+        except Exception as error:  # reading an archive of another kind may fail anywhere
             text = f"{type(error).__name__}: {error}"
             raise DataFileError(f"{path} is not a result saved by psdopt, or is damaged ({text})") from error
 

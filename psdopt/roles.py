@@ -33,8 +33,8 @@ class Duality:
 
     An `evaluation` is the problem's own :class:`psdopt.Evaluation`, typed as Any because its module imports this one.
 
-    patient : whether a run whose residuals are small goes on for a proof on the whole cone. If not, no such proof is
-        tried, and the run ends with ``optimal_within``: for a problem that is solved only to find the next one.
+    patient : whether a run whose residuals are small continues in search of a proof on the whole cone. If not, no such
+        proof is tried, and the run ends with ``optimal_within``; for a problem that is only one of a sequence.
     """
 
     patient: bool = True

@@ -1,4 +1,4 @@
-"""What a run of solve() is made of: its state, what its callback sees, and what its caller asked for."""
+"""The parts of a run of solve(): its state, the snapshot for its callback, and the rules of its caller."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Run:
     def record(self, problem: Problem, descends: bool, counts: Mapping[str, int]) -> float:
         """Add the current state to the history; returns its relative stationarity.
 
-        `idle_steps` counts the steps in a row without progress, where a method descends.
+        If a method descends, `idle_steps` counts its consecutive steps without progress.
         """
         state, value = self.state, self.state.evaluation.value
         reference = reference_value(problem, self.geometry.trace or 0.0)
@@ -114,7 +114,7 @@ class Snapshot:
 
 @dataclass
 class Rules:
-    """What the caller of solve() asked for."""
+    """The settings of the caller of solve()."""
 
     tol: float
     limits: Stopping

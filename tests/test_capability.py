@@ -1,8 +1,10 @@
 """Needs as data: what is missing, in words; a verdict in one sentence."""
 
+from pathlib import Path
+
 import pytest
 
-from psdopt.capability import Verdict, as_text, missing_needs, name_of, require_inner
+from psdopt.capability import MEMBERS, Verdict, as_text, missing_needs, name_of, require_inner
 from psdopt.errors import IncompatibleError
 
 REQUIRES = {"problem": ("gradient", ("quadratic", "margins")), "geometry": ("factor",)}
@@ -54,3 +56,10 @@ def test_a_method_within_a_method_is_refused_by_its_argument():
 def test_names_of_pieces():
     assert name_of(Piece()) == "Piece"
     assert name_of(Piece(name="mine")) == "mine"
+
+
+def test_the_page_on_contracts_names_every_ability_with_its_members():
+    page = (Path(__file__).parents[1] / "docs" / "extend" / "contracts.md").read_text(encoding="utf-8")
+    for ability, members in MEMBERS.items():
+        (row,) = [line for line in page.splitlines() if line.startswith("| ") and f'"{ability}"' in line.split("|")[1]]
+        assert [name for name in members if f"`{name}" not in row.split("|")[2]] == []

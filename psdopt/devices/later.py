@@ -53,7 +53,7 @@ class Later:
         self._found, self.raw, self._make, self._there = value, None, _made_already, None
 
     def there(self) -> Any:
-        """The array on the device, computed there if need be, for arithmetic that stays there; None where it cannot be.
+        """The array on the device, computed there if needed, for arithmetic that stays there; None if impossible.
 
         A number that only scales an array of the device need not come to the host.
         """
@@ -74,7 +74,7 @@ class Later:
         return Later(lambda: self.value.T)
 
     def _with(self, operation: Callable[..., Any], *others: Any) -> Any:
-        """operation(self, *others): a number or an array where all is here, else another Later."""
+        """operation(self, *others): a number or an array if all operands are on the host, else another Later."""
         if any(isinstance(other, OnDevice) for other in others):
             return NotImplemented
         if self._found is None or any(isinstance(other, Later) and other._found is None for other in others):
@@ -83,7 +83,7 @@ class Later:
         return operation(self._found, *map(here, others))
 
     def _apply(self, operation: Callable[..., Any], others: tuple[Any, ...]) -> Any:
-        """operation on the device, None where an array on the host would have to be sent."""
+        """operation on the device; None if it would require sending an array from the host."""
         parts = []
         for part in (self, *others):
             if isinstance(part, Later):
@@ -209,7 +209,7 @@ def _made_already() -> Any:
 
 
 class Waiting(threading.local):
-    """The results of one device that have been asked for and not fetched, each thread's own."""
+    """The results of one device that have been requested and not yet fetched, separately for each thread."""
 
     def __init__(self) -> None:
         self._waiting: list[ReferenceType[Later]] = []

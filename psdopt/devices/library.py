@@ -66,7 +66,7 @@ class Device:
     def later(self, raw: Any) -> Later:
         """A float64 array of few entries, or a 0-d one as a number, that is fetched at its first use.
 
-        It travels with all others that this thread has asked for by then: one transfer, counted once.
+        It travels with all others that this thread has requested by then: one transfer, counted once.
         """
         return self._waiting.ask(raw, self._together)
 

@@ -12,7 +12,7 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.checked_operator import CheckedOperator
 from psdopt.linalg.krylov import smallest_ritz_vector
 
-#: Products after which one extreme eigenvector is left to ARPACK, which tests convergence only after 20 products.
+#: After this many products ARPACK computes a single extreme eigenvector; it tests convergence only after 20 products.
 SHORT = 8
 
 

@@ -18,7 +18,7 @@ NARROW = 0.05
 
 
 def narrow_order(S: sp.csr_array) -> tuple[NDArray[np.intp], int] | None:
-    """(order, b) with S_ij = 0 for rows that are more than b apart in `order`; None where no narrow band was found.
+    """(order, b) with S_ij = 0 for rows that are more than b apart in `order`; None if no narrow band was found.
 
     The order is that of Cuthill and McKee, reversed. O(entries).
     """
@@ -54,7 +54,7 @@ def banded_pair_above(
 
 
 def banded_factor(S: sp.csr_array, order: NDArray[np.intp], band: int, g: float) -> tuple[Solve, float] | None:
-    """(solves in `order`, a bound on λ_min(S)) where S − g I has a Cholesky factor, else None."""
+    """(solves in `order`, a bound on λ_min(S)) if S − g I has a Cholesky factor, else None."""
     return _factor_above(_lower_band(S, order, band), g)
 
 

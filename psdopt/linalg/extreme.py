@@ -25,7 +25,7 @@ from psdopt.linalg.tolerances import EPS
 
 DENSE_LIMIT = 500  # at and below this order `auto` forms the matrix
 FACTORED = 64  # below this order the whole spectrum costs no more than a proof by factorisations
-DENSE_BLOCK = 64  # the matrix is formed so many columns at a time, or at once up to twice as many
+DENSE_BLOCK = 64  # the matrix is formed in blocks of this many columns, or at once up to twice as many
 BASIS_SIZE = 64  # Lanczos vectors kept before a thick restart
 GRID_SIZE = 96  # trial values for the bound, geometric: it is at most 1.7 times farther from `value` than it could be
 

@@ -108,7 +108,7 @@ def pencil_inverse(
     C vanishes. In directions in which Y is far too small C limits the step, which otherwise the exact search has to
     do. The inverse is equivariant under Y → Y O. Without T, C = 0.
 
-    Setup two eigendecompositions of order r, one where A = 0; each use O(n k r + n r²). `spectrum`: (s, X) if they are
+    Setup: two eigendecompositions of order r, one if A = 0; each use O(n k r + n r²). `spectrum`: (s, X) if they are
     at hand.
     """
     s, X = np.linalg.eigh(Q) if spectrum is None else spectrum

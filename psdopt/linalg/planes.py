@@ -1,4 +1,4 @@
-"""Minimisation over (alpha, beta) in a box: exactly where F is quadratic there, else by projected Newton steps."""
+"""Minimisation over (alpha, beta) in a box: exactly for a quadratic F, else by projected Newton steps."""
 
 from __future__ import annotations
 

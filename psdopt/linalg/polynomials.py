@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from psdopt.linalg.tolerances import EPS
 
-#: Where f varies by its rounding only within the bracket, a root of f' is not refined after so many steps in a row that
-#: do not halve |f'|: what is left of it is rounding as well.
+#: If f varies only by rounding within the bracket, a root of f' is not refined further after this many consecutive
+#: steps that do not halve |f'|: the rest of f' is rounding as well.
 PATIENCE = 4
 
 Derivatives = Callable[[float], tuple[float, float]]
@@ -109,7 +109,7 @@ def _at(cubic: Cubic, t: float) -> float:
 def _root(cubic: Cubic, left: float, right: float, at_left: float) -> float:
     """Root of a cubic that is monotone in (left, right): Newton steps, the first from `left`, inside a bisection.
 
-    Ends where a Newton step no longer moves the point, or the bracket has closed, to rounding.
+    Ends once a Newton step no longer moves the point, or the bracket has closed up to rounding.
     """
     a0, a1, a2, a3 = cubic
     derivative = a1 + left * (2.0 * a2 + left * 3.0 * a3)

@@ -1,4 +1,4 @@
-"""Some eigenvalues of a dense symmetric matrix: by LAPACK's fastest algorithm, or by all of them where it fails."""
+"""Some eigenvalues of a dense symmetric matrix: by LAPACK's fastest algorithm, or, if that fails, by a full one."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class Summed(Problem):
 
     @cached_property
     def duality(self) -> Duality:
-        """No bound of its own; kept, so that its `patient` can be set."""
+        """It adds no bound of its own; it is kept so that its `patient` can be set."""
         return Duality()
 
     def counts(self) -> Mapping[str, int]:

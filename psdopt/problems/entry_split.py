@@ -49,7 +49,7 @@ class EntrySplit(BiconvexSplit):
 
 
 def coupling_bound(L: LinearMap | None) -> float:
-    """An upper bound on λ_max(L), a few percent high; 0 where that is negative, or where there is no L."""
+    """An upper bound on λ_max(L), a few percent high; 0 if λ_max(L) is negative or there is no L."""
     if L is None or (L.is_matrix and L.data.sum() == 0.0 and norm(L.data.data if L.is_sparse else L.data) == 0.0):
         return 0.0
     if L.is_matrix and L.shape[0] <= DENSE_LIMIT:

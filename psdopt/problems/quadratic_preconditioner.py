@@ -20,7 +20,7 @@ from psdopt.terms.quadratic import ProductTerm
 if TYPE_CHECKING:
     from psdopt.problems.term_sum import TermEvaluation
 
-#: Up to this order an A that is at hand as an (n, n) array is decomposed completely.
+#: Up to this order, an A that is known as an (n, n) array is decomposed completely.
 FULL_ORDER = 2000
 #: Leading eigenpairs of A otherwise (two block products of about this width, once).
 LEADING_PAIRS = 60
@@ -80,7 +80,7 @@ class QuadraticPreconditioner(Preconditioner):
         T = U.factor.T @ evaluation.product_with_factor()
         if not isinstance(T, Later):
             return pencil_inverse(basis, b, P, Q, self._damping(basis, U.factor, P, Q, b), T)
-        # on a device: all it needs is asked for here and fetched at the first use, and the host decomposes Q meanwhile
+        # on a device: all values are requested here and fetched at the first use; the host decomposes Q meanwhile
         squares = None if self.A is None else basis.squared_norm_of_product(U.factor)
         spectrum = None if isinstance(Q, Later) else np.linalg.eigh(Q)
         made = Later(
@@ -91,7 +91,7 @@ class QuadraticPreconditioner(Preconditioner):
     def _damping(
         self, basis: EigenBasis, Y: Array, P: Array, Q: Array, b: float, squares: float | None = None
     ) -> float:
-        """max(0, tr S) / (2 n), from |A Y|² + b |Y|² + tr C, with |A Y|² <= λ_max(A) tr P looked at first.
+        """max(0, tr S) / (2 n), from |A Y|² + b |Y|² + tr C, after a first test with |A Y|² <= λ_max(A) tr P.
 
         `squares` : |A Y|² if known.
         """

@@ -77,7 +77,7 @@ class QuadraticSDP(TermSum):
 
     @property
     def _ridge(self) -> float | None:
-        """b where B = b I and a closed form is known, else None."""
+        """b if B = b I and a closed form is known, else None."""
         b = 0.0 if self.B is None else self.B.scale if isinstance(self.B, IdentityForm) else math.nan
         known = self.C is not None and self.n <= CLOSED_FORM_ORDER and (b > 0.0 or (b == 0.0 and self.A is not None))
         return b if known else None
@@ -86,7 +86,7 @@ class QuadraticSDP(TermSum):
         """The same F on W N Wᵀ, W = basis · T orthonormal (n, k): WᵀAW, WᵀBW, WᵀCW are of order k. O(p w²)."""
 
         forms = (self.A, self.B, self.C)
-        # all are asked for before one is looked at: from a device they travel together
+        # all are requested before the first is read: from a device they travel together
         grams = [None if form is None or isinstance(form, IdentityForm) else form.gram(basis, basis) for form in forms]
 
         def compressed(form: Form | None, gram: Array | None) -> Form | None:
@@ -144,7 +144,7 @@ class QuadraticSDP(TermSum):
 
 
 class QuadraticStarts(Starts):
-    """First atoms from the minimiser over all symmetric matrices; M = I as a start where the rank is not limited."""
+    """First atoms from the minimiser over all symmetric matrices; the start M = I if the rank is not limited."""
 
     def __init__(self, problem: QuadraticSDP) -> None:
         self.problem = problem
@@ -155,7 +155,7 @@ class QuadraticStarts(Starts):
         return positive_part(problem.A, problem.B, problem.C, problem.n, partial(setattr, problem.curvature, "basis"))
 
     def proposed_start(self, Y: Array) -> Array:
-        """The orthogonal factor of a square Y, so that M = I, where F has a term tr((A M)²); Y itself elsewhere.
+        """The orthogonal factor of a square Y, so that M = I, if F has a term tr((A M)²); else Y itself.
 
         I favours no direction. Runs on alignments of kernels take up to a fifth fewer steps from there than from random
         eigenvalues. O(n³).

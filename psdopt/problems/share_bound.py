@@ -1,4 +1,4 @@
-"""A lower bound on F from a share of its curved part's tangent, where the rest of F is linear."""
+"""A lower bound on F that is linear plus a share of a tangent, for F = linear + convex nonnegative."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ShareBound(Duality):
     Up to order DENSE_LIMIT S is formed where it is not handed over; beyond, up to PROOF_ORDER, the bound is made only
     from an S that is.
 
-    `linear` : N ↦ c + ⟨C, N⟩ as a problem; None where F has no linear part. `least` : c if C ⪰ 0 is known, else None.
+    `linear` : N ↦ c + ⟨C, N⟩ as a problem; None if F has no linear part. `least` : c if C ⪰ 0 is known, else None.
     """
 
     def __init__(self, linear: Problem | None, constant: float, least: float | None) -> None:
@@ -42,7 +42,7 @@ class ShareBound(Duality):
 
     @cached_property
     def pull(self) -> Array | None:
-        """C (n, n); None where F has no linear part or C would be too large."""
+        """C (n, n); None if F has no linear part or C would be too large."""
         if self.linear is None or self.linear.n > PROOF_ORDER:
             return None
         return dense_gradient(self.linear.at(np.zeros((self.linear.n, 1))))
@@ -64,7 +64,7 @@ class ShareBound(Duality):
 
 
 def _largest_share(C: Array, G: Array) -> float | None:
-    """A θ in [0, 1] with C + θ G ⪰ 0, as large as eigenvalues say; None if none is proven."""
+    """A large θ in [0, 1] with C + θ G ⪰ 0, from an eigenvalue; None if none is proven."""
     sizes = np.abs(np.diagonal(C)) + np.abs(np.diagonal(G))
     largest = max(float(sizes.max()), float(np.abs(C).max()), float(np.abs(G).max()))
     if largest == 0.0:

@@ -26,11 +26,11 @@ class OffersStream(Protocol):
         """(S_b Y, F_b): the gradient of the batch's own objective F_b at Y Yᵀ, applied to Y (n, r), and its value."""
 
     def at(self, Y: Array) -> Evaluation:
-        """F at Y Yᵀ, as reported: on held-out data, or whatever the problem takes for it."""
+        """F at Y Yᵀ as it is reported, for example on held-out data."""
 
 
 def streamed(problem: Any) -> OffersStream:
-    """`problem` as one that offers a stream; IncompatibleError where a member is missing."""
+    """`problem` as one that offers a stream; IncompatibleError if a member is missing."""
     missing = [name for name in MEMBERS[Ability.STREAM] if getattr(problem, name, None) is None]
     if missing:
         raise IncompatibleError(

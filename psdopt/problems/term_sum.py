@@ -94,7 +94,7 @@ class TermSum(Problem):
 
     @cached_property
     def duality(self) -> Duality:
-        """Lower bounds where all terms but linear ones are convex and nowhere negative; none for other sums."""
+        """Lower bounds for sums whose terms, except linear ones, are convex and nonnegative; none for other sums."""
         linear = [term for term in self.terms if term.degree == 1]
         if not all(term.nonnegative and term.convex for term in self.terms if term.degree != 1):
             return Duality()
@@ -193,7 +193,7 @@ class TermEvaluation(Evaluation):
         return Images(self.problem.maps, V)
 
     def _gradient_times_block(self, V: Array) -> Array:
-        """S V, a group of columns at a time where an image of all of them would not fit in memory."""
+        """S V, in groups of columns if an image of all columns would not fit in memory."""
         widths = [m.most_columns for m in self.problem.maps if m.most_columns is not None]
         most = min(widths, default=V.shape[1])
         if V.shape[1] <= most:
@@ -262,7 +262,7 @@ class TermEvaluation(Evaluation):
         return None if known is None else known.bend(self, D)
 
     def _once(self, kind: str, make: Callable[[TermEvaluation], Callable[[Array], Array]]) -> Callable[[Array], Array]:
-        """A preconditioner, which on a device is asked for before it is used."""
+        """A preconditioner; on a device its values are requested before they are used."""
         if self.problem.device is None:
             return make(self)
         if kind not in self._inverses:

@@ -1,4 +1,4 @@
-"""Where a quadratic SDP would be least without M ⪰ 0: the block of atoms to begin with."""
+"""The minimiser of a quadratic SDP without M ⪰ 0, from which the first block of atoms is made."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from psdopt.linalg.pencil import EigenBasis
 from psdopt.terms.base import combine
 from psdopt.terms.forms import Form
 
-#: Up to this order A and C are formed whatever they are made of; up to the second, where A is at hand as an array.
+#: Up to the first order, A and C are always formed; up to the second, only if A is known as an array.
 ORDER, ARRAY_ORDER = 300, 1000
 #: Columns of the identity that a form is applied to at a time.
 BLOCK = 128
 #: a_i a_j + b is at least this fraction of the largest a_i a_j: without B, a singular A has no inverse.
 DAMPING = 1e-8
-#: Where N has more than n/2 positive eigenvalues the others are raised to this fraction of the median one.
+#: If N has more than n/2 positive eigenvalues, the others are raised to this fraction of the median one.
 FLOOR = 1e-3
 
 

@@ -29,7 +29,7 @@ class LagrangianLine(LineModel):
         self.line, size = line, norm(Y)
         self.multiplier = 0.5 * inner(evaluation.factor_gradient(), Y) / size**2
         self._radial, self._square = 2.0 * inner(Y, direction), length**2
-        #: Where Y and mu D are equally long: farther along the line its points say little of the curve.
+        #: The mu at which Y and mu D are equally long: beyond it the line is no longer close to the curve.
         self.reach = size / length if length > 0.0 else math.inf
         if line.coefficients is not None:
             c0, c1, c2, c3, c4 = line.coefficients

@@ -168,7 +168,7 @@ class CurvePath(Path):
         return self.finite(self.line.value(s), s) if self.exact else super().value(s)
 
     def curvature(self, s: float) -> float | None:
-        """As documented; None where the columns of [frame, block] are not orthonormal. Free of n."""
+        """As in :class:`Path`; None if the columns of [frame, block] are not orthonormal. Cost independent of n."""
         if not self.curve.orthonormal:
             return None
         line, T, start = self.line, self.curve.velocity, self.curve.start

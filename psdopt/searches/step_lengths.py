@@ -10,7 +10,7 @@ from psdopt.searches.paths import Path
 
 #: What a `search` parameter may be: see :func:`searched`.
 SEARCHES = ("exact", "armijo")
-#: A decrease below so many roundings of F is not measured by values; values that differ by so few are equal.
+#: Values of F that differ by less than this many roundings count as equal, and do not measure a decrease.
 UNRESOLVED, TIE = 1e3, 4.0
 #: A slope counts as smaller if it is this share of the one before.
 FLATTER = 0.9

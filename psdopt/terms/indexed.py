@@ -26,7 +26,7 @@ def place(X: LinearMap | None, **arrays: Any) -> Device | None:
 
 
 def both_at(kept: dict[Device, tuple[Any, Any]], values: Array, left: Indices, right: Indices) -> tuple[Any, Any]:
-    """Two arrays of indices where `values` are: on a device from the first use there on."""
+    """Two arrays of indices in the memory of `values`; copies on a device are kept after their first use."""
     if not isinstance(values, DeviceArray):
         return left, right
     device = values.device

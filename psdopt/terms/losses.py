@@ -1,6 +1,6 @@
 """Losses of measured values: phi (m,) ↦ a number, with its gradient and curvature.
 
-A measurement says what is measured of M, a loss says how much it costs; a
+A measurement computes numbers from M, and a loss assigns a cost to them; a
 :class:`~psdopt.terms.measured.MeasuredTerm` joins the two.
 """
 

@@ -24,7 +24,7 @@ class MeasuredTerm(Term):
 
     Parameters
     ----------
-    measurement : what is measured. loss : what it costs. weight : finite; negative makes f concave.
+    measurement : M ↦ a. loss : phi. weight : finite; negative makes f concave.
     """
 
     def __init__(self, measurement: Measurement, loss: Loss, weight: float = 1.0) -> None:

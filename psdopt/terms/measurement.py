@@ -37,7 +37,7 @@ class Measurement(ABC):
         """Σ_t weights_t A_t V as forces, weights (m,). O(m r)."""
 
     def add_to(self, S: Array, weights: Array, identity: Images | None = None) -> None:
-        """S += Σ_t weights_t A_t for a dense S (n, n); `identity` holds the images of I, where they are at hand."""
+        """S += Σ_t weights_t A_t for a dense S (n, n); `identity` holds the images of I, if known."""
         if identity is None:
             identity = Images(self.maps, np.eye(self.n))
         S += combine(self.adjoint(weights, identity), S.shape)
@@ -54,10 +54,10 @@ class Measurement(ABC):
         """
         raise InvalidTypeError(f"{type(self).__name__} offers no coupling")
 
-    # optional: what column generation needs of the margins of a problem
+    # optional: for column generation on the margins of a problem
     @property
     def signs(self) -> sp.csr_array | None:
-        """B (m, p) sparse with A_t = Σ_p B_tp d_p d_pᵀ for vectors d_p (n,); None where no such sum is known."""
+        """B (m, p) sparse with A_t = Σ_p B_tp d_p d_pᵀ for vectors d_p (n,); None if no such sum is known."""
         return None
 
     def directions(self, V: Images) -> Array:

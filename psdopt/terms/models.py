@@ -56,7 +56,7 @@ class PolynomialCurve(Curve):
 
 
 class LaterCurve(Curve):
-    """A polynomial curve whose numbers are on their way from a device: `make` makes it when one is looked at.
+    """A polynomial curve whose coefficients are still on a device: `make` makes it when one is read.
 
     All terms of a sum ask for theirs before that, so that they come in one transfer.
     """

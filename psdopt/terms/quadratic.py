@@ -78,7 +78,7 @@ class ProductTerm(Term):
         """From (UᵀAD, DᵀAD), and the same for B."""
         P = _quadratic_in_mu(features[0], *A)
         Q = P if self.same else _quadratic_in_mu(features[1], *B)
-        # all nine inner products in one small product: for small n and r the calls are what costs
+        # all nine inner products in one small product: for small n and r, calls dominate the cost
         (c00, c01, c02), (c10, c11, c12), (c20, c21, c22) = (P.reshape(3, -1) @ Q.reshape(3, -1).T).tolist()
         w = self.weight
         # for A, B PSD the leading coefficient is a trace of PSD products: rounding may not make it negative
