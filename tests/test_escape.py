@@ -61,7 +61,7 @@ def never() -> bool:
         (1e-7, 0.0, always, False),  # below tol
         (2e-6, 1e-6, never, False),  # what stationarity explains
         (2e-6, 1e-6, always, True),  # but every column is in use
-        (4e-6, 1e-6, never, True),  # more than stationarity explains
+        (2e-5, 1e-6, never, True),  # more than stationarity explains
         (4e-6, 2e-6, never, False),
     ],
 )
@@ -86,16 +86,16 @@ def test_widenings_that_do_not_help_wait_longer():
     assert escape.waits(20 + SETTLING, never)
     assert not escape.waits(20 + SETTLING, always)
     assert not escape.waits(20 + 2 * SETTLING, never)
-    escape.note(50, failing(0.4e-3), spare=True)
+    escape.note(50, failing(0.1e-3), spare=True)
     assert escape.wait == SETTLING
-    escape.note(70, failing(0.4e-3), spare=False)
+    escape.note(70, failing(0.1e-3), spare=False)
     assert escape.wait == SETTLING
 
 
 def test_what_is_clearly_the_rank_is_far_above_tolerance_and_stationarity():
-    assert clearly_bound(failing(1.1e-4), 0.0, 1e-6)
-    assert not clearly_bound(failing(0.9e-4), 0.0, 1e-6)
-    assert not clearly_bound(failing(1.1e-4), 1e-5, 1e-6)
+    assert clearly_bound(failing(1e-2), 0.0, 1e-6)
+    assert not clearly_bound(failing(1e-5), 0.0, 1e-6)
+    assert not clearly_bound(failing(1e-2), 1e-3, 1e-6)
 
 
 def test_words_for_a_stationary_point_say_whether_more_columns_are_an_option():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tracemalloc
 from types import SimpleNamespace
 
@@ -12,7 +13,15 @@ from psdopt import FlatQuotient, solve
 from psdopt.capability import Ability
 from psdopt.geometries.polar import Polar
 from psdopt.linalg.arrays import orthonormal_columns
-from psdopt.methods.online_gradient import GRID, UNKNOWN_EPOCH, OnlineRiemannianGradient, Pace
+from psdopt.methods.online_gradient import (
+    GRID,
+    PRETRAINING_KEPT,
+    PRETRAINING_LEAST,
+    PRETRAINING_SHARE,
+    UNKNOWN_EPOCH,
+    OnlineRiemannianGradient,
+    Pace,
+)
 from psdopt_plugins.regression import psd_regression_problem, psd_regression_stream
 from tests.methods.regressions import FIXED, D, M, R, batches_of, data, mapped
 
@@ -243,9 +252,13 @@ def test_the_pace_is_the_formula_and_stands_still_where_nothing_is_learned():
 
 @pytest.mark.parametrize(
     ("size", "repeatable", "batches"),
-    [(None, True, 20), (10**6, False, 20), (320, True, 10), (6400, True, 20), (16000, True, 32), (650, True, 20)],
-)
-def test_pretraining_reads_a_sixteenth_of_an_epoch_and_at_least_640_samples(size, repeatable, batches):
+    [
+        (None, True, PRETRAINING_KEPT), (10**6, False, PRETRAINING_KEPT), (320, True, 10),
+        (PRETRAINING_LEAST + 10, True, math.ceil(PRETRAINING_LEAST / 32)),
+        (int(64 * PRETRAINING_LEAST / PRETRAINING_SHARE), True, 2 * PRETRAINING_LEAST),
+    ],
+)  # fmt: skip
+def test_pretraining_reads_a_share_of_an_epoch_and_not_too_few_samples(size, repeatable, batches):
     source = SimpleNamespace(stream=SimpleNamespace(size=size, repeatable=repeatable))
     assert OnlineRiemannianGradient()._pretraining_batches(source) == batches
     assert OnlineRiemannianGradient(pretraining=7)._pretraining_batches(source) == 7

@@ -15,7 +15,7 @@ from psdopt import FlatQuotient, solve
 from psdopt.linalg.tolerances import EPS
 from psdopt.method import Outcome
 from psdopt.methods.admm import ADMM
-from psdopt.methods.split_steps import MAX_RESTARTS, SplitSteps
+from psdopt.methods.split_steps import MAX_RESTARTS, MULTIPLE, PATIENCE, SCALE_SHARE, SplitSteps
 from psdopt.problems.entry_fit import EntryFit
 from tests.methods.pairs import laplacian, pair_problem
 
@@ -169,23 +169,23 @@ def test_non_finite_blocks_end_the_split():
 @pytest.mark.parametrize(
     ("primal", "dual", "unit", "rho", "after"),
     [
-        (10.1, 1.0, 1.0, 3.0, 6.0),  # primal residual times the unit above ten dual residuals
-        (10.0, 1.0, 1.0, 3.0, 3.0),
-        (1.0, 10.0, 1.0, 3.0, 3.0),
-        (1.0, 10.1, 1.0, 8.0, 4.0),  # and the other way round
-        (1.0, 10.1, 1.0, 2.0, 1.5),  # but not below 1.5 units
-        (1.0, 10.1, 1.0, 1.2, 1.2),  # and never upwards
-        (1.0, 40.0, 4.0, 20.0, 20.0),  # the unit weighs the primal residual
-        (3.0, 1.0, 4.0, 20.0, 40.0),
-        (1.0, 41.0, 4.0, 10.0, 6.0),
+        (50.0, 1.0, 1.0, 3.0, 6.0),  # primal residual times the unit above many dual residuals
+        (5.0, 1.0, 1.0, 3.0, 3.0),
+        (1.0, 5.0, 1.0, 3.0, 3.0),
+        (1.0, 50.0, 1.0, 8.0, 4.0),  # and the other way round
+        (1.0, 50.0, 1.0, 1.2 * MULTIPLE, MULTIPLE),  # but not below so many units
+        (1.0, 50.0, 1.0, 0.8 * MULTIPLE, 0.8 * MULTIPLE),  # and never upwards
+        (1.0, 20.0, 4.0, 20.0, 20.0),  # the unit weighs the primal residual
+        (5.0, 1.0, 4.0, 20.0, 40.0),
+        (1.0, 200.0, 4.0, 4.8 * MULTIPLE, 4.0 * MULTIPLE),
     ],
 )
 @pytest.mark.parametrize("by", ["coupling", "scale"])
-def test_the_penalty_follows_residuals_that_differ_by_more_than_ten(primal, dual, unit, rho, after, by):
-    split = SimpleNamespace(coupling_bound=unit, scale=9.0 * unit)
-    if by == "scale":  # a tenth of the size of the other pieces
-        split = SimpleNamespace(coupling_bound=0.9 * unit, scale=10.0 * unit)
-    assert SplitSteps()._adapted(rho, split, primal, dual) == after
+def test_the_penalty_follows_residuals_that_differ_much(primal, dual, unit, rho, after, by):
+    split = SimpleNamespace(coupling_bound=unit, scale=0.9 * unit / SCALE_SHARE)
+    if by == "scale":  # a share of the size of the other pieces
+        split = SimpleNamespace(coupling_bound=0.9 * unit, scale=unit / SCALE_SHARE)
+    assert SplitSteps()._adapted(rho, split, primal, dual) == pytest.approx(after, rel=1e-14)
     assert SplitSteps(adapt=False)._adapted(rho, split, primal, dual) == rho
 
 
@@ -200,10 +200,13 @@ def scripted(monkeypatch, V, U):
 
 
 @pytest.mark.parametrize(
-    ("apart", "before", "diverging"), [(1.4, 3, 0), (1.6, 3, 4), (1.6, 8, 9), (1.6, 9, None), (1.4, 9, 0)]
-)
-def test_ten_iterations_apart_in_a_row_double_the_penalty(monkeypatch, apart, before, diverging):
-    """Apart: |V − U| > 1.5 |V + U|/2."""
+    ("apart", "before", "diverging"),
+    [
+        (1.0, 3, 0), (1.9, 3, 4), (1.9, PATIENCE - 2, PATIENCE - 1), (1.9, PATIENCE - 1, None), (1.0, PATIENCE - 1, 0),
+    ],
+)  # fmt: skip
+def test_some_iterations_apart_in_a_row_double_the_penalty(monkeypatch, apart, before, diverging):
+    """Apart: |V − U| is clearly longer than |V + U|/2, here `apart` times as long."""
     mean = 7.0 * np.ones((6, 1))
     method, state = scripted(monkeypatch, (1.0 + apart / 2.0) * mean, (1.0 - apart / 2.0) * mean)
     assert (state.diverging, state.restarts, state.size) == (0, 0, pytest.approx(0.1 * np.sqrt(6.0)))
@@ -218,13 +221,17 @@ def test_ten_iterations_apart_in_a_row_double_the_penalty(monkeypatch, apart, be
 
 
 @pytest.mark.parametrize(
-    ("growth", "restarts", "outcome"),
-    [(1e3, 0, "on"), (1e9, MAX_RESTARTS - 1, "again"), (1e9, MAX_RESTARTS, "over")],
-)
-def test_an_enormous_growth_restarts_some_times_and_then_ends(monkeypatch, growth, restarts, outcome):
+    ("growth", "start", "restarts", "outcome"),
+    [
+        (1e3, 1.0, 0, "on"), (1e9, 1.0, MAX_RESTARTS - 1, "again"), (1e9, 1.0, MAX_RESTARTS, "over"),
+        (1e3, 1e-6, 0, "again"), (1e9, 1e6, 0, "on"),
+    ],
+)  # fmt: skip
+def test_an_enormous_growth_restarts_some_times_and_then_ends(monkeypatch, growth, start, restarts, outcome):
+    """Growth is relative to the size of the start, here that of `scripted` times `start`."""
     mean = growth * 0.1 * np.ones((6, 1))  # |V − U| = |V + U|/2
     method, state = scripted(monkeypatch, 1.5 * mean, 0.5 * mean)
-    after = method.step(replace(state, restarts=restarts))
+    after = method.step(replace(state, restarts=restarts, size=start * state.size))
     if outcome == "over":
         assert after.outcome is Outcome.DIVERGED
         assert after.gradient_norm == pytest.approx(np.linalg.norm(state.best.factor_gradient()))

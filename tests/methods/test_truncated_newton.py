@@ -13,6 +13,7 @@ from psdopt import Constrained, FlatQuotient, Outcome, QuadraticSDP, TermSum, Tr
 from psdopt.constraints.augmented import augmented
 from psdopt.errors import InvalidInputError
 from psdopt.methods import truncated_newton
+from psdopt.methods.truncated_newton import TRIALS, WIDER
 from psdopt.terms import LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms
 from psdopt.testing.gallery import with_spectrum
 
@@ -137,16 +138,15 @@ def test_negative_curvature_is_followed_downhill_where_it_is_met_first() -> None
 @pytest.mark.parametrize(
     ("mu", "radius", "after"),
     [
-        (0.49, 10.0, 0.49),
-        (0.51, 10.0, 10.0),
-        (0.74, 10.0, 10.0),
-        (0.76, 1.0, 4 * 0.76),
-        (0.76, 10.0, 10.0),
-        (2.0, 1.0, 8.0),
+        (0.1, 10.0, 0.1),
+        (0.7, 10.0, 10.0),
+        (1.0, 1.0, WIDER),
+        (1.0, 10.0 * WIDER, 10.0 * WIDER),
+        (2.0, 1.0, 2.0 * WIDER),
     ],
 )
 def test_the_length_of_the_next_direction_follows_the_best_step(mu, radius, after, monkeypatch) -> None:
-    """As long as the step where mu < 1/2, up to four times where mu > 3/4."""
+    """As long as the step where mu is small, up to WIDER times as long where mu is near 1 or beyond."""
     method = TruncatedNewton()
     problem = QuadraticSDP(np.eye(4), 1.0, -4.0 * np.eye(4))
     state = method.init(problem, FlatQuotient(4, 1), np.eye(4)[:, :1])
@@ -171,7 +171,7 @@ def test_ends_without_a_step() -> None:
     assert after.ray is not None
 
 
-def test_lines_near_the_arc_are_tried_at_quarters_until_their_minimiser_is_near() -> None:
+def test_lines_near_the_arc_are_tried_at_falling_lengths_until_their_minimiser_is_near() -> None:
     tried = []
 
     class Line:
@@ -188,16 +188,21 @@ def test_lines_near_the_arc_are_tried_at_quarters_until_their_minimiser_is_near(
         tried.append(float(D[0]))
         return Line(float(D[0]))
 
-    best = {1.0: 0.4, 0.25: 0.1, 0.0625: 0.04, 0.015625: 0.02}
-    values = {0.0: -1.0, 1.0: -0.5, 0.25: -3.0, 0.0625: -2.0, 0.015625: -9.0}
+    lengths = [1.0]
+    for _ in range(TRIALS - 1):
+        lengths.append(lengths[-1] / WIDER)
+    best = {reach: 0.4 * reach for reach in lengths}
+    best[lengths[2]] = 0.6 * lengths[2]
+    values = {0.0: -1.0, **dict.fromkeys(lengths, -2.0), 1.0: -0.5, lengths[1]: -3.0}
     evaluation = SimpleNamespace(bend=lambda D: np.ones(1), along=along)
     line, mu = truncated_newton._lower(evaluation, Line(0.0), 0.7, np.zeros(1))
-    assert tried == [1.0, 0.25, 0.0625]
-    assert (line.reach, mu) == (0.25, 0.1)
-    best[0.0625], tried[:] = 0.03, []
+    assert tried == lengths[:3]
+    assert (line.reach, mu) == (lengths[1], 0.4 * lengths[1])
+    best[lengths[2]], values[lengths[-1]], tried[:] = 0.4 * lengths[2], -9.0, []
     line, mu = truncated_newton._lower(evaluation, Line(0.0), 0.7, np.zeros(1))
-    assert tried == [1.0, 0.25, 0.0625, 0.015625]
-    assert (line.reach, mu) == (0.015625, 0.02)
+    assert tried == lengths
+    assert (line.reach, mu) == (lengths[-1], 0.4 * lengths[-1])
+    values[1.0] = -99.0
     for none in (0.0, np.inf):
         best[1.0] = none
         assert truncated_newton._lower(evaluation, Line(0.0), 0.7, np.zeros(1))[0].reach != 1.0
