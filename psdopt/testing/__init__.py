@@ -10,9 +10,12 @@ eps, conditioning and scale. Under pytest use :func:`parametrize_with_checks`; o
 in :mod:`psdopt.testing.reference`, objects with one known sin each in :mod:`psdopt.testing.badzoo`.
 """
 
+import warnings
+from typing import Any
+
 from psdopt.testing.builders import Builder
 from psdopt.testing.parametrize import parametrize_with_checks
-from psdopt.testing.record import Measurement, Record, Trivial, Verdict
+from psdopt.testing.record import CheckStatus, Deviation, Record, Trivial
 from psdopt.testing.regimes import REGIMES, Case
 from psdopt.testing.registry import CHECKS, Check, check
 from psdopt.testing.runner import PROFILES, BoundCheck, replay, run_checks, yield_checks
@@ -26,14 +29,25 @@ __all__ = [
     "Builder",
     "Case",
     "Check",
-    "Measurement",
+    "CheckStatus",
+    "Deviation",
     "Record",
     "Split",
     "Trivial",
-    "Verdict",
     "check",
     "parametrize_with_checks",
     "replay",
     "run_checks",
     "yield_checks",
 ]
+
+#: Former names, which psdopt and psdopt.terms use for other objects.
+_RENAMED = {"Measurement": "Deviation", "Verdict": "CheckStatus"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _RENAMED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    new = _RENAMED[name]
+    warnings.warn(f"psdopt.testing.{name} is now called {new}", DeprecationWarning, stacklevel=2)
+    return globals()[new]

@@ -21,13 +21,18 @@ from psdopt.plugins import PluginManager, plugin_manager
 from psdopt.plugins.lazy import resolved
 from psdopt.plugins.specs import Spec
 from psdopt.testing.builders import Builder
-from psdopt.testing.record import Record, Verdict
+from psdopt.testing.record import CheckStatus, Record
 from psdopt.testing.registry import CHECKS, checks_of
 from psdopt.testing.runner import PROFILES, run_checks
 from psdopt.testing.subjects import kind_of
 
 KINDS = ("problem", "geometry", "method", "application")
-_STYLES = {Verdict.PASSED: "green", Verdict.FAILED: "bold red", Verdict.WAIVED: "yellow", Verdict.SKIPPED: "dim"}
+_STYLES = {
+    CheckStatus.PASSED: "green",
+    CheckStatus.FAILED: "bold red",
+    CheckStatus.WAIVED: "yellow",
+    CheckStatus.SKIPPED: "dim",
+}
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ def run_check(
             f"{target!r} holds nothing to check: no spec with an example, and no Problem, Geometry, Method or estimator"
         )
     failures: list[str] = []
-    counts = dict.fromkeys(Verdict, 0)
+    counts = dict.fromkeys(CheckStatus, 0)
     for one in found:
         if one.trouble:
             failures.append(f"{one.name}: {one.trouble}")
@@ -85,9 +90,9 @@ def run_check(
     for text in failures:
         console.print(Text(text, style="red"))
         console.print()
-    waived = f"{counts[Verdict.WAIVED]} waived, " if counts[Verdict.WAIVED] else ""
-    total = f"{counts[Verdict.PASSED]} passed, {len(failures)} failed, {waived}{counts[Verdict.SKIPPED]} do not apply"
-    console.print(total)
+    passed, waived, skipped = (counts[each] for each in (CheckStatus.PASSED, CheckStatus.WAIVED, CheckStatus.SKIPPED))
+    also = f"{waived} waived, " if waived else ""
+    console.print(f"{passed} passed, {len(failures)} failed, {also}{skipped} do not apply")
     return 1 if failures else 0
 
 
@@ -111,8 +116,8 @@ def _table(name: str, records: list[Record]) -> Table:
     for column in ("check", "verdict", "error", "tolerance", "samples"):
         numeric = column in ("error", "tolerance", "samples")
         table.add_column(column, justify="right" if numeric else "left", no_wrap=True)
-    for record in sorted(records, key=lambda record: record.verdict is Verdict.SKIPPED):
-        skipped = record.verdict is Verdict.SKIPPED
+    for record in sorted(records, key=lambda record: record.verdict is CheckStatus.SKIPPED):
+        skipped = record.verdict is CheckStatus.SKIPPED
         numbers = ("", "", "") if skipped else (f"{record.error:.2g}", f"{record.tolerance:.2g}", str(record.samples))
         table.add_row(record.name, Text(str(record.verdict), style=_STYLES[record.verdict]), *numbers)
     return table

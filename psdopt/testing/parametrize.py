@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from psdopt.errors import MissingDependencyError, unknown_name
-from psdopt.testing.record import Verdict
+from psdopt.testing.record import CheckStatus
 from psdopt.testing.registry import CHECKS
 from psdopt.testing.runner import BoundCheck, yield_checks
 from psdopt.testing.subjects import name_of_subject
@@ -61,11 +61,11 @@ class AssertedCheck:
 
     def __call__(self) -> None:
         record = self.bound()
-        if record.verdict is Verdict.SKIPPED:
+        if record.verdict is CheckStatus.SKIPPED:
             _pytest().skip(record.diagnosis)
-        if record.verdict is Verdict.WAIVED:
+        if record.verdict is CheckStatus.WAIVED:
             _pytest().skip(f"waived in {'; '.join(record.waived)}")
-        if record.verdict is Verdict.FAILED:
+        if record.verdict is CheckStatus.FAILED:
             raise AssertionError(str(record))
 
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 
-class Verdict(StrEnum):
+class CheckStatus(StrEnum):
     """How a check ended."""
 
     PASSED = "passed"
@@ -18,7 +18,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Measurement:
+class Deviation:
     """One sample of a check: `error` must not exceed `tolerance`; `diagnosis` says what an error looks like.
 
     traceback : where the object raised, for a sample that ended in an exception.
@@ -57,7 +57,7 @@ class Record:
 
     name: str
     subject: str
-    verdict: Verdict
+    verdict: CheckStatus
     error: float
     tolerance: float
     statement: str
@@ -71,7 +71,7 @@ class Record:
     @property
     def ok(self) -> bool:
         """True unless failed."""
-        return self.verdict is not Verdict.FAILED
+        return self.verdict is not CheckStatus.FAILED
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for files."""
@@ -79,13 +79,13 @@ class Record:
 
     def __str__(self) -> str:
         head = f"{self.name} on {self.subject}: {self.verdict}"
-        if self.verdict is Verdict.SKIPPED:
+        if self.verdict is CheckStatus.SKIPPED:
             return f"{head} ({self.diagnosis})"
         waived = "".join(f"\n  waived in {reason}" for reason in self.waived)
-        if self.verdict is Verdict.WAIVED:
+        if self.verdict is CheckStatus.WAIVED:
             return head + waived
         head += f", error {self.error:.3g}, tolerance {self.tolerance:.3g}"
-        if self.verdict is Verdict.PASSED:
+        if self.verdict is CheckStatus.PASSED:
             return head + waived
         text = f"{head}\n  claim: {self.statement}\n  looks like: {self.diagnosis}{waived}"
         if self.traceback:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from psdopt.compatibility import missing_members
-from psdopt.testing.record import Measurement
+from psdopt.testing.record import Deviation
 from psdopt.testing.regimes import REGIMES, Case
 
-CheckFunction = Callable[[Any, Case], Measurement]
+CheckFunction = Callable[[Any, Case], Deviation]
 
 
 def _always(obj: Any) -> bool:
@@ -80,7 +80,7 @@ def check(
     reason: str = "",
     repeats: bool = True,
 ) -> Callable[[CheckFunction], CheckFunction]:
-    """Register a function (object, case) -> Measurement as the check ``kind.function_name``.
+    """Register a function (object, case) -> Deviation as the check ``kind.function_name``.
 
     The first line of its docstring is the statement. Raise :class:`Trivial` where the claim is empty.
     """

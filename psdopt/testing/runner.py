@@ -16,7 +16,7 @@ import psdopt.testing.checks  # noqa: F401  (registers them)
 from psdopt.errors import InvalidInputError, unknown_name
 from psdopt.geometry import Geometry
 from psdopt.problem import Problem
-from psdopt.testing.record import Measurement, Record, Trivial, Verdict
+from psdopt.testing.record import CheckStatus, Deviation, Record, Trivial
 from psdopt.testing.regimes import REGIMES, Case
 from psdopt.testing.registry import CHECKS, Check, checks_of
 from psdopt.testing.subjects import kind_of, name_of_subject, source_of, subject_of
@@ -125,7 +125,7 @@ def _run(bound: BoundCheck) -> Record:
     if bound.inapplicable:
         return _skipped(bound, bound.inapplicable)
     seeds = PROFILES[bound.profile] if check.repeats else 1
-    closest: tuple[Measurement, Case] | None = None
+    closest: tuple[Deviation, Case] | None = None
     needed: dict[str, bool] = {}
     samples, why = 0, "every sample is trivial"
     for seed in range(seeds):
@@ -146,17 +146,17 @@ def _run(bound: BoundCheck) -> Record:
     for regime, used in needed.items():
         if not used:
             words = f"the check passes in the regime {regime}, for which it is waived: remove the waiver"
-            return _record(bound, Measurement(1.0, 0.0, words), Case(regime), samples, time.perf_counter() - started)
+            return _record(bound, Deviation(1.0, 0.0, words), Case(regime), samples, time.perf_counter() - started)
     reasons = tuple(f"{regime}: {bound.waived[regime]}" for regime in needed)
     if closest is not None:
         record = _record(bound, closest[0], closest[1], samples, time.perf_counter() - started)
         return replace(record, waived=reasons)
     if reasons:
-        return replace(_skipped(bound, ""), verdict=Verdict.WAIVED, waived=reasons, samples=samples)
+        return replace(_skipped(bound, ""), verdict=CheckStatus.WAIVED, waived=reasons, samples=samples)
     return _skipped(bound, why)
 
 
-def _sample(bound: BoundCheck, case: Case) -> Measurement | str:
+def _sample(bound: BoundCheck, case: Case) -> Deviation | str:
     """The measurement, or why the sample does not count. What the object raises is a failure, not an error here."""
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -166,7 +166,7 @@ def _sample(bound: BoundCheck, case: Case) -> Measurement | str:
         return str(trivial)
     except Exception as error:
         where = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
-        return Measurement(math.inf, 0.0, f"raises {type(error).__name__}: {error}{where}", _traceback(error))
+        return Deviation(math.inf, 0.0, f"raises {type(error).__name__}: {error}{where}", _traceback(error))
 
 
 def _traceback(error: BaseException) -> str:
@@ -176,10 +176,10 @@ def _traceback(error: BaseException) -> str:
 
 
 def _skipped(bound: BoundCheck, reason: str) -> Record:
-    return Record(bound.name, name_of_subject(bound.obj), Verdict.SKIPPED, 0.0, 0.0, bound.check.statement, reason)
+    return Record(bound.name, name_of_subject(bound.obj), CheckStatus.SKIPPED, 0.0, 0.0, bound.check.statement, reason)
 
 
-def _record(bound: BoundCheck, answer: Measurement | str, case: Case, samples: int, seconds: float) -> Record:
+def _record(bound: BoundCheck, answer: Deviation | str, case: Case, samples: int, seconds: float) -> Record:
     if isinstance(answer, str):
         return _skipped(bound, answer)
     example = ""
@@ -190,7 +190,7 @@ def _record(bound: BoundCheck, answer: Measurement | str, case: Case, samples: i
     return Record(
         bound.name,
         name_of_subject(bound.obj),
-        Verdict.PASSED if answer.ok else Verdict.FAILED,
+        CheckStatus.PASSED if answer.ok else CheckStatus.FAILED,
         answer.error,
         answer.tolerance,
         bound.check.statement,

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import psdopt.testing
 from psdopt import FlatQuotient, LowRankPSD, PSDCone
 from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
 from psdopt.linalg.tolerances import EPS
 from psdopt.problems import QuadraticSDP
-from psdopt.testing import CHECKS, REGIMES, Case, Verdict, replay, run_checks, strategies, yield_checks
+from psdopt.testing import CHECKS, REGIMES, Case, CheckStatus, replay, run_checks, strategies, yield_checks
 from psdopt.testing.badzoo import geometries, problems
 from psdopt.testing.cli import run_check
 from psdopt.testing.diagnose import describe
@@ -23,7 +24,7 @@ pytest_plugins = ["pytester"]
 
 def test_a_failure_prints_an_example_that_repeats_it(capsys):
     (record,) = run_checks(geometries.GradientHalf(), only=["geometry.gradient_slope"])
-    assert record.verdict is Verdict.FAILED
+    assert record.verdict is CheckStatus.FAILED
     assert record.diagnosis == "gradient is half as large as it should be"
     exec(record.example, {})  # as a reader would paste it
     printed = capsys.readouterr().out
@@ -74,7 +75,7 @@ def test_transposes_are_named():
 
 def test_skipped_checks_say_why():
     records = {record.name: record for record in run_checks(PSDCone(3))}
-    assert records["geometry.transport"].verdict is Verdict.SKIPPED
+    assert records["geometry.transport"].verdict is CheckStatus.SKIPPED
     assert records["geometry.transport"].diagnosis == "does not declare riemannian"
 
 
@@ -226,3 +227,11 @@ def test_named_regimes_draw_what_they_say(regime, data):
         assert np.ptp(values) <= 64 * EPS
     with pytest.raises(InvalidInputError, match="regime must be"):
         data.draw(strategies.regime_factors(regime="odd"))
+
+
+@pytest.mark.parametrize(("old", "new"), [("Measurement", "Deviation"), ("Verdict", "CheckStatus")])
+def test_former_names_work_and_name_their_successors(old, new):
+    with pytest.warns(DeprecationWarning, match=f"psdopt.testing.{old} is now called {new}"):
+        assert getattr(psdopt.testing, old) is getattr(psdopt.testing, new)
+    with pytest.raises(AttributeError, match="no attribute 'Judgement'"):
+        psdopt.testing.Judgement  # noqa: B018

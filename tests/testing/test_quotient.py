@@ -5,7 +5,7 @@ import numpy as np
 from psdopt import Geometry
 from psdopt.capability import Ability
 from psdopt.geometry import Defect
-from psdopt.testing import Verdict, run_checks
+from psdopt.testing import CheckStatus, run_checks
 
 
 class Projectors(Geometry):
@@ -73,7 +73,7 @@ def test_projectors_pass():
 def test_a_single_point_has_no_failures_of_rounding():
     records = run_checks(Projectors(4, 4))
     assert [str(record) for record in records if not record.ok] == []
-    skipped = [record.diagnosis for record in records if record.verdict is Verdict.SKIPPED]
+    skipped = [record.diagnosis for record in records if record.verdict is CheckStatus.SKIPPED]
     assert "the tangent space is {0}" in skipped
 
 

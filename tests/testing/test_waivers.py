@@ -4,7 +4,7 @@ import pytest
 
 from psdopt import FlatQuotient
 from psdopt.errors import InvalidInputError, UnknownNameError
-from psdopt.testing import Verdict, run_checks
+from psdopt.testing import CheckStatus, run_checks
 from psdopt.testing.badzoo.geometries import GradientHalf
 from psdopt.testing.badzoo.problems import Healthy
 from psdopt.testing.cli import run_check
@@ -28,9 +28,9 @@ def test_one_regime_is_waived_and_the_others_are_not():
         run_checks(WrongWhenLarge(), only=["geometry.gradient_slope"], waivers=waivers)[0]
         for waivers in (None, {"geometry.gradient_slope": {"scale-up": REASON}})
     )
-    assert plain.verdict is Verdict.FAILED
+    assert plain.verdict is CheckStatus.FAILED
     assert 'regime="scale-up"' in plain.example
-    assert waived.verdict is Verdict.PASSED
+    assert waived.verdict is CheckStatus.PASSED
     assert waived.waived == (f"scale-up: {REASON}",)
     assert REASON in str(waived)
 
@@ -38,7 +38,7 @@ def test_one_regime_is_waived_and_the_others_are_not():
 def test_a_check_waived_in_every_regime_is_neither_passed_nor_failed():
     waivers = {"geometry.gradient_slope": REASON}
     (record,) = run_checks(GradientHalf(), only=["geometry.gradient_slope"], waivers=waivers)
-    assert record.verdict is Verdict.WAIVED
+    assert record.verdict is CheckStatus.WAIVED
     assert record.ok
     assert "waived in rank-one: left as it is" not in str(record)  # the geometry has no points there
     assert "waived in full-rank: left as it is" in str(record)
@@ -48,7 +48,7 @@ def test_a_waiver_that_is_not_needed_fails():
     (record,) = run_checks(
         FlatQuotient(4, 2), only=["geometry.metric"], waivers={"geometry.metric": {"full-rank": REASON}}
     )
-    assert record.verdict is Verdict.FAILED
+    assert record.verdict is CheckStatus.FAILED
     assert "remove the waiver" in record.diagnosis
 
 

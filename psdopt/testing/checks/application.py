@@ -12,7 +12,7 @@ import numpy as np
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 from psdopt.testing.checks.common import PASSED, failed, worst
-from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
 from psdopt.testing.subjects import ApplicationSubject, is_pairwise
@@ -84,7 +84,7 @@ def _distances(Z: Array) -> Array:
     return np.asarray(np.sqrt(np.maximum(((Z[:, None, :] - Z[None, :, :]) ** 2).sum(axis=2), 0.0)))
 
 
-def agreement(words: str, left: dict[str, Array], right: dict[str, Array], allowed: float) -> Measurement:
+def agreement(words: str, left: dict[str, Array], right: dict[str, Array], allowed: float) -> Deviation:
     """How far two models are apart, part by part, relative to the first."""
     if not left:
         raise Trivial("the fitted estimator offers nothing to compare (predict, transform, embedding_, ...)")
@@ -95,12 +95,12 @@ def agreement(words: str, left: dict[str, Array], right: dict[str, Array], allow
             wrong = float(np.mean(found != expected))
         else:
             wrong = float(np.linalg.norm(found - expected)) / max(float(np.linalg.norm(expected)), 1e-300)
-        results.append(Measurement(wrong, allowed, f"{words}: {name} differs by {wrong:.3g} (relative)"))
+        results.append(Deviation(wrong, allowed, f"{words}: {name} differs by {wrong:.3g} (relative)"))
     return worst(results)
 
 
 @check("application", regimes=PLAIN, repeats=False)
-def sklearn_conventions(subject: ApplicationSubject, case: Case) -> Measurement:
+def sklearn_conventions(subject: ApplicationSubject, case: Case) -> Deviation:
     """scikit-learn's check_estimator passes, except for what the estimator declares as expected failures."""
     from sklearn.base import clone
     from sklearn.utils.estimator_checks import check_estimator
@@ -115,7 +115,7 @@ def sklearn_conventions(subject: ApplicationSubject, case: Case) -> Measurement:
     first = broken[0]
     names = ", ".join(r["check_name"] for r in broken[:4])
     words = f"{len(broken)} of {len(results)} fail: {names}; first: {first['exception']}"
-    return Measurement(len(broken), 0.0, words[:400])
+    return Deviation(len(broken), 0.0, words[:400])
 
 
 @check(
@@ -124,7 +124,7 @@ def sklearn_conventions(subject: ApplicationSubject, case: Case) -> Measurement:
     when=lambda s: hasattr(s.estimator, "get_mahalanobis_matrix"),
     reason="learns no metric",
 )
-def pseudo_metric(subject: ApplicationSubject, case: Case) -> Measurement:
+def pseudo_metric(subject: ApplicationSubject, case: Case) -> Deviation:
     """The learned matrix is LᵀL ⪰ 0 with L = components_, and its distance is symmetric, zero at zero, triangular."""
     fitted = _fitted(subject)
     M, L = np.asarray(fitted.get_mahalanobis_matrix()), np.asarray(fitted.components_)
@@ -137,19 +137,17 @@ def pseudo_metric(subject: ApplicationSubject, case: Case) -> Measurement:
     allowed = 1e4 * EPS * max(M.shape[0], 8)
     return worst(
         [
-            Measurement(float(np.linalg.norm(M - M.T)) / size, allowed, "the matrix is not symmetric"),
-            Measurement(-float(np.linalg.eigvalsh(0.5 * (M + M.T))[0]) / size, allowed, "the matrix is not PSD"),
-            Measurement(
-                float(np.linalg.norm(L.T @ L - M)) / size, allowed, "components_ᵀ components_ is not the matrix"
-            ),
-            Measurement(float(np.max(np.abs(D**2 - d2))) / spread, 1e2 * allowed, "transform gives other distances"),
-            Measurement(triangle / np.sqrt(spread), 1e2 * allowed, "the triangle inequality fails"),
+            Deviation(float(np.linalg.norm(M - M.T)) / size, allowed, "the matrix is not symmetric"),
+            Deviation(-float(np.linalg.eigvalsh(0.5 * (M + M.T))[0]) / size, allowed, "the matrix is not PSD"),
+            Deviation(float(np.linalg.norm(L.T @ L - M)) / size, allowed, "components_ᵀ components_ is not the matrix"),
+            Deviation(float(np.max(np.abs(D**2 - d2))) / spread, 1e2 * allowed, "transform gives other distances"),
+            Deviation(triangle / np.sqrt(spread), 1e2 * allowed, "the triangle inequality fails"),
         ]
     )
 
 
 @check("application", regimes=PLAIN)
-def same_seed_same_answer(subject: ApplicationSubject, case: Case) -> Measurement:
+def same_seed_same_answer(subject: ApplicationSubject, case: Case) -> Deviation:
     """Fitted twice on the same data with the same seed, the model is bit for bit the same."""
     return agreement("fitted twice", model_of(_fitted(subject), subject.X), model_of(_fitted(subject), subject.X), 0.0)
 
@@ -160,7 +158,7 @@ def same_seed_same_answer(subject: ApplicationSubject, case: Case) -> Measuremen
     when=lambda s: bool(getattr(s.estimator, "permutation_invariant", True)),
     reason="claims to depend on the order of the samples",
 )
-def permuted_samples(subject: ApplicationSubject, case: Case) -> Measurement:
+def permuted_samples(subject: ApplicationSubject, case: Case) -> Deviation:
     """Fitted on permuted samples, the model is the same to the root of the solver's accuracy."""
     order = case.rng.permutation(len(subject.X))
     back = np.argsort(order)
@@ -178,7 +176,7 @@ def permuted_samples(subject: ApplicationSubject, case: Case) -> Measurement:
 
 
 @check("application", regimes=PLAIN)
-def save_and_load(subject: ApplicationSubject, case: Case) -> Measurement:
+def save_and_load(subject: ApplicationSubject, case: Case) -> Deviation:
     """A fitted estimator survives pickling: the same parameters, the same model."""
     fitted = _fitted(subject)
     try:

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from psdopt.linalg.arrays import Array
 from psdopt.testing.checks.application import AGREEMENT, PLAIN, agreement, fitted_on, model_of, solver_tol
 from psdopt.testing.checks.common import PASSED, failed, worst
-from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.reference import dense_certificate
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
@@ -39,7 +39,7 @@ def _alike(left: dict[str, Array], right: dict[str, Array]) -> bool:
 
 
 @check("application", regimes=PLAIN)
-def data_untouched(subject: ApplicationSubject, case: Case) -> Measurement:
+def data_untouched(subject: ApplicationSubject, case: Case) -> Deviation:
     """fit changes neither X nor y nor an array among the parameters, and takes arrays that are read-only."""
     X, y = copy.deepcopy(subject.X), copy.deepcopy(subject.y)
     held = {"X": X, "y": y, "parameters": subject.estimator.get_params()}
@@ -62,7 +62,7 @@ def _takes_sparse(subject: ApplicationSubject) -> bool:
 
 
 @check("application", regimes=PLAIN)
-def storage_independence(subject: ApplicationSubject, case: Case) -> Measurement:
+def storage_independence(subject: ApplicationSubject, case: Case) -> Deviation:
     """The model is the same, to the solver's accuracy, for X dense, by columns, and sparse where that is accepted."""
     X = _array(subject)
     stored: dict[str, Any] = {"stored by columns": np.asfortranarray(X)}
@@ -77,7 +77,7 @@ def storage_independence(subject: ApplicationSubject, case: Case) -> Measurement
 
 
 @check("application", regimes=PLAIN)
-def not_rounded(subject: ApplicationSubject, case: Case) -> Measurement:
+def not_rounded(subject: ApplicationSubject, case: Case) -> Deviation:
     """X counts in double precision: rounded to single precision it gives another model, if by a little only."""
     X = _array(subject)
     rounded = X.astype(np.float32).astype(np.float64)
@@ -92,7 +92,7 @@ def not_rounded(subject: ApplicationSubject, case: Case) -> Measurement:
 
 
 @check("application", regimes=PLAIN)
-def samples_count(subject: ApplicationSubject, case: Case) -> Measurement:
+def samples_count(subject: ApplicationSubject, case: Case) -> Deviation:
     """A sample that is moved moves the model."""
     X = _array(subject)
     if is_pairwise(subject.estimator):
@@ -114,7 +114,7 @@ def samples_count(subject: ApplicationSubject, case: Case) -> Measurement:
     when=lambda s: "random_state" in s.estimator.get_params(),
     reason="takes no random_state",
 )
-def seed_counts(subject: ApplicationSubject, case: Case) -> Measurement:
+def seed_counts(subject: ApplicationSubject, case: Case) -> Deviation:
     """With another random_state the fit is another one, if only in its last bits."""
     seen = []
     for seed in range(3):
@@ -138,7 +138,7 @@ def _course(fitted: Any) -> tuple[float, ...]:
 
 
 @check("application", regimes=PLAIN)
-def unconverged_warns(subject: ApplicationSubject, case: Case) -> Measurement:
+def unconverged_warns(subject: ApplicationSubject, case: Case) -> Deviation:
     """A fit that one iteration cannot finish warns with scikit-learn's ConvergenceWarning."""
     estimator = copy.deepcopy(subject.estimator)
     parameters = estimator.get_params()
@@ -175,7 +175,7 @@ def _learned(fitted: Any) -> Array | None:
     when=lambda s: getattr(s.estimator, "components_of_result", True),
     reason="says that components_ are in other coordinates than result_ (components_of_result)",
 )
-def components_of_result(subject: ApplicationSubject, case: Case) -> Measurement:
+def components_of_result(subject: ApplicationSubject, case: Case) -> Deviation:
     """components_ᵀ components_ is result_.matrix: both are of one model."""
     fitted = fitted_on(subject, subject.X, subject.y)
     result = getattr(fitted, "result_", None)
@@ -186,7 +186,7 @@ def components_of_result(subject: ApplicationSubject, case: Case) -> Measurement
         return failed(f"components_ have {L.shape[1]} columns, result_.matrix is of order {len(M)}")
     size = max(float(np.linalg.norm(M)), float(np.finfo(float).tiny))
     apart = float(np.linalg.norm(L.T @ L - M)) / size
-    return Measurement(apart, ONE_MODEL, f"components_ᵀ components_ and result_.matrix differ by {apart:.3g}")
+    return Deviation(apart, ONE_MODEL, f"components_ᵀ components_ and result_.matrix differ by {apart:.3g}")
 
 
 @check(
@@ -195,7 +195,7 @@ def components_of_result(subject: ApplicationSubject, case: Case) -> Measurement
     when=lambda s: hasattr(s.estimator, "reference"),
     reason="has no formula to compare with (reference)",
 )
-def solves_reference(subject: ApplicationSubject, case: Case) -> Measurement:
+def solves_reference(subject: ApplicationSubject, case: Case) -> Deviation:
     """The learned matrix satisfies the optimality conditions of reference(X, y), the objective as a formula of M."""
     fitted = fitted_on(subject, subject.X, subject.y)
     M = _learned(fitted)
@@ -206,4 +206,4 @@ def solves_reference(subject: ApplicationSubject, case: Case) -> Measurement:
 
     certificate = dense_certificate(problem, LowRankPSD.from_dense(0.5 * (M + M.T)))
     allowed = 10.0 * np.sqrt(solver_tol(subject))
-    return Measurement(certificate.relative, allowed, f"the learned matrix does not minimise it: {certificate.words}")
+    return Deviation(certificate.relative, allowed, f"the learned matrix does not minimise it: {certificate.words}")

@@ -14,7 +14,7 @@ from psdopt.linalg.arrays import Array, norm
 from psdopt.problem import Problem
 from psdopt.testing.builders import Builder
 from psdopt.testing.checks.common import PASSED, compare, failed, point_of, value_unit, worst
-from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.reference import twin_of
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
@@ -35,7 +35,7 @@ def _samples(builder: Builder) -> Array:
     return X
 
 
-def _same(words: str, found: Problem, expected: Problem, case: Case, loose: float = 16.0) -> Measurement:
+def _same(words: str, found: Problem, expected: Problem, case: Case, loose: float = 16.0) -> Deviation:
     """Value and gradient of two problems at one point."""
     evaluation = point_of(expected, Case(case.regime, case.seed))
     other = found.at(evaluation.factor)
@@ -55,7 +55,7 @@ def _same(words: str, found: Problem, expected: Problem, case: Case, loose: floa
 
 
 @check("builder", regimes=PLAIN)
-def storage_independence(builder: Builder, case: Case) -> Measurement:
+def storage_independence(builder: Builder, case: Case) -> Deviation:
     """The problem is the same for arrays stored by rows, by columns, as lists, read-only, sparse where accepted."""
     problem, results = builder.build(), []
     ways: dict[str, Callable[[Array], Any]] = {
@@ -81,7 +81,7 @@ def storage_independence(builder: Builder, case: Case) -> Measurement:
 
 
 @check("builder", regimes=PLAIN)
-def arguments_untouched(builder: Builder, case: Case) -> Measurement:
+def arguments_untouched(builder: Builder, case: Case) -> Deviation:
     """Neither building nor evaluating changes an argument in place, and read-only arrays are accepted."""
     given = copy.deepcopy(builder.arguments)
     before = snapshot({"argument": given, "keywords": builder.keywords})
@@ -98,7 +98,7 @@ def arguments_untouched(builder: Builder, case: Case) -> Measurement:
 
 
 @check("builder", regimes=PLAIN)
-def samples_count(builder: Builder, case: Case) -> Measurement:
+def samples_count(builder: Builder, case: Case) -> Deviation:
     """F changes when a sample is moved, each of four: none has been left out or overwritten."""
     X, problem = _samples(builder), builder.build()
     evaluation = point_of(problem, case)
@@ -112,14 +112,14 @@ def samples_count(builder: Builder, case: Case) -> Measurement:
 
 
 @check("builder", when=lambda b: not b.order_matters, reason="may depend on the order of the samples", regimes=PLAIN)
-def samples_in_any_order(builder: Builder, case: Case) -> Measurement:
+def samples_in_any_order(builder: Builder, case: Case) -> Deviation:
     """Samples in another order, with all that belongs to them, make the same problem: each keeps its own label."""
     X = _samples(builder)
     return _same("of reordered samples", builder.reordered(case.rng.permutation(len(X))), builder.build(), case)
 
 
 @check("builder", regimes=PLAIN)
-def not_rounded(builder: Builder, case: Case) -> Measurement:
+def not_rounded(builder: Builder, case: Case) -> Deviation:
     """F follows a change of the samples in their tenth digit: data are not rounded on the way in."""
     X = _samples(builder)
     evaluation = point_of(builder.build(), case)
@@ -135,11 +135,11 @@ def not_rounded(builder: Builder, case: Case) -> Measurement:
     if abs(float(slope)) <= 4.0 * rounding:
         raise Trivial("F hardly depends on the samples")
     words = f"the slope over steps of 1e-9 is {near:.6g}, over larger ones {float(slope):.6g}"
-    return Measurement(error, 0.25 * abs(float(slope)) + rounding, words)
+    return Deviation(error, 0.25 * abs(float(slope)) + rounding, words)
 
 
 @check("builder", regimes=PLAIN)
-def formula(builder: Builder, case: Case) -> Measurement:
+def formula(builder: Builder, case: Case) -> Deviation:
     """F is what the problem's reference() says, built from the same data."""
     problem = builder.build()
     twin = twin_of(problem)

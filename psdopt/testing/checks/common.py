@@ -9,7 +9,7 @@ import numpy as np
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation, Problem
-from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import Case
 
 
@@ -33,24 +33,24 @@ def rounding_of(unit: float, n: int, operations: float = 1.0) -> float:
     return 256.0 * EPS * max(n, 8) * operations * unit
 
 
-def compare(noun: str, found: object, expected: object, unit: float, n: int) -> Measurement:
-    """Measurement of |found − expected| against the rounding of quantities of magnitude `unit`."""
+def compare(noun: str, found: object, expected: object, unit: float, n: int) -> Deviation:
+    """Deviation of |found − expected| against the rounding of quantities of magnitude `unit`."""
     from psdopt.testing.diagnose import describe
 
     x, y = np.asarray(found, dtype=float), np.asarray(expected, dtype=float)
     tolerance = rounding_of(unit, n)
     if x.shape != y.shape:
-        return Measurement(math.inf, tolerance, describe(noun, x, y))
+        return Deviation(math.inf, tolerance, describe(noun, x, y))
     error = float(np.linalg.norm(x - y))
-    return Measurement(error, tolerance, describe(noun, x, y) if not error <= tolerance else "")
+    return Deviation(error, tolerance, describe(noun, x, y) if not error <= tolerance else "")
 
 
-def worst(measurements: list[Measurement]) -> Measurement:
+def worst(measurements: list[Deviation]) -> Deviation:
     """The one that comes closest to failing, or fails most."""
     return max(measurements, key=lambda m: m.ratio)
 
 
-def simplest(measurements: list[Measurement]) -> Measurement:
+def simplest(measurements: list[Deviation]) -> Deviation:
     """The first that fails, of a list that begins with what explains the rest; else the worst."""
     return next((measurement for measurement in measurements if not measurement.ok), worst(measurements))
 
@@ -60,9 +60,9 @@ def operator_scale(S: Array) -> float:
     return max(float(np.linalg.norm(S, 2)), float(np.finfo(float).tiny))
 
 
-def failed(diagnosis: str) -> Measurement:
+def failed(diagnosis: str) -> Deviation:
     """A yes/no claim that does not hold."""
-    return Measurement(1.0, 0.0, diagnosis)
+    return Deviation(1.0, 0.0, diagnosis)
 
 
-PASSED = Measurement(0.0, 0.0)
+PASSED = Deviation(0.0, 0.0)

@@ -16,7 +16,7 @@ from psdopt.testing.checks.common import PASSED, failed, worst
 from psdopt.testing.checks.method_answers import plain_run, tol_of
 from psdopt.testing.checks.method_protocol import PLAIN, _each
 from psdopt.testing.constrained import DenseConstraints, multipliers_of, with_groups
-from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
 from psdopt.testing.subjects import MethodSubject
@@ -41,7 +41,7 @@ def _multipliers(problem: Constrained, case: Case, size: float) -> Array:
 
 
 @check("problem", needs=(Ability.CONSTRAINTS,), regimes=PLAIN, when=_has_cvxpy, reason="cvxpy is not installed")
-def multiplier_bound(problem: Constrained, case: Case) -> Measurement:
+def multiplier_bound(problem: Constrained, case: Case) -> Deviation:
     """For any M and any y, certificate.dual_value is at most the optimum that a conic solver finds."""
     optimum = DenseConstraints(problem).optimum
     if optimum is None:
@@ -56,7 +56,7 @@ def multiplier_bound(problem: Constrained, case: Case) -> Measurement:
         words = (
             f"with multipliers of size {size:g} the bound is {certificate.dual_value:.9g}, above {optimum.value:.9g}"
         )
-        results.append(Measurement((certificate.dual_value - optimum.value) / unit, SOLVER, words))
+        results.append(Deviation((certificate.dual_value - optimum.value) / unit, SOLVER, words))
     if not results:
         raise Trivial("no bound without S ⪰ 0: nothing bounds the trace")
     return worst(results)
@@ -70,7 +70,7 @@ def multiplier_bound(problem: Constrained, case: Case) -> Measurement:
     when=_has_cvxpy,
     reason="cvxpy is not installed",
 )
-def trace_bound(problem: Constrained, case: Case) -> Measurement:
+def trace_bound(problem: Constrained, case: Case) -> Deviation:
     """trace_limit.value is at least tr M for all feasible M; one that is given, for a solution."""
     limit, dense = problem.trace_limit, DenseConstraints(problem)
     if limit is None:
@@ -83,11 +83,11 @@ def trace_bound(problem: Constrained, case: Case) -> Measurement:
     if true is None:
         raise Trivial("the conic solver finds no largest trace")
     words = f"tr M <= {limit.value:.9g} is claimed ({limit.source}), a conic solver finds {true:.9g}"
-    return Measurement((true - limit.value) / max(abs(true), abs(limit.value)), SOLVER, words)
+    return Deviation((true - limit.value) / max(abs(true), abs(limit.value)), SOLVER, words)
 
 
 @check("problem", needs=(Ability.CONSTRAINTS,), regimes=PLAIN, repeats=False)
-def contradictory_pair(problem: Constrained, case: Case) -> Measurement:
+def contradictory_pair(problem: Constrained, case: Case) -> Deviation:
     """A constraint that contradicts another is proven to: y = e_s − e_t becomes an infeasibility_proof that holds."""
     t, bound = _bounded(problem)
     size = APART * problem.norms[t]
@@ -107,7 +107,7 @@ def contradictory_pair(problem: Constrained, case: Case) -> Measurement:
 
 
 @check("problem", needs=(Ability.CONSTRAINTS,), regimes=PLAIN, repeats=False)
-def redundant_pair(problem: Constrained, case: Case) -> Measurement:
+def redundant_pair(problem: Constrained, case: Case) -> Deviation:
     """A constraint given twice makes nothing infeasible, and a y split between both has the same bound."""
     t, _ = _bounded(problem)
     group = _copy(problem, t, problem.lower[t], problem.upper[t])
@@ -123,7 +123,7 @@ def redundant_pair(problem: Constrained, case: Case) -> Measurement:
 
 
 @check("problem", needs=(Ability.CONSTRAINTS,), regimes=PLAIN)
-def constraint_scaling(problem: Constrained, case: Case) -> Measurement:
+def constraint_scaling(problem: Constrained, case: Case) -> Deviation:
     """A constraint times 1000 changes neither primal_infeasibility nor the bound, of a y over 1000."""
     if problem.forms is None:
         raise Trivial("the constraints are not known by their entries")
@@ -136,7 +136,7 @@ def constraint_scaling(problem: Constrained, case: Case) -> Measurement:
     again: Any = certify(other, Y, dual=y / factor)
     a, b = plain.primal_infeasibility, again.primal_infeasibility
     words = f"primal_infeasibility is {b:.6g} for a constraint times 1000, {a:.6g} without"
-    return worst([Measurement(abs(a - b) / max(a, b, 1e-300), SOLVER, words), _same_bound(plain, again, "scaling")])
+    return worst([Deviation(abs(a - b) / max(a, b, 1e-300), SOLVER, words), _same_bound(plain, again, "scaling")])
 
 
 @check(
@@ -145,7 +145,7 @@ def constraint_scaling(problem: Constrained, case: Case) -> Measurement:
     when=lambda s: any(_constrained(i.problem) for i in s.instances),
     reason="no instance has constraints",
 )
-def multipliers_are_true(subject: MethodSubject, case: Case) -> Measurement:
+def multipliers_are_true(subject: MethodSubject, case: Case) -> Deviation:
     """At an optimal answer the state's y has the signs of its bounds, y_t (a_t − b_t) = 0, S ⪰ 0 and S M = 0."""
     results = []
     for instance in _each(subject):
@@ -171,7 +171,7 @@ def multipliers_are_true(subject: MethodSubject, case: Case) -> Measurement:
             (abs(float(np.vdot(S @ Y, Y))), "is <S, M>"),
         ):
             ratio = amount / unit
-            results.append(Measurement(ratio, allowed, f"on {instance.name} {ratio:.3g} {words}"))
+            results.append(Deviation(ratio, allowed, f"on {instance.name} {ratio:.3g} {words}"))
     if not results:
         raise Trivial("no instance under constraints is solved to optimality")
     return worst(results)
@@ -196,7 +196,7 @@ def _copy(problem: Constrained, t: int, lower: float = -math.inf, upper: float =
     return Constraint(SparseForms.of([A]), lower, upper, name="copy")
 
 
-def _holds(dense: DenseConstraints, y: Array) -> Measurement:
+def _holds(dense: DenseConstraints, y: Array) -> Deviation:
     """Whether A*(y) ⪰ 0 and σ(y) < 0, to rounding; with tr M <= τ also σ(y) < λ_min(A*(y)) τ."""
     limit = dense.problem.trace_limit
     lowest, support = float(np.linalg.eigvalsh(dense.adjoint(y))[0]), dense.support(y)
@@ -206,11 +206,11 @@ def _holds(dense: DenseConstraints, y: Array) -> Measurement:
     return PASSED if support < floor and support < 0.0 else failed(words)
 
 
-def _same_bound(one: Any, other: Any, words: str) -> Measurement:
+def _same_bound(one: Any, other: Any, words: str) -> Deviation:
     if (one.dual_value is None) != (other.dual_value is None):
         return failed(f"a bound is proven with or without the {words} only: {one.dual_value}, {other.dual_value}")
     if one.dual_value is None:
         return PASSED
     unit = max(abs(one.value), abs(one.dual_value), abs(one.value - one.value_at_zero))
     shown = f"the bound is {other.dual_value:.9g} after {words}, {one.dual_value:.9g} before"
-    return Measurement(abs(one.dual_value - other.dual_value) / (unit or 1.0), SOLVER, shown)
+    return Deviation(abs(one.dual_value - other.dual_value) / (unit or 1.0), SOLVER, shown)

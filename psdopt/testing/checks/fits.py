@@ -15,7 +15,7 @@ from psdopt.problem import Problem
 from psdopt.solve import solve
 from psdopt.testing.checks.common import PASSED, failed
 from psdopt.testing.gallery import geometries, with_spectrum
-from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
 
@@ -25,7 +25,7 @@ STEPS = 2
 
 
 @check("geometry", regimes=PLAIN, repeats=False)
-def abilities_kept(geometry: Geometry, case: Case) -> Measurement:
+def abilities_kept(geometry: Geometry, case: Case) -> Deviation:
     """Every declared ability has the members that it stands for."""
     missing = missing_members(geometry, geometry.abilities)
     return failed(f"declares {missing[0]}, which is not there") if missing else PASSED
@@ -45,7 +45,7 @@ def _runs(problem: Problem, geometry: Geometry, method: Any) -> str:
 
 
 @check("problem", regimes=PLAIN, repeats=False)
-def methods_run(problem: Problem, case: Case) -> Measurement:
+def methods_run(problem: Problem, case: Case) -> Deviation:
     """Every shipped method that compatible() accepts makes its first steps, each over one geometry."""
     tried = 0
     for method in shipped_methods():
@@ -61,7 +61,7 @@ def methods_run(problem: Problem, case: Case) -> Measurement:
 
 
 @check("geometry", regimes=PLAIN, repeats=False)
-def methods_run_here(geometry: Geometry, case: Case) -> Measurement:
+def methods_run_here(geometry: Geometry, case: Case) -> Deviation:
     """Over this geometry solve() finds a method by itself, and every shipped one that compatible() accepts runs."""
     from psdopt.problems import QuadraticSDP
 
@@ -77,7 +77,7 @@ def methods_run_here(geometry: Geometry, case: Case) -> Measurement:
 
 
 @check("geometry", needs={Ability.FULL_CONE}, regimes=PLAIN)
-def full_cone(geometry: Geometry, case: Case) -> Measurement:
+def full_cone(geometry: Geometry, case: Case) -> Deviation:
     """A matrix of full rank, scaled to the fixed trace if there is one, is a member, and is kept as it is."""
     Y = case.factor(geometry.n, geometry.n)
     if geometry.trace is not None:
@@ -88,4 +88,4 @@ def full_cone(geometry: Geometry, case: Case) -> Measurement:
         return failed(f"a matrix of full rank is refused: {defect}")
     apart = float(np.linalg.norm(geometry.to_matrix(point).to_dense() - Y @ Y.T))
     size = float(np.linalg.norm(Y @ Y.T))
-    return Measurement(apart, 1e-8 * size, "no rank limit is declared, but a matrix of full rank is not kept")
+    return Deviation(apart, 1e-8 * size, "no rank limit is declared, but a matrix of full rank is not kept")

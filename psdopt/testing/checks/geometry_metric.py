@@ -11,7 +11,7 @@ from psdopt.geometry import Geometry
 from psdopt.testing import quotient, vectors
 from psdopt.testing.checks.common import PASSED, failed, worst
 from psdopt.testing.diagnose import describe
-from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
 from psdopt.testing.slopes import derivative
@@ -29,7 +29,7 @@ def _difference(geometry: Geometry, point: Any, left: Any, right: Any) -> Any:
 
 
 @check("geometry", needs=RIEMANNIAN)
-def horizontal_idempotent(geometry: Geometry, case: Case) -> Measurement:
+def horizontal_idempotent(geometry: Geometry, case: Case) -> Deviation:
     """horizontal(horizontal(z)) = horizontal(z) for ambient z, and the result passes check_vector."""
     point, allowed = quotient.regular_point(geometry, case)
     z = _ambient(geometry, point, case)
@@ -37,15 +37,15 @@ def horizontal_idempotent(geometry: Geometry, case: Case) -> Measurement:
     twice = geometry.horizontal(point, once)
     error = vectors.size(_difference(geometry, point, twice, once))
     if not error <= allowed * vectors.size(z):
-        return Measurement(error, allowed * vectors.size(z), "horizontal is not idempotent on ambient vectors")
+        return Deviation(error, allowed * vectors.size(z), "horizontal is not idempotent on ambient vectors")
     defect = geometry.check_vector(point, once)
     if defect is not None and defect.magnitude > max(defect.allowed, 0.0) * (1.0 + allowed / np.finfo(float).eps):
         return failed(f"check_vector refuses horizontal(z): {defect}")
-    return Measurement(error, allowed * vectors.size(z))
+    return Deviation(error, allowed * vectors.size(z))
 
 
 @check("geometry", needs=RIEMANNIAN)
-def horizontal_linear(geometry: Geometry, case: Case) -> Measurement:
+def horizontal_linear(geometry: Geometry, case: Case) -> Deviation:
     """horizontal(2y − 3z) = 2 horizontal(y) − 3 horizontal(z) for ambient y, z."""
     point, allowed = quotient.regular_point(geometry, case)
     y, z = _ambient(geometry, point, case), _ambient(geometry, point, case)
@@ -53,7 +53,7 @@ def horizontal_linear(geometry: Geometry, case: Case) -> Measurement:
     apart = vectors.combine(geometry, point, 2.0, geometry.horizontal(point, y), -3.0, geometry.horizontal(point, z))
     unit = vectors.size(y) + vectors.size(z)
     words = "horizontal is not linear (is the result normalised, or a constant added?)"
-    return Measurement(vectors.size(_difference(geometry, point, both, apart)), 8.0 * allowed * unit, words)
+    return Deviation(vectors.size(_difference(geometry, point, both, apart)), 8.0 * allowed * unit, words)
 
 
 @check(
@@ -62,7 +62,7 @@ def horizontal_linear(geometry: Geometry, case: Case) -> Measurement:
     when=quotient.has_fibre_action,
     reason="has no fibre action to look at (move_along_fibre)",
 )
-def horizontal_removes_fibre(geometry: Geometry, case: Case) -> Measurement:
+def horizontal_removes_fibre(geometry: Geometry, case: Case) -> Deviation:
     """horizontal(v + w) = v for horizontal v and fibre directions w: all of the fibre goes, and nothing else."""
     point, allowed = quotient.regular_point(geometry, case)
     w = quotient.vertical(geometry, point, case)
@@ -75,8 +75,8 @@ def horizontal_removes_fibre(geometry: Geometry, case: Case) -> Measurement:
     left = f"{vectors.size(gone) / unit:.3g} of a fibre direction is left"
     return worst(
         [
-            Measurement(vectors.size(gone), tolerance, left),
-            Measurement(
+            Deviation(vectors.size(gone), tolerance, left),
+            Deviation(
                 vectors.size(_difference(geometry, point, kept, v)),
                 tolerance,
                 describe("horizontal(v + w)", vectors.flat(kept), vectors.flat(v)),
@@ -90,7 +90,7 @@ def _orthogonal(geometry: Geometry) -> bool:
 
 
 @check("geometry", needs=RIEMANNIAN, when=_orthogonal, reason="claims a complement only, not an orthogonal one")
-def horizontal_orthogonal(geometry: Geometry, case: Case) -> Measurement:
+def horizontal_orthogonal(geometry: Geometry, case: Case) -> Deviation:
     """⟨z − Hz, Hz⟩ = 0 and |Hz| ≤ |z| for ambient z, in the metric."""
     point, allowed = quotient.regular_point(geometry, case)
     z = _ambient(geometry, point, case)
@@ -99,14 +99,14 @@ def horizontal_orthogonal(geometry: Geometry, case: Case) -> Measurement:
     cross = geometry.inner(point, _difference(geometry, point, z, h), h)
     return worst(
         [
-            Measurement(abs(cross), allowed * whole, "z − horizontal(z) is not orthogonal to horizontal(z)"),
-            Measurement(part - whole, allowed * whole, "horizontal(z) is longer than z"),
+            Deviation(abs(cross), allowed * whole, "z − horizontal(z) is not orthogonal to horizontal(z)"),
+            Deviation(part - whole, allowed * whole, "horizontal(z) is longer than z"),
         ]
     )
 
 
 @check("geometry", needs=RIEMANNIAN)
-def gradient_slope(geometry: Geometry, case: Case) -> Measurement:
+def gradient_slope(geometry: Geometry, case: Case) -> Deviation:
     """⟨gradient(x, ∇F), v⟩ in the metric equals d/dt F(M(R(t v))) for every tangent v, and gradient is tangent."""
     point, allowed = quotient.regular_point(geometry, case)
     scale = geometry.to_matrix(point).norm()
@@ -134,7 +134,7 @@ def gradient_slope(geometry: Geometry, case: Case) -> Measurement:
         raise Trivial("all slopes vanish")
     tolerance = 64.0 * uncertainty + allowed * geometry.norm(point, g) * width
     error = float(np.linalg.norm(np.subtract(found, expected)))
-    return Measurement(error, tolerance, describe("gradient", found, expected) if not error <= tolerance else "")
+    return Deviation(error, tolerance, describe("gradient", found, expected) if not error <= tolerance else "")
 
 
 def _reach(geometry: Geometry, point: Any, case: Case) -> float:
@@ -149,7 +149,7 @@ def _reach(geometry: Geometry, point: Any, case: Case) -> float:
 
 
 @check("geometry", needs=RIEMANNIAN, regimes=("full-rank", "full-width", "rank-deficient"))
-def gradient_takes_operators(geometry: Geometry, case: Case) -> Measurement:
+def gradient_takes_operators(geometry: Geometry, case: Case) -> Deviation:
     """gradient(x, S) is the same for S as an array and as an object that only offers S @ block."""
     point = quotient.point_in(geometry, case)
     S = case.symmetric(geometry.n)
@@ -158,7 +158,7 @@ def gradient_takes_operators(geometry: Geometry, case: Case) -> Measurement:
     if error == 0.0:
         return PASSED
     unit = vectors.size(with_array)
-    return Measurement(error, 64.0 * np.finfo(float).eps * geometry.n * unit, "S as an operator gives another gradient")
+    return Deviation(error, 64.0 * np.finfo(float).eps * geometry.n * unit, "S as an operator gives another gradient")
 
 
 class _OnlyMatmul:

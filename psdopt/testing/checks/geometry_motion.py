@@ -13,7 +13,7 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.testing import quotient, vectors
 from psdopt.testing.checks.common import compare, failed, worst
 from psdopt.testing.diagnose import describe
-from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
 from psdopt.testing.slopes import derivative, observed_order
@@ -37,7 +37,7 @@ def _along(geometry: Geometry, point: Any, vector: Any, t: float) -> Any:
 
 
 @check("geometry", needs=RIEMANNIAN)
-def retraction_first_order(geometry: Geometry, case: Case) -> Measurement:
+def retraction_first_order(geometry: Geometry, case: Case) -> Deviation:
     """R(0) = x, and d/dt M(R(t v)) at 0 is the velocity of v."""
     point, allowed = quotient.regular_point(geometry, case)
     v, speed, size = _step(geometry, point, case)
@@ -46,7 +46,7 @@ def retraction_first_order(geometry: Geometry, case: Case) -> Measurement:
     return worst(
         [
             compare("R(0)", quotient.dense(geometry, _along(geometry, point, v, 0.0)), M, size, geometry.n),
-            Measurement(
+            Deviation(
                 float(np.linalg.norm(found - speed)),
                 64.0 * error + 8.0 * allowed * size,
                 describe("velocity of the retraction", found, speed),
@@ -61,7 +61,7 @@ def retraction_first_order(geometry: Geometry, case: Case) -> Measurement:
     when=lambda g: getattr(g, "retraction_order", 1) >= 2,
     reason="claims a first-order retraction only",
 )
-def retraction_second_order(geometry: Geometry, case: Case) -> Measurement:
+def retraction_second_order(geometry: Geometry, case: Case) -> Deviation:
     """The retraction's acceleration has no tangent part: it agrees with a geodesic to second order."""
     point, allowed = quotient.regular_point(geometry, case)
     v, _, _ = _step(geometry, point, case)
@@ -74,11 +74,11 @@ def retraction_second_order(geometry: Geometry, case: Case) -> Measurement:
         return vectors.size(geometry.horizontal(point, bend))
 
     order = observed_order(error_of, 0.5, allowed * vectors.size(point))
-    return Measurement(3.0 - order, 0.5, f"tangent part of the acceleration falls like t^{order:.2g}, expected t^4")
+    return Deviation(3.0 - order, 0.5, f"tangent part of the acceleration falls like t^{order:.2g}, expected t^4")
 
 
 @check("geometry", needs=RIEMANNIAN)
-def retraction_keeps_set(geometry: Geometry, case: Case) -> Measurement:
+def retraction_keeps_set(geometry: Geometry, case: Case) -> Deviation:
     """R(v) is a valid point, of the same rank and trace, also for steps as long as the point itself."""
     point, _ = quotient.regular_point(geometry, case)
     v, _, _ = _step(geometry, point, case)
@@ -90,10 +90,10 @@ def retraction_keeps_set(geometry: Geometry, case: Case) -> Measurement:
             return failed(f"R({t} v) is not valid: {defect}")
         M = geometry.to_matrix(reached)
         if M.rank != rank:
-            return Measurement(abs(M.rank - rank), 0.0, f"the rank changes from {rank} to {M.rank} along R({t} v)")
+            return Deviation(abs(M.rank - rank), 0.0, f"the rank changes from {rank} to {M.rank} along R({t} v)")
         if geometry.trace is not None and abs(M.trace() - geometry.trace) > 512 * EPS * geometry.n * geometry.trace:
             return failed(f"the trace becomes {M.trace():.10g}")
-    return Measurement(0.0, 0.0)
+    return Deviation(0.0, 0.0)
 
 
 @check(
@@ -102,7 +102,7 @@ def retraction_keeps_set(geometry: Geometry, case: Case) -> Measurement:
     when=quotient.has_fibre_action,
     reason="has no fibre action to look at (move_along_fibre)",
 )
-def retraction_equivariant(geometry: Geometry, case: Case) -> Measurement:
+def retraction_equivariant(geometry: Geometry, case: Case) -> Deviation:
     """R at YQ along vQ reaches the same matrix as R at Y along v; to second order where no more is claimed."""
     point, allowed = quotient.regular_point(geometry, case)
     v, _, size = _step(geometry, point, case)
@@ -115,12 +115,12 @@ def retraction_equivariant(geometry: Geometry, case: Case) -> Measurement:
 
     if getattr(geometry, "retraction_depends_on_representative", False):
         order = observed_order(error_of, 0.5, allowed * size)
-        return Measurement(2.0 - order, 0.5, f"the dependence on the representative falls like t^{order:.2g} only")
-    return Measurement(error_of(1.0), 8.0 * allowed * size, "R(v) depends on the representative of the point")
+        return Deviation(2.0 - order, 0.5, f"the dependence on the representative falls like t^{order:.2g} only")
+    return Deviation(error_of(1.0), 8.0 * allowed * size, "R(v) depends on the representative of the point")
 
 
 @check("geometry", needs=RIEMANNIAN)
-def transport(geometry: Geometry, case: Case) -> Measurement:
+def transport(geometry: Geometry, case: Case) -> Deviation:
     """transport lands in the tangent space of the target, is linear, and is the identity when nothing moves."""
     point, allowed = quotient.regular_point(geometry, case)
     step, _, _ = _step(geometry, point, case)
@@ -137,12 +137,12 @@ def transport(geometry: Geometry, case: Case) -> Measurement:
     unit = vectors.size(moved_u) + vectors.size(moved_v) + vectors.size(u)
     return worst(
         [
-            Measurement(
+            Deviation(
                 vectors.size(vectors.combine(geometry, target, 1.0, both, -1.0, apart)),
                 8.0 * there * unit,
                 "transport is not linear",
             ),
-            Measurement(
+            Deviation(
                 vectors.size(vectors.combine(geometry, point, 1.0, stays, -1.0, u)),
                 8.0 * allowed * unit,
                 "transport from a point to itself changes the vector",

@@ -9,7 +9,7 @@ from psdopt.geometries.psd_cone import CONIC_ORACLE
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, orthonormal_columns
 from psdopt.testing.checks.common import compare, failed, rounding_of, worst
-from psdopt.testing.record import Measurement
+from psdopt.testing.record import Deviation
 from psdopt.testing.regimes import FEW, REGULAR, Case
 from psdopt.testing.registry import check
 
@@ -47,7 +47,7 @@ class _CountedMatrix:
 
 
 @check("geometry", needs={Ability.LINEAR_ORACLE}, regimes=REGULAR)
-def linear_oracle(geometry: Geometry, case: Case) -> Measurement:
+def linear_oracle(geometry: Geometry, case: Case) -> Deviation:
     """minimize_linear returns a member vvᵀ, its true value vᵀSv, and value − gap_bound bounds all members' values."""
     S = _symmetric(geometry, case)
     size = float(np.linalg.norm(S, 2))
@@ -67,10 +67,10 @@ def linear_oracle(geometry: Geometry, case: Case) -> Measurement:
         least = min([float(np.vdot(S, N)) for N in _members(geometry, case)] + _least(geometry, S))
         shortfall = atom.value - atom.gap_bound - least
         words = f"a member has value {least:.6g}, below value − gap_bound = {atom.value - atom.gap_bound:.6g}"
-        results.append(Measurement(shortfall, rounding_of(size * length, geometry.n), words))
+        results.append(Deviation(shortfall, rounding_of(size * length, geometry.n), words))
         promised = relative * size * max(length, 1.0)
         results.append(
-            Measurement(
+            Deviation(
                 atom.value - least - promised,
                 rounding_of(size * length, geometry.n),
                 f"the atom is {atom.value - least:.3g} above the least value, tol was {promised:.3g}",
@@ -87,7 +87,7 @@ def _least(geometry: Geometry, S: Array) -> list[float]:
 
 
 @check("geometry", needs={CONIC_ORACLE}, regimes=REGULAR)
-def conic_oracle(geometry: Geometry, case: Case) -> Measurement:
+def conic_oracle(geometry: Geometry, case: Case) -> Deviation:
     """minimize_linear on a cone returns a unit v with vᵀSv = value within tol of λ_min(S), and bounds λ_min(S)."""
     S = _symmetric(geometry, case)
     size, least = float(np.linalg.norm(S, 2)), float(np.linalg.eigvalsh(S)[0])
@@ -101,8 +101,8 @@ def conic_oracle(geometry: Geometry, case: Case) -> Measurement:
         results += [
             compare("|v|²", v @ v, 1.0, 1.0, geometry.n),
             compare("the atom's value", atom.value, v @ S @ v, size, geometry.n),
-            Measurement(atom.value - atom.gap_bound - least, allowed, f"λ_min(S) = {least:.6g} is below the bound"),
-            Measurement(
+            Deviation(atom.value - atom.gap_bound - least, allowed, f"λ_min(S) = {least:.6g} is below the bound"),
+            Deviation(
                 atom.value - least - relative * size,
                 allowed,
                 f"the value is {atom.value - least:.3g} above λ_min(S), tol was {relative * size:.3g}",
@@ -117,16 +117,16 @@ def conic_oracle(geometry: Geometry, case: Case) -> Measurement:
     reason="has no linear or conic oracle",
     regimes=FEW,
 )
-def linear_oracle_counts(geometry: Geometry, case: Case) -> Measurement:
+def linear_oracle_counts(geometry: Geometry, case: Case) -> Deviation:
     """Atom.products is the number of columns that S was applied to."""
     S = _CountedMatrix(_symmetric(geometry, case))
     atom = geometry.minimize_linear(S, 1e-6 * float(np.linalg.norm(S.S, 2)))
     words = f"products = {atom.products}, but {S.columns} columns were used"
-    return Measurement(abs(atom.products - S.columns), 0.0, words)
+    return Deviation(abs(atom.products - S.columns), 0.0, words)
 
 
 @check("geometry", needs={Ability.PROJECTION}, regimes=REGULAR)
-def projection(geometry: Geometry, case: Case) -> Measurement:
+def projection(geometry: Geometry, case: Case) -> Deviation:
     """⟨A − P, N − P⟩ ≤ 0 for P = project(A) and every member N, and P is a member."""
     A = _symmetric(geometry, case)
     M = geometry.project(A)
@@ -145,8 +145,8 @@ def projection(geometry: Geometry, case: Case) -> Measurement:
         unit = (size + float(np.linalg.norm(P))) * (float(np.linalg.norm(N)) + float(np.linalg.norm(P)))
         product = float(np.vdot(A - P, N - P))
         words = f"a member lies in a direction of descent: ⟨A − P, N − P⟩ = {product:.3g} > 0"
-        results.append(Measurement(product, rounding_of(unit, geometry.n, EIGENSOLVE), words))
+        results.append(Deviation(product, rounding_of(unit, geometry.n, EIGENSOLVE), words))
     again = geometry.project(P).to_dense()
     allowed = rounding_of(size + float(np.linalg.norm(P)), geometry.n, EIGENSOLVE)
-    results.append(Measurement(float(np.linalg.norm(again - P)), allowed, "projecting twice moves the point"))
+    results.append(Deviation(float(np.linalg.norm(again - P)), allowed, "projecting twice moves the point"))
     return worst(results)

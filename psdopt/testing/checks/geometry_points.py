@@ -11,7 +11,7 @@ from psdopt.geometry import Geometry
 from psdopt.linalg.tolerances import EPS
 from psdopt.testing import quotient, vectors
 from psdopt.testing.checks.common import PASSED, compare, failed, worst
-from psdopt.testing.record import Measurement
+from psdopt.testing.record import Deviation
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
 
@@ -19,7 +19,7 @@ RIEMANNIAN = {Ability.RIEMANNIAN}
 
 
 @check("geometry", regimes=("full-rank",))
-def points_valid(geometry: Geometry, case: Case) -> Measurement:
+def points_valid(geometry: Geometry, case: Case) -> Deviation:
     """random_point is valid, depends on the generator only, and NaN, missing rows or a wrong trace are refused."""
     point = geometry.random_point(np.random.default_rng(case.seed))
     defect = geometry.check_point(point)
@@ -45,7 +45,7 @@ def points_valid(geometry: Geometry, case: Case) -> Measurement:
 
 
 @check("geometry")
-def matrix_of_point(geometry: Geometry, case: Case) -> Measurement:
+def matrix_of_point(geometry: Geometry, case: Case) -> Deviation:
     """M = factor·factorᵀ, from_matrix(to_matrix(x)) has the same matrix, of order n, and of the fixed trace."""
     point = quotient.point_in(geometry, case)
     M = quotient.dense(geometry, point)
@@ -64,7 +64,7 @@ def matrix_of_point(geometry: Geometry, case: Case) -> Measurement:
 
 
 @check("geometry", needs=RIEMANNIAN)
-def vectors_valid(geometry: Geometry, case: Case) -> Measurement:
+def vectors_valid(geometry: Geometry, case: Case) -> Deviation:
     """random_vector is valid and of length one; check_vector refuses NaN and vectors with a part along the fibre."""
     point, allowed = quotient.regular_point(geometry, case)
     vector = quotient.unit_vector(geometry, point, case)
@@ -80,11 +80,11 @@ def vectors_valid(geometry: Geometry, case: Case) -> Measurement:
         if geometry.check_vector(point, mixed) is None:
             return failed("check_vector accepts a vector that is a third fibre direction")
     length = geometry.norm(point, vector)
-    return Measurement(abs(length - 1.0), allowed, f"random_vector has length {length:.6g}")
+    return Deviation(abs(length - 1.0), allowed, f"random_vector has length {length:.6g}")
 
 
 @check("geometry", needs=RIEMANNIAN)
-def metric(geometry: Geometry, case: Case) -> Measurement:
+def metric(geometry: Geometry, case: Case) -> Deviation:
     """inner is symmetric, bilinear and positive, and norm is the root of inner(v, v)."""
     point, _ = quotient.regular_point(geometry, case)
     u, v, w = (quotient.unit_vector(geometry, point, case) for _ in range(3))
@@ -109,7 +109,7 @@ def _fibre(geometry: Geometry) -> bool:
 
 
 @check("geometry", needs=RIEMANNIAN, when=_fibre, reason="has no fibre action to look at (move_along_fibre)")
-def metric_invariant(geometry: Geometry, case: Case) -> Measurement:
+def metric_invariant(geometry: Geometry, case: Case) -> Deviation:
     """The metric, M and the gradient's length are the same at every representative YQ of a point."""
     point, allowed = quotient.regular_point(geometry, case)
     Q = case.orthogonal(quotient.fibre_rank(geometry, point))
@@ -124,7 +124,7 @@ def metric_invariant(geometry: Geometry, case: Case) -> Measurement:
     M = quotient.dense(geometry, point)
     results = [
         compare("M at YQ", quotient.dense(geometry, there), M, float(np.linalg.norm(M)), geometry.n),
-        Measurement(
+        Deviation(
             abs(geometry.inner(there, moved_u, moved_v) - geometry.inner(point, u, v)),
             allowed,
             "inner depends on the representative",
@@ -133,5 +133,5 @@ def metric_invariant(geometry: Geometry, case: Case) -> Measurement:
     if unit > 0.0:
         apart = abs(geometry.norm(there, other) - unit)
         words = "the gradient's length depends on the representative"
-        results.append(Measurement(apart, allowed * unit + EPS * unit, words))
+        results.append(Deviation(apart, allowed * unit + EPS * unit, words))
     return worst(results)

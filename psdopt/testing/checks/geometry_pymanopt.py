@@ -14,7 +14,7 @@ from psdopt.capability import Ability
 from psdopt.geometry import Geometry
 from psdopt.testing import quotient
 from psdopt.testing.checks.common import failed, worst
-from psdopt.testing.record import Measurement
+from psdopt.testing.record import Deviation
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
 
@@ -98,16 +98,16 @@ def _found(pattern: str, text: str) -> list[float]:
     return [float(number.rstrip(".")) for number in match.groups()] if match else [float("nan")]
 
 
-def _slope(slopes: list[float], wanted: float, noun: str) -> Measurement:
+def _slope(slopes: list[float], wanted: float, noun: str) -> Deviation:
     """The fitted slope; none is fitted where the model is exact."""
     if not slopes:
-        return Measurement(0.0, SLOPE_SLACK)
+        return Deviation(0.0, SLOPE_SLACK)
     words = f"the error of pymanopt's {noun} falls like t^{slopes[0]:.3g}, it has to like t^{wanted:g}"
-    return Measurement(max(wanted - slopes[0], 0.0), SLOPE_SLACK, words)
+    return Deviation(max(wanted - slopes[0], 0.0), SLOPE_SLACK, words)
 
 
 @check("geometry", needs=RIEMANNIAN, regimes=PLAIN)
-def pymanopt_gradient(geometry: Geometry, case: Case) -> Measurement:
+def pymanopt_gradient(geometry: Geometry, case: Case) -> Deviation:
     """pymanopt's check_gradient: the linear model of F errs like t², and the gradient is a tangent vector."""
     problem, point, vector = _subject(geometry, case)
     size = geometry.norm(point, problem.riemannian_gradient(point))
@@ -117,9 +117,7 @@ def pymanopt_gradient(geometry: Geometry, case: Case) -> Measurement:
     return worst(
         [
             _slope(slopes, 2.0, "linear model"),
-            Measurement(
-                residual, ZERO * size, f"the gradient has a part of length {residual:.3g} off the tangent space"
-            ),
+            Deviation(residual, ZERO * size, f"the gradient has a part of length {residual:.3g} off the tangent space"),
         ]
     )
 
@@ -136,7 +134,7 @@ def _second_order(geometry: Geometry) -> bool:
     when=_second_order,
     reason="has no geodesics (exp), nor a retraction of second order",
 )
-def pymanopt_hessian(geometry: Geometry, case: Case) -> Measurement:
+def pymanopt_hessian(geometry: Geometry, case: Case) -> Deviation:
     """pymanopt's check_hessian: the quadratic model errs like t³; the Hessian is tangent, linear, symmetric."""
     problem, point, vector = _subject(geometry, case)
     size = geometry.norm(point, problem.riemannian_hessian(point, vector))
@@ -155,9 +153,9 @@ def pymanopt_hessian(geometry: Geometry, case: Case) -> Measurement:
     return worst(
         [
             _slope(slopes, 3.0, "quadratic model"),
-            Measurement(off, allowed, f"the Hessian has a part of length {off:.3g} off the tangent space"),
-            Measurement(bent, allowed, f"the Hessian is not linear, off by {bent:.3g}"),
-            Measurement(abs(skew), allowed, f"the Hessian is not symmetric, off by {skew:.3g}"),
+            Deviation(off, allowed, f"the Hessian has a part of length {off:.3g} off the tangent space"),
+            Deviation(bent, allowed, f"the Hessian is not linear, off by {bent:.3g}"),
+            Deviation(abs(skew), allowed, f"the Hessian is not symmetric, off by {skew:.3g}"),
         ]
     )
 
@@ -169,14 +167,14 @@ def pymanopt_hessian(geometry: Geometry, case: Case) -> Measurement:
     when=lambda g: hasattr(g, "exp") and hasattr(g, "log"),
     reason="has no geodesics to compare with (exp, log); pymanopt's check refuses too",
 )
-def pymanopt_retraction(geometry: Geometry, case: Case) -> Measurement:
+def pymanopt_retraction(geometry: Geometry, case: Case) -> Deviation:
     """pymanopt's check_retraction: retraction and geodesic part like t², like t³ where second order is claimed."""
     problem, point, vector = _subject(geometry, case)
     with diagnostics(case.rng, level_ground=True) as (module, slopes, printed):
         module.check_retraction(problem.manifold, point, vector)
     (apart,) = _found(rf"should be zero: {_NUMBER}", printed.getvalue())
     if apart <= ZERO:
-        return Measurement(apart, ZERO)
+        return Deviation(apart, ZERO)
     if not slopes:
         return failed("exp and the retraction differ even at the shortest steps")
     return _slope(slopes, 3.0 if getattr(geometry, "retraction_order", 1) >= 2 else 2.0, "retraction")

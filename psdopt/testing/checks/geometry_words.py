@@ -12,7 +12,7 @@ from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.testing import quotient, vectors
 from psdopt.testing.checks.common import PASSED, compare, failed, worst
-from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
 
@@ -57,7 +57,7 @@ def _outside(space: Array, row: Array) -> float:
 
 
 @check("geometry", regimes=PLAIN)
-def seeded(geometry: Geometry, case: Case) -> Measurement:
+def seeded(geometry: Geometry, case: Case) -> Deviation:
     """random_point and random_vector draw from the generator that they are given: another one, another answer."""
     points = [geometry.random_point(np.random.default_rng([case.seed, k])) for k in range(3)]
     matrices = [quotient.dense(geometry, point) for point in points]
@@ -82,7 +82,7 @@ def seeded(geometry: Geometry, case: Case) -> Measurement:
 
 
 @check("geometry")
-def factors_of_any_width(geometry: Geometry, case: Case) -> Measurement:
+def factors_of_any_width(geometry: Geometry, case: Case) -> Deviation:
     """from_factor(Y Q) with Q (r, r + 2), Q Qᵀ = I, is the point of Y: no column of a wide factor is dropped."""
     point = quotient.point_in(geometry, case)
     Y = geometry.factor(point)
@@ -105,7 +105,7 @@ class _Counted:
 
 
 @check("geometry", needs=RIEMANNIAN, regimes=PLAIN)
-def gradient_is_lean(geometry: Geometry, case: Case) -> Measurement:
+def gradient_is_lean(geometry: Geometry, case: Case) -> Deviation:
     """gradient applies S to at most r columns: it never makes the (n, n) array of it."""
     point, _ = quotient.regular_point(geometry, case)
     r = geometry.factor(point).shape[1]
@@ -113,11 +113,11 @@ def gradient_is_lean(geometry: Geometry, case: Case) -> Measurement:
         raise Trivial("factors have as many columns as S")
     S = _Counted(case.symmetric(geometry.n))
     geometry.gradient(point, S)
-    return Measurement(S.columns, float(r), f"S is applied to {S.columns} columns, where the factor has {r}")
+    return Deviation(S.columns, float(r), f"S is applied to {S.columns} columns, where the factor has {r}")
 
 
 @check("geometry", needs=RIEMANNIAN, regimes=PLAIN)
-def tangent_part(geometry: Geometry, case: Case) -> Measurement:
+def tangent_part(geometry: Geometry, case: Case) -> Deviation:
     """tangent_part(x, S) is a direction in which points move, and is small only where no move changes F much."""
     point, _ = quotient.regular_point(geometry, case)
     Y, S = geometry.factor(point), case.symmetric(geometry.n)
@@ -137,11 +137,11 @@ def tangent_part(geometry: Geometry, case: Case) -> Measurement:
     if geometry.trace is not None:  # a fixed trace is taken care of by who asks
         space = np.linalg.svd(np.vstack([space, _half(Y @ Y.T) / norm(_half(Y @ Y.T))]), full_matrices=False)[2]
     away = _outside(space, motion)
-    return Measurement(away, OUTSIDE, f"{away:.3g} of tangent_part lies in directions in which no point can move")
+    return Deviation(away, OUTSIDE, f"{away:.3g} of tangent_part lies in directions in which no point can move")
 
 
 @check("geometry", needs=RIEMANNIAN, regimes=PLAIN)
-def restriction_is_said(geometry: Geometry, case: Case) -> Measurement:
+def restriction_is_said(geometry: Geometry, case: Case) -> Deviation:
     """Unless `restricted`, moves reach every change of M that keeps rank and trace."""
     if geometry.restricted:
         raise Trivial("says that moves do not reach everything")
@@ -153,11 +153,11 @@ def restriction_is_said(geometry: Geometry, case: Case) -> Measurement:
         D = D - (inner(D, Y) / inner(Y, Y)) * Y
     away = _outside(space, _motion(Y, D))
     words = f"{away:.3g} of a change that keeps rank and trace is out of reach, and `restricted` is False"
-    return Measurement(away, OUTSIDE, words)
+    return Deviation(away, OUTSIDE, words)
 
 
 @check("geometry", needs=RIEMANNIAN, when=lambda g: g.dimension is not None, reason="says no dimension", regimes=PLAIN)
-def dimension(geometry: Geometry, case: Case) -> Measurement:
+def dimension(geometry: Geometry, case: Case) -> Deviation:
     """The velocities of tangent vectors span a space of the declared dimension."""
     if geometry.dimension == 0:
         point = geometry.random_point(case.rng)
@@ -166,22 +166,22 @@ def dimension(geometry: Geometry, case: Case) -> Measurement:
     point, _ = quotient.regular_point(geometry, case)
     found = len(_moves(geometry, point, case))
     words = f"dimension = {geometry.dimension} is declared, tangent vectors move M in {found} directions"
-    return Measurement(abs(found - int(geometry.dimension or 0)), 0.0, words)
+    return Deviation(abs(found - int(geometry.dimension or 0)), 0.0, words)
 
 
 @check("geometry", when=lambda g: g.rank is not None, reason="says no rank", regimes=PLAIN)
-def rank(geometry: Geometry, case: Case) -> Measurement:
+def rank(geometry: Geometry, case: Case) -> Deviation:
     """Factors have `rank` columns, and the matrices of random points have that rank."""
     point = geometry.random_point(case.rng)
     columns = geometry.factor(point).shape[1]
     if columns != geometry.rank:
         return failed(f"rank = {geometry.rank} is declared, factors have {columns} columns")
     found = geometry.to_matrix(point).rank
-    return Measurement(abs(found - columns), 0.0, f"random points have rank {found}, not {columns}")
+    return Deviation(abs(found - columns), 0.0, f"random points have rank {found}, not {columns}")
 
 
 @check("geometry", regimes=("full-rank", "full-width"))
-def closed(geometry: Geometry, case: Case) -> Measurement:
+def closed(geometry: Geometry, case: Case) -> Deviation:
     """If `closed`, the limit of members as one singular value falls to zero is a member; else it is none."""
     plain = geometry.random_point(case.rng)
     r = geometry.factor(plain).shape[1]
@@ -219,7 +219,7 @@ def closed(geometry: Geometry, case: Case) -> Measurement:
 
 
 @check("geometry", needs={Ability.RIEMANNIAN, Ability.STRAIGHT}, regimes=PLAIN)
-def straight_lines(geometry: Geometry, case: Case) -> Measurement:
+def straight_lines(geometry: Geometry, case: Case) -> Deviation:
     """The retraction adds: the factor of R(v) is Y + v, also for long v."""
     point, _ = quotient.regular_point(geometry, case)
     Y = geometry.factor(point)

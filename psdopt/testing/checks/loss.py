@@ -9,7 +9,7 @@ import numpy as np
 from psdopt.linalg.arrays import Array, norm
 from psdopt.testing.checks.common import PASSED, compare, failed, rounding_of, worst
 from psdopt.testing.diagnose import describe
-from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import REGIMES, Case
 from psdopt.testing.registry import check
 from psdopt.testing.slopes import derivative
@@ -45,7 +45,7 @@ def _unit(loss: Any, a: Array) -> float:
 
 
 @check("loss", regimes=SCALES)
-def slope(loss: Any, case: Case) -> Measurement:
+def slope(loss: Any, case: Case) -> Deviation:
     """derivative(a) has shape (m,), and ⟨derivative(a), d⟩ is the slope of value along d."""
     a, results = _values(loss, case), []
     g = loss.derivative(a)
@@ -59,12 +59,12 @@ def slope(loss: Any, case: Case) -> Measurement:
         uncertainty += error
     error = float(np.linalg.norm(np.subtract(found, expected)))
     tolerance = 64.0 * uncertainty + rounding_of(_unit(loss, a), len(a))
-    results.append(Measurement(error, tolerance, describe("derivative", found, expected)))
+    results.append(Deviation(error, tolerance, describe("derivative", found, expected)))
     return worst(results)
 
 
 @check("loss", regimes=SCALES)
-def bend(loss: Any, case: Case) -> Measurement:
+def bend(loss: Any, case: Case) -> Deviation:
     """curvature(a, d) is the derivative of derivative along d, and derivatives and expansion say the same."""
     a, d = _values(loss, case), _direction(loss, case)
     found = np.asarray(loss.curvature(a, d))
@@ -73,7 +73,7 @@ def bend(loss: Any, case: Case) -> Measurement:
     unit = norm(g) + norm(found)
     first, (bent,) = loss.expansion(a, d)
     results = [
-        Measurement(
+        Deviation(
             norm(found - expected), 64.0 * error + rounding_of(unit, len(a)), describe("curvature", found, expected)
         ),
         compare("the gradient of expansion", first, g, unit, len(a)),
@@ -89,26 +89,26 @@ def bend(loss: Any, case: Case) -> Measurement:
 
 
 @check("loss", when=lambda loss: loss.convex, reason="says that it is not convex", regimes=SCALES)
-def convexity(loss: Any, case: Case) -> Measurement:
+def convexity(loss: Any, case: Case) -> Deviation:
     """phi(t a + (1−t) b) ≤ t phi(a) + (1−t) phi(b)."""
     a, b = _values(loss, case), _values(loss, case)
     unit = _unit(loss, a) + _unit(loss, b)
     results = []
     for t in (0.2, 0.5, 0.9):
         excess = float(loss.value(t * a + (1.0 - t) * b)) - t * loss.value(a) - (1.0 - t) * loss.value(b)
-        results.append(Measurement(excess, rounding_of(unit, len(a)), f"phi lies above its chord by {excess:.3g}"))
+        results.append(Deviation(excess, rounding_of(unit, len(a)), f"phi lies above its chord by {excess:.3g}"))
     return worst(results)
 
 
 @check(
     "loss", when=lambda loss: loss.degree is not None, reason="says that it is no polynomial (degree)", regimes=SCALES
 )
-def degree(loss: Any, case: Case) -> Measurement:
+def degree(loss: Any, case: Case) -> Deviation:
     """The difference of order degree + 1 of phi along a line vanishes."""
     a, d = _values(loss, case), _values(loss, case)
     left = float(np.max(np.abs(np.diff([loss.value(a + t * d) for t in (-1.0, 0.0, 1.0, 2.0)], int(loss.degree) + 1))))
     unit = sum(_unit(loss, a + t * d) for t in (-1.0, 0.0, 1.0, 2.0))
-    return Measurement(
+    return Deviation(
         left,
         rounding_of(unit, len(a), 8.0),
         f"degree = {loss.degree} is declared; a difference of order {int(loss.degree) + 1} is {left:.3g}",
@@ -116,7 +116,7 @@ def degree(loss: Any, case: Case) -> Measurement:
 
 
 @check("loss", when=lambda loss: loss.separable, reason="says that it is not separable", regimes=("full-rank",))
-def separable(loss: Any, case: Case) -> Measurement:
+def separable(loss: Any, case: Case) -> Deviation:
     """phi_t does not see the values of other measurements: derivative is the same, entry by entry, when they change."""
     a, b = _values(loss, case), _values(loss, case)
     if len(a) < 2:
@@ -136,7 +136,7 @@ def separable(loss: Any, case: Case) -> Measurement:
     reason="is made for a number of measurements",
     regimes=("full-rank",),
 )
-def any_number(loss: Any, case: Case) -> Measurement:
+def any_number(loss: Any, case: Case) -> Deviation:
     """A loss with size None takes 1, 9 and MANY_VALUES values."""
     for m in (1, 9, MANY_VALUES):
         a = _values(loss, case, m)
@@ -151,7 +151,7 @@ def any_number(loss: Any, case: Case) -> Measurement:
     reason="is made for few measurements",
     regimes=("full-rank",),
 )
-def many_measurements(loss: Any, case: Case) -> Measurement:
+def many_measurements(loss: Any, case: Case) -> Deviation:
     """The line through many values is the line: value and derivatives are those of the loss."""
     from psdopt.terms.measured import MeasuredCurve
 
@@ -173,7 +173,7 @@ def many_measurements(loss: Any, case: Case) -> Measurement:
 
 
 @check("loss", regimes=("full-rank",))
-def values_untouched(loss: Any, case: Case) -> Measurement:
+def values_untouched(loss: Any, case: Case) -> Deviation:
     """No call changes the measured values that it is given, or the data of the loss."""
     a, d = _values(loss, case), _values(loss, case)
     before = snapshot({"a": a, "d": d, "loss": loss})

@@ -11,7 +11,7 @@ from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.operators import LinearMap
 from psdopt.terms.base import combine
 from psdopt.testing.checks.common import PASSED, compare, failed, worst
-from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import FEW, Case
 from psdopt.testing.registry import check
 from psdopt.testing.untouched import changes, snapshot
@@ -34,7 +34,7 @@ def _matrices(measurement: Any, case: Case) -> tuple[Array, Array]:
 
 
 @check("measurement", regimes=FEW)
-def shapes(measurement: Any, case: Case) -> Measurement:
+def shapes(measurement: Any, case: Case) -> Deviation:
     """pair and along give `size` numbers, which are finite; adjoint gives a block as high as n."""
     Y, m = case.factor(measurement.n), measurement.size
     U, D = _images(measurement, Y), _images(measurement, case.direction(Y))
@@ -48,7 +48,7 @@ def shapes(measurement: Any, case: Case) -> Measurement:
 
 
 @check("measurement")
-def adjoint(measurement: Any, case: Case) -> Measurement:
+def adjoint(measurement: Any, case: Case) -> Deviation:
     """⟨w, pair(V, V)⟩ = ⟨Σ_t w_t A_t V, V⟩ for every w and V, and Σ_t w_t A_t is symmetric."""
     Y, n = case.factor(measurement.n), measurement.n
     w = case.rng.standard_normal(measurement.size)
@@ -66,7 +66,7 @@ def adjoint(measurement: Any, case: Case) -> Measurement:
 
 
 @check("measurement")
-def pair(measurement: Any, case: Case) -> Measurement:
+def pair(measurement: Any, case: Case) -> Deviation:
     """pair(U, V)_t = ⟨A_t, (U Vᵀ + V Uᵀ)/2⟩ for the matrices A_t that adjoint of a unit weight gives."""
     Y = case.factor(measurement.n)
     V = case.direction(Y)
@@ -80,7 +80,7 @@ def pair(measurement: Any, case: Case) -> Measurement:
 
 
 @check("measurement")
-def along(measurement: Any, case: Case) -> Measurement:
+def along(measurement: Any, case: Case) -> Deviation:
     """along(U, D) = (2 pair(U, D), pair(D, D))."""
     Y = case.factor(measurement.n)
     D = case.direction(Y)
@@ -97,7 +97,7 @@ def along(measurement: Any, case: Case) -> Measurement:
 
 
 @check("measurement", regimes=("full-rank",))
-def dense_sum(measurement: Any, case: Case) -> Measurement:
+def dense_sum(measurement: Any, case: Case) -> Deviation:
     """add_to adds Σ_t w_t A_t to what the array holds already."""
     n = measurement.n
     w, S = case.rng.standard_normal(measurement.size), case.symmetric(n)
@@ -109,7 +109,7 @@ def dense_sum(measurement: Any, case: Case) -> Measurement:
 
 
 @check("measurement", when=lambda m: m.couples, reason="offers no coupling (couples)", regimes=("full-rank",))
-def coupling(measurement: Any, case: Case) -> Measurement:
+def coupling(measurement: Any, case: Case) -> Deviation:
     """The upper triangle of coupling(P, Q) is tr(A_s P A_t Q) for symmetric P and Q."""
     n = measurement.n
     P, Q = case.symmetric(n), case.symmetric(n)
@@ -122,7 +122,7 @@ def coupling(measurement: Any, case: Case) -> Measurement:
 
 
 @check("measurement", regimes=("full-rank",))
-def inputs_untouched(measurement: Any, case: Case) -> Measurement:
+def inputs_untouched(measurement: Any, case: Case) -> Deviation:
     """No call changes the weights or factors that it is given, or the data of the maps."""
     Y = case.factor(measurement.n)
     D, w = case.direction(Y), case.rng.standard_normal(measurement.size)

@@ -23,7 +23,7 @@ from psdopt.testing.checks.common import failed, rounding_of, value_unit, worst
 from psdopt.testing.checks.method_protocol import NEVER, PLAIN, _each, first_states, named, start_of
 from psdopt.testing.gallery import Instance, with_spectrum
 from psdopt.testing.poisoned import poisoned
-from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.reference import dense_certificate, has_conic_form, solve_conic
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
@@ -62,7 +62,7 @@ def plain_run(subject: MethodSubject, instance: Instance, case: Case) -> Result:
 
 
 @check("method", regimes=PLAIN, when=lambda s: s.method.descends, reason="claims no descent")
-def descent(subject: MethodSubject, case: Case) -> Measurement:
+def descent(subject: MethodSubject, case: Case) -> Deviation:
     """The value never increases from step to step, beyond its own rounding."""
     results = []
     for instance in (*_each(subject), *subject.hostile):
@@ -77,7 +77,7 @@ def descent(subject: MethodSubject, case: Case) -> Measurement:
             unit = value_unit(instance.problem, old.evaluation)
             rise = new.evaluation.value - old.evaluation.value
             words = f"step {k + 1} on {instance.name} raises the value by {rise:.3g}"
-            results.append(Measurement(rise, rounding_of(unit, instance.problem.n), words))
+            results.append(Deviation(rise, rounding_of(unit, instance.problem.n), words))
         if broken is not None and all(result.ok for result in results):
             raise broken  # before it broke the value never rose: the break itself is what there is to report
         if broken is not None:
@@ -85,7 +85,7 @@ def descent(subject: MethodSubject, case: Case) -> Measurement:
     return worst(results)
 
 
-def _honest(subject: MethodSubject, case: Case, instances: tuple[Instance, ...]) -> Measurement:
+def _honest(subject: MethodSubject, case: Case, instances: tuple[Instance, ...]) -> Deviation:
     results, claims = [], 0
     for instance in instances:
         result = plain_run(subject, instance, case)
@@ -101,7 +101,7 @@ def _honest(subject: MethodSubject, case: Case, instances: tuple[Instance, ...])
             value = float(instance.problem.at(result.matrix.factor).value)
             gap = min(gap, (value - _least(instance)) / certificate.unit)
             words += f", and F lies {gap:.3g} units above the least value that is known"
-        results.append(Measurement(gap, allowed, words))
+        results.append(Deviation(gap, allowed, words))
     if not claims:
         raise Trivial("optimal is never claimed here")
     return worst(results)
@@ -118,13 +118,13 @@ def _least(instance: Instance) -> float:
 
 
 @check("method", regimes=PLAIN)
-def optimal_is_true(subject: MethodSubject, case: Case) -> Measurement:
+def optimal_is_true(subject: MethodSubject, case: Case) -> Deviation:
     """When the status is optimal, the optimality conditions hold at Result.matrix, recomputed with dense arrays."""
     return _honest(subject, case, _each(subject))
 
 
 @check("method", regimes=PLAIN)
-def optimal_is_true_on_hostile(subject: MethodSubject, case: Case) -> Measurement:
+def optimal_is_true_on_hostile(subject: MethodSubject, case: Case) -> Deviation:
     """The same on traps: loose eigenvalues, clustered spectra, scales 1e±8, starts at stationary points."""
     if not subject.hostile:
         raise Trivial("no hostile instance fits what the method requires")
@@ -132,7 +132,7 @@ def optimal_is_true_on_hostile(subject: MethodSubject, case: Case) -> Measuremen
 
 
 @check("method", regimes=PLAIN)
-def unbounded_is_true(subject: MethodSubject, case: Case) -> Measurement:
+def unbounded_is_true(subject: MethodSubject, case: Case) -> Deviation:
     """Where a state says that F is unbounded, F evaluated far out falls along its ray, along M or along an eigenvector.
 
     Looked at on the instances and on ⟨C, M⟩ with an indefinite C, which has no minimum on the cone.
@@ -152,14 +152,14 @@ def unbounded_is_true(subject: MethodSubject, case: Case) -> Measurement:
         rays = [state.ray, Y, np.hstack([np.zeros_like(Y), least])]
         if not any(ray is not None and falls_without_end(instance.problem, Y, ray) for ray in rays):
             return failed(f"F is called unbounded on {instance.name}, but falls along no ray that the state shows")
-        results.append(Measurement(0.0, 0.0))
+        results.append(Deviation(0.0, 0.0))
     if not results:
         raise Trivial("unbounded is never said here")
     return worst(results)
 
 
 @check("method", regimes=PLAIN)
-def solves_instances(subject: MethodSubject, case: Case) -> Measurement:
+def solves_instances(subject: MethodSubject, case: Case) -> Deviation:
     """Small instances are solved: optimal, or stationary where the rank is a limit."""
     results = []
     for instance in _each(subject):
@@ -167,14 +167,14 @@ def solves_instances(subject: MethodSubject, case: Case) -> Measurement:
         residual = result.certificate.relative if result.certificate is not None else math.inf
         words = f"{instance.name}: {result.status.label}, {result.iterations} iterations, certificate {residual:.2g}"
         if not result.converged:
-            results.append(Measurement(max(residual, 10.0 * tol_of(subject)), tol_of(subject), words))
+            results.append(Deviation(max(residual, 10.0 * tol_of(subject)), tol_of(subject), words))
         else:
-            results.append(Measurement(0.0, tol_of(subject)))
+            results.append(Deviation(0.0, tol_of(subject)))
     return worst(results)
 
 
 @check("method", regimes=PLAIN)
-def nan_is_non_finite(subject: MethodSubject, case: Case) -> Measurement:
+def nan_is_non_finite(subject: MethodSubject, case: Case) -> Deviation:
     """A problem that turns NaN, in value or in gradient, on the way or at the start, ends in the status non-finite."""
     tried = 0
     for instance in _each(subject):
@@ -198,11 +198,11 @@ def nan_is_non_finite(subject: MethodSubject, case: Case) -> Measurement:
                     return failed(f"NaN in the {what} {where} on {instance.name} ends in {status.label}")
     if not tried:
         raise Trivial("the method does not descend on these instances")
-    return Measurement(0.0, 0.0)
+    return Deviation(0.0, 0.0)
 
 
 @check("method", regimes=PLAIN, when=lambda s: find_spec("cvxpy") is not None, reason="cvxpy is not installed")
-def conic_agreement(subject: MethodSubject, case: Case) -> Measurement:
+def conic_agreement(subject: MethodSubject, case: Case) -> Deviation:
     """The value at an optimal answer is that of a conic interior point solver (Clarabel)."""
     results = []
     for instance in _each(subject):
@@ -217,7 +217,7 @@ def conic_agreement(subject: MethodSubject, case: Case) -> Measurement:
         decrease = max(abs(instance.problem.value_at_zero() - expected), EPS)
         words = f"{instance.name}: value {result.value:.10g}, conic solver {expected:.10g}"
         n = instance.problem.n
-        results.append(Measurement(abs(result.value - expected) / decrease, 10.0 * n * tol_of(subject), words))
+        results.append(Deviation(abs(result.value - expected) / decrease, 10.0 * n * tol_of(subject), words))
     if not results:
         raise Trivial("no instance that has a conic form was solved to optimality")
     return worst(results)

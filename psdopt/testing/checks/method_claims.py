@@ -24,7 +24,7 @@ from psdopt.testing.checks.method_answers import plain_run
 from psdopt.testing.checks.method_protocol import NEVER, PLAIN, _each, first_states, named, start_of, trajectory
 from psdopt.testing.constrained import DenseConstraints
 from psdopt.testing.gallery import ORDER, Instance, with_spectrum
-from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
 from psdopt.testing.subjects import MethodSubject
@@ -40,7 +40,7 @@ ORDER_SLACK = 2.0
 
 
 @check("method", regimes=PLAIN)
-def residual_is_true(subject: MethodSubject, case: Case) -> Measurement:
+def residual_is_true(subject: MethodSubject, case: Case) -> Deviation:
     """In every state gradient_norm, if known, is what `residual` says: |2SY|, no less than it, or a proven gap.
 
     A gap, 2 gap / |Y|, must bound F(M) − F(N) for the best N that any run has found. Under constraints the relative
@@ -63,20 +63,18 @@ def residual_is_true(subject: MethodSubject, case: Case) -> Measurement:
                 told = 0.5 * state.gradient_norm / scale
                 true = DenseConstraints(instance.problem).relative_violation(fresh.matrix.to_dense())
                 words = f"the relative error is {told:.3g}, but M is infeasible by {true:.3g} {where}"
-                results.append(Measurement((true - told) / (true + math.sqrt(EPS)), math.sqrt(EPS), words))
+                results.append(Deviation((true - told) / (true + math.sqrt(EPS)), math.sqrt(EPS), words))
                 continue
             if kind == Residual.GAP:
                 gap = 0.5 * state.gradient_norm * norm(state.evaluation.factor)
                 words = f"the gap is {gap:.6g}, but F can fall by {fresh.value - best:.6g} {where}"
-                results.append(
-                    Measurement(fresh.value - best - gap, rounding_of(unit, instance.problem.n, 64.0), words)
-                )
+                results.append(Deviation(fresh.value - best - gap, rounding_of(unit, instance.problem.n, 64.0), words))
                 continue
             true = factor_residual(instance.geometry, fresh)
             error = true - state.gradient_norm
             words = f"gradient_norm is {state.gradient_norm:.6g}, |2SY| = {true:.6g} {where}"
             error = abs(error) if kind == Residual.GRADIENT else error
-            results.append(Measurement(error / (true + unit / size), 1e5 * EPS, words))
+            results.append(Deviation(error / (true + unit / size), 1e5 * EPS, words))
     if not results:
         raise Trivial("gradient_norm is never known")
     return worst(results)
@@ -88,11 +86,11 @@ def residual_is_true(subject: MethodSubject, case: Case) -> Measurement:
     when=lambda s: s.method.sublinear_order is not None,
     reason="claims linear convergence or better (sublinear_order)",
 )
-def sublinear_order(subject: MethodSubject, case: Case) -> Measurement:
+def sublinear_order(subject: MethodSubject, case: Case) -> Deviation:
     """For the declared order p, at least 1/4, k^p · residual stays within twice what the first steps have shown."""
     order = float(subject.method.sublinear_order or 0.0)
     if not order >= LEAST_ORDER:
-        return Measurement(LEAST_ORDER - order, 0.0, f"order {order:g} is declared, at least {LEAST_ORDER:g} is due")
+        return Deviation(LEAST_ORDER - order, 0.0, f"order {order:g} is declared, at least {LEAST_ORDER:g} is due")
     results = []
     for instance in _each(subject):
         result = solve(
@@ -109,7 +107,7 @@ def sublinear_order(subject: MethodSubject, case: Case) -> Measurement:
         weighted = np.arange(1.0, len(best) + 1.0) ** order * best
         k = int(np.argmax(weighted[ORDER_LATE:])) + ORDER_LATE
         words = f"residual {best[k]:.3g} after {k + 1} steps on {instance.name}: slower than k^-{order:g}"
-        results.append(Measurement(weighted[k] / np.max(weighted[:ORDER_FIRST]), ORDER_SLACK, words))
+        results.append(Deviation(weighted[k] / np.max(weighted[:ORDER_FIRST]), ORDER_SLACK, words))
     if not results:
         raise Trivial("every run ends before an order shows")
     return worst(results)
@@ -121,7 +119,7 @@ def sublinear_order(subject: MethodSubject, case: Case) -> Measurement:
     when=lambda s: s.method.scale_invariant,
     reason="claims no independence of scaling (scale_invariant)",
 )
-def scaling_independent(subject: MethodSubject, case: Case) -> Measurement:
+def scaling_independent(subject: MethodSubject, case: Case) -> Deviation:
     """On c F the iterates are those on F, for c = 1e8 and 1e-8."""
     return _agreement(subject, case, [(1e8, 1.0), (1e-8, 1.0)])
 
@@ -132,7 +130,7 @@ def scaling_independent(subject: MethodSubject, case: Case) -> Measurement:
     when=lambda s: s.method.unit_invariant,
     reason="claims no independence of units (unit_invariant)",
 )
-def units_independent(subject: MethodSubject, case: Case) -> Measurement:
+def units_independent(subject: MethodSubject, case: Case) -> Deviation:
     """On M ↦ F(M / s), from s times the start, the iterates are s times those on F, for s = 2^40 and 2^-40."""
     return _agreement(subject, case, [(1.0, 2.0**40), (1.0, 2.0**-40)])
 
@@ -150,7 +148,7 @@ CONDITION, COUNTED_TOL = 10.0, 1e-5
     when=lambda s: s.method.sublinear_order is None,
     reason="claims sublinear convergence only (sublinear_order)",
 )
-def steps_counted(subject: MethodSubject, case: Case) -> Measurement:
+def steps_counted(subject: MethodSubject, case: Case) -> Deviation:
     """On a fixed quadratic no more steps than `conformance_steps`, or about as many as steepest descent takes."""
     target = with_spectrum(np.linspace(0.5, 2.0, ORDER), 3)
     A = with_spectrum(np.geomspace(1.0, math.sqrt(CONDITION), ORDER), 1)
@@ -175,10 +173,10 @@ def steps_counted(subject: MethodSubject, case: Case) -> Measurement:
         allowed, source = int(declared), "conformance_steps"
     taken = steps(subject.method, geometry, 4 * allowed)
     words = f"{taken} steps to a certificate of {COUNTED_TOL:g} over {geometry!r}; {source} allows {allowed}"
-    return Measurement(float(taken), float(allowed), words)
+    return Deviation(float(taken), float(allowed), words)
 
 
-def _agreement(subject: MethodSubject, case: Case, variants: Sequence[tuple[float, float]]) -> Measurement:
+def _agreement(subject: MethodSubject, case: Case, variants: Sequence[tuple[float, float]]) -> Deviation:
     """How far the values on c F(M / s) are from c times those on F, for each (c, s).
 
     F is a quadratic, and a fit to entries without a linear term: nothing in them but their data says what is large.
@@ -198,7 +196,7 @@ def _agreement(subject: MethodSubject, case: Case, variants: Sequence[tuple[floa
                 common = min(len(plain), len(other))
                 error = float(np.max(np.abs(plain[:common] - other[:common]))) / float(np.max(np.abs(plain)))
                 words = f"{c:g} F(M / {s:g}) has another run than F on {geometry!r}, F {name}"
-                results.append(Measurement(error, math.sqrt(EPS), words))
+                results.append(Deviation(error, math.sqrt(EPS), words))
     if not results:
         raise Trivial("neither a quadratic nor a fit to entries is compatible")
     return worst(results)

@@ -23,7 +23,7 @@ from psdopt.testing import quotient
 from psdopt.testing.checks.common import PASSED, failed, value_unit, worst
 from psdopt.testing.gallery import Instance
 from psdopt.testing.poisoned import poisoned
-from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
 from psdopt.testing.subjects import MethodSubject
@@ -87,7 +87,7 @@ def _each(subject: MethodSubject) -> tuple[Instance, ...]:
 
 
 @check("method", regimes=PLAIN, repeats=False)
-def hyperparameters_frozen(subject: MethodSubject, case: Case) -> Measurement:
+def hyperparameters_frozen(subject: MethodSubject, case: Case) -> Deviation:
     """A method is a frozen dataclass, so that one object serves any number of runs, and `requires` is a mapping."""
     method = subject.method
     if not dataclasses.is_dataclass(method) or not type(method).__dataclass_params__.frozen:  # type: ignore[attr-defined]
@@ -97,7 +97,7 @@ def hyperparameters_frozen(subject: MethodSubject, case: Case) -> Measurement:
 
 
 @check("method", regimes=PLAIN)
-def state_is_true(subject: MethodSubject, case: Case) -> Measurement:
+def state_is_true(subject: MethodSubject, case: Case) -> Deviation:
     """In every state, evaluation is F at the state's point: the same matrix, and a value that is not stale."""
     results = []
     for instance in _each(subject):
@@ -109,14 +109,14 @@ def state_is_true(subject: MethodSubject, case: Case) -> Measurement:
             where = f"in state {k} on {instance.name}"
             allowed = 1e5 * EPS
             size = max(fresh.matrix.norm(), float(np.finfo(float).tiny))
-            results.append(Measurement(apart / size, allowed, f"point and evaluation disagree {where}"))
+            results.append(Deviation(apart / size, allowed, f"point and evaluation disagree {where}"))
             words = f"the value is stale {where}: {state.evaluation.value:.10g}, F = {fresh.value:.10g}"
-            results.append(Measurement(abs(state.evaluation.value - fresh.value) / max(unit, 1e-300), allowed, words))
+            results.append(Deviation(abs(state.evaluation.value - fresh.value) / max(unit, 1e-300), allowed, words))
     return worst(results)
 
 
 @check("method", regimes=PLAIN)
-def step_is_pure(subject: MethodSubject, case: Case) -> Measurement:
+def step_is_pure(subject: MethodSubject, case: Case) -> Deviation:
     """step(state) leaves all of `state` as it was, lists and arrays within it too, and gives the same answer twice."""
     results = []
     for instance in _each(subject):
@@ -134,12 +134,12 @@ def step_is_pure(subject: MethodSubject, case: Case) -> Measurement:
                 return failed(f"step changed {', '.join(changed[:3])} in state {k}, on {instance.name}")
             moved = states[k + 1].evaluation.value
             words = f"two steps from state {k} on {instance.name} give {again.evaluation.value:.12g} and {moved:.12g}"
-            results.append(Measurement(abs(again.evaluation.value - moved), 0.0, words))
+            results.append(Deviation(abs(again.evaluation.value - moved), 0.0, words))
     return worst(results)
 
 
 @check("method", regimes=PLAIN)
-def resume_repeats(subject: MethodSubject, case: Case) -> Measurement:
+def resume_repeats(subject: MethodSubject, case: Case) -> Deviation:
     """A run cut by a checkpoint and resumed gives the values of the uninterrupted run, to their last bits."""
     results = []
     with tempfile.TemporaryDirectory() as folder:
@@ -161,14 +161,14 @@ def resume_repeats(subject: MethodSubject, case: Case) -> Measurement:
             words = f"value {k} on {instance.name} is {found[k]:.17g} after resuming, {expected[k]:.17g} without"
             # solvers of other libraries restart cold: what they return may differ in the last bits
             last_bits = 16.0 * EPS * float(np.max(np.abs(expected)))
-            results.append(Measurement(float(abs(found[k] - expected[k])), last_bits, words))
+            results.append(Deviation(float(abs(found[k] - expected[k])), last_bits, words))
     if not results:
         raise Trivial("every run ends within four steps")
     return worst(results)
 
 
 @check("method", regimes=PLAIN)
-def budgets(subject: MethodSubject, case: Case) -> Measurement:
+def budgets(subject: MethodSubject, case: Case) -> Deviation:
     """max_iterations and max_time are respected, and one step costs a bounded number of evaluations."""
     method = subject.method
     allowed = int(getattr(method, "evaluations_per_step", EVALUATIONS_PER_STEP))
@@ -185,7 +185,7 @@ def budgets(subject: MethodSubject, case: Case) -> Measurement:
             return failed(f"{late.iterations} iterations were done in a budget of 0 seconds")
         spent = _evaluations_in_one_step(subject, instance, start)
         if spent > allowed:
-            return Measurement(spent, allowed, f"one step made {spent} evaluations: the method owns a loop")
+            return Deviation(spent, allowed, f"one step made {spent} evaluations: the method owns a loop")
     return PASSED
 
 
@@ -198,7 +198,7 @@ def _evaluations_in_one_step(subject: MethodSubject, instance: Instance, start: 
 
 
 @check("method", regimes=PLAIN)
-def representative_independent(subject: MethodSubject, case: Case) -> Measurement:
+def representative_independent(subject: MethodSubject, case: Case) -> Deviation:
     """Started at YQ instead of Y (Q orthogonal), the values are the same."""
     results = []
     for instance in _each(subject):
@@ -215,7 +215,7 @@ def representative_independent(subject: MethodSubject, case: Case) -> Measuremen
             abs(here[0] - min(here)), value_unit(instance.problem, instance.problem.at(instance.geometry.factor(start)))
         )
         words = f"after {common - 1} steps on {instance.name} the values differ by {error:.3g}"
-        results.append(Measurement(error / size, math.sqrt(EPS), words))
+        results.append(Deviation(error / size, math.sqrt(EPS), words))
     if not results:
         raise Trivial("no instance has more than one representative of a point")
     return worst(results)

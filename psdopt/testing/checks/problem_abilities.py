@@ -13,7 +13,7 @@ from psdopt.margins import CappedMargin, HasMargins
 from psdopt.problem import Problem
 from psdopt.testing.checks.common import compare, failed, point_of, rounding_of, value_unit, worst
 from psdopt.testing.diagnose import describe
-from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import FEW, Case
 from psdopt.testing.registry import check
 from psdopt.testing.slopes import derivative
@@ -25,7 +25,7 @@ LOOSE = 1e-6
 
 
 @check("problem", needs={Ability.SPLIT})
-def split_function(problem: Problem, case: Case) -> Measurement:
+def split_function(problem: Problem, case: Case) -> Deviation:
     """F(V, U) is F(M) at V = U, symmetric, a convex quadratic in V; image is linear, coupling_bound above it."""
     split: Any = problem.split()  # type: ignore[attr-defined]
     evaluation = point_of(problem, case)
@@ -43,8 +43,8 @@ def split_function(problem: Problem, case: Case) -> Measurement:
         [
             compare("F(Y, Y)", split.value(Y, Y, split.image(Y)), evaluation.value, unit, n),
             compare("F(U, V)", split.value(U, V, LV), values[1], size, n),
-            Measurement(-bend, rounding_of(size, n), f"F(V, U) is not convex in V, second difference {bend:.3g}"),
-            Measurement(abs(third), rounding_of(size, n), "F(V, U) is not quadratic in V"),
+            Deviation(-bend, rounding_of(size, n), f"F(V, U) is not convex in V, second difference {bend:.3g}"),
+            Deviation(abs(third), rounding_of(size, n), "F(V, U) is not quadratic in V"),
             compare("image(V - 2 U)", split.image(V - 2.0 * U), LV - 2.0 * LU, norm(LV) + 2.0 * norm(LU), n),
             compare("value of evaluation(Y, LY)", here.value, there.value, unit, n),
             compare(
@@ -54,13 +54,13 @@ def split_function(problem: Problem, case: Case) -> Measurement:
                 norm(there.factor_gradient()) + unit / norm(Y),
                 n,
             ),
-            Measurement(excess, LOOSE * scale, f"the coupling exceeds coupling_bound = {split.coupling_bound:.6g}"),
+            Deviation(excess, LOOSE * scale, f"the coupling exceeds coupling_bound = {split.coupling_bound:.6g}"),
         ]
     )
 
 
 @check("problem", needs={Ability.SPLIT})
-def split_update(problem: Problem, case: Case) -> Measurement:
+def split_update(problem: Problem, case: Case) -> Deviation:
     """update(U, LU, anchor, rho) minimises F(V, U) + rho/2 |V − anchor|² over V: it is stationary there."""
     split: Any = problem.split()  # type: ignore[attr-defined]
     U = case.factor(problem.n)
@@ -82,7 +82,7 @@ def split_update(problem: Problem, case: Case) -> Measurement:
             bend = max(up - 2.0 * middle + down, 0.0)  # of a quadratic: the slope over it is the distance left to go
             words = f"at rho = {rho:.3g} the function still falls: slope {0.5 * (up - down):.3g}"
             allowed = rounding_of(size + bend, problem.n, 64.0)
-            results.append(Measurement(0.5 * abs(up - down), allowed, words))
+            results.append(Deviation(0.5 * abs(up - down), allowed, words))
     return worst(results)
 
 
@@ -97,7 +97,7 @@ def _weights(problem: Any, case: Case) -> list[Any]:
 
 
 @check("problem", needs={Ability.MARGINS})
-def margins_dual(problem: Any, case: Case) -> Measurement:
+def margins_dual(problem: Any, case: Case) -> Deviation:
     """F(M) = −⟨w, a⟩ at the weights w that attain it, >= −⟨w, a⟩ at all others; combination(w) is −Σ w_r A_r."""
     evaluation: Any = point_of(problem, case)
     Y, n, margins = evaluation.factor, problem.n, problem.margins()
@@ -114,14 +114,14 @@ def margins_dual(problem: Any, case: Case) -> Measurement:
     ]
     for other in _weights(problem, case):
         below = -inner(other, a) - evaluation.value
-        results.append(Measurement(below, rounding_of(unit, len(w)), "a feasible w has a greater bound than F(M)"))
+        results.append(Deviation(below, rounding_of(unit, len(w)), "a feasible w has a greater bound than F(M)"))
         form = float(np.sum(row_dots(V, np.asarray(margins.combination(other) @ V))))
         results.append(compare("⟨combination(w), VVᵀ⟩", form, -inner(other, b), norm(b), len(w)))
     return worst(results)
 
 
 @check("problem", needs={Ability.CONVEX})
-def subgradient_bound(problem: Problem, case: Case) -> Measurement:
+def subgradient_bound(problem: Problem, case: Case) -> Deviation:
     """(S, epsilon) = subgradient(M, dual): F(N) >= F(M) − epsilon + ⟨S, N − M⟩ for every N, whatever the dual."""
     here, there = point_of(problem, case), point_of(problem, case)
     duals: list[Any] = [None]
@@ -141,12 +141,12 @@ def subgradient_bound(problem: Problem, case: Case) -> Measurement:
         handed = "" if dual is None else ", for weights that were handed in"
         words = f"S with epsilon = {epsilon:.3g} is no subgradient: F lies below F(M) - epsilon + <S, N - M> by "
         words += f"{excess:.3g}{handed}; where a gradient check fails as well, S is what is wrong"
-        results.append(Measurement(excess, rounding_of(unit, problem.n, 8.0), words))
+        results.append(Deviation(excess, rounding_of(unit, problem.n, 8.0), words))
     return worst(results)
 
 
 @check("problem", needs={STREAM})
-def batch_gradient(problem: Any, case: Case) -> Measurement:
+def batch_gradient(problem: Any, case: Case) -> Deviation:
     """batch_gradient gives (S_b Y, F_b): 2 ⟨S_b Y, D⟩ is the slope of F_b along D, and F_b does not see YQ from Y."""
     Y = case.factor(problem.n)
     batches = list(problem.stream.sample(2, 8))
@@ -171,7 +171,7 @@ def batch_gradient(problem: Any, case: Case) -> Measurement:
         tolerance = 64.0 * uncertainty + rounding_of(unit, problem.n)
         error = float(np.linalg.norm(np.subtract(found, expected)))
         results += [
-            Measurement(error, tolerance, describe("batch gradient", found, expected)),
+            Deviation(error, tolerance, describe("batch gradient", found, expected)),
             compare("batch loss at YQ", other, loss, unit, problem.n),
             compare("batch gradient at YQ", turned, SY @ Q, norm(SY), problem.n),
         ]
@@ -179,7 +179,7 @@ def batch_gradient(problem: Any, case: Case) -> Measurement:
 
 
 @check("problem", needs={STREAM}, regimes=FEW)
-def stream_repeats(problem: Any, case: Case) -> Measurement:
+def stream_repeats(problem: Any, case: Case) -> Deviation:
     """Reading on at any position gives the batches that reading through gives; looking ahead uses none up."""
     stream, size = problem.stream, 8
     ahead = list(stream.sample(4, size))
@@ -194,7 +194,7 @@ def stream_repeats(problem: Any, case: Case) -> Measurement:
         if not _same(one, two):
             return failed(f"batch {k} is another one after looking ahead")
     rows = sum(len(batch.targets) for batch in through)
-    return Measurement(0.0, 0.0) if rows else failed("the stream holds no batch")
+    return Deviation(0.0, 0.0) if rows else failed("the stream holds no batch")
 
 
 def _same(one: Any, two: Any) -> bool:

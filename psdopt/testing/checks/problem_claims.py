@@ -18,7 +18,7 @@ from psdopt.problem import Evaluation, Problem
 from psdopt.roles import Duality
 from psdopt.solve import solve
 from psdopt.testing.checks.common import PASSED, failed, point_of, rounding_of, value_unit, worst
-from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.reference import dense_certificate
 from psdopt.testing.regimes import FEW, Case
 from psdopt.testing.registry import check
@@ -37,7 +37,7 @@ IMPLICATIONS: dict[str, tuple[str, ...]] = {
 
 
 @check("problem", regimes=("full-rank",), repeats=False)
-def abilities_kept(problem: Problem, case: Case) -> Measurement:
+def abilities_kept(problem: Problem, case: Case) -> Deviation:
     """Every declared ability has its members, is there when called, and comes with everything that it implies."""
     absent = missing_members(problem, problem.abilities)
     if absent:
@@ -76,7 +76,7 @@ def _two_points(problem: Problem, case: Case) -> tuple[Evaluation, Evaluation]:
 
 
 @check("problem", needs={Ability.CONVEX})
-def convexity(problem: Problem, case: Case) -> Measurement:
+def convexity(problem: Problem, case: Case) -> Deviation:
     """F(t M₁ + (1−t) M₀) ≤ t F(M₁) + (1−t) F(M₀), and F(M₁) ≥ F(M₀) + ⟨S₀, M₁ − M₀⟩."""
     first, second = _two_points(problem, case)
     unit = value_unit(problem, first) + value_unit(problem, second)
@@ -85,18 +85,18 @@ def convexity(problem: Problem, case: Case) -> Measurement:
         Y = append_columns(math.sqrt(1.0 - t) * first.factor, math.sqrt(t) * second.factor)
         excess = problem.at(Y).value - (1.0 - t) * first.value - t * second.value
         words = f"the value at t = {t} lies above the chord by {excess:.3g}"
-        results.append(Measurement(excess, rounding_of(unit, problem.n), words))
+        results.append(Deviation(excess, rounding_of(unit, problem.n), words))
     for near, far in ((first, second), (second, first)):
         Z = np.asarray(near.gradient @ far.factor)
         linear = inner(Z, far.factor) - 0.5 * inner(near.factor_gradient(), near.factor)
         excess = near.value + linear - far.value
         scale = unit + norm(Z) * norm(far.factor)
-        results.append(Measurement(excess, rounding_of(scale, problem.n), f"F lies below its tangent by {excess:.3g}"))
+        results.append(Deviation(excess, rounding_of(scale, problem.n), f"F lies below its tangent by {excess:.3g}"))
     return worst(results)
 
 
 @check("problem", when=lambda problem: problem.lower_curvature > 0.0, reason="claims no strong convexity")
-def strong_convexity(problem: Problem, case: Case) -> Measurement:
+def strong_convexity(problem: Problem, case: Case) -> Deviation:
     """F(M₁) ≥ F(M₀) + ⟨S₀, M₁ − M₀⟩ + sigma/2 |M₁ − M₀|² for the declared lower_curvature sigma."""
     far, near = _two_points(problem, case)
     results = []
@@ -113,19 +113,19 @@ def strong_convexity(problem: Problem, case: Case) -> Measurement:
         unit = value_unit(problem, near) + value_unit(problem, other) + norm(Z) * norm(other.factor) + quadratic
         ratio = (other.value - near.value - linear) / quadratic if quadratic > 0.0 else math.nan
         words = f"sigma = {problem.lower_curvature:.6g} is claimed, but only {ratio:.3g} of it is there"
-        results.append(Measurement(excess, rounding_of(unit, problem.n), words))
+        results.append(Deviation(excess, rounding_of(unit, problem.n), words))
     return worst(results)
 
 
 @check("problem", needs={Ability.CLOSED_FORM}, regimes=("full-rank",), repeats=False)
-def closed_form(problem: Problem, case: Case) -> Measurement:
+def closed_form(problem: Problem, case: Case) -> Deviation:
     """The closed form satisfies the optimality conditions S ⪰ 0, S M = 0, computed densely."""
     M = problem.solve_in_closed_form()
     if M is None:
         raise Trivial("these data admit no closed form")
     certificate = dense_certificate(problem, M)
     condition = certificate.condition
-    return Measurement(certificate.relative, rounding_of(1.0, problem.n, 64.0 * condition), certificate.words)
+    return Deviation(certificate.relative, rounding_of(1.0, problem.n, 64.0 * condition), certificate.words)
 
 
 def _bounds(problem: Problem) -> bool:
@@ -133,7 +133,7 @@ def _bounds(problem: Problem) -> bool:
 
 
 @check("problem", regimes=FEW, when=_bounds, reason="knows of no dual bound (dual_bound)")
-def dual_bound(problem: Problem, case: Case) -> Measurement:
+def dual_bound(problem: Problem, case: Case) -> Deviation:
     """dual_bound at any M, with any dual handed in, is at most F(N) at every N ⪰ 0, random ones and the best known.
 
     Duals are handed in to a problem that says how long they are, as `dual_size`.
@@ -153,7 +153,7 @@ def dual_bound(problem: Problem, case: Case) -> Measurement:
             unit = value_unit(problem, lowest) + abs(bound)
             words = f"the bound is {bound:.10g}, but F falls to {lowest.value:.10g}"
             words += "" if dual is None else ", for a dual that was handed in"
-            results.append(Measurement(bound - lowest.value, rounding_of(unit, problem.n), words))
+            results.append(Deviation(bound - lowest.value, rounding_of(unit, problem.n), words))
     if not results:
         raise Trivial("no bound is known at the sampled points")
     return worst(results)

@@ -10,7 +10,7 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Problem
 from psdopt.testing.checks.common import PASSED, compare, failed, point_of, rounding_of, value_unit, worst
 from psdopt.testing.diagnose import describe
-from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.reference import twin_of
 from psdopt.testing.regimes import FEW, Case
 from psdopt.testing.registry import check
@@ -23,7 +23,7 @@ TRUST = 64.0
 
 
 @check("problem", regimes=("full-rank",), repeats=False)
-def refuses_bad_factors(problem: Problem, case: Case) -> Measurement:
+def refuses_bad_factors(problem: Problem, case: Case) -> Deviation:
     """problem.at raises a ValueError for a factor of the wrong height, with a NaN, or that is no matrix."""
     good = case.factor(problem.n)
     with_nan = good.copy()
@@ -39,7 +39,7 @@ def refuses_bad_factors(problem: Problem, case: Case) -> Measurement:
 
 
 @check("problem", needs={Ability.GRADIENT})
-def gradient_slope(problem: Problem, case: Case) -> Measurement:
+def gradient_slope(problem: Problem, case: Case) -> Deviation:
     """d/dh F((Y + hD)(Y + hD)ᵀ) at h = 0 equals ⟨factor_gradient, D⟩ for every D."""
     evaluation = point_of(problem, case)
     Y, G = evaluation.factor, evaluation.factor_gradient()
@@ -52,11 +52,11 @@ def gradient_slope(problem: Problem, case: Case) -> Measurement:
         uncertainty += error
     tolerance = TRUST * uncertainty + rounding_of(value_unit(problem, evaluation), problem.n)
     error = float(np.linalg.norm(np.subtract(found, expected)))
-    return Measurement(error, tolerance, describe("gradient", found, expected) if not error <= tolerance else "")
+    return Deviation(error, tolerance, describe("gradient", found, expected) if not error <= tolerance else "")
 
 
 @check("problem")
-def gradient_operator(problem: Problem, case: Case) -> Measurement:
+def gradient_operator(problem: Problem, case: Case) -> Deviation:
     """S = ∇F(M) is symmetric and linear, the same on blocks, on columns and as an array; factor_gradient is 2 S Y."""
     evaluation = point_of(problem, case)
     S, Y, n = evaluation.gradient, evaluation.factor, problem.n
@@ -75,14 +75,14 @@ def gradient_operator(problem: Problem, case: Case) -> Measurement:
     if entries is not None:
         results.append(compare("the array of S times a block", entries @ V, SV, unit, n))
     if not results[0].ok:
-        results[0] = Measurement(
+        results[0] = Deviation(
             results[0].error, results[0].tolerance, "S is not symmetric: adjoint and operator differ"
         )
     return worst(results)
 
 
 @check("problem", needs={Ability.HESSIAN})
-def hessian_slope(problem: Problem, case: Case) -> Measurement:
+def hessian_slope(problem: Problem, case: Case) -> Deviation:
     """d/dh factor_gradient(Y + hD) at h = 0 equals hessian_vector(D)."""
     evaluation = point_of(problem, case)
     Y = evaluation.factor
@@ -92,13 +92,13 @@ def hessian_slope(problem: Problem, case: Case) -> Measurement:
     unit = norm(evaluation.factor_gradient()) + norm(found)
     tolerance = TRUST * uncertainty + rounding_of(unit, problem.n)
     error = norm(found - expected)
-    return Measurement(
+    return Deviation(
         error, tolerance, describe("Hessian-vector product", found, expected) if not error <= tolerance else ""
     )
 
 
 @check("problem", needs={Ability.HESSIAN})
-def hessian_symmetric(problem: Problem, case: Case) -> Measurement:
+def hessian_symmetric(problem: Problem, case: Case) -> Deviation:
     """⟨E, Hess D⟩ = ⟨Hess E, D⟩, and the Hessian is linear."""
     evaluation = point_of(problem, case)
     D, E = case.direction(evaluation.factor), case.direction(evaluation.factor)
@@ -114,7 +114,7 @@ def hessian_symmetric(problem: Problem, case: Case) -> Measurement:
 
 
 @check("problem", when=lambda problem: twin_of(problem) is not None, reason="has no reference twin")
-def autograd_twin(problem: Problem, case: Case) -> Measurement:
+def autograd_twin(problem: Problem, case: Case) -> Deviation:
     """Value, S and Hessian-vector product equal those of the reference twin, which knows only F(M) as a formula."""
     twin = twin_of(problem)
     assert twin is not None
@@ -136,7 +136,7 @@ def autograd_twin(problem: Problem, case: Case) -> Measurement:
 
 
 @check("problem", needs={Ability.PRECONDITIONER})
-def preconditioner_definite(problem: Problem, case: Case) -> Measurement:
+def preconditioner_definite(problem: Problem, case: Case) -> Deviation:
     """P⁻¹ is symmetric positive definite and linear."""
     evaluation = point_of(problem, case)
     solve = evaluation.preconditioner()
@@ -145,7 +145,7 @@ def preconditioner_definite(problem: Problem, case: Case) -> Measurement:
     unit = norm(PR) * norm(Q) + norm(PQ) * norm(R)
     if not inner(R, PR) > 0.0 or not inner(Q, PQ) > 0.0:
         return failed(f"⟨R, P⁻¹R⟩ = {min(inner(R, PR), inner(Q, PQ)):.3g} is not positive")
-    return Measurement(
+    return Deviation(
         abs(inner(Q, PR) - inner(PQ, R)), np.sqrt(EPS) * unit, "P⁻¹ is not symmetric: ⟨Q, P⁻¹R⟩ ≠ ⟨P⁻¹Q, R⟩"
     )
 
@@ -156,7 +156,7 @@ def preconditioner_definite(problem: Problem, case: Case) -> Measurement:
     reason="has no linear maps to look at",
     regimes=FEW,
 )
-def adjoints(problem: Problem, case: Case) -> Measurement:
+def adjoints(problem: Problem, case: Case) -> Deviation:
     """⟨A V, W⟩ = ⟨V, AᵀW⟩ for every linear map A of the problem."""
     results = []
     for k, A in enumerate(problem.maps):  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from psdopt.linalg.arrays import norm
 from psdopt.problem import Problem
 from psdopt.roles import Duality, Starts
 from psdopt.testing.checks.common import PASSED, compare, failed, point_of, rounding_of, value_unit, worst
-from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import FEW, Case
 from psdopt.testing.registry import check
 from psdopt.testing.untouched import changes, snapshot
@@ -27,7 +27,7 @@ def _overrides(role: Any, base: type, name: str) -> bool:
 
 
 @check("problem", regimes=("full-rank",), repeats=False)
-def value_at_zero(problem: Problem, case: Case) -> Measurement:
+def value_at_zero(problem: Problem, case: Case) -> Deviation:
     """value_at_zero() is F at M = 0, whether it is asked for first or last."""
     direct = float(problem.at(np.zeros((problem.n, 1))).value)
     if not math.isfinite(direct):
@@ -41,7 +41,7 @@ def value_at_zero(problem: Problem, case: Case) -> Measurement:
     when=lambda problem: _overrides(problem.duality, Duality, "value_unit"),
     reason="has no unit of values of its own (value_unit)",
 )
-def own_unit(problem: Problem, case: Case) -> Measurement:
+def own_unit(problem: Problem, case: Case) -> Deviation:
     """duality.value_unit is positive and at most ten times |F(M)| + |F(0)| + |S||M|: it makes no gap small."""
     evaluation = point_of(problem, case)
     own = problem.duality.value_unit(float(evaluation.value), norm(evaluation.factor) ** 2)
@@ -50,11 +50,11 @@ def own_unit(problem: Problem, case: Case) -> Measurement:
     if not 0.0 < own < math.inf:
         return failed(f"value_unit is {own}, not a positive number")
     allowed = LARGEST_UNIT * value_unit(problem, evaluation)
-    return Measurement(own, allowed, f"the unit of values is {own:.3g}, where F, F(0) and <S, M> are {allowed:.3g}")
+    return Deviation(own, allowed, f"the unit of values is {own:.3g}, where F, F(0) and <S, M> are {allowed:.3g}")
 
 
 @check("problem", regimes=FEW)
-def smallest_eigenpair(problem: Problem, case: Case) -> Measurement:
+def smallest_eigenpair(problem: Problem, case: Case) -> Deviation:
     """duality.smallest_eigenpair: a unit Ritz pair of S with its residual, and a lower_bound <= λ_min(S)."""
     evaluation = point_of(problem, case)
     S, n = evaluation.gradient, problem.n
@@ -69,18 +69,18 @@ def smallest_eigenpair(problem: Problem, case: Case) -> Measurement:
     least = float(values[0])
     return worst(
         [
-            Measurement(
+            Deviation(
                 pair.lower_bound - least,
                 allowed,
                 f"lower_bound = {pair.lower_bound:.6g} lies above λ_min(S) = {least:.6g}",
             ),
             compare("|v|", norm(v), 1.0, 1.0, n),
-            Measurement(
+            Deviation(
                 abs(float(v @ dense @ v) - pair.value),
                 allowed,
                 f"vᵀSv = {v @ dense @ v:.6g}, value says {pair.value:.6g}",
             ),
-            Measurement(
+            Deviation(
                 norm(dense @ v - pair.value * v) - pair.residual,
                 allowed,
                 f"|S v - value v| is larger than residual = {pair.residual:.3g}",
@@ -96,7 +96,7 @@ def smallest_eigenpair(problem: Problem, case: Case) -> Measurement:
     regimes=("full-rank",),
     repeats=False,
 )
-def first_atoms(problem: Problem, case: Case) -> Measurement:
+def first_atoms(problem: Problem, case: Case) -> Deviation:
     """starts.first_atoms() is a finite array (n, k), k >= 1, along which F falls from M = 0; or None."""
     W = problem.starts.first_atoms()
     if W is None:
@@ -108,11 +108,11 @@ def first_atoms(problem: Problem, case: Case) -> Measurement:
     if norm(W) == 0.0:
         return failed("first_atoms is zero")
     slope = float(np.vdot(W, problem.at(np.zeros((problem.n, 1))).gradient @ W))
-    return Measurement(slope, 0.0, f"F rises along W Wᵀ from M = 0: <S, W Wᵀ> = {slope:.3g}")
+    return Deviation(slope, 0.0, f"F rises along W Wᵀ from M = 0: <S, W Wᵀ> = {slope:.3g}")
 
 
 @check("problem", regimes=("full-rank",))
-def data_untouched(problem: Problem, case: Case) -> Measurement:
+def data_untouched(problem: Problem, case: Case) -> Deviation:
     """No evaluation changes the factor, the direction or the arrays of the problem's data in place."""
     Y = case.factor(problem.n)
     D = case.direction(Y)

@@ -11,7 +11,7 @@ from psdopt.linalg.arrays import append_columns, norm
 from psdopt.problem import Evaluation, Problem
 from psdopt.testing.checks.common import PASSED, compare, failed, point_of, rounding_of, value_unit, worst
 from psdopt.testing.diagnose import describe
-from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
 from psdopt.testing.slopes import derivative
@@ -31,7 +31,7 @@ def _grown(evaluation: Evaluation, alpha: float, v: np.ndarray, beta: float) -> 
 
 
 @check("problem", needs={Ability.EXACT_LINE})
-def line_model(problem: Problem, case: Case) -> Measurement:
+def line_model(problem: Problem, case: Case) -> Deviation:
     """along(D).value(mu) is F((Y + mu D)(Y + mu D)ᵀ), and its two derivatives are those of that function."""
     evaluation = point_of(problem, case)
     Y, D = evaluation.factor, case.direction(evaluation.factor)
@@ -50,12 +50,12 @@ def line_model(problem: Problem, case: Case) -> Measurement:
         found = line.derivatives(at)[order]
         tolerance = 64.0 * error + rounding_of(unit, problem.n)
         words = describe(f"{noun} derivative of the line model", found, slope)
-        results.append(Measurement(abs(found - float(slope)), tolerance, words))
+        results.append(Deviation(abs(found - float(slope)), tolerance, words))
     return worst(results)
 
 
 @check("problem", needs={Ability.QUADRATIC, Ability.EXACT_LINE, Ability.EXACT_PLANE})
-def polynomial_degree(problem: Problem, case: Case) -> Measurement:
+def polynomial_degree(problem: Problem, case: Case) -> Deviation:
     """For quadratic F the line model is the quartic it declares, and the plane model the quadratic it declares."""
     evaluation = point_of(problem, case)
     Y, D, v = evaluation.factor, case.direction(evaluation.factor), _atom(case, evaluation)
@@ -73,7 +73,7 @@ def polynomial_degree(problem: Problem, case: Case) -> Measurement:
     if not results[0].ok:
         wrong = _fitted(problem, Y, D) - np.asarray(line.coefficients)
         k = int(np.argmax(np.abs(wrong)))
-        results[0] = Measurement(
+        results[0] = Deviation(
             results[0].error, results[0].tolerance, f"the coefficient of mu^{k} is off by {-wrong[k]:.3g}"
         )
     return worst(results)
@@ -86,7 +86,7 @@ def _fitted(problem: Problem, Y: np.ndarray, D: np.ndarray) -> np.ndarray:
 
 
 @check("problem", needs={Ability.EXACT_LINE})
-def line_minimum(problem: Problem, case: Case) -> Measurement:
+def line_minimum(problem: Problem, case: Case) -> Deviation:
     """along(D).minimize() is no worse than every step on a grid (0 included), and respects `upper`."""
     evaluation = point_of(problem, case)
     D = -evaluation.factor_gradient() + 0.1 * norm(evaluation.factor_gradient()) * (
@@ -108,7 +108,7 @@ def line_minimum(problem: Problem, case: Case) -> Measurement:
     unit = value_unit(problem, problem.at(evaluation.factor + mu * D)) + value_unit(problem, evaluation)
     best = float(np.min(values))
     results = [
-        Measurement(
+        Deviation(
             line.value(mu) - min(best, line.value(0.0)),
             rounding_of(unit, problem.n),
             f"mu = {mu:.6g} has value {line.value(mu):.10g}, but {best:.10g} is reached at "
@@ -123,7 +123,7 @@ def line_minimum(problem: Problem, case: Case) -> Measurement:
 
 
 @check("problem", needs={Ability.EXACT_PLANE})
-def plane_model(problem: Problem, case: Case) -> Measurement:
+def plane_model(problem: Problem, case: Case) -> Deviation:
     """along_atom(v).value(alpha, beta) is F(alpha M + beta v vᵀ), with its gradient and Hessian."""
     evaluation = point_of(problem, case)
     v = _atom(case, evaluation)
@@ -139,16 +139,16 @@ def plane_model(problem: Problem, case: Case) -> Measurement:
         slope, error = derivative(lambda h, e=e: plane.value(*(at + h * e)), 0.1)  # type: ignore[misc]
         tolerance = 64.0 * error + rounding_of(unit, problem.n)
         results.append(
-            Measurement(abs(g[k] - float(slope)), tolerance, describe(f"plane gradient, entry {k}", g[k], slope))
+            Deviation(abs(g[k] - float(slope)), tolerance, describe(f"plane gradient, entry {k}", g[k], slope))
         )
         slope, error = derivative(lambda h, e=e: plane.derivatives(*(at + h * e))[0], 0.1)  # type: ignore[misc]
         tolerance = 64.0 * error + rounding_of(unit, problem.n)
-        results.append(Measurement(norm(H[k] - slope), tolerance, describe(f"plane Hessian, row {k}", H[k], slope)))
+        results.append(Deviation(norm(H[k] - slope), tolerance, describe(f"plane Hessian, row {k}", H[k], slope)))
     return worst(results)
 
 
 @check("problem", needs={Ability.EXACT_PLANE, Ability.CONVEX})
-def plane_minimum(problem: Problem, case: Case) -> Measurement:
+def plane_minimum(problem: Problem, case: Case) -> Deviation:
     """along_atom(v).minimize() lies in the box and is better than every point of a grid over the box."""
     evaluation = point_of(problem, case)
     v = _atom(case, evaluation)
@@ -169,7 +169,7 @@ def plane_minimum(problem: Problem, case: Case) -> Measurement:
         k = int(np.argmin(values))
         found = plane.value(alpha, beta)
         words = f"({alpha:.6g}, {beta:.6g}) has value {found:.10g}, but {values[k]:.10g} is reached at {grid[k]}"
-        results.append(Measurement(found - values[k], rounding_of(unit, problem.n, 64.0), words))
+        results.append(Deviation(found - values[k], rounding_of(unit, problem.n, 64.0), words))
     return worst(results) if results else PASSED
 
 

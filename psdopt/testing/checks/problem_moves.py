@@ -15,12 +15,12 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation, Problem
 from psdopt.testing.checks.common import PASSED, compare, failed, point_of, value_unit, worst
 from psdopt.testing.counting import counted_data
-from psdopt.testing.record import Measurement
+from psdopt.testing.record import Deviation
 from psdopt.testing.regimes import FEW, Case
 from psdopt.testing.registry import check
 
 
-def _same(words: str, moved: Evaluation, Y: np.ndarray, unit: float) -> Measurement:
+def _same(words: str, moved: Evaluation, Y: np.ndarray, unit: float) -> Deviation:
     """`moved` must be what problem.at(Y) gives: factor, value and gradient."""
     problem, n = moved.problem, moved.problem.n
     fresh = problem.at(Y)
@@ -36,7 +36,7 @@ def _same(words: str, moved: Evaluation, Y: np.ndarray, unit: float) -> Measurem
 
 
 @check("problem")
-def step_by_images(problem: Problem, case: Case) -> Measurement:
+def step_by_images(problem: Problem, case: Case) -> Deviation:
     """step, plane step, mix, append and refresh give the evaluation that problem.at gives at the same factor."""
     evaluation = point_of(problem, case)
     Y, unit, r = evaluation.factor, value_unit(problem, evaluation), evaluation.factor.shape[1]
@@ -58,7 +58,7 @@ def step_by_images(problem: Problem, case: Case) -> Measurement:
 
 
 @check("problem")
-def proposed_start(problem: Problem, case: Case) -> Measurement:
+def proposed_start(problem: Problem, case: Case) -> Deviation:
     """proposed_start(Y) is a finite factor that turns with Y, and leaves Y as it was."""
     Y = case.factor(problem.n)
     Q = case.orthogonal(Y.shape[1]) if Y.shape[1] > 1 else -np.ones((1, 1))
@@ -70,11 +70,11 @@ def proposed_start(problem: Problem, case: Case) -> Measurement:
         return failed(f"proposed_start made an array of shape {np.shape(Z)} of {Y.shape}, finite or not")
     turned = problem.starts.proposed_start(Y @ Q)
     # rows or columns may have been brought to unit length, whatever was left of them: half the digits are enough
-    return Measurement(norm(turned - Z @ Q), math.sqrt(EPS) * norm(Z), "proposed_start(YQ) is not proposed_start(Y) Q")
+    return Deviation(norm(turned - Z @ Q), math.sqrt(EPS) * norm(Z), "proposed_start(YQ) is not proposed_start(Y) Q")
 
 
 @check("problem")
-def representative_invariance(problem: Problem, case: Case) -> Measurement:
+def representative_invariance(problem: Problem, case: Case) -> Deviation:
     """F, S and the factor gradient see M only: at YQ (Q orthogonal) and at [Y, 0] they are the same, up to Q."""
     evaluation = point_of(problem, case)
     Y, n, r = evaluation.factor, problem.n, evaluation.factor.shape[1]
@@ -101,7 +101,7 @@ def _has_maps(problem: Any) -> bool:
 
 
 @check("problem", when=_has_maps, reason="has no linear maps to look at", regimes=FEW)
-def storage_independence(problem: Problem, case: Case) -> Measurement:
+def storage_independence(problem: Problem, case: Case) -> Deviation:
     """Dense, sparse and LinearOperator storage of the same data give the same values and gradients."""
     maps = problem.maps  # type: ignore[attr-defined]
     originals = [m.data for m in maps]
@@ -130,7 +130,7 @@ def storage_independence(problem: Problem, case: Case) -> Measurement:
 
 
 @check("problem", when=_has_maps, reason="has no linear maps to look at", regimes=FEW)
-def application_counts(problem: Problem, case: Case) -> Measurement:
+def application_counts(problem: Problem, case: Case) -> Deviation:
     """counts() agrees with an independent count; a line costs one application per map, moves by images none."""
     if "operator_applications" not in problem.counts():
         return failed("has linear maps, but counts() does not report operator_applications")
@@ -159,12 +159,12 @@ def application_counts(problem: Problem, case: Case) -> Measurement:
         spent("append", maps, lambda: evaluation.append(v).value)
         reported = problem.counts()["operator_applications"] - before
     if reported != counter.calls:
-        return Measurement(
+        return Deviation(
             abs(reported - counter.calls), 0.0, f"counts() reports {reported} applications, {counter.calls} were made"
         )
     for words, allowed, used in bills:
         if used > allowed:
-            return Measurement(
+            return Deviation(
                 used - allowed, 0.0, f"{words} takes {used} applications, allowed {allowed} for {maps} maps"
             )
     return PASSED

@@ -8,13 +8,13 @@ from psdopt.capability import Ability
 from psdopt.linalg.arrays import norm
 from psdopt.problem import Problem
 from psdopt.testing.checks.common import compare, point_of, value_unit, worst
-from psdopt.testing.record import Measurement
+from psdopt.testing.record import Deviation
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
 
 
 @check("problem", needs={Ability.RESTRICTION})
-def restriction(problem: Problem, case: Case) -> Measurement:
+def restriction(problem: Problem, case: Case) -> Deviation:
     """restricted(T) is N ↦ F(W N Wᵀ), W = Y T orthonormal: value, and gradient WᵀSW, at a generic N."""
     size = norm(point_of(problem, case).factor)
     k = min(problem.n, 3)

@@ -13,7 +13,7 @@ from psdopt.engines.base import made
 from psdopt.linalg.arrays import norm
 from psdopt.problem import Evaluation, Problem
 from psdopt.testing.checks.common import PASSED, compare, failed, point_of, simplest, value_unit
-from psdopt.testing.record import Measurement
+from psdopt.testing.record import Deviation
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
 from psdopt.testing.splits import Items, Split
@@ -32,7 +32,7 @@ def _has(ability: Ability) -> Callable[[Split], bool]:
     return lambda split: ability in split.whole.abilities
 
 
-def _over(split: Split, case: Case, pairs: Callable[[Evaluation, Evaluation, float], list[Compared]]) -> Measurement:
+def _over(split: Split, case: Case, pairs: Callable[[Evaluation, Evaluation, float], list[Compared]]) -> Deviation:
     """`pairs` of (evaluation of the sum, of the unsplit problem, unit of values) over the partitions of the case."""
     whole, results = point_of(split.whole, case), []
     for partition in split.drawn(case.rng):
@@ -59,7 +59,7 @@ def _slope_unit(unit: float, evaluation: Evaluation) -> float:
 
 
 @check("split", regimes=FEW)
-def value(split: Split, case: Case) -> Measurement:
+def value(split: Split, case: Case) -> Deviation:
     """Σ_k F_k(M) + local is F(M), at M and at 0."""
 
     def pairs(total: Evaluation, whole: Evaluation, unit: float) -> list[Compared]:
@@ -70,7 +70,7 @@ def value(split: Split, case: Case) -> Measurement:
 
 
 @check("split", regimes=FEW)
-def gradient(split: Split, case: Case) -> Measurement:
+def gradient(split: Split, case: Case) -> Deviation:
     """Σ_k S_k is S, on the factor and on other columns."""
     V = case.rng.standard_normal((split.whole.n, 2))
     V /= norm(V)
@@ -86,7 +86,7 @@ def gradient(split: Split, case: Case) -> Measurement:
 
 
 @check("split", regimes=FEW, when=_has(Ability.EXACT_LINE), reason="the unsplit problem has no lines")
-def line(split: Split, case: Case) -> Measurement:
+def line(split: Split, case: Case) -> Deviation:
     """The line of the sum has the values, the two derivatives and the new points of the unsplit line."""
     D = case.direction(case.factor(split.whole.n))
 
@@ -113,7 +113,7 @@ def line(split: Split, case: Case) -> Measurement:
 
 
 @check("split", regimes=FEW, when=_has(Ability.EXACT_PLANE), reason="the unsplit problem has no planes")
-def plane(split: Split, case: Case) -> Measurement:
+def plane(split: Split, case: Case) -> Deviation:
     """The plane of the sum has the values, gradients, Hessians and new points of the unsplit plane."""
     v = case.rng.standard_normal(split.whole.n)
 
@@ -142,7 +142,7 @@ def plane(split: Split, case: Case) -> Measurement:
 
 
 @check("split", regimes=FEW)
-def moves(split: Split, case: Case) -> Measurement:
+def moves(split: Split, case: Case) -> Deviation:
     """Y T and [Y, V] of the sum are those of the unsplit problem, and refresh() changes nothing."""
     r = case.width(split.whole.n)
     T, V = case.rng.standard_normal((r, r)), case.rng.standard_normal((split.whole.n, 2))
@@ -167,7 +167,7 @@ def moves(split: Split, case: Case) -> Measurement:
 
 
 @check("split", regimes=FEW, when=_has(Ability.HESSIAN), reason="the unsplit problem has no Hessian")
-def hessian(split: Split, case: Case) -> Measurement:
+def hessian(split: Split, case: Case) -> Deviation:
     """Σ_k of the parts' Hessian products is the Hessian product of F(Y Yᵀ)."""
     D = case.direction(case.factor(split.whole.n))
 
@@ -180,7 +180,7 @@ def hessian(split: Split, case: Case) -> Measurement:
 
 
 @check("split", regimes=FEW)
-def certificate(split: Split, case: Case) -> Measurement:
+def certificate(split: Split, case: Case) -> Deviation:
     """The sum is certified as F is (λ_min(S), |S Y|, ⟨S, M⟩), and F has the strong convexity that the sum claims."""
     other = split.whole.at(case.factor(split.whole.n))
 
@@ -202,7 +202,7 @@ def certificate(split: Split, case: Case) -> Measurement:
 
 
 @check("split", regimes=("full-rank",))
-def parts_apart(split: Split, case: Case) -> Measurement:
+def parts_apart(split: Split, case: Case) -> Deviation:
     """What one part is asked changes no other part, no earlier evaluation, and no array that the parts are made of."""
     before = snapshot(split.part, skip=(Problem,))
     Y, Z = case.factor(split.whole.n), case.factor(split.whole.n)

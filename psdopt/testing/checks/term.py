@@ -15,7 +15,7 @@ from psdopt.terms.losses import Loss
 from psdopt.terms.measurements import Measurement as Linear
 from psdopt.testing.checks.common import PASSED, compare, failed, rounding_of, simplest, worst
 from psdopt.testing.diagnose import describe
-from psdopt.testing.record import Measurement, Trivial
+from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check, checks_of
 from psdopt.testing.slopes import derivative
@@ -63,7 +63,7 @@ def _value(term: Term, Y: Array) -> float:
 
 
 @check("term")
-def gradient_slope(term: Term, case: Case) -> Measurement:
+def gradient_slope(term: Term, case: Case) -> Deviation:
     """d/dh f((Y + hD)(Y + hD)ᵀ) at h = 0 equals 2 ⟨∇f(M) Y, D⟩ for every D."""
     at = look(term, case)
     G = 2.0 * at.gradient(at.Y)
@@ -76,11 +76,11 @@ def gradient_slope(term: Term, case: Case) -> Measurement:
         uncertainty += error
     tolerance = TRUST * uncertainty + rounding_of(at.unit(), term.n)
     error = float(np.linalg.norm(np.subtract(found, expected)))
-    return Measurement(error, tolerance, describe("gradient", found, expected) if not error <= tolerance else "")
+    return Deviation(error, tolerance, describe("gradient", found, expected) if not error <= tolerance else "")
 
 
 @check("term")
-def gradient_operator(term: Term, case: Case) -> Measurement:
+def gradient_operator(term: Term, case: Case) -> Deviation:
     """∇f(M) is symmetric and linear, and the same on a block as on its columns."""
     at, n = look(term, case), term.n
     V, W = case.rng.standard_normal((n, 3)), case.rng.standard_normal((n, 3))
@@ -88,7 +88,7 @@ def gradient_operator(term: Term, case: Case) -> Measurement:
     unit = norm(SV) + norm(SW)
     symmetric = compare("∇f", V.T @ SW, (W.T @ SV).T, unit * norm(V), n)
     if not symmetric.ok:
-        return Measurement(symmetric.error, symmetric.tolerance, "∇f(M) is not symmetric: ⟨V, ∇f W⟩ ≠ ⟨∇f V, W⟩")
+        return Deviation(symmetric.error, symmetric.tolerance, "∇f(M) is not symmetric: ⟨V, ∇f W⟩ ≠ ⟨∇f V, W⟩")
     return worst(
         [
             symmetric,
@@ -99,7 +99,7 @@ def gradient_operator(term: Term, case: Case) -> Measurement:
 
 
 @check("term")
-def representative_invariance(term: Term, case: Case) -> Measurement:
+def representative_invariance(term: Term, case: Case) -> Deviation:
     """f and ∇f see M only: they are the same at YQ, Q orthogonal, and at [Y, 0]."""
     at, n = look(term, case), term.n
     r = at.Y.shape[1]
@@ -117,7 +117,7 @@ def representative_invariance(term: Term, case: Case) -> Measurement:
 
 
 @check("term")
-def line_model(term: Term, case: Case) -> Measurement:
+def line_model(term: Term, case: Case) -> Deviation:
     """along(D) is mu ↦ f at Y + mu D: constant, slope, value, both derivatives, and features where they are offered."""
     at, n = look(term, case), term.n
     D = case.direction(at.Y)
@@ -135,7 +135,7 @@ def line_model(term: Term, case: Case) -> Measurement:
         ):
             expected, error = derivative(lambda h, f=function, mu=mu: f(mu + h), 0.05)  # type: ignore[misc]
             words = describe(f"derivative {order} of the line at mu = {mu}", found, expected)
-            results.append(Measurement(abs(found - float(expected)), TRUST * error + rounding_of(unit, n), words))
+            results.append(Deviation(abs(found - float(expected)), TRUST * error + rounding_of(unit, n), words))
         results += _features(term, curve.features_at(mu), at.Y + mu * D, f"on the line at mu = {mu}")
     if curve.coefficients is not None:
         c = curve.coefficients
@@ -145,7 +145,7 @@ def line_model(term: Term, case: Case) -> Measurement:
     return simplest(results)
 
 
-def _features(term: Term, found: Any, Y: Array, words: str) -> list[Measurement]:
+def _features(term: Term, found: Any, Y: Array, words: str) -> list[Deviation]:
     """Features that a line or plane offers must be those that the images give."""
     expected = term.features(Images(term.maps, Y))
     if found is None or not isinstance(expected, (float, int, np.ndarray)):
@@ -155,7 +155,7 @@ def _features(term: Term, found: Any, Y: Array, words: str) -> list[Measurement]
 
 
 @check("term")
-def plane_model(term: Term, case: Case) -> Measurement:
+def plane_model(term: Term, case: Case) -> Deviation:
     """along_atom(v) is (alpha, beta) ↦ f(alpha M + beta v vᵀ): value, gradient, Hessian, features where offered."""
     at, n = look(term, case), term.n
     v = case.direction(at.Y)[:, :1]
@@ -171,15 +171,15 @@ def plane_model(term: Term, case: Case) -> Measurement:
     for k, e in enumerate(np.eye(2)):
         slope, error = derivative(lambda h, e=e: surface.value(*(centre + h * e)), 0.1)  # type: ignore[misc]
         words = describe(f"entry {k} of the plane's gradient", g[k], slope)
-        results.append(Measurement(abs(g[k] - float(slope)), TRUST * error + rounding_of(unit, n), words))
+        results.append(Deviation(abs(g[k] - float(slope)), TRUST * error + rounding_of(unit, n), words))
         slope, error = derivative(lambda h, e=e: surface.derivatives(*(centre + h * e))[0], 0.1)  # type: ignore[misc]
         words = describe(f"row {k} of the plane's Hessian", H[k], slope)
-        results.append(Measurement(norm(H[k] - slope), TRUST * error + rounding_of(unit, n), words))
+        results.append(Deviation(norm(H[k] - slope), TRUST * error + rounding_of(unit, n), words))
     return worst(results)
 
 
 @check("term", when=lambda term: term.has_hessian, reason="says that it has no Hessian")
-def hessian_slope(term: Term, case: Case) -> Measurement:
+def hessian_slope(term: Term, case: Case) -> Deviation:
     """hessian(D, V) = d/dh ∇f((Y + hD)(Y + hD)ᵀ) V at h = 0, for blocks V other than Y."""
     at = look(term, case)
     D, V = case.direction(at.Y), case.rng.standard_normal((term.n, 2))
@@ -188,11 +188,11 @@ def hessian_slope(term: Term, case: Case) -> Measurement:
     unit = norm(at.gradient(V)) + norm(found)
     tolerance = TRUST * error + rounding_of(unit, term.n)
     words = describe("Hessian", found, expected) if not norm(found - expected) <= tolerance else ""
-    return Measurement(norm(found - expected), tolerance, words)
+    return Deviation(norm(found - expected), tolerance, words)
 
 
 @check("term", when=lambda term: term.convex, reason="says that it is not convex")
-def convexity(term: Term, case: Case) -> Measurement:
+def convexity(term: Term, case: Case) -> Deviation:
     """f(t M₁ + (1−t) M₀) ≤ t f(M₁) + (1−t) f(M₀)."""
     first, second = look(term, case), look(term, case)
     unit = first.unit() + second.unit()
@@ -200,23 +200,23 @@ def convexity(term: Term, case: Case) -> Measurement:
     for t in (0.1, 0.5, 0.8):
         between = _value(term, append_columns(math.sqrt(1.0 - t) * first.Y, math.sqrt(t) * second.Y))
         excess = between - (1.0 - t) * first.value - t * second.value
-        results.append(Measurement(excess, rounding_of(unit, term.n), f"f lies above its chord by {excess:.3g}"))
+        results.append(Deviation(excess, rounding_of(unit, term.n), f"f lies above its chord by {excess:.3g}"))
     return worst(results)
 
 
 @check("term", when=lambda term: term.degree is not None, reason="says that it is no polynomial in M (degree)")
-def degree(term: Term, case: Case) -> Measurement:
+def degree(term: Term, case: Case) -> Deviation:
     """The difference of order degree + 1 of f along a segment of matrices vanishes."""
     first, second = look(term, case), look(term, case)
     weights = [(1.0, 0.0), (2.0 / 3.0, 1.0 / 3.0), (1.0 / 3.0, 2.0 / 3.0), (0.0, 1.0)]
     values = [_value(term, append_columns(math.sqrt(a) * first.Y, math.sqrt(b) * second.Y)) for a, b in weights]
     left = float(np.max(np.abs(np.diff(values, int(term.degree or 0) + 1))))
     words = f"degree = {term.degree} is declared, but a difference of order {int(term.degree or 0) + 1} is {left:.3g}"
-    return Measurement(left, rounding_of(first.unit() + second.unit(), term.n, 8.0), words)
+    return Deviation(left, rounding_of(first.unit() + second.unit(), term.n, 8.0), words)
 
 
 @check("term", regimes=("full-rank",))
-def data_untouched(term: Term, case: Case) -> Measurement:
+def data_untouched(term: Term, case: Case) -> Deviation:
     """No call changes the term's own arrays, the factor, or the features that it is given."""
     at = look(term, case)
     D, V = at.of(case.direction(at.Y)), at.of(case.rng.standard_normal((term.n, 1)))
@@ -238,7 +238,7 @@ def _formula(term: Any) -> Any:
 
 
 @check("term", when=lambda term: callable(_formula(term)), reason="has no formula to compare with (reference)")
-def formula(term: Any, case: Case) -> Measurement:
+def formula(term: Any, case: Case) -> Deviation:
     """f(M) is what the formula reference()(M) says, M dense."""
     at = look(term, case)
     expected = float(_formula(term)()(at.Y @ at.Y.T))
@@ -250,12 +250,12 @@ def _measured(term: Any) -> bool:
 
 
 @check("term", when=_measured, reason="is no loss of a measurement", regimes=("full-rank", "scale-up"))
-def parts(term: Any, case: Case) -> Measurement:
+def parts(term: Any, case: Case) -> Deviation:
     """The measurement and the loss of a measured term pass the checks of their own."""
     return _all_pass([("measurement", "its measurement", term.measurement), ("loss", "its loss", term.loss)], case)
 
 
-def _all_pass(pieces: list[tuple[str, str, Any]], case: Case) -> Measurement:
+def _all_pass(pieces: list[tuple[str, str, Any]], case: Case) -> Deviation:
     """The worst sample of the checks of every piece, (kind, words, object), that have this regime."""
     results = []
     for kind, words, piece in pieces:
@@ -271,7 +271,7 @@ def _all_pass(pieces: list[tuple[str, str, Any]], case: Case) -> Measurement:
                 raise
             if not answer.ok:
                 diagnosis = f"{one.name} fails on {words}, {type(piece).__name__}: {answer.diagnosis}"
-                return Measurement(answer.error, answer.tolerance, diagnosis)
+                return Deviation(answer.error, answer.tolerance, diagnosis)
             results.append(answer)
     return worst(results) if results else PASSED
 
@@ -286,7 +286,7 @@ def _terms(problem: Any) -> tuple[Term, ...]:
     reason="is no sum of terms",
     regimes=("full-rank", "rank-one", "scale-up"),
 )
-def terms(problem: Any, case: Case) -> Measurement:
+def terms(problem: Any, case: Case) -> Deviation:
     """Every term of the sum passes the checks of terms, each by itself."""
     named = [("term", f"term {k}", term) for k, term in enumerate(_terms(problem))]
     return _all_pass(named, case)
