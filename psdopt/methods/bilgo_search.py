@@ -13,7 +13,6 @@ from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
 from psdopt.method import Method, Outcome, Residual, State
 from psdopt.methods.bilgo_state import AtomState, SearchState
-from psdopt.methods.factor_moves import compressed
 from psdopt.problem import Evaluation, Problem
 
 #: A local search ends when |S Y| is this fraction of |λ_min(S)| |Y|, as far as that was known at its start.
@@ -24,8 +23,6 @@ LAST_FRACTION, FEW = 0.001, 0.25
 #: Most steps of a local search before the eigenvectors of S are computed again: while the rank grows, and afterwards.
 #: The number doubles each time that the search continues.
 GROWING_STEPS, FIRST_STEPS = 8, 16
-#: Columns that M does not need are removed every TRIM steps of a local search; they slow it down.
-TRIM = 8
 
 
 @dataclass(frozen=True)
@@ -79,9 +76,6 @@ class LocalSearch(Method[SearchState]):
         size = norm(evaluation.factor)
         over = inner.outcome is not Outcome.RUNNING or steps >= state.limit
         over = over or 0.5 * inner.gradient_norm <= state.goal * size
-        compact = compressed(evaluation) if steps % TRIM == 0 and not over else evaluation
-        if compact is not evaluation:
-            evaluation, inner = compact, restarted(self.searcher, state.problem, compact)
         return replace(
             state,
             evaluation=evaluation,

@@ -79,13 +79,26 @@ class Form(ABC):
     def to_dense(self) -> Array:
         """The (n, n) array, for closed forms and tests on moderate n."""
 
-    @abstractmethod
     def full_trace(self) -> float:
         """tr A, computed once (estimated from fixed random vectors if the entries are not known)."""
+        return self._full_trace
+
+    @cached_property
+    def _full_trace(self) -> float:
+        known = self.known_diagonal()
+        if known is not None:
+            return float(known.sum())
+        columns = Images(self.maps, probes(self.n))
+        return self.trace(columns, columns)
 
     def diagonal(self) -> Array:
         """The diagonal (n,) of A; if the entries are not known, its mean in every place."""
-        return np.full(self.n, self.full_trace() / self.n)
+        known = self.known_diagonal()
+        return np.full(self.n, self.full_trace() / self.n) if known is None else known
+
+    def known_diagonal(self) -> Array | None:
+        """The diagonal (n,) of A, or None if the entries are not known."""
+        return None
 
     @property
     def holds_array(self) -> bool:
@@ -141,8 +154,8 @@ class IdentityForm(_AppliedForm):
     def add_to(self, S: Array, weight: float) -> None:
         S[np.diag_indices(self.n)] += weight * self.scale
 
-    def full_trace(self) -> float:
-        return self.scale * self.n
+    def known_diagonal(self) -> Array:
+        return np.full(self.n, self.scale)
 
 
 class MatrixForm(_AppliedForm):
@@ -160,7 +173,6 @@ class MatrixForm(_AppliedForm):
         self.A = A if isinstance(A, LinearMap) else symmetric_map(A, "A")
         self.has_entries = self.dense_is_cheap = self.A.is_matrix
         self.n, self.maps, self.scale, self.psd = self.A.shape[0], (self.A,), float(scale), psd
-        self._trace: float | None = None
 
     def to_dense(self) -> Array:
         dense = self.A.to_dense()
@@ -179,13 +191,8 @@ class MatrixForm(_AppliedForm):
         """Places of the entries of a sparse A in a dense array stored by rows."""
         return np.asarray(np.repeat(np.arange(self.n) * self.n, np.diff(self.A.data.indptr)) + self.A.data.indices)
 
-    def full_trace(self) -> float:
-        if self._trace is None:
-            self._trace = self.scale * _trace(self.A)
-        return self._trace
-
-    def diagonal(self) -> Array:
-        return self.scale * self.A.data.diagonal() if self.A.is_matrix else super().diagonal()
+    def known_diagonal(self) -> Array | None:
+        return self.scale * self.A.data.diagonal() if self.A.is_matrix else None
 
     @property
     def holds_array(self) -> bool:
@@ -211,7 +218,6 @@ class GramForm(Form):
             # dense: the standard has no sparse arrays
             dense = as_dense(inner) if sp.issparse(inner) else inner
             self.inner = DeviceMatrix(placed(dense, self.X.device, "inner").raw, self.X.device)
-        self._trace: float | None = None
 
     def _half(self, U: Images) -> Array:
         """X U, or Lᵀ X U: computed once for all uses of one U."""
@@ -235,18 +241,12 @@ class GramForm(Form):
             X = on_host(self.inner).T @ X
         return self.scale * (X.T @ X)
 
-    def full_trace(self) -> float:
-        if self._trace is None:
-            squared = norm(self.X.adjoint(self.inner)) ** 2 if self.inner is not None else squared_norm(self.X)
-            self._trace = self.scale * squared
-        return self._trace
-
-    def diagonal(self) -> Array:
+    def known_diagonal(self) -> Array | None:
         if self.inner is not None:
             half = self.X.adjoint(as_dense(self.inner))
             return self.scale * row_dots(half, half)
         if not self.X.is_matrix:
-            return super().diagonal()
+            return None
         X = self.X.data
         squares = X.multiply(X).sum(axis=0) if self.X.is_sparse else np.einsum("ij,ij->j", X, X)
         return self.scale * as_array(squares).ravel()
@@ -324,11 +324,6 @@ PROBES = 16
 def probes(n: int) -> Array:
     """V (n, PROBES), fixed random signs over the root of PROBES: tr(VᵀAV) estimates tr A without bias."""
     return np.where(np.random.default_rng(0).random((n, PROBES)) < 0.5, -1.0, 1.0) / math.sqrt(PROBES)
-
-
-def _trace(A: LinearMap) -> float:
-    V = probes(A.shape[0])
-    return float(A.data.trace()) if A.is_matrix else inner(V, A.apply(V))
 
 
 def squared_norm(X: LinearMap) -> float:

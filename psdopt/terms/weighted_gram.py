@@ -8,10 +8,10 @@ import numpy as np
 
 from psdopt.errors import InvalidInputError
 from psdopt.images import Images
-from psdopt.linalg.arrays import Array, inner
+from psdopt.linalg.arrays import Array, as_array, inner
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.terms.base import Forces
-from psdopt.terms.forms import Form, probes, times
+from psdopt.terms.forms import Form, times
 
 
 class WeightedGramForm(Form):
@@ -30,7 +30,6 @@ class WeightedGramForm(Form):
             raise InvalidInputError(f"T must be of order {X.shape[0]} like the rows of {X.name}; found {weights.shape}")
         self.X, self.T, self.n, self.maps = X, weights.data, X.shape[1], (X,)
         self.scale, self.psd, self.dense_is_cheap = float(scale), None, X.is_matrix
-        self._trace: float | None = None
 
     def gram(self, U: Images, V: Images) -> Array:
         product: Array = U.of(self.X).T @ (self.T @ V.of(self.X))
@@ -46,17 +45,9 @@ class WeightedGramForm(Form):
         X = self.X.to_dense()
         return self.scale * np.asarray(X.T @ (self.T @ X))
 
-    def full_trace(self) -> float:
-        """tr(XᵀTX), computed once; estimated from fixed random signs if X is matrix-free."""
-        if self._trace is None:
-            self._trace = self.scale * self._unscaled_trace()
-        return self._trace
-
-    def _unscaled_trace(self) -> float:
-        X = self.X.data
-        if self.X.is_sparse:
-            return float((X * (self.T @ X)).sum())
-        if self.X.is_matrix:
-            return inner(X, self.T @ X)
-        XV = self.X.apply(probes(self.n))
-        return inner(XV, self.T @ XV)
+    def known_diagonal(self) -> Array | None:
+        if not self.X.is_matrix:
+            return None
+        X, TX = self.X.data, self.T @ self.X.data
+        sums = X.multiply(TX).sum(axis=0) if self.X.is_sparse else np.einsum("ij,ij->j", X, TX)
+        return self.scale * as_array(sums).ravel()

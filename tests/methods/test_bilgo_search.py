@@ -13,7 +13,6 @@ from psdopt.methods.bilgo_search import (
     GROWING_STEPS,
     LAST_FRACTION,
     SEARCH_FRACTION,
-    TRIM,
     LocalSearch,
 )
 from psdopt.methods.bilgo_state import AtomState
@@ -54,18 +53,6 @@ def test_the_gradient_norm_counts_the_eigenvalue_that_was_known():
     Y = 1e-3 * np.random.default_rng(2).standard_normal((8, 2))
     state = METHOD.step(begun(problem, Y, smallest=-7.0))
     assert state.gradient_norm >= 2.0 * 7.0 * np.linalg.norm(state.evaluation.factor) * (1.0 - 1e-12)
-
-
-def test_columns_that_m_does_not_need_are_dropped_on_the_way():
-    problem, _, M = planted(8, 2)
-    values, V = np.linalg.eigh(M)
-    Y = np.column_stack([V[:, -2:] * np.sqrt(values[-2:]), 1e-9 * np.ones(8)])
-    state = replace(begun(problem, 1.01 * Y), goal=0.0, limit=10 * TRIM)
-    widths = []
-    for _ in range(TRIM):
-        state = METHOD.step(state)
-        widths.append(state.evaluation.factor.shape[1])
-    assert widths == [3] * (TRIM - 1) + [2]
 
 
 def test_a_block_of_atoms_is_searched_to_a_finer_goal():
