@@ -33,7 +33,8 @@ from psdopt.linalg.tolerances import EPS, tie
 from psdopt.method import Outcome
 from psdopt.methods import lagrange_newton, lagrange_steps
 from psdopt.methods.admm import ADMM
-from psdopt.methods.lagrange_steps import LagrangeSteps
+from psdopt.methods.lagrange_newton import MAX_ORDER, PATIENCE
+from psdopt.methods.lagrange_steps import DAMPING, LagrangeSteps
 from psdopt.multipliers import OffersQuadraticFit, arc_polynomial, quadratic_fit_of, solver_of
 from psdopt.problem import Evaluation, LineModel, Problem
 from psdopt.terms.forms import IdentityForm
@@ -115,9 +116,11 @@ def test_a_step_applies_the_data_to_seven_moves_and_for_its_matrix_once_to_n_col
     """Never to m of them: the images of I, which make the system, are kept."""
     problem = forms(n=8, m=30)
     history = solve(problem, FlatQuotient(8, 3), LagrangeNewton(steps=0), tol=1e-12, rng=0, max_iterations=8).history
-    columns = np.diff(history["operator_columns"])[2:8]  # the first carries I and the driver's unit at zero
-    assert np.all(history["phase"][2:8] == 1.0)
-    assert np.all(columns == 7 * 3 + 8)
+    columns, phase = np.diff(history["operator_columns"]), history["phase"]
+    # the first carries I and the driver's unit at zero; another method may have its turns
+    newton = [k for k in range(3, len(phase)) if phase[k] == phase[k - 1] == 1.0]
+    assert len(newton) >= 2
+    assert [columns[k - 1] for k in newton] == [7 * 3 + 8] * len(newton)
 
 
 def test_first_it_is_the_turn_of_the_method_that_approaches():
@@ -234,14 +237,15 @@ def test_a_step_leaves_its_state_as_it_was_and_a_pickled_one_goes_on():
 def test_where_the_value_shows_no_fall_a_step_has_its_full_length(name):
     """The last digits: a search would follow rounding there; the full step reaches the rounding of the gradient."""
     problem = PROBLEMS[name]
-    method, geometry = LagrangeNewton(), FlatQuotient(problem.n, problem.n)
-    states = [method.init(problem, geometry, geometry.random_point(np.random.default_rng(0)))]
-    while states[-1].outcome is Outcome.RUNNING and len(states) < 60:
-        states.append(method.step(states[-1]))
-    last = [s for s in states if s.extras["phase"] == 1.0 and s.step == 1.0]
-    assert len(last) >= 1
+    geometry = FlatQuotient(problem.n, problem.n)
+    Y = solve(problem, geometry, LagrangeNewton(), tol=1e-13, rng=0, max_iterations=60).state.evaluation.factor
+    D = np.random.default_rng(5).standard_normal(Y.shape)
+    near = LagrangeSteps().init(problem, geometry, Y + 1e-9 * np.linalg.norm(Y) / np.linalg.norm(D) * D)
+    after = LagrangeSteps().step(near)
+    assert after.step == 1.0
     unit = np.linalg.norm(problem.quadratic_fit().gradient(np.ones(problem.quadratic_fit().size)), 2)
-    assert min(s.gradient_norm for s in last) <= 64 * problem.n * EPS * unit * last[0].evaluation.size
+    rounding = 64 * problem.n * EPS * unit * near.evaluation.size
+    assert after.gradient_norm <= rounding < 0.01 * near.gradient_norm
 
 
 def test_at_the_optimum_it_comes_to_an_end():
@@ -299,8 +303,9 @@ def test_it_is_chosen_where_newton_steps_pay_and_nowhere_else():
     assert solve(free, FlatQuotient(N, 9), LagrangeNewton(), rng=0).value == pytest.approx(value, rel=1e-9)
     polished = solve(problem, FlatQuotient(N, 9), ADMM(), rng=0)
     assert polished.history["phase"][-1] == 2.0
-    large = EntryFit(None, np.arange(3000), np.arange(3000), 1.0, n=3000)
-    assert isinstance(choose(large, FlatQuotient(3000, 900), None)[1], ConjugateGradient)
+    n = MAX_ORDER + 1
+    large = EntryFit(None, np.arange(n), np.arange(n), 1.0, n=n)
+    assert isinstance(choose(large, FlatQuotient(n, 900), None)[1], ConjugateGradient)
     ends = solve(pair_problem(as_data=aslinearoperator), FlatQuotient(N, 9), ADMM(), rng=0).history["phase"]
     assert ends[-1] == 1.0
 
@@ -466,7 +471,7 @@ def test_a_problem_that_offers_a_fit_by_itself_is_solved_with_no_class_of_the_li
     theirs = Plain(ours.L.to_dense(), i, j, ours.targets)
     same = EntryFit(ours.L.data, i, j, ours.targets, 0.5)
     start = np.random.default_rng(0).standard_normal((N, 9))
-    results = [solve(p, FlatQuotient(N, 9), LagrangeNewton(), start=start, tol=1e-8) for p in (theirs, same)]
+    results = [solve(p, FlatQuotient(N, 9), LagrangeNewton(steps=4), start=start, tol=1e-8) for p in (theirs, same)]
     for result in results:
         assert result.status is Status.OPTIMAL
         assert np.sum(result.history["phase"] == 1.0) > 2
@@ -512,8 +517,8 @@ def test_the_former_name_warns_where_it_is_called():
     assert told[0].filename == __file__
 
 
-@pytest.mark.parametrize(("slow", "over"), [(0, False), (2, False), (3, True), (4, True)])
-def test_three_slow_steps_hand_over(slow, over):
+@pytest.mark.parametrize(("slow", "over"), [(0, False), (PATIENCE - 1, False), (PATIENCE, True), (PATIENCE + 1, True)])
+def test_some_slow_steps_hand_over(slow, over):
     state = LagrangeSteps().init(cut(), FlatQuotient(N, 2), np.ones((N, 2)))
     assert state.slow == 0
     assert lagrange_newton._slow(SimpleNamespace(inner=replace(state, slow=slow))) == over
@@ -566,7 +571,7 @@ def test_the_polynomial_of_an_arc_is_f_along_it_and_the_multipliers_are_those_it
     block, measured = fit.at(state.evaluation)
     own = fit.multipliers(measured)
     arc = lagrange_steps._arc(fit, state, block, own)
-    assert arc.damping >= 0.1 * state.gradient_norm / state.evaluation.size * (1.0 - 1e-12)
+    assert arc.damping >= 0.5 * DAMPING * state.gradient_norm / state.evaluation.size * (1.0 - 1e-12)
     slope = float(np.sum(state.evaluation.factor_gradient() * arc.X))
     p = lagrange_steps._polynomial(fit, block, own, arc, slope)
     for mu in (0.01, 0.3, 1.0):

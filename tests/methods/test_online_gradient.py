@@ -18,6 +18,7 @@ from psdopt.methods.online_gradient import (
     PRETRAINING_KEPT,
     PRETRAINING_LEAST,
     PRETRAINING_SHARE,
+    TRIAL_UPDATES,
     UNKNOWN_EPOCH,
     OnlineRiemannianGradient,
     Pace,
@@ -175,8 +176,9 @@ def test_pretraining_is_as_good_as_trying_all_pairs(geometry):
     assert t0 in GRID
     assert state.pace.horizon == t0 * 48 * 8  # counted in the samples it was tried on, not in epochs
     batches, mean = problem.stream.sample(48, 8), s / state.pace.scale
+    passes = math.ceil(TRIAL_UPDATES / 48)
     losses = {
-        (a, b): method._trial(problem, geometry, start, batches, 1, Pace(a / mean, 48 * 8 * b, 4.0 * mean), 48)
+        (a, b): method._trial(problem, geometry, start, batches, passes, Pace(a / mean, 48 * 8 * b, 4.0 * mean), 48)
         for a in GRID
         for b in GRID
     }

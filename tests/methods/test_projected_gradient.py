@@ -8,7 +8,7 @@ import psdopt
 from psdopt import PSDCone, QuadraticSDP
 from psdopt.errors import InvalidInputError
 from psdopt.geometries.spectraplex import Spectraplex
-from psdopt.methods.projected_gradient import ProjectedGradient
+from psdopt.methods.projected_gradient import RELAXATION, ProjectedGradient
 
 
 def problem_of(condition, n=12, seed=0):
@@ -113,7 +113,7 @@ def test_steps_are_those_of_the_monotone_accelerated_scheme(accelerated, unit, t
             after = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t**2)) if accelerated else 1.0
             beta = (t - 1.0) / after
             y = project(x + beta * (x - before)) if beta > 0.0 else x
-            g, trial = slope(y), 0.8 * L
+            g, trial = slope(y), RELAXATION * L
             new = project(y - g / trial)
             while value(new) > value(y) + np.sum(g * (new - y)) + 0.5 * trial * np.sum((new - y) ** 2) + 1e-14:
                 trial *= 2.0
