@@ -29,15 +29,15 @@ from psdopt.problem import Evaluation, Problem
 
 #: Stabilisations of the master.
 STABILIZATIONS = ("auto", "centre", "none")
-#: A centred master is solved to this fraction of the gap that is open.
+#: A centred master is solved to this fraction of the gap that is still open.
 CENTRED = 0.3
-#: ... and to this one once V spans the whole space, when no better columns are to be found.
+#: Once V spans the whole space, no better columns exist, and the master is solved to this fraction.
 COMPLETE = 1e-3
 #: Columns per round: n / 6, within these limits (and at most n).
 FEWEST, MOST = 24, 64
 #: Columns kept: WIDTH times those of a round, and never fewer than FEWEST_KEPT.
 WIDTH, FEWEST_KEPT = 6, 60
-#: Accuracy asked of the oracle, relative to the gap. The error bound of the oracle is subtracted from the bound on F.
+#: Accuracy of the oracle relative to the gap. The error bound of the oracle is subtracted from the bound on F.
 ORACLE_ACCURACY = 0.01
 #: The gap must fall to this fraction before margins may leave again.
 PROGRESS = 0.5
@@ -49,7 +49,7 @@ SLOW_ROUNDS = 6
 
 @dataclass(frozen=True)
 class ColumnGeneration(Method[ColumnGenerationState]):
-    """M = V T Vᵀ + θ M̄ over columns V that the dual of a restricted master problem asks for (Shen et al., algorithm 1).
+    """M = V T Vᵀ + θ M̄ over columns V, from the dual of a restricted master problem (Shen et al., algorithm 1).
 
     One round: the master on V is solved for T and the dual weights w; the lowest eigenvectors of S = −Σ w_r A_r become
     new columns. Every w proves F >= trace · λ_min(S) over the whole set and every T gives a value, so each round has a
@@ -64,8 +64,8 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         corrective, tens of rounds less than the paper's linear program, which is
         :class:`psdopt_plugins.papers.MatrixGeneration` ("lp" still stands for it, and is deprecated); or an object
         that solves the master in its own way, see :class:`~psdopt.margins.masters.Master`.
-    stabilization : "auto" and "centre": the master stops while its duals are centred, at a fraction of the gap that is
-        open. "none": it is solved to the end.
+    stabilization : "auto" and "centre": the master stops while its duals are centred, at a fraction of the gap that
+        is still open. "none": the master is solved to the end.
     columns : new columns per round; None is n/6 within 24 .. 64.
     max_columns : V is kept at most this wide; what exceeds it is aggregated into one fixed matrix M̄ with one weight
         θ, so that the best matrix is never lost. None: six times `columns`, and at least 60.
@@ -140,7 +140,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         start = state.weights, state.answer_dual
         answer = solve_selected(master, bundle.squares(margins), loss, goal, start, state.rows)
         T = answer.weights
-        if bundle.aggregated:  # its weight stands alone: what couples it to the others is rounding
+        if bundle.aggregated:  # its weight is separate: entries of T that couple it to the others are rounding
             T = scipy.linalg.block_diag(T[:1, :1], T[1:, 1:])
         return self._priced(state, T, answer, bundle.matrix(T, trace, state.bound), trace)
 
@@ -156,7 +156,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         return min(n, MOST, max(FEWEST, n // 6)) if self.columns is None else min(self.columns, n)
 
     def _limit(self, n: int, loss: CappedMargin) -> int:
-        """Width that V may have: room for one more than a round brings, whatever was asked."""
+        """Largest width of V; at least one more than the columns of a round, whatever the parameters."""
         default = min(max(WIDTH * self._per_round(n), FEWEST_KEPT), widest_block(loss))
         return max(self.max_columns or default, self._per_round(n) + 1)
 
@@ -175,7 +175,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         improved = bound > state.bound
         bound = max(bound, state.bound)
         gap = max(best.value - bound, 0.0)
-        # margins may leave the master only while the gap falls: otherwise the master must not forget any
+        # margins may leave the master only while the gap falls; otherwise all stay
         fresh = not gap > PROGRESS * state.settled
         before = None if fresh else state.rows
         openness = gap / abs(best.value) if best.value != 0.0 else 1.0
@@ -183,7 +183,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         rows = working_rows(margins.values(evaluation), dual, loss, openness, before)
         bundle, T, wider = grown(state.bundle, T, new, self._limit(problem.n, loss))
         fell = gap < 0.9 * state.marked
-        # a bundle too narrow for the optimum converges slowly, through its aggregate: that is no sign of an end
+        # a bundle too narrow for the optimum converges slowly, through its aggregate: this is not a stall
         gains = fell or (bundle.aggregated and (better or improved or wider))
         slow = 0 if gains else state.slow + 1
         return replace(

@@ -1,4 +1,4 @@
-"""What moves in a run of column generation."""
+"""The state of column generation."""
 
 from __future__ import annotations
 

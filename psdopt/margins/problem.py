@@ -51,7 +51,7 @@ class MarginProblem(TermSum):
         super().__init__([MeasuredTerm(measurement, self.loss)])
         self._margins = MeasuredMargins(measurement, self.loss.cap)
         if smoothing == 0.0:
-            # no ability "gradient": it jumps, so a method that takes it for more than a subgradient must not start
+            # no ability "gradient": the gradient jumps, and a method that assumes continuity must not start
             offered = {Ability.CONVEX} if self._margins.signs is None else {Ability.CONVEX, Ability.MARGINS}
             self.abilities = frozenset(offered)
 

@@ -1,7 +1,7 @@
 """What the ability "margins" stands for: margins ⟨A_r, M⟩ whose matrices A_r are signed sums of squares d dᵀ.
 
 On M = V T Vᵀ with V (n, k) the margins, their adjoint and their Gram matrix are products with the (p, k) array of the
-directions Vᵀd. A master problem of column generation needs nothing else of the data.
+directions Vᵀd. A master problem of column generation needs no other data.
 """
 
 from __future__ import annotations

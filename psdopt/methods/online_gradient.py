@@ -26,7 +26,7 @@ GRID = tuple(2.0**k for k in range(-3, 4))
 PRETRAINING_SHARE, PRETRAINING_LEAST = 1 / 16, 640
 #: Batches of an iterator, which cannot be read twice, that are kept for pre-training.
 PRETRAINING_KEPT = 20
-#: Trials pass several times over few batches, until they have made that many updates.
+#: If there are few batches, trials pass over them repeatedly, up to this number of updates.
 TRIAL_UPDATES = 40
 #: Rounds of trials: on the first 1/8 of these samples, on 1/2, on all of them; and how many pairs remain after each.
 ROUNDS = ((8, 16), (2, 4), (1, 1))

@@ -1,4 +1,4 @@
-"""What a master problem answers, and how it says that it has no answer."""
+"""The solution of a master problem, and the error that reports a failed solution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a master combines: columns V with unit weights, and an aggregate of all that was dropped from it."""
+"""The matrices that a master combines: columns V of unit length, and an aggregate of all dropped columns."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from psdopt.margins.structure import CHUNK, SignedSquares, matrix_of, vector_of
 
 #: More rows than this are never factorised as such: their Gram matrix would take more than half a gigabyte.
 MOST_ROWS = 8000
-#: Beyond this spread the k-by-k route loses the digits it needs, and the route over rows takes over.
+#: Beyond this spread the k-by-k route loses too many digits, and the route over rows replaces it.
 SPREAD = 1e9
 
 

@@ -25,7 +25,7 @@ WEIGHTLESS = 0.02
 def working_rows(
     a: Array, w: Array, loss: CappedMargin, openness: float, before: NDArray[np.bool_] | None
 ) -> NDArray[np.bool_]:
-    """The margins that a master looks at: the ROWS / cap lowest, all that carry weight, and those of `before`.
+    """The margins in a master: the ROWS / cap lowest, all that carry weight, and those of `before`.
 
     Up to FEWEST_ROWS margins a selection does not pay, and all are taken. The margins left out have w_r = 0, which is
     feasible; one that falls below ρ joins in the next round. While the relative gap `openness` is large, w is spread
