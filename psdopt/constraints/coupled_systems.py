@@ -28,22 +28,18 @@ class CoupledSystem(Protocol):
 class SchurSystem:
     """By the Cholesky factor of the Schur complement [Σ_k tr(A_s X_k A_t Q_k)] (m, m). m³/3 flops and the products.
 
-    `work` (2, m, m), if given, holds complement and factor: fresh memory costs as much time as filling it.
     Raises numpy.linalg.LinAlgError where the complement is not definite with a ridge.
     """
 
-    def __init__(
-        self, form: StandardForm, X: list[Array], Q: list[Array], ratio: Array, work: Array | None = None
-    ) -> None:
+    def __init__(self, form: StandardForm, X: list[Array], Q: list[Array], ratio: Array) -> None:
         self.form, self.X, self.Q = form, X, Q
-        M, factor = np.empty((2, form.m, form.m)) if work is None else work
-        M[...] = 0.0
+        M = np.zeros((form.m, form.m))
         for k, (block, P, R) in enumerate(zip(form.blocks, X, Q, strict=True)):
             block.add_schur(M, P, R, fresh=k == 0)
         if len(ratio):
             linear = sp.coo_array(form.A @ sp.diags_array(ratio) @ form.At)
             M[linear.coords] += linear.data
-        self._solve = ridged_solver(M, factor)
+        self._solve = ridged_solver(M)
 
     def solve(self, right: Array) -> Array:
         return self._solve(right)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,7 +22,6 @@ from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.tolerances import rounding
-from psdopt.linalg.workspace import Workspace
 from psdopt.method import Outcome, State
 from psdopt.methods.phase_one import phase_one
 from psdopt.problem import Evaluation, Problem
@@ -43,7 +42,6 @@ class PrimalDualState(State):
     spoil later iterates where multipliers are not bounded. `anew` : whether the run was restarted; a restarted run
     shows `nearest` until it has a better iterate. `halves` : Cholesky factors of X and Z by blocks, where they are at
     hand. `careful` : whether steps factor the roots of their systems, as they do once rounding spoils the systems.
-    `workspace` : memory for these systems.
     """
 
     form: StandardForm
@@ -62,7 +60,6 @@ class PrimalDualState(State):
     anew: bool = False
     halves: tuple[list[Array], list[Array]] | None = None
     careful: bool = False
-    workspace: Workspace = field(default_factory=Workspace)
 
 
 State_ = TypeVar("State_", bound=PrimalDualState)

@@ -82,14 +82,12 @@ class Move:
         return excess / falls if falls > 0.0 else math.inf
 
 
-def newton_move(
-    fit: ConstrainedFit, here: Evaluation, active: Active, damping: float, residual: float, work: Array
-) -> Move:
+def newton_move(fit: ConstrainedFit, here: Evaluation, active: Active, damping: float, residual: float) -> Move:
     """The solution of the linearised conditions at Y, with S(y) + damping I, and its second-order part.
 
-    `residual` says how accurately the systems of a curved F are solved; `work` (k, k) is overwritten, k the number of
-    tied constraints. Raises LinAlgError where the system is singular. n³ + k³/3 + O(n² r) flops and the products
-    A_s M A_t S⁻¹; for a curved F up to 100 solutions more.
+    `residual` says how accurately the systems of a curved F are solved. Raises LinAlgError where the system is
+    singular. n³ + k³/3 + O(n² r) flops for k tied constraints, and the products A_s M A_t S⁻¹; for a curved F up to 100
+    solutions more.
     """
     Y = here.factor
     tied = fit.tied(here, active.rows)
@@ -97,7 +95,8 @@ def newton_move(
     probe = np.random.default_rng(0).standard_normal(Y.shape)
     bent = fit.bend(here, probe)
     curvature = 0.0 if bent is None else max(inner(probe, bent), 0.0) / inner(probe, probe)
-    system = LagrangeSystem(tied, block, Y, active.y, damping + curvature, work)
+    k = len(active.rows)
+    system = LagrangeSystem(tied, block, Y, active.y, damping + curvature, np.empty((k, k)))
     X, v = system.solve(-system.pull, active.off)
     if bent is not None:
         X, v = _curved(fit, here, system, X, v, curvature, min(FORCING, residual))

@@ -18,7 +18,6 @@ from psdopt.constraints.units import relative_violation
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import rounding
-from psdopt.linalg.workspace import Workspace
 from psdopt.method import Method, Outcome, Residual, State
 from psdopt.methods.constrained_moves import Active, Move, newton_move
 from psdopt.methods.lagrange_steps import DAMPING, SLOW
@@ -55,7 +54,6 @@ class ConstrainedState(State):
     residual: float
     indefinite: float
     saddle: bool
-    workspace: Workspace
     slow: int = 0
     mark: float = math.inf
 
@@ -90,7 +88,7 @@ class ConstrainedSteps(Method[ConstrainedState]):
         evaluation = _onto(model, evaluation or problem.at(geometry.factor(start)))
         sigma, _ = first_multipliers(model, evaluation)
         y = least_squares_multipliers(constrained_fit_of(problem), evaluation)
-        return _at(model, geometry, evaluation, y, sigma, sigma, Workspace())
+        return _at(model, geometry, evaluation, y, sigma, sigma)
 
     def continued(self, state: State) -> ConstrainedState:
         """From the point, the multipliers and the penalty of another method under constraints."""
@@ -99,7 +97,7 @@ class ConstrainedSteps(Method[ConstrainedState]):
             return self.init(problem, state.geometry, state.point, state.evaluation)
         sigma = state.extras.get("sigma") or first_multipliers(problem, state.evaluation)[0]
         here = _onto(problem, state.evaluation)
-        return _at(problem, state.geometry, here, state.dual.y, sigma, sigma, Workspace())
+        return _at(problem, state.geometry, here, state.dual.y, sigma, sigma)
 
     def step(self, state: ConstrainedState) -> ConstrainedState:
         problem, here = constrained_of(state.problem), state.evaluation
@@ -113,11 +111,10 @@ class ConstrainedSteps(Method[ConstrainedState]):
         lost = rounding(max(abs(here.value), abs(here.value - problem.value_at_zero())), here.factor.size)
         for _ in range(RAISES):
             active = Active.of(fit, a, state.y, sigma)
-            with state.workspace.array(len(active.rows), len(active.rows)) as work:
-                try:
-                    move = newton_move(fit, here, active, DAMPING * state.pull / here.size, state.residual, work)
-                except np.linalg.LinAlgError:
-                    return stalled
+            try:
+                move = newton_move(fit, here, active, DAMPING * state.pull / here.size, state.residual)
+            except np.linalg.LinAlgError:
+                return stalled
             needed = move.needed(fit, active, lost)
             if needed <= sigma:
                 break
@@ -147,7 +144,7 @@ class ConstrainedSteps(Method[ConstrainedState]):
             y[active.rows] += mu * (move.v + mu * move.bent)
             value = there.value + Active.of(fit, fit.measured(there), y, sigma, keep=True).merit
             if not shown or value <= first + SUFFICIENT * mu * slope + lost:
-                after = _at(problem, state.geometry, there, y, sigma, state.base, state.workspace, mu, move)
+                after = _at(problem, state.geometry, there, y, sigma, state.base, mu, move)
                 return after if shown or after.residual < 0.5 * state.residual else None
             mu *= 0.5
         return None
@@ -180,7 +177,6 @@ def _at(
     y: Array,
     sigma: float,
     base: float,
-    workspace: Workspace,
     step: float = math.nan,
     move: Move | None = None,
 ) -> ConstrainedState:
@@ -220,7 +216,6 @@ def _at(
         residual=residual,
         indefinite=indefinite,
         saddle=False,
-        workspace=workspace,
     )
 
 

@@ -99,19 +99,18 @@ class InteriorPoint(Method[PrimalDualState]):
     def _stepped(self, state: PrimalDualState) -> PrimalDualState:
         here = (state.X, state.Z, state.x, state.z, state.v)
         last = state.anew or state.since >= DOUBTFUL
-        with state.workspace.array(2, state.form.m, state.form.m) as work:
+        try:
+            at = Iterate.of(*here) if state.halves is None else Iterate(*here, *state.halves)
             try:
-                at = Iterate.of(*here) if state.halves is None else Iterate(*here, *state.halves)
-                try:
-                    new, length, careful = newton_step(state.form, at, self.share, state.careful, last, work)
-                except np.linalg.LinAlgError:
-                    if state.careful or not affordable(state.form, last):
-                        raise
-                    new, length, careful = newton_step(state.form, at, self.share, careful=True)
-            except (np.linalg.LinAlgError, FloatingPointError):
-                return moved(state, *here, step=0.0, outcome=Outcome.STALLED, patience=CALM)
-            close = state.extras.get("gap", math.inf) <= CLOSE
-            factor = _met(state.form, new, careful, work) if close else None
+                new, length, careful = newton_step(state.form, at, self.share, state.careful, last)
+            except np.linalg.LinAlgError:
+                if state.careful or not affordable(state.form, last):
+                    raise
+                new, length, careful = newton_step(state.form, at, self.share, careful=True)
+        except (np.linalg.LinAlgError, FloatingPointError):
+            return moved(state, *here, step=0.0, outcome=Outcome.STALLED, patience=CALM)
+        close = state.extras.get("gap", math.inf) <= CLOSE
+        factor = _met(state.form, new, careful) if close else None
         outcome = Outcome.STALLED if length < NEGLIGIBLE else Outcome.RUNNING
         if factor is None:
             factor = state.form.assembled(new.Lx, new.x)
@@ -154,7 +153,7 @@ def _first(form: StandardForm) -> tuple[list[Array], list[Array], Array, Array]:
     return X, Z, x, z
 
 
-def _met(form: StandardForm, at: Iterate, careful: bool, work: Array | None = None) -> Array | None:
+def _met(form: StandardForm, at: Iterate, careful: bool) -> Array | None:
     """The factor of X and x moved to A(X) + A x = b by the least move in the metric of X⁻¹.
 
     None if the violation hardly changes bᵀv, or the move does not reduce it. The products X dZ Z⁻¹ lose digits as Z⁻¹
@@ -167,9 +166,7 @@ def _met(form: StandardForm, at: Iterate, careful: bool, work: Array | None = No
         return None
     try:
         turned = [L.T for L in at.Lx]
-        system: CoupledSystem = (
-            RootedSystem(form, at.Lx, turned, x * x) if careful else SchurSystem(form, X, X, x * x, work)
-        )
+        system: CoupledSystem = RootedSystem(form, at.Lx, turned, x * x) if careful else SchurSystem(form, X, X, x * x)
         w = system.solve(rest)
         along = [system.through(k, w, system.right(k, w)) for k in range(len(X))]
         onto, roots, _ = definite_move(X, [0.5 * (D + D.T) for D in along], 1.0)

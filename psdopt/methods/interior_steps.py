@@ -52,20 +52,19 @@ def newton_step(
     share: float,
     careful: bool = False,
     last: bool = False,
-    work: Array | None = None,
 ) -> tuple[Iterate, float, bool]:
     """(next iterate, the longer of its two step lengths, whether it was careful) by Mehrotra's predictor and corrector.
 
     The step goes at least `share` of the way to the boundary. `careful` : factor the root of the system
     (:class:`~psdopt.constraints.coupled_systems.RootedSystem`) and refine the direction. A step that is not careful is
     repeated as a careful one if rounding spoils its direction and the root is affordable. `last` : whether nothing else
-    is left to try. `work` (2, m, m) is memory for the Schur complement and its factor.
+    is left to try.
 
     A step takes one Cholesky factor of each block of X and Z, one inverse of those of Z, one Schur complement and one
     factor of it; three products of n x n matrices, and two more for each block as long as the dual equation is off.
     Raises numpy.linalg.LinAlgError where there is no step.
     """
-    step = _Step(form, at, careful, work)
+    step = _Step(form, at, careful)
     dX, dZ, dx, dz, _ = step.direction(0.0)
     ap = min(1.0, _reach(at.Lx, dX, at.x, dx, SLIGHT))
     ad = min(1.0, _reach(at.Lz, dZ, at.z, dz, SLIGHT))
@@ -90,7 +89,7 @@ def newton_step(
 class _Step:
     """The linearised equations at one iterate, with what predictor and corrector share."""
 
-    def __init__(self, form: StandardForm, at: Iterate, careful: bool, work: Array | None = None) -> None:
+    def __init__(self, form: StandardForm, at: Iterate, careful: bool) -> None:
         self.form, self.at = form, at
         self.Zi = [inverse_of(L) for L in at.Lz]
         self.rp = missing(form, at.X, at.x)
@@ -118,7 +117,7 @@ class _Step:
         if careful:
             self.system = RootedSystem(form, at.Lx, [triangular_inverse(L) for L in at.Lz], at.x / at.z)
         else:
-            self.system = SchurSystem(form, at.X, self.Zi, at.x / at.z, work)
+            self.system = SchurSystem(form, at.X, self.Zi, at.x / at.z)
 
     def direction(self, target: float) -> tuple[list[Array], list[Array], Array, Array, Array]:
         """dX, dZ, dx, dz, dv towards X Z = target I."""

@@ -12,7 +12,6 @@ from psdopt.capability import Ability, Requires
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import tie
-from psdopt.linalg.workspace import Workspace
 from psdopt.method import Method, Outcome, State
 from psdopt.multipliers import LagrangeSystem, QuadraticFit, arc_polynomial, first_minimizer, quadratic_fit_of
 from psdopt.multipliers.quadratic_fit import Block
@@ -26,12 +25,11 @@ SLOW = 0.7
 
 @dataclass(kw_only=True)
 class LagrangeState(State):
-    """`multipliers` w (m,) as the last step predicts them, None before the first step; work arrays.
+    """`multipliers` w (m,) as the last step predicts them, None before the first step.
 
     `slow` counts the steps since the residual was `mark`, its least value apart from steps that gained little.
     """
 
-    workspace: Workspace
     multipliers: Array | None = None
     slow: int = 0
     mark: float = math.inf
@@ -58,7 +56,7 @@ class LagrangeSteps(Method[LagrangeState]):
     ) -> LagrangeState:
         evaluation = evaluation or problem.at(geometry.factor(start))
         gradient_norm = norm(evaluation.factor_gradient())
-        return LagrangeState(problem, geometry, start, evaluation, gradient_norm=gradient_norm, workspace=Workspace())
+        return LagrangeState(problem, geometry, start, evaluation, gradient_norm=gradient_norm)
 
     def step(self, state: LagrangeState) -> LagrangeState:
         here = state.evaluation
@@ -120,16 +118,15 @@ def _arc(fit: QuadraticFit, state: LagrangeState, Y: Block, own: Array) -> _Arc 
     here = state.evaluation
     damping = DAMPING * 0.5 * state.gradient_norm / here.size
     w = own if state.multipliers is None else state.multipliers
-    with state.workspace.array(fit.size, fit.size) as work:
-        try:
-            system = LagrangeSystem(fit, Y, here.factor, w, damping, work)
-        except np.linalg.LinAlgError:
-            return None
-        X, predicted = system.newton(w, own)
-        move = fit.block(X)
-        Z, bent = system.bend(fit.pair(move, move))
-        rates = (predicted - own) / fit.curvatures, bent / fit.curvatures
-        return _Arc(X, Z, move, *rates, predicted + bent, system.delta)
+    try:
+        system = LagrangeSystem(fit, Y, here.factor, w, damping, np.empty((fit.size, fit.size)))
+    except np.linalg.LinAlgError:
+        return None
+    X, predicted = system.newton(w, own)
+    move = fit.block(X)
+    Z, bent = system.bend(fit.pair(move, move))
+    rates = (predicted - own) / fit.curvatures, bent / fit.curvatures
+    return _Arc(X, Z, move, *rates, predicted + bent, system.delta)
 
 
 def _polynomial(fit: QuadraticFit, Y: Block, own: Array, arc: _Arc, slope: float) -> list[float]:

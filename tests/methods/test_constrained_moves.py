@@ -18,8 +18,7 @@ def first_move(problem: Constrained, seed: int = 0, damping: float = 0.3):
     Y, y = rng.standard_normal((problem.n, 4)), rng.standard_normal(problem.m)
     here, fit = problem.at(Y), problem.constrained_fit()
     active = Active.of(fit, fit.measured(here), y, 1.0)
-    k = len(active.rows)
-    return here, fit, active, newton_move(fit, here, active, damping, 1e-12, np.empty((k, k)))
+    return here, fit, active, newton_move(fit, here, active, damping, 1e-12)
 
 
 @pytest.mark.parametrize("problem", [cut(9), curved()], ids=["linear", "curved"])

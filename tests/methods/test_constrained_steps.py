@@ -11,7 +11,6 @@ import pytest
 from psdopt import Constrained, FlatQuotient, QuadraticSDP, certify, constraints
 from psdopt.constraints.slack import slack_operator
 from psdopt.constraints.units import relative_violation
-from psdopt.linalg.workspace import Workspace
 from psdopt.method import Outcome
 from psdopt.methods import ClosedForm, constrained_steps
 from psdopt.methods.constrained_moves import Active, newton_move
@@ -107,7 +106,7 @@ def test_the_residual_is_the_largest_relative_error_of_lagranges_conditions(y, m
     Y, y = np.random.default_rng(1).standard_normal((5, 3)), np.array(y)
     here = problem.at(Y)
     move = SimpleNamespace(shift=0.3, delta=0.7) if moved else None
-    state = constrained_steps._at(problem, FlatQuotient(5, 3), here, y, sigma, 1.5, Workspace(), 0.25, move)
+    state = constrained_steps._at(problem, FlatQuotient(5, 3), here, y, sigma, 1.5, 0.25, move)
     M = Y @ Y.T
     a, norms = np.array([np.trace(M), 3.0 * M[0, 1]]), np.array([np.sqrt(5.0), 1.5 * np.sqrt(2.0)])
     w = sigma / norms**2
@@ -137,10 +136,10 @@ def test_the_residual_is_the_largest_relative_error_of_lagranges_conditions(y, m
 def test_where_all_bounds_are_zero_errors_are_relative_to_m() -> None:
     problem = Constrained(QuadraticSDP(C=np.eye(3)), constraints.sparse_forms([np.diag([1.0, -1.0, 0.0])], 0.0))
     Y = np.diag([2.0, 1.0, 1.0])
-    state = constrained_steps._at(problem, FlatQuotient(3, 3), problem.at(1e-3 * Y), np.zeros(1), 1.0, 1.0, Workspace())
+    state = constrained_steps._at(problem, FlatQuotient(3, 3), problem.at(1e-3 * Y), np.zeros(1), 1.0, 1.0)
     tied = (4.0 - 1.0) / np.sqrt(2.0) / np.sqrt(16.0 + 1.0 + 1.0)
     assert state.residual >= tied * (1.0 - 1e-12)
-    zero = constrained_steps._at(problem, FlatQuotient(3, 3), problem.at(0.0 * Y), np.zeros(1), 1.0, 1.0, Workspace())
+    zero = constrained_steps._at(problem, FlatQuotient(3, 3), problem.at(0.0 * Y), np.zeros(1), 1.0, 1.0)
     assert zero.residual == 0.0
 
 
@@ -202,8 +201,7 @@ def test_the_step_is_the_first_on_the_arc_that_lowers_the_merit_function(longer:
     problem = state.problem
     fit, a = problem.constrained_fit(), problem.measured(state.point)
     active = Active.of(fit, a, state.y, 1.0)
-    k = len(active.rows)
-    move = newton_move(fit, state.evaluation, active, 0.3, 1e-12, np.empty((k, k)))
+    move = newton_move(fit, state.evaluation, active, 0.3, 1e-12)
     move = replace(move, X=longer * move.X, Z=longer**2 * move.Z, v=longer * move.v)
     sigma = max(2.0 * move.needed(fit, active, 0.0), 1.0)
     active = Active.of(fit, a, state.y, sigma)
@@ -255,7 +253,7 @@ def test_a_bound_that_multipliers_hold_on_to_is_an_error_relative_to_the_bounds(
         QuadraticSDP(C=0.5 * np.diag([-2.0, 1.0])), constraints.sparse_forms(forms, upper=[3.0, 100.0])
     )
     state = constrained_steps._at(
-        problem, FlatQuotient(2, 1), problem.at(np.array([[1.0], [0.0]])), np.array([2.0, 0.0]), 0.5, 0.5, Workspace()
+        problem, FlatQuotient(2, 1), problem.at(np.array([[1.0], [0.0]])), np.array([2.0, 0.0]), 0.5, 0.5
     )
     assert state.pull == pytest.approx(0.0, abs=1e-15)
     assert state.extras["infeasibility"] == 0.0
