@@ -4,8 +4,7 @@
 calls :func:`psdopt.solve` and is therefore imported from the top of the package only.
 """
 
-from psdopt.margins.column_generation import ColumnGeneration
-from psdopt.margins.column_state import ColumnGenerationState
+from psdopt.margins.column_generation import ColumnGeneration, ColumnGenerationState
 from psdopt.margins.loss import CappedMargin
 from psdopt.margins.problem import MarginProblem
 from psdopt.margins.structure import HasMargins, MarginStructure, MeasuredMargins, SignedSquares

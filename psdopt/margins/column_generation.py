@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 
 from psdopt.capability import Ability, Requires, offered
 from psdopt.checks import integer_or_none, is_name, one_of
@@ -18,13 +19,11 @@ from psdopt.geometry import Atom, Geometry
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.tolerances import EPS
-from psdopt.margins.column_state import ColumnGenerationState
 from psdopt.margins.loss import CappedMargin
 from psdopt.margins.masters import Answer, BlockMaster, Bundle, Master, Unsolved
-from psdopt.margins.masters.growth import grown
 from psdopt.margins.masters.selection import solve_selected, widest_block, working_rows
 from psdopt.margins.structure import MarginStructure
-from psdopt.method import Method, Outcome, Residual
+from psdopt.method import Method, Outcome, Residual, State
 from psdopt.problem import Evaluation, Problem
 
 #: Stabilisations of the master.
@@ -45,6 +44,45 @@ PROGRESS = 0.5
 #: as the master can be solved more accurately than the gap; on degenerate margins (duplicated samples) rounding
 #: prevents that below relative gaps of about 1e-6.
 SLOW_ROUNDS = 6
+
+
+@dataclass(kw_only=True)
+class ColumnGenerationState(State):
+    """The best matrix so far (`point`, `evaluation`), the best dual so far (`dual`, `bound`), and the master.
+
+    `bundle` holds the columns V (n, k) and the aggregate with their images; `weights`, Diag(θ, T) if there is an
+    aggregate and T if not, and `answer_dual` w (m,) are the last master's solution. `gap` = F − bound; `rows` (m,)
+    marks the margins in the master, `settled` is the gap when some could last leave it. `gradient_norm` is
+    2 gap / |Y|: the gap in the units of the factor gradient.
+    """
+
+    bundle: Bundle
+    weights: Array
+    answer_dual: Array
+    dual: Array | None = None
+    bound: float = -math.inf
+    gap: float = math.inf
+    guess: Array | None = None
+    rows: NDArray[np.bool_] | None = None
+    settled: float = math.inf
+    marked: float = math.inf
+    slow: int = 0
+
+    @property
+    def columns(self) -> Array:
+        """The generated columns V (n, k), unit vectors."""
+        return self.bundle.columns
+
+    @property
+    def theta(self) -> Array:
+        """Weights T (k, k) of the columns of the last master."""
+        return self.bundle.block(self.weights)
+
+    @property
+    def aggregate(self) -> tuple[float, Array]:
+        """θ and Ȳ (n, q), |Ȳ| = 1: M = V T Vᵀ + θ Ȳ Ȳᵀ, both times the trace. (0, (n, 0)) if nothing was aggregated."""
+        q = self.bundle.aggregated
+        return float(self.weights[0, 0]) if q else 0.0, self.bundle.evaluation.factor[:, :q]
 
 
 @dataclass(frozen=True)
@@ -181,7 +219,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         openness = gap / abs(best.value) if best.value != 0.0 else 1.0
         new = np.array([atom.vector / norm(atom.vector) for atom in atoms]).T
         rows = working_rows(margins.values(evaluation), dual, loss, openness, before)
-        bundle, T, wider = grown(state.bundle, T, new, self._limit(problem.n, loss))
+        bundle, T, wider = state.bundle.grown(T, new, self._limit(problem.n, loss))
         fell = gap < 0.9 * state.marked
         # a bundle too narrow for the optimum converges slowly, through its aggregate: this is not a stall
         gains = fell or (bundle.aggregated and (better or improved or wider))

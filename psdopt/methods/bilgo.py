@@ -11,8 +11,7 @@ from psdopt.checks import integer, is_name, one_of
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.method import Method, Residual, State
 from psdopt.methods.bilgo_atoms import ALPHA_BOUNDS, GreedyAtoms
-from psdopt.methods.bilgo_search import LocalSearch
-from psdopt.methods.bilgo_state import AtomState, SearchState
+from psdopt.methods.bilgo_search import AtomState, LocalSearch, SearchState
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.methods.then import InTurns, Then, ThenState
 from psdopt.oracles import BACKENDS

@@ -15,8 +15,7 @@ from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.method import Method, Outcome, Residual, State, ensure_finite
-from psdopt.methods.bilgo_search import restarted
-from psdopt.methods.bilgo_state import AtomState, SearchState
+from psdopt.methods.bilgo_search import AtomState, SearchState, restarted
 from psdopt.methods.factor_moves import compressed, outside, with_block
 from psdopt.oracles import least_eigenpairs
 from psdopt.problem import Evaluation, Problem

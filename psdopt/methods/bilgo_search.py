@@ -1,7 +1,8 @@
-"""The local search of BILGO: steps of any factor method until new eigenvectors of S are worth computing."""
+"""The states of BILGO, and its local search: steps of any factor method until new eigenvectors of S are worth it."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -10,9 +11,8 @@ import numpy as np
 from psdopt.capability import Ability, Requires
 from psdopt.geometries.flat_quotient import FlatQuotient
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import norm
+from psdopt.linalg.arrays import Array, norm
 from psdopt.method import Method, Outcome, Residual, State
-from psdopt.methods.bilgo_state import AtomState, SearchState
 from psdopt.problem import Evaluation, Problem
 
 #: A local search ends when |S Y| is this fraction of |λ_min(S)| |Y|, as far as that was known at its start.
@@ -23,6 +23,47 @@ LAST_FRACTION, FEW = 0.001, 0.25
 #: Most steps of a local search before the eigenvectors of S are computed again: while the rank grows, and afterwards.
 #: The number doubles each time that the search continues.
 GROWING_STEPS, FIRST_STEPS = 8, 16
+
+
+@dataclass(kw_only=True)
+class AtomState(State):
+    """The iterate and the least eigenvectors of S there.
+
+    `gradient_norm` is 2 max(|S Y|, max(0, −λ_min(S)) |Y|): the residual of *both* optimality conditions, in
+    the units of the factor gradient, so that a small one means optimal and not only stationary.
+    `waiting` : whether more atoms follow before the next local search. `due` : whether a local search begins here, from
+    the `block` of atoms that the problem proposed or from others. `resumed` : the search that continues instead of
+    atoms.
+    """
+
+    vectors: Array
+    smallest: float = math.nan
+    atoms: int = 0
+    iteration: int = 0
+    waiting: bool = True
+    proven_at: float = math.inf
+    due: bool = False
+    block: bool = False
+    resumed: SearchState | None = None
+
+
+@dataclass(kw_only=True)
+class SearchState(State):
+    """A local search: the state `inner` of its method, what was `known` of eigenvectors at its start.
+
+    It is `over` at the residual `goal` (|S Y| / |Y|), after `limit` steps, or where its method ends. `growing` : the
+    rank is still far from right.
+    """
+
+    inner: State
+    searcher: Method
+    known: AtomState
+    goal: float
+    limit: int
+    growing: bool
+    iteration: int
+    steps: int = 0
+    over: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import psdopt
 from psdopt import LBFGS, AutogradProblem, ConjugateGradient, PSDCone, QuadraticSDP, Status, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
 from psdopt.methods.bilgo import BILGO
-from psdopt.methods.bilgo_state import SearchState
+from psdopt.methods.bilgo_search import SearchState
 from psdopt_plugins.metric_learning.kta_problem import kta_problem
 from tests.methods.planted import planted, zero
 

@@ -18,6 +18,8 @@ from psdopt.problem import Evaluation
 #: Eigenvalues of T below a level, relative to the largest, are trimmed if that costs this fraction of the gap.
 TRIM = 0.1
 TRIM_LEVELS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+#: Directions of T below this fraction of its largest eigenvalue are dropped.
+NEGLIGIBLE = 1e-7
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,24 @@ class Bundle:
                 return candidate
         return full
 
+    def grown(self, T: Array, new: Array, limit: int) -> tuple[Bundle, Array, bool]:
+        """The next bundle of at most `limit` columns, T in it (new columns: zero), and whether any column is new.
+
+        The columns become the leading eigenvectors of T; what lies below NEGLIGIBLE is dropped, what exceeds the limit
+        is aggregated.
+        """
+        values, W = np.linalg.eigh(self.block(T))
+        values = np.maximum(values, 0.0)
+        room = max(limit - new.shape[1], 1)
+        matters = values > NEGLIGIBLE * values[-1]
+        kept = matters & (np.arange(len(values)) >= len(values) - room)
+        fresh = _outside(self.columns @ W[:, kept], new)
+        if fresh.shape[1] == 0 and self.width <= limit:
+            kept = matters = np.ones(len(values), dtype=bool)  # dropping would undo the last round
+        weights = np.where(matters, values, 0.0)
+        smaller, T = self.reduced(T, W, weights, kept, aggregate=not np.all(kept[matters]))
+        return smaller.append(fresh), np.pad(T, (0, fresh.shape[1])), fresh.shape[1] > 0
+
     def reduced(
         self, T: Array, W: Array, values: Array, kept: NDArray[np.bool_], aggregate: bool
     ) -> tuple[Bundle, Array]:
@@ -122,3 +142,11 @@ def _compression(Y: Array) -> Array:
         return np.eye(Y.shape[1])
     _, s, Wt = np.linalg.svd(Y, full_matrices=False)
     return np.asarray(Wt[s > max(Y.shape) * EPS * s[0]].T)
+
+
+def _outside(V: Array, new: Array) -> Array:
+    """Orthonormal columns spanning what `new` adds to the span of the orthonormal V."""
+    for _ in range(2):
+        new = new - V @ (V.T @ new)
+    U, s, _ = np.linalg.svd(new, full_matrices=False)
+    return np.asarray(U[:, s > math.sqrt(EPS)][:, : max(V.shape[0] - V.shape[1], 0)])

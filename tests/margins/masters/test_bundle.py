@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from psdopt import solve
+from psdopt.geometries import Spectraplex
 from psdopt.margins.masters import Bundle
-from psdopt.margins.masters.growth import grown
+from psdopt.methods import ColumnGeneration
 from tests.margins.instances import only
 
 
@@ -14,7 +16,7 @@ def test_aggregation_keeps_the_matrix_and_its_margins(aggregated):
     V = np.linalg.qr(rng.standard_normal((8, 6)))[0]
     bundle, T = Bundle(problem.at(V)), np.diag(rng.dirichlet(np.ones(6)))
     if aggregated:
-        bundle, T, _ = grown(bundle, T, np.linalg.qr(rng.standard_normal((8, 2)))[0], 5)
+        bundle, T, _ = bundle.grown(T, np.linalg.qr(rng.standard_normal((8, 2)))[0], 5)
         assert bundle.aggregated
         T = 0.7 * T + 0.3 * np.diag(rng.dirichlet(np.ones(bundle.order)))
     before = bundle.matrix(T, 1.0, -np.inf if aggregated else 0.0).factor
@@ -22,7 +24,7 @@ def test_aggregation_keeps_the_matrix_and_its_margins(aggregated):
     margins = problem.margins().values(problem.at(before))
     squares = bundle.squares(problem.margins())
     assert np.allclose(squares.forms(T), margins, atol=1e-5)
-    small, T2, wider = grown(bundle, T, rng.standard_normal((8, 2)), 5)
+    small, T2, wider = bundle.grown(T, rng.standard_normal((8, 2)), 5)
     assert wider
     assert small.width <= 5
     assert small.order == len(T2)
@@ -41,3 +43,32 @@ def _expanded(bundle, T):
     W[:q, :q] = T[0, 0] * np.eye(q)
     W[q:, q:] = T[bundle.order - bundle.width :, bundle.order - bundle.width :]
     return W
+
+
+def test_blocks_stay_small_and_what_left_them_still_counts():
+    """Narrower than n, the master ends at the optimum; dropped instead of aggregated, values could get worse."""
+    problem = only(d=12, m=60, seed=4)
+    exact = solve(problem, Spectraplex(12), ColumnGeneration(), tol=1e-7)
+    width = exact.matrix.compress(1e-6).rank + 4
+    assert width < 12
+    result = solve(
+        problem, Spectraplex(12), ColumnGeneration(columns=3, max_columns=width), tol=1e-4, max_iterations=100
+    )
+    records = result.history.records
+    assert result.optimal
+    assert all(record["generated"] <= width for record in records)
+    assert any(record["aggregated"] > 0 for record in records)
+    share, Y = result.state.aggregate
+    assert 0.0 <= share <= 1.0
+    assert np.isclose(np.linalg.norm(Y), 1.0)
+    T, V = result.state.theta, result.state.columns
+    assert np.isclose(np.trace(T) + share, 1.0)
+    assert T.shape == (V.shape[1],) * 2
+
+
+def test_by_default_the_block_has_six_times_the_columns_of_a_round_at_most():
+    problem = only(d=90, m=300, seed=4, samples=150)
+    result = solve(problem, Spectraplex(90), ColumnGeneration(), tol=1e-4, max_iterations=60)
+    assert result.optimal
+    assert all(record["generated"] <= 6 * 15 for record in result.history.records)
+    assert result.iterations <= 60
