@@ -260,13 +260,14 @@ def _origin(problem: Problem) -> tuple[Array, Array]:
     """
 
     def compute() -> tuple[Array, Array]:
-        S = np.full((problem.n, problem.n), math.nan)  # F may have a value at 0 and no gradient there
-        if math.isfinite(reference_value(problem, 0.0)):
+        S, curvature = np.full((1, 1), math.nan), np.empty((0, 0))
+        if math.isfinite(reference_value(problem, 0.0)):  # where F may yet have no gradient
             with suppress(FloatingPointError, ZeroDivisionError, np.linalg.LinAlgError), np.errstate(all="ignore"):
                 S = dense_gradient(problem.at(np.zeros((problem.n, 1))))
+        if Ability.QUADRATIC in problem.abilities:
+            curvature = dense_gradient(problem.at(np.eye(problem.n)))
+            curvature -= S
         sizes = np.abs(np.diagonal(S))
-        quadratic = Ability.QUADRATIC in problem.abilities
-        curvature = dense_gradient(problem.at(np.eye(problem.n))) - S if quadratic else np.empty((0, 0))
         return np.where(np.isfinite(sizes), sizes, 0.0), curvature
 
     return problem.once("origin", compute)
