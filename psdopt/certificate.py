@@ -43,8 +43,8 @@ class Certificate:
     unit : see above.
     stationarity : |S Y|_F; relative: |S Y| |Y| / unit.
     smallest_eigenvalue : Ritz value of λ_min(S), an upper bound of it.
-    lower_bound : below λ_min(S), except with `failure_probability` over the random start of the eigensolver (0 for
-        n <= 500, where a factorisation proves it or the whole spectrum is computed).
+    lower_bound : below λ_min(S), except with `failure_probability` over the random start of the eigensolver (0 where a
+        factorisation proves it or the whole spectrum is computed, as always for n <= 500).
     dual_infeasibility : max(0, −lower_bound), a bound, not an estimate; relative: times tr M / unit.
     complementarity : |⟨S, M⟩|; relative: / unit.
     gap : the least proven bound on F(M) − min F, or None: from λ_min(S) at a fixed trace, from the geometry's linear

@@ -59,6 +59,7 @@ class DenseProof:
         self.quadratic = Ability.QUADRATIC in self.problem.abilities
         self.factor = on_host(evaluation.factor)
         self.finite = bool(np.all(np.isfinite(S)))
+        self.floor = -math.inf  # a lower bound on λ_min(S), once a proof has one
 
     def gap(self, goal: float, tried: float = math.inf) -> float | None:
         """A proven bound on F(M) − min F, at most `goal` if one can be found; None if there is none.
@@ -70,7 +71,7 @@ class DenseProof:
             return None
         Y = self.factor
         own = inner(self.S @ Y, Y)
-        if not self._refuted() and self._definite(self.S):
+        if not self._refuted() and self._definite(self.S) is not None:
             return max(own, 0.0)
         if not (goal > 0.0 and norm(Y) > 0.0):
             return None
@@ -127,11 +128,12 @@ class DenseProof:
         allowed = ROUNDINGS * self.n * EPS * norm(v / self._scale(self.S)) ** 2
         return float(v @ (self.S @ v)) < -allowed
 
-    def _definite(self, S: Array) -> bool:
-        scale = self._scale(S)
+    def _definite(self, S: Array) -> float | None:
+        """A bound on −λ_min(S) of the size of rounding; None where S is not proven to be semidefinite up to that."""
+        scale, allowed = self._scale(S), ROUNDINGS * self.n * EPS
         scaled = S * scale
         scaled *= scale[:, None]
-        return factor_above(scaled, -ROUNDINGS * self.n * EPS) is not None
+        return None if factor_above(scaled, -allowed) is None else allowed / float(scale.min()) ** 2
 
     def _scale(self, S: Array) -> Array:
         """1/√(size of the diagonals of S, ∇F(M) and ∇F(0)) (n,)."""
@@ -179,7 +181,9 @@ class DenseProof:
         """The cost ⟨S, M⟩ + s ⟨H, M⟩ + s² ⟨H, Z⟩ / 2 of an s at which S + s H ⪰ 0; None if none of COSTS is enough."""
         for share in COSTS:
             s = _step_of_cost(own, slope, bend, share * goal)
-            if s is not None and self._definite(self.S + s * H):
+            rounding = None if s is None else self._definite(self.S + s * H)
+            if s is not None and rounding is not None:
+                self.floor = -s * float(np.linalg.norm(H, np.inf)) - rounding
                 return max(own + s * (slope + 0.5 * s * bend), 0.0)
         return None
 
@@ -200,7 +204,7 @@ class DenseProof:
                 s *= min(0.5, max(0.5 * goal / cost, 1e-4))
                 continue
             S = dense_gradient(there)
-            if np.all(np.isfinite(S)) and self._definite(S):
+            if np.all(np.isfinite(S)) and self._definite(S) is not None:
                 return max(cost, 0.0)
             if cost >= 0.25 * goal:
                 return None

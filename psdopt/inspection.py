@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -12,10 +13,10 @@ from psdopt.dense_proof import ROUNDINGS, DenseProof, dense_gradient, may_be_for
 from psdopt.devices import placed, released
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.linalg.extreme import DENSE_LIMIT
+from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation, Problem
-from psdopt.proofs import checked_eigenpair, gaps_at_hand, improvement, pair_at_fixed_trace
+from psdopt.proofs import CHECKED_COLUMNS, checked_eigenpair, gaps_at_hand, improvement, pair_at_fixed_trace
 from psdopt.roles import Duality
 from psdopt.signatures import accepts
 from psdopt.units import own_unit, ratio, reference_value, unit_on_the_cone, value_scale
@@ -49,6 +50,7 @@ class Inspection:
         self.shift, self.bound = 0.0, cast("float | None", None)
         self.decrease, self.descent = 0.0, cast("Array | None", None)
         self.shortfall = 0.0
+        self.gaps: list[float] = []
 
     def find_eigenpair(self, start: Array | None, seed: int) -> None:
         """The least eigenpair of S, to the accuracy that `tol` requires, and the unit of values."""
@@ -63,6 +65,8 @@ class Inspection:
             self.S = self.dense = dense_gradient(evaluation)  # for the eigenpair and for the proof
         self.unit = max(own_unit(problem, self.value, self.tr, unit_on_the_cone(problem, evaluation)), 0.0)
         per_trace = self.unit / self.tr if self.tr > 0.0 else 0.0
+        if problem.n > DENSE_LIMIT and self._proven_first(tol * per_trace, seed):
+            return
         self.pair = checked_eigenpair(
             problem,
             evaluation,
@@ -72,6 +76,26 @@ class Inspection:
             start=start,
             seed=seed,
         )
+
+    def _proven_first(self, allowed: float, seed: int) -> bool:
+        """Whether a factorisation proves M optimal, F being quadratic, and λ_min(S) >= −`allowed` without Lanczos steps.
+
+        The Ritz pair is what a few products make of a start in the range of M, in which S is nearly 0.
+        """
+        small = max(abs(self.product), norm(self.SY) * self.size) <= self.tol * self.unit
+        quadratic = self.convex and Ability.QUADRATIC in self.problem.abilities and may_be_formed(self.problem)
+        if not (quadratic and small and self.tr > 0.0 and self.problem.duality.patient):
+            return False
+        start = self.Y[:, np.argmax(np.einsum("ij,ij->j", self.Y, self.Y))]
+        self.dense = dense_gradient(self.evaluation)
+        proof = DenseProof(self.evaluation, self.dense, start / norm(start))
+        gap = proof.gap_by_curvature(self.tol * self.unit)
+        if gap is None or not -proof.floor <= allowed:
+            return False
+        self.gaps = [gap]
+        pair = smallest_eigenpair(self.S, start=start, max_products=CHECKED_COLUMNS, seed=seed)
+        self.pair = replace(pair, lower_bound=max(pair.lower_bound, proof.floor), failure_probability=0.0)
+        return True
 
     def measure_residuals(self) -> None:
         """|S Y|, max(0, −λ_min(S)) and |⟨S, M⟩|, absolute and relative; at a fixed trace, of S − λ_min(S) I."""
@@ -95,7 +119,8 @@ class Inspection:
         """Bounds on F(M) − min F that follow without a dense proof."""
         trace, product = self.trace, self.product
         self.bound = self._dual_bound() if trace is None else None
-        self.gaps = gaps_at_hand(self.problem, self.value, product, self.tr, self.pair, trace, self.epsilon, self.bound)
+        known = gaps_at_hand(self.problem, self.value, product, self.tr, self.pair, trace, self.epsilon, self.bound)
+        self.gaps += known
         if geometry is not None and Ability.LINEAR_ORACLE in geometry.abilities:
             atom = geometry.minimize_linear(self.S, 0.25 * self.tol * max(self.unit, np.finfo(float).tiny))
             self.gaps.append(max(product + self.epsilon - (atom.value - atom.gap_bound), 0.0))

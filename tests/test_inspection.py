@@ -9,6 +9,8 @@ import pytest
 
 from psdopt import AutogradProblem, QuadraticSDP, certify, solve
 from psdopt.inspection import Inspection
+from psdopt.linalg.extreme import DENSE_LIMIT
+from psdopt.proofs import CHECKED_COLUMNS
 from psdopt.roles import Duality
 
 from .instances import symmetric
@@ -115,3 +117,19 @@ def test_curvature_proves_what_an_eigenvalue_in_units_of_values_does_not():
     far = begun(QuadraticSDP(A, None, -np.diag([0.5, 0.5])), Y, tol=1e-6)
     far.collect_bounds(None)
     assert not far.worth_a_bound
+
+
+def test_beyond_the_dense_orders_a_factorisation_comes_before_lanczos_steps():
+    """F = |M − T|² (n, n): M = T₊ is optimal, with S = 2 T₋; without its least column λ_min(S) is −2."""
+    n = DENSE_LIMIT + 4
+    values = np.r_[3.0, 2.0, 1.0, -np.linspace(0.5, 2.0, n - 3)]
+    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((n, n)))[0]
+    problem, Y = QuadraticSDP(None, 1.0, -(Q * values) @ Q.T), Q[:, :3] * np.sqrt(values[:3])
+    proven = certify(problem, Y)
+    assert proven.proves(1e-6)
+    assert (proven.failure_probability, proven.products <= CHECKED_COLUMNS + 4) == (0.0, True)
+    assert -1e-5 < proven.lower_bound <= np.linalg.eigvalsh(2.0 * (Y @ Y.T - (Q * values) @ Q.T))[0]
+    assert proven.dual_infeasibility_relative <= 1e-6
+    refuted = certify(problem, Y[:, :2])
+    assert not refuted.proves(1e-6)
+    assert refuted.lower_bound <= refuted.smallest_eigenvalue <= -2.0 + 1e-3
