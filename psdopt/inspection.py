@@ -78,7 +78,7 @@ class Inspection:
         )
 
     def _proven_first(self, allowed: float, seed: int) -> bool:
-        """Whether a factorisation proves M optimal, F being quadratic, and λ_min(S) >= −`allowed` without Lanczos steps.
+        """Whether a factorisation proves a quadratic F(M) minimal, and λ_min(S) >= −`allowed`: no Lanczos steps then.
 
         The Ritz pair is what a few products make of a start in the range of M, in which S is nearly 0.
         """
