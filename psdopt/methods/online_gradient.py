@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import chain, islice, product, repeat
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -199,14 +199,13 @@ class OnlineRiemannianGradient(Method[OnlineState]):
         With several passes, the loss of the last pass. Measuring before each update costs nothing extra. A gradient
         that is not finite although the loss is finite is not due to the pace: this error is raised.
         """
-        point, samples, last = start, 0, max(1, count // 2) if passes == 1 else count
+        updates = chain.from_iterable(repeat(batches, passes))
+        last = max(1, count // 2) if passes == 1 else count
         with np.errstate(over="ignore", invalid="ignore"):
             try:
-                for _ in range(passes - 1):
-                    point, _, samples, _ = self.advance(problem, geometry, point, batches, pace, samples)
-                rest = iter(batches)
-                point, _, samples, _ = self.advance(problem, geometry, point, islice(rest, count - last), pace, samples)
-                loss = self.advance(problem, geometry, point, rest, pace, samples)[1]
+                before = islice(updates, passes * count - last)
+                point, _, samples, _ = self.advance(problem, geometry, start, before, pace, 0)
+                loss = self.advance(problem, geometry, point, updates, pace, samples)[1]
             except (np.linalg.LinAlgError, InvalidInputError, _RunawayError):
                 return math.inf
         return loss if math.isfinite(loss) else math.inf

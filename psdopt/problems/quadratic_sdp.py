@@ -200,17 +200,13 @@ def _form_or_number(value: Operand, name: str) -> Form | float | None:
 
 
 def _check_psd(form: Form | None, name: str) -> None:
-    if form is None or form.psd:
+    if form is None or form.is_psd:
         return
+    text = f"{name} must be positive semidefinite; found"
     if isinstance(form, IdentityForm):
-        raise InvalidInputError(f"{name} must be positive semidefinite; found the scalar {form.scale:g} < 0")
-    if form.n <= CHECKED_ORDER and all(linear_map.is_matrix for linear_map in form.maps):
+        raise InvalidInputError(f"{text} the scalar {form.scale:g} < 0")
+    if form.n <= CHECKED_ORDER and form.dense_is_cheap:
         values = np.linalg.eigvalsh(form.to_dense())
-        allowed = 64 * form.n * EPS * max(abs(values[0]), abs(values[-1]))
-        if values[0] < -allowed:
-            raise InvalidInputError(
-                f"{name} must be positive semidefinite; found smallest eigenvalue {values[0]:.3g} "
-                f"against the largest {values[-1]:.3g}"
-            )
-    elif form.psd is False:
-        raise InvalidInputError(f"{name} must be positive semidefinite; found a form with a negative scale")
+        raise InvalidInputError(f"{text} smallest eigenvalue {values[0]:.3g} against the largest {values[-1]:.3g}")
+    if form.psd is False:
+        raise InvalidInputError(f"{text} a form with a negative scale")

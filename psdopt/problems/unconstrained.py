@@ -6,16 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from psdopt.images import Images
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.pencil import EigenBasis
-from psdopt.terms.base import combine
+from psdopt.problems.term_sum import TermSum
 from psdopt.terms.forms import Form
+from psdopt.terms.quadratic import LinearTerm
 
 #: Up to the first order, A and C are always formed; up to the second, only if A is known as an array.
 ORDER, ARRAY_ORDER = 300, 1000
-#: Columns of the identity that a form is applied to at a time.
-BLOCK = 128
 #: a_i a_j + b is at least this fraction of the largest a_i a_j: without B, a singular A has no inverse.
 DAMPING = 1e-8
 #: If N has more than n/2 positive eigenvalues, the others are raised to this fraction of the median one.
@@ -66,10 +64,6 @@ def positive_part(
 def _formed(form: Form) -> Array:
     if form.holds_array:
         return form.to_dense()
-    eye = np.eye(form.n)
-    columns = []
-    for first in range(0, form.n, BLOCK):
-        block = eye[:, first : first + BLOCK]
-        columns.append(combine(form.force(Images(form.maps, block)), block.shape))
-    dense = np.hstack(columns)
-    return np.asarray(0.5 * (dense + dense.T))
+    linear = TermSum([LinearTerm(form)])
+    products = linear.at(np.zeros((form.n, 0))).gradient @ np.eye(form.n)
+    return np.asarray(0.5 * (products + products.T))

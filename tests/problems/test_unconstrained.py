@@ -89,7 +89,6 @@ def test_up_to_which_order_atoms_are_formed(monkeypatch):
     """Where A is at hand as an array, or there is none, up to the larger of two orders; each order is included."""
     monkeypatch.setattr(source, "ORDER", 4)
     monkeypatch.setattr(source, "ARRAY_ORDER", 6)
-    monkeypatch.setattr(source, "BLOCK", 3)
     rng = np.random.default_rng(0)
     for n in (4, 5, 6, 7):
         X = rng.standard_normal((n, n))

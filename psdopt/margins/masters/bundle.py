@@ -102,7 +102,10 @@ class Bundle:
             kept = matters = np.ones(len(values), dtype=bool)  # dropping would undo the last round
         weights = np.where(matters, values, 0.0)
         smaller, T = self.reduced(T, W, weights, kept, aggregate=not np.all(kept[matters]))
-        return smaller.append(fresh), np.pad(T, (0, fresh.shape[1])), fresh.shape[1] > 0
+        added = fresh.shape[1]
+        if added:
+            smaller = Bundle(smaller.evaluation.append(fresh), smaller.aggregated)
+        return smaller, np.pad(T, (0, added)), added > 0
 
     def reduced(
         self, T: Array, W: Array, values: Array, kept: NDArray[np.bool_], aggregate: bool
@@ -130,10 +133,6 @@ class Bundle:
         if not self.aggregated:
             return W
         return np.asarray(scipy.linalg.block_diag(math.sqrt(max(T[0, 0], 0.0)) * np.eye(self.aggregated), W))
-
-    def append(self, new: Array) -> Bundle:
-        """With more columns; maps are applied to these only."""
-        return Bundle(self.evaluation.append(new), self.aggregated) if new.shape[1] else self
 
 
 def _compression(Y: Array) -> Array:
