@@ -95,3 +95,12 @@ def test_what_no_problem_takes_or_offers_is_said():
 def test_a_hook_that_moved_is_named_with_its_new_place():
     with pytest.raises(TypeError, match=r"psdopt.Starts and return that from the property 'starts'"):
         type("Old", (Problem,), {"first_atoms": lambda self: None})
+
+
+def test_what_is_made_from_f_is_made_once_and_goes_with_its_problem():
+    first, second = (AutogradProblem(lambda M: 0.0, 2) for _ in range(2))
+    made = []
+    for _ in range(2):
+        assert first.once("number", lambda: made.append(1) or len(made)) == 1
+    assert first.once("other", lambda: len(made)) == 1
+    assert second.once("number", lambda: made.append(1) or len(made)) == 2
