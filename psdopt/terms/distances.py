@@ -17,7 +17,6 @@ from psdopt.terms.indexed import (
     both_at,
     checked_indices,
     codes_of,
-    numbered,
     place,
     require_distinct,
     rows_of,
@@ -103,11 +102,8 @@ class TripletDifferences(Measurement):
         for left, right, names in ((i, j, ("i", "j")), (i, k, ("i", "k")), (j, k, ("j", "k"))):
             require_distinct(left, right, *names)
         self.size = len(i)
-        # sorted separately: many triplets share their near pair, few their far pair
-        near, in_near = numbered(codes_of(i, j, rows))
-        far, in_far = numbered(codes_of(i, k, rows))
-        codes, where = np.unique(np.concatenate([near, far]), return_inverse=True)
-        self.near, self.far = where[: len(near)][in_near], where[len(near) :][in_far]
+        codes, where = np.unique(np.concatenate([codes_of(i, j, rows), codes_of(i, k, rows)]), return_inverse=True)
+        self.near, self.far = np.split(where, 2)
         self.pairs = PairDistances(codes // rows, codes % rows, shared, n)
         self.maps = self.pairs.maps
         self._there: dict[Device, tuple[Any, Any]] = {}

@@ -1,4 +1,4 @@
-"""Index arrays of measurements: checked, numbered, and sent to a device once."""
+"""Index arrays of measurements: checked, and sent to a device once."""
 
 from __future__ import annotations
 
@@ -57,13 +57,6 @@ def codes_of(left: Indices, right: Indices, rows: int) -> NDArray[np.signedinteg
     codes = np.multiply(np.minimum(left, right), rows, dtype=code_dtype(rows), casting="unsafe")
     codes += np.maximum(left, right)
     return codes
-
-
-def numbered(codes: NDArray[np.signedinteger[Any]]) -> tuple[NDArray[np.signedinteger[Any]], Indices]:
-    """The distinct codes in order, and the position of each code among them. Runs of equal codes are looked up once."""
-    first = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
-    distinct, position = np.unique(codes[first], return_inverse=True)
-    return distinct, np.repeat(position, np.diff(first, append=len(codes)))
 
 
 def require_distinct(left: Indices, right: Indices, left_name: str, right_name: str) -> None:

@@ -1,4 +1,4 @@
-"""Index arrays of measurements: codes of unordered pairs, their numbering, refusals."""
+"""Index arrays of measurements: codes of unordered pairs, refusals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.operators import LinearMap
-from psdopt.terms.indexed import checked_indices, codes_of, numbered, require_distinct, rows_of
+from psdopt.terms.indexed import checked_indices, codes_of, require_distinct, rows_of
 
 
 @given(pairs=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=30))
@@ -18,9 +18,6 @@ def test_codes_number_unordered_pairs(pairs):
     codes = codes_of(left, right, 10)
     np.testing.assert_array_equal(codes, codes_of(right, left, 10))
     assert len(set(codes.tolist())) == len({frozenset(pair) for pair in pairs})
-    distinct, where = numbered(codes)
-    np.testing.assert_array_equal(distinct, np.unique(codes))
-    np.testing.assert_array_equal(distinct[where], codes)
 
 
 def test_rows_are_those_of_the_data_or_the_order():
