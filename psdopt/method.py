@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from psdopt.capability import Ability, Requires
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import inner, is_finite, norm
+from psdopt.linalg.arrays import is_finite, norm, without_radial
 from psdopt.problem import Evaluation, Problem
 
 
@@ -142,10 +142,7 @@ def factor_residual(geometry: Geometry, evaluation: Evaluation, point: Any = Non
     if geometry.restricted:
         return norm(geometry.tangent_part(geometry.from_factor(Y) if point is None else point, evaluation.gradient))
     G = evaluation.factor_gradient()
-    if geometry.trace is None:
-        return norm(G)
-    trace = norm(Y) ** 2
-    return norm(G - (inner(G, Y) / trace) * Y) if trace > 0.0 else norm(G)
+    return norm(G if geometry.trace is None else without_radial(G, Y))
 
 
 def without_step(state: S, s: float, ray: Any, lost: Evaluation | None = None) -> S:

@@ -13,7 +13,7 @@ from psdopt.curve import FactorCurve, Mixture
 from psdopt.geometries.factor_quotient import FactorQuotient
 from psdopt.geometries.square_root import parallel, scaled_to_trace, trace_defect
 from psdopt.geometry import Defect
-from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.arrays import Array, inner, norm, without_radial
 from psdopt.linalg.tolerances import EPS
 
 
@@ -57,11 +57,11 @@ class FixedTrace(FactorQuotient):
 
     def horizontal(self, point: Array, ambient: Array) -> Array:
         """The vector without its radial part and its part along the fibre. O(n r² + r³)."""
-        return super().horizontal(point, self._tangent(point, ambient))
+        return super().horizontal(point, without_radial(ambient, point))
 
     def gradient(self, point: Array, S: Any) -> Array:
         """2 S Y minus its radial part. One application of S."""
-        return self._tangent(point, 2.0 * (S @ point))
+        return without_radial(2.0 * (S @ point), point)
 
     def retract(self, point: Array, vector: Array) -> Array:
         """(Y + D) scaled back to the sphere: second order, since D ⊥ Y."""
@@ -80,7 +80,7 @@ class FixedTrace(FactorQuotient):
     def log(self, point: Array, target: Array) -> Array:
         """The velocity of the shortest great circle to the closest representative of `target`."""
         target = target @ parallel(target.T @ point)
-        straight = self._tangent(point, target - point)
+        straight = without_radial(target - point, point)
         length, radius = norm(straight), math.sqrt(self.trace)
         angle = math.atan2(length / radius, inner(point, target) / self.trace)
         return straight * (radius * angle / length) if length > 0.0 else straight
@@ -88,9 +88,6 @@ class FixedTrace(FactorQuotient):
     def euclidean_to_riemannian_hessian(self, point: Array, gradient: Array, hessian: Array, vector: Array) -> Array:
         """The horizontal part of H[D] − (⟨Y, G⟩ / trace) D, for gradient G and Hessian H of Y ↦ F(Y Yᵀ)."""
         return self.horizontal(point, hessian - vector * (inner(point, gradient) / self.trace))
-
-    def _tangent(self, point: Array, ambient: Array) -> Array:
-        return np.asarray(ambient - point * (inner(point, ambient) / norm(point) ** 2))
 
     def __repr__(self) -> str:
         return f"FixedTrace(n={self.n}, r={self.r}, trace={self.trace:g})"

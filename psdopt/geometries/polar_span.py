@@ -32,7 +32,9 @@ class PolarSpan(FactorCurve):
     def __init__(self, point: PolarPoint, vector: PolarVector, straight: bool) -> None:
         R = point.R
         self.start, self.straight, self._K = R, straight, vector.K
-        W, self._sigma, self._Vt = _thin(vector.U)
+        W, sigma, Vt = np.linalg.svd(vector.U, full_matrices=False)
+        moves = sigma > EPS * max(vector.U.shape) * sigma[0]
+        W, self._sigma, self._Vt = W[:, moves], sigma[moves], Vt[moves]
         # K determines Ẏ up to Y Ω, Ω skew. Straight lines use the shortest Ẏ, the one with YᵀẎ symmetric: any other Ẏ
         # also rotates Y within its fibre, the more the eigenvalues differ.
         along = shortest(R, vector.K) if straight else 0.5 * vector.K
@@ -59,13 +61,3 @@ class PolarSpan(FactorCurve):
     def point(self, frame: Array, mixture: Mixture, factor: Array) -> PolarPoint:
         R = self.start if mixture.factor is None else mixture.factor
         return PolarPoint(frame, R).with_factor(factor)
-
-
-def _thin(D: Array) -> tuple[Array, Array, Array]:
-    """Singular value decomposition of D (n, r) without directions at rounding level: (n, k), (k,), (k, r)."""
-    if not np.any(D):
-        return D[:, :0], np.zeros(0), np.zeros((0, D.shape[1]))
-    Q, T = np.linalg.qr(D)
-    P, sigma, Vt = np.linalg.svd(T)
-    keep = sigma > EPS * max(D.shape) * sigma[0]
-    return Q @ P[:, keep], sigma[keep], Vt[keep]

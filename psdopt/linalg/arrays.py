@@ -133,6 +133,15 @@ def scale_rows(w: Array, Y: Array) -> Array:
     return w[:, None] * Y
 
 
+def without_radial(G: Array, Y: Array) -> Array:
+    """G without its component along Y, G − Y ⟨Y, G⟩ / |Y|² (n, r); G itself for Y = 0.
+
+    Of the factor gradient 2 S Y it is what c (tr M − t) added to F leaves as it is.
+    """
+    square = norm(Y) ** 2
+    return G - Y * (inner(Y, G) / square) if square > 0.0 else G
+
+
 def append_columns(*blocks: Array) -> Array:
     """[Y₁, Y₂, ...]."""
     return np.concatenate(blocks, axis=1)

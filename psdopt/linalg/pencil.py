@@ -56,7 +56,6 @@ class EigenBasis:
         k: int = 60,
         extra: int = 10,
         passes: int = 2,
-        seed: int = 0,
         device: Device | None = None,
     ) -> EigenBasis:
         """k leading pairs by randomised subspace iteration: `passes` block products of width k + extra.
@@ -64,7 +63,7 @@ class EigenBasis:
         The rest of the spectrum is replaced by its mean, from trace A. Halko, Martinsson, Tropp (2011).
         """
         width = min(k + extra, n)
-        AB = np.random.default_rng(seed).standard_normal((n, width))
+        AB = np.random.default_rng(0).standard_normal((n, width))
         AB = AB if device is None else cast(Array, placed(AB, device))
         for _ in range(passes):
             B = np.linalg.qr(AB)[0]

@@ -8,7 +8,7 @@ import numpy as np
 
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
-from psdopt.plotting.style import BLUE, GREY, ORANGE, RED, new_axes, new_figure
+from psdopt.plotting.style import BLUE, GREY, ORANGE, RED, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +38,7 @@ def plot_convergence(result: Shown, axes: Axes | None = None) -> Axes:
     The gap is F(M_t) minus the best F of the run, divided by F(0) minus the best F if that is positive, so that
     all three curves are relative and share one axis.
     """
-    axes = new_axes() if axes is None else axes
+    axes = new_figure(6.4, 4.4).subplots() if axes is None else axes
     iterations, gap = _gap(result, None)
     known = result.certificate
     decrease = known.value_at_zero - known.value if known is not None else 0.0

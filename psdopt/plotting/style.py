@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 #: Ten colours that people with common colour-vision deficiencies can distinguish (Petroff 2021), each with a marker.
@@ -31,9 +30,3 @@ def new_figure(width: float, height: float) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), dpi=RESOLUTION_DPI, layout="constrained")
-
-
-def new_axes() -> Axes:
-    """The only axes of a new figure."""
-    axes: Axes = new_figure(6.4, 4.4).subplots()
-    return axes

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.problem import Evaluation, LineModel
-
-
-def without_radial(G: Array, Y: Array) -> Array:
-    """G − Y ⟨Y, G⟩ / |Y|² (n, r): of the factor gradient 2 S Y what c (tr M − t) added to F leaves as it is."""
-    return np.asarray(G - Y * (inner(Y, G) / norm(Y) ** 2))
 
 
 class LagrangianLine(LineModel):

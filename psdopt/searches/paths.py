@@ -15,9 +15,9 @@ from psdopt.curve import FactorCurve, Mixture
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.geometry_groups import Lift
-from psdopt.linalg.arrays import Array, inner, is_finite, norm
+from psdopt.linalg.arrays import Array, inner, is_finite, norm, without_radial
 from psdopt.problem import Evaluation, LineModel, Problem
-from psdopt.searches.fixed_trace import LagrangianLine, without_radial
+from psdopt.searches.fixed_trace import LagrangianLine
 
 #: Images are recomputed after this many combinations.
 REFRESH_STEPS = 50

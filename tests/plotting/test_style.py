@@ -6,7 +6,7 @@ import matplotlib.colors
 import matplotlib.pyplot
 import numpy as np
 
-from psdopt.plotting.style import BLUE, COLOURS, GREY, MARKERS, ORANGE, RED, new_axes, new_figure
+from psdopt.plotting.style import BLUE, COLOURS, GREY, MARKERS, ORANGE, RED, new_figure
 
 
 def test_every_class_has_a_colour_and_a_marker_of_its_own():
@@ -18,7 +18,8 @@ def test_every_class_has_a_colour_and_a_marker_of_its_own():
 
 def test_figures_are_not_registered_with_pyplot():
     before = matplotlib.pyplot.get_fignums()
-    figure, axes = new_figure(3.0, 2.0), new_axes()
+    figure = new_figure(3.0, 2.0)
+    axes = figure.subplots()
     assert figure.get_size_inches().tolist() == [3.0, 2.0]
-    assert axes.figure.axes == [axes]
+    assert figure.axes == [axes]
     assert matplotlib.pyplot.get_fignums() == before

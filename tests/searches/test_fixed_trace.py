@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from psdopt import ConjugateGradient, FixedTrace, QuadraticSDP, RiemannianGradient, TermSum, solve
-from psdopt.searches.fixed_trace import LagrangianLine, without_radial
+from psdopt.linalg.arrays import without_radial
+from psdopt.searches.fixed_trace import LagrangianLine
 from psdopt.searches.paths import locate, path_along
 from psdopt.searches.step_lengths import modelled
 from psdopt.terms import Entries, MeasuredTerm, SquaredHinge
