@@ -66,7 +66,10 @@ class Polar(Geometry):
     # points
 
     def check_point(self, point: Any) -> Defect | None:
-        U, R = (np.asarray(part, dtype=np.float64) for part in point)
+        try:
+            U, R = (np.asarray(part, dtype=np.float64) for part in point)
+        except (TypeError, ValueError):
+            return Defect("a point must be a pair (U, R)", 1.0, 0.0)
         if U.shape != (self.n, self.r) or R.shape != (self.r, self.r):
             shapes = f"({self.n}, {self.r}) and ({self.r}, {self.r})"
             return Defect(f"U and R must have shapes {shapes}; found {U.shape} and {R.shape}", float(U.size), 0.0)
