@@ -65,7 +65,8 @@ class Inspection:
             self.S = self.dense = dense_gradient(evaluation)  # for the eigenpair and for the proof
         self.unit = max(own_unit(problem, self.value, self.tr, unit_on_the_cone(problem, evaluation)), 0.0)
         per_trace = self.unit / self.tr if self.tr > 0.0 else 0.0
-        if problem.n > DENSE_LIMIT and self._proven_first(tol * per_trace, seed):
+        # strong convexity proves a gap from λ_min(S) alone
+        if problem.n > DENSE_LIMIT and not problem.lower_curvature and self._proven_first(tol * per_trace, seed):
             return
         self.pair = checked_eigenpair(
             problem,

@@ -124,12 +124,13 @@ def test_beyond_the_dense_orders_a_factorisation_comes_before_lanczos_steps():
     n = DENSE_LIMIT + 4
     values = np.r_[3.0, 2.0, 1.0, -np.linspace(0.5, 2.0, n - 3)]
     Q = np.linalg.qr(np.random.default_rng(0).standard_normal((n, n)))[0]
-    problem, Y = QuadraticSDP(None, 1.0, -(Q * values) @ Q.T), Q[:, :3] * np.sqrt(values[:3])
-    proven = certify(problem, Y)
+    problem, Y = QuadraticSDP(np.eye(n), None, -(Q * values) @ Q.T), Q[:, :3] * np.sqrt(values[:3])
+    proven, convex = certify(problem, Y), QuadraticSDP(None, 1.0, -(Q * values) @ Q.T)
     assert proven.proves(1e-6)
     assert (proven.failure_probability, proven.products <= CHECKED_COLUMNS + 4) == (0.0, True)
     assert -1e-5 < proven.lower_bound <= np.linalg.eigvalsh(2.0 * (Y @ Y.T - (Q * values) @ Q.T))[0]
     assert proven.dual_infeasibility_relative <= 1e-6
+    assert certify(convex, Y).products > proven.products
     refuted = certify(problem, Y[:, :2])
     assert not refuted.proves(1e-6)
     assert refuted.lower_bound <= refuted.smallest_eigenvalue <= -2.0 + 1e-3

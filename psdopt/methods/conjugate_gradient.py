@@ -124,9 +124,12 @@ class ConjugateGradient(Method[ConjugateGradientState]):
         )
 
     def _state(self, problem: Problem, geometry: Geometry, here: Located, **fields: Any) -> ConjugateGradientState:
-        gradient = geometry.gradient(here.point, here.evaluation.gradient)
-        straight = Ability.STRAIGHT in geometry.abilities  # then the gradient is 2 S Y itself
-        residual = norm(gradient) if straight else factor_residual(geometry, here.evaluation, here.point)
+        if Ability.STRAIGHT in geometry.abilities:
+            gradient: Any = here.evaluation.factor_gradient()
+            residual = norm(gradient)
+        else:
+            gradient = geometry.gradient(here.point, here.evaluation.gradient)
+            residual = factor_residual(geometry, here.evaluation, here.point)
         ask_ahead(fields["kind"], here.evaluation)
         return ConjugateGradientState(
             problem,
