@@ -21,8 +21,6 @@ from psdopt.version import __version__
 #: The first bytes of every checkpoint; then one line of JSON, the header, then the content, a .npz archive.
 MAGIC = b"psdopt checkpoint\n"
 FORMAT = 3
-#: Longest header.
-_LINE = 10_000
 #: Name of the array that holds the text of the object graph.
 _GRAPH = "graph"
 
@@ -102,7 +100,7 @@ def _read(path: str | Path) -> tuple[dict[str, Any], bytes]:
     if not whole.startswith(MAGIC):
         older = "; checkpoints of format 1 were pickles, which are not loaded any more" if whole[:1] == b"\x80" else ""
         raise CheckpointError(f"{path} is not a psdopt checkpoint{older}")
-    end = whole.find(b"\n", len(MAGIC), len(MAGIC) + _LINE)
+    end = whole.find(b"\n", len(MAGIC))
     try:
         header = json.loads(whole[len(MAGIC) : end])
         known = {key: header[key] for key in ("format", "psdopt", "problem", "n", "sha256")}

@@ -50,9 +50,8 @@ class Escape:
 def clearly_bound(certificate: Certificate, stationarity: float, tol: float) -> bool:
     """Whether the dual infeasibility is so far above what stationarity explains that no further step helps."""
     free = certificate.fixed_trace is None
-    return (certificate.dual_infeasibility_relative if free else certificate.relative) > FAR_OFF * max(
-        tol, stationarity
-    )
+    off = certificate.dual_infeasibility_relative if free else certificate.relative
+    return off > FAR_OFF * max(tol, stationarity)
 
 
 def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 0) -> Evaluation | None:

@@ -92,7 +92,7 @@ class PlaneModel(ABC):
         lower, upper = (alpha[0], beta[0]), (alpha[1], beta[1])
         if self.quadratic is not None:
             return minimize_quadratic_in_box(self.quadratic[1], self.quadratic[2], lower, upper)
-        return minimize_plane(self, lower, upper)
+        return minimize_plane(self.value, self.derivatives, lower, upper)
 
     @abstractmethod
     def step(self, alpha: float, beta: float) -> Evaluation:

@@ -125,9 +125,8 @@ def solve(
             driver = Driver(problem, method, run, rules, clock, before)
             try:
                 status, message = driver.loop(fresh=resume is None)
-            except (
-                IncompatibleError
-            ) as error:  # only the data show it: a closed form, for example, may not exist for them
+            except IncompatibleError as error:
+                # only the data show it: a closed form, for example, may not exist for them
                 other = alternatives(problem, geometry, method)
                 raise IncompatibleError(f"{error}. {other}" if other else str(error)) from error
         return driver.result(status, message, chosen)

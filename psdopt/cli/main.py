@@ -1,8 +1,4 @@
-"""The command ``psdopt``: parses arguments, turns errors into one line, and exit codes.
-
-Exit codes: 0 success; 1 a run that did not converge, or a check or benchmark that failed; 2 wrong use or wrong data;
-3 an error that psdopt did not foresee; 130 interrupted.
-"""
+"""The command ``psdopt``: parses arguments, turns errors into one line, and exit codes."""
 
 from __future__ import annotations
 

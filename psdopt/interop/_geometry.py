@@ -51,9 +51,8 @@ class PymanoptGeometry(Geometry):
         plain = self.random_point(np.random.default_rng(0))
         matrix = isinstance(plain, np.ndarray) and plain.ndim == 2 and not np.iscomplexobj(plain)
         if not matrix or plain.shape[0] != self.n:
-            raise InvalidInputError(
-                f"points of {manifold} must be real arrays with n = {n} rows; found {_shape(plain)}"
-            )
+            found = plain.shape if isinstance(plain, np.ndarray) else type(plain).__name__
+            raise InvalidInputError(f"points of {manifold} must be real arrays with n = {n} rows; found {found}")
         self._shape = plain.shape
         # definite matrices have singular limits, which are not members
         self.closed = (points == "factors" or not _definite(plain)) if closed is None else closed
@@ -140,10 +139,6 @@ class PymanoptGeometry(Geometry):
 
     def __repr__(self) -> str:
         return f"from_pymanopt({type(self.manifold).__name__}, n={self.n}, points={self.points!r})"
-
-
-def _shape(point: Any) -> str:
-    return str(point.shape) if isinstance(point, np.ndarray) else type(point).__name__
 
 
 @contextmanager

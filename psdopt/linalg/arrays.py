@@ -128,11 +128,6 @@ def mixed_row_dots(ends: NDArray[np.intp], Y: Array, Z: Array) -> tuple[Array, A
     return mixed, own
 
 
-def scale_rows(w: Array, Y: Array) -> Array:
-    """Diag(w) Y."""
-    return w[:, None] * Y
-
-
 def without_radial(G: Array, Y: Array) -> Array:
     """G without its component along Y, G − Y ⟨Y, G⟩ / |Y|² (n, r); G itself for Y = 0.
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -32,15 +31,12 @@ def quadratic_derivatives(model: Quadratic, alpha: float, beta: float) -> tuple[
     return g + H @ np.array([alpha, beta]), H
 
 
-class Plane(Protocol):
-    """Members of a plane model that the search uses."""
-
-    def value(self, alpha: float, beta: float) -> float: ...
-
-    def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]: ...
-
-
-def minimize_plane(plane: Plane, lower: Sequence[float], upper: Sequence[float]) -> tuple[float, float]:
+def minimize_plane(
+    value_at: Callable[[float, float], float],
+    derivatives: Callable[[float, float], tuple[Array, Array]],
+    lower: Sequence[float],
+    upper: Sequence[float],
+) -> tuple[float, float]:
     """Projected Newton: minimise the local quadratic over the box, backtrack on the true value.
 
     Each subproblem is solved exactly by enumeration, so that active bounds are found at once; for a
@@ -48,9 +44,9 @@ def minimize_plane(plane: Plane, lower: Sequence[float], upper: Sequence[float])
     derivative of the plane model per step, no application of a map. Hao et al., section 3.1.
     """
     x = np.clip(np.array([1.0, 0.0]), lower, upper)
-    value = plane.value(x[0], x[1])
+    value = value_at(x[0], x[1])
     for _ in range(60):
-        g, H = plane.derivatives(x[0], x[1])
+        g, H = derivatives(x[0], x[1])
         target = np.array(minimize_quadratic_in_box(g - H @ x, H, lower, upper))
         if not np.all(np.isfinite(target)):
             target = np.where(np.isinf(target), x + EXPANSION * np.maximum(1.0, np.abs(x)), target)
@@ -60,7 +56,7 @@ def minimize_plane(plane: Plane, lower: Sequence[float], upper: Sequence[float])
             break
         t = 1.0
         while True:
-            trial = plane.value(*(x + t * d))
+            trial = value_at(*(x + t * d))
             if trial <= value + 1e-4 * t * slope or t < 1e-12:
                 break
             t *= 0.5

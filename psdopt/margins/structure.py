@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from psdopt.errors import InvalidTypeError
 from psdopt.images import Images
-from psdopt.linalg.arrays import Array, row_dots, scale_rows
+from psdopt.linalg.arrays import Array, row_dots
 from psdopt.problem import GradientOperator
 from psdopt.terms.base import combine
 from psdopt.terms.measurements import Measurement
@@ -55,7 +55,7 @@ class SignedSquares:
 
     def combination(self, w: Array) -> Array:
         """Σ_r w_r VᵀA_rV, shape (k, k)."""
-        H = self.directions.T @ scale_rows(np.asarray(self.signs.T @ w), self.directions)
+        H = self.directions.T @ (np.asarray(self.signs.T @ w)[:, None] * self.directions)
         return 0.5 * (H + H.T)
 
     def sizes(self) -> Array:

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -225,22 +225,20 @@ class RetractionPath(Path):
     def __init__(self, problem: Problem, geometry: Geometry, here: Located, vector: Any) -> None:
         super().__init__(geometry, here, vector)
         self.problem = problem
-        self._tried: tuple[float, Any] | None = None
-        self._last: tuple[float, Located] | None = None
+        self._last: tuple[float, Located | None] | None = None
 
     def value(self, s: float) -> float:
-        return super().value(s) if self._point(s) is not None else math.inf
+        return super().value(s) if self._at(s) is not None else math.inf
 
     def at(self, s: float) -> Located:
-        if self._last is None or self._last[0] != s:
-            point = self._point(s)
-            self._last = (s, Located(point, self.problem.at(self.geometry.factor(point))))
-        return self._last[1]
+        return cast(Located, self._at(s))
 
-    def _point(self, s: float) -> Any:
-        if self._tried is None or self._tried[0] != s:
-            self._tried = (s, retracted(self.geometry, self.here.point, s * self.vector))
-        return self._tried[1]
+    def _at(self, s: float) -> Located | None:
+        if self._last is None or self._last[0] != s:
+            point = retracted(self.geometry, self.here.point, s * self.vector)
+            at = None if point is None else Located(point, self.problem.at(self.geometry.factor(point)))
+            self._last = (s, at)
+        return self._last[1]
 
     def tangent(self) -> LineModel:
         velocity = self.geometry.velocity(self.here.point, self.vector)

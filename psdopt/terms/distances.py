@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from psdopt.devices import Device, DeviceArray, once
 from psdopt.devices.groups import GroupSums
 from psdopt.images import Images
-from psdopt.linalg.arrays import Array, SymmetricPattern, as_array, line_dots, pair_dots, scale_rows
+from psdopt.linalg.arrays import Array, SymmetricPattern, as_array, line_dots, pair_dots
 from psdopt.terms.base import Forces
 from psdopt.terms.entry_coupling import distance_blocks
 from psdopt.terms.indexed import (
@@ -61,7 +61,7 @@ class PairDistances(RankOne):
         Z = V.of(self.X)
         Z = Z - Z.mean(axis=0)
         A = self.adjacency(weights)
-        force = scale_rows(as_array(A.sum(axis=1)).ravel(), Z)
+        force = as_array(A.sum(axis=1)).ravel()[:, None] * Z
         force -= A @ Z
         return [(self.X, force)]
 

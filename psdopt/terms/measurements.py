@@ -14,7 +14,6 @@ from psdopt.linalg.arrays import (
     gathered_row_dots,
     mixed_row_dots,
     row_dots,
-    scale_rows,
     sparse_product,
 )
 from psdopt.linalg.row_blocks import linear_map
@@ -40,7 +39,7 @@ class QuadraticForms(RankOne):
         return row_dots(U.of(self.X), V.of(self.X))
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
-        return [(self.X, scale_rows(weights, V.of(self.X)))]
+        return [(self.X, weights[:, None] * V.of(self.X))]
 
     def directions(self, V: Images) -> Array:
         return V.of(self.X)

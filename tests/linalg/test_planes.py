@@ -42,7 +42,7 @@ def test_plane_minimiser_satisfies_first_order_conditions(seed, unit, top):
     A[:, 1] *= unit
     g = np.array([0.3, 0.3 * unit]) * rng.uniform(0, 1, 2)
     plane, upper = Hinges(A, b, g), (math.inf, top)
-    x = np.array(minimize_plane(plane, (0.0, 0.0), upper))
+    x = np.array(minimize_plane(plane.value, plane.derivatives, (0.0, 0.0), upper))
     assert np.all(x >= 0.0)
     assert np.all(x <= upper)
     slope = plane.derivatives(*x)[0] / np.array([1.0, unit])
@@ -59,8 +59,8 @@ def test_plane_minimiser_satisfies_first_order_conditions(seed, unit, top):
 
 def test_plane_unbounded_below():
     plane = Hinges(np.zeros((1, 2)), np.zeros(1), np.array([0.0, -1.0]))
-    assert not np.all(np.isfinite(minimize_plane(plane, (0.0, 0.0), (math.inf, math.inf))))
-    assert minimize_plane(plane, (0.0, 0.0), (math.inf, 2.0))[1] == pytest.approx(2.0)
+    assert not np.all(np.isfinite(minimize_plane(plane.value, plane.derivatives, (0.0, 0.0), (math.inf, math.inf))))
+    assert minimize_plane(plane.value, plane.derivatives, (0.0, 0.0), (math.inf, 2.0))[1] == pytest.approx(2.0)
 
 
 def box_objective(g, H, x):
