@@ -203,6 +203,7 @@ def _rows_first(X: Any) -> Any:
     """X as a CSR array if sparse, as it is if an array (a memory map stays one), else as a float array."""
     if isinstance(X, np.ndarray):
         return X
-    if sp.issparse(X):
+    sparse = sp.issparse(X)
+    if sparse:
         return sp.csr_array(X)
     return as_data(held(X, "X")) if is_device_array(X) else finite(X, "X")
