@@ -8,7 +8,7 @@ pass as well when the constant is another. Each constant at the top of a module 
 at least one, a number between 1/2 and 2 in its distance from 1, and the tests that call the functions which read it are
 run. Constants are changed in memory first, in forks of one process that has collected the tests. A test that fails
 there, and every constant that is read while a module is imported, is tried again in a new process on a copy of the
-checkout. :mod:`benchmarks.mutants` says how the file `--calls` comes about.
+checkout. :mod:`benchmarks.mutants` says how the file `--calls` comes about; tests that are newer count as well.
 
 Printed: every move with the tests that fail, and the numbers of constants, moves and moves with a failure. Each failure
 is to be judged: the test may pin the tuning, or the constant may be a promise, which its comment then says.
@@ -294,6 +294,45 @@ def moves_of(constant: Constant, calls: Calls, budget: float) -> list[Move]:
     return [Move(constant, factor, chosen, spent) for factor in FACTORS]
 
 
+def with_new(calls: Calls, tests: Sequence[str]) -> Calls:
+    """`calls` and the tests that are newer, each taken to call, in no time, what the others of its file call."""
+    newer: dict[str, list[str]] = {}
+    for test in tests:
+        if test not in calls.seconds:
+            newer.setdefault(test.partition("::")[0], []).append(test)
+    callers = {}
+    for function, found in calls.callers.items():
+        files = dict.fromkeys(test.partition("::")[0] for test in found)
+        callers[function] = [*found, *(test for file in files for test in newer.get(file, ()))]
+    fresh = {test: 0.0 for found in newer.values() for test in found}
+    return Calls(callers, {**{test: calls.seconds[test] for test in tests if test in calls.seconds}, **fresh})
+
+
+def collected(copy: Path, files: Sequence[str], output: Path) -> list[str]:
+    """The names of the tests in the files."""
+    saved = copy / "tests.json"
+
+    def work() -> int:
+        inside(copy)
+        names = _Names()
+        pytest.main([*OPTIONS, "--collect-only", *files], plugins=[names])
+        saved.write_text(json.dumps(names.found))
+        return 0
+
+    forked(work, output, seconds=None)
+    return json.loads(saved.read_text())
+
+
+class _Names:
+    """A pytest plugin that notes which tests there are."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        self.found = [item.nodeid for item in items]
+
+
 def _only(statement: ast.stmt) -> ast.Module:
     return ast.Module([statement], [])
 
@@ -330,6 +369,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             calls = record(copy, [test for test in TESTS if (ROOT / test).exists()], copy / "output.txt")
             if arguments.calls is not None:
                 calls.save(arguments.calls)
+        callers = [calls.of(path, function) for constant in chosen for path, function in constant.readers]
+        files = _files(copy, sorted({test for tests in callers for test in tests}))
+        calls = with_new(calls, collected(copy, files, copy / "output.txt"))
         moves = [move for constant in chosen for move in moves_of(constant, calls, arguments.budget)]
         print(f"{len(chosen)} constants, {sum(move.seconds for move in moves):.0f} seconds", flush=True)
         found = failures_in_memory(copy, moves, copy / "output.txt", print)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.mutant_tests import Calls
-from benchmarks.tuned import FACTORS, Constant, Move, constants, moved, moves_of
+from benchmarks.tuned import FACTORS, Constant, Move, constants, moved, moves_of, with_new
 
 SIZES = b'''"""Sizes."""
 LARGE, SMALL = 8, (0.1, 0.9)  # of boxes
@@ -98,3 +98,12 @@ def test_the_tests_of_the_readers_are_run_the_fastest_up_to_the_budget(tmp_path)
     )
     moves = moves_of(constant, calls, 2.0)
     assert [(move.factor, move.tests, move.seconds) for move in moves] == [(f, ["a", "b"], 1.5) for f in FACTORS]
+
+
+def test_newer_tests_call_what_the_others_of_their_file_call_and_tests_that_are_gone_none():
+    calls = Calls({"a.py::f": ["x.py::old", "x.py::gone"], "a.py::g": ["y.py::old"]}, dict.fromkeys(
+        ("x.py::old", "x.py::gone", "y.py::old"), 1.0))  # fmt: skip
+    now = with_new(calls, ["x.py::old", "x.py::new", "y.py::old"])
+    assert now.of("a.py", "f") == ["x.py::new", "x.py::old"]
+    assert now.of("a.py", "g") == ["y.py::old"]
+    assert now.seconds == {"x.py::old": 1.0, "x.py::new": 0.0, "y.py::old": 1.0}
