@@ -91,12 +91,15 @@ def not_rounded(subject: ApplicationSubject, case: Case) -> Deviation:
     return PASSED
 
 
-@check("application", regimes=PLAIN)
+@check(
+    "application",
+    regimes=PLAIN,
+    when=lambda s: not is_pairwise(s.estimator),
+    reason="X holds relations, not samples",
+)
 def samples_count(subject: ApplicationSubject, case: Case) -> Deviation:
     """A sample that is moved moves the model."""
     X = _array(subject)
-    if is_pairwise(subject.estimator):
-        raise Trivial("X holds relations, not samples")
     left = model_of(fitted_on(subject, X, subject.y), X)
     if not left:
         raise Trivial("the fitted estimator offers nothing to compare")

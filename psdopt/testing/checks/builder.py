@@ -24,11 +24,16 @@ from psdopt.testing.untouched import changes, snapshot
 PLAIN = ("full-rank",)
 #: Samples that are moved one at a time, and how far, relative to their size.
 MOVED, FAR = 4, 0.5
+NO_SAMPLES = "has no argument with one sample per row"
+
+
+def _has_samples(builder: Builder) -> bool:
+    return builder.samples is not None
 
 
 def _samples(builder: Builder) -> Array:
     if builder.samples is None:
-        raise Trivial("has no argument with one sample per row")
+        raise Trivial(NO_SAMPLES)
     X = builder.arguments[builder.samples]
     if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind != "f":
         raise Trivial("the samples are no dense array of floats")
@@ -97,7 +102,7 @@ def arguments_untouched(builder: Builder, case: Case) -> Deviation:
     return PASSED
 
 
-@check("builder", regimes=PLAIN)
+@check("builder", when=_has_samples, reason=NO_SAMPLES, regimes=PLAIN)
 def samples_count(builder: Builder, case: Case) -> Deviation:
     """F changes when a sample is moved, each of four: none has been left out or overwritten."""
     X, problem = _samples(builder), builder.build()
@@ -118,7 +123,7 @@ def samples_in_any_order(builder: Builder, case: Case) -> Deviation:
     return _same("of reordered samples", builder.reordered(case.rng.permutation(len(X))), builder.build(), case)
 
 
-@check("builder", regimes=PLAIN)
+@check("builder", when=_has_samples, reason=NO_SAMPLES, regimes=PLAIN)
 def not_rounded(builder: Builder, case: Case) -> Deviation:
     """F follows a change of the samples in their tenth digit: data are not rounded on the way in."""
     X = _samples(builder)

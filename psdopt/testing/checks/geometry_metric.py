@@ -59,8 +59,8 @@ def horizontal_linear(geometry: Geometry, case: Case) -> Deviation:
 @check(
     "geometry",
     needs=RIEMANNIAN,
-    when=quotient.has_fibre_action,
-    reason="has no fibre action to look at (move_along_fibre)",
+    when=lambda g: g.rank != 1 and quotient.has_fibre_action(g),
+    reason="has no fibre action to look at (move_along_fibre), or one column, along whose fibre no direction leads",
 )
 def horizontal_removes_fibre(geometry: Geometry, case: Case) -> Deviation:
     """horizontal(v + w) = v for horizontal v and fibre directions w: all of the fibre goes, and nothing else."""

@@ -104,7 +104,13 @@ class _Counted:
         return np.asarray(self.S @ V)
 
 
-@check("geometry", needs=RIEMANNIAN, regimes=PLAIN)
+@check(
+    "geometry",
+    needs=RIEMANNIAN,
+    when=lambda g: g.rank is None or g.rank < g.n,
+    reason="factors have as many columns as S",
+    regimes=PLAIN,
+)
 def gradient_is_lean(geometry: Geometry, case: Case) -> Deviation:
     """gradient applies S to at most r columns: it never makes the (n, n) array of it."""
     point, _ = quotient.regular_point(geometry, case)
@@ -140,11 +146,15 @@ def tangent_part(geometry: Geometry, case: Case) -> Deviation:
     return Deviation(away, OUTSIDE, f"{away:.3g} of tangent_part lies in directions in which no point can move")
 
 
-@check("geometry", needs=RIEMANNIAN, regimes=PLAIN)
+@check(
+    "geometry",
+    needs=RIEMANNIAN,
+    when=lambda g: not g.restricted,
+    reason="says that moves do not reach everything",
+    regimes=PLAIN,
+)
 def restriction_is_said(geometry: Geometry, case: Case) -> Deviation:
     """Unless `restricted`, moves reach every change of M that keeps rank and trace."""
-    if geometry.restricted:
-        raise Trivial("says that moves do not reach everything")
     point, _ = quotient.regular_point(geometry, case)
     Y = geometry.factor(point)
     space = _moves(geometry, point, case)
@@ -180,7 +190,12 @@ def rank(geometry: Geometry, case: Case) -> Deviation:
     return Deviation(abs(found - columns), 0.0, f"random points have rank {found}, not {columns}")
 
 
-@check("geometry", regimes=("full-rank", "full-width"))
+@check(
+    "geometry",
+    when=lambda g: g.rank != 1,
+    reason="with one column no singular value can be lost",
+    regimes=("full-rank", "full-width"),
+)
 def closed(geometry: Geometry, case: Case) -> Deviation:
     """If `closed`, the limit of members as one singular value falls to zero is a member; else it is none."""
     plain = geometry.random_point(case.rng)
