@@ -8,20 +8,17 @@ import importlib
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
 
 from psdopt.cli.tables import say, show_table
 from psdopt.errors import DataFileError, unknown_name
 from psdopt.plugins import PluginManager
 
+HELP = "run a benchmark (needs a checkout of the repository); without a name, list them"
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the subparsers."""
-    text = "run a benchmark (needs a checkout of the repository); without a name, list them"
-    parser: argparse.ArgumentParser = commands.add_parser("bench", help=text, description=f"{text.capitalize()}.")
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="name of a benchmark")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="arguments of the benchmark")
-    parser.set_defaults(command=run, lists_problems=False)
 
 
 def run(arguments: argparse.Namespace, manager: PluginManager) -> int:

@@ -5,26 +5,22 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
-from typing import Any
 
 from psdopt.cli.tables import say
 from psdopt.errors import InvalidInputError, MissingDependencyError
 from psdopt.plugins import PluginManager
 
+HELP = "run the conformance kit on a plugin, or on one of its pieces"
 KIT = "psdopt.testing.cli"
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the subparsers."""
-    text = "run the conformance kit on a plugin, or on one of its pieces"
-    parser: argparse.ArgumentParser = commands.add_parser("check", help=text, description=f"{text.capitalize()}.")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "target", nargs="?", metavar="TARGET", help="name of a plugin or of one of its pieces (see `psdopt list`)"
     )
     parser.add_argument("--list", action="store_true", help="print every check with the claim that it tests, and stop")
     parser.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default: %(default)s)")
     parser.add_argument("--profile", choices=("ci", "thorough"), default="ci", help="how many draws (default: ci)")
-    parser.set_defaults(command=run, lists_problems=False)
 
 
 def run(arguments: argparse.Namespace, manager: PluginManager) -> int:

@@ -7,12 +7,12 @@ import os
 import platform
 import sys
 from importlib import metadata
-from typing import Any
 
 from psdopt.cli.tables import show_table
 from psdopt.plugins import PluginManager
 from psdopt.version import __version__
 
+HELP = "print versions and settings for a bug report"
 PACKAGES = (
     "numpy",
     "scipy",
@@ -33,11 +33,8 @@ PACKAGES = (
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the subparsers."""
-    text = "print versions and settings for a bug report"
-    parser: argparse.ArgumentParser = commands.add_parser("env", help=text, description=f"{text.capitalize()}.")
-    parser.set_defaults(command=run, lists_problems=True)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """There are none."""
 
 
 def run(arguments: argparse.Namespace, manager: PluginManager) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from psdopt.cli.sdp import SPEC as BUILT_IN
 from psdopt.cli.tables import say, show_table
@@ -11,13 +10,11 @@ from psdopt.plugins import PluginManager
 from psdopt.plugins.manager import CORE
 from psdopt.plugins.validation import KINDS
 
+HELP = "list applications, problems, geometries, methods and data sets, by plugin"
 PLURALS = {kind: {"geometry": "geometries"}.get(kind, f"{kind}s") for kind in KINDS}
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the subparsers."""
-    text = "list applications, problems, geometries, methods and data sets, by plugin"
-    parser: argparse.ArgumentParser = commands.add_parser("list", help=text, description=text)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "kind",
         nargs="?",
@@ -25,7 +22,6 @@ def add_parser(commands: Any) -> None:
         metavar="KIND",
         help=f"only one kind: {', '.join(PLURALS.values())}",
     )
-    parser.set_defaults(command=run, lists_problems=True)
 
 
 def run(arguments: argparse.Namespace, manager: PluginManager) -> int:

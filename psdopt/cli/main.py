@@ -45,8 +45,14 @@ def parser() -> argparse.ArgumentParser:
     top.set_defaults(command=None, parameters=frozenset())
     commands = top.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
     for module in (list, run, check, reproduce, bench, env):
-        module.add_parser(commands)
-    for command in commands.choices.values():
+        name = module.__name__.rpartition(".")[2]
+        text = module.HELP
+        # "resolve": a command may have a --help of its own
+        command = commands.add_parser(
+            name, help=text, description=f"{text[:1].upper()}{text[1:]}.", conflict_handler="resolve"
+        )
+        module.add_arguments(command)
+        command.set_defaults(command=module.run, lists_problems=module in (list, env))
         command.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     return top
 

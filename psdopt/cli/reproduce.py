@@ -10,7 +10,6 @@ import argparse
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from psdopt.cli.env import environment
 from psdopt.cli.tables import say, show_table
@@ -25,13 +24,11 @@ from psdopt.reproduction.runner import Outcome, data_folder, is_there, required_
 from psdopt.reproduction.store import Store
 from psdopt.reproduction.verdicts import verdict
 
+HELP = "measure the tables and figures of papers again, and write a report beside the papers' figures"
 REPORT = "report.html"
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the subparsers."""
-    text = "measure the tables and figures of papers again, and write a report beside the papers' figures"
-    parser: argparse.ArgumentParser = commands.add_parser("reproduce", help=text, description=f"{text.capitalize()}.")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--paper", nargs="+", metavar="NAME", default=[], help="only these papers; --list shows them")
     parser.add_argument("--only", nargs="+", metavar="EXPERIMENT", default=[], help="only these experiments")
     parser.add_argument("--list", action="store_true", help="list papers and experiments, and stop")
@@ -53,7 +50,6 @@ def add_parser(commands: Any) -> None:
         metavar="DIR",
         help="bring the *.md in DIR up to date, and results and pictures beside them",
     )
-    parser.set_defaults(command=run, lists_problems=False)
 
 
 def run(arguments: argparse.Namespace, manager: PluginManager) -> int:

@@ -24,6 +24,7 @@ from psdopt.method import Method
 from psdopt.plugins import ApplicationSpec, PluginManager
 from psdopt.reports import Report, RunOptions, fit_report
 
+HELP = "run an application on data"
 EPILOG = """\
 examples:
   psdopt run metric-kta --data digits --plot metric.png
@@ -42,17 +43,8 @@ data files:
 """
 
 
-def add_parser(commands: Any) -> None:
-    """Add the command to the subparsers."""
-    text = "run an application on data"
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "run",
-        help=text,
-        description=f"{text.capitalize()}.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        add_help=False,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog, parser.formatter_class = EPILOG, argparse.RawDescriptionHelpFormatter
     add = parser.add_argument
     add("-h", "--help", action=ApplicationHelp, nargs=0, help="this help; after APPLICATION, what that one takes")
     add("application", metavar="APPLICATION", help="name of an application, such as metric-kta")
@@ -75,7 +67,6 @@ def add_parser(commands: Any) -> None:
     add("--output", metavar="FILE", help="write the result: .npz (factor, history, numbers) or .json (numbers)")
     add("--plot", metavar="FILE", help="draw a figure: .png, .pdf or .svg")
     add("--quiet", action="store_true", help="no progress bar and no tables")
-    parser.set_defaults(command=run, lists_problems=False)
 
 
 def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
