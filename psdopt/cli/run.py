@@ -129,7 +129,7 @@ def run_options(arguments: argparse.Namespace, settings: Settings, manager: Plug
         ("--seed must lie between 0 and 2^32 - 1", arguments.seed, 0 <= arguments.seed < 2**32),
     ):
         if not inside:
-            raise InvalidInputError(f"{bounds}; found {found:.10g}")
+            raise InvalidInputError(f"{bounds}; found {found if isinstance(found, int) else format(found, '.10g')}")
     return RunOptions(
         method=_method(arguments, settings, manager),
         geometry=_geometry(arguments, settings, manager),

@@ -8,6 +8,7 @@ method = PymanoptOptimizer(SteepestDescent())        # any pymanopt optimizer, i
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -20,7 +21,7 @@ from psdopt.geometry import Geometry
 from psdopt.geometry_groups import HessianConversion, RetractionHessian, RiemannianHessian
 from psdopt.interop._geometry import PymanoptGeometry
 from psdopt.interop._manifold import PsdoptManifold
-from psdopt.linalg.arrays import norm
+from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.method import Method, Outcome, State, factor_residual
 from psdopt.problem import Evaluation, Problem
@@ -41,9 +42,17 @@ def to_pymanopt(geometry: Geometry, seed: int = 0) -> PsdoptManifold:
     return PsdoptManifold(geometry, seed)
 
 
-def from_pymanopt(manifold: Any, n: int, points: str = "factors", **options: Any) -> PymanoptGeometry:
-    """A pymanopt `manifold` as a geometry; `options` as in :class:`PymanoptGeometry`. Check it with ``run_checks``."""
-    return PymanoptGeometry(manifold, n, points, **options)
+def from_pymanopt(
+    manifold: Any,
+    n: int,
+    points: str = "factors",
+    *,
+    from_factor: Callable[[Array], Any] | None = None,
+    trace: float | None = None,
+    closed: bool | None = None,
+) -> PymanoptGeometry:
+    """A pymanopt `manifold` as a :class:`PymanoptGeometry`, with its arguments. Check it with ``run_checks``."""
+    return PymanoptGeometry(manifold, n, points, from_factor=from_factor, trace=trace, closed=closed)
 
 
 def riemannian_hessian(geometry: Geometry, point: Any, evaluation: Evaluation, vector: Any) -> Any:

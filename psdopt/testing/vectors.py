@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.geometry_groups import VectorArithmetic
 from psdopt.linalg.arrays import Array
 
 
@@ -35,9 +36,8 @@ def tree_map(function: Callable[..., Any], first: Any, *rest: Any) -> Any:
 
 def combine(geometry: Any, point: Any, a: float, u: Any, b: float, v: Any) -> Any:
     """a u + b v for vectors at `point`; a geometry may bring its own ``combine(point, a, u, b, v)``."""
-    own = getattr(geometry, "combine", None)
-    if own is not None:
-        return own(point, a, u, b, v)
+    if isinstance(geometry, VectorArithmetic):
+        return geometry.combine(point, a, u, b, v)
     return tree_map(lambda x, y: a * x + b * y, u, v)
 
 

@@ -117,6 +117,7 @@ ERRORS = [
     (("run", "scatter", "--max-iterations", "-1"), "--max-iterations must be at least 0; found -1"),
     (("run", "scatter", "--max-time", "nan"), "--max-time (seconds) must be at least 0; found nan"),
     (("run", "scatter", "--seed", "-1"), "--seed must lie between 0 and 2^32 - 1; found -1"),
+    (("run", "scatter", "--seed", "12345678901234"), "--seed must lie between 0 and 2^32 - 1; found 12345678901234"),
     (("run", "scatter", "--plot", "a.jpg"), "--plot must end in .png, .pdf, .svg; found 'a.jpg'"),
     (("run", "scatter", "--output", "a.txt"), "--output must end in .npz, .json; found 'a.txt'"),
     (("run", "scatter", "--plot", "no/such/a.png"), "--plot: the folder no/such does not exist; make it first"),
