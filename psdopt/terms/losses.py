@@ -160,10 +160,6 @@ class SquaredHinge(Loss):
     def second(self, a: Array) -> Array:
         return (self.margin - self.sign * a > 0.0) * (2.0 * self.weights)
 
-    def derivatives(self, a: Array) -> tuple[Array, Array]:
-        h = self._shortfall(a)
-        return h * (-2.0 * self.weights * self.sign), (h > 0.0) * (2.0 * self.weights)
-
 
 class HalfSquaredOneSided(Loss):
     """½ Σ_t w_t max(0, direction_t (a_t − target_t))², and ½ w_t (a_t − target_t)² where direction_t = 0.
