@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from psdopt.capability import Ability, Requires, offered
 from psdopt.checks import integer_or_none, is_name, one_of
+from psdopt.deprecated import former_argument
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.geometry import Atom, Geometry
 from psdopt.linalg.arrays import Array, norm
@@ -81,6 +82,7 @@ class ColumnGenerationState(State):
         return float(self.weights[0, 0]) if q else 0.0, self.bundle.evaluation.factor[:, :q]
 
 
+@former_argument("solver", None, "the interior point of this library solves the block master")
 @dataclass(frozen=True)
 class ColumnGeneration(Method[ColumnGenerationState]):
     """M = V T Vᵀ + θ M̄ over columns V, from the dual of a restricted master problem (Shen et al., algorithm 1).
@@ -124,7 +126,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
     def __post_init__(self) -> None:
         if is_name(self.master, "lp"):
             text = "ColumnGeneration(master='lp') is deprecated: use psdopt_plugins.papers.MatrixGeneration()"
-            warnings.warn(text, DeprecationWarning, stacklevel=3)
+            warnings.warn(text, DeprecationWarning, stacklevel=4)
             _ = self._printed  # the parameters are checked there
             return
         if isinstance(self.master, str):

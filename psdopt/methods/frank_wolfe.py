@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import wraps
 from typing import Any, ClassVar
 
 import numpy as np
 
 from psdopt.capability import Ability, Requires
 from psdopt.checks import is_name, one_of
+from psdopt.deprecated import former_argument
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Atom, Geometry
 from psdopt.linalg.arrays import Array, inner, is_finite, norm, row_dots
@@ -45,6 +45,7 @@ class FrankWolfeState(State):
     iteration: int
 
 
+@former_argument("step", "rule", "use rule=...")
 @dataclass(frozen=True)
 class FrankWolfe(Method[FrankWolfeState]):
     """M⁺ = (1 − gamma) M + gamma N, N = argmin ⟨∇F(M), N⟩ over the set; global for convex F, gap at every step.
@@ -225,20 +226,3 @@ def _orthonormal(evaluation: Evaluation) -> tuple[Evaluation, Array]:
 def _principal(evaluation: Evaluation) -> Evaluation:
     """Y in its principal axes, columns at rounding level dropped. No application of a map."""
     return evaluation.mix(principal_axes(evaluation.factor)[1])
-
-
-def _accepts_step(cls: type[FrankWolfe]) -> None:
-    """`rule` may still be given under its former name `step`, which is also the name of a method."""
-    initialise = cls.__init__
-
-    @wraps(initialise)
-    def __init__(self: FrankWolfe, *args: Any, **named: Any) -> None:
-        if "step" in named:
-            warnings.warn("FrankWolfe(step=...) is deprecated: use rule=...", DeprecationWarning, stacklevel=2)
-            named["rule"] = named.pop("step")
-        initialise(self, *args, **named)
-
-    cls.__init__ = __init__  # type: ignore[method-assign]
-
-
-_accepts_step(FrankWolfe)

@@ -1,8 +1,11 @@
 """Problems: sums of terms, quadratic SDPs, and the automatic-differentiation reference."""
 
+from psdopt.deprecated import former_names
 from psdopt.problems.autograd_problem import AutogradProblem
 from psdopt.problems.entry_fit import EntryFit
 from psdopt.problems.quadratic_sdp import QuadraticSDP
 from psdopt.problems.term_sum import TermEvaluation, TermSum
 
 __all__ = ["AutogradProblem", "EntryFit", "QuadraticSDP", "TermEvaluation", "TermSum"]
+
+__getattr__ = former_names(__name__, {"MarginProblem": "psdopt:MarginProblem"})

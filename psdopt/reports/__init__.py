@@ -5,6 +5,7 @@ common to all reports are here and public in :mod:`psdopt.plugins`; reports of m
 the plugins of their estimators.
 """
 
+from psdopt.deprecated import former_names
 from psdopt.reports.general import fit_report, run_report
 from psdopt.reports.options import RunOptions, fitted, seeded
 from psdopt.reports.record import Report, Table
@@ -24,3 +25,14 @@ __all__ = [
     "run_report",
     "seeded",
 ]
+
+_PLUGINS = {
+    "embedding": "manifold_learning",
+    "kernel": "kernel_learning",
+    "metric": "metric_learning",
+    "regression": "regression",
+    "spectral": "spectral",
+}
+__getattr__ = former_names(
+    __name__, {f"{kind}_report": f"psdopt_plugins.{plugin}.report:{kind}_report" for kind, plugin in _PLUGINS.items()}
+)

@@ -10,9 +10,7 @@ eps, conditioning and scale. Under pytest use :func:`parametrize_with_checks`; o
 in :mod:`psdopt.testing.reference`, objects with one known sin each in :mod:`psdopt.testing.badzoo`.
 """
 
-import warnings
-from typing import Any
-
+from psdopt.deprecated import former_names
 from psdopt.testing.builders import Builder
 from psdopt.testing.parametrize import parametrize_with_checks
 from psdopt.testing.record import CheckStatus, Deviation, Record, Trivial
@@ -41,13 +39,5 @@ __all__ = [
     "yield_checks",
 ]
 
-#: Former names, which psdopt and psdopt.terms use for other objects.
-_RENAMED = {"Measurement": "Deviation", "Verdict": "CheckStatus"}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _RENAMED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    new = _RENAMED[name]
-    warnings.warn(f"psdopt.testing.{name} is now called {new}", DeprecationWarning, stacklevel=2)
-    return globals()[new]
+# psdopt and psdopt.terms use these names for other objects
+__getattr__ = former_names(__name__, {"Measurement": f"{__name__}:Deviation", "Verdict": f"{__name__}:CheckStatus"})

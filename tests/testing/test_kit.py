@@ -231,7 +231,7 @@ def test_named_regimes_draw_what_they_say(regime, data):
 
 @pytest.mark.parametrize(("old", "new"), [("Measurement", "Deviation"), ("Verdict", "CheckStatus")])
 def test_former_names_work_and_name_their_successors(old, new):
-    with pytest.warns(DeprecationWarning, match=f"psdopt.testing.{old} is now called {new}"):
+    with pytest.warns(DeprecationWarning, match=f"psdopt.testing.{old} is now psdopt.testing.{new}"):
         assert getattr(psdopt.testing, old) is getattr(psdopt.testing, new)
     with pytest.raises(AttributeError, match="no attribute 'Judgement'"):
         psdopt.testing.Judgement  # noqa: B018

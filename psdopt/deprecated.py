@@ -1,0 +1,44 @@
+"""Former names, each with a DeprecationWarning that gives the new one."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from functools import wraps
+from importlib import import_module
+from typing import Any, TypeVar
+
+Class = TypeVar("Class", bound=type)
+
+
+def former_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """The ``__getattr__`` of `module` for its former `names`, name -> "module:new name"."""
+
+    def find(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        where, _, new = names[name].partition(":")
+        warnings.warn(f"{module}.{name} is now {where}.{new}", DeprecationWarning, stacklevel=2)
+        return getattr(import_module(where), new)
+
+    return find
+
+
+def former_argument(old: str, new: str | None, hint: str) -> Callable[[Class], Class]:
+    """A class decorator: the constructor still takes `old`, as `new`; without effect where `new` is None."""
+
+    def decorate(cls: Class) -> Class:
+        initialise: Callable[..., None] = cls.__dict__["__init__"]
+
+        @wraps(initialise)
+        def __init__(self: Any, *args: Any, **named: Any) -> None:
+            if old in named:
+                warnings.warn(f"{cls.__name__}({old}=...) is deprecated: {hint}", DeprecationWarning, stacklevel=2)
+                value = named.pop(old)
+                named |= {} if new is None else {new: value}
+            initialise(self, *args, **named)
+
+        type.__setattr__(cls, "__init__", __init__)
+        return cls
+
+    return decorate

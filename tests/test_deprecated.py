@@ -1,0 +1,61 @@
+"""Former names: they still work, and their warnings give the new names."""
+
+import inspect
+from importlib import import_module
+
+import pytest
+
+from psdopt import ColumnGeneration, FrankWolfe
+from psdopt.deprecated import former_argument, former_names
+
+FORMER = {
+    "psdopt.problems.MarginProblem": "psdopt.MarginProblem",
+    "psdopt.plotting.plot_embedding": "psdopt_plugins.pictures.plot_embedding",
+    "psdopt.plotting.plot_metric": "psdopt_plugins.pictures.plot_metric",
+    "psdopt.plotting.plot_prediction": "psdopt_plugins.pictures.plot_prediction",
+    "psdopt.reports.embedding_report": "psdopt_plugins.manifold_learning.report.embedding_report",
+    "psdopt.reports.kernel_report": "psdopt_plugins.kernel_learning.report.kernel_report",
+    "psdopt.reports.metric_report": "psdopt_plugins.metric_learning.report.metric_report",
+    "psdopt.reports.regression_report": "psdopt_plugins.regression.report.regression_report",
+    "psdopt.reports.spectral_report": "psdopt_plugins.spectral.report.spectral_report",
+    "psdopt.testing.Measurement": "psdopt.testing.Deviation",
+    "psdopt.testing.Verdict": "psdopt.testing.CheckStatus",
+}
+
+
+@pytest.mark.parametrize(("old", "new"), FORMER.items())
+def test_a_former_name_is_the_object_of_the_new_name(old: str, new: str) -> None:
+    (old_module, _, old_name), (new_module, _, new_name) = old.rpartition("."), new.rpartition(".")
+    with pytest.warns(DeprecationWarning, match=f"{old} is now {new}"):
+        found = getattr(import_module(old_module), old_name)
+    assert found is getattr(import_module(new_module), new_name)
+
+
+def test_other_names_are_missing_as_in_any_module() -> None:
+    find = former_names("somewhere", {"old": "psdopt:FrankWolfe"})
+    with pytest.raises(AttributeError, match="module 'somewhere' has no attribute 'other'"):
+        find("other")
+
+
+def test_a_former_argument_is_taken_as_the_new_one() -> None:
+    with pytest.warns(DeprecationWarning, match=r"FrankWolfe\(step=...\) is deprecated: use rule=..."):
+        found = FrankWolfe(step="hazan")  # type: ignore[call-arg]
+    assert found == FrankWolfe(rule="hazan")
+    assert list(inspect.signature(FrankWolfe).parameters) == ["rule", "variant"]
+
+
+def test_a_former_argument_without_a_new_one_has_no_effect() -> None:
+    with pytest.warns(DeprecationWarning, match=r"ColumnGeneration\(solver=...\) is deprecated"):
+        found = ColumnGeneration(solver="clarabel")  # type: ignore[call-arg]
+    assert found == ColumnGeneration()
+
+
+def test_a_class_without_a_former_argument_is_as_it_was() -> None:
+    @former_argument("size", "length", "use length=...")
+    class Rod:
+        def __init__(self, length: float) -> None:
+            self.length = length
+
+    assert Rod(2.0).length == 2.0
+    with pytest.raises(TypeError, match="width"):
+        Rod(width=2.0)  # type: ignore[call-arg]
