@@ -22,7 +22,7 @@ from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.tolerances import EPS
 from psdopt.margins.loss import CappedMargin
 from psdopt.margins.masters import Answer, BlockMaster, Bundle, Master, Unsolved
-from psdopt.margins.masters.selection import solve_selected, widest_block, working_rows
+from psdopt.margins.masters.base import solve_selected, widest_block, working_rows
 from psdopt.margins.structure import MarginStructure
 from psdopt.method import Method, Outcome, Residual, State
 from psdopt.problem import Evaluation, Problem

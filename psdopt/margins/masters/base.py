@@ -1,13 +1,26 @@
-"""The solution of a master problem, and the error that reports a failed solution."""
+"""What a master problem answers, how it says that it has no answer, and which margins it looks at."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.simplex import project_simplex
 from psdopt.margins.loss import CappedMargin
+from psdopt.margins.masters.newton_system import MOST_ROWS
 from psdopt.margins.structure import SignedSquares
+
+#: Margins in a block master, in units of 1/cap (the least number that can carry the weight), and the least number
+#: for which a selection pays.
+ROWS = 2.5
+FEWEST_ROWS = 600
+#: A weight of at most this fraction of the cap does not keep a margin in the master.
+WEIGHTLESS = 0.1
 
 
 class Unsolved(ArithmeticError):
@@ -38,3 +51,46 @@ class Master(Protocol):
 
         Raises Unsolved if no answer is found.
         """
+
+
+def working_rows(a: Array, w: Array, loss: CappedMargin) -> NDArray[np.bool_]:
+    """The margins that a master looks at: the ROWS / cap lowest, and all that carry weight.
+
+    Up to FEWEST_ROWS margins a selection does not pay, and all are taken. The margins left out have w_r = 0, which is
+    feasible; one that falls below ρ joins in the next round.
+    """
+    count = max(math.ceil(ROWS / loss.cap), FEWEST_ROWS)
+    if count >= loss.size:
+        return np.ones(loss.size, dtype=bool)
+    chosen: NDArray[np.bool_] = (a <= np.partition(a, count)[count]) | (w > WEIGHTLESS * loss.cap)
+    return chosen
+
+
+def widest_block(loss: CappedMargin) -> int:
+    """Most columns of a block master: beyond the margins that are factorised as rows, k(k + 1)/2 unknowns are.
+
+    Half a gigabyte at most, in either case; with few margins there is no bound.
+    """
+    rows = ROWS / loss.cap
+    return math.isqrt(2 * MOST_ROWS) if min(rows, loss.size) > MOST_ROWS else 10**9
+
+
+def solve_selected(
+    master: Master,
+    squares: SignedSquares,
+    loss: CappedMargin,
+    gap: float,
+    start: tuple[Array, Array],
+    rows: NDArray[np.bool_] | None,
+) -> Answer:
+    """The master's answer from the margins `rows` (all if None); w (m,) is zero on the others. `start` is (T, w)."""
+    if rows is None or np.all(rows):
+        return master.solve(squares, loss, gap, start)
+    chosen = np.flatnonzero(rows)
+    fewer = CappedMargin(len(chosen), loss.cap)
+    answer = master.solve(
+        squares.rows(chosen), fewer, gap, (start[0], project_simplex(start[1][chosen], 1.0, fewer.cap))
+    )
+    dual = np.zeros(loss.size)
+    dual[chosen] = answer.dual
+    return Answer(answer.weights, dual, answer.steps)
