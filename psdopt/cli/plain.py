@@ -50,11 +50,10 @@ def plain_streams() -> Iterator[None]:
 def _replaced(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    missing = error.object[error.start : error.end]
-    return "".join(_one(character, error.encoding) for character in missing), error.end
+    return "".join(map(_one, error.object[error.start : error.end])), error.end
 
 
-def _one(character: str, encoding: str) -> str:
+def _one(character: str) -> str:
     candidates = (_PLAIN.get(character, ""), unicodedata.normalize("NFKD", character)[:1])
     return next((text for text in candidates if text and text.isascii()), "?")
 

@@ -23,7 +23,7 @@ from psdopt.methods.constrained_moves import Active, Move, newton_move
 from psdopt.methods.lagrange_steps import DAMPING, SLOW
 from psdopt.multipliers import ConstrainedFit, constrained_fit_of
 from psdopt.problem import Evaluation, Problem
-from psdopt.searches.armijo import SUFFICIENT
+from psdopt.searches.step_lengths import SUFFICIENT
 from psdopt.units import stationarity_scale
 
 #: How often a step is halved.

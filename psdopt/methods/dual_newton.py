@@ -23,7 +23,7 @@ from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import rounding
 from psdopt.method import Method, Outcome, Residual, State
 from psdopt.problem import Evaluation, Problem
-from psdopt.searches.armijo import SUFFICIENT
+from psdopt.searches.step_lengths import SUFFICIENT
 from psdopt.units import stationarity_scale
 
 #: The damping of a system is this share of the residual; few positive eigenvalues would leave the system singular.
