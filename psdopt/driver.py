@@ -6,7 +6,6 @@ import math
 import time
 import warnings
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 
@@ -71,7 +70,8 @@ class Driver:
                     return Status.NON_FINITE, f"{Status.NON_FINITE.value} (iteration {run.iteration})"
                 self._record()
                 self._keep_best()
-                self._save_if_due()
+                if time.perf_counter() - self.last_saved >= self.rules.checkpoint_seconds:
+                    self._save()
                 if self._stopped():
                     return Status.STOPPED, "stopped by the callback"
         except (FloatingPointError, np.linalg.LinAlgError) as error:
@@ -168,16 +168,14 @@ class Driver:
         if run.best is None or run.state.evaluation.value < run.best.evaluation.value:
             run.best = run.state
 
-    def _save_if_due(self) -> None:
-        path = self.rules.checkpoint
-        if path is not None and time.perf_counter() - self.last_saved >= self.rules.checkpoint_seconds:
-            self._save(path)
-
-    def _save(self, path: str | Path) -> None:
+    def _save(self) -> None:
+        """Write the checkpoint, if the caller wants one."""
+        if self.rules.checkpoint is None:
+            return
         self.run.counts = self._counts()
         self.last_saved = time.perf_counter()
         try:
-            save_checkpoint(path, self.run, self.problem)
+            save_checkpoint(self.rules.checkpoint, self.run, self.problem)
         except (DataFileError, CheckpointError) as error:  # such as a full disk; the run continues
             self.unsaved = f"the checkpoint was not written: {error}"
             warnings.warn(f"{self.unsaved}; the run goes on", RuntimeWarning, stacklevel=2)
@@ -198,12 +196,11 @@ class Driver:
         if finite and status not in (Status.OPTIMAL, Status.NON_FINITE):
             status, message = self.judge.last_word(status, message)
         run.ended = status, message, self.tol
-        if self.rules.checkpoint is not None:
-            returned = run.state
-            if status not in FINAL:
-                run.state = last  # a run ended by a limit resumes from its last state, not from its best one
-            self._save(self.rules.checkpoint)
-            run.state = returned
+        returned = run.state
+        if status not in FINAL:
+            run.state = last  # a run ended by a limit resumes from its last state, not from its best one
+        self._save()
+        run.state = returned
         certificate, state = run.certificate if finite else None, run.state
         return Result(
             matrix=run.geometry.to_matrix(state.point),
