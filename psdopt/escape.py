@@ -77,7 +77,11 @@ def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 
     negative = pair.values < -64.0 * EPS * math.sqrt(Y.shape[0]) * pair.norm
     if not np.any(negative):
         return None
-    directions: Array = pair.vectors[:, negative] * np.sqrt(_own_weights(evaluation, pair.vectors[:, negative]))
+    vectors = pair.vectors[:, negative]
+    # the best weight of each by itself: curvatures differ by orders of magnitude
+    weights = np.array([evaluation.along_atom(v).minimize(alpha=(1.0, 1.0))[1] for v in vectors.T])
+    weights = np.maximum(np.where(np.isfinite(weights), weights, 1.0), np.finfo(float).tiny)
+    directions: Array = vectors * np.sqrt(weights)
     k = directions.shape[1]
     padded = compact.append(np.zeros((Y.shape[0], k)))
     line = padded.along(np.concatenate([np.zeros_like(Y), directions], axis=1))
@@ -85,13 +89,6 @@ def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 
     if mu == math.inf:
         mu = 1.0  # F is unbounded along this ray: the method's next line search detects and reports it
     return line.step(mu) if mu > 0.0 else None
-
-
-def _own_weights(evaluation: Evaluation, vectors: Array) -> Array:
-    """Best beta >= 0 of M + beta v vᵀ for each column v: curvatures differ by orders of magnitude."""
-    weights = [evaluation.along_atom(v).minimize(alpha=(1.0, 1.0))[1] for v in vectors.T]
-    finite = np.where(np.isfinite(weights), weights, 1.0)
-    return np.maximum(finite, np.finfo(float).tiny)
 
 
 def rank_binds(evaluation: Evaluation, tol: float) -> bool:

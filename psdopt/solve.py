@@ -106,7 +106,8 @@ def solve(
     method = method.on(problem).with_escape(escape, max_rank or problem.n)
     escape = escape and Ability.CONSTRAINTS not in problem.abilities  # there the method widens by itself
     before = dict(problem.counts())
-    with blas_threads(_multiplications(problem, geometry)):
+    rows = math.inf if problem.rows is None else float(problem.rows)
+    with blas_threads(rows * problem.n * (geometry.rank or problem.n)):  # of the largest matrix product of a step
         if resume is not None:
             run = load_checkpoint(resume, problem, geometry, method)
             _same_pieces(run, geometry, method, resume)
@@ -130,11 +131,6 @@ def solve(
                 other = alternatives(problem, geometry, method)
                 raise IncompatibleError(f"{error}. {other}" if other else str(error)) from error
         return driver.result(status, message, chosen)
-
-
-def _multiplications(problem: Problem, geometry: Geometry) -> float:
-    """Multiplications in the largest matrix product of a step, at the intended rank; inf if unknown."""
-    return math.inf if problem.rows is None else float(problem.rows) * problem.n * (geometry.rank or problem.n)
 
 
 def _first(method: Method, problem: Problem, geometry: Geometry, point: Any) -> State:
