@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -111,7 +112,11 @@ class TrustRegions(Method[TrustRegionsState]):
         manifold = to_pymanopt(state.geometry)
         problem = pymanopt_problem(state.problem, state.geometry, manifold)
         # in units of |g| the model does not depend on the scale of F, since g/|g| has length one
-        scaled = _Scaled(problem, 1.0 / slope)
+        scaled = SimpleNamespace(
+            manifold=manifold,
+            preconditioner=problem.preconditioner,
+            riemannian_hessian=lambda point, vector: problem.riemannian_hessian(point, vector) * (1.0 / slope),
+        )
         solver = Pymanopt(verbosity=0)
         point, most = state.point, self.inner or max(manifold.dim, 1)
         gradient, zero = state.gradient * (1.0 / slope), manifold.zero_vector(point)
@@ -147,14 +152,3 @@ def _reach(geometry: Geometry, point: Any, evaluation: Evaluation, gradient: Any
     """
     size, speed = norm(evaluation.factor), norm(geometry.velocity(point, gradient))
     return size * geometry.norm(point, gradient) / speed if speed > 0.0 else size
-
-
-class _Scaled:
-    """A pymanopt problem whose Hessian is multiplied by a constant, with the members that the inner solve uses."""
-
-    def __init__(self, problem: Any, factor: float) -> None:
-        self.manifold, self.preconditioner = problem.manifold, problem.preconditioner
-        self._hessian, self._factor = problem.riemannian_hessian, factor
-
-    def riemannian_hessian(self, point: Any, vector: Any) -> Any:
-        return self._hessian(point, vector) * self._factor

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property, reduce
 from operator import add
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -118,11 +118,6 @@ def times(Z: Array, T: Array | float) -> Array:
     return Z @ T
 
 
-def scaled(scale: float, T: Any) -> Any:
-    """scale · T; T itself if scale is one."""
-    return T if scale == 1.0 else scale * T
-
-
 class _AppliedForm(Form):
     """scale · A through its product with V; A = None stands for the identity."""
 
@@ -130,13 +125,14 @@ class _AppliedForm(Form):
     scale: float
 
     def gram(self, U: Images, V: Images) -> Array:
-        return cast(Array, scaled(self.scale, U.factor.T @ V.of(self.A)))
+        product: Array = U.factor.T @ V.of(self.A)
+        return self.scale * product
 
     def trace(self, U: Images, V: Images) -> float:
         return self.scale * inner(U.factor, V.of(self.A))
 
     def force(self, V: Images, T: Array | float = 1.0) -> Forces:
-        return [(None, times(V.of(self.A), scaled(self.scale, T)))]
+        return [(None, times(V.of(self.A), self.scale * T))]
 
 
 class IdentityForm(_AppliedForm):
@@ -226,13 +222,13 @@ class GramForm(Form):
         return U.derived(self, self.X, lambda XU: as_array(self.inner.T @ XU))
 
     def gram(self, U: Images, V: Images) -> Array:
-        return cast(Array, scaled(self.scale, self._half(U).T @ self._half(V)))
+        return self.scale * (self._half(U).T @ self._half(V))
 
     def trace(self, U: Images, V: Images) -> float:
         return self.scale * inner(self._half(U), self._half(V))
 
     def force(self, V: Images, T: Array | float = 1.0) -> Forces:
-        weighted = times(self._half(V), scaled(self.scale, T))
+        weighted = times(self._half(V), self.scale * T)
         return [(self.X, weighted if self.inner is None else self.inner @ weighted)]
 
     def to_dense(self) -> Array:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from pymanopt.optimizers import TrustRegions as Pymanopt
 
 from psdopt import FixedTrace, FlatQuotient, Polar, PositiveDefinite, QuadraticSDP, Status, TrustRegions, solve
 from psdopt.errors import InvalidInputError
+from psdopt.interop.pymanopt import pymanopt_problem, to_pymanopt
 from psdopt.linalg.tolerances import tie
 from psdopt.method import Outcome
-from psdopt.methods import trust_regions
 
 N = 6
 
@@ -148,9 +148,23 @@ def test_no_step_from_rest_or_from_a_gradient_that_is_not_finite():
     assert method.init(problem(), geometry, np.zeros((N, 2))).radius == 1.0
 
 
-def test_the_model_is_the_hessian_in_units_of_the_gradient():
-    pymanopt_like = SimpleNamespace(manifold=None, preconditioner=None, riemannian_hessian=lambda point, v: 3.0 * v)
-    assert trust_regions._Scaled(pymanopt_like, 0.25).riemannian_hessian(None, 2.0) == 1.5
+def test_the_model_is_the_hessian_in_units_of_the_gradient(monkeypatch):
+    seen, solve = [], Pymanopt._truncated_conjugate_gradient
+
+    def watched(self, model, point, gradient, *others):
+        seen.append((model, gradient))
+        return solve(self, model, point, gradient, *others)
+
+    monkeypatch.setattr(Pymanopt, "_truncated_conjugate_gradient", watched)
+    f, geometry, rng = problem(), FlatQuotient(N, 2), np.random.default_rng(1)
+    state = TrustRegions().init(f, geometry, geometry.random_point(rng))
+    TrustRegions().step(state)
+    ((model, gradient),) = seen
+    slope = np.linalg.norm(state.gradient)
+    np.testing.assert_allclose(gradient, state.gradient / slope, rtol=1e-14)
+    hessian = pymanopt_problem(f, geometry, to_pymanopt(geometry)).riemannian_hessian
+    D = geometry.gradient(state.point, state.evaluation.gradient) + 0.1
+    np.testing.assert_allclose(model.riemannian_hessian(state.point, D), hessian(state.point, D) / slope, rtol=1e-12)
 
 
 def test_defaults_are_those_of_the_literature():

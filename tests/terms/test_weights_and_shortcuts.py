@@ -24,7 +24,7 @@ from psdopt.terms import (
     SquaredHinge,
     SumForm,
 )
-from psdopt.terms.forms import scaled, squared_norm, times
+from psdopt.terms.forms import squared_norm, times
 from psdopt.terms.losses import HalfSquaredOneSided
 from psdopt.terms.weighted_gram import WeightedGramForm
 from tests.instances import psd, symmetric
@@ -36,7 +36,6 @@ N = 5
 def test_only_a_factor_of_one_changes_nothing(factor):
     Z = np.arange(6.0).reshape(3, 2)
     np.testing.assert_allclose(times(Z, factor), factor * Z)
-    np.testing.assert_allclose(scaled(factor, Z), factor * Z)
     np.testing.assert_allclose(times(Z, np.array([[factor]]) * np.eye(2)), factor * Z)
 
 
