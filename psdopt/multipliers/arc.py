@@ -42,21 +42,16 @@ def first_minimizer(p: Sequence[float]) -> float:
     """
     falling = [float(c) for c in reversed(p)]
 
-    def derivatives(mu: float) -> tuple[float, float]:
+    def at(mu: float) -> tuple[float, float, float]:
+        """The value and the first two derivatives."""
         value = first = second = 0.0
         for c in falling:
             second = second * mu + 2.0 * first
             first = first * mu + value
             value = value * mu + c
-        return first, second
+        return value, first, second
 
-    def value(mu: float) -> float:
-        total = 0.0
-        for c in falling:
-            total = total * mu + c
-        return total
-
-    return minimize_smooth(derivatives, first=1.0, value=value) if p[1] < 0.0 else 0.0
+    return minimize_smooth(lambda mu: at(mu)[1:], first=1.0, value=lambda mu: at(mu)[0]) if p[1] < 0.0 else 0.0
 
 
 def arc_of_inner(Y: Array, X: Array, Z: Array) -> list[float]:
