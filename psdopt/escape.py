@@ -10,7 +10,7 @@ import numpy as np
 
 from psdopt.certificate import Certificate
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.principal import principal_axes
+from psdopt.linalg.subset import principal_axes
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation
 from psdopt.result import Status

@@ -15,7 +15,7 @@ from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import as_array, norm, orthonormal_columns
 from psdopt.linalg.checked_operator import Negative
 from psdopt.linalg.extreme import smallest_eigenpair
-from psdopt.linalg.principal import principal_axes
+from psdopt.linalg.subset import principal_axes
 from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
 from psdopt.method import Method

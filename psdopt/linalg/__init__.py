@@ -21,10 +21,10 @@ from psdopt.linalg.leading import top_eigenpairs
 from psdopt.linalg.low_pass import low_pass
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.polynomials import minimize_smooth
-from psdopt.linalg.principal import principal_axes
 from psdopt.linalg.row_blocks import RowBlocks, linear_map, watching
 from psdopt.linalg.row_sources import DaskRows, RowSource, row_source
 from psdopt.linalg.row_views import Standardized, Transformed, WithConstant, WithoutRows, mean_and_scale, transformed
+from psdopt.linalg.subset import principal_axes
 from psdopt.linalg.tolerances import EPS, rounding
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Some eigenvalues of a dense symmetric matrix: by LAPACK's fastest algorithm, or, if that fails, by a full one."""
+"""Some eigenpairs of a dense symmetric matrix, with a full decomposition in reserve, and of M = Y Yᵀ from its factor."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import scipy.linalg
 
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.tolerances import EPS
 
 
 def eigenpairs(matrix: Array, first: int, last: int) -> tuple[Array, Array]:
@@ -31,3 +32,16 @@ def least_eigenvalue(matrix: Array) -> float:
         return float(scipy.linalg.eigvalsh(matrix, subset_by_index=[0, 0], check_finite=False)[0])
     except np.linalg.LinAlgError:
         return float(eigenpairs(matrix, 0, 0)[0][0])
+
+
+def principal_axes(Y: Array, floor: float | None = None) -> tuple[Array, Array]:
+    """(values (k,), W (r, k)): the eigenvalues of YᵀY above `floor` times the largest, descending, and their vectors.
+
+    The values are the positive eigenvalues of M = Y Yᵀ; the columns of Y W are orthogonal, with these squared lengths.
+    For Y (n, r), k <= r; k = 0 for Y = 0. The default of `floor`, max(n, r) eps, is the rounding level of the largest
+    eigenvalue. The signs of the columns of W are arbitrary. O(n r² + r³).
+    """
+    values, W = np.linalg.eigh(Y.T @ Y)
+    level = (max(Y.shape) * EPS if floor is None else floor) * max(float(values[-1]), 0.0)
+    kept = np.flatnonzero(values > level)[::-1]
+    return values[kept], W[:, kept]

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg
 
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.principal import principal_axes
+from psdopt.linalg.subset import principal_axes
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation
 

@@ -16,8 +16,8 @@ from psdopt.errors import InvalidInputError
 from psdopt.geometry import Atom, Geometry
 from psdopt.linalg.arrays import Array, inner, is_finite, norm, row_dots
 from psdopt.linalg.polynomials import minimize_smooth
-from psdopt.linalg.principal import principal_axes
 from psdopt.linalg.simplex import project_simplex
+from psdopt.linalg.subset import principal_axes
 from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
 from psdopt.method import Method, Outcome, Residual, State, ensure_finite
