@@ -1,4 +1,4 @@
-"""Some eigenpairs of a dense symmetric matrix, with a full decomposition in reserve, and of M = Y Yᵀ from its factor."""
+"""Some eigenpairs of a dense symmetric matrix, with a full decomposition in reserve; those of Y Yᵀ from Y."""
 
 from __future__ import annotations
 
