@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from psdopt.linalg.arrays import Array, inner
+from psdopt.linalg.definite import factor_above
 from psdopt.linalg.subset import least_eigenvalue
 from psdopt.linalg.tolerances import EPS
 from psdopt.margins.loss import CappedMargin
@@ -146,7 +147,8 @@ class _Interior:
         new.rho, new.s, new.xi = self.rho + step * drho, self.s + step * ds, self.xi + step * dx
         new._match(self.squares.forms(new.T))
         inside = min(new.s.min(), new.xi.min(), new.w.min(), (new.cap - new.w).min()) > 0.0
-        return new if inside and new.gap < self.gap and _positive(T) and _positive(new.Z) else None
+        definite = all(factor_above(X, 0.0) is not None for X in (T, new.Z))
+        return new if inside and new.gap < self.gap and definite else None
 
 
 def _reach(x: Array, dx: Array) -> float:
@@ -160,11 +162,3 @@ def _matrix_reach(d: Array, dX: Array) -> float:
     root = np.sqrt(d)
     least = least_eigenvalue(dX / root[:, None] / root)
     return -1.0 / least if least < 0.0 else np.inf
-
-
-def _positive(X: Array) -> bool:
-    try:
-        np.linalg.cholesky(X)
-    except np.linalg.LinAlgError:
-        return False
-    return True
