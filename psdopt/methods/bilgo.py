@@ -90,7 +90,8 @@ class BILGO(InTurns[State]):
     def turns(self, problem: Problem, columns: int) -> Method:
         """Atoms alone, or atoms and local search in turn."""
         searcher = self.searcher
-        atoms = GreedyAtoms(searcher is not None, self.every, self.eigenvectors, self.rule, self.backend, self.seed)
+        every = 1 if self.rule == "laue" else self.every
+        atoms = GreedyAtoms(searcher is not None, every, self.eigenvectors, self.rule, self.backend, self.seed)
         return atoms if searcher is None else Then(atoms, LocalSearch(searcher), _search_is_due, back=_search_is_over)
 
 

@@ -130,7 +130,7 @@ class GreedyAtoms(Method[AtomState]):
         evaluation = compressed(evaluation, lasting=self.searched)
         extras = {"alpha": float(np.prod(alphas)) if alphas else 1.0, "beta": float(sum(betas))}
         atoms = state.atoms + len(directions)
-        due = atoms >= self._every or not moved or not state.waiting
+        due = atoms >= self.every or not moved or not state.waiting
         if self.searched and due and norm(evaluation.factor) > 0.0:
             return _search_due(state, evaluation, extras)
         if not moved and self.rule != "random-conic":
@@ -151,10 +151,6 @@ class GreedyAtoms(Method[AtomState]):
             return None
         step = ensure_finite(proposed.mix(math.sqrt(alpha) * np.eye(W.shape[1])))
         return step if step.value < state.evaluation.value else None
-
-    @property
-    def _every(self) -> int:
-        return 1 if self.rule == "laue" else self.every
 
     def _directions(self, state: AtomState) -> list[Array]:
         """Unit vectors to try, the best first."""
@@ -177,7 +173,7 @@ class GreedyAtoms(Method[AtomState]):
         Y = ensure_finite(evaluation).factor
         SY, size = 0.5 * evaluation.factor_gradient(), norm(Y)
         residual, per_size = norm(SY), norm(SY) / max(size, EPS)
-        several = self._every if few else max(self._every - atoms, Y.shape[1])
+        several = self.every if few else max(self.every - atoms, Y.shape[1])
         count = min(self.eigenvectors or several, len(Y))
         find = partial(least_eigenpairs, evaluation.gradient, count=count, backend=self.backend)
         scale = abs(state.smallest) if math.isfinite(state.smallest) else per_size

@@ -114,10 +114,7 @@ class EntryFit(TermSum):
         """
         if self.L is None:
             return None
-        if self.L.is_matrix:
-            sizes = np.abs(np.asarray(self.L.data.diagonal(), dtype=np.float64))
-        else:
-            sizes = np.full(self.n, abs(MatrixForm(self.L).full_trace()) / self.n)
+        sizes = np.abs(MatrixForm(self.L).diagonal())
         beside = math.sqrt(max(squared_norm(self.L) - float(sizes @ sizes), 0.0) / self.n)
         least = max(SMALLEST_RIDGE * float(np.mean(sizes)), beside)
         return np.maximum(sizes, least) if least > 0.0 else None

@@ -47,6 +47,14 @@ def test_rules_of_comparison_never_increase_the_value(rule):
         assert result.optimal
 
 
+@pytest.mark.parametrize(("rule", "searches"), [("laue", True), ("bilgo", False)])
+def test_laue_searches_after_every_atom(rule, searches):
+    problem, _, _ = planted(12, 4)
+    method = BILGO(rule=rule, eigenvectors=1)
+    state = method.step(method.init(problem, PSDCone(12), zero(problem)))
+    assert isinstance(state.inner, SearchState) == searches
+
+
 def test_journee_cannot_shrink_what_bilgo_can():
     """At M with S >= 0 but <S, M> > 0 (E-B6) adding atoms is useless; alpha < 1 is the descent."""
     problem = QuadraticSDP(None, 1.0, -np.diag([1.0, 0.0, 0.0]))  # optimum e1 e1'

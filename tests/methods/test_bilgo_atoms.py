@@ -249,8 +249,6 @@ def test_a_search_is_due_after_every_so_many_atoms(every, due):
         told.append(state.due)
         assert state.atoms == (0 if state.due else len(told))
     assert told == due
-    laue = replace(method, rule="laue")
-    assert laue.step(laue.init(problem, PSDCone(10), zero(problem))).due
 
 
 @pytest.mark.parametrize("searched", [False, True])
