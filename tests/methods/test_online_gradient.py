@@ -167,18 +167,18 @@ def test_one_sided_streams_learn_from_iterators_and_pairs():
 def test_pretraining_is_as_good_as_trying_all_pairs(geometry):
     """The pair chosen in three rounds is nearly the best of all 49 on the whole pre-training data."""
     X, y = data()
+    count = TRIAL_UPDATES + 8  # so many that one pass is enough
     problem = psd_regression_stream(X, y, order="given")
     start = geometry.from_factor(orthonormal_columns(np.random.default_rng(0), D, R))
-    method = OnlineRiemannianGradient(8, pretraining=48)
+    method = OnlineRiemannianGradient(8, pretraining=count)
     state = method.init(problem, geometry, start)
     s, t0 = state.extras["s"], state.extras["t0"]
     assert s in GRID
     assert t0 in GRID
-    assert state.pace.horizon == t0 * 48 * 8  # counted in the samples it was tried on, not in epochs
-    batches, mean = problem.stream.sample(48, 8), s / state.pace.scale
-    passes = math.ceil(TRIAL_UPDATES / 48)
+    assert state.pace.horizon == t0 * count * 8  # counted in the samples it was tried on, not in epochs
+    batches, mean = problem.stream.sample(count, 8), s / state.pace.scale
     losses = {
-        (a, b): method._trial(problem, geometry, start, batches, passes, Pace(a / mean, 48 * 8 * b, 4.0 * mean), 48)
+        (a, b): method._trial(problem, geometry, start, batches, 1, Pace(a / mean, count * 8 * b, 4.0 * mean), count)
         for a in GRID
         for b in GRID
     }
