@@ -39,6 +39,8 @@ FEWEST, MOST = 24, 64
 WIDTH, FEWEST_KEPT = 6, 60
 #: Accuracy of the oracle relative to the gap. The error bound of the oracle is subtracted from the bound on F.
 ORACLE_ACCURACY = 0.01
+#: The gap must fall to this fraction before margins may leave the master again.
+PROGRESS = 0.5
 #: A run ends if the gap has not fallen by a tenth in this many rounds. One round suffices as long
 #: as the master can be solved more accurately than the gap; on degenerate margins (duplicated samples) rounding
 #: prevents that below relative gaps of about 1e-6.
@@ -51,7 +53,8 @@ class ColumnGenerationState(State):
 
     `bundle` holds the columns V (n, k) and the aggregate with their images; `weights`, Diag(θ, T) if there is an
     aggregate and T if not, and `answer_dual` w (m,) are the last master's solution. `gap` = F − bound; `rows` (m,)
-    marks the margins in the master. `gradient_norm` is 2 gap / |Y|: the gap in the units of the factor gradient.
+    marks the margins in the master, `settled` is the gap when some could last leave it. `gradient_norm` is
+    2 gap / |Y|: the gap in the units of the factor gradient.
     """
 
     bundle: Bundle
@@ -62,6 +65,7 @@ class ColumnGenerationState(State):
     gap: float = math.inf
     guess: Array | None = None
     rows: NDArray[np.bool_] | None = None
+    settled: float = math.inf
     marked: float = math.inf
     slow: int = 0
 
@@ -212,7 +216,10 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         bound = max(bound, state.bound)
         gap = max(best.value - bound, 0.0)
         new = np.array([atom.vector / norm(atom.vector) for atom in atoms]).T
-        rows = working_rows(margins.values(evaluation), dual, loss)
+        # margins may leave the master only while the gap falls, so that they cannot leave and return for ever
+        fresh = not gap > PROGRESS * state.settled
+        openness = gap / abs(best.value) if best.value != 0.0 else 1.0
+        rows = working_rows(margins.values(evaluation), dual, loss, openness, None if fresh else state.rows)
         bundle, T, wider = state.bundle.grown(T, new, self._limit(problem.n, loss))
         fell = gap < 0.9 * state.marked
         # a bundle too narrow for the optimum converges slowly, through its aggregate: this is not a stall
@@ -240,6 +247,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
             gap=gap,
             guess=np.array([atom.vector for atom in atoms]).T,
             rows=rows,
+            settled=gap if fresh else state.settled,
             marked=gap if fell else state.marked,
             slow=slow,
         )

@@ -207,6 +207,13 @@ def test_a_run_ends_after_some_rounds_in_which_the_gap_stays():
     assert after.extras["master_steps"] == 5.0
 
 
+def test_margins_may_leave_once_the_gap_has_fallen():
+    method, state, _ = begun()
+    for share, fresh in ((0.9, False), (0.1, True)):
+        after = priced(state, method, settled=state.gap / share)
+        assert after.settled == (after.gap if fresh else state.gap / share)
+
+
 def test_values_and_bounds_that_are_better_are_kept():
     method, state, _ = begun()
     after = priced(state, method, bound=-1e9, dual=None)

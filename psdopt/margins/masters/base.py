@@ -19,8 +19,8 @@ from psdopt.margins.structure import SignedSquares
 #: for which a selection pays.
 ROWS = 2.5
 FEWEST_ROWS = 600
-#: A weight of at most this fraction of the cap does not keep a margin in the master.
-WEIGHTLESS = 0.1
+#: Near the end, a weight of at most this fraction of the cap does not keep a margin in the master.
+WEIGHTLESS = 0.02
 
 
 class Unsolved(ArithmeticError):
@@ -53,17 +53,21 @@ class Master(Protocol):
         """
 
 
-def working_rows(a: Array, w: Array, loss: CappedMargin) -> NDArray[np.bool_]:
-    """The margins that a master looks at: the ROWS / cap lowest, and all that carry weight.
+def working_rows(
+    a: Array, w: Array, loss: CappedMargin, openness: float, before: NDArray[np.bool_] | None
+) -> NDArray[np.bool_]:
+    """The margins that a master looks at: the ROWS / cap lowest, all that carry weight, and those of `before`.
 
     Up to FEWEST_ROWS margins a selection does not pay, and all are taken. The margins left out have w_r = 0, which is
-    feasible; one that falls below ρ joins in the next round.
+    feasible; one that falls below ρ joins in the next round. While the relative gap `openness` is large, w is spread
+    over many margins that do not matter at the optimum: then only large weights count.
     """
     count = max(math.ceil(ROWS / loss.cap), FEWEST_ROWS)
     if count >= loss.size:
         return np.ones(loss.size, dtype=bool)
-    chosen: NDArray[np.bool_] = (a <= np.partition(a, count)[count]) | (w > WEIGHTLESS * loss.cap)
-    return chosen
+    heavy = min(max(openness, WEIGHTLESS), 0.5) * loss.cap
+    chosen: NDArray[np.bool_] = (a <= np.partition(a, count)[count]) | (w > heavy)
+    return chosen if before is None else chosen | before
 
 
 def widest_block(loss: CappedMargin) -> int:

@@ -44,13 +44,23 @@ def test_many_margins_bound_the_width_that_is_factorised():
     assert widest_block(CappedMargin(MOST_ROWS, 1.0 / MOST_ROWS)) > width
 
 
-def test_a_master_looks_at_low_margins_and_at_those_that_carry_weight():
+def test_a_master_looks_at_low_margins_at_those_that_carry_weight_and_at_those_before():
     rng, m = np.random.default_rng(0), 3 * FEWEST_ROWS
     loss, a, w = CappedMargin(m, 0.5), rng.permutation(m).astype(float), np.zeros(m)
     highest = np.argsort(a)[-3:]
     w[highest] = 0.5, 1e-9, 0.0
-    rows = working_rows(a, w, loss)
+    rows = working_rows(a, w, loss, 0.0, None)
     assert np.all(rows[a <= FEWEST_ROWS])
     assert rows[highest].tolist() == [True, False, False]
     assert np.count_nonzero(rows) == FEWEST_ROWS + 2
-    assert np.all(working_rows(a[:FEWEST_ROWS], w[:FEWEST_ROWS], CappedMargin(FEWEST_ROWS, 0.5)))
+    before = a > m - 2.5
+    assert np.array_equal(working_rows(a, w, loss, 0.0, before), rows | before)
+    assert np.all(working_rows(a[:FEWEST_ROWS], w[:FEWEST_ROWS], CappedMargin(FEWEST_ROWS, 0.5), 0.0, None))
+
+
+def test_far_from_the_end_only_large_weights_keep_a_margin():
+    m = 3 * FEWEST_ROWS
+    loss, a, w = CappedMargin(m, 0.5), np.arange(m, dtype=float), np.zeros(m)
+    w[-1] = 0.1
+    assert working_rows(a, w, loss, 0.0, None)[-1]
+    assert not working_rows(a, w, loss, 1.0, None)[-1]
