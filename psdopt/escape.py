@@ -18,6 +18,9 @@ from psdopt.result import Status
 #: Steps after a widening before the next certificate. New columns are short at first, so that stationarity is still
 #: small, and the method has just restarted.
 SETTLING = 10
+#: A widening has not helped if more than this share of the infeasibility remains while some columns are hardly used.
+#: The run then needs steps rather than columns, and the next widening, which restarts the method, waits twice as long.
+STUCK = 0.5
 #: Columns are added if the dual infeasibility exceeds tolerance and stationarity by this factor.
 CLEARLY_OFF = 3.0
 #: Beyond this factor the rank limit is certainly the cause of the dual infeasibility.
@@ -28,16 +31,23 @@ FAR_OFF = 100.0
 class Escape:
     """The policy by which a run adds columns, and its record of the last widening.
 
-    `allowed` : whether columns may be added, up to `max_rank`. `last` : iteration of the last widening.
+    `allowed` : whether columns may be added, up to `max_rank`. `last` : iteration of the last widening; the next one
+    waits for `wait` steps. `last_infeasibility` : the relative dual infeasibility before the last widening.
     """
 
     allowed: bool
     max_rank: int
-    last: int = -SETTLING
+    last: int = -1
+    wait: int = 0
+    last_infeasibility: float = math.inf
 
     def settles(self, iteration: int) -> bool:
         """Whether the last widening is too recent for a certificate."""
-        return iteration < self.last + SETTLING
+        return iteration < self.last + min(self.wait, SETTLING)
+
+    def waits(self, iteration: int, binds: Callable[[], bool]) -> bool:
+        """Whether columns that are still growing or shrinking need steps rather than further columns."""
+        return iteration < self.last + self.wait and not binds()
 
     def wants(self, certificate: Certificate, stationarity: float, tol: float, binds: Callable[[], bool]) -> bool:
         """Whether the dual infeasibility exceeds what stationarity explains, so that the rank limit must cause it."""
@@ -45,6 +55,13 @@ class Escape:
         if not self.allowed or infeasible <= max(tol, certificate.stationarity_relative):
             return False
         return infeasible > CLEARLY_OFF * max(tol, stationarity) or binds()
+
+    def note(self, iteration: int, certificate: Certificate, spare: bool) -> None:
+        """Record a widening at `iteration`. `spare` : some columns were hardly used before it."""
+        infeasible = certificate.dual_infeasibility_relative
+        stuck = spare and infeasible > STUCK * self.last_infeasibility
+        self.wait = 2 * self.wait if stuck else SETTLING
+        self.last_infeasibility, self.last = infeasible, iteration
 
 
 def clearly_bound(certificate: Certificate, stationarity: float, tol: float) -> bool:

@@ -64,14 +64,15 @@ class Judge:
         if proven is not None:
             return proven
         binds = cache(self._rank_binds)
-        if self._moved(certificate, stationarity, ended, binds):
+        movable = ended or not run.escape.waits(run.iteration, binds)
+        if movable and self._moved(certificate, stationarity, ended, binds):
             return None
         finest = ended or run.inner_tol <= FINEST * self.tol
         if run.patience.ends(certificate, run.iteration, self.tol) or finest:
             weaker = settled(certificate, self.tol)
             if weaker is not None:
                 return weaker
-        if self._stationary(certificate, stationarity, finest, binds):
+        if movable and self._stationary(certificate, stationarity, finest, binds):
             return Status.STATIONARY, why_stationary(certificate, run, stationarity, self.tol)
         self._tighten(certificate, stationarity, ended)
         return None
@@ -188,7 +189,7 @@ class Judge:
         if kept or run.geometry.trace is not None or not certificate.convex:
             return False
         wanted = run.escape.wants(certificate, stationarity, self.tol, (lambda: True) if ended else binds)
-        return wanted and self._widen(certificate)
+        return wanted and self._widen(certificate, spare=not binds())
 
     def _stationary(self, certificate: Certificate, stationarity: float, finest: bool, binds: Binds) -> bool:
         """Whether this is a first-order point that no further step of the method improves on."""
@@ -217,7 +218,7 @@ class Judge:
         evaluation = self.run.state.evaluation
         return int(evaluation.factor.shape[1]) < self.problem.n and rank_binds(evaluation, self.tol)
 
-    def _widen(self, certificate: Certificate) -> bool:
+    def _widen(self, certificate: Certificate, spare: bool) -> bool:
         """Add columns along eigenvectors of the least eigenvalues of S; False if the rank limit leaves no room."""
         run = self.run
         wider = widened(run.state.evaluation, run.escape.max_rank, certificate.smallest_eigenvalue)
@@ -225,6 +226,6 @@ class Judge:
             return False
         geometry = run.geometry.with_rank(wider.factor.shape[1])
         run.go_on(self.method, geometry, geometry.from_factor(wider.factor), wider)
-        run.escape.last = run.iteration
+        run.escape.note(run.iteration, certificate, spare)
         run.history.note("widened_to", wider.factor.shape[1])
         return True

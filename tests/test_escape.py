@@ -74,12 +74,22 @@ def test_infeasibility_within_the_stationarity_of_the_certificate_asks_for_nothi
     assert not Escape(True, 5).wants(replace(failing(1.0), stationarity_relative=1.0), 0.0, 1e-6, always)
 
 
-def test_new_columns_settle_before_the_next_certificate():
+def test_widenings_that_do_not_help_wait_longer():
     escape = Escape(True, 5)
-    assert not escape.settles(0)
-    escape.last = 7
+    escape.note(7, failing(1e-3), spare=True)
+    assert (escape.last, escape.wait, escape.last_infeasibility) == (7, SETTLING, 1e-3)
     assert escape.settles(7 + SETTLING - 1)
     assert not escape.settles(7 + SETTLING)
+    escape.note(20, failing(0.9e-3), spare=True)  # hardly less, with columns to spare
+    assert escape.wait == 2 * SETTLING
+    assert not escape.settles(20 + SETTLING)  # it is the widening that waits, not the certificate
+    assert escape.waits(20 + SETTLING, never)
+    assert not escape.waits(20 + SETTLING, always)
+    assert not escape.waits(20 + 2 * SETTLING, never)
+    escape.note(50, failing(0.1e-3), spare=True)
+    assert escape.wait == SETTLING
+    escape.note(70, failing(0.1e-3), spare=False)
+    assert escape.wait == SETTLING
 
 
 def test_what_is_clearly_the_rank_is_far_above_tolerance_and_stationarity():

@@ -87,12 +87,22 @@ def test_a_widened_run_settles_before_it_is_judged_again():
         assert at[at > iteration].min() >= iteration + psdopt.escape.SETTLING
 
 
-def test_columns_are_added_as_often_as_the_certificate_asks_for_them(monkeypatch):
+@pytest.mark.parametrize(
+    ("columns", "misses", "times", "end"),
+    [
+        (4, [100.0] * 18, [0, 10, 30, 70, 150], 180),  # to no avail, with a column to spare
+        (4, [900.0, 300.0, 100.0, 33.0], [0, 10, 20, 30], 40),  # what is left falls
+        (3, [100.0, 100.0, 100.0, 100.0], [0, 10, 20, 30], 40),  # every column in use: more are needed
+        (4, [100.0, 100.0], [0, 10], 20),  # the certificate does not wait until 30, and holds
+    ],
+)
+def test_widenings_to_no_avail_wait_twice_as_long_each_time(monkeypatch, columns, misses, times, end):
     monkeypatch.setattr(psdopt.judge, "LONGER", 0.0)  # asked every ten steps
-    result = missed(monkeypatch, 4, Waiting(), [900.0, 300.0, 300.0, 33.0])
+    result = missed(monkeypatch, columns, Waiting(), misses)
     assert result.optimal
-    assert widenings(result) == [0, 10, 20, 30]
-    assert result.iterations == 40
+    assert widenings(result) == times
+    assert result.iterations == end
+    assert np.diff(asked(result)[0]).max() == 10  # it is the widening that waits, not the certificate
 
 
 def missed(monkeypatch, columns, method, misses, **options):
@@ -118,11 +128,11 @@ def widenings(result):
     return np.flatnonzero(np.isfinite(result.history["widened_to"])).tolist()
 
 
-def test_a_run_whose_columns_settle_is_not_called_stationary(monkeypatch):
+def test_a_run_whose_widening_waits_is_not_called_stationary(monkeypatch):
     monkeypatch.setattr(psdopt.judge, "FINEST", 1.0)  # nothing finer to aim at: asked in every step
     result = missed(monkeypatch, 4, Waiting(), [100.0] * 100, max_iterations=90)
     assert result.status is Status.ITERATION_LIMIT
-    assert widenings(result) == list(range(0, 100, 10))
+    assert widenings(result) == [0, 10, 30, 70]
 
 
 @dataclass(frozen=True)
