@@ -96,6 +96,7 @@ def solve(
     """
     _check_arguments(tol, max_iterations, max_time, max_rank, problem, stopping, callback)
     generator = _generator(rng)
+    number(checkpoint_seconds, "checkpoint_seconds", least=0.0)
     clock = time.perf_counter()
     escape = (geometry is None) if escape is None else boolean(escape, "escape")
     geometry, method, chosen = choose(problem, geometry, method)

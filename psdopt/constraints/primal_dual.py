@@ -16,12 +16,12 @@ from psdopt.constraints.problem import Constrained, constrained_of
 from psdopt.constraints.refutation import proven_unbounded
 from psdopt.constraints.slack import slack_eigenpair
 from psdopt.constraints.standard import StandardForm
-from psdopt.constraints.units import relative_gap, relative_violation
+from psdopt.constraints.units import gap_unit, relative_gap, relative_violation
 from psdopt.errors import IncompatibleError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.definite import factor_above
-from psdopt.linalg.tolerances import rounding
+from psdopt.linalg.tolerances import EPS, rounding
 from psdopt.method import Outcome, State
 from psdopt.methods.phase_one import phase_one
 from psdopt.problem import Evaluation, Problem
@@ -35,13 +35,15 @@ SETTLED = 1e-10
 class PrimalDualState(State):
     """X and Z by blocks, x and z of the linear part, v; `dual` is what certificates are made from.
 
-    `least` : the smallest relative residual so far. `since` : the number of steps since the residual last fell by a
-    tenth. `nearest` : F at the best iterate so far, that of the least `nearest_error`. This error is what a certificate
-    would find: the larger of the violation of the constraints, `nearest_violation`, and the gap to the best proven
-    bound, or the relative residual before any bound is proven. A stalled run ends at `nearest`, since rounding may
-    spoil later iterates where multipliers are not bounded. `anew` : whether the run was restarted; a restarted run
-    shows `nearest` until it has a better iterate. `halves` : Cholesky factors of X and Z by blocks, where they are at
-    hand. `careful` : whether steps factor the roots of their systems, as they do once rounding spoils the systems.
+    `least` : the relative residual when it last fell by a tenth. `narrowest` : |F − bound| when it last fell by a
+    tenth, among iterates whose largest residual is a relative gap of one or more. `widest` : the largest such
+    |F − bound|. `since` : steps since one of the two fell. `nearest` : F at the best iterate so far, that of the least
+    `nearest_error`. This error is what a certificate would find: the larger of the violation of the constraints,
+    `nearest_violation`, and the gap to the best proven bound; before any bound is proven, the relative residual. A
+    stalled run ends at `nearest`, since rounding may spoil later iterates where multipliers are not bounded. `anew` :
+    whether the run was restarted; a restarted run shows `nearest` until it has a better iterate. `halves` : Cholesky
+    factors of X and Z by blocks, where they are at hand. `careful` : whether steps factor the roots of their systems,
+    as they do once rounding spoils the systems.
     """
 
     form: StandardForm
@@ -52,6 +54,8 @@ class PrimalDualState(State):
     v: Array
     dual: Multipliers
     least: float = math.inf
+    narrowest: float = math.inf
+    widest: float = 0.0
     since: int = 0
     bound: float = -math.inf
     nearest: Evaluation | None = None
@@ -166,13 +170,18 @@ def moved(
     bound = max(bound, provable)
     gap = relative_gap(problem, evaluation, bound)
     relative = max(gap, infeasibility, slack)
-    least, since = (relative, 0) if relative < GAIN * old.least else (old.least, old.since + 1)
+    # if the optimal value is zero, F and its bound differ in sign: the relative gap stays at one while the gap falls
+    width = abs(value - bound) if gap >= max(1.0, infeasibility, slack) else math.inf
+    lower, narrower = relative < GAIN * old.least, EPS * old.widest < width < GAIN * old.narrowest
+    least = relative if lower else old.least
+    since = 0 if lower or narrower else old.since + 1
     if since >= patience and outcome is Outcome.RUNNING:
         outcome = Outcome.STALLED
     seen, seen_violation, seen_error, error = old.nearest, old.nearest_violation, old.nearest_error, relative
     if seen is not None and math.isfinite(provable):
-        seen_error = max(relative_gap(problem, seen, provable), seen_violation)
-        error = max(relative_gap(problem, evaluation, provable), infeasibility)
+        unit = max(gap_unit(problem, each, provable) for each in (seen, evaluation)) or 1.0
+        seen_error = max(abs(seen.value - provable) / unit, seen_violation)
+        error = max(abs(evaluation.value - provable) / unit, infeasibility)
     nearer = seen is None or not seen_error <= error
     nearest, violation, nearest_error = (
         (evaluation, infeasibility, error) if seen is None or nearer else (seen, seen_violation, seen_error)
@@ -194,6 +203,8 @@ def moved(
         z=z,
         v=v,
         least=least,
+        narrowest=width if narrower else old.narrowest,
+        widest=max(old.widest, width if math.isfinite(width) else 0.0),
         since=since,
         bound=provable,
         nearest=nearest,

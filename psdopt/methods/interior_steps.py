@@ -65,6 +65,8 @@ def newton_step(
     Raises numpy.linalg.LinAlgError where there is no step.
     """
     step = _Step(form, at, careful)
+    if step.mu == 0.0:
+        raise np.linalg.LinAlgError("<X, Z> has fallen to zero")
     dX, dZ, dx, dz, _ = step.direction(0.0)
     ap = min(1.0, _reach(at.Lx, dX, at.x, dx, SLIGHT))
     ad = min(1.0, _reach(at.Lz, dZ, at.z, dz, SLIGHT))

@@ -256,3 +256,17 @@ def test_a_run_that_stalls_far_from_the_end_begins_once_more_from_a_larger_x(lea
     np.testing.assert_array_equal(after.v, np.zeros(state.form.m))
     assert (after.least, after.since, after.anew, after.careful) == (np.inf, 0, True, False)
     assert after.outcome is Outcome.RUNNING
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("kind", ["Laplacian", "singular", "no edges"])
+def test_programs_whose_optimal_value_is_zero_are_solved(kind: str, scale: float) -> None:
+    """No relative gap is small near a value of zero: the run has to follow the gap down to rounding."""
+    n, rng = 9, np.random.default_rng(4)
+    W = np.triu(rng.random((n, n)), 1)
+    A = rng.standard_normal((n, n - 1))
+    C = {"Laplacian": np.diag((W + W.T).sum(1)) - W - W.T, "singular": A @ A.T, "no edges": np.zeros((n, n))}[kind]
+    held = constraints.trace(n, 1.0) if kind == "singular" else constraints.diagonal(n, 1.0)
+    result = solve(Constrained(QuadraticSDP(C=scale * C), held), PSDCone(n), InteriorPoint())
+    assert result.status is Status.OPTIMAL
+    assert abs(result.value) <= 1e-9 * scale * np.abs(C).max(initial=1.0)

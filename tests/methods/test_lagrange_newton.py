@@ -278,7 +278,7 @@ def test_it_is_chosen_where_newton_steps_pay_and_nowhere_else():
         assert LagrangeNewton.suits(problem, 9)
     assert LagrangeNewton.is_efficient_for(forms(m=300), 8)
     assert not LagrangeNewton.is_efficient_for(forms(m=MAX_ORDER + 1), 8)
-    pairs = PairDistances([0, 1], [1, 2], X=np.zeros((10**6, 8)))
+    pairs = PairDistances([0, 1], [1, 2], X=np.zeros((2 * 10**6, 8)))
     # rows of data that no measurement looks at count as well
     assert not LagrangeNewton.is_efficient_for(TermSum([MeasuredTerm(pairs, LeastSquares(1.0))]), 8)
     assert not LagrangeNewton.is_efficient_for(QuadraticSDP(A=np.eye(N), C=-np.eye(N)), 9)
