@@ -129,8 +129,13 @@ class DenseProof:
         return float(v @ (self.S @ v)) < -allowed
 
     def _definite(self, S: Array) -> float | None:
-        """A bound on −λ_min(S) of the size of rounding; None where S is not proven to be semidefinite up to that."""
-        scale, allowed = self._scale(S), ROUNDINGS * self.n * EPS
+        """A bound on −λ_min(S) of the size of rounding; None where S is not proven to be semidefinite up to that.
+
+        None as well if rounding of S exceeds ∇F(0): then S does not show the sign of ∇F(0) where F has no curvature.
+        """
+        scale, allowed, known = self._scale(S), ROUNDINGS * self.n * EPS, float(_origin(self.problem)[0].max())
+        if 0.0 < known < allowed * max(float(S.max()), -float(S.min())):
+            return None
         scaled = S * scale
         scaled *= scale[:, None]
         return None if factor_above(scaled, -allowed) is None else allowed / float(scale.min()) ** 2

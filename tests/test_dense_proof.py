@@ -91,6 +91,18 @@ def test_nothing_is_proven_of_a_gradient_that_is_not_finite():
     assert proof.descent() is None
 
 
+@pytest.mark.parametrize("turn", [0.1, 0.8])
+def test_a_gradient_whose_rounding_hides_that_at_zero_proves_nothing(turn):
+    """F falls without end where A has no range; at a huge M rounding of A M A hides the C that says so."""
+    Q = np.array([[math.cos(turn), -math.sin(turn)], [math.sin(turn), math.cos(turn)]])
+    problem = QuadraticSDP(A=Q @ np.diag([1.0, 0.0]) @ Q.T, C=Q @ np.diag([0.0, -1.0]) @ Q.T)
+    for trace in (1.0, 1e10, 1e20, 1e30):
+        evaluation = problem.at(math.sqrt(trace) * Q[:, :1])
+        for share in (1e-6, 1e-3, 1.0):
+            goal = share * abs(evaluation.value)
+            assert DenseProof(evaluation, dense_gradient(evaluation)).gap(goal) is None
+
+
 def test_the_direction_of_descent_leads_down_in_units_of_the_coordinates():
     problem = QuadraticSDP(B=np.diag([1.0, 1e-8]), C=np.diag([1.0, -1e-6]))
     proof = proof_of(problem, np.eye(2)[:, :1])
