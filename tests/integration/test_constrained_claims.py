@@ -16,11 +16,16 @@ from psdopt.testing.constrained import DenseConstraints
 from tests.integration.constrained_claims import Reference, drawn, examine, false_claims, reference
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3, 5, 6, 7, 10, 13, 22190])
+@pytest.mark.parametrize("seed", [1, 2, 3, 5, 6, 7, 10, 13])
 def test_words_about_random_programs_are_true(seed: int) -> None:
     counts: Counter[str] = Counter()
     assert examine(seed, counts, steps=200) == []
     assert counts["runs"] >= 2
+
+
+def test_a_run_to_infinity_proves_nothing() -> None:
+    """At a trace of 1e33 rounding of the gradient hides the direction in which F falls without end."""
+    assert examine(22190, Counter(), steps=500) == []
 
 
 @pytest.mark.parametrize("seed", [103, 151])
