@@ -222,3 +222,13 @@ def _forget(packages: Iterable[str]) -> None:
     for name in list(sys.modules):
         if name.partition(".")[0] in packages and name != __name__:
             del sys.modules[name]
+
+
+def recorded(path: Path | None, copy: Path, tests: Sequence[str]) -> Calls:
+    """The calls in the file `path`; where it is missing, those of the `tests` in `copy`, which are saved there."""
+    if path is not None and path.exists():
+        return Calls.load(path)
+    calls = record(copy, tests, copy / "output.txt")
+    if path is not None:
+        calls.save(path)
+    return calls

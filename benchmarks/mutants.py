@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.mutant_forks import Trial, killers
-from benchmarks.mutant_tests import Calls, record, run_chosen, warm_up
+from benchmarks.mutant_tests import Calls, recorded, run_chosen, warm_up
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Area -> its sources.
@@ -252,12 +252,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         copy = Path(folder)
         copied(copy)
         warm_up()
-        if arguments.calls is not None and arguments.calls.exists():
-            calls = Calls.load(arguments.calls)
-        else:
-            calls = record(copy, arguments.tests, copy / "output.txt")
-            if arguments.calls is not None:
-                calls.save(arguments.calls)
+        calls = recorded(arguments.calls, copy, arguments.tests)
         print(f"{len(calls.seconds)} tests, {sum(calls.seconds.values()):.0f} seconds", flush=True)
         if not calls.seconds:
             print((copy / "output.txt").read_text())

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.mutant_tests import OPTIONS, ROOM, Calls, forked, inside, record, warm_up
+from benchmarks.mutant_tests import OPTIONS, ROOM, Calls, forked, inside, recorded, warm_up
 from benchmarks.mutants import OWN, ROOT, TESTS, _with_functions, copied
 
 #: Of a move up and of a move down.
@@ -363,12 +363,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         copy = Path(folder)
         copied(copy)
         warm_up()
-        if arguments.calls is not None and arguments.calls.exists():
-            calls = Calls.load(arguments.calls)
-        else:
-            calls = record(copy, [test for test in TESTS if (ROOT / test).exists()], copy / "output.txt")
-            if arguments.calls is not None:
-                calls.save(arguments.calls)
+        calls = recorded(arguments.calls, copy, [test for test in TESTS if (ROOT / test).exists()])
         callers = [calls.of(path, function) for constant in chosen for path, function in constant.readers]
         files = _files(copy, sorted({test for tests in callers for test in tests}))
         calls = with_new(calls, collected(copy, files, copy / "output.txt"))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -91,7 +92,7 @@ class DenseProof:
         v, Y = self.lowest, self.factor
         if v is None or not (self.quadratic and self.finite and goal > 0.0 and norm(Y) > 0.0):
             return None
-        H = _origin(self.problem)[1]
+        H = _origin(self.problem).curvature
         own, slope, bend = inner(self.S @ Y, Y), inner(H @ Y, Y), float(np.trace(H))
         if not math.isfinite(slope + bend):
             return None
@@ -133,7 +134,7 @@ class DenseProof:
 
         None as well if rounding of S exceeds ∇F(0): then S does not show the sign of ∇F(0) where F has no curvature.
         """
-        scale, allowed, known = self._scale(S), ROUNDINGS * self.n * EPS, float(_origin(self.problem)[0].max())
+        scale, allowed, known = self._scale(S), ROUNDINGS * self.n * EPS, float(_origin(self.problem).sizes.max())
         if 0.0 < known < allowed * max(float(S.max()), -float(S.min())):
             return None
         scaled = S * scale
@@ -142,7 +143,7 @@ class DenseProof:
 
     def _scale(self, S: Array) -> Array:
         """1/√(size of the diagonals of S, ∇F(M) and ∇F(0)) (n,)."""
-        sizes = np.abs(np.diagonal(S)) + np.abs(np.diagonal(self.S)) + _origin(self.problem)[0]
+        sizes = np.abs(np.diagonal(S)) + np.abs(np.diagonal(self.S)) + _origin(self.problem).sizes
         largest = max(float(sizes.max()), float(S.max()), -float(S.min()))
         return np.asarray(1.0 / np.sqrt(np.maximum(sizes, max(EPS**2 * largest, np.finfo(float).tiny))))
 
@@ -152,7 +153,9 @@ class DenseProof:
         yield math.sqrt(share) * np.eye(self.n)
         scale = self._scale(self.S)
         yield np.diag(scale * math.sqrt(share * self.n) / norm(scale))
-        curvature = _origin(self.problem)[1] if self.quadratic else self._difference(np.eye(self.n), 1e-4 * share)
+        curvature = (
+            _origin(self.problem).curvature if self.quadratic else self._difference(np.eye(self.n), 1e-4 * share)
+        )
         if np.all(np.isfinite(curvature)):
             values, U = np.linalg.eigh(curvature)
             if not values[-1] > 0.0:
@@ -166,7 +169,7 @@ class DenseProof:
 
     def _curvatures(self) -> Iterator[tuple[Array, float]]:
         """(H, ⟨H, Z⟩) with H = ∇²F[Z], for the Z of `_directions`, of a quadratic F."""
-        first = _origin(self.problem)[1]
+        first = _origin(self.problem).curvature
         yield first, float(np.trace(first))
         for L in islice(self._directions(), 1, None):
             H = self._difference(L, 1.0)
@@ -262,13 +265,18 @@ def _step_of_cost(own: float, slope: float, bend: float, cost: float) -> float |
     return 2.0 * room / root if root > 0.0 else None
 
 
-def _origin(problem: Problem) -> tuple[Array, Array]:
-    """|∇F(0)_ii| (n,), 0 where undefined, and of a quadratic F its curvature ∇²F[I] = ∇F(I) − ∇F(0) (n, n), else empty.
+class _Origin(NamedTuple):
+    """`sizes` : |∇F(0)_ii| (n,), 0 where undefined. `curvature` : ∇²F[I] = ∇F(I) − ∇F(0) (n, n) of a quadratic F, else
+    empty."""
 
-    Kept as long as the problem.
-    """
+    sizes: Array
+    curvature: Array
 
-    def compute() -> tuple[Array, Array]:
+
+def _origin(problem: Problem) -> _Origin:
+    """The gradient and the curvature of F at 0, computed once for each problem and kept with it."""
+
+    def compute() -> _Origin:
         S, curvature = np.full((1, 1), math.nan), np.empty((0, 0))
         if math.isfinite(reference_value(problem, 0.0)):  # where F may yet have no gradient
             with suppress(FloatingPointError, ZeroDivisionError, np.linalg.LinAlgError), np.errstate(all="ignore"):
@@ -277,6 +285,6 @@ def _origin(problem: Problem) -> tuple[Array, Array]:
             curvature = dense_gradient(problem.at(np.eye(problem.n)))
             curvature -= S
         sizes = np.abs(np.diagonal(S))
-        return np.where(np.isfinite(sizes), sizes, 0.0), curvature
+        return _Origin(np.where(np.isfinite(sizes), sizes, 0.0), curvature)
 
     return problem.once("origin", compute)

@@ -136,7 +136,7 @@ def moved(
 ) -> State_:
     """The state at X, x ⪰ 0, Z, z ⪰ 0 and v, with its residuals, its multipliers and candidates for proofs.
 
-    `patience` : the run stalls after this many steps in which the largest relative residual did not fall by a tenth.
+    `patience` : the run stalls once `since` of the state has reached this number of steps.
     `splits` : whether the dual equation C = A*(v) + Z holds in the limit only. Its residual is then subtracted from the
     dual bound. `factor` : Y of X and x, where it is at hand.
     """

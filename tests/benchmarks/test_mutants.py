@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import FunctionType
 
-from benchmarks import mutants
+from benchmarks import mutant_tests, mutants
 from benchmarks.mutant_forks import changed
 from benchmarks.mutant_tests import Calls
 
@@ -69,3 +69,19 @@ def test_a_function_that_is_new_is_called_by_the_tests_of_its_file():
     assert calls.of("a.py", "f") == ["one"]
     assert calls.of("a.py", "") == calls.of("a.py", "new") == ["two", "one"]
     assert calls.of("c.py", "f") == []
+
+
+def test_a_recording_is_made_once_and_read_afterwards(tmp_path, monkeypatch):
+    made = []
+
+    def record(copy, tests, output):
+        made.append(tests)
+        return Calls({"a.py::f": ["t"]}, {"t": 0.5})
+
+    monkeypatch.setattr(mutant_tests, "record", record)
+    path = tmp_path / "calls.json"
+    for _ in range(2):
+        assert mutant_tests.recorded(path, tmp_path, ["tests/t.py"]).of("a.py", "f") == ["t"]
+    assert made == [["tests/t.py"]]
+    mutant_tests.recorded(None, tmp_path, ["tests/u.py"])
+    assert made[1:] == [["tests/u.py"]]
