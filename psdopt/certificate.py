@@ -6,32 +6,35 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from psdopt.checks import instance, number, number_or_none
+from psdopt.checks import instance, number, number_or_none, one_of
 from psdopt.geometry import Geometry
-from psdopt.inspection import WORSE, Inspection
+from psdopt.inspection import DIGITS, WORSE, Inspection
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
 from psdopt.problem import Evaluation, Problem
 from psdopt.units import ratio
 
-#: At a fixed trace the gap must not exceed this share of |F(M)| either: the unit may be far larger than |F(M)|.
-DIGITS = 1e-2
+#: How far a proof is sought.
+PROOFS = ("full", "cheap")
 
 
 @dataclass(frozen=True)
 class Certificate:
     """How far F(M) is from min F, for convex F, over M ⪰ 0, over M ⪰ 0 with tr M = t, or over a geometry's own set.
 
-    **The promise.** `proves(tol)` says F(M) − min F <= tol · `unit`, up to rounding, by a bound `gap` that holds on
-    the whole set, however large the trace of a minimiser is. The unit is
+    **The promise.** `proves(tol)` says, by a bound `gap` >= F(M) − min F that holds on the whole set, however large the
+    trace of a minimiser is,
+
+        gap <= max(rounding, min(tol · unit, max(tol, 1 %) · value_scale)).
+
+    The unit is
 
     - on the cone: min(F(0) − F(M), 4 (F(M/4) − F(M))), so that no F(0) out of proportion enlarges it; at M = 0, where
       it is 0, only a gap of 0 is a proof;
     - at a fixed trace: the least rise of F from M to a matrix of the set far from M
-      (:func:`psdopt.units.unit_at_fixed_trace`), which c (tr M − t) added to F leaves as it is;
-      The gap is also at most 1 % of |F(M)|, or of eps^¾ · unit where |F(M)| is less, unless tol or a unit of the
-      problem's own says otherwise;
+      (:func:`psdopt.units.unit_at_fixed_trace`), which c (tr M − t) added to F leaves as it is. It may be far larger
+      than F(M), so that `value_scale` is |F(M)| here; elsewhere it is inf;
     - on a geometry's own set without a fixed trace: that of the cone.
 
     `holds_within(tol)` says less: F(M) <= F(N) + tol · unit for every N ⪰ 0 with tr N <= `reach(tol)`, at least tr M,
@@ -50,7 +53,11 @@ class Certificate:
     gap : the least proven bound on F(M) − min F, or None: from λ_min(S) at a fixed trace, from the geometry's linear
         oracle, from strong convexity, from `dual_value`, or from a matrix near M where S ⪰ 0
         (:class:`psdopt.dense_proof.DenseProof`, up to order 1,500, once the residuals are small); relative: / unit.
-    value_scale : at a fixed trace the gap must be at most 1 % of this; inf elsewhere.
+        It holds up to the rounding of F and S as the problem computes them, so that 0 is no exact number.
+    value_scale : |F(M)| at a fixed trace, for which a proof must give two digits; inf elsewhere.
+    rounding : what F(M) and ⟨S, M⟩ may be wrong by. At a fixed trace, where a proof depends on it, it is measured from
+        recomputed values of F (:func:`psdopt.units.measured_rounding`), and where F(M) is 0 up to that, it is at least
+        64 roundings of t |S|.
     decrease : the decrease of F by the best step found along `descent`; more than tol · unit refutes optimality.
     descent : unit v of that step alpha M + beta v vᵀ, or None.
     shortfall : −λ_min(S) in units of the coordinates, in which the diagonal of S is 1, where a proof from S as a matrix
@@ -88,6 +95,7 @@ class Certificate:
     value_scale: float = math.inf
     shortfall: float = 0.0
     provable: bool = True
+    rounding: float = 0.0
 
     @property
     def omega(self) -> float:
@@ -133,10 +141,19 @@ class Certificate:
         return "residuals" if self.gap_relative is None else "gap"
 
     def proves(self, tol: float) -> bool:
-        """Whether F(M) − min F <= tol · unit is proven, for a convex F, and F(M) to two digits at a fixed trace."""
-        if not self.convex or self.gap is None or self.gap_relative is None:
-            return False
-        return self.gap_relative <= tol and self.gap <= max(tol, DIGITS) * self.value_scale
+        """Whether `gap` proves M optimal, for a convex F: gap <= `allowed`(tol)."""
+        return self.convex and self.gap is not None and self.gap <= self.allowed(tol)
+
+    def allowed(self, tol: float) -> float:
+        """The largest gap that is a proof: max(rounding, min(tol · unit, max(tol, 1 %) · value_scale))."""
+        return max(self.rounding, min(tol * self.unit, max(tol, DIGITS) * self.value_scale))
+
+    def target(self, tol: float) -> float:
+        """The relative gap that is a proof, at most `tol`: less where values of F are far smaller than the unit.
+
+        At least eps, also where F(M) = 0 has no digits: steps do not resolve less.
+        """
+        return tol if not self.unit > 0.0 else min(tol, max(self.allowed(tol) / self.unit, EPS))
 
     def reach(self, tol: float) -> float:
         """R with F(M) <= F(N) + tol · unit proven for every N ⪰ 0 of trace at most R; inf where the gap is proven."""
@@ -191,6 +208,7 @@ def certify(
     dual: Any = None,
     geometry: Geometry | None = None,
     tried: float = math.inf,
+    proof: str = "full",
 ) -> Certificate:
     """Certificate of M for `problem`, computed from scratch: images are recomputed, and no method is involved.
 
@@ -200,6 +218,8 @@ def certify(
     weights. `geometry` : if its linear oracle is its own, the oracle's lower bound on ⟨S, N⟩ over the set is used as
     well. `tried` : a proof at a matrix near M is sought only if the `shortfall` is below this value, at which the
     search failed earlier in the run (:class:`psdopt.dense_proof.DenseProof`).
+    `proof` : "full", or "cheap" for what the eigenpair, the multipliers and the problem's own bound prove: no matrix
+    near M is sought whose gradient is semidefinite.
     Cost: one evaluation and one extreme eigenpair of S; next to an optimum some more, see :mod:`psdopt.proofs`.
     """
     problem, tol = instance(problem, "problem", Problem), number(tol, "tol", above=0.0)
@@ -207,13 +227,18 @@ def certify(
     if geometry is not None:
         instance(geometry, "geometry", Geometry)
     evaluation = _evaluation(problem, matrix)
-    own: Certificate | None = problem.duality.own_certificate(evaluation, tol=tol, start=start, seed=seed, dual=dual)
+    one_of(proof, "proof", PROOFS)
+    asked = {} if proof == "full" else {"proof": proof}
+    own: Certificate | None = problem.duality.own_certificate(
+        evaluation, tol=tol, start=start, seed=seed, dual=dual, **asked
+    )
     if own is not None:
         return own
-    inspection = Inspection(problem, evaluation, tol, trace, dual)
+    inspection = Inspection(problem, evaluation, tol, trace, dual, full=proof == "full")
     inspection.find_eigenpair(start, seed)
     inspection.measure_residuals()
     inspection.collect_bounds(geometry)
+    inspection.resolve()
     if inspection.worth_a_proof:
         inspection.prove_or_refute(tried)
     elif inspection.worth_a_bound:

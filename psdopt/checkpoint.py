@@ -78,6 +78,8 @@ def load_checkpoint(path: str | Path, problem: Problem, *pieces: Any) -> Any:
         raise CheckpointError(
             f"{path} does not fit, is damaged, or was written by another version of psdopt: {error}"
         ) from error
+    except MemoryError:
+        raise
     except Exception as error:  # an intact file of classes that have changed since may cause any error
         raise CheckpointError(
             f"{path} was written by psdopt {header['psdopt']}, whose classes differ from those of {__version__}: "

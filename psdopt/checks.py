@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from psdopt.devices import require_host
 from psdopt.errors import InvalidInputError, InvalidTypeError, unknown_name
@@ -33,8 +34,11 @@ __all__ = [
     "one_of",
     "order_of",
     "positive",
+    "real",
+    "real_array",
     "shown",
     "squares_finite",
+    "unmasked",
     "vector",
     "weight",
 ]
@@ -154,8 +158,7 @@ def finite(values: Any, name: str) -> NDArray[np.float64]:
 
     Raises InvalidInputError with the count of bad entries, InvalidTypeError if the entries are not real numbers.
     """
-    require_host(values, name)
-    array = _array(values, name)
+    array = real_array(values, name)
     try:
         if array.dtype.kind not in "biufO":
             raise TypeError
@@ -168,7 +171,7 @@ def finite(values: Any, name: str) -> NDArray[np.float64]:
 
 
 def vector(values: Any, name: str, size: int, of: str = "") -> NDArray[np.float64]:
-    """`values` as a finite array (size,); a single number means `size` equal entries.
+    """`values` as a new finite array (size,); a single number means `size` equal entries.
 
     of : meaning of the entries, for the message: ``of="one per sample"``. Raises InvalidInputError.
     """
@@ -179,7 +182,7 @@ def vector(values: Any, name: str, size: int, of: str = "") -> NDArray[np.float6
         raise InvalidInputError(
             f"{name} must be a number or have shape ({size},){', ' + of if of else ''}; found shape {array.shape}"
         )
-    return array
+    return array.copy()
 
 
 def indices(
@@ -198,8 +201,7 @@ def indices(
     Raises InvalidInputError for a wrong shape or an index out of range, InvalidTypeError for entries that are no
     integers.
     """
-    require_host(values, name)
-    array = _array(values, name)
+    array = real_array(values, name)
     shape = "(m,)" if columns is None else f"(m, {columns})"
     if array.size == 0:
         if not empty:
@@ -237,8 +239,7 @@ def classes(labels: Any, name: str = "y", size: int | None = None) -> tuple[NDAr
 
     Raises InvalidInputError for labels that are no vector, not finite, not (m,), or all of one class.
     """
-    require_host(labels, name)
-    array = _array(labels, name)
+    array = real_array(labels, name)
     if array.ndim != 1 or (size is not None and len(array) != size):
         wanted = "m" if size is None else str(size)
         raise InvalidInputError(f"{name} must hold one label per sample, shape ({wanted},); found shape {array.shape}")
@@ -251,11 +252,37 @@ def classes(labels: Any, name: str = "y", size: int | None = None) -> tuple[NDAr
     return found, codes.ravel()
 
 
-def _array(values: Any, name: str) -> NDArray[Any]:
+def unmasked(values: Any, name: str) -> Any:
+    """`values` of any kind; InvalidInputError for a NumPy array with masked entries: hidden values would count."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        count = int(np.sum(np.ma.getmaskarray(values)))
+        raise InvalidInputError(f"{name} must have no masked entries; found {count}. Fill them or leave them out")
+    return values
+
+
+def real_array(values: Any, name: str) -> NDArray[Any]:
+    """`values` as a NumPy array, not copied if it is one: the door through which small data enter.
+
+    Raises InvalidInputError for masked entries and rows of different lengths, InvalidTypeError for sparse arrays and
+    complex numbers. Other types of entries are the caller's to judge.
+    """
+    require_host(values, name)
+    if issparse(unmasked(values, name)):
+        raise InvalidTypeError(f"{name} must be a dense array; found a sparse {type(values).__name__}. Use toarray()")
     try:
-        return np.asarray(values)
+        array = np.asarray(values)
     except ValueError as error:
         raise InvalidInputError(f"{name} must have rows of one length; {error}") from error
+    real(array, name)
+    return array
+
+
+def real(array: Any, name: str) -> Any:
+    """`array`, dense or sparse; InvalidTypeError for complex entries, whose imaginary parts would be lost."""
+    objects = array.flat if array.dtype.kind == "O" and isinstance(array, np.ndarray) else ()
+    if array.dtype.kind == "c" or any(isinstance(entry, (complex, np.complexfloating)) for entry in objects):
+        raise InvalidTypeError(f"{name} must hold real numbers; found dtype {array.dtype}")
+    return array
 
 
 def _integer(value: Any, name: str, none: str, least: int, most: int | None, most_name: str) -> int:

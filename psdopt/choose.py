@@ -59,9 +59,10 @@ AFFORDABLE, MOST_CONSTRAINTS = 6e10, 6000
 #: mcp problems it is as fast as an interior point method at order 124 and two to three times as fast at 250; on a torus
 #: of order 200 it takes twice as long.
 DIAGONAL_ORDER = 200
-#: On a face (balanced partitions), Newton on factor and multipliers is as fast as an interior point method from about
-#: this order on, since interior point steps cost n³. Below it the interior point method is faster and more reliable.
-FACE_ORDER = 1000
+#: On a face (balanced partitions) an interior point method is faster and more reliable than Newton on factor and
+#: multipliers up to this order, if its steps are affordable: bisection of a random graph of order 1,001 took it 12 s,
+#: and Newton was far from a solution after 48 s.
+FACE_ORDER = 1500
 #: Up to this order Newton steps on factor and multipliers are affordable: one took 0.35 s at order 2,000.
 MOST_NEWTON = 1500
 #: Up to this order an eigendecomposition in every step, 9 n³ flops, is affordable: 2e11, some seconds.
@@ -124,8 +125,9 @@ def _first_fit(problem: Problem, geometries: Sequence[Geometry], methods: Sequen
 def _constrained(problem: Constrained, geometry: Geometry | None, method: Method | None) -> tuple[Geometry, Method]:
     """Geometry and method under constraints, by the form of F and the number of constraints m.
 
-    DualNewton for a distance; BoundaryPoint for very many equations; InteriorPoint if a step is affordable; else, and
-    for very many inequalities, AugmentedLagrangian.
+    DualNewton for a distance, unless equations leave a face, on which its dual has no minimiser; BoundaryPoint for
+    very many equations; InteriorPoint if a step is affordable; else, and for very many inequalities,
+    AugmentedLagrangian.
 
     The augmented Lagrangian begins with up to √(2 m) columns: with more columns than that, generically every
     second-order stationary point is optimal. It is also chosen beyond order DIAGONAL_ORDER if only the diagonal is
@@ -134,7 +136,8 @@ def _constrained(problem: Constrained, geometry: Geometry | None, method: Method
     """
     if method is None:
         full = geometry is None or Ability.FULL_CONE in geometry.abilities
-        if full and Ability.NEAREST in problem.abilities and problem.n <= MOST_DECOMPOSED:
+        free = geometry is not None or not _has_face(problem)  # methods on a face bring a geometry of factors
+        if full and free and Ability.NEAREST in problem.abilities and problem.n <= MOST_DECOMPOSED:
             method = DualNewton()
         else:
             splits, newton = full and _splits(problem), full and _decomposable(problem)
@@ -177,14 +180,17 @@ def _decomposable(problem: Constrained) -> bool:
 
 
 def _on_factors(problem: Constrained) -> Method:
-    """An augmented Lagrangian; on a face LagrangeNewton, if its steps of n³ + m³/3 flops are affordable.
+    """LagrangeNewton for a curved F or on a face, if its steps of n³ + m³/3 flops are affordable; else the first-order
+    rounds of an augmented Lagrangian.
 
-    On a face the multipliers may be unbounded, which makes the augmented Lagrangian slow. For a curved F both methods
-    run in the coordinates of the face (:class:`~psdopt.methods.on_face.OnFace`).
+    Multipliers may be large, and on a face unbounded: an augmented Lagrangian then needs a penalty at which its inner
+    problems are rounding. For a curved F both methods run in the coordinates of the face
+    (:class:`~psdopt.methods.on_face.OnFace`).
     """
     affordable = problem.n <= MOST_NEWTON and problem.m <= MOST_CONSTRAINTS
-    if affordable and _has_face(problem) and Ability.CONSTRAINED_FIT in problem.abilities:
-        return LagrangeNewton(steps=0)
+    curved = Ability.CONIC not in problem.abilities
+    if affordable and Ability.CONSTRAINED_FIT in problem.abilities and (curved or _has_face(problem)):
+        return LagrangeNewton(steps=0) if _has_face(problem) else LagrangeNewton()
     return AugmentedLagrangian()
 
 

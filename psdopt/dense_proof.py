@@ -16,18 +16,16 @@ from psdopt.devices import on_host
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.extreme import DENSE_LIMIT
-from psdopt.linalg.subset import eigenpairs
+from psdopt.linalg.subset import eigenpairs, spectrum
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation, GradientOperator, Problem
 from psdopt.signatures import accepts
-from psdopt.units import reference_value
+from psdopt.units import ROUNDINGS, reference_value
 
 #: Up to this order S is formed for a proof on the whole cone: a few factorisations, O(n³) each.
 PROOF_ORDER = 1500
 #: Beyond the order of dense eigensolvers, a proof is tried only if images of n columns have at most this many entries.
 IMAGE_ENTRIES = 2**24
-#: An entry of S may be wrong by this many roundings of its size, times n.
-ROUNDINGS = 16.0
 #: Evaluations of F in the search for a perturbation whose cost is within the goal.
 TRIALS = 6
 #: Perturbations of a quadratic F are tried at these shares of the goal; the smaller one gives the sharper bound.
@@ -157,7 +155,7 @@ class DenseProof:
             _origin(self.problem).curvature if self.quadratic else self._difference(np.eye(self.n), 1e-4 * share)
         )
         if np.all(np.isfinite(curvature)):
-            values, U = np.linalg.eigh(curvature)
+            values, U = spectrum(curvature)
             if not values[-1] > 0.0:
                 return  # F does not depend on the trace, as a fit of off-diagonal entries
             root = 1.0 / np.sqrt(np.maximum(values / values[-1], LEAST_CURVATURE))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Mapping
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from psdopt.capability import Ability, name_of
 from psdopt.checkpoint import save_checkpoint
+from psdopt.deadline import now, unhurried, until
 from psdopt.devices import released
 from psdopt.errors import CheckpointError, DataFileError
 from psdopt.judge import Judge
@@ -20,10 +20,22 @@ from psdopt.result import Result, Status
 from psdopt.run import NonFiniteStart, Rules, Run, Snapshot
 from psdopt.stopping import Progress
 from psdopt.units import natural_trace
-from psdopt.verdicts import FINAL, NO_PROGRESS, Verdict, unbounded, without_minimum
+from psdopt.verdicts import (
+    CUTS,
+    FINAL,
+    NO_PROGRESS,
+    NOT_BEGUN,
+    Verdict,
+    cut_by,
+    in_short,
+    unbounded,
+    without_minimum,
+)
 
 #: Limits that end a run even right after it has moved to a better point.
 BUDGETS = (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
+#: Statuses that no certificate changes any more.
+DECIDED = (Status.OPTIMAL, Status.NON_FINITE)
 #: A run makes no progress after this many consecutive steps whose decrease of F is only rounding.
 IDLE_STEPS = 20
 #: Whenever tr M has grown by this factor, the driver tests whether F has a minimum at all.
@@ -35,20 +47,33 @@ DIVERGED = 1e100
 class Driver:
     """Runs `method` on `problem` from `run` under `rules`.
 
-    `clock` : the reading of ``time.perf_counter`` at which the seconds of the run start. `before` : the problem's
-    counts when solve() was called.
+    `clock` : the reading of :func:`psdopt.deadline.now` at which the seconds of the run start. `before` : the problem's
+    counts when solve() was called. `chosen` : what solve() chose, for the result.
+
+    Ctrl-C, a lack of memory and the deadline may cut a run anywhere. What is cut, a step or a certificate, is undone:
+    `kept` is the run before it, from which a resumed run goes on as if there had been no cut. `word` : the verdict of
+    the loop, once it is over.
     """
 
     def __init__(
-        self, problem: Problem, method: Method, run: Run, rules: Rules, clock: float, before: Mapping[str, int]
+        self,
+        problem: Problem,
+        method: Method,
+        run: Run,
+        rules: Rules,
+        clock: float,
+        before: Mapping[str, int],
+        chosen: tuple[str, ...] = (),
     ) -> None:
         self.problem, self.method, self.run, self.rules = problem, method, run, rules
-        self.tol, self.clock, self.before = rules.tol, clock, dict(before)
+        self.tol, self.clock, self.before, self.chosen = rules.tol, clock, dict(before), chosen
         self.earlier = dict(run.counts)
-        self.last_saved = time.perf_counter()
+        self.last_saved = now()
         self.unsaved = ""
-        self.judge = Judge(problem, method, run, rules.tol)
+        self.judge = Judge(problem, method, run, rules.tol, rules.proof)
         self.calling = False
+        self.kept = run.kept()
+        self.word: Verdict | None = None
 
     def loop(self, fresh: bool) -> Verdict:
         run = self.run
@@ -56,24 +81,11 @@ class Driver:
             self.judge.certified = run.state if run.certificate is not None else None
             return run.ended[:2]
         try:
-            if fresh:
-                self._record()
-            while True:
-                verdict = self._verdict()
-                if verdict is not None:
-                    return verdict
-                previous = run.state
-                run.state = self.method.step(previous)
-                run.iteration += 1
-                if not math.isfinite(run.state.evaluation.value):
-                    run.state = previous
-                    return Status.NON_FINITE, f"{Status.NON_FINITE.value} (iteration {run.iteration})"
-                self._record()
-                self._keep_best()
-                if time.perf_counter() - self.last_saved >= self.rules.checkpoint_seconds:
-                    self._save()
-                if self._stopped():
-                    return Status.STOPPED, "stopped by the callback"
+            with until(self.clock + self.rules.limits.longest):
+                return self._turns(fresh)
+        except tuple(CUTS) as cut:
+            self._undo()
+            return cut_by(cut, self.rules.limits.longest)
         except (FloatingPointError, np.linalg.LinAlgError) as error:
             # the value was finite, but the gradient is not; decompositions of NaN raise LinAlgError
             if self.calling:
@@ -84,17 +96,49 @@ class Driver:
                 edge = f"the run has reached the boundary of {run.geometry!r}, where the formulas fail ({error})"
                 return Status.NO_PROGRESS, f"{Status.NO_PROGRESS.value}: {edge}"
             return Status.NON_FINITE, f"{Status.NON_FINITE.value} ({error})"
-        except KeyboardInterrupt:
-            return Status.INTERRUPTED, Status.INTERRUPTED.value
+
+    def _turns(self, fresh: bool) -> Verdict:
+        """A verdict on each point and a step to the next, until the run is over."""
+        run = self.run
+        if fresh:
+            self._record()
+        while True:
+            self.kept = run.kept()
+            verdict = self._verdict()
+            self.kept = run.kept()
+            if verdict is not None:
+                return verdict
+            previous = run.state
+            run.state = self.method.step(previous)
+            run.iteration += 1
+            if not math.isfinite(run.state.evaluation.value):
+                run.state = previous
+                return Status.NON_FINITE, f"{Status.NON_FINITE.value} (iteration {run.iteration})"
+            self._record()
+            self._keep_best()
+            self.kept = run.kept()
+            if now() - self.last_saved >= self.rules.checkpoint_seconds:
+                self._save(run)
+            if self._stopped():
+                return Status.STOPPED, "stopped by the callback"
+
+    def _undo(self) -> None:
+        """Back to the last whole step or certificate; a certificate of that very point stays."""
+        run, certificate = self.run, self.run.certificate
+        run.restore(self.kept)
+        if self.judge.certified is run.state:
+            run.certificate = certificate
 
     def _stopped(self) -> bool:
-        """Whether the callback asks to stop. Its exceptions reach the caller of solve(); only Ctrl-C ends the run."""
+        """Whether the callback asks to stop. Its errors reach the caller of solve(); a cut within it ends the run."""
         if self.rules.callback is None:
             return False
         run = self.run
         value, record = run.state.evaluation.value, run.history.records[-1]
         self.calling = True
-        stop = bool(self.rules.callback(Snapshot(run.iteration, run.seconds, value, record, run.state, run.history)))
+        with unhurried():
+            stop = self.rules.callback(Snapshot(run.iteration, run.seconds, value, record, run.state, run.history))
+        stop = bool(stop)
         self.calling = False
         return stop
 
@@ -152,7 +196,7 @@ class Driver:
 
     def _record(self) -> None:
         run = self.run
-        run.seconds = time.perf_counter() - self.clock
+        run.seconds = now() - self.clock
         stationarity = run.record(self.problem, self.method.descends, self._counts())
         self.rules.show(run.iteration, run.values[-1], stationarity)
 
@@ -168,55 +212,83 @@ class Driver:
         if run.best is None or run.state.evaluation.value < run.best.evaluation.value:
             run.best = run.state
 
-    def _save(self) -> None:
-        """Write the checkpoint, if the caller wants one."""
+    def _save(self, run: Run) -> None:
+        """Write `run` to the checkpoint, if the caller wants one."""
         if self.rules.checkpoint is None:
             return
-        self.run.counts = self._counts()
-        self.last_saved = time.perf_counter()
+        run.counts = self._counts()
+        self.last_saved = now()
         try:
-            save_checkpoint(self.rules.checkpoint, self.run, self.problem)
-        except (DataFileError, CheckpointError) as error:  # such as a full disk; the run continues
-            self.unsaved = f"the checkpoint was not written: {error}"
+            save_checkpoint(self.rules.checkpoint, run, self.problem)
+        except (DataFileError, CheckpointError, MemoryError) as error:  # such as a full disk; the run continues
+            self.unsaved = f"the checkpoint was not written: {str(error) or type(error).__name__}"
             warnings.warn(f"{self.unsaved}; the run goes on", RuntimeWarning, stacklevel=2)
         else:
             self.unsaved = ""
 
-    def result(self, status: Status, message: str, chosen: tuple[str, ...]) -> Result:
-        """The certificate is computed at the point that is returned, from recomputed images."""
-        run = self.run
-        last = run.state
-        run.state = run.best if run.best is not None and status is not Status.OPTIMAL else run.state
-        finite = math.isfinite(run.state.evaluation.value)
-        if finite and self.judge.certified is not run.state:
-            try:
-                self.judge.certify()
-            except (FloatingPointError, np.linalg.LinAlgError) as error:
-                finite, status, message = False, Status.NON_FINITE, f"{Status.NON_FINITE.value} ({error})"
-        if finite and status not in (Status.OPTIMAL, Status.NON_FINITE):
-            status, message = self.judge.last_word(status, message)
-        run.ended = status, message, self.tol
-        returned = run.state
-        if status not in FINAL:
-            run.state = last  # a run ended by a limit resumes from its last state, not from its best one
-        self._save()
-        run.state = returned
-        certificate, state = run.certificate if finite else None, run.state
+    def cut_short(self, cut: Verdict) -> Result:
+        """The result if a cut came between or after loop() and result(), or in what the latter does not guard."""
+        if self.word is None:
+            self._undo()
+        return self.result(*(self.word or cut))
+
+    def result(self, status: Status, message: str) -> Result:
+        """The certificate is computed at the point that is returned, from recomputed images.
+
+        If a limit ended the run, its checkpoint knows nothing of this certificate, which the uninterrupted run does not
+        compute. A certificate that is cut is None, and the message says why.
+        """
+        run, settled, begun = self.run, status in FINAL, bool(self.run.history.records)
+        if self.word is None and not settled:
+            self.kept.history = run.history.copy()
+        self.word = status, message
+        if run.best is not None and status is not Status.OPTIMAL:
+            run.state = run.best
+        try:
+            with until(self.clock + self.rules.end):
+                status, message = self._certified(status, message) if begun else (status, f"{message}; {NOT_BEGUN}")
+        except tuple(CUTS) as cut:
+            settled = False
+            if self.judge.certified is not run.state:
+                message = f"{message}; no certificate: {in_short(cut_by(cut)[0])}"
+        if begun:
+            self._save_last(run if settled else self.kept, (status, message, self.tol) if settled else None)
+        state = run.state
+        certificate = run.certificate if self.judge.certified is state else None
+        known = state.evaluation.value if begun else math.nan
         return Result(
             matrix=run.geometry.to_matrix(state.point),
             point=released(state.point),
-            value=certificate.value if certificate is not None else state.evaluation.value,
+            value=known if certificate is None else certificate.value,
             status=status,
             message=f"{message}; {self.unsaved}" if self.unsaved else message,
             certificate=certificate,
             iterations=run.iteration,
-            seconds=time.perf_counter() - self.clock,
+            seconds=now() - self.clock,
             history=run.history,
             counts=self._counts(),
             problem=name_of(self.problem),
             geometry=repr(run.geometry),
             method=name_of(self.method),
-            chosen=chosen,
+            chosen=self.chosen,
             tol=self.tol,
             state=state,
         )
+
+    def _certified(self, status: Status, message: str) -> Verdict:
+        """The verdict after the certificate of the point that is returned, if F is finite there."""
+        if not math.isfinite(self.run.state.evaluation.value):
+            return status, message
+        if self.judge.certified is not self.run.state:
+            try:
+                self.judge.certify()
+            except (FloatingPointError, np.linalg.LinAlgError) as error:
+                return Status.NON_FINITE, f"{Status.NON_FINITE.value} ({error})"
+        return (status, message) if status in DECIDED else self.judge.last_word(status, message)
+
+    def _save_last(self, run: Run, ended: tuple[Status, str, float] | None) -> None:
+        run.ended = ended
+        try:
+            self._save(run)
+        except KeyboardInterrupt:
+            self.unsaved = "the checkpoint was not written: interrupted"

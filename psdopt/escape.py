@@ -114,17 +114,18 @@ def rank_binds(evaluation: Evaluation, tol: float) -> bool:
     return bool(values[-1] > tol * values[0])
 
 
-def explained(certificate: Certificate, columns: int, n: int, limited: bool) -> str:
+def explained(certificate: Certificate, columns: int, n: int, limited: bool, tol: float) -> str:
     """The message for a stationary point with `columns` columns that the certificate does not prove optimal.
 
     `limited` : whether the geometry limits the rank, so that more columns are an option.
     """
-    what, found = "dual infeasibility", f"{certificate.dual_infeasibility_relative:.2g}"
+    found = f"the relative dual infeasibility is {certificate.dual_infeasibility_relative:.2g}"
     if certificate.fixed_trace is not None:
-        what, found = "duality gap", f"{certificate.relative:.2g}"
+        found = f"the relative duality gap is {certificate.relative:.2g}"
+    gap, allowed = certificate.gap, certificate.allowed(tol)
+    if gap is not None and allowed < gap <= tol * certificate.unit:
+        found += f", but F(M) - min F may be {gap:.3g}, where {allowed:.3g} would be a proof"
     if columns == n or not limited:
-        return f"stationary: at full rank {columns} the relative {what} stays at {found}"
-    return (
-        f"{Status.STATIONARY.value}: at rank {columns} of {n} the relative {what} is {found}. "
-        "If the rank is not a limit you want, pass escape=True or a larger rank"
-    )
+        return f"{Status.STATIONARY.value}: at full rank {columns} {found}"
+    advice = "If the rank is not a limit you want, pass escape=True or a larger rank"
+    return f"{Status.STATIONARY.value}: at rank {columns} of {n} {found}. {advice}"

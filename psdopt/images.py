@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from psdopt import deadline
 from psdopt.linalg.arrays import Array, append_columns, inner, norm
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import EPS
@@ -60,6 +61,7 @@ class Images:
         """compute(image), stored with these images for `owner`, so that value, search and gradient share it."""
         known = self._derived.get(id(owner))
         if known is None:
+            deadline.ask()
             known = self._derived[id(owner)] = (owner, compute(self.of(linear_map)))
         return known[1]
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from psdopt.capability import Ability
-from psdopt.dense_proof import ROUNDINGS, DenseProof, dense_gradient, may_be_formed
+from psdopt.dense_proof import DenseProof, dense_gradient, may_be_formed
 from psdopt.devices import placed, released
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
@@ -19,12 +19,22 @@ from psdopt.problem import Evaluation, Problem
 from psdopt.proofs import CHECKED_COLUMNS, checked_eigenpair, gaps_at_hand, improvement, pair_at_fixed_trace
 from psdopt.roles import Duality
 from psdopt.signatures import accepts
-from psdopt.units import own_unit, ratio, reference_value, unit_on_the_cone, value_scale
+from psdopt.units import (
+    ROUNDINGS,
+    measured_rounding,
+    own_unit,
+    ratio,
+    reference_value,
+    unit_on_the_cone,
+    value_scale,
+)
 
 #: Once the lower bound on λ_min(S) is within this share of what `tol` allows below zero, it is not sharpened further.
 ENOUGH = 0.95
 #: While max(0, −λ_min(S)) misses `tol` by at most this factor, the curvature of a quadratic F may make up for it.
 NEAR = 100.0
+#: At a fixed trace the gap must not exceed this share of |F(M)| either: the unit may be far larger than |F(M)|.
+DIGITS = 1e-2
 #: If tr M differs from the fixed trace by more than this share, M is not in the set, and F(M) − min F is not bounded.
 OFF_TRACE = EPS**0.75
 #: F(M) and F(0) tie if they differ by at most this many roundings.
@@ -34,9 +44,21 @@ RESIDUALS = ("stationarity", "complementarity", "dual_infeasibility")
 
 
 class Inspection:
-    """What is known about M; :func:`psdopt.certify` calls the methods in the order in which they are defined."""
+    """What is known about M; :func:`psdopt.certify` calls the methods in the order in which they are defined.
 
-    def __init__(self, problem: Problem, evaluation: Evaluation, tol: float, trace: float | None, dual: Any) -> None:
+    `full` : whether a proof on the whole cone is sought where the residuals are small.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        evaluation: Evaluation,
+        tol: float,
+        trace: float | None,
+        dual: Any,
+        full: bool = True,
+    ) -> None:
+        self.full = full
         self.problem, self.evaluation, self.tol, self.trace, self.dual = problem, evaluation, tol, trace, dual
         self.value, self.Y = float(evaluation.value), evaluation.factor
         if math.isnan(self.value):
@@ -85,7 +107,7 @@ class Inspection:
         """
         small = max(abs(self.product), norm(self.SY) * self.size) <= self.tol * self.unit
         quadratic = self.convex and Ability.QUADRATIC in self.problem.abilities and may_be_formed(self.problem)
-        if not (quadratic and small and self.tr > 0.0 and self.problem.duality.patient):
+        if not (quadratic and small and self.tr > 0.0 and self.full):
             return False
         start = self.Y[:, np.argmax(np.einsum("ij,ij->j", self.Y, self.Y))]
         self.dense = dense_gradient(self.evaluation)
@@ -113,8 +135,8 @@ class Inspection:
             ),
             "complementarity_relative": ratio(self.complementarity, unit),
         }
-        sizes = (abs(self.value), abs(self.product), tr * pair.norm if self.trace is not None else 0.0)
-        self.slack = WORSE * EPS * max(sizes)
+        self.rounding = WORSE * EPS * max(abs(self.value), abs(self.product))
+        self.scale = value_scale(self.value, self.trace)
 
     def collect_bounds(self, geometry: Geometry | None) -> None:
         """Bounds on F(M) − min F that follow without a dense proof."""
@@ -128,6 +150,22 @@ class Inspection:
         if trace is not None and abs(self.tr - trace) > OFF_TRACE * trace:
             self.gaps = []
 
+    def resolve(self) -> None:
+        """At a fixed trace: the rounding of F at M, and the problem's own bound, where a proof depends on either.
+
+        It does where the gap is small beside the unit, or beside rounding of S, and not beside |F(M)|. An F(M) that is
+        0 up to its rounding has no digits for a gap to keep, and the rounding of t λ_min(S) counts as well.
+        """
+        if self.trace is None or not self.gaps:
+            return
+        gap, asked, of_bound = min(self.gaps), self.tol * self.unit, WORSE * EPS * self.trace * self.pair.norm
+        if gap <= max(asked, of_bound) and gap > min(asked, max(self.tol, DIGITS) * self.scale):
+            self.rounding = max(self.rounding, measured_rounding(self.problem, self.evaluation))
+            if abs(self.value) <= self.rounding:
+                self.rounding = max(self.rounding, of_bound)
+            if gap > self.rounding:
+                self._take_bound(self._dual_bound())
+
     def _dual_bound(self) -> float | None:
         """The problem's own lower bound on min F; it gets S as an array if S was formed and the problem takes it."""
         ask = self.problem.duality.dual_bound
@@ -137,13 +175,13 @@ class Inspection:
     @property
     def proven(self) -> bool:
         """Whether the least bound on F(M) − min F is small enough, or rounding."""
-        return bool(self.gaps) and min(self.gaps) <= max(self.tol * self.unit, self.slack)
+        return bool(self.gaps) and min(self.gaps) <= max(self.tol * self.unit, self.rounding)
 
     @property
     def worth_a_proof(self) -> bool:
         """Whether all residuals are small although nothing is proven so far; on the cone only."""
         small = self.tr == 0.0 or max(self.ratios.values()) <= self.tol
-        return self.trace is None and self.convex and not self.proven and small and self.problem.duality.patient
+        return self.trace is None and self.convex and not self.proven and small and self.full
 
     @property
     def worth_a_bound(self) -> bool:
@@ -152,7 +190,7 @@ class Inspection:
         if self.trace is not None or self.proven or self.dense is None or not quadratic:
             return False
         *others, dual = (self.ratios[f"{name}_relative"] for name in RESIDUALS)
-        ready = self.convex and self.problem.duality.patient and self.tr > 0.0
+        ready = self.convex and self.full and self.tr > 0.0
         return ready and max(others) <= self.tol < dual <= NEAR * self.tol
 
     def prove_by_curvature(self) -> None:
@@ -179,7 +217,7 @@ class Inspection:
                     vectors.append(direction)
         if not self.proven:
             decrease, descent = improvement(self.evaluation, vectors, WORSE * EPS * self.pair.norm)
-            if decrease > self.slack:
+            if decrease > self.rounding:
                 self.decrease, self.descent = decrease, descent
 
     def _take_bound(self, bound: float | None) -> None:
@@ -190,7 +228,7 @@ class Inspection:
     def found(self) -> dict[str, Any]:
         """All that was found, by the names of the attributes of :class:`psdopt.Certificate`."""
         problem, pair, unit, gap = self.problem, self.pair, self.unit, min(self.gaps, default=None)
-        exact = gap is not None and gap <= self.slack
+        exact = gap is not None and gap <= self.rounding
         relative = None if gap is None else ratio(gap, unit)
         return dict(
             value=self.value,
@@ -214,8 +252,9 @@ class Inspection:
             decrease=self.decrease,
             descent=None if self.descent is None else _handed_over(problem, self.descent),
             shortfall=self.shortfall,
-            provable=problem.duality.patient and (gap is not None or may_be_formed(problem)),
-            value_scale=value_scale(problem, self.value, self.tr, unit, self.trace, exact),
+            provable=self.full and (gap is not None or may_be_formed(problem)),
+            value_scale=self.scale,
+            rounding=self.rounding,
         )
 
 

@@ -37,8 +37,8 @@ class Judge:
     `certified` : the state to which the current certificate of the run belongs.
     """
 
-    def __init__(self, problem: Problem, method: Method, run: Run, tol: float) -> None:
-        self.problem, self.method, self.run, self.tol = problem, method, run, tol
+    def __init__(self, problem: Problem, method: Method, run: Run, tol: float, proof: str = "full") -> None:
+        self.problem, self.method, self.run, self.tol, self.proof = problem, method, run, tol, proof
         self.certified: State | None = None
 
     def is_due(self, stationarity: float) -> bool:
@@ -67,7 +67,7 @@ class Judge:
         movable = ended or not run.escape.waits(run.iteration, binds)
         if movable and self._moved(certificate, stationarity, ended, binds):
             return None
-        finest = ended or run.inner_tol <= FINEST * self.tol
+        finest = ended or run.inner_tol <= FINEST * certificate.target(self.tol)
         if run.patience.ends(certificate, run.iteration, self.tol) or finest:
             weaker = settled(certificate, self.tol)
             if weaker is not None:
@@ -92,6 +92,7 @@ class Judge:
             dual=run.state.dual,
             geometry=run.geometry,
             tried=run.patience.worth_trying,
+            proof=self.proof,
         )
         run.patience.note(run.certificate, self.tol)
         self.certified = run.state
@@ -211,8 +212,9 @@ class Judge:
         """Lower the target for stationarity by about the factor by which the certificate misses tol."""
         run = self.run
         if not ended and stationarity <= run.inner_tol:
-            factor = min(max(1.5 * certificate.relative / self.tol, 1.5), STRICTEST)
-            run.inner_tol = max(run.inner_tol / factor, FINEST * self.tol * 0.99)
+            target = certificate.target(self.tol)
+            factor = min(max(1.5 * certificate.relative / target, 1.5), STRICTEST)
+            run.inner_tol = max(run.inner_tol / factor, FINEST * target * 0.99)
 
     def _rank_binds(self) -> bool:
         evaluation = self.run.state.evaluation

@@ -10,6 +10,7 @@ from psdopt.checks import finite, integer_or_none
 from psdopt.devices import held, is_device_array, released
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, as_array, norm, row_dots
+from psdopt.linalg.subset import spectrum
 from psdopt.linalg.tolerances import EPS
 
 
@@ -42,7 +43,7 @@ class LowRankPSD:
         if dense.ndim != 2 or dense.shape[0] != dense.shape[1]:
             raise InvalidInputError(f"M must be square; found shape {dense.shape}")
         rank = integer_or_none(rank, "rank", 0)
-        values, vectors = np.linalg.eigh(0.5 * (dense + dense.T))
+        values, vectors = spectrum(0.5 * (dense + dense.T))
         keep = values > dense.shape[0] * EPS * max(abs(values[0]), abs(values[-1]))
         if rank is not None:
             keep[: max(len(values) - rank, 0)] = False

@@ -65,7 +65,7 @@ def decode(
     try:
         content = json.loads(text)
         return _Decoder(content["nodes"], array, named, packages, device).value(content["root"])
-    except CheckpointError:
+    except (CheckpointError, MemoryError):
         raise
     except Exception as error:  # a text that was not written by encode may cause any error
         raise CheckpointError(f"the content makes no run ({type(error).__name__}: {error})") from error

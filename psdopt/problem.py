@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
+from psdopt import deadline
 from psdopt.checks import finite
 from psdopt.devices import Device, held, is_device_array, placed
 from psdopt.errors import InvalidInputError, InvalidTypeError
@@ -54,10 +55,11 @@ class LineModel(ABC):
         """First and second derivative in mu."""
 
     def minimize(self, upper: float = np.inf) -> float:
-        """The mu in (0, upper] of least value among all positive stationary points and `upper`.
+        """The mu in (0, upper] of least value, where `coefficients` are known; else a local minimum of less than F(0).
 
-        inf when F is unbounded below along the ray; 0.0 when D is no descent direction and no
-        positive point is better. Default: exact where `coefficients` are known, else Newton steps inside a bracket.
+        inf when F is unbounded below along the ray; 0.0 when D is no descent direction and no positive point is
+        better. Default: all positive stationary points and `upper` are compared where `coefficients` are known, else
+        Newton steps inside a bracket; even for a convex F the line has any number of local minima in mu.
         """
         if self.coefficients is not None:
             return minimize_quartic(self.coefficients, upper)
@@ -255,6 +257,7 @@ class Problem(ABC):
 
     def check_factor(self, Y: Any) -> Array:
         """Y as a float array (n, r), on the problem's device if it has one, or one clear error."""
+        deadline.ask()
         factor: Any = finite(Y, "Y") if self.device is None else placed(Y, self.device, "Y")
         if factor.ndim != 2 or factor.shape[0] != self.n:
             raise InvalidInputError(f"Y must have shape ({self.n}, r); found {factor.shape}")
@@ -290,6 +293,8 @@ class GradientOperator(LinearOperator):
 
     def _matmat(self, V: Array) -> Array:
         product = self._known(V)
+        if product is None:
+            deadline.ask()
         return self._apply(as_array(V)) if product is None else product
 
     def _matvec(self, v: Array) -> Array:

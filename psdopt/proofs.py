@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from psdopt.capability import Ability
-from psdopt.dense_proof import ROUNDINGS
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.extreme import DENSE_LIMIT, ExtremePair, smallest_eigenpair
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation, Problem
 from psdopt.roles import Duality
-from psdopt.units import gradient_size, own_unit, reference_value, unit_at_fixed_trace
+from psdopt.units import ROUNDINGS, gradient_size, own_unit, reference_value, unit_at_fixed_trace
 
 #: Steps along an eigenvector, in units of tr M, that are tried where the plane has no exact minimiser.
 STEPS = (1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0)

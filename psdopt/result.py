@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,7 @@ class Status(Enum):
     DIVERGED = "diverged: the method's iteration grew without bound; the best point so far is kept"
     NON_FINITE = "non-finite: the problem returned NaN or infinity; the last finite point is kept"
     INTERRUPTED = "interrupted by the user; the best point so far is kept"
+    OUT_OF_MEMORY = "out of memory; the best point so far is kept"
 
     @property
     def label(self) -> str:
@@ -60,6 +61,10 @@ class History:
     def __getitem__(self, column: str) -> Array:
         """A column as an array; nan where a record lacks it."""
         return np.array([record.get(column, np.nan) for record in self.records], dtype=float)
+
+    def copy(self) -> History:
+        """The same records, which later ones and later notes leave as they are."""
+        return History([dict(record) for record in self.records])
 
     def note(self, column: str, number: float) -> None:
         """Add a number to the last record, if there is one."""
@@ -86,9 +91,11 @@ class Result:
 
     Attributes
     ----------
-    matrix : the best M found, factored. point : the same as a point of the geometry.
-    value : F(M), from recomputed images. status, message : how the run ended, and in words.
-    certificate : residuals of the optimality conditions at `matrix`; None only after non-finite starts.
+    matrix : the best M found, factored. point : the same as a point of the geometry (None before one was chosen).
+    value : F(M), from recomputed images; nan if the run was cut before F was known. status, message : how the run
+        ended, and in words.
+    certificate : residuals of the optimality conditions at `matrix`; None after non-finite starts, and where a time
+        limit, Ctrl-C or a lack of memory cut its computation, as the message says.
     iterations, seconds, history, counts : the cost of the run; counts are those of the problem's linear maps.
     problem, geometry, method : names of what was used; `chosen` says which of them solve() chose.
     tol : the requested relative accuracy (nan if there was no run).
@@ -156,7 +163,9 @@ class Result:
         """Write factor, numbers and history to one .npz, completely or not at all."""
         arrays: dict[str, Any] = {f"history_{name}": self.history[name] for name in self.history.columns}
         if self.certificate is not None:
-            arrays["eigenvector"] = self.certificate.eigenvector
+            from psdopt.certificate_files import stored
+
+            arrays.update(stored(self.certificate))
         summary = np.array(json.dumps(self.as_dict()))
         with atomic_write(Path(path)) as handle:
             np.savez_compressed(handle, **sealed({"factor": self.matrix.factor, "summary": summary, **arrays}))
@@ -164,6 +173,8 @@ class Result:
     @classmethod
     def load(cls, path: str | Path) -> Result:
         """A result written by :meth:`save`; its `point` is the factor, its `state` None. Nothing is executed.
+
+        Its certificate is of the class that was saved and has the same fields. Files of versions before 0.2 are read.
 
         Raises DataFileError if the file cannot be read or is no saved result.
         """
@@ -179,15 +190,13 @@ class Result:
 
     @classmethod
     def _restored(cls, arrays: Mapping[str, Array]) -> Result:
-        from psdopt.certificate import Certificate
+        from psdopt.certificate_files import TEXT, from_numbers, restored
 
         plain = json.loads(str(arrays["summary"]))
         matrix = LowRankPSD(arrays["factor"])
         certificate = plain["certificate"]
         if certificate is not None:
-            known = {field.name for field in fields(Certificate)} - {"eigenvector", "descent"}
-            numbers = {key: value for key, value in certificate.items() if key in known}
-            certificate = Certificate(eigenvector=arrays["eigenvector"], **numbers)
+            certificate = restored(arrays) if TEXT in arrays else from_numbers(certificate, arrays["eigenvector"])
         columns = {key.removeprefix("history_"): a for key, a in arrays.items() if key.startswith("history_")}
         if len({a.shape for a in columns.values()}) > 1:
             raise ValueError("columns of the history of different lengths")

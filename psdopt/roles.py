@@ -32,12 +32,7 @@ class Duality:
     """Lower bounds on F that a problem knows. The certificate checks or bounds every answer.
 
     An `evaluation` is the problem's own :class:`psdopt.Evaluation`, typed as Any because its module imports this one.
-
-    patient : whether a run whose residuals are small continues in search of a proof on the whole cone. If not, no such
-        proof is tried, and the run ends with ``optimal_within``; for a problem that is only one of a sequence.
     """
-
-    patient: bool = True
 
     def subgradient(self, evaluation: Any, dual: Any = None) -> tuple[Any, float]:
         """(S, epsilon) with F(N) >= F(M) − epsilon + ⟨S, N − M⟩ for all N, from which a certificate is computed.
@@ -63,7 +58,8 @@ class Duality:
     def own_certificate(self, evaluation: Any, **options: Any) -> Any:
         """The certificate, if optimality requires more than S ⪰ 0 and S M = 0, as under constraints; else None.
 
-        `options` : tol, start, seed and dual of :func:`psdopt.certify`, which returns this certificate.
+        `options` : tol, start, seed and dual of :func:`psdopt.certify`, which returns this certificate; proof as well
+        where it is not "full".
         """
         return None
 

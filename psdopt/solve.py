@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from numbers import Real
 from pathlib import Path
@@ -11,33 +10,30 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import Ability, name_of
+from psdopt.beginning import Beginning
+from psdopt.capability import name_of
+from psdopt.certificate import PROOFS
 from psdopt.checkpoint import load_checkpoint
-from psdopt.checks import boolean, instance, integer, integer_or_none, number
-from psdopt.choose import choose
-from psdopt.compatibility import alternatives, compatible
+from psdopt.checks import boolean, instance, integer, integer_or_none, number, one_of
+from psdopt.compatibility import alternatives
+from psdopt.deadline import now
 from psdopt.driver import Driver
 from psdopt.errors import CheckpointError, IncompatibleError, InvalidInputError
-from psdopt.escape import Escape
 from psdopt.files import check_writable
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import norm
 from psdopt.linalg.threads import blas_threads
-from psdopt.method import Method, State
+from psdopt.method import Method
 from psdopt.problem import Problem
 from psdopt.progress import progress_bar
 from psdopt.result import Result
-from psdopt.run import NonFiniteStart, Rules, Run, Snapshot
-from psdopt.starts import starting_point
+from psdopt.run import Rules, Run, Snapshot
 from psdopt.stopping import AnyOf, MaxIterations, MaxTime, Stopping
+from psdopt.verdicts import CUTS, cut_by
 
 __all__ = ["Snapshot", "solve"]
 
 #: Iterations when the caller sets no limit of any kind.
 DEFAULT_ITERATIONS = 20_000
-#: While the rank may still grow, a certificate is computed at this loose stationarity: only the final rank needs
-#: accuracy.
-COARSE = 1e-5
 
 
 def solve(
@@ -58,6 +54,7 @@ def solve(
     checkpoint: str | Path | None = None,
     checkpoint_seconds: float = 60.0,
     resume: str | Path | None = None,
+    proof: str = "full",
 ) -> Result:
     """Minimise F(M) over the geometry's set of PSD matrices.
 
@@ -71,8 +68,9 @@ def solve(
     start : a point of the geometry, a :class:`LowRankPSD`, or None for a random one, scaled best within the trace that
         the data allow (:func:`psdopt.starting_point`).
     tol : relative certificate at which a point counts as optimal (see :class:`Certificate`).
-    max_iterations, max_time : budgets. Time is in seconds and read between iterations, so that the final certificate
-        is not included. Default: 20,000 iterations.
+    max_iterations, max_time : budgets. Time is in seconds from the call; steps are cut when it is over. The choice of
+        pieces, the start and the final certificate may take a tenth longer, at least half a second; a certificate that
+        is cut then is None. Single calls of LAPACK are not cut. Default: 20,000 iterations.
     stopping : further criteria (:mod:`psdopt.stopping`), combined with ``|`` and ``&``.
     callback : called with a :class:`Snapshot` after every iteration; a true return value stops.
     rng : a ``numpy.random.Generator`` or a seed; default seed 0, so that runs repeat.
@@ -83,64 +81,54 @@ def solve(
         example on a full disk, the run continues with a RuntimeWarning, and the result's message mentions it.
     resume : a checkpoint from which to continue; `start` is then not used. Problem, geometry and method must be those
         of that run. A run that had reached a verdict, at this tolerance or a finer one, is returned unchanged.
+    proof : "full", or "cheap": where the residuals are small, the run then does not go on for a proof on the whole
+        cone, and is ``optimal`` only if a proof costs no more than the residuals. For a problem that is one of many.
 
     Returns
     -------
     Result. Its status is ``optimal`` only where F(M) − min F <= tol · unit is proven on the whole set
     (:class:`psdopt.Certificate` names the unit), and ``optimal_within`` where that is proven among matrices of
-    bounded trace.
+    bounded trace. Ctrl-C, a lack of memory and the limit of time end the run at any point, once the arguments are
+    checked, with the best point so far; if F at the start is not known yet, with the start and the value nan.
 
     Raises
     ------
     IncompatibleError, before any work, if the pieces do not fit; InvalidInputError for bad arguments.
     """
+    clock = now()
     _check_arguments(tol, max_iterations, max_time, max_rank, problem, stopping, callback)
     generator = _generator(rng)
     number(checkpoint_seconds, "checkpoint_seconds", least=0.0)
-    clock = time.perf_counter()
+    one_of(proof, "proof", PROOFS)
     escape = (geometry is None) if escape is None else boolean(escape, "escape")
-    geometry, method, chosen = choose(problem, geometry, method)
-    compatible(problem, geometry, method).require()
-    if checkpoint is not None:
-        check_writable(checkpoint)
-    escape = escape and geometry.can_grow
-    method = method.on(problem).with_escape(escape, max_rank or problem.n)
-    escape = escape and Ability.CONSTRAINTS not in problem.abilities  # there the method widens by itself
-    before = dict(problem.counts())
-    rows = math.inf if problem.rows is None else float(problem.rows)
-    with blas_threads(rows * problem.n * (geometry.rank or problem.n)):  # of the largest matrix product of a step
-        if resume is not None:
-            run = load_checkpoint(resume, problem, geometry, method)
-            _same_pieces(run, geometry, method, resume)
-            clock -= run.seconds
-        else:
-            point = starting_point(geometry, problem, start, generator, method)
-            if problem.device is not None:
-                point = geometry.from_factor(problem.check_factor(geometry.factor(point)))
-            inner_tol = max(tol, COARSE) if escape else tol
-            run = Run(_first(method, problem, geometry, point), geometry, inner_tol, (repr(geometry), repr(method)))
-            run.first_trace = norm(run.state.evaluation.factor) ** 2
-            run.escape = Escape(escape, max_rank or problem.n)
-        limits = _criteria(stopping, max_iterations, max_time)
-        with progress_bar(progress, name_of(method), run.iteration) as show:
-            rules = Rules(tol, limits, callback, checkpoint, checkpoint_seconds, show)
-            driver = Driver(problem, method, run, rules, clock, before)
-            try:
-                status, message = driver.loop(fresh=resume is None)
-            except IncompatibleError as error:
-                # only the data show it: a closed form, for example, may not exist for them
-                other = alternatives(problem, geometry, method)
-                raise IncompatibleError(f"{error}. {other}" if other else str(error)) from error
-        return driver.result(status, message, chosen)
-
-
-def _first(method: Method, problem: Problem, geometry: Geometry, point: Any) -> State:
-    """The method's first state; a :class:`NonFiniteStart` if the method refuses a point with a non-finite gradient."""
+    limits = _criteria(stopping, max_iterations, max_time)
+    rules = Rules(tol, limits, callback, checkpoint, checkpoint_seconds, proof=proof)
+    beginning, driver = Beginning(problem, rules, clock), None
     try:
-        state: State = method.init(problem, geometry, point)
-        return state
-    except FloatingPointError:
-        return NonFiniteStart(problem, geometry, point, problem.at(geometry.factor(point)))
+        geometry, method = beginning.choose(geometry, method, escape, max_rank)
+        if checkpoint is not None:
+            check_writable(checkpoint)
+        rows = math.inf if problem.rows is None else float(problem.rows)
+        with blas_threads(rows * problem.n * (geometry.rank or problem.n)):  # of the largest matrix product of a step
+            if resume is None:
+                run = beginning.run(geometry, method, start, generator)
+            else:
+                run = load_checkpoint(resume, problem, geometry, method)
+                _same_pieces(run, geometry, method, resume)
+                clock -= run.seconds
+            with progress_bar(progress, name_of(method), run.iteration) as rules.show:
+                driver = Driver(problem, method, run, rules, clock, beginning.before, beginning.chosen)
+                try:
+                    verdict = driver.loop(fresh=resume is None)
+                except IncompatibleError as error:
+                    # only the data show it: a closed form, for example, may not exist for them
+                    other = alternatives(problem, geometry, method)
+                    raise IncompatibleError(f"{error}. {other}" if other else str(error)) from error
+            return driver.result(*verdict)
+    except tuple(CUTS) as error:
+        cut = cut_by(error, limits.longest)
+    # the error is gone, and with it the arrays of the work that it cut
+    return beginning.cut_short(cut, start) if driver is None else driver.cut_short(cut)
 
 
 def _same_pieces(run: Run, geometry: Geometry, method: Method, path: str | Path) -> None:

@@ -44,15 +44,18 @@ def starting_point(
     InvalidTypeError for a start that does not hold numbers.
     Cost of the default: two evaluations and four products with ∇F(0); if these are inconclusive, an eigenpair of ∇F(0).
     """
-    if start is None and method is not None and method.starts_at_zero and geometry.trace is None:
+    point = plain_start(geometry, problem, start, rng, method)
+    return fitted_start(geometry, problem, point, rng, method, given=start is not None)
+
+
+def plain_start(
+    geometry: Geometry, problem: Problem, start: Any, rng: np.random.Generator, method: Method | None = None
+) -> Any:
+    """The point of :func:`starting_point` before it is fitted to the data: F is not evaluated. Raises as there."""
+    if start is None and _at_zero(geometry, method):
         return geometry.from_factor(np.zeros((problem.n, 1)))
     if start is None:
-        point = geometry.random_point(rng)
-        if geometry.trace is not None:
-            return point
-        Y = geometry.factor(point)
-        proposed = problem.starts.proposed_start(Y)
-        return _scaled(geometry, problem, point if proposed is Y else geometry.from_factor(proposed))
+        return geometry.random_point(rng)
     if isinstance(start, LowRankPSD):
         if start.n != problem.n:
             raise InvalidInputError(f"start must be of order {problem.n}; found {start.n}")
@@ -63,11 +66,28 @@ def starting_point(
         if problem.device is None:
             require_host(start, "start")
         start = held(start, "start").copy()
-    point = geometry.validated(start)
+    return geometry.validated(start)
+
+
+def fitted_start(
+    geometry: Geometry, problem: Problem, point: Any, rng: np.random.Generator, method: Method | None, *, given: bool
+) -> Any:
+    """The point of :func:`starting_point` from that of :func:`plain_start`; `given` : whether the caller chose it."""
+    if not given:
+        if geometry.trace is not None or _at_zero(geometry, method):
+            return point
+        Y = geometry.factor(point)
+        proposed = problem.starts.proposed_start(Y)
+        return _scaled(geometry, problem, point if proposed is Y else geometry.from_factor(proposed))
     free = method is None or not method.starts_at_zero
     # where the set is not closed, its members have full rank anyway
     deficient = free and Ability.FACTOR in geometry.abilities and geometry.closed
     return _regular(geometry, problem, point, rng) if deficient else point
+
+
+def _at_zero(geometry: Geometry, method: Method | None) -> bool:
+    """Whether a run without a given start begins at M = 0."""
+    return method is not None and method.starts_at_zero and geometry.trace is None
 
 
 def _regular(geometry: Geometry, problem: Problem, point: Any, rng: np.random.Generator) -> Any:
@@ -94,7 +114,7 @@ def _regular(geometry: Geometry, problem: Problem, point: Any, rng: np.random.Ge
 
 
 def _scaled(geometry: Geometry, problem: Problem, point: Any) -> Any:
-    """The multiple alpha M of least F, so that the start has the right scale whatever the data's units.
+    """The multiple alpha M of least F, or nearest to the bounds of constraints: the right scale whatever the units.
 
     If F increases along the whole ray, alpha balances its linear and its quadratic part instead. If slope and curvature
     along the ray are only rounding, alpha is 1. The trace is at most :func:`_most`.
@@ -104,7 +124,8 @@ def _scaled(geometry: Geometry, problem: Problem, point: Any) -> Any:
     gained = 0.0
     if math.isfinite(alpha) and alpha > 0.0:
         gained = _gained(evaluation, alpha)
-        alpha = alpha if gained > 0.0 else 1.0
+        # under constraints the multiple is that nearest to the bounds, wherever F is least
+        alpha = alpha if gained > 0.0 or Ability.CONSTRAINTS in problem.abilities else 1.0
     elif alpha == 0.0:
         quadratic = evaluation.along_atom(np.zeros(problem.n)).quadratic
         if quadratic is not None and quadratic[2][0, 0] > 0.0:

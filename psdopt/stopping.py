@@ -34,6 +34,9 @@ class Stopping(ABC):
     converges: ClassVar[bool] = False
     status: ClassVar[Status] = Status.STOPPED
 
+    #: Seconds after which it is met, whatever else happens; long work is cut there.
+    longest: float = math.inf
+
     @abstractmethod
     def met(self, progress: Progress) -> Stopping | None:
         """The elementary criterion that is met, or None."""
@@ -68,7 +71,7 @@ class MaxIterations(Stopping):
 
 @dataclass(frozen=True)
 class MaxTime(Stopping):
-    """Stop after `seconds` of wall-clock time, read between iterations."""
+    """Stop after `seconds` of wall-clock time: between iterations, and within a step that takes longer."""
 
     seconds: float
     status: ClassVar[Status] = Status.TIME_LIMIT
@@ -76,6 +79,10 @@ class MaxTime(Stopping):
     def __post_init__(self) -> None:
         if not (isinstance(self.seconds, float) and self.seconds == math.inf):
             number(self.seconds, "seconds", least=0.0)
+
+    @property
+    def longest(self) -> float:  # type: ignore[override]
+        return float(self.seconds)
 
     def met(self, progress: Progress) -> Stopping | None:
         return self if progress.seconds >= self.seconds else None
@@ -103,7 +110,10 @@ class SmallStationarity(Stopping):
 
 @dataclass(frozen=True)
 class SmallDecrease(Stopping):
-    """(F_{t−window} − F_t) <= tol · (|F_t| + 1): rule of Yuan et al. (algorithm 1, line 5), with its sign corrected."""
+    """|F_{t−window} − F_t| <= tol · (|F_t| + 1). For a method that descends: Yuan et al., algorithm 1, line 5.
+
+    A method that does not descend, such as ``ADMM``, goes on after a large increase, as after a large decrease.
+    """
 
     tol: float
     window: int = 1
@@ -146,6 +156,10 @@ class AnyOf(Stopping):
     parts: tuple[Stopping, ...]
 
     @property
+    def longest(self) -> float:  # type: ignore[override]
+        return min(part.longest for part in self.parts)
+
+    @property
     def converges(self) -> bool:  # type: ignore[override]
         return all(part.converges for part in self.parts)
 
@@ -165,6 +179,10 @@ class AllOf(Stopping):
     @property
     def converges(self) -> bool:  # type: ignore[override]
         return any(part.converges for part in self.parts)
+
+    @property
+    def longest(self) -> float:  # type: ignore[override]
+        return max(part.longest for part in self.parts)
 
     def met(self, progress: Progress) -> Stopping | None:
         return self if all(part.met(progress) is not None for part in self.parts) else None

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt.checks import finite, indices, integer, one_of
+from psdopt.checks import finite, indices, integer, one_of, real, unmasked
 from psdopt.devices import as_data, held, is_device_array
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, as_array, is_finite
@@ -110,7 +110,7 @@ class ArrayStream(BatchStream):
         if self.X.ndim != 2 or 0 in self.X.shape:
             raise InvalidInputError(f"X must be an array (m, d), not empty; found shape {self.X.shape}")
         self.pairs = pairs
-        self.y = y if isinstance(y, np.ndarray) and y.dtype.kind in "biuf" else finite(y, "y")
+        self.y = unmasked(y, "y") if isinstance(y, np.ndarray) and y.dtype.kind in "biuf" else finite(y, "y")
         count = self.X.shape[0] if self.pairs is None else len(self.pairs)
         if self.y.shape != (count,):
             raise InvalidInputError(f"y must have shape ({count},); found {self.y.shape}")
@@ -182,8 +182,8 @@ class IteratorStream(BatchStream):
         except (TypeError, ValueError) as error:
             raise InvalidInputError(f"batch {number} must be a pair (rows, targets)") from error
         rows = _rows_first(rows)
-        targets = np.asarray(targets, dtype=np.float64)
-        direction = np.asarray(more[0], dtype=np.float64) if more and more[0] is not None else None
+        targets = finite(targets, f"targets of batch {number}")
+        direction = finite(more[0], f"directions of batch {number}") if more and more[0] is not None else None
         if rows.ndim != 2 or rows.shape[1] != self.d or targets.shape != (rows.shape[0],):
             raise InvalidInputError(
                 f"batch {number} must hold rows (p, {self.d}) and targets (p,); found {rows.shape} and {targets.shape}"
@@ -194,7 +194,7 @@ class IteratorStream(BatchStream):
             )
         if direction is not None and not np.isin(direction, (-1.0, 0.0, 1.0)).all():
             raise InvalidInputError(f"directions of batch {number} must be -1, 0 or +1")
-        if not (is_finite(rows) and is_finite(targets)):
+        if not is_finite(rows):
             raise InvalidInputError(f"batch {number} holds NaN or infinite entries")
         return Batch(rows, targets, direction)
 
@@ -202,8 +202,8 @@ class IteratorStream(BatchStream):
 def _rows_first(X: Any) -> Any:
     """X as a CSR array if sparse, as it is if an array (a memory map stays one), else as a float array."""
     if isinstance(X, np.ndarray):
-        return X
+        return real(unmasked(X, "X"), "X")
     sparse = sp.issparse(X)
     if sparse:
-        return sp.csr_array(X)
+        return sp.csr_array(real(X, "X"))
     return as_data(held(X, "X")) if is_device_array(X) else finite(X, "X")

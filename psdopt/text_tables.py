@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from psdopt.checks import brief
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 
@@ -19,6 +20,8 @@ LABEL_NAMES = ("label", "target", "y")
 #: Headers of a first column of row names, as pandas and R write them for an index.
 INDEX_NAMES = ("", "unnamed: 0")
 SEPARATORS = ("\t", ";", ",")
+#: A table of text has at most this many columns; a cell of text takes ten times the memory of a number.
+MOST_COLUMNS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,17 @@ def read_table(path: Path, content: bytes) -> Table:
     line that contains a name is a header. The label is the column called label, target or y, else the last one. A first
     column without a name under a header holds names of rows and is not a feature.
 
-    Raises InvalidInputError for ragged rows, missing or non-finite numbers, missing labels, fewer than two columns.
+    Raises InvalidInputError for ragged rows, missing or non-finite numbers, missing labels, fewer than two columns, or
+    more than MOST_COLUMNS.
     """
+    for number, raw in enumerate(io.BytesIO(content), 1):
+        lines = raw.split(b"\r") if len(raw) > MOST_COLUMNS else []
+        cells = 1 + max((line.count(mark.encode()) for line in lines for mark in SEPARATORS), default=0)
+        if cells > MOST_COLUMNS:
+            raise InvalidInputError(
+                f"{path}, line {number}: a table of text must have at most {MOST_COLUMNS} columns; found {cells}. "
+                "Store it as .npz"
+            )
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -145,7 +157,7 @@ def _numbers(path: Path, line: int, row: Sequence[str], layout: _Layout, comma: 
         number = _number(row[k], comma)
         if number is None or not math.isfinite(number):
             where = f"{path}, line {line}, {layout.name(k)}"
-            raise InvalidInputError(f"{where}: expected a finite number; found {row[k]!r}")
+            raise InvalidInputError(f"{where}: expected a finite number; found {brief(row[k])}")
         numbers.append(number)
     return numbers
 
@@ -161,13 +173,15 @@ def _labels(path: Path, cells: Sequence[tuple[int, str]], comma: bool) -> Array:
     values = np.array(numbers, dtype=np.float64)
     for (line, cell), value in zip(cells, values, strict=True):
         if not math.isfinite(value):
-            raise InvalidInputError(f"{path}, line {line}: the label must be finite; found {cell!r}")
+            raise InvalidInputError(f"{path}, line {line}: the label must be finite; found {brief(cell)}")
     whole = np.all(values == np.floor(values)) and np.abs(values).max() < 2.0**53
     return values.astype(np.int64) if whole else values
 
 
 def _number(cell: str, comma: bool = False) -> float | None:
     """The number in `cell`, with a decimal comma if `comma` and no point; None if there is none."""
+    if "_" in cell:  # Python's, not a number in a table
+        return None
     if comma and "." not in cell and cell.count(",") == 1:
         cell = cell.replace(",", ".")
     try:

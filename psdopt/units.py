@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from psdopt.capability import Ability
+from psdopt.devices import on_host
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation, Problem
@@ -17,6 +18,10 @@ from psdopt.problem import Evaluation, Problem
 CENTRE_COLUMNS = 64
 #: A reference matrix closer to M than this share of |M| gives no unit.
 FAR = 0.5
+#: Factors of M at which F is recomputed to measure its rounding.
+ROTATIONS = 3
+#: An entry of S may be wrong by this many roundings of its size, times n; F by √n times as many of its own.
+ROUNDINGS = 16.0
 
 
 def reference_value(problem: Problem, trace: float) -> float:
@@ -97,11 +102,31 @@ def own_unit(problem: Problem, value: float, trace: float, unit: float) -> float
     return unit if own is None else min(own, max(abs(value), unit))
 
 
-def value_scale(problem: Problem, value: float, tr: float, unit: float, trace: float | None, exact: bool) -> float:
-    if trace is None or exact or problem.duality.value_unit(value, tr) is not None:
-        return math.inf
-    floor: float = EPS**0.75 * unit
-    return max(abs(value), floor)
+def value_scale(value: float, trace: float | None) -> float:
+    """|F(M)| at a fixed `trace`; inf elsewhere."""
+    return math.inf if trace is None else abs(value)
+
+
+def measured_rounding(problem: Problem, evaluation: Evaluation) -> float:
+    """ROUNDINGS √n times the range of F over factors that are the same up to rounding.
+
+    They are Y, and [Y 0] Q + E for random orthogonal Q and |E| = eps |Y|. A proof from an eigenvalue of S has √n times
+    the rounding of one product. Cost: F at ROTATIONS factors (n, r + 1).
+    """
+    Y = on_host(evaluation.factor)
+    wide = np.column_stack([Y, np.zeros(len(Y))])
+    rng = np.random.default_rng(0)
+    values = [float(evaluation.value)]
+    for _ in range(ROTATIONS):
+        E = rng.standard_normal(wide.shape)
+        Q = np.linalg.qr(rng.standard_normal((wide.shape[1],) * 2))[0]
+        values.append(finite_value(partial(_value, problem, wide @ Q + E * (EPS * norm(Y) / norm(E)))))
+    spread = max(values) - min(values)
+    return ROUNDINGS * math.sqrt(problem.n) * spread if math.isfinite(spread) else 0.0
+
+
+def _value(problem: Problem, Y: Array) -> float:
+    return float(problem.at(Y).value)
 
 
 def stationarity_scale(problem: Problem, value: float, size: float, trace: float | None = None) -> float:
@@ -125,17 +150,21 @@ def stationarity_scale(problem: Problem, value: float, size: float, trace: float
 def gradient_size_at_zero(problem: Problem) -> float:
     """An estimate of |∇F(0)|_2 by a few power steps from a fixed start; stored with the problem. inf if undefined."""
     nothing = np.zeros((problem.n, 1))
-    return problem.once("gradient size", lambda: finite_value(lambda: gradient_size(problem.at(nothing))))
+    return problem.once("gradient size", lambda: gradient_size(problem.at(nothing)))
 
 
 def gradient_size(evaluation: Evaluation) -> float:
-    """An estimate of |∇F(M)|_2 by six power steps from a fixed start."""
-    S, n = evaluation.gradient, len(evaluation.factor)
-    V, size = np.random.default_rng(0).standard_normal((n, 2)), 0.0
-    for _ in range(6):
-        V = S @ (V / max(norm(V), np.finfo(float).tiny))
-        size = max(size, norm(V))
-    return size
+    """An estimate of |∇F(M)|_2 by six power steps from a fixed start; inf where the gradient is undefined."""
+
+    def estimate() -> float:
+        S, n = evaluation.gradient, len(evaluation.factor)
+        V, size = np.random.default_rng(0).standard_normal((n, 2)), 0.0
+        for _ in range(6):
+            V = S @ (V / max(norm(V), np.finfo(float).tiny))
+            size = max(size, norm(V))
+        return size
+
+    return finite_value(estimate)
 
 
 def natural_trace(problem: Problem) -> float:

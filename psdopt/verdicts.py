@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.certificate import Certificate
+from psdopt.deadline import OutOfTime
 from psdopt.escape import explained
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
@@ -16,6 +18,7 @@ from psdopt.problem import Problem
 from psdopt.proofs import falls_without_end, plane_minimum
 from psdopt.result import Status
 from psdopt.run import Run
+from psdopt.stopping import MaxTime
 from psdopt.units import natural_trace
 
 Verdict = tuple[Status, str]
@@ -29,12 +32,36 @@ FINAL = frozenset(
         Status.NO_PROGRESS,
         Status.UNBOUNDED,
         Status.DIVERGED,
+        Status.INFEASIBLE,
     }
 )
+#: What may cut a run at any point, and the status that the run then has.
+CUTS: Mapping[type[BaseException], Status] = {
+    KeyboardInterrupt: Status.INTERRUPTED,
+    MemoryError: Status.OUT_OF_MEMORY,
+    OutOfTime: Status.TIME_LIMIT,
+}
 #: While tr M grows, an unbounded F falls by at least this share of −λ_min(S) per unit of trace.
 PROPORTIONAL = 1e-6
 #: Largest number of steps in a run that follow from refuted claims of optimality.
 RECOVERIES = 50
+
+
+#: What a message says of a run that was cut before its first record.
+NOT_BEGUN = "F at the start is not known"
+
+
+def cut_by(error: BaseException, seconds: float = math.inf) -> Verdict:
+    """The verdict on a run that one of CUTS has ended; `seconds` is its own limit of time."""
+    status = next(status for kind, status in CUTS.items() if isinstance(error, kind))
+    if status is Status.TIME_LIMIT and seconds < math.inf:
+        return status, MaxTime(seconds).reason()
+    return status, f"{status.value} ({error})" if str(error) else status.value
+
+
+def in_short(status: Status) -> str:
+    """What cut a run, without what follows from it."""
+    return status.value.partition(";")[0]
 
 
 def settled(certificate: Certificate, tol: float) -> Verdict | None:
@@ -63,15 +90,17 @@ def unbounded(certificate: Certificate, run: Run, problem: Problem, tol: float, 
     """The verdict if a method reports a ray along which F falls without bound, or if tr M has `grown` beyond any scale.
 
     A certificate that holds overrules the method. Otherwise the report is verified: F is evaluated along the ray of the
-    state, along M, and along the least eigenvector of S; under constraints a proof is required. If tr M has grown, F
-    must have fallen in proportion.
+    state, along M, and along the least eigenvector of S. If tr M has grown, F must have fallen in proportion. Under
+    constraints a ray of the certificate is required in both cases.
     """
     final = settled(certificate, tol)
     if final is not None:
         return final
     if certificate.convex and certificate.dual_infeasibility == 0.0:
         return NO_PROGRESS  # F(N) >= F(M) - <S, M> for every N, so that the ray is an effect of rounding
-    if grown:
+    if Ability.CONSTRAINTS in problem.abilities and not certificate.unbounded:
+        return (Status.DIVERGED, Status.DIVERGED.value) if grown else NO_PROGRESS
+    if grown and not certificate.unbounded:
         fallen = run.values[0] - certificate.value
         if fallen >= PROPORTIONAL * certificate.trace * certificate.omega > 0.0:
             return Status.UNBOUNDED, Status.UNBOUNDED.value
@@ -129,7 +158,7 @@ def why_stationary(certificate: Certificate, run: Run, stationarity: float, tol:
     if not certificate.convex:
         return f"{Status.STATIONARY.value}; F is not known to be convex"
     n, columns = factor.shape
-    return explained(certificate, columns, n, geometry.can_grow or Ability.FACTOR in geometry.abilities)
+    return explained(certificate, columns, n, geometry.can_grow or Ability.FACTOR in geometry.abilities, tol)
 
 
 def recovered(problem: Problem, method: Method, run: Run, tol: float) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.checks import finite, indices
+from psdopt.checks import finite, indices, real_array
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array
 
@@ -101,7 +101,7 @@ def listed_pairs(pairs: Any) -> Pairs:
             indices(part, f"{kind} pairs", columns=2, floats=True) for part, kind in zip(pairs, KINDS, strict=True)
         )
         return joined_pairs(similar, dissimilar)
-    rows = np.asarray(pairs)
+    rows = real_array(pairs, "pairs")
     if rows.size and (rows.ndim != 2 or rows.shape[1] != 3):
         raise InvalidInputError(
             "pairs must be (similar, dissimilar) with shapes (p, 2) and (q, 2), or one array (p, 3) of rows "

@@ -205,13 +205,14 @@ def _axis_names(axes: Axes, shares: Array) -> None:
 def _principal_planes(parts: Sequence[Any]) -> tuple[list[Array], Array]:
     """Each part in the first two principal axes of the first (training) part, and their shares of its variance.
 
-    A map of rank 1 gets a second axis of zeros.
+    A map of rank 1 gets a second axis of zeros, one of rank 0 two.
     """
     from sklearn.decomposition import PCA
 
     dense = [as_dense(part) for part in parts]
-    if dense[0].shape[1] == 1:
-        dense = [np.column_stack([part, np.zeros(len(part))]) for part in dense]
+    lacking = 2 - dense[0].shape[1]
+    if lacking > 0:
+        dense = [np.column_stack([part, np.zeros((len(part), lacking))]) for part in dense]
     train = dense[0]
     if np.ptp(train, axis=0).max() == 0.0:
         return [part[:, :2] for part in dense], np.zeros(2)

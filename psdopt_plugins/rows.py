@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.utils.validation import validate_data
 
-from psdopt.checks import squares_finite
+from psdopt.checks import real_array, squares_finite, unmasked
 from psdopt.devices import device_of, held, is_device_array, on_host, placed, released, transposed
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import Array, LinearMap, RowBlocks, WithoutRows, linear_map, row_source
@@ -33,6 +33,8 @@ def validated(
     Raises InvalidTypeError if the estimator needs all rows at once, InvalidInputError for labels of another length and,
     where X is a NumPy or SciPy array in memory, for entries so large that distances or XᵀX would be infinite.
     """
+    unmasked(X, "X")
+    unmasked(y, "y")
     if isinstance(X, RowBlocks):
         X = X.source
     name = type(estimator).__name__
@@ -75,7 +77,7 @@ def _counted(estimator: Any, rows: Any, options: dict[str, Any]) -> None:
 
 
 def _labels(y: Any, m: int, options: dict[str, Any]) -> Array:
-    labels = np.asarray(y)
+    labels = real_array(y, "y")
     if labels.shape != (m,):
         raise InvalidInputError(f"y must have shape ({m},), one per row of X; found {labels.shape}")
     if options.get("y_numeric"):
@@ -121,4 +123,4 @@ def only_touched(X: LinearMap, tuples: NDArray[np.intp]) -> tuple[LinearMap, NDA
         wrong = ends.min() if ends.min() < 0 else ends.max()
         raise InvalidInputError(f"indices of rows must lie between 0 and {X.shape[0] - 1}; found {wrong}")
     rows, positions = touched(tuples)
-    return LinearMap(X.take(rows), X.name), positions
+    return LinearMap(X.take(rows), X.name, owned=True), positions

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_array
 
-from psdopt.checks import indices
+from psdopt.checks import indices, real_array, unmasked
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt_plugins.pairs import Pairs
 
@@ -32,6 +32,7 @@ def points_of_tuples(tuples: Any, width: int, preprocessor: Any = None) -> tuple
     is neither an array nor a function. O(p d).
     """
     name, points, counts = FORMS[width]
+    unmasked(tuples, name)
     try:
         shape = np.shape(tuples)
     except ValueError as error:
@@ -61,7 +62,7 @@ def samples_of_indices(listed: Pairs, preprocessor: Any) -> Any:
 
 def _source(preprocessor: Any) -> Any:
     sparse: bool = issparse(preprocessor)
-    source = csr_array(preprocessor) if sparse else np.asarray(preprocessor)
+    source = csr_array(preprocessor) if sparse else real_array(preprocessor, "preprocessor")
     if source.ndim != 2:
         found = type(preprocessor).__name__
         raise InvalidTypeError(f"preprocessor must be an array (N, d) of samples or a function; found {found}")
@@ -70,7 +71,7 @@ def _source(preprocessor: Any) -> Any:
 
 def _finite(X: Any, name: str) -> Any:
     try:
-        return check_array(X, accept_sparse=["csr"], dtype=np.float64, input_name=name)
+        return check_array(unmasked(X, name), accept_sparse=["csr"], dtype=np.float64, input_name=name)
     except InvalidInputError:
         raise
     except ValueError as error:

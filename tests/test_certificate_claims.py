@@ -4,14 +4,33 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections import Counter
 from dataclasses import MISSING, fields, replace
+from pathlib import Path
 
+import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import solve
-from psdopt.certificate import DIGITS, Certificate, certify
+from psdopt import (
+    AutogradProblem,
+    ConjugateGradient,
+    Constrained,
+    FixedTrace,
+    PositiveDefinite,
+    QuadraticSDP,
+    RiemannianGradient,
+    Spectraplex,
+    TrustRegions,
+    constraints,
+    solve,
+)
+from psdopt.certificate import Certificate, certify
+from psdopt.inspection import DIGITS
+from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS
+from psdopt_plugins.metric_learning import kta_problem, triplet_margin_problem
+from psdopt_plugins.regression import psd_regression_problem
 
 BASE = Certificate(
     value=2.0, value_at_zero=10.0, trace=4.0, stationarity=0.3, smallest_eigenvalue=-0.25, lower_bound=-0.5,
@@ -44,15 +63,173 @@ def test_a_gap_proves_up_to_its_own_size_and_only_of_a_convex_function():
     assert not replace(gapped, convex=False).proves(1.0)
     assert not BASE.proves(1.0)
     assert not replace(gapped, gap=None).proves(1.0)
-    assert not replace(gapped, gap_relative=None).proves(1.0)
+    assert not replace(gapped, gap=0.81).proves(0.1)
 
 
 def test_a_gap_that_is_large_beside_the_value_proves_only_at_a_loose_tolerance():
-    scaled = replace(BASE, gap=0.8, gap_relative=1e-6, value_scale=40.0)
+    scaled = replace(BASE, gap=0.8, gap_relative=1e-6, value_scale=40.0, unit=1e6)
     assert scaled.proves(1e-3) is (DIGITS * 40.0 >= 0.8)
     assert replace(scaled, gap=DIGITS * 40.0).proves(1e-3)
     assert not replace(scaled, gap=1.01 * DIGITS * 40.0).proves(1e-3)
     assert replace(scaled, gap=1.01 * DIGITS * 40.0).proves(1.02 * DIGITS)
+
+
+def rule_of_the_page():
+    """`is_optimal` as the page on results states it."""
+    page = (Path(__file__).parents[1] / "docs" / "guide" / "results.md").read_text(encoding="utf-8")
+    blocks = [block for block in page.split("```") if "def is_optimal" in block]
+    assert len(blocks) == 1
+    lines = [line[4:] for line in blocks[0].splitlines() if line.startswith(("... ", ">>> def"))]
+    found = {}
+    exec("\n".join(lines), found)  # the page's own words are the test
+    return found["is_optimal"]
+
+
+def certificates():
+    """Certificates on every set, of good and of bad matrices."""
+    rng = np.random.default_rng(0)
+    for n in (2, 5):
+        A = rng.standard_normal((n, n))
+        problem = QuadraticSDP(None, 1.0, A + A.T)
+        fit = AutogradProblem(lambda M, B=A @ A.T: anp.sum((M - B) ** 2), n, convex=True)
+        bounded = Constrained(problem, constraints.trace(n, 1.0))
+        for Y in (np.eye(n), A, A[:, :1], np.zeros((n, 1))):
+            yield certify(problem, Y)
+            yield certify(fit, Y)
+            yield certify(bounded, Y)
+            if norm(Y) > 0.0:
+                yield certify(problem, Y / norm(Y), trace=1.0)
+                yield certify(fit, Y / norm(A), trace=(norm(Y) / norm(A)) ** 2)
+        yield from (solve(each, max_iterations=50).certificate for each in (problem, fit, bounded))
+        for each in (problem, fit):
+            yield solve(each, Spectraplex(n), max_iterations=50).certificate
+            yield solve(each, PositiveDefinite(n), max_iterations=50).certificate
+    yield certify(offset_problem(1e4), tilted(1e-3), trace=1.0)
+
+
+def test_what_the_page_calls_optimal_is_what_proves():
+    rule, told = rule_of_the_page(), Counter()
+    for certificate in certificates():
+        for tol in (1e-10, 1e-6, 1e-3, 0.1):
+            assert rule(certificate, tol) is certificate.proves(tol), certificate
+            told[certificate.proves(tol), type(certificate), certificate.fixed_trace is None] += 1
+    assert len(told) == 6  # proofs and others, on the cone, at a fixed trace and under constraints
+
+
+def offset_problem(offset):
+    """Targets for classes from two features with a common offset, as years or wavelengths have.
+
+    F varies over the set by offset⁴, and is between 4.2 and 4.4 at its minimum.
+    """
+    X = np.random.default_rng(0).standard_normal((10, 2)) + offset
+    return kta_problem(X, np.arange(10) % 2, 0.1, regularizer="trace")
+
+
+def tilted(angle):
+    """A unit factor across the offset, but for this angle."""
+    Z = np.array([[1.0], [-1.0]]) + angle
+    return Z / norm(Z)
+
+
+@pytest.mark.parametrize("offset", [1e2, 1e4, 1e6])
+def test_at_a_fixed_trace_a_gap_far_above_the_value_is_no_proof(offset):
+    problem = offset_problem(offset)
+    poor = certify(problem, tilted(10.0 / offset), trace=1.0)
+    assert poor.value > 1e3
+    assert poor.gap_relative < 1e-3
+    assert poor.gap > poor.value
+    assert not poor.proves(1e-3)
+    methods = (ConjugateGradient(), TrustRegions(), RiemannianGradient())
+    found = [*(solve(problem, FixedTrace(2, 2), method) for method in methods), solve(problem, Spectraplex(2))]
+    assert sum(result.optimal for result in found) >= 2
+    for result in found:
+        if result.optimal:
+            assert 4.2 < result.value < 4.4
+        else:
+            assert "where" in result.message
+
+
+def test_a_noise_free_fit_at_a_fixed_trace_is_proven_to_rounding():
+    """min F = 0, and F >= 0 is known: F(M) is then the gap, and it is proven down to the rounding of F."""
+    rng = np.random.default_rng(0)
+    X, A = rng.standard_normal((60, 6)), rng.standard_normal((6, 2)) / 4.0
+    A /= norm(A)
+    result = solve(psd_regression_problem(X, np.sum((X @ A) ** 2, axis=1)), Spectraplex(6))
+    assert result.optimal
+    assert result.value <= result.certificate.rounding <= 1e-24
+
+
+def graph_laplacian(n):
+    W = np.triu(np.random.default_rng(n).random((n, n)) < 0.4, 1).astype(float)
+    return np.diag((W + W.T).sum(axis=1)) - W - W.T
+
+
+def rotated(values):
+    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((len(values),) * 2))[0]
+    return symmetric_part(Q @ np.diag(values) @ Q.T)
+
+
+def symmetric_part(A):
+    return 0.5 * (A + A.T)
+
+
+SINGULAR = {
+    "diagonal": np.diag([1.0, 0.0]),
+    "two zeros": np.diag([0.0, 0.0, 3.0]),
+    "rotated": rotated([0.0, 1.0, 2.0, 3.0]),
+    "wide": rotated([0.0, 1.0, 1e6]),
+    "graph": graph_laplacian(7),
+    "larger graph": graph_laplacian(40),
+}
+
+
+@pytest.mark.parametrize("C", SINGULAR.values(), ids=list(SINGULAR))
+@pytest.mark.parametrize(("unit", "trace"), [(1.0, 1.0), (1e10, 1e-3), (1e-10, 1e5)])
+def test_a_least_eigenvalue_of_zero_is_proven(C, unit, trace):
+    """min ⟨C, M⟩ = 0 at a fixed trace: F(M) has no digits, and its bound is known up to the rounding of t λ_min."""
+    n, problem = len(C), QuadraticSDP(C=unit * C)
+    for geometry in (Spectraplex(n, trace), FixedTrace(n, min(n, 3), trace)):
+        result = solve(problem, geometry)
+        assert result.optimal, (geometry, result.message)
+        assert result.certificate.gap <= 1e-10 * unit * trace * np.abs(C).max()
+
+
+def test_a_zero_by_accident_is_proven_to_the_rounding_of_its_bound_only():
+    """F(M) = 0 where min F = −2e-9: no digit of F(M) is asked for, and M is not optimal."""
+    problem = QuadraticSDP(C=np.diag([1.0, 0.0, -1e-9]))
+    certificate = certify(problem, np.array([[0.0], [1.0], [0.0]]), trace=1.0)
+    assert certificate.value == 0.0
+    assert certificate.gap == pytest.approx(2e-9, rel=1e-3)
+    assert not certificate.proves(1e-6)
+
+
+@pytest.mark.parametrize("field", [1e2, 1e5, 1e8])
+def test_margins_of_a_large_field_keep_two_digits(field):
+    """A margin of 0.1 where 4 is possible is not optimal, whatever the numbers of a field that no good metric uses."""
+    problem = triplet_margin_problem(np.array([[0.0, 0.0], [field, 1.0], [0.0, 2.0]]), [[0, 1, 2]])
+    poor = np.array([[0.975 / field], [1.0]])
+    certificate = certify(problem, poor / norm(poor), trace=1.0)
+    assert certificate.value == pytest.approx(-0.1, rel=0.02)
+    assert certificate.gap > 3.8
+    assert not certificate.proves(1e-6)
+    best = solve(problem, Spectraplex(2))
+    assert best.value == pytest.approx(-4.0, rel=0.02) or not best.optimal
+
+
+def test_a_gap_within_the_rounding_is_a_proof():
+    resolved = replace(BASE, gap=1e-3, gap_relative=1e-3 / 8.0, value_scale=0.0)
+    assert resolved.allowed(0.1) == 0.0
+    assert not resolved.proves(0.1)
+    assert replace(resolved, rounding=1e-3).proves(0.1)
+    assert not replace(resolved, rounding=0.999e-3).proves(0.1)
+
+
+def test_the_target_is_the_relative_gap_that_is_a_proof():
+    assert BASE.target(1e-3) == 1e-3
+    assert replace(BASE, value_scale=1e-4).target(1e-3) == pytest.approx(DIGITS * 1e-4 / 8.0)
+    assert replace(BASE, value_scale=1e-4, rounding=4e-6).target(1e-3) == pytest.approx(4e-6 / 8.0)
+    assert replace(BASE, rounding=1.0).target(1e-3) == 1e-3
+    assert replace(BASE, unit=0.0).target(1e-3) == 1e-3
 
 
 def test_how_far_a_matrix_is_best():

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from psdopt import (
     Constrained,
     FlatQuotient,
+    PSDCone,
     QuadraticSDP,
     Status,
     TermSum,
@@ -19,8 +20,8 @@ from psdopt import (
 )  # fmt: skip
 from psdopt.capability import Ability
 from psdopt.choose import choose, first_rank
-from psdopt.methods import AugmentedLagrangian, ConjugateGradient, InteriorPoint, LagrangeNewton
-from psdopt.terms import Entries, LeastSquares, MeasuredTerm
+from psdopt.methods import AugmentedLagrangian, ConjugateGradient, DualNewton, InteriorPoint, LagrangeNewton
+from psdopt.terms import Entries, LeastSquares, MeasuredTerm, QuadraticForms
 
 N = 6
 
@@ -66,6 +67,22 @@ def test_newton_begins_where_constraints_leave_a_face():
     assert abs(M[0, 0] + M[1, 1] - 2.0 * M[0, 1]) < 1e-6
 
 
+def test_a_distance_on_a_face_is_no_matter_for_its_dual(rng):
+    """⟨11ᵀ, M⟩ = 0 leaves a face, on which the dual of the distance has no minimiser: 971 steps of DualNewton."""
+    n = 30
+    G = rng.standard_normal((n, n))
+    distance = QuadraticSDP(B=0.5, C=-0.25 * (G + G.T))
+    two = constraints.entries([0, 1], [1, 2], n, lower=0.1, upper=0.1)
+    hard = Constrained(distance, [constraints.sparse_forms([np.ones((n, n))], [0.0]), two])
+    assert not isinstance(choose(hard, None, None)[1], DualNewton)
+    assert isinstance(choose(hard, PSDCone(n), None)[1], DualNewton)  # a geometry that is given is kept
+    assert isinstance(choose(Constrained(distance, two), None, None)[1], DualNewton)
+    result = solve(hard, rng=0)
+    assert result.status is Status.OPTIMAL
+    assert result.iterations < 50
+    assert abs(np.sum(result.matrix.to_dense())) < 1e-6
+
+
 def triangles(n, rng):
     """Max-cut of a random graph with every triangle inequality, 4 (n over 3) of them beside n equations."""
     A = np.triu(rng.random((n, n)) < 0.5, 1)
@@ -90,3 +107,12 @@ def test_many_inequalities_are_not_split(rng):
     other = solve(small, method=AugmentedLagrangian())
     assert other.status is Status.OPTIMAL
     assert other.value == pytest.approx(result.value, rel=1e-5)
+
+
+def test_a_curved_function_under_constraints_is_solved_by_newton_on_factor_and_multipliers():
+    """Nearly contradictory bounds have large multipliers, for which a penalty would have to grow to rounding."""
+    Q = np.random.default_rng(0).standard_normal((12, N))
+    fit = TermSum([MeasuredTerm(QuadraticForms(Q), LeastSquares(np.arange(12.0)))])
+    curved = Constrained(fit, constraints.trace(N, 1.0))
+    assert isinstance(choose(curved, None, None)[1], LagrangeNewton)
+    assert solve(curved, tol=1e-9).optimal

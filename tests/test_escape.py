@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from psdopt import QuadraticSDP, certify
+from psdopt import QuadraticSDP, Status, certify
 from psdopt.escape import SETTLING, Escape, clearly_bound, explained, rank_binds, widened
 
 
@@ -99,9 +99,9 @@ def test_what_is_clearly_the_rank_is_far_above_tolerance_and_stationarity():
 
 
 def test_words_for_a_stationary_point_say_whether_more_columns_are_an_option():
-    assert "pass escape=True or a larger rank" in explained(failing(0.5), 2, 5, limited=True)
-    assert (
-        explained(failing(0.5), 5, 5, limited=True)
-        == "stationary: at full rank 5 the relative dual infeasibility stays at 0.5"
-    )
-    assert explained(failing(0.5), 2, 5, limited=False).startswith("stationary: at full rank 2")
+    said = Status.STATIONARY.value  # one text for one status
+    assert explained(failing(0.5), 5, 5, True, 1e-6) == f"{said}: at full rank 5 the relative dual infeasibility is 0.5"
+    assert explained(failing(0.5), 2, 5, False, 1e-6).startswith(f"{said}: at full rank 2")
+    limited = explained(failing(0.5), 2, 5, True, 1e-6)
+    assert limited.startswith(said)
+    assert "pass escape=True or a larger rank" in limited

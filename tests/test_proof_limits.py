@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from psdopt import Ability, AutogradProblem, QuadraticSDP, TermSum, proofs
-from psdopt.dense_proof import ROUNDINGS
 from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
 from psdopt.linalg.tolerances import EPS
 from psdopt.proofs import (
@@ -25,6 +24,7 @@ from psdopt.proofs import (
 )
 from psdopt.roles import Duality
 from psdopt.terms import IdentityForm, LinearTerm, ProductTerm
+from psdopt.units import ROUNDINGS
 from tests.instances import psd, symmetric
 
 PAIR = smallest_eigenpair(np.diag([-0.5, 1.0, 2.0]), tol=1e-12)

@@ -62,9 +62,10 @@ def test_what_is_missing_or_of_another_kind_is_refused(sound: tuple[Result, byte
         {"summary": np.array("no JSON")},
         {"summary": np.array("[]")},
         {"summary": np.array(json.dumps({**plain, "status": "splendid"}))},
-        {"summary": np.array(json.dumps({**plain, "certificate": 3}))},
         {"summary": np.array(json.dumps(without_value))},
-        {"eigenvector": None},
+        {"certificate_eigenvector": None},
+        {"certificate": np.array("no JSON")},
+        {"certificate": np.array("[3]")},
         {"history_value": np.zeros(1)},
     ):
         with pytest.raises(DataFileError, match="is not a result saved by psdopt, or is damaged"):

@@ -64,3 +64,18 @@ def test_a_run_goes_on_from_a_better_point_as_from_a_fresh_start():
     assert run.geometry == run.state.geometry == geometry
     assert run.state.evaluation is wider
     assert (run.idle_steps, run.best_stationarity) == (0, math.inf)
+
+
+def test_a_run_is_restored_to_what_was_kept():
+    run = begun()
+    run.record(PROBLEM, True, {})
+    kept, state = run.kept(), run.state
+    run.state, run.iteration, run.judged, run.patience.since, run.escape.wait = replace(state), 1, 1, 7, 8
+    run.record(PROBLEM, True, {})
+    assert len(run.history) == len(run.values) == 2
+    run.restore(kept)
+    assert run.state is state
+    assert (run.iteration, run.judged, run.patience.since, run.escape.wait) == (0, -1, -1, 0)
+    assert len(run.history) == len(run.values) == 1
+    run.patience.since = 7  # what is kept stays as it is after it was restored
+    assert kept.patience.since == -1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -37,7 +39,8 @@ def test_first_decrease_does_not_stop():
     """E-L7: without the absolute value the printed rule is met at the first decrease."""
     assert SmallDecrease(1e-6).met(at(values=[10.0, 1.0])) is None
     assert SmallDecrease(1e-6).met(at(values=[10.0])) is None
-    assert SmallDecrease(1e-6).met(at(values=[1.0, 10.0])) is None
+    assert SmallDecrease(1e-6).met(at(values=[1.0, 10.0])) is None  # an increase counts like a decrease
+    assert SmallDecrease(1e-2).met(at(values=[4.0, 4.01])) is not None
 
 
 def test_combinations():
@@ -93,3 +96,11 @@ def test_in_a_run():
 def test_bad_criteria(make, text):
     with pytest.raises(InvalidInputError, match=text):
         make()
+
+
+def test_the_longest_time_of_a_criterion():
+    assert ValueBelow(0.0).longest == math.inf
+    assert MaxTime(2.0).longest == 2.0
+    assert (MaxTime(2.0) | MaxTime(3.0) | ValueBelow(0.0)).longest == 2.0
+    assert (MaxTime(2.0) & MaxTime(3.0)).longest == 3.0
+    assert (MaxTime(2.0) & ValueBelow(0.0)).longest == math.inf

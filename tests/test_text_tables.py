@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from psdopt import text_tables
 from psdopt.errors import InvalidInputError
-from psdopt.text_tables import read_table
+from psdopt.text_tables import MOST_COLUMNS, read_table
 
 
 def table(text: str):  # type: ignore[no-untyped-def]
@@ -63,3 +64,17 @@ def test_the_separator_is_what_divides_lines_alike() -> None:
 def test_labels_beyond_integers_stay_numbers() -> None:
     assert table("1,1e300\n2,1\n").y.dtype == np.float64
     assert table("1,4\n2,1\n").y.dtype == np.int64
+
+
+@pytest.mark.parametrize("text", ["1{mark}", "1,2\n3{mark}4\n"])
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_a_line_of_too_many_columns_is_refused_before_it_is_split(monkeypatch, text: str, mark: str) -> None:
+    monkeypatch.setattr(text_tables.csv, "reader", None)
+    long = text.replace("{mark}", mark * MOST_COLUMNS)
+    with pytest.raises(InvalidInputError, match=f"at most {MOST_COLUMNS} columns; found {MOST_COLUMNS + 1}"):
+        table(long)
+
+
+def test_underscores_make_no_number() -> None:
+    with pytest.raises(InvalidInputError, match="expected a finite number; found '1_0'"):
+        table("u,v,label\n1_0,2,0\n3,4,1\n")

@@ -16,6 +16,7 @@ from psdopt.units import (
     FAR,
     gradient_size,
     gradient_size_at_zero,
+    measured_rounding,
     natural_trace,
     own_unit,
     ratio,
@@ -164,11 +165,28 @@ def test_stationarity_is_measured_by_the_decrease_over_the_length(scale):
 
 
 def test_values_have_a_scale_of_their_own_at_a_fixed_trace_only():
-    problem = AutogradProblem(lambda M: anp.trace(M), 3, convex=True)
-    assert value_scale(problem, 3.0, 1.0, 2.0, None, False) == math.inf
-    assert value_scale(problem, 3.0, 1.0, 2.0, 1.0, True) == math.inf
-    assert value_scale(problem, -3.0, 1.0, 2.0, 1.0, False) == 3.0
-    assert value_scale(problem, 0.0, 1.0, 2.0, 1.0, False) == pytest.approx(2.0 * np.finfo(float).eps ** 0.75)
+    assert value_scale(3.0, None) == math.inf
+    assert value_scale(-3.0, 1.0) == 3.0
+    assert value_scale(0.0, 1.0) == 0.0
+
+
+@pytest.mark.parametrize("c", [1.0, 1e6, 1e12])
+def test_the_rounding_of_f_is_that_of_its_terms(c):
+    """F = 1 + c − c: its rounding is that of c, although F is 1; of F without c it is that of 1."""
+    rng = np.random.default_rng(0)
+    for n in (3, 12):
+        Y = rng.standard_normal((n, 2))
+        Y /= norm(Y)
+        term = 1.0 + c * np.eye(n)
+        problem = AutogradProblem(lambda M, term=term: anp.sum(term * M) - c, n, convex=True)
+        found = measured_rounding(problem, problem.at(Y))
+        assert 0.0 < found <= 1e3 * n * np.finfo(float).eps * c
+        assert found >= 0.25 * np.finfo(float).eps * c
+
+
+def test_no_rounding_is_found_where_f_is_not_finite():
+    with np.errstate(all="ignore"):
+        assert measured_rounding(barrier(), barrier().at(np.eye(3)[:, :1])) == 0.0
 
 
 def test_the_size_of_a_gradient_needs_no_scale():
@@ -189,3 +207,9 @@ def test_there_is_no_natural_trace_of_what_is_linear_flat_or_undefined_at_zero()
     assert natural_trace(QuadraticSDP(None, None, -np.eye(5))) == 0.0
     assert natural_trace(QuadraticSDP(None, 1.0, np.zeros((5, 5)))) == 0.0
     assert natural_trace(barrier()) == 0.0
+
+
+def test_a_gradient_that_is_undefined_has_size_infinity():
+    """−log det has a value of inf at a singular M, where its gradient raises; runs ask for the size of both."""
+    problem = AutogradProblem(lambda M: -anp.linalg.slogdet(M)[1], 3, convex=True)
+    assert gradient_size(problem.at(np.ones((3, 1)))) == math.inf

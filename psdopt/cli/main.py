@@ -18,8 +18,9 @@ from psdopt.plugins import PluginManager, plugin_manager
 from psdopt.version import __version__
 
 CODES = (
-    "Exit codes: 0 success; 1 a run that did not converge, or a check or benchmark that failed; 2 wrong use or wrong "
-    "data; 3 an error that psdopt did not foresee, please report it with the output of `psdopt env`; 130 interrupted."
+    "Exit codes: 0 success; 1 a run that did not converge, a check or benchmark that failed, or a lack of memory; 2 "
+    "wrong use or wrong data; 3 an error that psdopt did not foresee, please report it with the output of `psdopt env`;"
+    " 130 interrupted."
 )
 SUCCESS, FAILED, WRONG_USE, UNFORESEEN, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -88,6 +89,8 @@ def _told(error: BaseException, parameters: frozenset[str]) -> int:
             return _complain(as_flags(str(error), parameters), WRONG_USE)
         case KeyboardInterrupt():
             return _complain("interrupted", INTERRUPTED)
+        case MemoryError():
+            return _complain(f"out of memory: {str(error) or 'an array does not fit'}", FAILED)
         case SystemExit(code=None | int()):  # raised by a plugin or benchmark, not by the parser
             return int(error.code or SUCCESS)
         case SystemExit():

@@ -17,7 +17,7 @@ from psdopt.errors import DataFileError, InvalidInputError, unknown_name
 from psdopt.files import atomic_write
 from psdopt.plugins import PluginManager
 from psdopt.plugins.experiments import ExperimentSpec
-from psdopt.reproduction.html import html_report, png
+from psdopt.reproduction.html import html_report
 from psdopt.reproduction.origin import code_version, machine
 from psdopt.reproduction.pages import filled, paper_page, places
 from psdopt.reproduction.runner import Outcome, data_folder, is_there, required_files, run_experiment
@@ -168,9 +168,9 @@ def _fill(folder: Path, outcomes: list[Outcome], results: Path) -> None:
 
 def _pictures(folder: Path, outcomes: list[Outcome]) -> None:
     for outcome in outcomes:
-        for name, draw in outcome.findings.figures.items():
+        for name, data in outcome.pictures.items():
             with atomic_write(folder / f"{outcome.spec.name}-{name}.png") as handle:
-                handle.write(png(draw()))
+                handle.write(data)
 
 
 def _text(path: Path, text: str) -> None:

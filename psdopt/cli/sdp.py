@@ -63,7 +63,7 @@ def _proven(certificate: ConstrainedCertificate) -> list[tuple[str, str]]:
     if certificate.infeasible:
         return [("proof", "multipliers y with A*(y) PSD and sigma(y) < 0: no PSD matrix meets the constraints")]
     if certificate.unbounded:
-        return [("proof", "a direction D D^T that no constraint sees and along which the objective falls")]
+        return [("proof", "a ray R R^T along which no constraint ends and the objective falls")]
     if certificate.dual_value is None:
         return [("bound", "none: S is not proven PSD and no bound on tr M is known; --set trace_bound= names one")]
     tau = certificate.trace_bound
@@ -76,7 +76,7 @@ def _arrays(problem: Constrained, certificate: ConstrainedCertificate) -> dict[s
     if problem.conic is not None:
         Z = problem.conic.slack(certificate.multipliers).tocoo()
         arrays |= {"Z_row": Z.coords[0], "Z_column": Z.coords[1], "Z_value": Z.data, "Z_order": np.array(problem.n)}
-    for name in ("infeasibility_proof", "unboundedness_proof"):
+    for name in ("infeasibility_proof", "ray"):
         proof = getattr(certificate, name)
         if proof is not None:
             arrays[name] = proof

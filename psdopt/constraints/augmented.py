@@ -24,10 +24,7 @@ def augmented(problem: ConstrainedModel, y: Array, w: Array) -> Problem:
     if isinstance(inner, TermSum):
         forms = problem.forms
         preconditioner = None if forms is None else PenaltyPreconditioner.of(problem, term)
-        curvature = RowCurvature.of(problem.conic, term)
-        return TermSum(
-            [*inner.terms, term], inner.constant, preconditioner, None if curvature is None else curvature.at
-        )
+        return TermSum([*inner.terms, term], inner.constant, preconditioner, RowCurvature.of(problem.conic, term))
     return Augmented(inner, TermSum([term]))
 
 

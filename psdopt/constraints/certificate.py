@@ -14,10 +14,12 @@ from psdopt.constraints.cone_bound import cone_bound
 from psdopt.constraints.dual_bound import Bounded, dual_bound
 from psdopt.constraints.limits import FEASIBLE
 from psdopt.constraints.model import ConstrainedModel
-from psdopt.constraints.refutation import LEAST, SMALL, distinct, proven_infeasible, proven_unbounded
-from psdopt.constraints.units import gap_unit, gradient_size, relative_gap, relative_violation
+from psdopt.constraints.recession import proven_ray
+from psdopt.constraints.refutation import LEAST, SMALL, distinct, proven_infeasible
+from psdopt.constraints.units import gap_unit, gradient_size, relative_gap, row_violations, value_rounding
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.tolerances import rounding
 from psdopt.problem import Evaluation
 from psdopt.units import ratio
 
@@ -61,28 +63,33 @@ class ConstrainedCertificate(Certificate):
     ----------
     unit : the unit of the relative gap.
     multipliers : y (m,) of the best bound.
-    primal_infeasibility : |A(M) − Π(A(M))| with every A_t and its bounds divided by |A_t|, over the size of the bounds.
-    dimacs : the DIMACS errors: "primal" |A(M) − Π|/(1 + |b|), "dual" max(0, −λ_min(S))/(1 + |C|), "gap"
-        |F − bound|/(1 + |F| + |bound|), "complementarity" |⟨S, M⟩| likewise. Without a trace bound the gap is that to
-        the dual value at S ⪰ 0, an estimate.
+    primal_infeasibility : the largest |a_t − Π(a)_t| of a = A(M), each over its own scale max(|Π(a)_t|,
+        Σ_ij |A_t,ij| √(M_ii M_jj)) (:func:`~psdopt.constraints.violation.row_scales`).
+    violations : (name, the same for its constraints) of each group.
+    dimacs : the DIMACS errors: "primal" |A(M) − Π|/(1 + max |b_t|), "dual" max(0, −λ_min(S))/(1 + max |C_ij|), "gap"
+        |F − bound|/(1 + |F| + |bound|), "complementarity" |⟨S, M⟩| likewise (e1, e4, e5 and e6; M ⪰ 0 makes e2 zero,
+        and S is no variable of its own, which makes e3 zero). max |C_ij| is over the entries of a linear F, else
+        |∇F(M)|. Without a trace bound the gap is that to the dual value at S ⪰ 0, an estimate.
     trace_bound, trace_source : τ, and where it is from: "given" or "constraints"; None and "" without one.
     on_face : how many constraints are ⟨A_t, M⟩ = 0 with A_t semidefinite, that is A_t M = 0. Finite multipliers of such
         constraints need not attain the bound. Their entries of `multipliers` are zero, and S is compressed to the null
         spaces of these A_t instead.
     infeasibility_proof : y with A*(y) ⪰ 0 and σ(y) < 0, which proves that no M is feasible; else None. On a face A*(y)
         is compressed to the null spaces as well.
-    unboundedness_proof : D (n, k) with A(D Dᵀ) = 0, or in a direction without a bound, and F falling along D Dᵀ. Where
-        M is feasible as well, to 1e-6, F is `unbounded`.
+    ray : R (n, k) for which M + t R Rᵀ stays feasible and a linear F falls, ⟨C, R Rᵀ⟩ < 0, as t grows
+        (:func:`~psdopt.constraints.recession.proven_ray`). Where M is feasible as well, to 1e-6, F is `unbounded`. None
+        where F has a proven bound.
     """
 
     primal_infeasibility: float = math.inf
+    violations: tuple[tuple[str, float], ...] = ()
     dimacs: dict[str, float] = field(default_factory=dict)
     multipliers: Array = field(default_factory=lambda: np.zeros(0))
     trace_bound: float | None = None
     trace_source: str = ""
     on_face: int = 0
     infeasibility_proof: Array | None = None
-    unboundedness_proof: Array | None = None
+    ray: Array | None = None
 
     @property
     def infeasible(self) -> bool:
@@ -90,7 +97,7 @@ class ConstrainedCertificate(Certificate):
 
     @property
     def unbounded(self) -> bool:
-        return self.unboundedness_proof is not None and self.primal_infeasibility <= FEASIBLE
+        return self.ray is not None and self.primal_infeasibility <= FEASIBLE
 
     @property
     def relative(self) -> float:
@@ -114,6 +121,7 @@ class ConstrainedCertificate(Certificate):
     def rows(self) -> list[tuple[str, float, float | None]]:
         rows: list[tuple[str, float, float | None]] = [
             ("primal infeasibility", self.dimacs.get("primal", math.nan), self.primal_infeasibility),
+            *((f"  largest in {name}", violation, violation) for name, violation in self._groups()),
             ("dual infeasibility max(0, -lambda_min(S))", self.dual_infeasibility, self.dual_infeasibility_relative),
             ("complementarity |<S, M>|", self.complementarity, self.complementarity_relative),
         ]
@@ -123,9 +131,13 @@ class ConstrainedCertificate(Certificate):
             rows.append(("constraints met on a face, multipliers unbounded", float(self.on_face), None))
         return rows + [(f"DIMACS {name}", error, error) for name, error in self.dimacs.items()]
 
+    def _groups(self) -> tuple[tuple[str, float], ...]:
+        """`violations` where there are two groups or more."""
+        return self.violations if len(self.violations) > 1 else ()
+
     def as_dict(self) -> dict[str, Any]:
         plain = super().as_dict()
-        for name in ("multipliers", "infeasibility_proof", "unboundedness_proof"):
+        for name in ("multipliers", "infeasibility_proof", "ray"):
             array = plain.pop(name)
             plain[name] = None if array is None else np.asarray(array).tolist()
         return plain
@@ -139,8 +151,12 @@ def certify_constrained(
     start: Array | None = None,
     seed: int = 0,
     dual: Any = None,
+    proof: str = "full",
 ) -> ConstrainedCertificate:
-    """Certificate of M and the multipliers `dual`, a :class:`Multipliers` or an array y (m,); None is y = 0."""
+    """Certificate of M and the multipliers `dual`, a :class:`Multipliers` or an array y (m,); None is y = 0.
+
+    `proof` : with "cheap" no bound is sought from a matrix near M.
+    """
     given = as_multipliers(problem, dual)
     evaluation = evaluation.refresh()
     Y, value, at_zero = evaluation.factor, evaluation.value, problem.value_at_zero()
@@ -168,7 +184,7 @@ def certify_constrained(
         # S of large multipliers has large rounding; those of ⟨A_t, M⟩ = 0 do not enter σ(y), so smaller ones may do
         shrunk = [bounded(np.where(problem.homogeneous, share * best.y, best.y)) for share in SHRUNK]
         best = max([best, *shrunk], key=Bounded.rank)
-    if best.bound is None:
+    if best.bound is None and proof == "full":
         best = replace(best, bound=cone_bound(problem, Y, best.y, 0.5 * tol * gap_unit(problem, evaluation, value)))
     y, S, pair, base, bound = best.y, best.S, best.pair, best.base, best.bound
     SY = np.asarray(S @ Y)
@@ -180,12 +196,17 @@ def certify_constrained(
     v = problem.violation(a)
     nearest = np.clip(a, problem.lower, problem.upper)
     dimacs = {
-        "primal": norm(v) / (1.0 + norm(nearest[problem.lower == problem.upper])),
-        "dual": dual_infeasibility / (1.0 + norm_C),
+        "primal": norm(v) / (1.0 + float(np.max(np.abs(nearest[problem.lower == problem.upper]), initial=0.0))),
+        "dual": dual_infeasibility / (1.0 + _largest_entry(problem, norm_C)),
         "gap": abs(value - estimate) / values,
         "complementarity": complementarity / values,
     }
     decrease = gap_unit(problem, evaluation, estimate)
+    gap_relative = None if bound is None else relative_gap(problem, evaluation, bound)
+    lost = value_rounding(problem, evaluation)
+    if gap is not None and trace == 0.0 and _zero_to_rounding(problem, best, value, norm_C):
+        gap_relative, lost = 0.0, max(lost, gap)
+    rows = row_violations(problem, a, Y)
     return ConstrainedCertificate(
         value=value,
         value_at_zero=at_zero,
@@ -199,7 +220,7 @@ def certify_constrained(
         stationarity_relative=ratio(norm(SY) * norm(Y), decrease),
         dual_infeasibility_relative=ratio(dual_infeasibility * trace, decrease),
         complementarity_relative=ratio(complementarity, decrease),
-        gap_relative=None if bound is None else relative_gap(problem, evaluation, bound),
+        gap_relative=gap_relative,
         convex=Ability.CONVEX in problem.abilities,
         fixed_trace=None,
         eigenvector=pair.vector,
@@ -207,15 +228,29 @@ def certify_constrained(
         products=pair.products,
         unit=decrease,
         dual_value=bound,
-        primal_infeasibility=relative_violation(problem, a, Y),
+        rounding=lost,
+        primal_infeasibility=float(np.max(rows, initial=0.0)),
+        violations=_by_group(problem, rows),
         dimacs=dimacs,
         multipliers=y,
         trace_bound=tau,
         trace_source="" if limit is None else limit.source,
         on_face=0 if problem.face is None else len(problem.face.rows),
         infeasibility_proof=proven_infeasible(problem, [given.ray]),
-        unboundedness_proof=proven_unbounded(problem, given.direction, tol),
+        ray=proven_ray(problem, given.direction) if bound is None else None,
     )
+
+
+def _largest_entry(problem: ConstrainedModel, gradient: float) -> float:
+    """max |C_ij| of a linear F, `gradient` = |∇F(M)| of a curved one."""
+    return gradient if problem.conic is None else float(np.max(np.abs(problem.conic.C.data), initial=0.0))
+
+
+def _by_group(problem: ConstrainedModel, violations: Array) -> tuple[tuple[str, float], ...]:
+    """The largest of the `violations` (m,) of each group, with its name."""
+    starts = np.cumsum([0, *(group.size for group in problem.constraints)])[:-1]
+    largest = np.maximum.reduceat(violations, starts)
+    return tuple((group.name, float(v)) for group, v in zip(problem.constraints, largest, strict=True))
 
 
 def _plain(problem: ConstrainedModel, y: Array) -> list[Array]:
@@ -229,6 +264,16 @@ def _plain(problem: ConstrainedModel, y: Array) -> list[Array]:
     with np.errstate(over="ignore"):
         short = kept.astype(np.float32).astype(np.float64)
     return [each for each in (kept, short) if np.all(np.isfinite(each))]
+
+
+def _zero_to_rounding(problem: ConstrainedModel, best: Bounded, value: float, size: float) -> bool:
+    """Whether S ⪰ 0 at M = 0 up to the rounding of its terms, and σ(y) <= 0; `size` is |∇F(0)|.
+
+    No gap is small relative to a range of F that is zero. As on the cone without constraints, a λ_min(S) that rounding
+    of ∇F(0) and of the y_t A_t explains then counts as zero.
+    """
+    terms = size + norm(problem.norms * best.y)
+    return best.base >= value and best.pair.lower_bound >= -rounding(terms, problem.n)
 
 
 def as_multipliers(problem: ConstrainedModel, dual: Any) -> Multipliers:

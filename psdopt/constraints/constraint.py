@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.checks import instance
-from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.checks import instance, real_array
+from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
 from psdopt.linalg.arrays import Array
 from psdopt.terms.measurements import Measurement
 
@@ -46,7 +46,9 @@ class Constraint:
 
     def _bound(self, which: str, given: Any) -> Array:
         try:
-            bound = np.asarray(given, dtype=np.float64)
+            bound = real_array(given, which).astype(np.float64)
+        except PsdoptError:
+            raise
         except (TypeError, ValueError) as error:
             raise InvalidTypeError(f"{which} must hold real numbers; found {type(given).__name__}") from error
         if bound.ndim > 1 or (bound.ndim == 1 and len(bound) != self.size):

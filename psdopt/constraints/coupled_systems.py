@@ -8,6 +8,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from psdopt import deadline
 from psdopt.constraints.limits import FLOPS, NUMBERS, SPARED
 from psdopt.constraints.standard import StandardForm
 from psdopt.linalg.arrays import Array, norm
@@ -35,6 +36,7 @@ class SchurSystem:
         self.form, self.X, self.Q = form, X, Q
         M = np.zeros((form.m, form.m))
         for k, (block, P, R) in enumerate(zip(form.blocks, X, Q, strict=True)):
+            deadline.ask()
             block.add_schur(M, P, R, fresh=k == 0)
         if len(ratio):
             linear = sp.coo_array(form.A @ sp.diags_array(ratio) @ form.At)
@@ -63,6 +65,7 @@ class RootedSystem:
         self.form, self.L, self.K = form, L, K
         self.parts = []
         for block, left, right in zip(form.blocks, L, K, strict=True):
+            deadline.ask()
             forms = np.zeros((form.m, block.size**2))
             entries = block.B.toarray() * block.half
             forms[:, block.at] = entries
@@ -76,6 +79,7 @@ class RootedSystem:
         self.G = G * self.scale
         self.order, self.kept = np.arange(form.m), form.m
         least = rounding(1.0, len(G))  # next to a column of norm one: columns with a smaller pivot depend on others
+        deadline.ask()
         self.R = scipy.linalg.qr(self.G, mode="r", check_finite=True)[0][: form.m]
         if len(self.R) < form.m or np.any(np.abs(np.diagonal(self.R)) <= least):
             self.R, order = scipy.linalg.qr(self.R, mode="r", pivoting=True, check_finite=False)

@@ -113,6 +113,9 @@ class Couplings:
         Of an a_t with more than n/2 entries aᵀX a may be what cancellation leaves, as it is where aᵀM a = 0 holds: the
         run of a partition then stalled.
         """
+        one, first = counts[used] == 1, self.B.indices[self.B.indptr[used]]
+        if np.all(one & (self.i[first] == self.j[first])):
+            return np.zeros(0, dtype=np.intp), sp.csr_array((0, self.n)), np.zeros(0)  # the diagonal, as for max-cut
         rows, vectors, signs = [], [], []
         many = False
         for t in used:

@@ -21,7 +21,7 @@ class RowCurvature:
 
     Each A_t is one entry B_ti of the diagonal. S = C + Σ_t phi_t' A_t is one sparse matrix,
     and c_i = Σ_t phi_t'' B_ti². Forming S and c costs the entries of C, a product r times
-    as much: one pass over S instead of one for each term.
+    as much: one pass over S instead of one for each term. An object, not a function, so that checkpoints can hold it.
     """
 
     def __init__(self, conic: Conic, term: MeasuredTerm) -> None:
@@ -32,7 +32,7 @@ class RowCurvature:
         """None for an objective that is not linear by entries, and for other constraints."""
         return cls(conic, term) if conic is not None and is_diagonal(conic.forms) else None
 
-    def at(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
+    def __call__(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
         Y, forms = evaluation.factor, self.conic.forms
         first, second = self.term.loss.derivatives(evaluation.feature_of(self.term))
         S = 2.0 * self.conic.slack(first)

@@ -8,6 +8,7 @@ from functools import singledispatch
 import numpy as np
 import scipy.sparse as sp
 
+from psdopt import deadline
 from psdopt.constraints.limits import FACTOR_ORDER, NUMBERS
 from psdopt.constraints.measurements import SparseForms, Stacked, Trace
 from psdopt.images import Images
@@ -65,6 +66,7 @@ def _(measurement: QuadraticForms) -> SparseForms | None:
         return None
     rows, left, right, numbers = [], [], [], []
     for t in range(X.shape[0]):
+        deadline.ask()
         part = slice(X.indptr[t], X.indptr[t + 1])
         a, b = np.triu_indices(counts[t])
         at, x = X.indices[part], X.data[part]

@@ -8,12 +8,14 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsqr
 
 from psdopt.constraints.face import Face
+from psdopt.constraints.measurements import SparseForms
+from psdopt.constraints.violation import relative, row_scales
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, norm
 from psdopt.terms.base import combine
 from psdopt.terms.measurements import Measurement
 
-#: M counts as feasible here at this violation, relative to the bounds that exclude 0, else to |M|; limit of steps.
+#: M counts as feasible here at this violation of each constraint, relative to its own scale; limit of steps.
 REACHED, STEPS = 1e-10, 60
 #: Limits of LSQR's iterations in a step, and of halvings of a step that does not reduce the violation.
 INNER, HALVINGS = 200, 6
@@ -22,42 +24,46 @@ FEWEST = 8
 
 
 def feasible_factor(
-    measurement: Measurement, lower: Array, upper: Array, norms: Array, face: Face | None
+    measurement: Measurement,
+    lower: Array,
+    upper: Array,
+    norms: Array,
+    face: Face | None,
+    forms: SparseForms | None,
+    start: Array | None = None,
 ) -> Array | None:
     """Y (n, r) with `lower` <= ⟨A_t, Y Yᵀ⟩ <= `upper` (m,), to 1e-10, found by a fixed seed; None where none is found.
 
-    From a random factor, each step D is the least one with ⟨A_t, Y Yᵀ + 2 Y Dᵀ⟩ within its bounds for every t that is
-    an equation or violated. F is not used. With `norms` (m,), the |A_t|, the scale of a constraint does not change Y.
-    Where a `face` is given, Y lies on it. Cost: up to 60 solutions by LSQR.
+    From `start`, or from a random factor, each step D is the least one with ⟨A_t, Y Yᵀ + 2 Y Dᵀ⟩ within its bounds for
+    every t that is an equation or violated. F is not used. With `norms` (m,), the |A_t|, and `forms`, their entries
+    where these are known, the scale of a constraint does not change Y. Where a `face` is given, Y lies on it. Cost: up
+    to 60 solutions by LSQR.
     """
     if face is not None and face.order == 0:
         return None
-    n = measurement.n
-    r = min(n, max(math.isqrt(2 * measurement.size) + 1, FEWEST))
-    norms = np.where(norms > 0.0, norms, 1.0)
 
     def measured(Y: Array) -> Array:
         images = Images(measurement.maps, Y)
         return measurement.pair(images, images)
 
-    def violation(a: Array) -> Array:
-        return np.asarray(a - np.clip(a, lower, upper))
-
-    Y = _on_face(face, np.random.default_rng(0).standard_normal((n, r)) / math.sqrt(r))
-    reached = norm(measured(Y) / norms)
-    aimed = norm(np.clip(0.0, lower, upper) / norms)
-    if reached > 0.0 and aimed > 0.0:
-        Y = Y * math.sqrt(aimed / reached)
+    norms = np.where(norms > 0.0, norms, 1.0)
+    Y = _on_face(face, _random(measurement) if start is None else start)
+    if start is None:
+        reached, aimed = norm(measured(Y) / norms), norm(np.clip(0.0, lower, upper) / norms)
+        Y = Y * math.sqrt(aimed / reached) if reached > 0.0 and aimed > 0.0 else Y
     for _ in range(STEPS):
-        v = violation(measured(Y))
-        off = norm(v / norms)
-        if off <= REACHED * (aimed or norm(Y.T @ Y)):
+        a = measured(Y)
+        nearest = np.clip(a, lower, upper)
+        v, scales = a - nearest, row_scales(forms, norms, nearest, Y)
+        if np.max(relative(v, scales), initial=0.0) <= REACHED:
             return Y
-        scale = np.where((lower == upper) | (v != 0.0), 1.0 / norms, 0.0)
-        D = _on_face(face, _step(measurement, Y, v, scale))
+        units = 1.0 / np.where(scales > 0.0, scales, norms)
+        off = norm(v * units)
+        D = _on_face(face, least_move(measurement, Y, v, np.where((lower == upper) | (v != 0.0), units, 0.0)))
         for _ in range(HALVINGS):
             nearer = Y + D
-            if norm(violation(measured(nearer)) / norms) < off:
+            there = measured(nearer)
+            if norm((there - np.clip(there, lower, upper)) * units) < off:
                 break
             D = 0.5 * D
         else:
@@ -66,11 +72,17 @@ def feasible_factor(
     return None
 
 
+def _random(measurement: Measurement) -> Array:
+    n = measurement.n
+    r = min(n, max(math.isqrt(2 * measurement.size) + 1, FEWEST))
+    return np.random.default_rng(0).standard_normal((n, r)) / math.sqrt(r)
+
+
 def _on_face(face: Face | None, V: Array) -> Array:
     return V if face is None else face.onto(V)
 
 
-def _step(measurement: Measurement, Y: Array, v: Array, scale: Array) -> Array:
+def least_move(measurement: Measurement, Y: Array, v: Array, scale: Array) -> Array:
     """The least D (n, r) with 2 ⟨A_t, Y Dᵀ⟩ = −v_t, every t times scale_t."""
     images = Images(measurement.maps, Y)
 

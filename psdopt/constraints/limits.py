@@ -10,7 +10,7 @@ NUMBERS = 4e7
 SPARED, FLOPS = 1e8, 4e9
 #: A matrix with less than one entry in this many is multiplied faster as a sparse one.
 SPARSE = 25.0
-#: M is feasible at this relative violation where no tolerance is given.
+#: M is feasible at this violation, relative to the scale of each constraint, where no tolerance is given.
 FEASIBLE = 1e-6
 #: A relative residual or step length below this changes no digit of the answer; such an iterate is tried as a proof.
 NEGLIGIBLE = 1e-7

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt.checks import brief
-from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.checks import brief, real, real_array
+from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, inner, is_finite
 from psdopt.linalg.tolerances import asymmetry_allowed
@@ -118,6 +119,14 @@ class SparseForms(Measurement):
         squares = self.B.multiply(self.B)
         return np.sqrt(np.asarray(squares @ np.where(self.i == self.j, 1.0, 0.5), dtype=np.float64))
 
+    def sizes(self, d: Array) -> Array:
+        """Σ_ij |A_t,ij| d_i d_j for d (n,), (m,): what ⟨A_t, M⟩ can be where |M_ij| <= d_i d_j."""
+        return np.asarray(self._absolute @ (d[self.i] * d[self.j]))
+
+    @cached_property
+    def _absolute(self) -> sp.csr_array:
+        return sp.csr_array(abs(self.B))
+
     def pair(self, U: Images, V: Images) -> Array:
         return np.asarray(self.B @ self._at_places(U.factor, V.factor))
 
@@ -190,9 +199,11 @@ class Stacked(Measurement):
 
 def _sparse(given: Any, name: str) -> sp.csr_array:
     try:
-        if not sp.issparse(given):
-            given = np.atleast_1d(np.asarray(given, dtype=np.float64))
-        return sp.csr_array(given, dtype=np.float64)
+        if sp.issparse(given):
+            return sp.csr_array(real(given, name), dtype=np.float64, copy=True)  # operations may sort its entries
+        return sp.csr_array(np.atleast_1d(real_array(given, name).astype(np.float64)))
+    except PsdoptError:
+        raise
     except (TypeError, ValueError) as error:
         raise InvalidTypeError(f"{name} must be a real matrix; found {type(given).__name__}: {error}") from error
 

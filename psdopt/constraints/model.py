@@ -145,6 +145,12 @@ class ConstrainedModel(Problem):
         W = None if self.face is None else self.face.within
         return self.problem if W is None else carried_problem(self.problem, W)
 
+    @cached_property
+    def recession_face(self) -> Face | None:
+        """The face of the directions in which no constraint with a semidefinite A_t ends the feasible set."""
+        lower = np.where(np.isfinite(self.lower), 0.0, -np.inf)
+        return found_face(self.forms, lower, np.where(np.isfinite(self.upper), 0.0, np.inf))
+
     @property
     def only_zero(self) -> bool:
         """Whether M = 0 is the only matrix that may be feasible: the face leaves no other."""
@@ -153,7 +159,11 @@ class ConstrainedModel(Problem):
     @cached_property
     def feasible_factor(self) -> Array | None:
         """Y (n, r) with Y Yᵀ feasible: :func:`~psdopt.constraints.feasible.feasible_factor`."""
-        return feasible_factor(self.measurement, self.lower, self.upper, self.norms, self.face)
+        return self.feasible_near(None)
+
+    def feasible_near(self, start: Array | None) -> Array | None:
+        """The same from a factor `start`."""
+        return feasible_factor(self.measurement, self.lower, self.upper, self.norms, self.face, self.forms, start)
 
     @cached_property
     def scale(self) -> Array:

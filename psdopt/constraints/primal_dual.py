@@ -11,9 +11,10 @@ import numpy as np
 from psdopt.constraints.certificate import SHRUNK, Multipliers, multipliers_at_zero
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.definite_slack import proven_semidefinite
-from psdopt.constraints.limits import GAIN, NEGLIGIBLE
+from psdopt.constraints.limits import FEASIBLE, GAIN, NEGLIGIBLE, SLIGHT
 from psdopt.constraints.problem import Constrained, constrained_of
-from psdopt.constraints.refutation import proven_unbounded
+from psdopt.constraints.recession import proven_ray
+from psdopt.constraints.refutation import proven_infeasible
 from psdopt.constraints.slack import slack_eigenpair
 from psdopt.constraints.standard import StandardForm
 from psdopt.constraints.units import gap_unit, relative_gap, relative_violation
@@ -35,15 +36,17 @@ SETTLED = 1e-10
 class PrimalDualState(State):
     """X and Z by blocks, x and z of the linear part, v; `dual` is what certificates are made from.
 
-    `least` : the relative residual when it last fell by a tenth. `narrowest` : |F − bound| when it last fell by a
+    `least` : the relative residual when it last fell by a tenth; `least_off` : the same with the violation of all
+    constraints together, relative to |b|. `narrowest` : |F − bound| when it last fell by a
     tenth, among iterates whose largest residual is a relative gap of one or more. `widest` : the largest such
-    |F − bound|. `since` : steps since one of the two fell. `nearest` : F at the best iterate so far, that of the least
+    |F − bound|. `since` : steps since one of the three fell. `nearest` : F at the best iterate so far, that of least
     `nearest_error`. This error is what a certificate would find: the larger of the violation of the constraints,
     `nearest_violation`, and the gap to the best proven bound; before any bound is proven, the relative residual. A
     stalled run ends at `nearest`, since rounding may spoil later iterates where multipliers are not bounded. `anew` :
     whether the run was restarted; a restarted run shows `nearest` until it has a better iterate. `halves` : Cholesky
     factors of X and Z by blocks, where they are at hand. `careful` : whether steps factor the roots of their systems,
-    as they do once rounding spoils the systems.
+    as they do once rounding spoils the systems. `refuted`, `fallen` : the relative residuals of v as a proof that no M
+    is feasible, and of X as a ray, when a proof was last tried; the next follows at a tenth of them.
     """
 
     form: StandardForm
@@ -54,6 +57,7 @@ class PrimalDualState(State):
     v: Array
     dual: Multipliers
     least: float = math.inf
+    least_off: float = math.inf
     narrowest: float = math.inf
     widest: float = 0.0
     since: int = 0
@@ -64,6 +68,8 @@ class PrimalDualState(State):
     anew: bool = False
     halves: tuple[list[Array], list[Array]] | None = None
     careful: bool = False
+    refuted: float = math.inf
+    fallen: float = math.inf
 
 
 State_ = TypeVar("State_", bound=PrimalDualState)
@@ -145,11 +151,14 @@ def moved(
     evaluation: Evaluation = problem.at(Y)
     y = form.multipliers(v)
     value, infeasibility = evaluation.value, relative_violation(problem, problem.measured(Y), Y)
-    ray, direction = _rays(form, X, Z, x, z, v)
-    if ray or direction:
-        outcome = Outcome.FINISHED
-    if direction and not ray and proven_unbounded(problem, Y, NEGLIGIBLE) is not None:
-        return _with_direction(old, Y, y)
+    off_dual, off_primal = _rays(form, X, Z, x, z, v)
+    refutes = off_dual <= min(NEGLIGIBLE, SLIGHT * old.refuted)
+    if refutes and proven_infeasible(problem, [y]) is not None:
+        dual = Multipliers(y, old.dual.best, y)
+        return replace(old, dual=dual, gradient_norm=math.inf, outcome=Outcome.FINISHED)
+    falls = off_primal <= SLIGHT * min(SLIGHT, old.fallen)  # a ray is moved onto the constraints: near is enough
+    if falls and (R := proven_ray(problem, Y)) is not None and (ended := _with_direction(old, R, y)) is not None:
+        return ended
     slack = math.sqrt(
         sum(norm(b.C - b.adjoint(v) - S) ** 2 for b, S in zip(form.blocks, Z, strict=True))
         + norm(form.c - form.At @ v - z) ** 2
@@ -158,6 +167,8 @@ def moved(
     # a proof cannot use less than the rounding of S, which grows with the multipliers
     limit = problem.trace_limit
     reach = evaluation.size**2 if limit is None else limit.value
+    if form.units is not None:  # the same multiple of the trace in the units of the form
+        reach *= form.trace(X, x) / max(evaluation.size**2, np.finfo(float).tiny)
     large = max([math.sqrt(len(S)) * norm(S) for S in Z], default=0.0)
     cut = SHRUNK[-1] if problem.homogeneous.any() else 1.0
     if limit is not None or form.W is not None:
@@ -174,7 +185,10 @@ def moved(
     width = abs(value - bound) if gap >= max(1.0, infeasibility, slack) else math.inf
     lower, narrower = relative < GAIN * old.least, EPS * old.widest < width < GAIN * old.narrowest
     least = relative if lower else old.least
-    since = 0 if lower or narrower else old.since + 1
+    # one row may keep its own violation, relative to an M that vanishes there, while all others improve
+    off = max(gap, form.residual(X, x), slack)
+    nearer_all = off < GAIN * old.least_off
+    since = 0 if lower or narrower or nearer_all else old.since + 1
     if since >= patience and outcome is Outcome.RUNNING:
         outcome = Outcome.STALLED
     seen, seen_violation, seen_error, error = old.nearest, old.nearest_violation, old.nearest_error, relative
@@ -203,6 +217,7 @@ def moved(
         z=z,
         v=v,
         least=least,
+        least_off=off if nearer_all else old.least_off,
         narrowest=width if narrower else old.narrowest,
         widest=max(old.widest, width if math.isfinite(width) else 0.0),
         since=since,
@@ -210,7 +225,9 @@ def moved(
         nearest=nearest,
         nearest_violation=violation,
         nearest_error=nearest_error,
-        dual=Multipliers(y, best, y if ray else None, Y if direction else None),
+        dual=Multipliers(y, best),
+        refuted=off_dual if refutes else old.refuted,
+        fallen=off_primal if falls else old.fallen,
         extras={"infeasibility": infeasibility, "dual_residual": slack, "dual_bound": bound, "gap": gap},
     )
 
@@ -226,25 +243,28 @@ def _definite(form: StandardForm, v: Array) -> bool:
     return all(factor_above(C - A, rounding(norm(C) + norm(A), len(C))) is not None for C, A in pairs)
 
 
-def _with_direction(old: State_, D: Array, y: Array) -> State_:
-    """The last state: D Dᵀ as the direction in which F falls, and a feasible M, if one is found."""
+def _with_direction(old: State_, R: Array, y: Array) -> State_ | None:
+    """The last state: R Rᵀ the ray along which F falls, with a feasible M or a proof that there is none; else None."""
     problem, _ = constrained(old.problem)
     Y, refutation = phase_one(problem)
     evaluation = problem.at(Y)
     infeasibility = relative_violation(problem, problem.measured(Y), Y)
+    if infeasibility > FEASIBLE and proven_infeasible(problem, [refutation]) is None:
+        return None
     return replace(
         old,
         point=old.geometry.from_factor(Y),
         evaluation=evaluation,
         gradient_norm=math.inf,
         outcome=Outcome.FINISHED,
-        dual=Multipliers(y, old.dual.best, refutation, D),
+        dual=Multipliers(y, old.dual.best, refutation, R),
         extras={**old.extras, "infeasibility": infeasibility},
     )
 
 
-def _rays(form: StandardForm, X: list[Array], Z: list[Array], x: Array, z: Array, v: Array) -> tuple[bool, bool]:
-    """Whether v nearly proves that no M is feasible, and whether X, x nearly prove that the objective is unbounded."""
+def _rays(form: StandardForm, X: list[Array], Z: list[Array], x: Array, z: Array, v: Array) -> tuple[float, float]:
+    """|A*(v) + Z| / bᵀv and |A(X) + A x| / −⟨C, X⟩: small where v nearly proves that no M is feasible, and where X and
+    x are nearly a ray along which F falls. Infinite where a divisor is not positive."""
     falls = float(form.b @ v)
     dual_off = math.sqrt(
         sum(norm(b.adjoint(v) + S) ** 2 for b, S in zip(form.blocks, Z, strict=True)) + norm(form.At @ v + z) ** 2
@@ -253,4 +273,7 @@ def _rays(form: StandardForm, X: list[Array], Z: list[Array], x: Array, z: Array
     for block, P in zip(form.blocks, X, strict=True):
         measured = measured + block.measure(P)
     cost = sum(inner(b.C, P) for b, P in zip(form.blocks, X, strict=True)) + float(form.c @ x)
-    return falls > 0.0 and dual_off <= NEGLIGIBLE * falls, cost < 0.0 and norm(measured) <= NEGLIGIBLE * -cost
+    return (
+        dual_off / falls if falls > 0.0 else math.inf,
+        norm(measured) / -cost if cost < 0.0 else math.inf,
+    )

@@ -60,8 +60,8 @@ class Constrained(ConstrainedModel):
         return ModelFit(self)
 
     def pieces(self) -> Mapping[str, Any]:
-        """F, the measurement of the constraints, the problem on a face, and their pieces."""
-        named = {"objective": self.problem, "measurement": self.measurement, "forms": self.forms}
+        """F, the measurement of the constraints, their form by entries, the problem on a face, and their pieces."""
+        named = {"objective": self.problem, "measurement": self.measurement, "forms": self.forms, "conic": self.conic}
         named.update({f"objective {name}": each for name, each in self.problem.pieces().items()})
         on_face = self.conic is None or self.carried is not None
         there = self.reduction.problem if on_face and self.reduction is not None else None

@@ -1,4 +1,4 @@
-"""Proofs that no M is feasible, or that a linear F is unbounded, from multipliers and directions of a method."""
+"""Proofs that no M is feasible, from multipliers of a method."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from psdopt.constraints.least_squares import least_squares
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.slack import adjoint_operator, slack_eigenpair
-from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.tolerances import EPS, rounding
 
@@ -143,19 +143,3 @@ def distinct(arrays: list[Array | None]) -> list[Array]:
         if y is not None and not any(np.array_equal(y, other) for other in kept):
             kept.append(y)
     return kept
-
-
-def proven_unbounded(problem: ConstrainedModel, D: Array | None, tol: float) -> Array | None:
-    """D, if ⟨C, D Dᵀ⟩ < 0 and, to tol, no bound limits A(M + t D Dᵀ) as t grows; else None. For linear F only."""
-    if D is None or problem.conic is None:
-        return None
-    size = norm(D)
-    if not (math.isfinite(size) and size > 0.0):
-        return None
-    D = D / size
-    falls = inner(problem.conic.C @ D, D)
-    a = problem.scale * problem.measured(D)
-    off = np.where(np.isfinite(problem.upper), np.maximum(a, 0.0), 0.0)
-    off += np.where(np.isfinite(problem.lower), np.maximum(-a, 0.0), 0.0)
-    scale = norm(problem.conic.C.data)
-    return D if falls < 0.0 and norm(off) * scale <= tol * -falls else None

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from psdopt.constraints.block import Block
 from psdopt.constraints.conic import Conic
+from psdopt.constraints.equilibrium import in_units, row_units
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import rounding
 
@@ -21,12 +22,17 @@ class StandardForm:
 
     Blocks of order one and the slacks of inequalities are the linear part x. An interval gives two rows.
 
-    With the basis `W` (n, q) of a face, M = W N Wᵀ: the X_k are blocks of N, and factors are factors of M.
+    With the basis `W` (n, q) of a face, M = W N Wᵀ: the X_k are blocks of N, and factors are factors of M. N, or M
+    itself, is first brought to the units of :func:`~psdopt.constraints.equilibrium.row_units`, D N D.
 
-    Attributes: `blocks`; `singles`, rows of M that are blocks of order one; `A` sparse (rows, len(x)), `c`; `b`.
+    Attributes: `units`, the diagonal of D, None where it is one; `conic` in these units; `blocks`; `singles`, rows of M
+    that are blocks of order one; `A` sparse (rows, len(x)), `c`; `b`.
     """
 
     def __init__(self, conic: Conic, W: sp.csr_array | None = None) -> None:
+        units = row_units(conic)
+        self.units: Array | None = None if np.all(units == 1.0) else units
+        conic = conic if self.units is None else in_units(conic, units)
         self.conic, self.W = conic, W
         lower, upper = conic.lower, conic.upper
         equal = lower == upper
@@ -89,11 +95,22 @@ class StandardForm:
     def __getstate__(self) -> dict[str, Any]:
         return {name: each for name, each in vars(self).items() if name != "normal_factor"}
 
+    def residual(self, Xs: list[Array], x: Array) -> float:
+        """|b − Σ_k A_k(X_k) − A x|, where |b| = 1."""
+        off = self.b - self.A @ x
+        for block, X in zip(self.blocks, Xs, strict=True):
+            off = off - block.measure(X)
+        return norm(off)
+
     def multipliers(self, v: Array) -> Array:
         """y (m of the conic problem,) of the dual variables v of the scaled rows; S = C + A*(y) is gamma Z."""
         y = np.zeros(self.conic.m)
         np.add.at(y, self.source, -self.gamma * self.row_scale * v)
         return y
+
+    def trace(self, Xs: list[Array], x: Array) -> float:
+        """tr N in the units of the form."""
+        return self.beta * (sum(float(np.trace(X)) for X in Xs) + float(x[: len(self.singles)].sum()))
 
     def factor(self, Xs: list[Array], x: Array) -> Array:
         """Y (n, width) whose Y Yᵀ has the diagonal blocks beta X_k; entries outside of the blocks are arbitrary."""
@@ -110,6 +127,7 @@ class StandardForm:
             Y[block.rows, : half.shape[1]] = half
         Y[self.singles, 0] = np.sqrt(np.maximum(x[: len(self.singles)], 0.0))
         Y = np.asarray(Y * math.sqrt(self.beta), dtype=np.float64)
+        Y = Y if self.units is None else self.units[:, None] * Y
         return Y if self.W is None else np.asarray(self.W @ Y)
 
 

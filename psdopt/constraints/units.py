@@ -8,7 +8,8 @@ from functools import partial
 import numpy as np
 
 from psdopt.constraints.model import ConstrainedModel
-from psdopt.linalg.arrays import Array, norm
+from psdopt.constraints.violation import relative, row_scales
+from psdopt.linalg.arrays import Array, norm, row_dots
 from psdopt.linalg.tolerances import rounding
 from psdopt.problem import Evaluation
 from psdopt.units import finite_value, ratio, reference_value
@@ -87,8 +88,19 @@ def _range(value: float, near: list[float], far: float) -> float:
 def relative_gap(problem: ConstrainedModel, evaluation: Evaluation, bound: float) -> float:
     """|F(M) − bound| in the unit of :func:`gap_unit`; 0 if it is rounding of F, since the unit may be no larger."""
     gap = abs(evaluation.value - bound)
-    lost = rounding(gradient_size(problem, evaluation) * evaluation.size**2, 4)
-    return ratio(gap, gap_unit(problem, evaluation, bound)) if gap > lost else 0.0
+    return ratio(gap, gap_unit(problem, evaluation, bound)) if gap > value_rounding(problem, evaluation) else 0.0
+
+
+def value_rounding(problem: ConstrainedModel, evaluation: Evaluation) -> float:
+    """The rounding of ⟨∇F(M), M⟩: a gap no larger is none.
+
+    ⟨C, M⟩ is a sum of one term for each entry of C, |C_ij| √(M_ii M_jj) at most, in whatever units the rows of M are;
+    else |∇F(M)| tr M.
+    """
+    if problem.conic is not None:
+        d = np.sqrt(row_dots(evaluation.factor, evaluation.factor))
+        return rounding(float(d @ (abs(problem.conic.C) @ d)), max(4, problem.conic.C.nnz))
+    return rounding(gradient_size(problem, evaluation) * evaluation.size**2, 4)
 
 
 def gradient_size(problem: ConstrainedModel, evaluation: Evaluation) -> float:
@@ -104,14 +116,15 @@ def _scaled_value(evaluation: Evaluation, share: float) -> float:
     return float(evaluation.mix(math.sqrt(share) * np.eye(evaluation.factor.shape[1])).value)
 
 
-def relative_violation(problem: ConstrainedModel, a: Array, Y: Array) -> float:
-    """|a − Π(a)| for a = A(Y Yᵀ) over the size of the bounds, every constraint in units of |A_t|.
+def row_violations(problem: ConstrainedModel, a: Array, Y: Array) -> Array:
+    """|a_t − Π(a)_t| (m,) for a = A(Y Yᵀ), each over its own scale (:func:`~psdopt.constraints.violation.row_scales`).
 
-    The scale of a constraint does not change this ratio. Where all bounds concerned are zero, the divisor is |M|, since
-    |⟨A_t, M⟩| <= |A_t| |M|.
+    Neither the scale of a constraint nor the bounds of others change its ratio.
     """
-    v = problem.violation(a)
-    concerned = (problem.lower == problem.upper) | (v != 0.0)
     nearest = np.clip(a, problem.lower, problem.upper)
-    unit = norm((problem.scale * nearest)[concerned])
-    return ratio(norm(problem.scale * v), unit if unit > 0.0 else norm(Y.T @ Y))
+    return relative(a - nearest, row_scales(problem.forms, problem.norms, nearest, Y))
+
+
+def relative_violation(problem: ConstrainedModel, a: Array, Y: Array) -> float:
+    """The largest of :func:`row_violations`."""
+    return float(np.max(row_violations(problem, a, Y), initial=0.0))

@@ -15,6 +15,7 @@ from psdopt.geometry import Atom, Defect, Geometry, array_defect
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.simplex import project_simplex
+from psdopt.linalg.subset import spectrum
 from psdopt.matrix import LowRankPSD
 from psdopt.oracles import least_eigenpairs
 
@@ -90,7 +91,7 @@ class Spectraplex(Geometry):
         M = np.asarray(M, dtype=np.float64)
         if M.shape != (self.n, self.n):
             raise InvalidInputError(f"M must have shape ({self.n}, {self.n}); found {M.shape}")
-        values, vectors = np.linalg.eigh(0.5 * M + 0.5 * M.T)
+        values, vectors = spectrum(0.5 * M + 0.5 * M.T)
         values = project_simplex(values, self.trace)
         keep = np.flatnonzero(values)[::-1]
         return LowRankPSD(vectors[:, keep] * np.sqrt(values[keep]))

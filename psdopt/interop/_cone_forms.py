@@ -13,7 +13,7 @@ from psdopt.constraints import Constrained, Constraint, SparseForms
 from psdopt.errors import InvalidInputError
 from psdopt.interop._cone_objective import objective, square_root
 from psdopt.interop._cone_program import ConeProgram
-from psdopt.interop._elimination import consistent, eliminate, merged
+from psdopt.interop._elimination import Elimination, consistent, eliminate, merged
 from psdopt.linalg.arrays import Array, row_dots
 from psdopt.problem import Problem
 
@@ -59,8 +59,9 @@ class PrimalForm:
         self.j = np.concatenate([j, slack, plus, plus + len(lifted)])
         self.n = first + len(single) + 2 * len(lifted)
         columns = np.concatenate([np.arange(p.first_psd, R), single])
-        Z = e.Z[:, lifted]
+        Z, Z_sizes = e.Z[:, lifted], e.Z_sizes[:, lifted]
         self.K = sp.csr_array(sp.hstack([sp.csc_array(e.K)[:, columns], Z, -Z], format="csr"))
+        self.K_sizes = sp.csr_array(sp.hstack([sp.csc_array(e.K_sizes)[:, columns], Z_sizes, Z_sizes], format="csr"))
         own = sp.eye_array(R, format="csr")[rest]
         rows = sp.hstack(
             [
@@ -72,11 +73,13 @@ class PrimalForm:
         )
         rows, right = sp.csr_array(rows), right[rest]
         loose = kind[rest] == 2
-        scale = np.abs(b[rest]) + abs(A[rest]) @ np.abs(e.offset)
+        allowed = e.allowed(A, b)[rest]
         empty = np.diff(rows.indptr) == 0
         needed = np.where(loose, np.minimum(right, 0.0), right)
-        self.impossible = not consistent(rows, needed, scale)
-        self.contradiction = self._contradiction(rest, np.where(empty, needed, 0.0)) if self.impossible else None
+        self.impossible = not consistent(rows, needed, allowed)
+        self.contradiction = (
+            _contradiction(p, e, rest, np.where(empty, needed, 0.0), allowed) if self.impossible else None
+        )
         rows, self.rest, right, loose = sp.csr_array(rows[~empty]), rest[~empty], right[~empty], loose[~empty]
         kept, self.shares = merged(rows, right, loose)
         self.rows, self.upper = sp.csr_array(rows[kept]), right[kept]
@@ -84,21 +87,17 @@ class PrimalForm:
         self.m = len(kept)
         self.feasibility = p.P is None and not np.any(self.K.T @ p.c)
 
-    def _contradiction(self, rest: NDArray[np.intp], asked: Array) -> Array:
-        """y (R,) with Aᵀy = 0 and bᵀy < 0, 0 on PSD rows: from the row without unknowns that is violated most."""
-        p, e = self.program, self.elimination
-        t = int(np.argmax(np.abs(asked)))
-        y = np.zeros(len(p.b))
-        y[rest[t]] = -np.sign(asked[t])
-        y[e.used] = (e.K.T @ (p.A.T @ y))[e.used]
-        return y
-
     def _lifted(self, AZ: sp.csr_array) -> np.ndarray:
         p, Z = self.program, self.elimination.Z
         cost = np.abs(Z.T @ p.c) > NO_COST * float(np.max(np.abs(p.c), initial=0.0))
         seen = np.diff(sp.csc_array(AZ).indptr) > 0
         curved = np.zeros(len(cost), dtype=bool) if p.P is None else np.diff(sp.csc_array(p.P @ Z).indptr) > 0
         return np.flatnonzero(cost | seen | curved)
+
+    def other(self) -> DualForm | None:
+        """The dual form, if the program has one."""
+        dual = None if self.program.P is not None else DualForm(self.program)
+        return dual if dual is not None and dual.suits else None
 
     def problem(self, trace_bound: float | None = None) -> Problem:
         p, x0 = self.program, self.elimination.offset
@@ -114,14 +113,37 @@ class PrimalForm:
 
     def point(self, Y: Array, multipliers: Array) -> Point:
         """x and y from M = Y Yᵀ and the multipliers (m,) of :meth:`problem`."""
-        p, e = self.program, self.elimination
-        x = e.offset + self.K @ row_dots(Y[self.i], Y[self.j])
-        y = np.zeros(len(p.b))
+        x = self.elimination.offset + self.direction(Y)
         if self.feasibility:
-            return Point(x, y)
-        y[self.rest] = self.shares @ multipliers
-        y[e.used] = (e.K.T @ (p.gradient(x) + p.A.T @ y))[e.used]
-        return Point(x, y)
+            return Point(x, np.zeros(len(self.program.b)))
+        return Point(x, self._multipliers(multipliers, self.program.gradient(x)))
+
+    def direction(self, D: Array) -> Array:
+        """The change of x as M grows along D Dᵀ: a ray of the program where A(D Dᵀ) is within bounds for ever."""
+        return np.asarray(self.K @ row_dots(D[self.i], D[self.j]))
+
+    def direction_sizes(self, D: Array) -> Array:
+        """(N,) : what the rounding of :meth:`direction` is relative to, for D Dᵀ known to √(D_ii D_jj)."""
+        d = np.sqrt(row_dots(D, D))
+        return np.asarray(self.K_sizes @ (d[self.i] * d[self.j]))
+
+    def refutation(self, w: Array) -> Array:
+        """y (R,) with Aᵀy = 0, bᵀy = σ(w) for multipliers w (m,), on PSD rows A*(w): w as a proof for the program."""
+        return self._multipliers(w, np.zeros(self.program.A.shape[1]))
+
+    def refutation_sizes(self, w: Array) -> Array:
+        """(R,) : what the rounding of :meth:`refutation` is relative to."""
+        y = np.zeros(len(self.program.b))
+        y[self.rest] = self.shares @ np.abs(w)
+        return self.elimination.multiplier_sizes(self.program.A, y)
+
+    def _multipliers(self, w: Array, gradient: Array) -> Array:
+        """y with gradient + Aᵀy = 0 and the multipliers w of the rows that remain."""
+        y = np.zeros(len(self.program.b))
+        y[self.rest] = self.shares @ w
+        used = self.elimination.used
+        y[used] = (self.elimination.K.T @ (gradient + self.program.A.T @ y))[used]
+        return y
 
 
 class DualForm:
@@ -130,8 +152,8 @@ class DualForm:
     Equations are first solved for unknowns. Each remaining unknown x_j is the multiplier of a constraint on M.
     The optimal value of the problem is minus that of the program. Linear objectives only.
 
-    Attributes: `n`, `m`, `impossible` as in :class:`PrimalForm`; `suits`, whether the objective is linear and not
-    constant, and equations can be solved for unknowns.
+    Attributes: `n`, `m`, `impossible`, `contradiction` as in :class:`PrimalForm`; `suits`, whether the objective is
+    linear and not constant, and equations can be solved for unknowns.
     """
 
     swapped = True
@@ -142,10 +164,13 @@ class DualForm:
         order = np.where(np.arange(len(p.b)) < p.zero, 0, -1).astype(np.intp)
         self.elimination = e = eliminate(p.A, p.b, order)
         _, AZ, right = e.rest(p.A, p.b)
-        scale = np.abs(p.b) + abs(p.A) @ np.abs(e.offset)
+        allowed = e.allowed(p.A, p.b)
         left = np.flatnonzero(~e.used[: p.zero])
         solved = p.P is None and AZ[left].nnz == 0
-        self.impossible = not consistent(sp.csr_array(AZ[left]), right[left], scale[left])
+        rows = sp.csr_array(AZ[left])
+        self.impossible = not consistent(rows, right[left], allowed[left])
+        asked = np.where(np.diff(rows.indptr) == 0, right[left], 0.0)
+        self.contradiction = _contradiction(p, e, left, asked, allowed[left]) if self.impossible else None
         i, j = p.places()
         slack = p.order + np.arange(p.nonneg)
         self.i, self.j = np.concatenate([slack, i]), np.concatenate([slack, j])
@@ -162,20 +187,55 @@ class DualForm:
         self.m = len(self.columns)
         self.suits = bool(solved and self.m > 0 and np.any(self.level) and not endless.any())
 
+    def other(self) -> PrimalForm:
+        return PrimalForm(self.program)
+
     def problem(self, trace_bound: float | None = None) -> Problem:
         constant = -float(self.program.c @ self.elimination.offset)
         F = objective(self.right, sp.csr_array((0, len(self.i))), np.zeros(0), constant, self.i, self.j, self.n)
         return _constrained(F, self.rows, self.i, self.j, self.level, self.level, self.n, trace_bound)
 
     def point(self, Y: Array, multipliers: Array) -> Point:
-        p, e = self.program, self.elimination
-        u = np.zeros(e.Z.shape[1])
-        u[self.columns] = -multipliers
-        x = e.offset + e.Z @ u
-        y = np.zeros(len(p.b))
+        """x and y from M = Y Yᵀ and the multipliers (m,) of :meth:`problem`."""
+        return Point(self.elimination.offset + self.refutation(multipliers), self._multipliers(Y, self.program.c))
+
+    def direction(self, D: Array) -> Array:
+        """y (R,) with Aᵀy = 0 from D with A(D Dᵀ) = 0: a proof of infeasibility where the objective falls along it."""
+        return self._multipliers(D, np.zeros(self.program.A.shape[1]))
+
+    def direction_sizes(self, D: Array) -> Array:
+        """(R,) : what the rounding of :meth:`direction` is relative to, for D Dᵀ known to √(D_ii D_jj)."""
+        y, d = np.zeros(len(self.program.b)), np.sqrt(row_dots(D, D))
+        y[self.program.zero :] = np.where(self.i == self.j, 1.0, 2.0) * d[self.i] * d[self.j]
+        return self.elimination.multiplier_sizes(self.program.A, y)
+
+    def refutation_sizes(self, w: Array) -> Array:
+        """(N,) : what the rounding of :meth:`refutation` is relative to."""
+        u = np.zeros(self.elimination.Z.shape[1])
+        u[self.columns] = np.abs(w)
+        return np.asarray(self.elimination.Z_sizes @ u)
+
+    def refutation(self, w: Array) -> Array:
+        """The direction of x that multipliers w (m,) make: −A x is A*(w), cᵀx is σ(w)."""
+        u = np.zeros(self.elimination.Z.shape[1])
+        u[self.columns] = -w
+        return np.asarray(self.elimination.Z @ u)
+
+    def _multipliers(self, Y: Array, gradient: Array) -> Array:
+        """y with gradient + Aᵀy = 0 and Y Yᵀ as multipliers of inequalities and PSD rows."""
+        y, p, used = np.zeros(len(self.program.b)), self.program, self.elimination.used
         y[p.zero :] = np.where(self.i == self.j, 1.0, 2.0) * row_dots(Y[self.i], Y[self.j])
-        y[e.used] = (e.K.T @ (p.c + p.A.T @ y))[e.used]
-        return Point(x, y)
+        y[used] = (self.elimination.K.T @ (gradient + p.A.T @ y))[used]
+        return y
+
+
+def _contradiction(program: ConeProgram, e: Elimination, rest: NDArray[np.intp], asked: Array, allowed: Array) -> Array:
+    """y (R,) with Aᵀy = 0 and bᵀy < 0, 0 on PSD rows: from the row without unknowns that is violated most clearly."""
+    t = int(np.argmax(np.abs(asked) / np.maximum(allowed, np.finfo(float).tiny)))
+    y = np.zeros(len(program.b))
+    y[rest[t]] = -np.sign(asked[t])
+    y[e.used] = (e.K.T @ (program.A.T @ y))[e.used]
+    return y
 
 
 def _constrained(

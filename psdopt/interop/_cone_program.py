@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,14 +33,16 @@ class ConeProgram:
     psd: tuple[int, ...]
 
     @classmethod
-    def from_full(cls, c: Array, P: Any, A: Any, b: Array, zero: int, nonneg: int, psd: Sequence[int]) -> ConeProgram:
-        """From a program whose PSD blocks have k² rows, all entries; the cone constraint is on the symmetric part."""
-        halves = symmetric_parts(zero + nonneg, psd)
+    def from_rows(
+        cls, c: Array, P: Any, A: Any, b: Array, zero: int, nonneg: int, rows: tuple[sp.csr_array, tuple[int, ...]]
+    ) -> ConeProgram:
+        """From a modelling language's program, whose rows :func:`lower_triangles` takes to the rows here."""
+        H, orders = rows
         quadratic = None if P is None or sp.csr_array(P).nnz == 0 else sp.csr_array(P)
-        rows = sp.csr_array(halves @ sp.csr_array(A))
-        rows.eliminate_zeros()
-        right = np.asarray(halves @ np.asarray(b, dtype=np.float64))
-        return cls(np.asarray(c, dtype=np.float64), quadratic, rows, right, zero, nonneg, tuple(int(k) for k in psd))
+        left = sp.csr_array(H @ sp.csr_array(A))
+        left.eliminate_zeros()
+        right = np.asarray(H @ np.asarray(b, dtype=np.float64))
+        return cls(np.asarray(c, dtype=np.float64), quadratic, left, right, zero, nonneg, orders)
 
     @property
     def first_psd(self) -> int:
@@ -71,16 +74,27 @@ class ConeProgram:
         return float(0.5 * x @ (self.gradient(x) + self.c))
 
 
-def symmetric_parts(first: int, psd: Sequence[int]) -> sp.csr_array:
-    """(R, first + Σ k²): copies `first` rows, and takes (s_ij + s_ji)/2 of blocks given by all entries.
+def lower_triangles(
+    first: int, soc: Sequence[int], psd: Sequence[tuple[int, ...]]
+) -> tuple[sp.csr_array, tuple[int, ...]]:
+    """(H, orders): H takes rows s of a modelling language to the rows of :class:`ConeProgram`, Hᵀ multipliers back.
 
-    Its transpose takes multipliers of the entries of the lower triangles to symmetric matrices of multipliers.
+    The rows s: `first` that are copied; then (t, u) of second-order cones t >= |u| of the dimensions `soc`, which
+    become matrices [[t, uᵀ], [u, t I]] of the same orders; then arrays of the shapes `psd`, (*batch, k, k) with the
+    first index fastest, of which each (k, k) becomes its symmetric part.
     """
-    parts = [sp.eye_array(first, format="csr")] if first else []
-    for k in psd:
+    parts = [sp.eye_array(first, format="csr")]
+    for d in soc:
+        column, row = np.triu_indices(d)
+        held = np.flatnonzero((column == 0) | (row == column))
+        where = np.where(row == column, 0, row)[held]
+        parts.append(sp.csr_array((np.ones(len(held)), (held, where)), shape=(len(row), d)))
+    for shape in psd:
+        size, k = math.prod(shape), shape[-1]
+        entries = np.arange(size).reshape(shape, order="F").reshape(-1, k, k)
         column, row = np.triu_indices(k)
-        t = np.arange(len(row))
-        places = np.concatenate([column * k + row, row * k + column])
-        halves = np.full(2 * len(row), 0.5)
-        parts.append(sp.csr_array((halves, (np.concatenate([t, t]), places)), shape=(len(row), k * k)))
-    return sp.csr_array(sp.block_diag(parts, format="csr")) if parts else sp.csr_array((0, 0))
+        places = np.concatenate([entries[:, row, column].ravel(), entries[:, column, row].ravel()])
+        t = np.arange(len(places) // 2)
+        parts.append(sp.csr_array((np.full(len(places), 0.5), (np.tile(t, 2), places)), shape=(len(t), size)))
+    orders = [*soc, *(shape[-1] for shape in psd for _ in range(math.prod(shape[:-2])))]
+    return sp.csr_array(sp.block_diag(parts, format="csr")), tuple(int(k) for k in orders)

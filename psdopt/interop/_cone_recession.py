@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from psdopt.constraints import Constrained
 from psdopt.interop._cone_forms import DualForm, PrimalForm
-from psdopt.interop._cone_objective import coefficients, square_root
+from psdopt.interop._cone_objective import coefficients
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.linalg.tolerances import rounding
 from psdopt.problem import Problem
@@ -29,11 +29,11 @@ def may_fall(form: PrimalForm | DualForm, problem: Problem) -> bool:
 
 
 def recession(program: ConeProgram) -> ConeProgram:
-    """Any x with P x = 0, cᵀx = −|c| and −A x in the cones: feasible where the objective falls along a ray."""
-    V = square_root(program.P) if program.P is not None else sp.csr_array((0, len(program.c)))
-    zero = slice(0, program.zero)
-    rows = [program.A[zero], V, sp.csr_array(program.c[None, :] / np.linalg.norm(program.c)), program.A[program.zero :]]
-    b = np.zeros(len(program.b) + V.shape[0] + 1)
-    b[program.zero + V.shape[0]] = -1.0
-    A = sp.csr_array(sp.vstack(rows, format="csr"))
-    return ConeProgram(np.zeros(len(program.c)), None, A, b, program.zero + V.shape[0] + 1, program.nonneg, program.psd)
+    """min cᵀx with P x = 0 and −A x in the cones: unbounded where the objective falls along a ray, else zero."""
+    P = program.P if program.P is not None else sp.csr_array((0, len(program.c)))
+    sizes = abs(P).sum(axis=1)
+    held = np.flatnonzero(sizes)
+    flat = sp.csr_array(sp.diags_array(1.0 / sizes[held]) @ P[held]) if len(held) else P[:0]  # whatever the size of P
+    A = sp.csr_array(sp.vstack([program.A[: program.zero], flat, program.A[program.zero :]], format="csr"))
+    zero = program.zero + flat.shape[0]
+    return ConeProgram(program.c, None, A, np.zeros(A.shape[0]), zero, program.nonneg, program.psd)

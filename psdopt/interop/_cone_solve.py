@@ -11,11 +11,14 @@ import numpy as np
 from psdopt.certificate import Certificate, certify
 from psdopt.choose import choose
 from psdopt.constraints import ConstrainedCertificate
+from psdopt.interop._cone_ending import Ending, feasibility, proofs, refutation
 from psdopt.interop._cone_forms import DualForm, Point, PrimalForm
+from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._cone_recession import may_fall, recession
 from psdopt.linalg.arrays import Array
 from psdopt.matrix import LowRankPSD
 from psdopt.methods import InteriorPoint
+from psdopt.problem import Problem
 from psdopt.result import Result, Status
 from psdopt.solve import solve
 
@@ -25,6 +28,9 @@ OPTIONS = ("tol", "max_iterations", "max_time", "max_rank", "rng", "algorithm", 
 REACH = 1e3
 #: Default of the relative gap and infeasibility.
 TOL = 1e-6
+#: What :class:`InteriorPoint` is asked for where no tol is given: two digits more cost it a step or two, and M and the
+#: multipliers are as exact as the square root of the gap. The answer is `optimal` where TOL is reached.
+FINER = 1e-8
 #: DIMACS errors of an optimal answer are at most this many tol; else the run continues to a finer tol, at least this.
 COARSE, FINEST = 10.0, 1e-13
 
@@ -34,8 +40,9 @@ class Answer:
     """How a run ended, and the point of the cone program that its M and multipliers give; None if there is no point.
 
     `residual` : the largest DIMACS error. `warm` : the factor of M and the multipliers, from which the next run starts.
-    `proof` : y (R,) with Aᵀy = 0 and bᵀy < 0, if rows without unknowns contradict each other; x (N,) with P x = 0,
-    cᵀx < 0 and −A x in the cones, if a quadratic objective falls without end. Other proofs are in the certificate.
+    `ending` : what is proven of a program without an optimum, else None. `proof` : of an infeasible one y (R,) in the
+    dual cones with Aᵀy = 0, bᵀy = −1, or None where a face of the cone shows it and no such y was found; else x (N,)
+    with P x = 0, cᵀx = −1 and −A x in the cones.
     """
 
     status: Status
@@ -45,6 +52,7 @@ class Answer:
     result: Result | None = None
     iterations: int = 0
     warm: tuple[Array, Array] | None = None
+    ending: Ending | None = None
     proof: Array | None = None
 
     @property
@@ -73,12 +81,24 @@ class Answer:
         return "within" if lost <= tol * (1.0 + abs(c.value)) else ""
 
 
+def solved_in_either(
+    form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verbose: bool
+) -> tuple[PrimalForm | DualForm, Answer]:
+    """:func:`solved`; where that proves nothing and no limit ended it, the other form's answer if it comes further."""
+    answer = solved(form, options, last, verbose)
+    limited = answer.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
+    other = form.other()
+    if other is None or limited or answer.ending is not None or answer.proven(options.get("tol", TOL)):
+        return form, answer
+    second = solved(other, options, None, verbose)
+    return (other, second) if second.ending is not None or second.residual < answer.residual else (form, answer)
+
+
 def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verbose: bool) -> Answer:
     """Solve `form`. `last` : (Y, multipliers) of an earlier run; the answer if still optimal, else the start."""
-    if form.impossible:
-        contradiction = Status.UNBOUNDED if form.swapped else Status.INFEASIBLE
-        proof = (form if isinstance(form, PrimalForm) else PrimalForm(form.program)).contradiction
-        return Answer(contradiction, "infeasible: equations without unknowns contradict each other", proof=proof)
+    if form.contradiction is not None:
+        known = Answer(Status.INFEASIBLE, "infeasible: equations without unknowns contradict each other")
+        return _infeasible(form.program, known, form.contradiction, {})
     chosen = dict(options)
     problem = form.problem(chosen.pop("trace_bound", None))
     tol = chosen.setdefault("tol", TOL)
@@ -89,15 +109,16 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
             message = "optimal: the last solution still is"
             return Answer(Status.OPTIMAL, message, form.point(last[0], _multipliers(kept)), kept, warm=last)
         start = LowRankPSD(last[0])
+    limits = {name: value for name, value in chosen.items() if name in ("tol", "max_time")}
     if may_fall(form, problem):
-        ray = PrimalForm(recession(form.program))
-        limits = {name: value for name, value in chosen.items() if name in ("tol", "max_time")}
-        found = None if ray.impossible else solved(ray, limits, None, verbose)
-        if found is not None and found.status is Status.OPTIMAL and found.point is not None:
+        x = _ray(form.program, limits)
+        if x is not None:
             message = "unbounded: the objective falls along a ray on which it is linear"
-            return Answer(Status.UNBOUNDED, message, proof=found.point.x)
+            return _unbounded(form, Answer(Status.UNBOUNDED, message), x, limits, verbose)
     _, method, _ = choose(problem, None, chosen.pop("algorithm", None))
-    start = None if isinstance(method, InteriorPoint) else start
+    if isinstance(method, InteriorPoint):
+        start = None
+        chosen["tol"] = options.get("tol", FINER)
     result = solve(problem, method=method, start=start, progress=verbose, **chosen)
     answer = _answer(form, result, tol)
     if answer.status is Status.OPTIMAL and answer.residual > COARSE * tol:
@@ -107,7 +128,52 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
         answer = _answer(form, solve(problem, method=method, start=start, progress=verbose, **chosen), tol)
     if answer.proven(tol) == "loosely" and (nothing := _zero(form, problem, answer, tol)) is not None:
         return nothing
-    return answer
+    return answer if answer.proven(tol) else _ended(form, problem, answer, limits, verbose)
+
+
+def _ended(
+    form: PrimalForm | DualForm, problem: Problem, answer: Answer, limits: dict[str, Any], verbose: bool
+) -> Answer:
+    """`answer` with what its certificate proves of a program without an optimum."""
+    found = proofs(form, problem, answer.certificate)
+    if found.empty:
+        return _infeasible(form.program, answer, found.y, limits)
+    x = found.x
+    if x is None and answer.status in (Status.INFEASIBLE, Status.UNBOUNDED):
+        # what has no multipliers may have a ray, or an optimum that no multipliers prove
+        message = "no progress: a direction along which the objective falls is none of this program, to rounding"
+        x = _ray(form.program, limits) if form.swapped else None
+        answer = replace(answer, status=Status.NO_PROGRESS, message=message)
+    return answer if x is None else _unbounded(form, answer, x, limits, verbose)
+
+
+def _ray(program: ConeProgram, limits: dict[str, Any]) -> Array | None:
+    """x (N,) along which the objective falls without end, where it is found."""
+    found = solved(PrimalForm(recession(program)), limits, None, False)
+    return found.proof if found.ending is Ending.UNBOUNDED else None
+
+
+def _infeasible(program: ConeProgram, answer: Answer, y: Array | None, limits: dict[str, Any]) -> Answer:
+    """`answer`, infeasible by y, or by a face of the cone: then y is looked for, which need not exist."""
+    if y is None:
+        form = refutation(program)
+        found = solved(form, limits, None, False) if form.suits else None
+        y = None if found is None or found.ending is not Ending.INFEASIBLE else found.proof
+    return replace(answer, ending=Ending.INFEASIBLE, proof=None if y is None else y / -(program.b @ y))
+
+
+def _unbounded(form: PrimalForm | DualForm, answer: Answer, x: Array, limits: dict[str, Any], verbose: bool) -> Answer:
+    """`answer`, whose objective falls along the ray x: unbounded with a feasible point, infeasible with a proof."""
+    c = answer.certificate
+    own = c.primal_infeasibility if isinstance(c, ConstrainedCertificate) else 0.0 if answer.result else math.inf
+    proof = x / -(form.program.c @ x)
+    if not form.swapped and own <= limits["tol"]:
+        return replace(answer, ending=Ending.UNBOUNDED, proof=proof)
+    point: Answer = solved(feasibility(form.program), limits, None, verbose)
+    if point.ending is Ending.INFEASIBLE:
+        return replace(answer, message=point.message, ending=Ending.INFEASIBLE, proof=point.proof)
+    ending = Ending.UNBOUNDED if point.status is Status.OPTIMAL else Ending.EITHER
+    return replace(answer, ending=ending, proof=proof)
 
 
 def _zero(form: PrimalForm | DualForm, problem: Any, answer: Answer, tol: float) -> Answer | None:
@@ -138,7 +204,10 @@ def _answer(form: PrimalForm | DualForm, result: Result, tol: float) -> Answer:
     Y, y = np.asarray(result.matrix.factor), _multipliers(certificate)
     if form.feasibility and isinstance(certificate, ConstrainedCertificate) and certificate.primal_infeasibility <= tol:
         status = Status.OPTIMAL
-    return Answer(status, result.message, form.point(Y, y), certificate, result, result.iterations, warm=(Y, y))
+    message = result.message
+    if status is not Status.OPTIMAL and certificate.proves(tol):
+        status, message = Status.OPTIMAL, f"optimal: relative gap and infeasibility are at most {tol:g}"
+    return Answer(status, message, form.point(Y, y), certificate, result, result.iterations, warm=(Y, y))
 
 
 def _multipliers(certificate: Certificate) -> Array:

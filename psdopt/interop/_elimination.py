@@ -10,15 +10,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.tolerances import rounding
 
 #: A pivot is at least this share of the largest entry of its row.
 PIVOT = 1e-6
 #: Columns with a pivot below this share of the largest one are not determined by the remaining rows.
 RANK = 1e-10
+#: Rows without unknowns agree where their right sides are zero to this share of the terms that were subtracted.
+CONSISTENT = 1e-9
+#: Entries of products below this share of the largest sum of sizes in their row are rounding.
+ROUNDING = 1e-13
 #: Largest size of the dense rest that QR solves; unknowns of a larger rest stay free.
 DENSE_REST = 30_000_000
-#: Entries of products below this share of the largest of their row are rounding.
-ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)
@@ -26,18 +29,40 @@ class Elimination:
     """x = offset + K s + Z u: K (N, R) has columns for the rows that were used, Z (N, k) for unknowns that stay free.
 
     Attributes: `used` (R,) bool, rows that define an unknown; `free` (k,), unknowns that no row defines. Then
-    A[used] x + s[used] = b[used] for every s and u; the other rows remain as constraints.
+    A[used] x + s[used] = b[used] for every s and u; the other rows remain as constraints. `size` (N,), `K_sizes` and
+    `Z_sizes` are what the rounding of `offset`, K and Z is relative to, by entries: the sizes of all terms, added up.
     """
 
     offset: Array
+    size: Array
     K: sp.csr_array
+    K_sizes: sp.csr_array
     Z: sp.csr_array
+    Z_sizes: sp.csr_array
     used: NDArray[np.bool_]
     free: NDArray[np.intp]
 
+    def allowed(self, A: sp.csr_array, b: Array) -> Array:
+        """(R,) : b − A offset is zero up to this: a share of its terms, and rounding of A x for x as large as b asks.
+
+        Right sides are often computed as A x for some x: then one of nothing but rounding contradicts no other.
+        """
+        terms = np.abs(b) + abs(A) @ self.size
+        largest = abs(A).max(axis=1).toarray().ravel() if A.nnz else np.zeros(len(b))
+        held = largest > 0.0
+        asked = float(np.max(np.abs(b[held]) / largest[held], initial=0.0))
+        return np.asarray(CONSISTENT * terms + rounding(asked, A.shape[1]) * largest)
+
+    def multiplier_sizes(self, A: sp.csr_array, y: Array) -> Array:
+        """`y` (R,), sizes of multipliers, with those of the rows that define unknowns, (KᵀAᵀy)_used."""
+        sizes = y.copy()
+        sizes[self.used] = (self.K_sizes.T @ (abs(A).T @ y))[self.used]
+        return sizes
+
     def rest(self, A: sp.csr_array, b: Array) -> tuple[sp.csr_array, sp.csr_array, Array]:
         """(A K, A Z, b − A offset): the rows of A x + s = b in terms of s and u, rounding left out."""
-        return pruned(sp.csr_array(A @ self.K), abs(A)), pruned(sp.csr_array(A @ self.Z), abs(A)), b - A @ self.offset
+        AK, AZ = sp.csr_array(A @ self.K), sp.csr_array(A @ self.Z)
+        return pruned(AK, abs(A) @ self.K_sizes), pruned(AZ, abs(A) @ self.Z_sizes), b - A @ self.offset
 
 
 def eliminate(A: sp.csr_array, b: Array, order: NDArray[np.intp]) -> Elimination:
@@ -50,8 +75,8 @@ def eliminate(A: sp.csr_array, b: Array, order: NDArray[np.intp]) -> Elimination
     state = _State(sp.csr_array(A), b, order)
     while state.singletons():
         pass
-    Z, free = state.dense_rest()
-    return Elimination(state.offset, sp.csr_array(state.K), Z, state.used, free)
+    Z, Z_sizes, free = state.dense_rest()
+    return Elimination(state.offset, state.size, state.K, state.K_sizes, Z, Z_sizes, state.used, free)
 
 
 class _State:
@@ -63,8 +88,8 @@ class _State:
         self.weight = np.asarray(self.pattern.sum(axis=1)).ravel()
         self.largest = abs(A).max(axis=1).toarray().ravel() if A.nnz else np.zeros(A.shape[0])
         rows, columns = A.shape
-        self.offset = np.zeros(columns)
-        self.K = sp.csr_array((columns, rows))
+        self.offset, self.size = np.zeros(columns), np.zeros(columns)
+        self.K = self.K_sizes = sp.csr_array((columns, rows))
         self.known = np.zeros(columns, dtype=bool)
         self.used = np.zeros(rows, dtype=bool)
 
@@ -80,50 +105,67 @@ class _State:
         row, column, pivot = row[keep], column[keep], pivot[keep]
         if not len(row):
             return False
-        sequence = np.lexsort((row, self.weight[row], self.order[row]))
+        # an unknown of a small coefficient would be a large multiple of the rest of its row
+        share = np.abs(pivot) / self.largest[row]
+        sequence = np.lexsort((row, self._reluctance(row) / share))
         row, column, pivot = row[sequence], column[sequence], pivot[sequence]
         column, first = np.unique(column, return_index=True)
-        self._define(row[first], column.astype(np.intp), sp.csr_array(sp.diags_array(1.0 / pivot[first])))
+        inverse = sp.csr_array(sp.diags_array(1.0 / pivot[first]))
+        self._define(row[first], column.astype(np.intp), inverse, abs(inverse))
         return True
 
-    def _define(self, row: NDArray[np.intp], column: NDArray[np.intp], inverse: sp.csr_array) -> None:
-        """x[column] = inverse (b − s − A x_known)[row]."""
-        part = sp.csr_array(self.A[row])
+    def _reluctance(self, row: NDArray[np.intp]) -> Array:
+        """Rows of a low order and sparse rows are preferred."""
+        return np.asarray(np.sqrt(self.weight[row]) * (1.0 + 9.0 * self.order[row]))
+
+    def _define(
+        self, row: NDArray[np.intp], column: NDArray[np.intp], inverse: sp.csr_array, sizes: sp.csr_array
+    ) -> None:
+        """x[column] = inverse (b − s − A x_known)[row]; `sizes` : |E⁻¹| |E| |E⁻¹| for the inverse of E."""
+        part, known = sp.csr_array(self.A[row]), self.offset
         mine = sp.csr_array((np.ones(len(row)), (np.arange(len(row)), row)), shape=(len(row), self.A.shape[0]))
-        K = pruned(sp.csr_array(inverse @ (-(mine + part @ self.K))), sp.csr_array(abs(inverse)))
-        offset = inverse @ (self.b[row] - part @ self.offset)
         place = sp.csr_array(
             (np.ones(len(column)), (column, np.arange(len(column)))), shape=(len(self.known), len(row))
         )
-        self.K = sp.csr_array(self.K + place @ K)
-        self.offset = self.offset + place @ offset
+        K_sizes = sp.csr_array(sizes @ (mine + abs(part) @ self.K_sizes))
+        K = pruned(sp.csr_array(inverse @ (-(mine + part @ self.K))), K_sizes)
+        self.K, self.K_sizes = sp.csr_array(self.K + place @ K), sp.csr_array(self.K_sizes + place @ K_sizes)
+        self.offset = known + place @ (inverse @ (self.b[row] - part @ known))
+        self.size = self.size + place @ (sizes @ (np.abs(self.b[row]) + abs(part) @ self.size))
         self.known[column] = True
         self.used[row] = True
 
-    def dense_rest(self) -> tuple[sp.csr_array, NDArray[np.intp]]:
-        """Solve the remaining rows for the remaining unknowns; Z, and the unknowns that stay free."""
+    def dense_rest(self) -> tuple[sp.csr_array, sp.csr_array, NDArray[np.intp]]:
+        """Solve the remaining rows for the remaining unknowns; Z, its sizes, and the unknowns that stay free."""
         unknown = np.flatnonzero(~self.known)
         left = np.asarray(self.pattern[:, unknown].sum(axis=1)).ravel() if len(unknown) else np.zeros(len(self.used))
         rows = np.flatnonzero((left > 0.0) & ~self.used & (self.order >= 0))
-        size = len(self.known)
         if len(rows) and len(unknown) and len(rows) * len(unknown) <= DENSE_REST:
             E = self.A[rows][:, unknown].toarray()
-            # rows of a low order and sparse rows are preferred
-            scale = 1.0 / (np.linalg.norm(E, axis=1) * np.sqrt(self.weight[rows]) * (1.0 + 9.0 * self.order[rows]))
+            scale = 1.0 / (np.linalg.norm(E, axis=1) * self._reluctance(rows))
             R, chosen = scipy.linalg.qr(E.T * scale, mode="r", pivoting=True)
             rank = _rank(R)
             chosen = chosen[:rank]
             R, columns = scipy.linalg.qr(E[chosen], mode="r", pivoting=True)
             columns, rest = columns[:rank], columns[rank:]
-            inverse = np.linalg.inv(E[chosen][:, columns])
-            across = -inverse @ E[chosen][:, rest]
-            self._define(rows[chosen], unknown[columns], sp.csr_array(inverse))
-            Z = sp.lil_array((size, len(rest)))
-            Z[unknown[columns]] = np.where(np.abs(across) > ROUNDING * np.max(np.abs(across), initial=0.0), across, 0.0)
-            Z[unknown[rest], np.arange(len(rest))] = 1.0
-            return sp.csr_array(Z), unknown[rest]
-        shape = (size, len(unknown))
-        return sp.csr_array((np.ones(len(unknown)), (unknown, np.arange(len(unknown)))), shape=shape), unknown
+            square, beside = E[chosen][:, columns], E[chosen][:, rest]
+            unit = np.max(np.abs(square), axis=1)  # LU is exact row by row only for rows of one size
+            inverse = np.linalg.inv(square / unit[:, None]) / unit
+            sizes = np.abs(inverse) @ np.abs(square) @ np.abs(inverse)
+            self._define(rows[chosen], unknown[columns], sp.csr_array(inverse), sp.csr_array(sizes))
+            across = sizes @ np.abs(beside)
+            Z = self._free(unknown[columns], -inverse @ beside, unknown[rest])
+            Z_sizes = self._free(unknown[columns], across, unknown[rest])
+            return pruned(Z, Z_sizes), Z_sizes, unknown[rest]
+        Z = self._free(unknown[:0], np.zeros((0, len(unknown))), unknown)
+        return Z, Z, unknown
+
+    def _free(self, solved: NDArray[np.intp], across: Array, free: NDArray[np.intp]) -> sp.csr_array:
+        """(N, k) with `across` in the rows `solved`, and ones for the unknowns `free`."""
+        Z = sp.lil_array((len(self.known), len(free)))
+        Z[solved] = across
+        Z[free, np.arange(len(free))] = 1.0
+        return sp.csr_array(Z)
 
 
 def _rank(R: Array) -> int:
@@ -131,21 +173,21 @@ def _rank(R: Array) -> int:
     return int(np.sum(diagonal > RANK * diagonal[0])) if len(diagonal) and diagonal[0] > 0.0 else 0
 
 
-def pruned(product: sp.csr_array, factor: sp.csr_array) -> sp.csr_array:
-    """A sparse product without entries at rounding level, row by row."""
+def pruned(product: sp.csr_array, sizes: sp.csr_array) -> sp.csr_array:
+    """A sparse product without entries that are rounding, row by row: of the terms of these `sizes` that it sums."""
     if not product.nnz:
         return product
-    largest = np.maximum(abs(product).max(axis=1).toarray().ravel(), factor.max(axis=1).toarray().ravel())
+    largest = sizes.max(axis=1).toarray().ravel()
     row = np.repeat(np.arange(product.shape[0]), np.diff(product.indptr))
     product.data[np.abs(product.data) <= ROUNDING * largest[row]] = 0.0
     product.eliminate_zeros()
     return product
 
 
-def consistent(zero_rows: sp.csr_array, right: Array, scale: Array) -> bool:
-    """Whether rows without unknowns have the right side zero, up to rounding of numbers of size `scale`."""
+def consistent(zero_rows: sp.csr_array, right: Array, allowed: Array) -> bool:
+    """Whether rows without unknowns have a right side of zero, up to `allowed` for each."""
     empty = np.diff(zero_rows.indptr) == 0
-    return bool(np.all(np.abs(right[empty]) <= 1e-9 * (1.0 + scale[empty])))
+    return bool(np.all(np.abs(right[empty]) <= allowed[empty]))
 
 
 def merged(rows: sp.csr_array, upper: Array, loose: NDArray[np.bool_]) -> tuple[NDArray[np.intp], sp.csr_array]:

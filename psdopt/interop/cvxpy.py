@@ -3,9 +3,10 @@
     import cvxpy as cp
     from psdopt.interop.cvxpy import PSDOPT
     problem.solve(solver=PSDOPT())             # or, once this module is imported:
+    problem.solve(solver="PSDOPT", tol=1e-8)
     problem.solve(method="psdopt", tol=1e-8)
 
-Importing this module needs CVXPY (``pip install psdopt[cvxpy]``), and adds the solve method "psdopt" to its problems.
+Importing this module needs CVXPY (``pip install psdopt[cvxpy]``), and makes the solver known to it by name.
 """
 
 from __future__ import annotations
@@ -23,21 +24,33 @@ except ImportError as error:
 import numpy as np
 from cvxpy import settings
 from cvxpy.constraints.psd import PSD
+from cvxpy.constraints.second_order import SOC
 from cvxpy.error import SolverError
 from cvxpy.reductions.solution import Solution, failure_solution
-from cvxpy.reductions.solvers import utilities
+from cvxpy.reductions.solvers import defines, utilities
 from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
 
+from psdopt.constraints import ConstrainedCertificate
 from psdopt.errors import InvalidInputError
+from psdopt.interop._cone_ending import Ending
 from psdopt.interop._cone_forms import Point, form_of
-from psdopt.interop._cone_program import ConeProgram, symmetric_parts
-from psdopt.interop._cone_solve import OPTIONS, TOL, Answer, solved
+from psdopt.interop._cone_program import ConeProgram, lower_triangles
+from psdopt.interop._cone_solve import OPTIONS, TOL, Answer, solved, solved_in_either
 from psdopt.result import Status
 
 __all__ = ["PSDOPT", "register"]
 
 #: Residuals up to which an answer without proof is called `optimal_inaccurate`.
 INACCURATE = 1e-3
+#: What the bridge takes, in CVXPY's names of sizes of cones and in words.
+TAKEN = ("zero", "nonneg", "soc", "psd")
+TAKES = "PSDOPT takes equations, inequalities, second-order cones and PSD constraints"
+#: CVXPY's words for programs without an optimum.
+ENDINGS = {
+    Ending.INFEASIBLE: settings.INFEASIBLE,
+    Ending.UNBOUNDED: settings.UNBOUNDED,
+    Ending.EITHER: settings.INFEASIBLE_OR_UNBOUNDED,
+}
 #: Names of CVXPY's cones in errors.
 CONES = {"ExpCone": "an exponential cone", "PowCone3D": "a power cone", "PowConeND": "a power cone"}
 
@@ -48,28 +61,32 @@ class PSDOPT(ConicSolver):
     The solver takes PSD variables and constraints beside scalars, equations, inequalities and second-order cones, with
     linear and convex quadratic objectives. CVXPY's status is ``optimal`` where the status of :func:`psdopt.solve` is:
     gap and infeasibility are proven to `tol`. ``optimal_inaccurate`` stands for weaker proofs, and for residuals of at
-    most 1e-3 without a proof; `proven` tells them apart. ``infeasible`` and ``unbounded`` are proven.
+    most 1e-3 without a proof; `proven` tells them apart. ``infeasible`` is proven by the multipliers that
+    the constraints get, ``unbounded`` by a ray and a feasible point; ``infeasible_or_unbounded`` has the ray alone.
 
     Other Parameters
     ----------------
     tol : relative gap and infeasibility, default 1e-6. max_iterations, max_time, max_rank, rng : as in
         :func:`psdopt.solve`. algorithm : a psdopt method; default, what :func:`psdopt.solve` chooses.
     form : "primal" makes M of the PSD slacks, "dual" of their multipliers; default "auto", the one of fewer
-        constraints (linear objectives). trace_bound : of that M, where the caller knows one.
+        constraints (linear objectives), and if it proves nothing, the other. trace_bound : of that M, where the
+        caller knows one.
 
     ``problem.solver_stats.extra_stats`` is a dict: `result`, psdopt's own; `certificate`; `proven`: "everywhere",
     "loosely" (a gap relative to 1 + |value| + |bound|), "within" (such a gap among matrices of up to 1000 times the
-    trace of the solution) or ""; `proof` of ``infeasible`` where equations contradict each other (y with Aᵀy = 0 and
-    bᵀy < 0) and of ``unbounded`` where a quadratic objective falls along a direction x; `form`, `n`, `m`; `message`.
+    trace of the solution) or ""; `proof`, in CVXPY's cone program A x + s = b, of ``infeasible`` (y in the dual cones
+    with Aᵀy = 0, bᵀy = −1) and of ``unbounded`` (x with P x = 0, cᵀx = −1, −A x in the cones); `form`, `n`, `m`;
+    `message`.
 
     Raises
     ------
-    cvxpy.SolverError, with the constraint, for cones beyond these; for problems without anything PSD; for options
-    that are unknown. MissingDependencyError, on import of the module, without CVXPY.
+    cvxpy.SolverError, with the constraint, for cones beyond these; for problems without a matrix or a second-order
+    cone; for options that are unknown; with psdopt's sentence and the last gap, for runs without an answer.
+    MissingDependencyError, on import of the module, without CVXPY.
     """
 
     MIP_CAPABLE = False
-    SUPPORTED_CONSTRAINTS = [*ConicSolver.SUPPORTED_CONSTRAINTS, PSD]  # noqa: RUF012
+    SUPPORTED_CONSTRAINTS: list[Any] = [*ConicSolver.SUPPORTED_CONSTRAINTS, SOC, PSD]  # noqa: RUF012
 
     def __init__(self, **options: Any) -> None:
         super().__init__()
@@ -89,22 +106,27 @@ class PSDOPT(ConicSolver):
 
     def can_solve(self, problem_form: Any) -> bool:
         """Whether CVXPY can bring all cones to PSD ones; else SolverError with the first constraint that it cannot."""
+        if problem_form.is_mixed_integer():
+            raise SolverError("PSDOPT takes no integer or boolean variables")
         if super().can_solve(problem_form):
             return True
         raise SolverError(self._refusal(problem_form))
 
     def _refusal(self, problem_form: Any) -> str:
         problem = problem_form._problem
-        takes = "PSDOPT takes equations, inequalities, second-order cones and PSD constraints"
         for k, constraint in enumerate(problem.constraints):
             alone = type(problem_form)(cvxpy.Problem(cvxpy.Minimize(0.0), [constraint]))
             if not super().can_solve(alone):
-                return f"{takes}; constraint {k}, {constraint}, needs {_cones(alone, False)}"
-        return f"{takes}; the objective, {problem.objective}, needs {_cones(problem_form, True)}"
+                return f"{TAKES}; constraint {k}, {constraint}, needs {_cones(alone, False)}"
+        return f"{TAKES}; the objective, {problem.objective}, needs {_cones(problem_form, True)}"
 
     def apply(self, problem: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         data, inverse = super().apply(problem)  # type: ignore[no-untyped-call]
-        if not data[self.DIMS].psd:
+        dims = data[self.DIMS]
+        strange = sorted(name for name, size in vars(dims).items() if name not in TAKEN and size)
+        if strange:
+            raise SolverError(f"{TAKES}; CVXPY's program has cones of other kinds: {', '.join(strange)}")
+        if not (dims.psd or dims.soc):
             raise SolverError("PSDOPT solves problems with a PSD variable or a PSD constraint; found neither")
         return data, inverse
 
@@ -115,20 +137,26 @@ class PSDOPT(ConicSolver):
         clock = time.perf_counter()
         dims = data[self.DIMS]
         quadratic = data.get(settings.P)
-        program = ConeProgram.from_full(
-            data[settings.C], quadratic, data[settings.A], data[settings.B], dims.zero, dims.nonneg, dims.psd
-        )
+        shapes = [constraint.args[0].shape for constraint in data[settings.PARAM_PROB].constr_map[PSD]]
+        rows = lower_triangles(dims.zero + dims.nonneg, dims.soc, shapes)
+        c, A, b = data[settings.C], data[settings.A], data[settings.B]
+        program = ConeProgram.from_rows(c, quadratic, A, b, dims.zero, dims.nonneg, rows)
         try:
-            form = form_of(program, options.pop("form", "auto"))
+            which = options.pop("form", "auto")
+            form = form_of(program, which)
             setup = time.perf_counter() - clock
             last = solver_cache.get(self.name()) if warm_start and solver_cache is not None else None
-            answer = solved(form, options, last, verbose)
+            if which == "auto":
+                form, answer = solved_in_either(form, options, last, verbose)
+            else:
+                answer = solved(form, options, last, verbose)
         except InvalidInputError as error:
             raise SolverError(f"PSDOPT: {error}") from error
         if solver_cache is not None and answer.status is Status.OPTIMAL:
             solver_cache[self.name()] = answer.warm
         return {
             "program": program,
+            "rows": rows[0],
             "form": form,
             "answer": answer,
             "setup": setup,
@@ -137,29 +165,54 @@ class PSDOPT(ConicSolver):
         }
 
     def invert(self, solution: dict[str, Any], inverse_data: Any) -> Solution:
-        program, answer, form = solution["program"], solution["answer"], solution["form"]
-        status = _status(answer, solution["proven"], form.swapped)
+        program, answer = solution["program"], solution["answer"]
+        status = _status(answer, solution["proven"])
         stats = {
             settings.SOLVE_TIME: solution["seconds"],
             settings.SETUP_TIME: solution["setup"],
             settings.NUM_ITERS: answer.iterations,
             settings.EXTRA_STATS: _statistics(solution),
         }
-        if status not in settings.SOLUTION_PRESENT:
+        point: Point | None = answer.point
+        if status == settings.INFEASIBLE:
+            return Solution(status, np.inf, {}, self._duals(solution, answer.proof, inverse_data), stats)
+        if status in settings.INF_OR_UNB:
             return failure_solution(status, stats)
-        point: Point = answer.point
+        if point is None or status == settings.SOLVER_ERROR:
+            raise SolverError(_failure(answer))
         value = program.value(point.x) + inverse_data[settings.OFFSET]
-        y = symmetric_parts(program.first_psd, program.psd).T @ point.y
-        parts = ((y[: program.zero], self.EQ_CONSTR), (y[program.zero :], self.NEQ_CONSTR))
-        duals: dict[Any, Any] = {}
-        for values, key in parts:
-            duals |= utilities.get_dual_values(values, utilities.extract_dual_value, inverse_data[key])
+        duals = self._duals(solution, point.y, inverse_data)
         return Solution(status, value, {inverse_data[self.VAR_ID]: point.x}, duals, stats)
+
+    def _duals(self, solution: dict[str, Any], y: Any, inverse_data: Any) -> dict[Any, Any]:
+        """Multipliers by constraint; none without y."""
+        if y is None:
+            return {}
+        values, zero = solution["rows"].T @ y, solution["program"].zero
+        duals: dict[Any, Any] = {}
+        for part, key in ((values[:zero], self.EQ_CONSTR), (values[zero:], self.NEQ_CONSTR)):
+            duals |= utilities.get_dual_values(part, _dual_value, inverse_data[key])
+        return duals
+
+
+def _dual_value(values: Any, first: int, constraint: Any) -> tuple[Any, int]:
+    """CVXPY's shape of the multipliers of `constraint`, which begin at `first`; it gives no shape to stacks itself."""
+    value, end = utilities.extract_dual_value(values, first, constraint)  # type: ignore[no-untyped-call]
+    stacked = isinstance(constraint, PSD) and len(constraint.args[0].shape) > 2
+    return (np.reshape(value, constraint.args[0].shape, order="F") if stacked else value), end
 
 
 def register(name: str = "psdopt") -> None:
-    """Make ``problem.solve(method=name, **options)`` solve by psdopt."""
+    """Make ``problem.solve(method=name, **options)`` and ``problem.solve(solver="PSDOPT", **options)`` solve by psdopt.
+
+    CVXPY then lists PSDOPT behind its own conic solvers: it takes no problem that it took to another solver before.
+    """
     cvxpy.Problem.register_solve(name, _solve)
+    solver = PSDOPT()
+    defines.SOLVER_MAP_CONIC[solver.name()] = solver
+    for known in (defines.CONIC_SOLVERS, defines.INSTALLED_SOLVERS, defines.INSTALLED_CONIC_SOLVERS):
+        if solver.name() not in known:
+            known.append(solver.name())
 
 
 def _solve(problem: Any, **options: Any) -> Any:
@@ -182,17 +235,12 @@ def _cones(problem_form: Any, quadratic: bool) -> str:
     return next((CONES[name] for name in names if name in CONES), f"a cone of another kind ({', '.join(names)})")
 
 
-def _status(answer: Answer, proven: str, swapped: bool) -> str:
-    """CVXPY's name of the status. In the dual form an unbounded run means an infeasible program, and the reverse."""
-    infeasible, unbounded = settings.INFEASIBLE, settings.UNBOUNDED
+def _status(answer: Answer, proven: str) -> str:
+    """CVXPY's name of the status."""
+    if answer.ending is not None:
+        return str(ENDINGS[answer.ending])
     if proven == "everywhere":
         return str(settings.OPTIMAL)
-    known = {
-        Status.INFEASIBLE: unbounded if swapped else infeasible,
-        Status.UNBOUNDED: infeasible if swapped else unbounded,
-    }
-    if answer.status in known:
-        return str(known[answer.status])
     if answer.point is None or not np.all(np.isfinite(answer.point.x)):
         return str(settings.SOLVER_ERROR)
     if proven or answer.residual <= INACCURATE:
@@ -201,14 +249,26 @@ def _status(answer: Answer, proven: str, swapped: bool) -> str:
     return str(settings.USER_LIMIT if limited else settings.SOLVER_ERROR)
 
 
+def _failure(answer: Answer) -> str:
+    """Why there is no solution: psdopt's sentence, and how far the last point is from one."""
+    c = answer.certificate
+    known = [] if c is None else [("relative gap", c.gap_relative)]
+    if isinstance(c, ConstrainedCertificate):
+        known += [("primal infeasibility", c.primal_infeasibility), ("largest DIMACS error", answer.residual)]
+    found = ", ".join(f"{name} {value:.1e}" for name, value in known if value is not None)
+    return f"PSDOPT found no solution: {answer.message}" + (f" ({found})" if found else "")
+
+
 def _statistics(solution: dict[str, Any]) -> dict[str, Any]:
-    answer, form = solution["answer"], solution["form"]
+    answer, form, proof = solution["answer"], solution["form"], solution["answer"].proof
+    if proof is not None and answer.ending is Ending.INFEASIBLE:
+        proof = solution["rows"].T @ proof
     return {
         "result": answer.result,
         "certificate": answer.certificate,
         "message": answer.message,
         "proven": solution["proven"],
-        "proof": answer.proof,
+        "proof": proof,
         "form": "dual" if form.swapped else "primal",
         "n": form.n,
         "m": form.m,

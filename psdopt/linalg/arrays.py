@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from psdopt import deadline
 from psdopt.devices import Device, DeviceArray, Later, once, pairs
 from psdopt.devices.groups import PairSums
 
@@ -144,6 +145,7 @@ def append_columns(*blocks: Array) -> Array:
 
 def orthonormal_columns(rng: np.random.Generator, n: int, r: int) -> Array:
     """A uniformly random (n, r) matrix with orthonormal columns, r <= n."""
+    deadline.ask()
     Q, R = np.linalg.qr(rng.standard_normal((n, r)))
     return Q * np.where(np.diagonal(R) < 0.0, -1.0, 1.0)
 

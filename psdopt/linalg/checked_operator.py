@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import LinearOperator
 
+from psdopt import deadline
 from psdopt.devices import Device, DeviceArray, DeviceMatrix, held, on_host, placed
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, as_array
@@ -50,6 +51,7 @@ class CheckedOperator:
         return image
 
     def _product(self, X: Array) -> Any:
+        deadline.ask()
         product = self.S @ X
         return on_host(product) if self.device is not None and not isinstance(X, DeviceArray) else product
 
@@ -76,6 +78,7 @@ class CheckedOperator:
 
     def of_unit(self, x: Array) -> Array:
         """S x for |x| = 1: the checks of a block would cost as much as a small product."""
+        deadline.ask()
         image = np.asarray(self.S @ x.reshape(-1, 1), dtype=float)
         square = np.vdot(image, image)
         if image.shape != (self.n, 1) or not SAFE_SQUARES[0] < square < SAFE_SQUARES[1]:

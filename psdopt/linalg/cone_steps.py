@@ -8,6 +8,7 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg.blas import dsymv, dtrsv
 
+from psdopt import deadline
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.krylov import lanczos_steps
 from psdopt.linalg.subset import least_eigenvalue
@@ -25,6 +26,7 @@ def lower_factor(P: Array) -> Array:
     """
     if not np.isfinite(P).all():
         raise np.linalg.LinAlgError("the matrix is not finite")
+    deadline.ask()
     L, info = scipy.linalg.lapack.dpotrf(P.T, lower=1, clean=1)
     if info != 0:
         raise np.linalg.LinAlgError("the matrix is not definite")
@@ -33,6 +35,7 @@ def lower_factor(P: Array) -> Array:
 
 def inverse_of(L: Array) -> Array:
     """(L Lᵀ)⁻¹, symmetric, stored by rows. 2 n³/3 flops. Raises numpy.linalg.LinAlgError where L is singular."""
+    deadline.ask()
     half, info = scipy.linalg.lapack.dpotri(L, lower=1)
     if info != 0:
         raise np.linalg.LinAlgError("the factor is singular")
@@ -44,6 +47,7 @@ def inverse_of(L: Array) -> Array:
 
 def triangular_inverse(L: Array) -> Array:
     """L⁻¹ of a lower triangular L. n³/3 flops. Raises numpy.linalg.LinAlgError where L is singular."""
+    deadline.ask()
     inverse, info = scipy.linalg.lapack.dtrtri(L, lower=1)
     if info != 0:
         raise np.linalg.LinAlgError("the factor is singular")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from psdopt import deadline
 from psdopt.linalg.arrays import Array, as_array, norm
 from psdopt.linalg.krylov import extreme_ritz_values
 from psdopt.linalg.tolerances import EPS
@@ -39,6 +40,7 @@ def factor_above(S: Array, g: float) -> tuple[Array, float] | None:
     sums are taken (Rump, BIT 46 (2006), verification of positive definiteness), for A = S − g I as it was rounded.
     Cost n³/3 flops, a quarter of those of a reduction to tridiagonal form, and mostly in matrix products.
     """
+    deadline.ask()
     A = S.T.copy(order="F")  # equals S, and copies rows as they are stored
     diagonal: Array = A.reshape(-1, order="F")[:: len(S) + 1]
     diagonal -= g
@@ -102,5 +104,6 @@ def bound_above(S: Array, accuracy: float) -> float:
     if proven is not None:
         _, bound = proven
         return -bound
+    deadline.ask()
     values = np.linalg.eigvalsh(S)
     return float(values[-1]) + 4.0 * math.sqrt(len(S)) * EPS * float(np.abs(values).max())

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from psdopt import deadline
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 
@@ -31,6 +32,7 @@ def lanczos_steps(product: Callable[[Array], Array], start: Array, steps: int) -
     Q[:, 0] = start / np.linalg.norm(start)
     T = np.zeros((steps, steps))
     for j in range(steps):
+        deadline.ask()
         image = product(Q[:, j])
         basis = Q[:, : j + 1]
         along = basis.T @ image

@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from psdopt.checks import finite
+from psdopt import deadline
+from psdopt.checks import finite, unmasked
 from psdopt.devices import Device, DeviceMatrix, device_of, held, is_device_array, on_host
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, as_dense, sparse_product, with_data
@@ -24,13 +25,16 @@ class LinearMap:
     `columns` the columns in them; these are the only source of the counts in a ``Result``.
     `most_columns` is how many columns of an image are made at a time beyond those of the factor; None is all.
     `device` is the device of the data and of all images; None for NumPy arrays.
+
+    NumPy and SciPy arrays are copied, so that changes to them do not reach a problem. `owned` says that nobody else
+    changes `data`, which are then kept as they are, like operators and arrays on a device.
     """
 
     most_columns: int | None = None
     device: Device | None = None
 
-    def __init__(self, data: Any, name: str = "A") -> None:
-        self.data = _validated(data, name)
+    def __init__(self, data: Any, name: str = "A", *, owned: bool = False) -> None:
+        self.data = _validated(data, name, owned)
         self.name = name
         self.device = device_of(self.data)
         self.shape: tuple[int, int] = (int(self.data.shape[0]), int(self.data.shape[1]))
@@ -54,6 +58,7 @@ class LinearMap:
         return self.apply(V)
 
     def _count(self, V: Array) -> None:
+        deadline.ask()
         self.applications += 1
         self.columns += V.shape[1]
 
@@ -120,7 +125,7 @@ def _largest(numbers: Array) -> float:
     return float(np.max(np.abs(numbers), initial=0.0))
 
 
-def _validated(data: Any, name: str) -> Any:
+def _validated(data: Any, name: str, owned: bool) -> Any:
     if isinstance(data, LinearOperator):
         if np.issubdtype(data.dtype, np.complexfloating):
             raise InvalidTypeError(f"{name} must be real; found dtype {data.dtype}")
@@ -134,7 +139,9 @@ def _validated(data: Any, name: str) -> Any:
         data = sp.csr_array(data)
     else:
         try:
-            data = np.asarray(data)
+            data = np.asarray(unmasked(data, name))
+        except (InvalidInputError, MemoryError):
+            raise
         except Exception as error:  # NumPy raises many kinds here: ragged lists, foreign objects
             raise InvalidTypeError(f"{name} must be a matrix; found {type(data).__name__}: {error}") from error
     if data.ndim != 2:
@@ -143,7 +150,7 @@ def _validated(data: Any, name: str) -> Any:
         raise InvalidInputError(f"{name} must not be empty; found shape {data.shape}")
     if not (np.issubdtype(data.dtype, np.number) or data.dtype == bool) or np.iscomplexobj(data):
         raise InvalidTypeError(f"{name} must hold real numbers; found dtype {data.dtype}")
-    data = data.astype(np.float64, copy=False)
+    data = data.astype(np.float64, copy=not owned)
     finite(cast(Any, data).data if sp.issparse(data) else data, name)
     return data
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from psdopt import deadline
 from psdopt.linalg.arrays import Array
 
 #: Floats gathered at a time (1 MiB), so that they fit in a cache and memory is O(n r) for any number of entries.
@@ -113,6 +114,7 @@ class RowUpdates:
             size = max(1, CHUNK // need)
             update = _by_entries if t < r else _by_columns
             for first in range(0, len(group.rows), size):
+                deadline.ask()
                 part = slice(first, first + size)
                 rows = group.rows[part]
                 gathered = buffer[: (t + 1) * len(rows) * r].reshape(t + 1, len(rows), r)

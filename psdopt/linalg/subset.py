@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
+from psdopt import deadline
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 
@@ -16,6 +17,7 @@ def eigenpairs(matrix: Array, first: int, last: int) -> tuple[Array, Array]:
     of no special kind; ``syev`` then finds all pairs. Raises FloatingPointError where the matrix is not finite.
     O(n³).
     """
+    deadline.ask()
     try:
         values, V = scipy.linalg.eigh(matrix, subset_by_index=[first, last], check_finite=False)
     except np.linalg.LinAlgError:
@@ -26,8 +28,16 @@ def eigenpairs(matrix: Array, first: int, last: int) -> tuple[Array, Array]:
     return values, V
 
 
+def spectrum(matrix: Array) -> tuple[Array, Array]:
+    """(values (n,), vectors (n, n)) of a symmetric matrix, ascending, unless the deadline has passed. O(n³)."""
+    deadline.ask()
+    values, V = np.linalg.eigh(matrix)
+    return values, V
+
+
 def least_eigenvalue(matrix: Array) -> float:
     """λ_min of a symmetric matrix (n, n). Raises as :func:`eigenpairs`."""
+    deadline.ask()
     try:
         return float(scipy.linalg.eigvalsh(matrix, subset_by_index=[0, 0], check_finite=False)[0])
     except np.linalg.LinAlgError:

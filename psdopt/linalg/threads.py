@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
+from weakref import WeakSet
 
 from threadpoolctl import ThreadpoolController
 
@@ -28,48 +29,57 @@ def blas_threads(multiplications: float) -> Iterator[None]:
         yield
         return
     own = [(library, library.get_num_threads()) for library in _libraries() if _per_thread(library)]
-    for library, _ in own:
-        library.set_num_threads(1)
-    _LIMIT.enter()
+    stretch = _Stretch()
     try:
+        for library, _ in own:
+            library.set_num_threads(1)
+        _LIMIT.enter(stretch)
         yield
     finally:
-        _LIMIT.leave()
+        _LIMIT.leave(stretch)
         for library, number in own:
             library.set_num_threads(number)
 
 
+class _Stretch:
+    """One `with` statement; it ends with its frame, even if a cut keeps it from leaving."""
+
+
 class _SharedLimit:
-    """One thread for libraries with one number per process, from the first `enter` to the last `leave`."""
+    """One thread for libraries with one number per process, while there is a stretch that has entered and not left.
+
+    What was set is noted before it is set, so that `leave` undoes an `enter` that Ctrl-C or a lack of memory has cut.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._inside = 0
+        self._inside: WeakSet[_Stretch] = WeakSet()
         self._before: list[tuple[Any, int]] = []
 
-    def enter(self) -> None:
+    def enter(self, stretch: _Stretch) -> None:
         with self._lock:
-            self._inside += 1
-            if self._inside > 1:
+            first = not self._inside
+            self._inside.add(stretch)
+            if not first:
                 return
             shared = [library for library in _libraries() if not _per_thread(library)]
-            numbers = [(library, library.get_num_threads()) for library in shared]
-            for library, number in numbers:
-                if number != 1:
-                    library.set_num_threads(1)
+            self._before += [(library, number) for library in shared if (number := library.get_num_threads()) != 1]
+            for library, _ in self._before:
+                library.set_num_threads(1)
             # if another Python thread controls the number (threadpoolctl's controlling thread), nothing was set
-            self._before = [pair for pair in numbers if pair[1] != 1 and pair[0].get_num_threads() == 1]
+            self._before = [pair for pair in self._before if pair[0].get_num_threads() == 1]
 
-    def leave(self) -> None:
+    def leave(self, stretch: _Stretch) -> None:
         with self._lock:
-            self._inside -= 1
-            if self._inside > 0:
+            if stretch not in self._inside or len(self._inside) > 1:
+                self._inside.discard(stretch)
                 return
             for library, number in self._before:
                 _release(library)  # this thread may not be the one that set it
                 library.set_num_threads(number)
                 _release(library)
             self._before = []
+            self._inside.clear()
 
 
 _LIMIT = _SharedLimit()

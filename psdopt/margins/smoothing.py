@@ -17,6 +17,7 @@ from psdopt.method import Method
 from psdopt.result import Result, Status
 from psdopt.solve import solve
 from psdopt.starts import starting_point
+from psdopt.verdicts import CUTS
 
 #: mu of the next stage in units of the present one.
 SHRINK = 0.2
@@ -68,7 +69,7 @@ def solve_smoothed(
         dual = smooth.dual_weights(smooth.at(result.matrix.factor))
         certificate = certify(problem, result.matrix, tol=tol, trace=geometry.trace, dual=dual)
         stages.append((result, certificate))
-        if certificate.proves(tol) or (left is not None and left <= 0.0):
+        if certificate.proves(tol) or result.status in CUTS.values() or (left is not None and left <= 0.0):
             break
         mu *= SHRINK
     result, certificate = min(stages, key=lambda stage: _gap(stage[1]))

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from psdopt import deadline
 from psdopt.errors import InvalidTypeError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, row_dots
@@ -76,6 +77,7 @@ class SignedSquares:
         """⟨VᵀA_rV, VᵀA_sV⟩ for all r, s, shape (m, m): entries B (Z Zᵀ)∘² Bᵀ, in blocks of rows. O(p² k) time."""
         G = np.empty((self.size, self.size))
         for start in range(0, self.size, CHUNK):
+            deadline.ask()
             block = self.rows(np.arange(start, min(start + CHUNK, self.size)))
             products = block.directions @ self.directions.T
             products *= products

@@ -12,9 +12,11 @@ from psdopt.capability import Ability, Requires, missing_needs, require_inner
 from psdopt.checks import integer, integer_or_none
 from psdopt.constraints.augmented import augmented, weights
 from psdopt.constraints.certificate import Multipliers, multipliers_at_zero
+from psdopt.constraints.feasible import least_move
 from psdopt.constraints.limits import FEASIBLE, LARGE, SLIGHT
 from psdopt.constraints.problem import Constrained, constrained_of
-from psdopt.constraints.refutation import proven_infeasible, proven_unbounded
+from psdopt.constraints.recession import proven_ray
+from psdopt.constraints.refutation import proven_infeasible
 from psdopt.constraints.slack import slack_bound, slack_eigenpair, slack_operator
 from psdopt.constraints.start import first_multipliers, stiff_penalty
 from psdopt.constraints.units import relative_gap, relative_violation
@@ -50,6 +52,8 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
     A round ends when |S Y| |Y|, S = ∇F + A*(y⁺), is small for the multipliers y⁺ = w (a + y/w − Π(a + y/w)), which
     then replace y. The penalty grows where infeasibility falls too slowly, up to what rounding allows. When M is nearly
     feasible, a dual bound is computed. If λ_min(S) < 0 spoils the bound, the eigenvector becomes a column of Y.
+
+    Near the end one Gauss–Newton step on Y removes what is left of the violation.
 
     The run stalls after 25 rounds in a row that reduce infeasibility and gap by less than a tenth. A round ends after
     60 steps even if it has missed its aim, and then counts as five rounds. Where a linear F falls along a ray that the
@@ -180,7 +184,8 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         """F falls along a ray faster than the penalty grows: either F is unbounded, or the penalty is too small."""
         problem = constrained_of(state.problem)
         state.sigma *= 10.0
-        if proven_unbounded(problem, ray, FEASIBLE) is not None:
+        ray = proven_ray(problem, ray)
+        if ray is not None:
             Y, refutation = phase_one(problem)
             state.point, state.evaluation = Y, problem.at(Y)
             state.dual, state.outcome = Multipliers(state.y, ray=refutation, direction=ray), Outcome.FINISHED
@@ -241,6 +246,8 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             self._bound(state)
         if infeasibility > SLOW * last and infeasibility > SETTLED and not state.grown:
             state.sigma = min(state.sigma / SLOW, STEEPEST * state.base)
+        if self._relative(state) <= FEASIBLE / SLIGHT:
+            self._meet(state)
         state.note_progress(self._relative(state))
         if self._resizes(state) and not state.grown and not state.vanished and infeasibility <= COARSE:
             narrower = narrowed(problem, state.evaluation.factor, SLIGHT * infeasibility, state.fewest)
@@ -252,6 +259,19 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             off = max(infeasibility, SETTLED)
             state.aim = max(min(TIGHTER * state.aim, SLIGHT * off), min(SLIGHT**2 * off, state.aim))
         state.inside = self._begin(state)
+
+    @staticmethod
+    def _meet(state: AugmentedLagrangianState) -> None:
+        """Near the end, one Gauss-Newton step onto the constraints, if it leaves at most a tenth of the violation."""
+        problem, Y = constrained_of(state.problem), state.evaluation.factor
+        off = problem.violation(problem.measured(Y))
+        tied = (problem.lower == problem.upper) | (off != 0.0)
+        nearer = Y + least_move(problem.measurement, Y, off, np.where(tied, problem.scale, 0.0))
+        a = problem.measured(nearer)
+        if norm(problem.scale * problem.violation(a)) > SLIGHT * norm(problem.scale * off):
+            return
+        state.evaluation = problem.at(nearer)
+        state.point, state.infeasibility = nearer, min(state.infeasibility, relative_violation(problem, a, nearer))
 
     def _bound(self, state: AugmentedLagrangianState) -> None:
         """A dual bound from y; if λ_min(S) < 0 spoils the bound, the eigenvector becomes a column."""

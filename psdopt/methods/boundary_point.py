@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg
 
+from psdopt import deadline
 from psdopt.capability import Ability, Requires
 from psdopt.checks import number
 from psdopt.constraints.primal_dual import PrimalDualState, begun, constrained, moved
@@ -129,6 +130,7 @@ class BoundaryPoint(Method[BoundaryPointState]):
 
 def _split(W: Array) -> tuple[Array, Array, Array]:
     """(W₊, W₋, H) with W = W₊ − W₋ and W₋ = H Hᵀ, by one eigendecomposition."""
+    deadline.ask()
     values, V = scipy.linalg.eigh(W, driver="evd", check_finite=False)
     k = int(np.searchsorted(values, 0.0))
     H = V[:, :k] * np.sqrt(-values[:k])

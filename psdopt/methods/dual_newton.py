@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from psdopt import deadline
 from psdopt.capability import Ability, Requires, name_of
 from psdopt.constraints.certificate import Multipliers, multipliers_at_zero
 from psdopt.constraints.explicit import Nearest
@@ -20,6 +21,7 @@ from psdopt.constraints.units import relative_violation
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.subset import spectrum
 from psdopt.linalg.tolerances import rounding
 from psdopt.method import Method, Outcome, Residual, State
 from psdopt.problem import Evaluation, Problem
@@ -120,7 +122,7 @@ class DualNewton(Method[DualNewtonState]):
         """Eigenvalues and vectors of −(C + A*(y)), and the dual function."""
         problem, nearest, forms = _parts_of(problem)
         G = -(nearest.C + forms.matrix(y)).toarray()
-        values, V = np.linalg.eigh(G)
+        values, V = spectrum(G)
         positive = np.maximum(values, 0.0)
         return values, V, float(positive @ positive) / (2.0 * nearest.rho) + float(y @ problem.lower)
 
@@ -158,6 +160,7 @@ class DualNewton(Method[DualNewtonState]):
         many = P.shape[1] > N.shape[1]  # then I − (the derivative of the projection at −S) has fewer columns
 
         def times(x: Array) -> Array:
+            deadline.ask()
             D = forms.matrix(scale * x)
             W = D @ (N if many else P)
             own, cross = (N.T @ W, P.T @ W) if many else (P.T @ W, N.T @ W)

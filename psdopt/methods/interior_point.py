@@ -91,6 +91,7 @@ class InteriorPoint(Method[PrimalDualState]):
             halves=None,
             careful=False,
             least=math.inf,
+            least_off=math.inf,
             since=0,
             anew=True,
             outcome=Outcome.RUNNING,

@@ -24,7 +24,8 @@ def phase_one(problem: ConstrainedModel, seed: int = 0) -> tuple[Array, Array]:
     """(Y, y) for M = Y Yᵀ of least Σ_t dist²(a_t, [lower_t, upper_t]) / |A_t|², and half the derivative y (m,) of that.
 
     If the least distance is positive, A*(y) ⪰ 0 and σ(y) < 0 at the minimiser M, so that y at an approximate minimiser
-    is a candidate for a proof that no M is feasible. With √(2 m) columns every local minimum is the global one. Cost:
+    is a candidate for a proof that no M is feasible. Constraints with small bounds beside large ones are met by a few
+    steps that see each in its own scale. With √(2 m) columns every local minimum is the global one. Cost:
     up to 200 Newton steps on Y, without evaluations of F.
     """
     n = problem.n
@@ -43,4 +44,6 @@ def phase_one(problem: ConstrainedModel, seed: int = 0) -> tuple[Array, Array]:
             break
         state = method.step(state)
     Y = state.evaluation.factor
-    return Y, problem.violation(problem.measured(Y)) / norms**2
+    y = problem.violation(problem.measured(Y)) / norms**2
+    met = problem.feasible_near(Y) if relative_violation(problem, problem.measured(Y), Y) > REACHED else None
+    return Y if met is None else met, y

@@ -1,10 +1,9 @@
-"""Riemannian trust regions: pymanopt's truncated conjugate gradient, one radius update per step."""
+"""Riemannian trust regions: a truncated conjugate gradient and one radius update per step."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS, tie
 from psdopt.method import Method, Outcome, State, factor_residual
+from psdopt.methods.truncated_cg import truncated_cg
 from psdopt.problem import Evaluation, Problem
 from psdopt.searches.paths import retracted
 
@@ -30,17 +30,17 @@ class TrustRegionsState(State):
 
 @dataclass(frozen=True)
 class TrustRegions(Method[TrustRegionsState]):
-    """Second-order steps: the quadratic model of F is minimised within a radius by pymanopt's truncated CG.
+    """Second-order steps: the quadratic model of F is minimised within a radius by truncated CG.
 
     The radius is divided by four after a poor prediction and doubled after a good one at the boundary (Absil,
-    Baker, Gallivan 2007). The ratio of actual to predicted decrease is regularised by the rounding of F,
-    not by pymanopt's max(1, |F|), so that the run does not depend on the scale of F.
+    Baker, Gallivan 2007). The ratio of actual to predicted decrease is regularised by the rounding of F, so that the
+    run does not depend on the scale of F.
 
     Parameters
     ----------
     kappa, theta : the inner solve stops at a residual of |g| min(|g|^theta, kappa), relative to |g| at start.
     accept : ratio above which a step is taken, in [0, 1/4). inner : most Hessian products per step, default the
-        dimension; at least 1.
+        dimension of the geometry or the size of the factor; at least 1.
 
     Cost per step: one evaluation, one gradient, up to `inner` Hessian-vector products (two applications of
     the maps each). Without the problem's Hessian, or off straight lines, differences of gradients are used.
@@ -105,25 +105,20 @@ class TrustRegions(Method[TrustRegionsState]):
 
     def _truncated_cg(self, state: TrustRegionsState, slope: float) -> tuple[Any, Any, bool]:
         """Step, its image under the Hessian, and whether the radius (or negative curvature) ended the solve."""
-        from pymanopt.optimizers import TrustRegions as Pymanopt
+        from psdopt.interop.pymanopt import riemannian_hessian
 
-        from psdopt.interop.pymanopt import pymanopt_problem, to_pymanopt
+        geometry, point, evaluation = state.geometry, state.point, state.evaluation
 
-        manifold = to_pymanopt(state.geometry)
-        problem = pymanopt_problem(state.problem, state.geometry, manifold)
         # in units of |g| the model does not depend on the scale of F, since g/|g| has length one
-        scaled = SimpleNamespace(
-            manifold=manifold,
-            preconditioner=problem.preconditioner,
-            riemannian_hessian=lambda point, vector: problem.riemannian_hessian(point, vector) * (1.0 / slope),
+        def hessian(vector: Any) -> Any:
+            return riemannian_hessian(geometry, point, evaluation, vector) * (1.0 / slope)
+
+        most = self.inner or geometry.dimension or evaluation.factor.size
+        gradient = state.gradient * (1.0 / slope)
+        move, image, cut_short = truncated_cg(
+            geometry, point, gradient, hessian, state.radius, self.kappa, self.theta, most
         )
-        solver = Pymanopt(verbosity=0)
-        point, most = state.point, self.inner or max(manifold.dim, 1)
-        gradient, zero = state.gradient * (1.0 / slope), manifold.zero_vector(point)
-        move, image, _, reason = solver._truncated_conjugate_gradient(
-            scaled, point, gradient, zero, state.radius, self.theta, self.kappa, 1, most
-        )
-        return move, image * slope, reason in (solver.NEGATIVE_CURVATURE, solver.EXCEEDED_TR)
+        return move, image * slope, cut_short
 
     def _at(
         self, problem: Problem, geometry: Geometry, point: Any, there: Evaluation, radius: float, step: float = math.nan

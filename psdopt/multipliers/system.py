@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg.blas import dtrsv
 from scipy.linalg.lapack import dpotrf, dpotri
 
+from psdopt import deadline
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.multipliers.quadratic_fit import Block, Coupled
@@ -72,6 +73,7 @@ def solver_of(K: Array) -> Callable[[Array], Array]:
     A Cholesky factor, m³/3; each use 2 m². Raises numpy.linalg.LinAlgError where K is not positive definite.
     """
     # LAPACK reads a matrix stored by rows as its transpose, in place, so that this is the lower triangle
+    deadline.ask()
     L, info = dpotrf(K.T, lower=1, clean=0, overwrite_a=1)
     if info != 0:
         raise np.linalg.LinAlgError(f"the system of the multipliers is not positive definite (row {info})")
@@ -93,6 +95,7 @@ def _damped_inverse(S: Array, damping: float) -> tuple[float, Array]:
 
 
 def _shifted_inverse(S: Array, delta: float) -> Array:
+    deadline.ask()
     shifted = S.copy()
     shifted.reshape(-1)[:: len(S) + 1] += delta
     # the matrix is symmetric: LAPACK, which reads it by columns, may have its transpose

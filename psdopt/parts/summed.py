@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -19,7 +18,7 @@ from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array
 from psdopt.parts.models import Held, PartsEvaluation, SummedLine, SummedPlane
 from psdopt.problem import Evaluation, GradientOperator, Problem
-from psdopt.roles import Duality, PlainPreconditioner, Preconditioner
+from psdopt.roles import PlainPreconditioner, Preconditioner
 
 #: Abilities that a sum has if all of its parts have them.
 INHERITED = frozenset(
@@ -92,11 +91,6 @@ class Summed(Problem):
         factor = self.check_factor(Y)
         key = self.new_key()
         return SummedEvaluation(self, factor, key, self.ask("at", key, factor))
-
-    @cached_property
-    def duality(self) -> Duality:
-        """It adds no bound of its own; it is kept so that its `patient` can be set."""
-        return Duality()
 
     def counts(self) -> Mapping[str, int]:
         """`rounds` of requests to the parts, and the sums of the parts' own counts."""

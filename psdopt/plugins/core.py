@@ -10,6 +10,7 @@ import numpy as np
 from psdopt import methods
 from psdopt.datasets import BUNDLED, bundled
 from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
+from psdopt.geometries.positive_definite import METRICS
 from psdopt.plugins.hookspec import hookimpl
 from psdopt.plugins.specs import DatasetSpec, GeometrySpec, MethodSpec, Parameter, ProblemSpec, Spec
 from psdopt.problems import QuadraticSDP
@@ -20,6 +21,7 @@ HU = "Hu, Kwok: Low-rank kernel learning by ADMM"
 HAO = "Hao, Yuan, Ghanem: BILGO, Bilateral Greedy Optimization for Large Scale Semidefinite Programming"
 MEYER = "Meyer, Bonnabel, Sepulchre: Regression on Fixed-Rank Positive Semidefinite Matrices"
 
+_METRIC = f"{', '.join(METRICS[:-1])} or {METRICS[-1]}"
 _SEARCH = Parameter("search", str, "exact", "line search: exact or armijo")
 _PRECONDITIONER = Parameter("preconditioner", str, "auto", "auto, gram, problem, diagonal or none")
 
@@ -63,7 +65,7 @@ def _geometries() -> Iterator[Spec]:
         PositiveDefinite,
         "the interior of the cone under a Riemannian metric",
         MEYER,
-        (Parameter("metric", str, "affine-invariant", "affine-invariant or log-euclidean"),),
+        (Parameter("metric", str, "affine-invariant", _METRIC),),
         partial(PositiveDefinite, 4),
     )
     yield GeometrySpec(

@@ -35,14 +35,24 @@ class AutogradProblem(Problem):
             raise InvalidTypeError(f"function must be callable; found {type(function).__name__}")
         n = integer(n, "n")
         convex = boolean(convex, "convex")
-        from autograd import grad, make_hvp
-
         self.function, self.n = function, n
-        self._grad = grad(function)
-        self._make_hvp = make_hvp(function)
+        self._differentiate()
         self._values = 0
         abilities = {Ability.GRADIENT, Ability.EXACT_LINE, Ability.EXACT_PLANE, Ability.HESSIAN}
         self.abilities = frozenset(abilities | {Ability.CONVEX} if convex else abilities)
+
+    def _differentiate(self) -> None:
+        from autograd import grad, make_hvp
+
+        self._grad, self._make_hvp = grad(self.function), make_hvp(self.function)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the derivatives, local functions that no pickle holds; the function itself must be importable."""
+        return {name: value for name, value in vars(self).items() if name not in ("_grad", "_make_hvp")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._differentiate()
 
     def evaluate(self, M: Array) -> float:
         """F(M), counted."""

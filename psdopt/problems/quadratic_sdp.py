@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from psdopt import deadline
 from psdopt.capability import Ability
 from psdopt.checks import integer_or_none, number
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap, symmetric_map
+from psdopt.linalg.subset import spectrum
 from psdopt.linalg.tolerances import EPS
 from psdopt.matrix import LowRankPSD
 from psdopt.problems.quadratic_preconditioner import QuadraticPreconditioner
@@ -96,7 +98,7 @@ class QuadraticSDP(TermSum):
                 return None
             K = T.T @ np.asarray(gram) @ T
             # A, B were accepted, so that WᵀAW must not be refused because of rounding
-            return MatrixForm(LinearMap(0.5 * (K + K.T)), psd=None if form is self.C else True)
+            return MatrixForm(LinearMap(0.5 * (K + K.T), owned=True), psd=None if form is self.C else True)
 
         return QuadraticSDP(*map(compressed, forms, grams), constant=self.constant)
 
@@ -127,7 +129,7 @@ class QuadraticSDP(TermSum):
         C = self.C.to_dense()
         if self.A is None:
             return LowRankPSD.from_dense(-C / ridge, rank)
-        a, V = np.linalg.eigh(self.A.to_dense())
+        a, V = spectrum(self.A.to_dense())
         CV = V.T @ C @ V
         if ridge == 0.0:
             if a[0] <= len(a) * EPS * a[-1]:
@@ -137,7 +139,7 @@ class QuadraticSDP(TermSum):
             return LowRankPSD(V @ (inverse_root[:, None] * inside.factor))
         if rank is not None:
             return None
-        values, vectors = np.linalg.eigh(-CV / (np.outer(a, a) + ridge))
+        values, vectors = spectrum(-CV / (np.outer(a, a) + ridge))
         if values[0] < -64 * len(a) * EPS * values[-1]:
             return None
         return LowRankPSD(V @ (vectors * np.sqrt(np.maximum(values, 0.0))))
@@ -162,6 +164,7 @@ class QuadraticStarts(Starts):
         """
         if self.problem.A is None or Y.shape[0] != Y.shape[1]:
             return Y
+        deadline.ask()
         U, _, Vt = np.linalg.svd(Y)
         return np.asarray(U @ Vt)
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from psdopt import deadline
 from psdopt.capability import Ability
 from psdopt.checks import instances, number
 from psdopt.devices import Device, held, placed, require_host
@@ -232,6 +233,7 @@ class TermEvaluation(Evaluation):
         return self._factor_gradient
 
     def hessian_vector(self, D: Array) -> Array:
+        deadline.ask()
         if self._curved is None and self.problem._curvature is not None:
             self._curved = self.problem._curvature(self)
         if self._curved is not None:
@@ -270,7 +272,8 @@ class TermEvaluation(Evaluation):
         return self._inverses[kind]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_inverses": {}}
+        """Without the functions that are made again when they are needed."""
+        return {**self.__dict__, "_inverses": {}, "_curved": None}
 
     def along(self, D: Array) -> TermLine:
         return TermLine(self, self._images(D))

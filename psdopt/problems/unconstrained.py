@@ -8,6 +8,7 @@ import numpy as np
 
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.pencil import EigenBasis
+from psdopt.linalg.subset import spectrum
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.forms import Form
 from psdopt.terms.quadratic import LinearTerm
@@ -42,7 +43,7 @@ def positive_part(
     if A is None:
         N = -dense_C / (b or 1.0)
     else:
-        a, V = np.linalg.eigh(_formed(A))
+        a, V = spectrum(_formed(A))
         basis = EigenBasis(a, V)
         adopt(basis)
         a, damping = basis.a, DAMPING * basis.largest**2
@@ -51,7 +52,7 @@ def positive_part(
         N = V @ ((V.T @ dense_C @ V) / -np.maximum(np.outer(a, a) + b, damping)) @ V.T
     if not np.all(np.isfinite(N)):
         return None
-    values, vectors = np.linalg.eigh(0.5 * (N + N.T))
+    values, vectors = spectrum(0.5 * (N + N.T))
     positive = values > FLOOR**2 * max(float(values[-1]), 0.0)
     if not np.any(positive):
         return None

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import base64
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any
 
 from psdopt.plugins.experiments import ResultTable
 from psdopt.reproduction.runner import NOT_MEASURED, Outcome
 from psdopt.reproduction.verdicts import number, verdict
 
-#: Resolution of pictures, in dots per inch.
-RESOLUTION = 100
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1b1f24; margin: 0 auto; max-width: 62rem; padding: 1rem; }
 h1, h2, h3 { line-height: 1.25; } h2 { margin-top: 3rem; border-bottom: 1px solid #d0d7de; }
@@ -61,7 +57,7 @@ def _section(outcome: Outcome) -> str:
         parts.append(_comparisons(outcome))
     if spec.differences:
         parts.append(f"<p>{escape(spec.differences)}</p>")
-    parts += [picture(name, draw()) for name, draw in findings.figures.items()]
+    parts += [picture(name, data) for name, data in outcome.pictures.items()]
     parts += [f'<p class="left">{escape(sentence)}</p>' for sentence in left_out(outcome)]
     for case, why in outcome.failed.items():
         parts.append(f'<p class="failed">Failed: {escape(case)}: {escape(why)}</p>')
@@ -87,17 +83,9 @@ def origin(outcome: Outcome) -> str:
     return f"Measured by psdopt {', '.join(outcome.codes)} in {outcome.seconds:,.1f} processor seconds."
 
 
-def picture(name: str, figure: Any) -> str:
-    """An image element that holds the picture itself."""
-    data = base64.b64encode(png(figure)).decode()
-    return f'<p><img alt="{escape(name)}" src="data:image/png;base64,{data}"></p>'
-
-
-def png(figure: Any) -> bytes:
-    """The picture as a PNG file."""
-    stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=RESOLUTION, metadata={"Software": None})
-    return stream.getvalue()
+def picture(name: str, data: bytes) -> str:
+    """An image element that holds the picture itself, a PNG file."""
+    return f'<p><img alt="{escape(name)}" src="data:image/png;base64,{base64.b64encode(data).decode()}"></p>'
 
 
 def _table(table: ResultTable) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import os
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from threadpoolctl import threadpool_limits
 
@@ -20,6 +23,8 @@ from psdopt.reproduction.store import Store
 DATA_VARIABLE = "PSDOPT_DATA"
 #: Why a case is missing where nothing is measured.
 NOT_MEASURED = "not measured"
+#: Resolution of pictures, in dots per inch.
+RESOLUTION = 100
 
 
 @dataclass
@@ -39,6 +44,18 @@ class Outcome:
     seconds: float = 0.0
     codes: tuple[str, ...] = ()
     machine: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def pictures(self) -> dict[str, bytes]:
+        """The figures as PNG files by name, drawn once."""
+        return {name: png(draw()) for name, draw in self.findings.figures.items()}
+
+
+def png(figure: Any) -> bytes:
+    """The picture as a PNG file."""
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=RESOLUTION, metadata={"Software": None})
+    return stream.getvalue()
 
 
 def data_folder(variable: str = DATA_VARIABLE) -> Path | None:

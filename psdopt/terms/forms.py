@@ -13,7 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.devices import DeviceMatrix, on_host, placed
+from psdopt.checks import real, real_array
+from psdopt.devices import DeviceMatrix, is_device_array, on_host, placed
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array, as_array, as_dense, inner, norm, row_dots
@@ -205,7 +206,10 @@ class GramForm(Form):
                 f"inner must have {self.X.shape[0]} rows like {self.X.name}; found shape {inner.shape}"
             )
         self.n, self.maps, self.dense_is_cheap = self.X.shape[1], (self.X,), self.X.is_matrix
-        self.scale, self.inner, self.psd = float(scale), inner, scale >= 0.0
+        if inner is not None and not is_device_array(inner):
+            inner = (real(inner, "inner") if sp.issparse(inner) else real_array(inner, "inner")).copy()
+        self.inner: Any = inner
+        self.scale, self.psd = float(scale), scale >= 0.0
         if self.X.device is not None and inner is not None:
             # dense: the standard has no sparse arrays
             dense = as_dense(inner) if sp.issparse(inner) else inner

@@ -220,7 +220,7 @@ class Linear(Loss):
 
 
 def _numbers(value: Any, name: str) -> Array:
-    numbers: Array = as_array(held(value, name)) if is_device_array(value) else finite(value, name)
+    numbers: Array = as_array(held(value, name)) if is_device_array(value) else finite(value, name).copy()
     if numbers.ndim > 1:
         raise InvalidInputError(f"{name} must be a number or a 1-D array; found shape {numbers.shape}")
     return numbers

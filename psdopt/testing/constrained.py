@@ -12,7 +12,7 @@ from psdopt.constraints import Constrained, Constraint
 from psdopt.constraints.certificate import Multipliers
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.images import Images
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, norm
 from psdopt.terms.base import combine
 from psdopt.testing.conic import conic_objective, has_conic_objective
 
@@ -52,14 +52,20 @@ class DenseConstraints:
         return np.where(wrong, 0.0, y)
 
     def relative_violation(self, M: Array) -> float:
-        """|A(M) − Π(A(M))| over the size of the bounds that are concerned, every A_t in units of its own size."""
-        a = self.measured(M)
-        nearest = np.clip(a, self.lower, self.upper)
-        size = np.where(self.norms > 0.0, self.norms, 1.0)
-        concerned = (self.lower == self.upper) | (a != nearest)
-        off = float(np.linalg.norm((a - nearest) / size))
-        unit = float(np.linalg.norm((nearest / size)[concerned])) or float(np.linalg.norm(M))
-        return off / unit if off > 0.0 else 0.0
+        """The largest |a_t − Π(a)_t| over its own scale max(|Π(a)_t|, Σ_ij |A_t,ij| √(M_ii M_jj)), a = A(M).
+
+        M_ii is at least √eps tr M in the scale of a constraint whose nearest bound is zero. Where the problem does
+        not know the entries of the A_t, the sum is |A_t| |M|.
+        """
+        a, worst = self.measured(M), 0.0
+        diagonal = np.maximum(np.diag(M), 0.0)
+        least = np.maximum(diagonal, math.sqrt(np.finfo(float).eps) * float(diagonal.sum()))
+        for A, value, bound in zip(self.A, a, np.clip(a, self.lower, self.upper), strict=True):
+            d = np.sqrt(least if bound == 0.0 else diagonal)
+            seen = float(d @ np.abs(A) @ d) if self.problem.forms is not None else norm(A) * norm(M)
+            scale = max(abs(bound), seen)
+            worst = max(worst, abs(value - bound) / scale if value != bound and scale > 0.0 else float(value != bound))
+        return worst
 
     def bound(self, Y: Array, y: Array, trace: float | None) -> float:
         """F(M) − ⟨∇F(M), M⟩ − σ(y) + min(0, λ_min(S)) τ; −inf without τ where S is not PSD to rounding."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from psdopt.capability import Ability
-from psdopt.compatibility import compatible
+from psdopt.compatibility import fits as fit_together
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, orthonormal_columns, row_dots
 from psdopt.method import Method
@@ -38,7 +39,9 @@ def with_spectrum(values: Any, seed: int = 0) -> Array:
     return np.asarray(0.5 * (M + M.T))
 
 
-def problems(n: int = ORDER, definite: bool = False) -> dict[str, Problem]:
+# The problems are made once: methods do not change them, which a check of the kit makes sure of.
+@cache
+def problems(n: int = ORDER, definite: bool = False) -> Mapping[str, Problem]:
     """Convex problems with a bounded minimum, at a matrix of intermediate rank or, if `definite`, of full rank.
 
     A set that is not closed (:attr:`Geometry.closed`) does not hold the former: there a method has only the latter
@@ -63,7 +66,8 @@ def problems(n: int = ORDER, definite: bool = False) -> dict[str, Problem]:
     }
 
 
-def special_problems(n: int = ORDER, rank: int = ORDER, trace: float | None = None) -> dict[str, Problem]:
+@cache
+def special_problems(n: int = ORDER, rank: int = ORDER, trace: float | None = None) -> Mapping[str, Problem]:
     """A bi-convex fit to entries, soft margins (a master program), exact measurements (a stream), linear constraints.
 
     `rank` and `trace` are those of the matrix that the stream measures, so that no noise is left at the solution.
@@ -92,7 +96,8 @@ def special_problems(n: int = ORDER, rank: int = ORDER, trace: float | None = No
     return {"entries": entries, "margins": margins, "stream": stream, **constrained_problems(n)}
 
 
-def constrained_problems(n: int = ORDER, c: float = 1.0, s: float = 1.0) -> dict[str, Problem]:
+@cache
+def constrained_problems(n: int = ORDER, c: float = 1.0, s: float = 1.0) -> Mapping[str, Problem]:
     """Objectives c F(M / s), linear, quadratic and a distance, under constraints, with a known solution of rank two.
 
     The solution M, multipliers y and S ⪰ 0 with S M = 0 come first, the linear part of F follows from
@@ -186,4 +191,4 @@ def fits(problem: Problem, geometry: Geometry, method: Method) -> bool:
     by_formula = needs_ability(method, Ability.CLOSED_FORM)
     if by_formula and Ability.CLOSED_FORM in problem.abilities and problem.solve_in_closed_form() is None:
         return False
-    return bool(compatible(problem, geometry, method))
+    return fit_together(problem, geometry, method)

@@ -14,18 +14,20 @@ SHRINK = 1.6
 ROWS = 14
 
 
-def derivative(function: Callable[[float], Any], width: float) -> tuple[Array, float]:
+def derivative(function: Callable[[float], Any], width: float, unit: float = 0.0) -> tuple[Array, float]:
     """(f'(0), bound on its error) of a scalar or array valued f, by Ridders' extrapolation of central differences.
 
     `width` is the largest step. The bound is the disagreement of neighbouring extrapolations plus the
-    rounding of the values divided by the step that was used. Cost: at most 28 values.
+    rounding of the values divided by the step that was used; that of values of size `unit`, if they themselves are
+    smaller. Cost: at most 28 values.
     """
     table: list[list[Array]] = []
     best, best_error = np.array(np.nan), np.inf
     h = width
     for row in range(ROWS):
         plus, minus = np.asarray(function(h), dtype=float), np.asarray(function(-h), dtype=float)
-        noise = 2.0 * EPS * (np.linalg.norm(plus) + np.linalg.norm(minus)) / h
+        size = float(np.linalg.norm(plus) + np.linalg.norm(minus))
+        noise = 2.0 * EPS * max(size, unit) / h
         entries = [(plus - minus) / (2.0 * h)]
         power = SHRINK**2
         for column in range(row):

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import LowRankPSD, Result
-from psdopt.checks import integer, integer_or_none, is_name, one_of
+from psdopt.checks import integer, integer_or_none, is_name, one_of, real_array
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, as_dense
 from psdopt_plugins.estimators import centred, generator, named_geometry, solved
@@ -92,7 +92,7 @@ class DistanceKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.pairs_ = random_pairs(n, 10 * n if wanted is None else wanted, generator(self.random_state))
         i, j = self.pairs_.T
         distances = np.maximum(K[i, i] + K[j, j] - 2.0 * K[i, j], 0.0)
-        labels = None if y is None else np.asarray(y).ravel()
+        labels = None if y is None else real_array(y, "y").ravel()
         if labels is not None and labels.shape != (n,):
             raise InvalidInputError(f"y must hold one label per sample, shape ({n},); found {labels.shape}")
         if labels is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from psdopt import TermSum
-from psdopt.checks import number
+from psdopt.checks import finite, number, real_array
 from psdopt.errors import InvalidInputError
 from psdopt_plugins.regression.problem import psd_regression_problem
 
@@ -25,14 +25,14 @@ def distance_kernel_problem(n: int, pairs: Any, distances: Any, same: Any = None
     K is determined up to K + a eᵀ + e aᵀ. Cost of a step O(m r). Raises InvalidInputError for bad arguments.
     """
     alpha = number(alpha, "alpha", least=0.0, below=1.0)
-    targets = np.asarray(distances, dtype=np.float64)
+    targets = finite(distances, "distances")
     if targets.ndim == 1 and targets.size and targets.min() < 0.0:
         raise InvalidInputError(f"distances must be at least 0; found {targets.min():g}")
     if same is None:
         if alpha != 0.0:
             raise InvalidInputError("alpha needs same: without labels distances are equalities")
         return psd_regression_problem(None, targets, pairs, n=n)
-    alike = np.asarray(same)
+    alike = real_array(same, "same")
     if alike.dtype != bool or alike.shape != targets.shape:
         raise InvalidInputError(f"same must be bool, shape {targets.shape}; found {alike.dtype} {alike.shape}")
     bounds = targets * np.where(alike, 1.0 - alpha, 1.0 + alpha)

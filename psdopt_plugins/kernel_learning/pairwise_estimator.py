@@ -9,7 +9,6 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
@@ -19,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import ADMM, FlatQuotient, LowRankPSD, Method, Problem, Result, solve
-from psdopt.checks import boolean, finite, integer, is_name, one_of
+from psdopt.checks import boolean, finite, integer, is_name, one_of, real_array
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import Array
 from psdopt_plugins.estimators import finished, generator, options_for_solve, random_source
@@ -208,7 +207,7 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):
 
 
 def _checked_labels(y: Any, n: int) -> NDArray[Any]:
-    labels = np.asarray(y).ravel() if sp.issparse(y) is False else y
+    labels = real_array(y, "y").ravel()
     if labels.shape != (n,):
         raise InvalidInputError(f"y must hold one label per sample, shape ({n},); found {labels.shape}")
     if labels.dtype.kind == "f":

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from psdopt.checks import weight
+from psdopt.checks import real_array, weight
 from psdopt.errors import InvalidInputError
 from psdopt_plugins.pair_sampling import random_pairs
 from psdopt_plugins.pairs import Pairs, named_pairs, pair_codes
@@ -22,7 +22,7 @@ def sampled_pairs(y: Any, fraction: float, rng: np.random.Generator) -> tuple[Pa
     Raises InvalidInputError unless fraction >= 0.
     """
     share = weight(fraction, "n_pairs")
-    codes = np.unique(np.asarray(y), return_inverse=True)[1].ravel()
+    codes = np.unique(real_array(y, "y"), return_inverse=True)[1].ravel()
     wanted = round(share * len(codes))
     return random_pairs(len(codes), wanted, rng, codes, True), random_pairs(len(codes), wanted, rng, codes, False)
 

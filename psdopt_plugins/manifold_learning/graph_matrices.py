@@ -14,8 +14,8 @@ from psdopt_plugins.manifold_learning.graph import Edges
 
 #: Feasible multiples are found up to this factor.
 BRACKET = 1.25
-#: Multiples below this count as zero, being below all tolerances.
-LEAST_MULTIPLE = 1e-6
+#: Multiples below this are rounding of the factorisations that decide.
+LEAST_MULTIPLE = 1e-12
 #: Levels below this fraction of the largest weight are rounding.
 RESOLVED = 256 * EPS
 #: Weight of an edge without tension in `base_weights`, in units of the mean.

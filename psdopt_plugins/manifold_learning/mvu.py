@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import LowRankPSD, Result
-from psdopt.checks import boolean, integer, number_or_none, one_of, positive
+from psdopt.checks import boolean, integer, number_or_none, one_of, positive, real_array
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, norm
 from psdopt_plugins.estimators import column_signs, finished
@@ -118,7 +118,7 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 stacklevel=2,
             )
             count, labels = edges.components()
-        side = np.asarray(y) if boolean(self.coloured, "coloured") else None
+        side = real_array(y, "y") if boolean(self.coloured, "coloured") else None
         parts = []
         for c in range(count):
             own = np.flatnonzero(labels == c)

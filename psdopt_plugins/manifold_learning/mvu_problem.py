@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt import Duality, Evaluation, TermSum
-from psdopt.checks import classes, finite, positive
+from psdopt.checks import classes, finite, positive, real_array
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.linalg import Array, ExtremePair, LinearMap, inner
 from psdopt.terms import GramForm, LeastSquares, LinearTerm, MeasuredTerm, PairDistances
@@ -196,7 +196,7 @@ def _variance(X: LinearMap, nu: float, labels: Any) -> LinearTerm:
 
 def side_information(labels: Any, n: int) -> Array:
     """Y (n, q) of the coloured variant: one-hot rows of class labels (n,), or the given columns (n, q)."""
-    values = np.asarray(labels)
+    values = real_array(labels, "labels")
     if values.ndim not in (1, 2) or len(values) != n:
         raise InvalidInputError(f"labels must have shape ({n},) or ({n}, q), a row per sample; found {values.shape}")
     if values.ndim == 2:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psdopt import TermSum
-from psdopt.errors import InvalidInputError
+from psdopt.checks import real_array
+from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import Array
 from psdopt_plugins.regression.problem import psd_regression_problem
 
@@ -25,10 +26,11 @@ def sstress_problem(delta: Any, pairs: Any = None, *, n: int | None = None) -> T
     Raises InvalidInputError for bad shapes, negative or asymmetric entries, no known entry.
     """
     if pairs is None:
+        delta = _numbers(delta)
         pairs, targets = known_entries(delta)
-        n = len(np.asarray(delta))
+        n = len(delta)
     else:
-        targets = np.asarray(delta, dtype=np.float64)
+        targets = _numbers(delta)
     if targets.size and targets.min() < 0.0:
         raise InvalidInputError(f"delta must be at least 0; found {targets.min():g}")
     return psd_regression_problem(None, targets, pairs, n=n)
@@ -36,7 +38,7 @@ def sstress_problem(delta: Any, pairs: Any = None, *, n: int | None = None) -> T
 
 def known_entries(D: Any) -> tuple[NDArray[np.intp], Array]:
     """Pairs (m, 2), i < j, and entries (m,) of a symmetric D (n, n) that are not NaN; one known side is enough."""
-    dense = np.asarray(D, dtype=np.float64)
+    dense = _numbers(D)
     if dense.ndim != 2 or dense.shape[0] != dense.shape[1] or len(dense) < 2:
         raise InvalidInputError(f"dissimilarities must be square, of order at least 2; found shape {dense.shape}")
     upper, lower = dense[np.triu_indices(len(dense), 1)], dense.T[np.triu_indices(len(dense), 1)]
@@ -51,3 +53,12 @@ def known_entries(D: Any) -> tuple[NDArray[np.intp], Array]:
         raise InvalidInputError("dissimilarities must be finite and at least 0 (NaN where missing)")
     i, j = np.triu_indices(len(dense), 1)
     return np.column_stack([i[known], j[known]]).astype(np.intp), entries[known]
+
+
+def _numbers(delta: Any) -> Array:
+    """`delta` as floats, NaN allowed."""
+    array = real_array(delta, "delta")
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidTypeError(f"delta must hold real numbers; found dtype {array.dtype}") from error

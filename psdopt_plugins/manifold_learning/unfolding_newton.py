@@ -33,6 +33,8 @@ from psdopt_plugins.manifold_learning.newton_systems import NewtonSystem
 
 #: The damping is the least that makes the scalar part positive semidefinite, times this.
 DAMPING = 1.05
+#: The least multiple: columns that shrink to zero are nearly free, and with less damping only short steps descend.
+LEAST_DAMPING = 1e-6
 #: Steps without the best gap falling by half after which columns are added.
 PATIENCE = 8
 #: After IDLE full Newton steps that lower F by less than LITTLE times the gap and find no better dual point, the value
@@ -117,7 +119,7 @@ class UnfoldingNewton(Method[UnfoldingNewtonState]):
         if state.waited >= PATIENCE:
             return self._grown(state) or replace(state, waited=0, waited_from=math.inf)
         Y = state.evaluation.factor
-        system = NewtonSystem.of(problem.graph, problem.nu, Y, state.weights, DAMPING * state.theta)
+        system = NewtonSystem.of(problem.graph, problem.nu, Y, state.weights, max(DAMPING * state.theta, LEAST_DAMPING))
         gradient = state.evaluation.factor_gradient()
         if not is_finite(gradient):
             raise FloatingPointError("the gradient is not finite")

@@ -112,7 +112,9 @@ class DistanceRegression(MahalanobisTransformer):
         self.pairs_ = listed_pairs(pairs)
         self.bounds_ = self._bounds(X, start)
         upper, lower = self.bounds_
-        problem = pair_distance_problem(X, pairs, upper=upper, lower=lower, weights=pair_weight)
+        problem = pair_distance_problem(
+            linear_map(X, "X", owned=True), pairs, upper=upper, lower=lower, weights=pair_weight
+        )
         d = X.shape[1]
         geometry = named_geometry(self.geometry, d, integer_or_none(self.rank, "rank") or d, self.weight)
         return self._learn(problem, None, self.solver_options, geometry=geometry, start=start)
@@ -157,7 +159,7 @@ class DistanceRegression(MahalanobisTransformer):
             if given.shape != (2,) or not 0.0 <= given[0] <= given[1]:
                 raise InvalidInputError(f"bounds must be (upper, lower) with 0 <= upper <= lower; found {self.bounds}")
             return float(given[0]), float(given[1])
-        touched = only_touched(linear_map(X, "X"), signed_pairs(self.pairs_, X.shape[0])[:, :2])[0]
+        touched = only_touched(linear_map(X, "X", owned=True), signed_pairs(self.pairs_, X.shape[0])[:, :2])[0]
         return distance_percentiles(touched.data, start, self.percentiles, PERCENTILE_SEED)
 
     def _start(self, X: Any) -> LowRankPSD:

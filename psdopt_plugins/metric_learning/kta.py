@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
+from psdopt.linalg import linear_map
 from psdopt_plugins.metric_learning.kta_problem import kta_problem
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.rows import validated, weighted
@@ -90,5 +91,5 @@ class KTA(MahalanobisTransformer):
             warnings.warn(
                 f"rank=None means rank {rank} beyond {LARGE_ORDER} features; pass rank to choose", stacklevel=2
             )
-        problem = kta_problem(X, y, self.lam, self.regularizer, self.gram, w)
+        problem = kta_problem(linear_map(X, "X", owned=True), y, self.lam, self.regularizer, self.gram, w)
         return self._learn(problem, rank, self.solver_options)

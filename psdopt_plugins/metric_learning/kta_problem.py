@@ -91,8 +91,8 @@ def _scaled_rows(X: LinearMap, scale: sp.csr_array) -> LinearMap:
     if isinstance(X, RowBlocks) or not X.is_matrix:
         raise InvalidTypeError("weights need an X in memory, an array or a sparse array; found one that is neither")
     if X.device is not None:
-        return LinearMap(X.data * scale.diagonal()[:, None], "X")
-    return LinearMap(scale @ X.data, "X")
+        return LinearMap(X.data * scale.diagonal()[:, None], "X", owned=True)
+    return LinearMap(scale @ X.data, "X", owned=True)
 
 
 def _gram(X: LinearMap) -> Any:

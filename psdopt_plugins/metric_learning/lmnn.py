@@ -167,7 +167,7 @@ class LMNN(MahalanobisTransformer):
             basis = whitening(X, self.targets_) if can_be_whitened(X) else None
         rank = int(min(self.rank or FIRST_RANK, *X.shape))
         X = X if basis is None else in_basis(X, basis)
-        data, start = linear_map(X, "X"), principal_axes(X, rank)
+        data, start = linear_map(X, "X", owned=True), principal_axes(X, rank)
         if triplets is None:
             Z = self._on_labels(data, y, start)
         else:

@@ -124,8 +124,8 @@ class Rounds:
         whole = self.labelled
         given = {"geometry": FlatQuotient(*Z.shape), "escape": self.rank is None, **self.options}
         with round_problem(whole.data, whole.targets, triplets, whole.lam, whole.weights) as problem:
-            problem.duality.patient = patient
-            result = solve(problem, start=Z, **{"max_iterations": ROUND_ITERATIONS, **given})
+            proof = "full" if patient else "cheap"
+            result = solve(problem, start=Z, **{"max_iterations": ROUND_ITERATIONS, "proof": proof, **given})
         self.result = replace(result, state=None)  # the state holds data that the next round replaces
         self.made += 1
         self.iterations += result.iterations

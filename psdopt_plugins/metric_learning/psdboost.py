@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from psdopt import ColumnGeneration, Spectraplex, solve
 from psdopt.checks import number
+from psdopt.linalg import linear_map
 from psdopt_plugins.estimators import finished, options_for_solve, sorted_components
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.metric_learning.triplet_problem import triplet_margin_problem
@@ -84,7 +85,7 @@ class PSDBoost(MahalanobisTransformer):
         else:
             X = validated(self, X, blocks=True, skip_check_array=False, **options)
             rows = checked_triplets(triplets, X.shape[0])
-        problem = triplet_margin_problem(X, rows, self._cost(len(rows)))
+        problem = triplet_margin_problem(linear_map(X, "X", owned=True), rows, self._cost(len(rows)))
         defaults = {"geometry": Spectraplex(problem.n), "method": ColumnGeneration(), "tol": TOLERANCE}
         self.result_ = finished(solve(problem, **options_for_solve(self.solver_options, **defaults)))
         self.components_ = sorted_components(self.result_.matrix)

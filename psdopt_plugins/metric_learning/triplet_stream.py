@@ -25,7 +25,7 @@ def triplet_stream(X: Any, triplets: Pairs, lam: float) -> Streamed:
     stack = partial(sp.hstack, format="csr") if sparse else np.hstack
     stream = ArrayStream(stack([X[i] - X[j], X[i] - X[k]]), np.zeros(len(i)), order="given")
     stream.d = d  # the order of M; a row holds two differences
-    problem = lmnn_problem(LinearMap(X, "X"), triplets[:, :2], triplets, lam)
+    problem = lmnn_problem(LinearMap(X, "X", owned=True), triplets[:, :2], triplets, lam)
     return Streamed(stream, problem, partial(_gradient, d, lam))
 
 

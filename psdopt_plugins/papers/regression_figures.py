@@ -85,8 +85,8 @@ def _draw_subspace(measured: Mapping[str, Mapping[str, Any]]) -> Any:
 
 
 def _weight_cases(quick: bool) -> list[ExperimentCase]:
-    problems = 2 if quick else 10
-    return [ExperimentCase(f"{tol:g}", {"tol": tol, "problems": problems}) for tol in TOLERANCES]
+    problems, tolerances = (1, TOLERANCES[:1]) if quick else (10, TOLERANCES)
+    return [ExperimentCase(f"{tol:g}", {"tol": tol, "problems": problems}) for tol in tolerances]
 
 
 def _measure_weight(case: ExperimentCase) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from psdopt import Geometry, LowRankPSD, Result
 from psdopt.checks import one_of
-from psdopt.linalg import Array, RowBlocks, row_dots
+from psdopt.linalg import Array, RowBlocks, linear_map, row_dots
 from psdopt_plugins.estimators import generator, named_geometry, solved, sorted_components
 from psdopt_plugins.regression.online import psd_regression_stream
 from psdopt_plugins.regression.online_model import OnlineModel
@@ -92,7 +92,9 @@ class PSDRegressor(RegressorMixin, BaseEstimator):
         geometry = self._geometry(X.shape[1])
         chosen = {} if self.geometry == "flat" and self.rank is None else {"geometry": geometry}
         offset = self._wants_intercept(y, direction)
-        problem = psd_regression_problem(X, y, direction=direction, offset=offset, weights=w)
+        problem = psd_regression_problem(
+            linear_map(X, "X", owned=True), y, direction=direction, offset=offset, weights=w
+        )
         self.result_ = solved(problem, None, self.solver_options, rng=generator(self.random_state), **chosen)
         self.components_ = sorted_components(self.result_.matrix, NO_FORM)
         self.intercept_ = float(np.average(y - self._forms(X), weights=w)) if offset else 0.0

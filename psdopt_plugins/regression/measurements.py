@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from psdopt import Images
+from psdopt.checks import finite, real, real_array, unmasked
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array, LinearMap, is_finite
+from psdopt.linalg import Array, LinearMap
 from psdopt.terms import Forces, Measurement
 
 
@@ -29,7 +30,7 @@ class GeneralForms(Measurement):
         rows = _flattened(matrices)
         self.size, flat = rows.shape
         self.n = round(flat**0.5)
-        self.rows = LinearMap(rows, "X")
+        self.rows = LinearMap(rows, "X", owned=True)
 
     @property
     def data(self) -> LinearMap:
@@ -50,7 +51,7 @@ def _flattened(matrices: Any) -> Any:
         m, n, other = matrices.shape
         if m == 0 or n != other:
             raise InvalidInputError(f"X must hold square matrices, shape (m, n, n); found {matrices.shape}")
-        return matrices.reshape(m, n * n)
+        return unmasked(matrices, "X").reshape(m, n * n).copy()
     if not isinstance(matrices, Sequence) or not matrices:
         found = type(matrices).__name__
         raise InvalidInputError(f"X must be an array (m, n, n) or a sequence of matrices; found {found}")
@@ -59,8 +60,6 @@ def _flattened(matrices: Any) -> Any:
     if len(shapes) != 1 or len(shape) != 2 or shape[0] != shape[1]:
         raise InvalidInputError(f"the matrices in X must be square and of one order; found shapes {sorted(shapes)}")
     if any(sp.issparse(A) for A in matrices):
-        return sp.vstack([sp.csr_array(A).reshape((1, shape[0] ** 2)) for A in matrices], format="csr")
-    stacked = np.asarray(matrices, dtype=np.float64)
-    if not is_finite(stacked):
-        raise InvalidInputError("X must be finite")
+        return sp.vstack([sp.csr_array(real(A, "X")).reshape((1, shape[0] ** 2)) for A in matrices], format="csr")
+    stacked = finite([real_array(A, f"X[{t}]") for t, A in enumerate(matrices)], "X")
     return stacked.reshape(len(stacked), -1)

@@ -171,7 +171,7 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("error", float, None, "largest relative error of a distance, as a hard constraint"),
             Parameter("refine", bool, True, "least squares on the distances afterwards"),
         ),
-        example=lambda: later.SensorLocalization([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], solver_options={"tol": 1e-4}),
+        example=lambda: later.SensorLocalization([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], solver_options={"tol": 1e-2}),
         report=later.sensors_report,
         problem=later.sensor_problem,
         default_data="sensor_network",

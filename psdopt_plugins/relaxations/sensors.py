@@ -13,17 +13,15 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from psdopt import Result
-from psdopt.checks import finite, number_or_none
-from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array, row_dots
+from psdopt.checks import finite, number_or_none, real_array
+from psdopt.errors import InvalidInputError, PsdoptError
+from psdopt.linalg import Array, incidence, row_dots
 from psdopt_plugins.relaxations.fits import proven_bound, relaxed
 from psdopt_plugins.relaxations.sensors_problem import Network, checked_network, problem_of, unreached
 from psdopt_plugins.rows import validated
 
-#: Relative change of positions and of the sum of squares at which the refinement ends; steps that it makes at most.
-FINE, EVALUATIONS = 1e-12, 200
-#: Up to so many coordinates its steps come from a dense decomposition, which is exact and then also the faster way.
-DENSE = 300
+#: Norm of the gradient at which the refinement ends, in units of the mean length of a pair; steps at most.
+FINE, STEPS = 1e-12, 200
 
 
 class Localization(NamedTuple):
@@ -206,39 +204,42 @@ def relaxed_positions(result: Result, d: int) -> tuple[Array, Array]:
 
 
 def refined(P: Array, network: Network) -> Array:
-    """A local minimum of Σ (|p_i − p_j| − distance)², plus squares by which bounds are exceeded, from P (n, d).
+    """A local minimum of ½ Σ (|p_i − p_j| − distance)², plus squares by which bounds are exceeded, from P (n, d).
 
-    Gauss–Newton with a trust region, at most EVALUATIONS steps. Pairs without a distance count by their bounds alone.
+    Newton's method with a trust region, at most STEPS steps by conjugate gradient. Pairs without a distance count by
+    their bounds alone. Cost of a product with the Hessian: O(pairs d).
     """
     n, d = P.shape
-    pairs, known, at = network.pairs, network.measured, network.anchors
-    m, size = len(pairs), (n + len(at)) * d
-    columns = (pairs[:, :, None] * d + np.arange(d)).reshape(m, 2 * d)
-    rows = np.repeat(np.arange(2 * m), 2 * d)
+    if not len(network.pairs):
+        return P
+    E, known = incidence(network.pairs[:, 0], network.pairs[:, 1], n + len(network.anchors)), network.measured
+    unit = float(np.mean(np.linalg.norm(E @ np.concatenate([P, network.anchors]), axis=1))) or 1.0
+    D, lower, upper = (lengths / unit for lengths in (network.distances, network.lower, network.upper))
+    E, fixed = E[:, :n], E[:, n:] @ network.anchors / unit
 
-    def differences(p: Array) -> tuple[Array, Array]:
-        points = np.concatenate([p.reshape(n, d), at])
-        steps = points[pairs[:, 0]] - points[pairs[:, 1]]
-        return steps, np.linalg.norm(steps, axis=1)
+    def pulls(p: Array) -> tuple[Array, Array, Array]:
+        """Unit vectors along the pairs, their lengths, and the excess of each."""
+        steps = E @ p.reshape(n, d) + fixed
+        lengths = np.maximum(np.linalg.norm(steps, axis=1), np.finfo(float).tiny)
+        return steps / lengths[:, None], lengths, lengths - np.clip(lengths, lower, upper)
 
-    def residual(p: Array) -> Array:
-        lengths = differences(p)[1]
-        outside = lengths - np.clip(lengths, network.lower, network.upper)
-        return np.concatenate([np.where(known, lengths - network.distances, 0.0), outside])
+    def misfit(p: Array) -> tuple[float, Array]:
+        u, lengths, outside = pulls(p)
+        residual = np.where(known, lengths - D, 0.0)
+        return 0.5 * float(residual @ residual + outside @ outside), (E.T @ ((residual + outside)[:, None] * u)).ravel()
 
-    def jacobian(p: Array) -> Any:
-        steps, lengths = differences(p)
-        unit = steps / np.maximum(lengths, np.finfo(float).tiny)[:, None]
-        both = np.column_stack([unit, -unit])
-        outside = (lengths < network.lower) | (lengths > network.upper)
-        values = np.concatenate([both * known[:, None], both * outside[:, None]]).ravel()
-        J = sp.csr_array((values, (rows, np.tile(columns.ravel(), 2))), shape=(2 * m, size))[:, : n * d]
-        return J.toarray() if n * d <= DENSE else J
+    def curvature(p: Array, v: Array) -> Array:
+        u, lengths, outside = pulls(p)
+        across = (np.where(known, lengths - D, 0.0) + outside) / lengths
+        V = E @ v.reshape(n, d)
+        along = (known + (outside != 0.0) - across) * row_dots(u, V)
+        return np.asarray(E.T @ (across[:, None] * V + along[:, None] * u)).ravel()
 
-    found = scipy.optimize.least_squares(
-        residual, P.ravel(), jac=jacobian, method="trf", xtol=FINE, ftol=FINE, gtol=FINE, max_nfev=EVALUATIONS
+    limits: Any = {"gtol": FINE, "maxiter": STEPS}
+    found = scipy.optimize.minimize(
+        misfit, P.ravel() / unit, jac=True, hessp=curvature, method="trust-ncg", options=limits
     )
-    return np.asarray(found.x.reshape(n, d))
+    return np.asarray(found.x.reshape(n, d) * unit)
 
 
 def symmetric_entries(values: Any, name: str, order: int | None = None) -> sp.csr_array:
@@ -261,7 +262,9 @@ def symmetric_entries(values: Any, name: str, order: int | None = None) -> sp.cs
 def finite_or_inf(values: Any, name: str) -> Array:
     """`values` as a matrix of floats, infinity allowed."""
     try:
-        array = np.asarray(values, dtype=np.float64)
+        array = real_array(values, name).astype(np.float64)
+    except PsdoptError:
+        raise
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"{name} must hold numbers; found {values!r:.60}") from error
     if array.ndim != 2:

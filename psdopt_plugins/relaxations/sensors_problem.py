@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra
 
 from psdopt import Constrained, TermSum
-from psdopt.checks import finite, indices, integer
+from psdopt.checks import finite, indices, integer, real_array
 from psdopt.constraints import Constraint, entries, quadratic_forms
-from psdopt.errors import InvalidInputError
+from psdopt.errors import InvalidInputError, PsdoptError
 from psdopt.linalg import Array
 from psdopt.terms import LeastSquares, MeasuredTerm, QuadraticForms
 
@@ -155,7 +155,9 @@ def unreached(network: Network) -> NDArray[np.intp]:
 def _per_pair(values: Any, name: str, size: int) -> Array:
     """`values` as floats (size,), NaN and inf allowed for the caller to judge; a number is that of each pair."""
     try:
-        array = np.asarray(values, dtype=np.float64)
+        array = real_array(values, name).astype(np.float64)
+    except PsdoptError:
+        raise
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"{name} must hold numbers; found {values!r:.60}") from error
     if array.shape not in ((), (size,)):

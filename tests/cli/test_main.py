@@ -61,6 +61,15 @@ def test_interruption_outside_the_solver(psdopt_command: Command, monkeypatch: p
         psdopt_command("--debug", "run", "scatter")
 
 
+def test_a_lack_of_memory_outside_the_solver(psdopt_command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise MemoryError("Unable to allocate 3 TiB")
+
+    monkeypatch.setattr("psdopt.cli.run.load_dataset", fail)
+    told = "psdopt: error: out of memory: Unable to allocate 3 TiB\n"
+    assert psdopt_command("run", "scatter") == (1, "", told)
+
+
 def test_help_and_version(psdopt_command: Command) -> None:
     code, out, _ = psdopt_command()
     assert code == 2
@@ -76,3 +85,11 @@ def test_the_installed_command_end_to_end() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "conjugate-gradient" in done.stdout
+
+
+def test_python_dash_m_is_the_command() -> None:
+    command = [sys.executable, "-m", "psdopt"]
+    run = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
+    assert run.stdout.startswith("psdopt ")
+    wrong = subprocess.run([*command, "nonsense"], capture_output=True, text=True, check=False)
+    assert (wrong.returncode, len(wrong.stderr.splitlines())) == (2, 1)

@@ -67,7 +67,7 @@ def test_an_infeasible_point_is_never_optimal(solved) -> None:
 
 
 def test_a_direction_of_descent_counts_from_points_that_are_feasible(solved) -> None:
-    certificate = replace(solved[1].certificate, unboundedness_proof=np.ones((6, 1)))
+    certificate = replace(solved[1].certificate, ray=np.ones((6, 1)))
     for infeasibility, unbounded in ((0.0, True), (FEASIBLE, True), (1.01 * FEASIBLE, False)):
         assert replace(certificate, primal_infeasibility=infeasibility).unbounded == unbounded
     assert not solved[1].certificate.unbounded
@@ -145,3 +145,15 @@ def test_at_zero_a_ray_is_offered_where_zero_alone_may_be_feasible_and_is_not() 
         found = multipliers_at_zero(problem)
         assert found.y.tolist() == [0.0, 0.0]
         assert (None if found.ray is None else found.ray.tolist()) == ray
+
+
+def test_dimacs_errors_divide_by_largest_entries() -> None:
+    """e1 = |A(M) − b|/(1 + max |b_t|), whatever the number of constraints, and e4 = −λ_min(S)/(1 + max |C_ij|)."""
+    n = 50
+    C = 3.0 * np.ones((n, n))
+    b = np.linspace(1.0, 4.0, n)
+    problem = Constrained(QuadraticSDP(C=C / 2), constraints.diagonal(n, b))
+    y = -7.0 * np.ones(n)
+    certificate = certify(problem, np.diag(np.sqrt(b + 1e-3)), dual=y)
+    assert certificate.dimacs["primal"] == pytest.approx(1e-3 * np.sqrt(n) / 5.0)
+    assert certificate.dimacs["dual"] == pytest.approx(7.0 / 4.0)

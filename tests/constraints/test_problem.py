@@ -252,15 +252,28 @@ def test_the_rank_grows_until_the_certificate_holds() -> None:
     assert kept.status is not Status.OPTIMAL
 
 
-def test_a_run_goes_on_from_its_checkpoint(tmp_path) -> None:
+@pytest.mark.parametrize("method", [None, AugmentedLagrangian(), BoundaryPoint(), InteriorPoint(), LagrangeNewton()])
+@pytest.mark.parametrize("limits", [{"equals": 1.0}, {"upper": 1.0}])
+def test_a_run_goes_on_from_its_checkpoint(tmp_path, method, limits) -> None:
     L = graph(10, 8)
-    problem = Constrained(QuadraticSDP(C=-L / 2), constraints.diagonal(10, 1.0))
+    problem = Constrained(QuadraticSDP(C=-L / 2), constraints.diagonal(10, **limits))
     path = tmp_path / "run.psdopt"
-    whole = solve(problem)
-    solve(problem, max_iterations=2, checkpoint=path)
-    resumed = solve(problem, resume=path)
-    assert resumed.value == pytest.approx(whole.value, rel=1e-12)
-    assert resumed.iterations == whole.iterations
+    whole = solve(problem, method=method)
+    for cut in range(0, whole.iterations, max(2, whole.iterations // 3)):
+        path.unlink(missing_ok=True)
+        solve(problem, method=method, max_iterations=cut, checkpoint=path)
+        resumed = solve(problem, method=method, resume=path)
+        assert resumed.value == pytest.approx(whole.value, rel=1e-12)
+        assert resumed.iterations == whole.iterations
+
+
+@pytest.mark.parametrize("method", [AugmentedLagrangian(), LagrangeNewton()])
+def test_a_checkpoint_does_not_hold_the_objective(tmp_path, method) -> None:
+    n, path = 100, tmp_path / "run.psdopt"
+    C = np.random.default_rng(0).standard_normal((n, n))
+    problem = Constrained(QuadraticSDP(C=C + C.T), constraints.diagonal(n, 1.0))
+    solve(problem, FlatQuotient(n, 2), method, max_iterations=1, checkpoint=path)
+    assert path.stat().st_size < C.nbytes
 
 
 @pytest.mark.parametrize(

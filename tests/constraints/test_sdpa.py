@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from psdopt import Status, read_sdpa, solve
-from psdopt.constraints.sdpa import MOST_ROWS
+from psdopt.constraints.sdpa import MOST_ROWS, _once
 from psdopt.errors import DataFileError
 
 #: Blocks 2 and a diagonal one of 2; braces, commas and comments as the format has them.
@@ -81,11 +83,43 @@ def test_the_value_is_minus_that_of_the_file(tmp_path) -> None:
         (("(2, -2)", "(2, -4000000000)"), f"add up to at most {MOST_ROWS}; found 4000000002"),
         (("0 1 1 2 0.5", "0 1 1 2 0.5\n0 1 2 1 0.7"), "two values at one place"),
         ((SPARSE, '"nothing'), "ends before"),
+        (("2 = mDIM", "9" * 5000), "line 3: expected the number of constraints m, at most"),
+        (("(2, -2)", f"(2, -{'9' * 5000})"), "line 5: expected the block sizes, at most"),
+        (("(2, -2)", "(inf, -2)"), "line 5: expected the block sizes; found 'inf'"),
+        (("{1.0, 3.0}", "{1.0, 3_0.0}"), "line 6: expected finite numbers of the vector c; found '3_0.0'"),
+        (("2 2 2 2 1.0", "2 2 2 2 1_0"), "line 13: expected entries"),
+        (("2 2 2 2 1.0", "2 2 2 2 ١"), "line 13: expected entries"),
+        (("2 2 2 2 1.0", "2 2 2 2 " + "9" * 5000), "line 13: expected entries of five finite numbers"),
     ],
 )
 def test_a_malformed_file_is_one_clear_error(tmp_path, change, words) -> None:
     with pytest.raises(DataFileError, match=words):
         read_sdpa(written(tmp_path / "a.dat-s", SPARSE.replace(*change)))
+
+
+@pytest.mark.parametrize("sizes", ["1, 20000", "1, -10000000", "1, 10000000"])
+def test_a_file_is_sized_by_its_entries_before_memory_is_taken(tmp_path, sizes) -> None:
+    text = f"1\n2\n{sizes}\n1.0\n0 1 1 1 1.0\n1 1 1 1 1.0\n1 2 2 2 1.0\n"
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataFileError, match=r"at most 10000000|more than twice the rows"):
+            read_sdpa(written(tmp_path / "a.dat-s", text))
+        assert tracemalloc.get_traced_memory()[1] < 2**25
+    finally:
+        tracemalloc.stop()
+
+
+def test_some_rows_without_entries_are_kept(tmp_path) -> None:
+    problem = read_sdpa(written(tmp_path / "a.dat-s", "1\n1\n100\n1\n0 1 1 1 1\n1 1 1 1 1\n1 1 99 99 1\n"))
+    assert (problem.n, solve(problem).value) == (100, pytest.approx(-1.0, rel=1e-5))
+
+
+def test_places_of_entries_are_not_confused_where_one_number_for_them_would_overflow(tmp_path) -> None:
+    # (t n + i) n + j of the two entries differs by 2^64
+    n, t = 2**12, 2**40
+    entries = [np.array(values) for values in ([1, 1 + t], [7, 7], [7, 7], [1.0, 2.0])]
+    assert (t * n * n) % 2**64 == 0
+    assert [list(part) for part in _once(Path("a.dat-s"), *entries)] == [list(part) for part in entries]
 
 
 def test_files_that_cannot_be_read(tmp_path) -> None:
@@ -95,3 +129,27 @@ def test_files_that_cannot_be_read(tmp_path) -> None:
     (tmp_path / "cut.dat-s.gz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataFileError, match="damaged"):
         read_sdpa(tmp_path / "cut.dat-s.gz")
+
+
+def test_multipliers_are_the_x_of_the_other_problem(tmp_path) -> None:
+    """y as x in (P), min cᵀx, Σ x_t F_t − F_0 ⪰ 0, written from the text of the file: feasible, of its value."""
+    text = "2\n2\n2 -1\n1.0 2.0\n" + "".join(
+        f"{t} {block} {i} {j} {x}\n"
+        for t, block, i, j, x in [
+            (0, 1, 1, 1, 1.0), (0, 1, 1, 2, 2.0), (0, 1, 2, 2, -1.0), (0, 2, 1, 1, -3.0),
+            (1, 1, 1, 1, 1.0), (1, 2, 1, 1, 1.0), (2, 1, 2, 2, 1.0), (2, 1, 1, 2, 0.5),
+        ]
+    )  # fmt: skip
+    path = tmp_path / "two.dat-s"
+    path.write_text(text)
+    result = solve(read_sdpa(path), tol=1e-9)
+    assert result.status is Status.OPTIMAL
+    F = np.zeros((3, 3, 3))
+    for line in text.splitlines()[4:]:
+        t, block, i, j = (int(word) for word in line.split()[:4])
+        at = 2 * (block - 1) - 1
+        F[t, i + at, j + at] = F[t, j + at, i + at] = float(line.split()[4])
+    c, x = np.array([1.0, 2.0]), result.certificate.multipliers
+    assert np.linalg.eigvalsh(np.tensordot(x, F[1:], axes=1) - F[0])[0] >= -1e-7
+    assert c @ x == pytest.approx(-result.value, rel=1e-7)
+    assert np.linalg.eigvalsh(np.tensordot(-x, F[1:], axes=1) - F[0])[0] < -1.0

@@ -17,6 +17,7 @@ from psdopt.constraints.units import (
     range_on_ray,
     relative_gap,
     relative_violation,
+    row_violations,
 )
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
 
@@ -38,15 +39,18 @@ def test_violation_has_no_units() -> None:
     scaled = Constrained(problem.problem, constraints.sparse_forms(forms, [1e6, 4.0]))
     a, Y = np.array([1.1, 4.0]), np.eye(2)
     assert relative_violation(problem, a, Y) == pytest.approx(relative_violation(scaled, a * np.array([1e6, 1.0]), Y))
-    assert relative_violation(problem, a, Y) == pytest.approx(0.1 / np.sqrt(17.0))
+    assert relative_violation(problem, a, Y) == pytest.approx(0.1)
 
 
 def test_violation_of_homogeneous_equations_is_relative_to_M() -> None:
-    """Where every bound is zero, values near zero violate little, however many there are."""
+    """Where every bound is zero, values near zero violate little, however many there are.
+
+    M_01 can be as large as √(M_00 M_11).
+    """
     problem = Constrained(QuadraticSDP(C=np.eye(3)), constraints.entries([0, 0], [1, 2], 3, 0.0))
     Y = np.eye(3)
     a = np.array([1e-9, -1e-9])
-    assert relative_violation(problem, a, Y) == pytest.approx(math.sqrt(2.0) * 1e-9 / (math.sqrt(0.5 * 3.0)), rel=0.5)
+    assert relative_violation(problem, a, Y) == pytest.approx(1e-9)
     assert relative_violation(problem, np.zeros(2), Y) == 0.0
 
 
@@ -185,15 +189,31 @@ def test_no_unit_where_nothing_else_is_feasible_but_the_values() -> None:
 
 
 def test_a_minimum_at_zero_of_a_curved_F_is_taken() -> None:
-    """F = |M|²/2 + 2 M_01 with M_01 >= 0: M shrinks towards 0, which is the minimum and is returned."""
-    C = np.zeros((3, 3))
-    C[0, 1] = C[1, 0] = 0.5
-    held = [constraints.entries([0], [1], 3, lower=0.0), constraints.diagonal(3, upper=1.0)]
-    result = solve(Constrained(QuadraticSDP(B=1.0, C=C), held))
+    """F = |M|²/2 + 2 M_01 with M_01 >= 0: M shrinks towards 0, the minimum; 0 or a matrix near it ends the run."""
+    result = solve(off_diagonal(0.5))
     assert result.status.label == "optimal"
-    assert result.value == 0.0
+    assert abs(result.value) < 1e-30
     assert result.certificate is not None
-    assert result.certificate.trace == 0.0
+    assert result.certificate.trace < 1e-15
+
+
+def off_diagonal(c: float) -> Constrained:
+    """F = |M|²/2 + 4 c M_01 with M_01 >= 0: the minimum is 0, with y = −4 c."""
+    C = np.zeros((3, 3))
+    C[0, 1] = C[1, 0] = c
+    held = [constraints.entries([0], [1], 3, lower=0.0), constraints.diagonal(3, upper=1.0)]
+    return Constrained(QuadraticSDP(B=1.0, C=C), held)
+
+
+@pytest.mark.parametrize("c", [0.1, 1.0 / 3.0, 1e-9 / 3.0, 1e9 / 7.0])
+@pytest.mark.parametrize("roundings", [-2, -1, 0, 1, 2])
+def test_at_zero_the_rounding_of_multipliers_refutes_no_minimum(c: float, roundings: int) -> None:
+    """S = ∇F(0) + A*(y) is zero; it has two eigenvalues ± |its rounding|, and no gap is small beside a range of 0."""
+    problem, y = off_diagonal(c), np.zeros(4)
+    y[0] = -4.0 * c * (1.0 + roundings * np.finfo(float).eps)
+    assert certify(problem, np.zeros((3, 1)), dual=y).proves(1e-6)
+    y[0] = -4.0 * c * (1.0 + 1e-12)
+    assert not certify(problem, np.zeros((3, 1)), dual=y).proves(1e-6)
 
 
 def fourth() -> tuple[Constrained, Any]:
@@ -253,24 +273,27 @@ def test_the_unit_is_the_values_where_they_are_large_and_the_range_where_they_ar
 
 
 def test_a_gap_of_rounding_is_none() -> None:
-    """16 eps |C| tr M; beyond it the gap counts, in its unit."""
+    """16 eps Σ |C_ij| √(M_ii M_jj), in whatever units rows of M are; beyond it the gap counts, in its unit."""
     problem = Constrained(QuadraticSDP(C=-2.0 * np.eye(2)), constraints.trace(2, 1.0))
     evaluation = problem.at(math.sqrt(2.0) * np.eye(2))  # F = −4 tr M = −16, |∇F| = 4 √2, tr M = 4
     assert gradient_size(problem, evaluation) == pytest.approx(4.0 * math.sqrt(2.0))
-    rounding = 16.0 * np.finfo(float).eps * 4.0 * math.sqrt(2.0) * 4.0
+    rounding = 16.0 * np.finfo(float).eps * 16.0
     for share, counts in ((0.9, False), (1.2, True)):
         gap = relative_gap(problem, evaluation, evaluation.value - share * rounding)
         assert (gap > 0.0) == counts
+    apart = Constrained(QuadraticSDP(C=np.diag([1e8, 1e-8])), constraints.trace(2, 1.0))
+    there = apart.at(np.diag([1e-4, 1e4]))  # the terms of F are 2, though |C| tr M = 2e16
+    assert relative_gap(apart, there, there.value - 1e-6) > 0.0
     assert relative_gap(problem, evaluation, -20.0) == pytest.approx(4.0 / 20.0)
     assert relative_gap(problem, evaluation, -12.0) == pytest.approx(4.0 / 16.0)
     curved, at = fourth()  # ∇F = 5 I there
     assert gradient_size(curved, at) == pytest.approx(5.0 * math.sqrt(2.0), rel=0.7)
 
 
-def test_only_bounds_that_are_concerned_make_the_unit_of_violations() -> None:
+def test_every_violation_is_relative_to_its_own_bound() -> None:
     held = [constraints.entries([0], [0], 3, 2.0), constraints.entries([1, 2], [1, 2], 3, lower=-100.0, upper=50.0)]
     problem = Constrained(QuadraticSDP(C=np.eye(3)), held)
     Y = np.eye(3)
     assert relative_violation(problem, np.array([2.2, 1.0, 1.0]), Y) == pytest.approx(0.1)
-    expected = math.hypot(0.2, 5.0) / math.hypot(2.0, 50.0)
-    assert relative_violation(problem, np.array([2.2, 55.0, 1.0]), Y) == pytest.approx(expected)
+    assert row_violations(problem, np.array([2.2, 60.0, 1.0]), Y) == pytest.approx([0.1, 0.2, 0.0])
+    assert relative_violation(problem, np.array([2.2, 60.0, 1.0]), Y) == pytest.approx(0.2)

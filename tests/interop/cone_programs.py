@@ -59,3 +59,23 @@ def defects(program: ConeProgram, x: np.ndarray, y: np.ndarray) -> dict[str, flo
         "stationarity": float(np.abs(program.gradient(x) + program.A.T @ y).max()),
         "gap": abs(program.value(x) + float(program.b @ y) + quadratic),
     }
+
+
+def refutes(program: ConeProgram, y: np.ndarray | None) -> float:
+    """How far y (R,) is from a proof that no x is feasible: Aᵀy = 0, bᵀy = −1, y in the dual cones; relative to |y|."""
+    assert y is not None
+    first, psd = program.zero, program.first_psd
+    least = np.linalg.eigvalsh(slack_matrix(program, y[psd:], halved=True))[0] if program.order else 0.0
+    wrong = (np.abs(program.A.T @ y).max(), -min(y[first:psd].min(initial=0.0), least), abs(program.b @ y + 1.0))
+    return float(max(wrong) / max(np.abs(y).max(), 1.0))
+
+
+def falls(program: ConeProgram, x: np.ndarray | None) -> float:
+    """How far x (N,) is from a ray: P x = 0, cᵀx = −1, −A x in the cones; relative to |x|."""
+    assert x is not None
+    s = -(program.A @ x)
+    first, psd = program.zero, program.first_psd
+    least = np.linalg.eigvalsh(slack_matrix(program, s[psd:]))[0] if program.order else 0.0
+    curved = 0.0 if program.P is None else np.abs(program.P @ x).max()
+    wrong = (np.abs(s[:first]).max(initial=0.0), -min(s[first:psd].min(initial=0.0), least), curved)
+    return float(max(*wrong, abs(program.c @ x + 1.0)) / max(np.abs(x).max(), 1.0))

@@ -40,23 +40,28 @@ def test_a_bound_on_the_trace_ends_every_fall() -> None:
     assert not falls(boxed)
 
 
-def test_points_of_the_recession_program_are_rays_of_the_other() -> None:
+def test_rays_of_the_program_are_the_points_of_its_recession_program() -> None:
     program = halfplane([0.5, -2.0], np.diag([1.0, 0.0]))
     ray = recession(program)
     assert ray.P is None
-    assert not np.any(ray.c)
+    assert np.array_equal(ray.c, program.c)
+    assert not np.any(ray.b)
     assert (ray.nonneg, ray.psd) == (program.nonneg, program.psd)
-    assert ray.zero == program.zero + 1 + 1  # P has rank one, and the fall is fixed
-    x = np.array([0.0, 1.0])
-    x *= -np.linalg.norm(program.c) / (program.c @ x)
-    s = ray.b - ray.A @ x
-    assert np.allclose(s[: ray.zero], 0.0, rtol=0, atol=1e-12)
+    assert ray.zero == program.zero + 1  # P has one row that is not zero
+    s = -(ray.A @ np.array([0.0, 1.0]))
+    assert np.array_equal(s[: ray.zero], [0.0])
     assert np.all(s[ray.zero :] >= 0.0)
     for wrong in (np.array([1.0, 1.0]), np.array([0.0, -1.0])):  # curved there; out of the cone
-        off = ray.b - ray.A @ wrong
+        off = -(ray.A @ wrong)
         assert np.abs(off[: ray.zero]).max() > 1e-3 or off[ray.zero :].min() < 0.0
 
 
 def test_the_quadratic_part_may_be_missing() -> None:
     program = halfplane([0.0, -1.0], None)
-    assert recession(program).zero == 1
+    assert recession(program).zero == 0
+
+
+def test_the_size_of_the_quadratic_part_does_not_matter() -> None:
+    for size in (1e-12, 1.0, 1e12):
+        ray = recession(halfplane([0.5, -2.0], size * np.array([[1.0, -1e-3], [-1e-3, 1e-6]])))
+        assert np.allclose(abs(ray.A[: ray.zero]).sum(axis=1), 1.0)

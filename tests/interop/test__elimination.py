@@ -52,16 +52,53 @@ def test_a_chain_of_rows_is_solved_one_by_one():
     assert np.allclose(found.K.toarray(), -np.tril(np.ones((4, 4))))
 
 
-def test_entries_of_rounding_size_are_dropped_row_by_row():
+def test_entries_that_are_rounding_of_the_terms_of_their_row_are_dropped():
     product = sp.csr_array([[1.0, 1e-15], [1e-15, 0.0], [0.0, 2e-15]])
-    factor = sp.csr_array([[1.0], [1.0], [1e-15]])
-    assert np.array_equal(pruned(product, factor).toarray(), [[1.0, 0.0], [0.0, 0.0], [0.0, 2e-15]])
+    sizes = sp.csr_array([[1.0, 1.0], [1e-15, 0.0], [0.0, 30.0]])
+    assert np.array_equal(pruned(product, sizes).toarray(), [[1.0, 0.0], [1e-15, 0.0], [0.0, 0.0]])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_that_follow_from_others_leave_nothing_whatever_the_condition_of_those(seed):
+    """Combinations of nearly dependent rows in units far apart: what is left of them is rounding, and is left out."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((4, 6))
+    A[3] = A[2] + 1e-6 * A[3]
+    A = 10.0 ** rng.uniform(-3, 3, (4, 1)) * A
+    A = np.concatenate([A, rng.standard_normal((3, 4)) @ A])
+    x = rng.standard_normal(6)
+    program, found = eliminated(A, A @ x, [0, 0, 0, 0, -1, -1, -1])
+    AK, AZ, right = found.rest(program, A @ x)
+    assert AZ[4:].nnz == 0
+    assert AK[4:, 4:].nnz == 0
+    assert consistent(AZ[4:], right[4:], found.allowed(program, A @ x)[4:])
 
 
 def test_rows_without_unknowns_must_ask_for_zero():
     rows = sp.csr_array([[0.0, 0.0], [1.0, 0.0]])
-    assert consistent(rows, np.array([1e-12, 5.0]), np.ones(2))
-    assert not consistent(rows, np.array([1e-3, 5.0]), np.ones(2))
+    assert consistent(rows, np.array([1e-12, 5.0]), np.full(2, 1e-9))
+    assert not consistent(rows, np.array([1e-3, 5.0]), np.full(2, 1e-9))
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-12, 1e12])
+def test_equations_contradict_each_other_in_every_unit(unit):
+    A = np.array([[1.0], [1.0]])
+    for far, word in ((1.0 + 1e-14, True), (1.0 + 1e-6, False), (2.0, False)):
+        b = unit * np.array([1.0, far])
+        program, found = eliminated(A, b)
+        _, AZ, right = found.rest(program, b)
+        left = ~found.used
+        assert consistent(AZ[left], right[left], found.allowed(program, b)[left]) is word
+
+
+def test_a_right_side_of_nothing_but_rounding_contradicts_no_other():
+    """b = A x for an x of size one, where the terms of a row cancel."""
+    A = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
+    b = np.array([1.0, 1e-16, 3e-16])
+    program, found = eliminated(A, b)
+    _, AZ, right = found.rest(program, b)
+    assert np.any(right[~found.used] != 0.0)
+    assert consistent(AZ[~found.used], right[~found.used], found.allowed(program, b)[~found.used])
 
 
 def test_repeated_rows_are_kept_once_and_share_their_multiplier():

@@ -12,12 +12,9 @@ import pytest
 from psdopt import AugmentedLagrangian, Status
 from psdopt.interop.cvxpy import PSDOPT, register
 from tests.interop.cvxpy_problems import (
-    INFEASIBLE,
     QUADRATIC,
     SOLVABLE,
-    UNBOUNDED,
     UNIQUE,
-    falling_where_nothing_is_curved,
     max_cut,
     nearest_correlation,
     squares_beside_a_free_slack,
@@ -77,61 +74,30 @@ def test_quadratic_objectives_have_no_dual_form(build):
         made(build).solve(solver=PSDOPT(), form="dual")
 
 
-@pytest.mark.parametrize("build", INFEASIBLE, ids=names)
-def test_what_nothing_meets_is_infeasible(build):
-    problem = build()
-    assert problem.solve(solver=PSDOPT()) == np.inf
-    assert problem.status == "infeasible"
-    extra = problem.solver_stats.extra_stats
-    c = extra["certificate"]
-    assert (c is None) != (extra["proof"] is None)
-    assert c is None or (c.infeasible if extra["form"] == "primal" else c.unbounded)
-
-
-@pytest.mark.parametrize("last", ["equation", "inequality"])
-def test_a_contradiction_among_equations_comes_with_its_proof(last):
-    x, X = cp.Variable(3), cp.Variable((2, 2), PSD=True)
-    closing = x[0] + x[2] == 7 if last == "equation" else x[0] + x[2] <= 1
-    rows = [x[0] + 2 * x[1] == 1, 2 * x[1] - x[2] == -2, closing, X[0, 0] >= 1]
-    problem = cp.Problem(cp.Minimize(cp.trace(X)), rows)
-    problem.solve(solver=PSDOPT(), form="primal")
-    y = problem.solver_stats.extra_stats["proof"]
-    data, _, _ = problem.get_problem_data(PSDOPT())
-    zero, rows = data["dims"].zero, data["dims"].zero + data["dims"].nonneg
-    A, b = data["A"].toarray()[:rows], np.asarray(data["b"])[:rows]
-    assert problem.status == "infeasible"
-    assert np.abs(A.T @ y[:rows]).max() < 1e-12
-    assert b @ y[:rows] < -0.1
-    assert np.all(y[zero:rows] >= 0.0)
-    assert not y[rows:].any()
-
-
-@pytest.mark.parametrize("build", UNBOUNDED, ids=names)
-def test_what_falls_without_end_is_unbounded(build):
-    problem = build()
-    assert problem.solve(solver=PSDOPT()) == -np.inf
-    assert problem.status == "unbounded"
-    extra = problem.solver_stats.extra_stats
-    c = extra["certificate"]
-    assert (c is None) != (extra["proof"] is None)
-    assert c is None or (c.unbounded if extra["form"] == "primal" else c.infeasible)
-
-
-def test_a_quadratic_objective_that_falls_comes_with_its_ray():
-    problem = falling_where_nothing_is_curved()
-    problem.solve(solver=PSDOPT())
-    x = problem.solver_stats.extra_stats["proof"]
-    data, _, _ = problem.get_problem_data(PSDOPT())
-    assert np.abs(data["P"] @ x).max() < 1e-6 * np.abs(x).max()
-    assert data["c"] @ x < 0.0
-
-
 def test_by_name_once_the_module_is_imported():
     problem = made(max_cut)
     value = problem.solve(method="psdopt", tol=1e-8)
     assert value == pytest.approx(made(max_cut).solve(solver="CLARABEL"), rel=1e-7)
     register("certified")
     assert made(max_cut).solve(method="certified", tol=1e-8) == pytest.approx(value, rel=1e-7)
+
+
+def test_cvxpy_knows_the_solver_by_name_and_takes_it_only_when_it_is_asked_for():
+    assert "PSDOPT" in cp.installed_solvers()
+    problem, other = made(max_cut), made(max_cut)
+    assert problem.solve(solver="PSDOPT", tol=1e-8) == pytest.approx(other.solve(), rel=1e-4)
+    assert problem.solver_stats.solver_name == "PSDOPT"
+    assert other.solver_stats.solver_name != "PSDOPT"
+
+
+def test_perspectives_of_functions_look_the_solver_up_by_name():
+    """s f(X/s) for f = λ_max, which is λ_max(X) again: CVXPY compiles f for the solver of the problem."""
+    X, s = cp.Variable((2, 2), symmetric=True), cp.Variable(nonneg=True)
+    x = cp.Variable(2)
+    lifted = cp.perspective(cp.lambda_max(X), s) + cp.perspective(cp.norm(x), s)
+    problem = cp.Problem(cp.Minimize(lifted), [X[0, 0] == 1, X[0, 1] == 2, X[1, 1] == 1, x == [3, 4], s == 2])
+    assert problem.solve(solver="PSDOPT") == pytest.approx(3.0 + 5.0, rel=1e-5)
+    assert problem.solve(solver=PSDOPT()) == pytest.approx(3.0 + 5.0, rel=1e-5)
 
 
 def test_statistics_hold_the_certificate():
@@ -243,7 +209,8 @@ y = cp.Variable(2, name="y")
      r"constraint 1, 1\.0 <= log_det\(X\), needs an exponential cone"),
     (cp.Problem(cp.Minimize(cp.trace(X) - cp.log(X[0, 0]))), r"the objective, minimize .*log.*, needs an exponential"),
     (cp.Problem(cp.Minimize(cp.sum(y)), [y >= 1]), "a PSD variable or a PSD constraint; found neither"),
-], ids=["log_det", "log", "no matrix"])  # fmt: skip
+    (cp.Problem(cp.Minimize(cp.trace(X)), [X[0, 0] >= cp.Variable(integer=True)]), "integer"),
+], ids=["log_det", "log", "no matrix", "integer"])  # fmt: skip
 def test_what_it_cannot_take_it_refuses_by_name(problem, words):
     with pytest.raises(cp.SolverError, match=words):
         problem.solve(solver=PSDOPT())

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
-from psdopt.linalg.planes import minimize_plane, minimize_quadratic_in_box
+from psdopt.linalg.planes import minimize_by_cuts, minimize_plane, minimize_quadratic_in_box
 from psdopt.linalg.tolerances import EPS
 
 from .test_polynomials import spread
@@ -198,3 +199,51 @@ def test_a_minimum_beyond_the_largest_number_gives_nan():
     found = minimize_quadratic_in_box(np.array([-1e300, 0.0]), np.eye(2), [0, 0], [math.inf, math.inf])
     assert all(map(math.isnan, found))
     assert minimize_quadratic_in_box(np.array([-1e150, 0.0]), np.eye(2), [0, 0], [math.inf, math.inf])[0] == 1e150
+
+
+class Straight:
+    """weight Σ log cosh(scale (A x − b)): nearly straight pieces, with a Hessian that is rounding between the kinks."""
+
+    def __init__(self, seed, scale, weight):
+        rng = np.random.default_rng(seed)
+        self.A, self.b, self.scale, self.weight = rng.uniform(0.0, 1.0, (9, 2)), rng.uniform(0.1, 2.0, 9), scale, weight
+
+    def value(self, alpha, beta):
+        a = np.abs(self.scale * (self.A @ [alpha, beta] - self.b))
+        return self.weight * float(np.sum(a + np.log1p(np.exp(-2.0 * a)) - math.log(2.0)))
+
+    def derivatives(self, alpha, beta):
+        t = np.tanh(self.scale * (self.A @ [alpha, beta] - self.b))
+        w = self.weight * self.scale
+        return w * self.A.T @ t, w * self.scale * (self.A.T * (1.0 - t**2)) @ self.A
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("scale", "weight"), [(1e6, 1e-12), (1e6, 1.0), (1e3, 1e-3), (1e9, 1e-9)])
+@pytest.mark.parametrize("upper", [(math.inf, math.inf), (0.9, 0.8)])
+def test_nearly_straight_pieces_have_their_global_minimum(seed, scale, weight, upper):
+    plane = Straight(seed, scale, weight)
+    alpha, beta = minimize_plane(plane.value, plane.derivatives, (0.0, 0.0), upper)
+    assert 0.0 <= alpha <= upper[0]
+    assert 0.0 <= beta <= upper[1]
+    found = plane.value(alpha, beta)
+    # the same minimum, as a linear program: Σ |A x − b|, to which log cosh is as close as log 2 for each term
+    answer = linprog(np.repeat([0.0, 1.0], [2, 9]), bounds=[(0.0, upper[0]), (0.0, upper[1]), *[(0.0, None)] * 9],
+                     A_ub=np.block([[plane.A, -np.eye(9)], [-plane.A, -np.eye(9)]]),
+                     b_ub=np.concatenate([plane.b, -plane.b]))  # fmt: skip
+    least = weight * scale * answer.fun
+    assert found <= least + 1e-9 * abs(least)
+    grid = np.linspace(0.0, min(upper[0], 3.0), 25)
+    assert found <= min(plane.value(a, min(b, upper[1])) for a in grid for b in grid) * (1.0 + 64 * EPS)
+
+
+def test_cuts_find_minima_far_away_and_say_where_there_is_none():
+    far = Hinges(np.array([[1.0, 0.0], [0.0, 1e-6]]), np.array([1e5, 1.0]), np.zeros(2))
+    alpha, beta = minimize_by_cuts(far.value, far.derivatives, (0.0, 0.0), (math.inf, math.inf))
+    assert far.value(alpha, beta) <= 1e-20 * far.value(0.0, 0.0)
+    falls = Hinges(np.array([[0.0, 1.0]]), np.array([1.0]), np.array([-1.0, 0.5]))
+    alpha, beta = minimize_by_cuts(falls.value, falls.derivatives, (0.0, 0.0), (math.inf, math.inf))
+    assert alpha == math.inf
+    assert math.isfinite(beta)
+    fixed = minimize_by_cuts(far.value, far.derivatives, (1.0, 0.0), (1.0, 2e6))
+    assert fixed == pytest.approx((1.0, 1e6))

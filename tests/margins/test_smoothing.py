@@ -11,6 +11,7 @@ from psdopt import (
     LowRankPSD,
     MarginProblem,
     Spectraplex,
+    Status,
     solve,
     solve_smoothed,
 )
@@ -43,6 +44,22 @@ def test_no_time_ends_with_the_first_stage_and_says_so():
     result = solve_smoothed(problem(), Spectraplex(3), FrankWolfe(), tol=1e-12, max_time=0.0)
     assert not result.optimal
     assert "the unsmoothed gap is" in result.message
+
+
+def test_a_stage_that_is_interrupted_is_the_last(monkeypatch):
+    stages = []
+
+    def interrupted(*pieces, **options):
+        def stop(snapshot):
+            raise KeyboardInterrupt
+
+        stages.append(solve(*pieces, **options, callback=stop))
+        return stages[-1]
+
+    monkeypatch.setattr("psdopt.margins.smoothing.solve", interrupted)
+    result = solve_smoothed(problem(), Spectraplex(3), FrankWolfe(), tol=1e-12)
+    assert result.status is Status.INTERRUPTED
+    assert len(stages) == 1
 
 
 def test_what_it_refuses():

@@ -173,10 +173,10 @@ def test_unbounded_is_said_at_a_feasible_point(method) -> None:
     result = solve(problem, method=method, max_iterations=200)
     assert result.status is Status.UNBOUNDED
     assert result.certificate.primal_infeasibility <= 1e-6
-    D = result.certificate.unboundedness_proof
+    D = result.certificate.ray
     assert np.sum(problem.conic.C.toarray() * (D @ D.T)) < 0.0
     elsewhere = certify(problem, 2.0 * result.matrix.factor, dual=Multipliers(np.zeros(2), direction=D))
-    assert elsewhere.unboundedness_proof is not None
+    assert elsewhere.ray is not None
     assert not elsewhere.unbounded  # that matrix is not feasible
 
 

@@ -1,7 +1,8 @@
 """What short runs of every method cost: steps and products may become fewer, and more only with a reason.
 
-No way to the answer is prescribed. A run may take a fifth more than is stored, and three; a change that costs more for
-a good reason is stored by ``python -m tests.methods.costs``, and the difference of the file shows what it costs.
+No way to the answer is prescribed. A run may take a fifth more than is stored, and three, before its limit of steps
+too: rounding differs from processor to processor, and a run of 60 steps ends a step earlier or later. A change that
+costs more for a good reason is stored by ``python -m tests.methods.costs``, and the difference of the file shows it.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import json
 import numpy as np
 import pytest
 
-from .costs import STORED, pairs, told
+from .costs import STORED, pairs, steps_of, told
 
-RUNS = {f"{name} {problem}": (problem, geometry, method) for name, problem, geometry, method in pairs()}
+RUNS = {f"{name} {problem}": (name, problem, geometry, method) for name, problem, geometry, method in pairs()}
 STORED_COSTS = json.loads(STORED.read_text())
 #: Statuses of runs that did not come to an end: their last value is on the way to it.
 CUT_SHORT = ("iteration_limit", "no_progress")
@@ -21,7 +22,11 @@ CUT_SHORT = ("iteration_limit", "no_progress")
 
 @pytest.mark.parametrize("name", sorted(RUNS))
 def test_a_run_ends_as_before_and_costs_no_more(name):
-    found, stored = told(*RUNS[name]), STORED_COSTS.get(name)
+    (method, problem, *rest), stored = RUNS[name], STORED_COSTS.get(name)
+    limit = steps_of(method, problem)
+    if stored is not None and stored["status"] not in CUT_SHORT:
+        limit = max(limit, int(allowed(stored["steps"])))
+    found = told(problem, *rest, limit)
     if stored is None or found is None:
         assert found is stored, "the parts fit together, or did so when the runs were stored, and not both"
         return
@@ -41,7 +46,7 @@ def allowed(stored: int) -> float:
 
 
 def test_every_method_has_a_run():
-    methods = {type(method).__name__ for _, _, method in RUNS.values()}
+    methods = {type(method).__name__ for *_, method in RUNS.values()}
     assert len(methods) >= 16
     ran = {name.rpartition(" ")[0] for name in STORED_COSTS}
     assert ran == {name.rpartition(" ")[0] for name in RUNS}

@@ -96,7 +96,7 @@ def test_infeasible_and_unbounded_are_proven() -> None:
     free = Constrained(QuadraticSDP(C=np.diag([1.0, 1.0, 1.0, -1.0])), constraints.entries([0], [0], n, 1.0))
     result = solve(free, PSDCone(n), InteriorPoint())
     assert result.status is Status.UNBOUNDED
-    D = result.certificate.unboundedness_proof
+    D = result.certificate.ray
     assert np.sum((free.conic.C @ D) * D) < 0.0
 
 

@@ -77,13 +77,12 @@ def test_runs_on_parts_reach_the_same_certified_optimum(method, one_sided):
     assert split.value == pytest.approx(unsplit.value, rel=1e-10)
 
 
-def test_a_run_on_parts_that_is_not_patient_is_not_proven():
+def test_a_run_on_parts_for_a_cheap_proof_is_not_proven():
     pairs = Pairs(one_sided=True)
-    for patient in (True, False):
+    for proof in ("full", "cheap"):
         summed = Summed(pairs.recipes([30, 31, 90]), local=pairs.local)
-        summed.duality.patient = patient
-        result = solve(summed, FlatQuotient(pairs.n, pairs.n), rng=0, tol=1e-8)
-        assert (result.optimal, result.converged) == (patient, True)
+        result = solve(summed, FlatQuotient(pairs.n, pairs.n), rng=0, tol=1e-8, proof=proof)
+        assert (result.optimal, result.converged) == (proof == "full", True)
 
 
 def test_atoms_are_built_up_on_parts():

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+
+import pytest
+
 import psdopt
+from psdopt.errors import UnknownNameError
 from psdopt.plugins import PluginManager
 
 
@@ -23,8 +28,6 @@ def test_the_core_registers_its_own_pieces_and_every_example_is_one() -> None:
 
 
 def test_parameters_of_the_core_have_the_defaults_of_their_factories() -> None:
-    import inspect
-
     for kind in ("method", "geometry"):
         for found in PluginManager([]).specs(kind):
             signature = inspect.signature(found.factory)
@@ -32,3 +35,21 @@ def test_parameters_of_the_core_have_the_defaults_of_their_factories() -> None:
                 default = signature.parameters[parameter.name].default
                 given = None if default is inspect.Parameter.empty else default
                 assert parameter.default == given, (found.name, parameter.name)
+
+
+def test_help_names_every_value_that_a_parameter_takes() -> None:
+    checked = set()
+    for kind in ("method", "geometry"):
+        for found in PluginManager([]).specs(kind):
+            for parameter in found.parameters:
+                if parameter.type is str:
+                    sizes = {"n": 6, "r": 2} if kind == "geometry" else {}
+                    known = inspect.signature(found.factory).parameters
+                    accepted = {name: size for name, size in sizes.items() if name in known}
+                    with pytest.raises(UnknownNameError) as error:
+                        found.factory(**accepted, **{parameter.name: "?"})
+                    allowed = str(error.value).partition(": ")[2].split(", ")
+                    assert len(allowed) > 1
+                    assert [name for name in allowed if name not in parameter.help] == [], (found.name, parameter)
+                    checked.add(parameter.name)
+    assert {"metric", "update", "variant"} <= checked

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import autograd.numpy as anp
 import numpy as np
 import pytest
@@ -45,3 +48,31 @@ def test_values_are_counted_from_none():
     assert set(problem.counts().values()) == {0}
     assert problem.at(np.eye(3)).value == 3.0
     assert max(problem.counts().values()) == 1
+
+
+def quartic(M):
+    """A function that a pickle can name."""
+    return anp.sum((anp.dot(M, M) - anp.eye(len(M))) ** 2)
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
+def test_problems_and_results_are_copied_and_pickled(again):
+    problem = AutogradProblem(quartic, 3)
+    result = solve(problem, FlatQuotient(3, 2), max_iterations=30)
+    other = again(problem)
+    Y, D = result.matrix.factor, np.ones((3, 2))
+    for name in ("value", "dense_gradient"):
+        np.testing.assert_array_equal(getattr(other.at(Y), name), getattr(problem.at(Y), name))
+    np.testing.assert_array_equal(other.at(Y).hessian_vector(D), problem.at(Y).hessian_vector(D))
+    assert (other.n, other.abilities) == (problem.n, problem.abilities)
+    restored = again(result)
+    assert restored.value == result.value
+    np.testing.assert_array_equal(restored.matrix.factor, Y)
+    assert restored.state.evaluation.refresh().value == result.state.evaluation.refresh().value
+
+
+def test_a_function_without_a_name_is_refused_in_pickles_own_words():
+    problem = AutogradProblem(lambda M: anp.trace(M), 2)
+    with pytest.raises((AttributeError, pickle.PicklingError), match="lambda"):
+        pickle.dumps(problem)
+    assert copy.deepcopy(problem).at(np.eye(2)).value == 2.0

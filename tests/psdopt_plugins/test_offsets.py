@@ -14,7 +14,11 @@ from psdopt_plugins.kernel_learning.estimator import QuadraticKernel
 from psdopt_plugins.manifold_learning.mvu import MaximumVarianceUnfolding
 from psdopt_plugins.manifold_learning.sstress import SSTRESS
 from psdopt_plugins.metric_learning.distance_regression import DistanceRegression
+from psdopt_plugins.metric_learning.linearity import Linearity
+from psdopt_plugins.metric_learning.linearity_problem import linearity_problem
 from psdopt_plugins.metric_learning.lmnn import LMNN
+from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
+from psdopt_plugins.metric_learning.pair_distance_problem import pair_distance_problem
 from psdopt_plugins.metric_learning.psdboost import PSDBoost
 
 OFFSET = 2.0**21
@@ -26,6 +30,7 @@ ESTIMATORS = [
     MaximumVarianceUnfolding(n_neighbors=12),
     DistanceRegression(random_state=0),
     LMNN(),
+    Linearity(),
     PSDBoost(),
 ]
 
@@ -49,6 +54,42 @@ def test_the_value_is_the_same_far_from_the_origin(estimator):
     assert far.value == pytest.approx(
         near.value, rel=1e-2 * lost, abs=1e-2 * lost * abs(near.certificate.value_at_zero)
     )
+
+
+def value_and_gradient(problem, factor):
+    evaluation = problem.at(factor)
+    return evaluation.value, evaluation.factor_gradient()
+
+
+@pytest.mark.parametrize(("gram", "sparse"), [(False, False), (True, False), (False, True)])
+@pytest.mark.parametrize("offset", [2.0**10, OFFSET, 2.0**27])
+def test_problems_of_differences_lose_no_digits_far_from_the_origin(offset, gram, sparse):
+    """The offset changes no digit of the data; products far from the origin are off by eps · offset, not its square."""
+    X, y = data()
+    rng = np.random.default_rng(0)
+    pairs = np.array([rng.permutation(len(X))[:2] for _ in range(60)])
+    signed = np.column_stack([pairs, np.where(y[pairs[:, 0]] == y[pairs[:, 1]], 1, -1)])
+    triplets = np.array([rng.permutation(len(X))[:3] for _ in range(60)])
+    Y = rng.standard_normal((X.shape[1], 2))
+
+    def problems(Z):
+        Z = sp.csr_array(Z) if sparse else Z
+        yield linearity_problem(Z, signed, 0.1, gram=gram)
+        if not gram:
+            yield lmnn_problem(Z, pairs, triplets, 0.5)
+            yield pair_distance_problem(Z, signed, upper=1.0, lower=4.0)
+
+    for near, far in zip(problems(X), problems(X + offset), strict=True):
+        (value, gradient), (other, other_gradient) = (value_and_gradient(each, Y) for each in (near, far))
+        lost = 64.0 * EPS * offset
+        assert other == pytest.approx(value, rel=lost)
+        np.testing.assert_allclose(other_gradient, gradient, rtol=0, atol=lost * np.abs(gradient).max())
+
+
+def test_partial_fits_far_from_the_origin_are_the_same():
+    X, y = data()
+    near, far = (Linearity().partial_fit(Z, y).result_.value for Z in (X, X + 2.0**27))
+    assert far == pytest.approx(near, rel=1e-6)
 
 
 def test_new_samples_are_embedded_the_same_far_from_the_origin():

@@ -57,10 +57,10 @@ def test_metric_panels(result: Result) -> None:
     assert png(figure).startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("case", ["rank 1", "zero", "sparse", "30 classes", "text labels"])
+@pytest.mark.parametrize("case", ["rank 1", "rank 0", "zero", "sparse", "30 classes", "text labels"])
 def test_odd_data_is_drawn_without_a_warning(result: Result, case: str) -> None:
     X, y = classes(30 if case == "30 classes" else 2)
-    after: Any = X[:, :1] if case == "rank 1" else X
+    after: Any = {"rank 1": X[:, :1], "rank 0": X[:, :0]}.get(case, X)
     if case == "zero":
         after = np.zeros((60, 1))
     if case == "text labels":

@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from psdopt.plugins import ExperimentSpec
-from psdopt.reproduction.html import html_report, origin, png
-from psdopt.reproduction.runner import Outcome, run_experiment
+from psdopt.reproduction.html import html_report, origin
+from psdopt.reproduction.runner import Outcome, png, run_experiment
 from psdopt.reproduction.store import Store
 from tests.reproduction.toy import NASTY, ToyPaper, draw
 

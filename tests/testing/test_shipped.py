@@ -113,9 +113,9 @@ GEOMETRIES = [
     FlatQuotient(6, 3), FlatQuotient(5, 1), FlatQuotient(4, 4), FlatQuotient(1, 1),
     PSDCone(5), PSDCone(1),
     Spectraplex(5), Spectraplex(4, 7.0), Spectraplex(1),
-    Polar(6, 3), Polar(5, 1), Polar(4, 4), Polar(6, 3, 0.8), Polar(5, 2, 0.0), Polar(5, 2, 1.0),
+    Polar(6, 3), Polar(5, 1), Polar(4, 4, 0.3), Polar(6, 3, 0.8), Polar(5, 2, 0.0), Polar(5, 2, 1.0),
     PositiveDefinite(4), PositiveDefinite(1), PositiveDefinite(4, "log-euclidean"), PositiveDefinite(2, "von-neumann"),
-    FixedTrace(5, 2, 2.0), FixedTrace(4, 4),
+    FixedTrace(5, 2, 2.0), FixedTrace(4, 4, 40.0),
 ]  # fmt: skip
 
 

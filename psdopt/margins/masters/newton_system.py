@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.linalg
 
+from psdopt import deadline
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 from psdopt.margins.structure import CHUNK, SignedSquares, matrix_of, vector_of
@@ -43,6 +44,7 @@ class NewtonSystem:
             block = np.arange(start, min(start + CHUNK, scaled.size))
             weighted = scaled.rows(block).vectors() / np.sqrt(E[block])[:, None]
             K += weighted.T @ weighted
+        deadline.ask()
         factor = scipy.linalg.cho_factor(K, lower=True, overwrite_a=True, check_finite=False)
 
         def solve(r: Array) -> Array:
@@ -56,6 +58,7 @@ class NewtonSystem:
         diagonal = np.diag_indices_from(G)
         # duplicated triplets make G singular where E vanishes: a shift at rounding level, undone by the refinement
         G[diagonal] += self.E + EPS * len(G) * float(np.max(G[diagonal]))
+        deadline.ask()
         factor = scipy.linalg.cho_factor(G, lower=True, overwrite_a=True, check_finite=False)
         return lambda r: np.asarray(scipy.linalg.cho_solve(factor, r, check_finite=False))
 

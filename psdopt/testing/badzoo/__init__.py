@@ -13,6 +13,7 @@ from psdopt.testing.badzoo import (
     applications,
     builders,
     constrained,
+    constructors,
     duality,
     geometries,
     measured,
@@ -29,13 +30,16 @@ from psdopt.testing.badzoo import (
 
 #: Every broken class, by kind.
 ZOO: dict[str, tuple[type[Any], ...]] = {
-    "problem": problems.ALL + searches.ALL + abilities.ALL + duality.ALL + members.PROBLEMS + constrained.PROBLEMS,
+    "problem": (
+        *(problems.ALL + searches.ALL + abilities.ALL + duality.ALL),
+        *(members.PROBLEMS + constrained.PROBLEMS + constructors.PROBLEMS),
+    ),
     "geometry": geometries.ALL + words.ALL + oracles.ALL + members.GEOMETRIES,
     "method": methods.ALL + states.ALL + constrained.METHODS,
     "application": applications.ALL,
     "term": terms.ALL,
-    "measurement": measured.MEASUREMENTS,
-    "loss": measured.LOSSES,
+    "measurement": measured.MEASUREMENTS + constructors.MEASUREMENTS,
+    "loss": measured.LOSSES + constructors.LOSSES,
     "builder": builders.ALL,
     "split": splits.ALL,
 }
@@ -46,6 +50,7 @@ __all__ = [
     "applications",
     "builders",
     "constrained",
+    "constructors",
     "duality",
     "geometries",
     "measured",

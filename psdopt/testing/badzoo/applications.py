@@ -144,6 +144,34 @@ class SinglePrecision(_Whitening):
         return super().fit(X.astype(np.float32).astype(np.float64))
 
 
+class SparseSinglePrecision(SparseDiffers):
+    """Sparse X is rounded to single precision."""
+
+    rejected_by = ("application.not_rounded",)
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        X = validate_data(self, X, dtype=np.float64, accept_sparse=["csr", "csc"])
+        sparse = sp.issparse(X)
+        return _Whitening.fit(self, X.toarray().astype(np.float32).astype(np.float64) if sparse else X)
+
+
+class LastFitCounts(_Whitening):
+    """transform reads what the last fit has left in the class."""
+
+    rejected_by = ("application.fits_apart",)
+    last: ClassVar[Any] = None
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        super().fit(X, y)
+        type(self).last = self.components_
+        return self
+
+    def transform(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray(X @ type(self).last.T)
+
+
 class LearnsNothing(_Whitening):
     """Looks at the number of features only."""
 
@@ -242,6 +270,8 @@ ALL: tuple[type[Any], ...] = (
     SpoilsItsData,
     SparseDiffers,
     SinglePrecision,
+    SparseSinglePrecision,
+    LastFitCounts,
     LearnsNothing,
     OneSeed,
     SilentlyUnfinished,

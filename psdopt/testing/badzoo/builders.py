@@ -99,6 +99,16 @@ class SinglePrecision(_Builder):
         return _Fit(rows.astype(np.float32).astype(np.float64), y)
 
 
+class SparseSinglePrecision(_Builder):
+    """Sparse samples are rounded to single precision."""
+
+    rejected_by = ("builder.not_rounded", "builder.storage_independence")
+
+    def make(self, rows: Any, y: Any) -> Problem:
+        sparse: bool = sp.issparse(rows)
+        return _Fit(rows.astype(np.float32).astype(np.float64) if sparse else rows, y)
+
+
 class WeightsOff(_Builder):
     """All weights are a thousandth too large."""
 
@@ -114,5 +124,6 @@ ALL: tuple[type[Any], ...] = (
     ForgetsTheLast,
     RolledTargets,
     SinglePrecision,
+    SparseSinglePrecision,
     WeightsOff,
 )

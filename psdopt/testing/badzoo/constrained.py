@@ -13,7 +13,7 @@ from psdopt.constraints.problem import ConstrainedDuality
 from psdopt.constraints.trace_bound import TraceBound
 from psdopt.geometries import PSDCone
 from psdopt.geometry import Geometry
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, norm
 from psdopt.methods import InteriorPoint
 from psdopt.problem import Evaluation, Problem
 from psdopt.problems import QuadraticSDP
@@ -101,12 +101,14 @@ class RawUnits(_Bounded):
     rejected_by = ("problem.constraint_scaling",)
 
     @property
-    def norms(self) -> Array:
-        return np.ones(self.m)
+    def duality(self) -> ConstrainedDuality:
+        return _Unscaled(self)
 
-    @norms.setter
-    def norms(self, value: Array) -> None:
-        pass
+
+class _Unscaled(ConstrainedDuality):
+    def own_certificate(self, evaluation: Evaluation, **options: Any) -> ConstrainedCertificate:
+        off = norm(self.problem.violation(self.problem.measured(evaluation.factor)))
+        return dataclasses.replace(super().own_certificate(evaluation, **options), primal_infeasibility=off)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.geometries import FlatQuotient
+from psdopt.geometries import FlatQuotient, PositiveDefinite
 from psdopt.geometry import Defect
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.matrix import LowRankPSD
@@ -180,6 +180,28 @@ class PrefersARepresentative(_Quotient):
         return point + vector + bend
 
 
+class Tilted(PositiveDefinite):
+    """The retraction adds a millionth of the length of the vector, whatever its sign: central differences cancel it."""
+
+    rejected_by = ("geometry.retraction_both_sides", "geometry.pymanopt_retraction")
+
+    def __init__(self) -> None:
+        super().__init__(4)
+
+    def retract(self, point: Any, vector: Any) -> Any:
+        longer = 1.0 + 1e-6 * self.norm(point, vector)
+        return self.from_factor(math.sqrt(longer) * self.factor(super().retract(point, vector)))
+
+
+class LosesAColumn(_Quotient):
+    """with_rank(r) gives the set of rank r − 1."""
+
+    rejected_by = ("geometry.with_rank",)
+
+    def with_rank(self, r: int) -> FlatQuotient:
+        return FlatQuotient(self.n, max(r - 1, 1))
+
+
 class TransportsNothing(_Quotient):
     """Vectors are carried as they are, and are no longer horizontal where they arrive."""
 
@@ -232,6 +254,8 @@ ALL: tuple[type[Any], ...] = (
     HalfStep,
     ClaimsSecondOrder,
     PrefersARepresentative,
+    Tilted,
+    LosesAColumn,
     TransportsNothing,
     IndefiniteMetric,
     ColumnMetric,

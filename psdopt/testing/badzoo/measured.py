@@ -36,7 +36,7 @@ class AdjointTwice(_Forms):
 class OneSidedPair(_Forms):
     """pair is not symmetric in its arguments: it uses the first column of one of them for both."""
 
-    rejected_by = ("measurement.pair",)
+    rejected_by = ("measurement.pair", "measurement.signed_squares")
 
     def pair(self, U: Images, V: Images) -> Array:
         Z, W = U.of(self.X), V.of(self.X)
@@ -62,6 +62,7 @@ class OneTooMany(_Forms):
         "measurement.pair",
         "measurement.dense_sum",
         "measurement.coupling",
+        "measurement.signed_squares",
         "measurement.inputs_untouched",
     )
 
@@ -119,7 +120,7 @@ class _Hinge(Loss):
 class SlopeSign(_Hinge):
     """The derivative has the wrong sign."""
 
-    rejected_by = ("loss.slope", "loss.bend")
+    rejected_by = ("loss.slope", "loss.bend", "loss.convex_far")
 
     def derivative(self, a: Array) -> Array:
         return -super().derivative(a)
@@ -137,7 +138,7 @@ class BendHalf(_Hinge):
 class FalselyConvex(_Hinge):
     """Concave, and says that it is convex."""
 
-    rejected_by = ("loss.convexity",)
+    rejected_by = ("loss.convexity", "loss.convex_far")
 
     def value(self, a: Array) -> float:
         return -super().value(a)
@@ -200,6 +201,67 @@ class SpoilsValues(_Hinge):
         return found
 
 
+class FlatFarAway(Loss):
+    """Says that it is convex, and turns flat beyond 30 (Tukey's biweight): samples of order one do not come there."""
+
+    rejected_by: ClassVar[tuple[str, ...]] = ("loss.convex_far",)
+    nonnegative = True
+
+    def value(self, a: Array) -> float:
+        u = np.minimum((a / 30.0) ** 2, 1.0)
+        return 150.0 * float(np.sum(u * (3.0 - u * (3.0 - u))))
+
+    def derivative(self, a: Array) -> Array:
+        return np.asarray(a * self._left(a) ** 2)
+
+    def second(self, a: Array) -> Array:
+        left = self._left(a)
+        return np.asarray(left * (5.0 * left - 4.0))
+
+    def _left(self, a: Array) -> Array:
+        return np.maximum(1.0 - (a / 30.0) ** 2, 0.0)
+
+
+class BelowZero(_Hinge):
+    """Says that it is nonnegative, and is so everywhere but beside its minimum."""
+
+    nonnegative = True
+    rejected_by = ("loss.nonnegative",)
+
+    def value(self, a: Array) -> float:
+        return super().value(a) - 1e-3
+
+
+class WeightsForgotten(_Hinge):
+    """Does not name its weights among the arrays of one number per measurement."""
+
+    size = 7
+    per_measurement = ("margin",)
+    rejected_by = ("loss.per_measurement",)
+
+    def __init__(self) -> None:
+        self.margin, self.weights = 1.0, np.linspace(1.0, 2.0, 7)
+
+    def value(self, a: Array) -> float:
+        return float(np.sum(self.weights * np.maximum(self.margin - a, 0.0) ** 2))
+
+    def derivative(self, a: Array) -> Array:
+        return self.weights * super().derivative(a)
+
+    def second(self, a: Array) -> Array:
+        return self.weights * super().second(a)
+
+
+class SignsNegated(_Forms):
+    """The signs of its sum of squares are those of −A_t, which only column generation reads."""
+
+    rejected_by = ("measurement.signed_squares",)
+
+    @property
+    def signs(self) -> Any:
+        return -super().signs
+
+
 MEASUREMENTS: tuple[type[Any], ...] = (
     AdjointTwice,
     OneSidedPair,
@@ -208,6 +270,7 @@ MEASUREMENTS: tuple[type[Any], ...] = (
     Overwrites,
     CouplingOfOne,
     SpoilsWeights,
+    SignsNegated,
 )
 LOSSES: tuple[type[Any], ...] = (
     SlopeSign,
@@ -217,4 +280,7 @@ LOSSES: tuple[type[Any], ...] = (
     SeesItsNeighbour,
     SizeUnsaid,
     SpoilsValues,
+    FlatFarAway,
+    BelowZero,
+    WeightsForgotten,
 )

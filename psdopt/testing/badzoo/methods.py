@@ -13,7 +13,7 @@ from psdopt.geometries import FlatQuotient, Spectraplex
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import inner, norm
 from psdopt.method import Outcome
-from psdopt.methods import ConjugateGradient, FrankWolfe
+from psdopt.methods import LBFGS, ConjugateGradient, FrankWolfe
 from psdopt.methods.frank_wolfe import _principal, _with_oracle
 from psdopt.problem import Evaluation, Problem
 from psdopt.problems import QuadraticSDP
@@ -183,6 +183,39 @@ class OtherObjective(Watched, ConjugateGradient):
 
 
 @dataclass(frozen=True)
+class EvaluatesAgain(Watched, ConjugateGradient):
+    """Computes F at its start though it is given."""
+
+    rejected_by = ("method.given_evaluation",)
+
+    def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> Any:
+        return super().init(problem, geometry, start)
+
+
+@dataclass(frozen=True)
+class RemembersMore(Watched, LBFGS):
+    """Keeps one pair more than it is told."""
+
+    rejected_by = ("method.memory_kept",)
+
+    def step(self, state: Any) -> Any:
+        return LBFGS(self.memory + 1, self.search, self.preconditioner).step(state)
+
+
+@dataclass(frozen=True)
+class KeepsItsFirstStep(Watched, ConjugateGradient):
+    """Keeps the length of its first step in the problem, where every later run finds it."""
+
+    rejected_by = ("method.leaves_nothing_behind",)
+
+    def _search(self, state: Any, d: Any, slope: float) -> tuple[Path, float]:
+        path, best = super()._search(state, d, slope)
+        if state.last is not None or not 0.0 < best < math.inf:
+            return path, best
+        return path, state.problem.once("first step", lambda: best)
+
+
+@dataclass(frozen=True)
 class _Greedy(FrankWolfe):
     """Healthy base: Frank-Wolfe over the matrices of trace one, which is of order one."""
 
@@ -242,6 +275,9 @@ ALL: tuple[type[Any], ...] = (
     GivesUp,
     CriesUnbounded,
     OtherObjective,
+    EvaluatesAgain,
+    RemembersMore,
+    KeepsItsFirstStep,
     FalseGap,
     SlowerThanDeclared,
     ExcusesItself,

@@ -81,7 +81,8 @@ class OracleOutside(_TraceOne):
 
     def from_factor(self, Y: Array) -> Array:
         values, vectors = np.linalg.eigh(Y @ Y.T)
-        return np.asarray(vectors * np.sqrt(project_simplex(values, 1.0, 0.5)))
+        weights = project_simplex(values, 1.0, 0.5)
+        return np.asarray(vectors * np.sqrt(np.where(weights > 64 * N * EPS, weights, 0.0)))  # rounding is no rank
 
 
 class OracleWithoutDoubt(_TraceOne):

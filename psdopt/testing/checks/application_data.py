@@ -78,17 +78,31 @@ def storage_independence(subject: ApplicationSubject, case: Case) -> Deviation:
 
 @check("application", regimes=PLAIN)
 def not_rounded(subject: ApplicationSubject, case: Case) -> Deviation:
-    """X counts in double precision: rounded to single precision it gives another model, if by a little only."""
+    """X counts in double precision, sparse too where that is accepted: rounded to single it gives another model."""
     X = _array(subject)
     rounded = X.astype(np.float32).astype(np.float64)
     if np.array_equal(rounded, X):
         raise Trivial("X is made of numbers in single precision")
-    left = model_of(fitted_on(subject, X, subject.y), X)
-    if not left:
-        raise Trivial("the fitted estimator offers nothing to compare")
-    if _alike(left, model_of(fitted_on(subject, rounded, subject.y), X)):
-        return failed("the model of X and of X rounded to single precision are the same to the last bit")
+    stored: dict[str, Any] = {"X": np.asarray, **({"a sparse X": sp.csr_array} if _takes_sparse(subject) else {})}
+    for words, way in stored.items():
+        left = model_of(fitted_on(subject, way(X), subject.y), X)
+        if not left:
+            raise Trivial("the fitted estimator offers nothing to compare")
+        if _alike(left, model_of(fitted_on(subject, way(rounded), subject.y), X)):
+            return failed(f"the model of {words} and of {words} in single precision are the same to the last bit")
     return PASSED
+
+
+@check("application", regimes=PLAIN)
+def fits_apart(subject: ApplicationSubject, case: Case) -> Deviation:
+    """A fit of another estimator of the class to other data leaves the model of the first as it was."""
+    X = _array(subject)
+    first = fitted_on(subject, copy.deepcopy(X), copy.deepcopy(subject.y))
+    before = model_of(first, X)
+    other = 1.25 * X  # a stretch keeps what pairwise data must be: a symmetric matrix stays one
+    other = other if is_pairwise(subject.estimator) else other + 0.1 * case.rng.standard_normal(X.shape)
+    fitted_on(subject, other, copy.deepcopy(subject.y))
+    return agreement("after another estimator was fitted", before, model_of(first, X), 0.0)
 
 
 @check(

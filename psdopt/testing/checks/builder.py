@@ -40,6 +40,10 @@ def _samples(builder: Builder) -> Array:
     return X
 
 
+def _built(builder: Builder, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Problem:
+    return Builder(builder.factory, arguments, keywords).build()
+
+
 def _same(words: str, found: Problem, expected: Problem, case: Case, loose: float = 16.0) -> Deviation:
     """Value and gradient of two problems at one point."""
     evaluation = point_of(expected, Case(case.regime, case.seed))
@@ -88,17 +92,17 @@ def storage_independence(builder: Builder, case: Case) -> Deviation:
 @check("builder", regimes=PLAIN)
 def arguments_untouched(builder: Builder, case: Case) -> Deviation:
     """Neither building nor evaluating changes an argument in place, and read-only arrays are accepted."""
-    given = copy.deepcopy(builder.arguments)
-    before = snapshot({"argument": given, "keywords": builder.keywords})
-    problem = builder.build(**{f"a{k}": value for k, value in enumerate(given)})
-    point_of(problem, case).factor_gradient()
-    changed = changes(before, snapshot({"argument": given, "keywords": builder.keywords}))
+    given = copy.deepcopy((builder.arguments, dict(builder.keywords)))
+    before = snapshot({"argument": given[0], "keywords": given[1]})
+    point_of(_built(builder, *given), case).factor_gradient()
+    changed = changes(before, snapshot({"argument": given[0], "keywords": given[1]}))
     if changed:
         return failed(f"changed in place: {', '.join(changed[:3])}")
-    for value in given:
-        if isinstance(value, np.ndarray):
-            value.flags.writeable = False
-    point_of(builder.build(**{f"a{k}": value for k, value in enumerate(given)}), case).factor_gradient()
+    for value in (*given[0], *given[1].values()):
+        for array in (value, *(getattr(value, name, None) for name in ("data", "indices", "indptr", "row", "col"))):
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
+    point_of(_built(builder, *given), case).factor_gradient()
     return PASSED
 
 
@@ -125,13 +129,23 @@ def samples_in_any_order(builder: Builder, case: Case) -> Deviation:
 
 @check("builder", when=_has_samples, reason=NO_SAMPLES, regimes=PLAIN)
 def not_rounded(builder: Builder, case: Case) -> Deviation:
-    """F follows a change of the samples in their tenth digit: data are not rounded on the way in."""
+    """F follows a change of the samples in their tenth digit: data are not rounded on the way in, sparse ones too."""
     X = _samples(builder)
     evaluation = point_of(builder.build(), case)
     E = case.rng.standard_normal(X.shape) * np.abs(X)
+    dense = _followed(builder, evaluation, X, E, np.asarray)
+    try:
+        builder.build(**{f"a{builder.samples}": sp.csr_array(X)})
+    except (PsdoptError, TypeError, ValueError):
+        return dense  # sparse data may be refused
+    return worst([dense, _followed(builder, evaluation, X, E, sp.csr_array)])
+
+
+def _followed(builder: Builder, evaluation: Any, X: Array, E: Array, way: Callable[[Array], Any]) -> Deviation:
+    """The slope of F along X + hE over steps of 1e-9, against that over larger ones; X is handed over as way(X)."""
 
     def value(h: float) -> float:
-        return float(builder.build(**{f"a{builder.samples}": X + h * E}).at(evaluation.factor).value)
+        return float(builder.build(**{f"a{builder.samples}": way(X + h * E)}).at(evaluation.factor).value)
 
     slope, _ = derivative(value, 0.05)
     near = (value(1e-9) - value(-1e-9)) / 2e-9

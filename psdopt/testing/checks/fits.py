@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.capability import Ability
-from psdopt.compatibility import compatible, missing_members
+from psdopt.compatibility import fits, missing_members
 from psdopt.errors import IncompatibleError
 from psdopt.geometry import Geometry
 from psdopt.methods import shipped_methods
@@ -50,7 +50,7 @@ def methods_run(problem: Problem, case: Case) -> Deviation:
     tried = 0
     for method in shipped_methods():
         for geometry in geometries(problem.n):
-            if compatible(problem, geometry, method).ok:
+            if fits(problem, geometry, method):
                 tried += 1
                 if trouble := _runs(problem, geometry, method):
                     return failed(trouble)
@@ -67,7 +67,7 @@ def methods_run_here(geometry: Geometry, case: Case) -> Deviation:
 
     n = geometry.n
     problem = QuadraticSDP(None, 1.0, with_spectrum(np.linspace(-2.0, 1.0, n), 2))
-    fitting = [method for method in shipped_methods() if compatible(problem, geometry, method).ok]
+    fitting = [method for method in shipped_methods() if fits(problem, geometry, method)]
     if not fitting:
         raise Trivial("no shipped method is compatible with a quadratic problem over this geometry")
     for method in (None, *fitting) if Ability.FACTOR in geometry.abilities else fitting:

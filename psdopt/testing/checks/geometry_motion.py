@@ -19,6 +19,8 @@ from psdopt.testing.registry import check
 from psdopt.testing.slopes import derivative, observed_order
 
 RIEMANNIAN = {Ability.RIEMANNIAN}
+#: A step of which the fifth power is rounding.
+SHORT = 1e-3
 
 
 def _step(geometry: Geometry, point: Any, case: Case) -> tuple[Any, Array, float]:
@@ -53,6 +55,30 @@ def retraction_first_order(geometry: Geometry, case: Case) -> Deviation:
             ),
         ]
     )
+
+
+@check("geometry", needs=RIEMANNIAN)
+def retraction_both_sides(geometry: Geometry, case: Case) -> Deviation:
+    """R(tv) + R(−tv) − 2x holds no multiple of |t|: the velocities of R along v and along −v are opposite.
+
+    Differences that are central do not see such a part. E(t) = a t² + b t⁴ + c |t| gives c by two extrapolations.
+    """
+    point, allowed = quotient.regular_point(geometry, case)
+    v, _, size = _step(geometry, point, case)
+    M = quotient.dense(geometry, point)
+
+    def even(t: float) -> Array:
+        there, back = (quotient.dense(geometry, _along(geometry, point, v, s)) for s in (t, -t))
+        return np.asarray((there - M) + (back - M))
+
+    def part(t: float) -> Array:
+        return np.asarray((4.0 * even(t) - even(2.0 * t)) / (2.0 * t))
+
+    near, far = part(SHORT), part(2.0 * SHORT)
+    found = (8.0 * near - far) / 7.0
+    tolerance = 8.0 * allowed * size / SHORT + float(np.linalg.norm(near - found)) * SHORT
+    error = float(np.linalg.norm(found))
+    return Deviation(error, tolerance, f"R(tv) moves by {error / size:.3g} |t| of |M| more than along a smooth curve")
 
 
 @check(

@@ -1,4 +1,4 @@
-"""Checks of losses phi(a) of measured values: derivatives, convexity, degree, and many measurements at once."""
+"""Checks of losses phi(a) of measured values: derivatives, degree, and many measurements at once."""
 
 from __future__ import annotations
 
@@ -23,23 +23,30 @@ FEW_VALUES, STEPS = 7, (0.0, 0.5, -0.3, 1.3)
 MANY_VALUES = 10_000
 
 
-def _size(loss: Any) -> int:
+def size_of(loss: Any) -> int:
     return FEW_VALUES if loss.size is None else int(loss.size)
 
 
-def _values(loss: Any, case: Case, size: int | None = None) -> Array:
-    """Measured values of both signs, in the scale of the regime."""
-    return REGIMES[case.regime].scale * case.rng.standard_normal(_size(loss) if size is None else size)
+def values_of(loss: Any, case: Case, size: int | None = None) -> Array:
+    """Measured values of both signs, in the scale of the regime; samples where phi is not finite do not count."""
+    a = _drawn(loss, case, size)
+    if not np.isfinite(loss.value(a.copy())):
+        raise Trivial("phi is not finite at values of this scale")
+    return a
+
+
+def _drawn(loss: Any, case: Case, size: int | None = None) -> Array:
+    return REGIMES[case.regime].scale * case.rng.standard_normal(size_of(loss) if size is None else size)
 
 
 def _direction(loss: Any, case: Case) -> Array:
     """A change of a few of the values: where many change, a kink is always near."""
-    d = _values(loss, case)
+    d = _drawn(loss, case)
     d[case.rng.permutation(len(d))[FEW_VALUES:]] = 0.0
     return d
 
 
-def _unit(loss: Any, a: Array) -> float:
+def unit_of(loss: Any, a: Array) -> float:
     g = loss.derivative(a)
     return abs(float(loss.value(a))) + abs(float(loss.value(np.zeros_like(a)))) + norm(g) * norm(a)
 
@@ -47,7 +54,7 @@ def _unit(loss: Any, a: Array) -> float:
 @check("loss", regimes=SCALES)
 def slope(loss: Any, case: Case) -> Deviation:
     """derivative(a) has shape (m,), and ⟨derivative(a), d⟩ is the slope of value along d."""
-    a, results = _values(loss, case), []
+    a, results = values_of(loss, case), []
     g = loss.derivative(a)
     if np.shape(g) != a.shape:
         return failed(f"derivative has shape {np.shape(g)}, expected {a.shape}")
@@ -58,7 +65,7 @@ def slope(loss: Any, case: Case) -> Deviation:
         expected.append(float(slope))
         uncertainty += error
     error = float(np.linalg.norm(np.subtract(found, expected)))
-    tolerance = 64.0 * uncertainty + rounding_of(_unit(loss, a), len(a))
+    tolerance = 64.0 * uncertainty + rounding_of(unit_of(loss, a), len(a))
     results.append(Deviation(error, tolerance, describe("derivative", found, expected)))
     return worst(results)
 
@@ -66,7 +73,7 @@ def slope(loss: Any, case: Case) -> Deviation:
 @check("loss", regimes=SCALES)
 def bend(loss: Any, case: Case) -> Deviation:
     """curvature(a, d) is the derivative of derivative along d, and derivatives and expansion say the same."""
-    a, d = _values(loss, case), _direction(loss, case)
+    a, d = values_of(loss, case), _direction(loss, case)
     found = np.asarray(loss.curvature(a, d))
     expected, error = derivative(lambda h: loss.derivative(a + h * d), 0.05)
     g = loss.derivative(a)
@@ -88,26 +95,14 @@ def bend(loss: Any, case: Case) -> Deviation:
     return worst(results)
 
 
-@check("loss", when=lambda loss: loss.convex, reason="says that it is not convex", regimes=SCALES)
-def convexity(loss: Any, case: Case) -> Deviation:
-    """phi(t a + (1−t) b) ≤ t phi(a) + (1−t) phi(b)."""
-    a, b = _values(loss, case), _values(loss, case)
-    unit = _unit(loss, a) + _unit(loss, b)
-    results = []
-    for t in (0.2, 0.5, 0.9):
-        excess = float(loss.value(t * a + (1.0 - t) * b)) - t * loss.value(a) - (1.0 - t) * loss.value(b)
-        results.append(Deviation(excess, rounding_of(unit, len(a)), f"phi lies above its chord by {excess:.3g}"))
-    return worst(results)
-
-
 @check(
     "loss", when=lambda loss: loss.degree is not None, reason="says that it is no polynomial (degree)", regimes=SCALES
 )
 def degree(loss: Any, case: Case) -> Deviation:
     """The difference of order degree + 1 of phi along a line vanishes."""
-    a, d = _values(loss, case), _values(loss, case)
+    a, d = values_of(loss, case), values_of(loss, case)
     left = float(np.max(np.abs(np.diff([loss.value(a + t * d) for t in (-1.0, 0.0, 1.0, 2.0)], int(loss.degree) + 1))))
-    unit = sum(_unit(loss, a + t * d) for t in (-1.0, 0.0, 1.0, 2.0))
+    unit = sum(unit_of(loss, a + t * d) for t in (-1.0, 0.0, 1.0, 2.0))
     return Deviation(
         left,
         rounding_of(unit, len(a), 8.0),
@@ -118,7 +113,7 @@ def degree(loss: Any, case: Case) -> Deviation:
 @check("loss", when=lambda loss: loss.separable, reason="says that it is not separable", regimes=("full-rank",))
 def separable(loss: Any, case: Case) -> Deviation:
     """phi_t does not see the values of other measurements: derivative is the same, entry by entry, when they change."""
-    a, b = _values(loss, case), _values(loss, case)
+    a, b = values_of(loss, case), values_of(loss, case)
     if len(a) < 2:
         raise Trivial("there is one measurement")
     even = np.arange(len(a)) % 2 == 0
@@ -139,7 +134,7 @@ def separable(loss: Any, case: Case) -> Deviation:
 def any_number(loss: Any, case: Case) -> Deviation:
     """A loss with size None takes 1, 9 and MANY_VALUES values."""
     for m in (1, 9, MANY_VALUES):
-        a = _values(loss, case, m)
+        a = _drawn(loss, case, m)
         if np.shape(loss.derivative(a)) != (m,) or not np.isfinite(loss.value(a)):
             return failed(f"size is None, but {m} values are not taken")
     return PASSED
@@ -156,7 +151,7 @@ def many_measurements(loss: Any, case: Case) -> Deviation:
     from psdopt.terms.measured import MeasuredCurve
 
     m = MANY_VALUES if loss.size is None else int(loss.size)
-    a0, a1, a2 = (_values(loss, case, m) for _ in range(3))
+    a0, a1, a2 = (values_of(loss, case, m) for _ in range(3))
     curve = MeasuredCurve(loss, 0.7, a0, a1, a2)
     results = []
     for mu in STEPS:
@@ -175,7 +170,7 @@ def many_measurements(loss: Any, case: Case) -> Deviation:
 @check("loss", regimes=("full-rank",))
 def values_untouched(loss: Any, case: Case) -> Deviation:
     """No call changes the measured values that it is given, or the data of the loss."""
-    a, d = _values(loss, case), _values(loss, case)
+    a, d = values_of(loss, case), values_of(loss, case)
     before = snapshot({"a": a, "d": d, "loss": loss})
     loss.value(a)
     loss.derivative(a)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.images import Images
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import Array, norm, row_dots
 from psdopt.linalg.operators import LinearMap
 from psdopt.terms.base import combine
 from psdopt.testing.checks.common import PASSED, compare, failed, worst
@@ -119,6 +119,18 @@ def coupling(measurement: Any, case: Case) -> Deviation:
     upper = np.triu_indices(len(chosen))
     unit = float(np.linalg.norm(A)) ** 2 * norm(P) * norm(Q)
     return compare("coupling", found[upper], expected[upper], unit, n)
+
+
+@check("measurement", when=lambda m: m.signs is not None, reason="knows no signed squares (signs)", regimes=FEW)
+def signed_squares(measurement: Any, case: Case) -> Deviation:
+    """pair(U, V) = B ((d_pᵀU)·(d_pᵀV))_p for the signs B and the directions d_p: they are of the same A_t."""
+    Y = case.factor(measurement.n)
+    V = case.direction(Y)
+    U, images = _images(measurement, Y), _images(measurement, V)
+    products = row_dots(measurement.directions(U), measurement.directions(images))
+    found = measurement.signs @ products
+    unit = norm(abs(measurement.signs) @ np.abs(products)) + norm(Y) * norm(V)
+    return compare("signs times squares of directions", found, measurement.pair(U, images), unit, measurement.n)
 
 
 @check("measurement", regimes=("full-rank",))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from psdopt.compatibility import compatible
+from psdopt.compatibility import fits
 from psdopt.constraints import Constrained
 from psdopt.geometries import FixedTrace, FlatQuotient, PSDCone, Spectraplex
 from psdopt.geometry import Geometry
@@ -147,7 +147,7 @@ def _counted_on(method: Method) -> tuple[Problem, Geometry] | None:
     A = with_spectrum(np.geomspace(1.0, math.sqrt(CONDITION), ORDER), 1)
     problem = QuadraticSDP(A, None, -A @ target @ A)
     for geometry in (FlatQuotient(ORDER, ORDER), PSDCone(ORDER), Spectraplex(ORDER)):
-        if compatible(problem, geometry, method).ok:
+        if fits(problem, geometry, method):
             return problem, geometry
     return None
 
@@ -194,7 +194,7 @@ def _agreement(subject: MethodSubject, case: Case, variants: Sequence[tuple[floa
             continue
         Y = geometry.factor(geometry.random_point(np.random.default_rng(case.seed)))
         for name, made in (("a quadratic", _quadratic), ("a fit to entries", _entries)):
-            if not compatible(made(1.0, 1.0), geometry, subject.method).ok:
+            if not fits(made(1.0, 1.0), geometry, subject.method):
                 continue
             plain = _values(subject, made(1.0, 1.0), geometry, Y)
             for c, s in variants:

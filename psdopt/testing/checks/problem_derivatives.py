@@ -8,7 +8,18 @@ from psdopt.capability import Ability
 from psdopt.linalg.arrays import inner, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Problem
-from psdopt.testing.checks.common import PASSED, compare, failed, point_of, rounding_of, value_unit, worst
+from psdopt.testing.checks.common import (
+    PASSED,
+    bend_unit,
+    compare,
+    failed,
+    point_of,
+    rounding_of,
+    sensitivity,
+    slope_unit,
+    value_unit,
+    worst,
+)
 from psdopt.testing.diagnose import describe
 from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.reference import twin_of
@@ -43,14 +54,14 @@ def gradient_slope(problem: Problem, case: Case) -> Deviation:
     """d/dh F((Y + hD)(Y + hD)ᵀ) at h = 0 equals ⟨factor_gradient, D⟩ for every D."""
     evaluation = point_of(problem, case)
     Y, G = evaluation.factor, evaluation.factor_gradient()
-    found, expected, uncertainty = [], [], 0.0
+    found, expected, uncertainty, unit = [], [], 0.0, value_unit(problem, evaluation)
     for _ in range(DIRECTIONS):
         D = case.direction(Y)
-        slope, error = derivative(lambda h, D=D: problem.at(Y + h * D).value, 0.1)  # type: ignore[misc]
+        slope, error = derivative(lambda h, D=D: problem.at(Y + h * D).value, 0.1, unit)  # type: ignore[misc]
         found.append(inner(G, D))
         expected.append(float(slope))
         uncertainty += error
-    tolerance = TRUST * uncertainty + rounding_of(value_unit(problem, evaluation), problem.n)
+    tolerance = TRUST * uncertainty + rounding_of(unit, problem.n)
     error = float(np.linalg.norm(np.subtract(found, expected)))
     return Deviation(error, tolerance, describe("gradient", found, expected) if not error <= tolerance else "")
 
@@ -64,7 +75,8 @@ def gradient_operator(problem: Problem, case: Case) -> Deviation:
         return failed(f"S has shape {S.shape}, expected {(n, n)}")
     V, W = case.rng.standard_normal((n, 3)), case.rng.standard_normal((n, 3))
     SV, SW = S @ V, S @ W
-    unit = norm(SV) + norm(SW)
+    moved = sensitivity(problem, Y, lambda e: e.gradient @ np.hstack([V, W]))
+    unit = norm(SV) + norm(SW) + moved
     results = [
         compare("S", V.T @ SW, (W.T @ SV).T, unit * norm(V), n),
         compare("S applied to a combination", S @ (2.0 * V - W), 2.0 * SV - SW, unit, n),
@@ -88,8 +100,9 @@ def hessian_slope(problem: Problem, case: Case) -> Deviation:
     Y = evaluation.factor
     D = case.direction(Y)
     found = evaluation.hessian_vector(D)
-    expected, uncertainty = derivative(lambda h: problem.at(Y + h * D).factor_gradient(), 0.1)
-    unit = norm(evaluation.factor_gradient()) + norm(found)
+    slope = slope_unit(problem, evaluation)
+    expected, uncertainty = derivative(lambda h: problem.at(Y + h * D).factor_gradient(), 0.1, slope)
+    unit = bend_unit(problem, evaluation, D) + slope
     tolerance = TRUST * uncertainty + rounding_of(unit, problem.n)
     error = norm(found - expected)
     return Deviation(
@@ -103,7 +116,7 @@ def hessian_symmetric(problem: Problem, case: Case) -> Deviation:
     evaluation = point_of(problem, case)
     D, E = case.direction(evaluation.factor), case.direction(evaluation.factor)
     HD, HE = evaluation.hessian_vector(D), evaluation.hessian_vector(E)
-    unit = norm(HD) * norm(E) + norm(HE) * norm(D) + norm(evaluation.factor_gradient()) * norm(E)
+    unit = bend_unit(problem, evaluation, D) * norm(E) + bend_unit(problem, evaluation, E) * norm(D)
     both = evaluation.hessian_vector(D - 2.0 * E)
     return worst(
         [
@@ -123,14 +136,15 @@ def autograd_twin(problem: Problem, case: Case) -> Deviation:
     n, V = problem.n, case.rng.standard_normal((problem.n, 2))
     SV = np.asarray(other.gradient @ V)
     unit = value_unit(problem, mine) + abs(other.value)
+    moved = sensitivity(problem, mine.factor, lambda e: e.gradient @ V)
     results = [
         compare("value", mine.value, other.value, unit, n),
-        compare("S times a block", mine.gradient @ V, SV, norm(SV) + norm(mine.gradient @ V), n),
+        compare("S times a block", mine.gradient @ V, SV, norm(SV) + norm(mine.gradient @ V) + moved, n),
     ]
     if Ability.HESSIAN in problem.abilities and Ability.HESSIAN in twin.abilities:
         D = case.direction(mine.factor)
         HD, expected = mine.hessian_vector(D), other.hessian_vector(D)
-        unit = norm(HD) + norm(expected) + norm(mine.factor_gradient())
+        unit = bend_unit(problem, mine, D) + norm(expected)
         results.append(compare("Hessian-vector product", HD, expected, unit, n))
     return worst(results)
 

@@ -13,7 +13,17 @@ from psdopt.capability import Ability
 from psdopt.linalg.arrays import append_columns, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation, Problem
-from psdopt.testing.checks.common import PASSED, compare, failed, point_of, value_unit, worst
+from psdopt.testing.checks.common import (
+    PASSED,
+    compare,
+    defined,
+    failed,
+    point_of,
+    sensitivity,
+    slope_unit,
+    value_unit,
+    worst,
+)
 from psdopt.testing.counting import counted_data
 from psdopt.testing.record import Deviation
 from psdopt.testing.regimes import FEW, Case
@@ -21,11 +31,13 @@ from psdopt.testing.registry import check
 
 
 def _same(words: str, moved: Evaluation, Y: np.ndarray, unit: float) -> Deviation:
-    """`moved` must be what problem.at(Y) gives: factor, value and gradient."""
+    """`moved` must be what problem.at(Y) gives, where F is defined there: factor, value and gradient."""
     problem, n = moved.problem, moved.problem.n
-    fresh = problem.at(Y)
+    fresh = defined(problem, Y)
+    if fresh is None:
+        return PASSED
     gradient = fresh.factor_gradient()
-    scale = norm(gradient) + unit / max(norm(Y), float(np.finfo(float).tiny))
+    scale = slope_unit(problem, fresh) + unit / max(norm(Y), float(np.finfo(float).tiny))
     return worst(
         [
             compare(f"factor after {words}", moved.factor, Y, norm(Y), n),
@@ -84,12 +96,13 @@ def representative_invariance(problem: Problem, case: Case) -> Deviation:
     rotated, padded = problem.at(Y @ Q), problem.at(append_columns(Y, np.zeros((n, 1))))
     G, SV = evaluation.factor_gradient(), np.asarray(evaluation.gradient @ V)
     unit = value_unit(problem, evaluation)
-    gradient_unit = norm(G) + unit / norm(Y)
+    gradient_unit = slope_unit(problem, evaluation) + unit / norm(Y)
+    S_unit = norm(SV) + sensitivity(problem, Y, lambda e: e.gradient @ V) + gradient_unit / norm(Y)
     return worst(
         [
             compare("F(YQ)", rotated.value, evaluation.value, unit, n),
             compare("F([Y, 0])", padded.value, evaluation.value, unit, n),
-            compare("S at YQ", rotated.gradient @ V, SV, norm(SV) + gradient_unit / norm(Y), n),
+            compare("S at YQ", rotated.gradient @ V, SV, S_unit, n),
             compare("factor gradient at YQ", rotated.factor_gradient(), G @ Q, gradient_unit, n),
             compare("factor gradient at [Y, 0]", padded.factor_gradient()[:, :r], G, gradient_unit, n),
         ]
@@ -105,8 +118,8 @@ def storage_independence(problem: Problem, case: Case) -> Deviation:
     """Dense, sparse and LinearOperator storage of the same data give the same values and gradients."""
     maps = problem.maps  # type: ignore[attr-defined]
     originals = [m.data for m in maps]
-    Y = case.factor(problem.n)
-    here = problem.at(Y)
+    here = point_of(problem, case)
+    Y = here.factor
     value, gradient, unit = here.value, here.factor_gradient(), value_unit(problem, here)
     results = []
     try:

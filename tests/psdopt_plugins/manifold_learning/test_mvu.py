@@ -99,8 +99,11 @@ def test_certified_and_equal_in_both_coordinates():
     assert found.result.value == pytest.approx(value, rel=1e-9)
     direct = psdopt.solve(mvu_problem(EDGES.matrix(), 0.3), psdopt.FlatQuotient(30, 12), tol=1e-7, max_iterations=3000)
     assert direct.value == pytest.approx(value, rel=1e-5)
-    scale = np.abs(np.linalg.eigvalsh(S)).max()
-    assert np.linalg.eigvalsh(S)[0] >= -1e-4 * scale
+    smallest, vectors = np.linalg.eigh(S)
+    v = vectors[:, 0]
+    curvature = 4.0 * np.sum((v[EDGES.i] - v[EDGES.j]) ** 4)
+    # at M + t v vᵀ, t = −λ/curvature, F would be λ²/(2 curvature) lower
+    assert min(smallest[0], 0.0) ** 2 <= 2.0 * curvature * found.result.certificate.gap
 
 
 def test_s_curve_is_unrolled():

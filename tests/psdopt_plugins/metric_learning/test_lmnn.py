@@ -122,7 +122,7 @@ def test_only_a_round_that_may_be_the_last_waits_for_a_proof(monkeypatch):
     def recorded(problem, *pieces, **options):
         result = run(problem, *pieces, **options)
         if not pieces:  # the steps before the first round name geometry and method
-            asked.append((problem.duality.patient, result.optimal))
+            asked.append((options["proof"] == "full", result.optimal))
         return result
 
     monkeypatch.setattr(module + "solve", recorded)
@@ -134,14 +134,13 @@ def test_only_a_round_that_may_be_the_last_waits_for_a_proof(monkeypatch):
     assert asked[-1][0] or asked[-1][1]
 
 
-@pytest.mark.parametrize("patient", [True, False])
-def test_a_run_without_patience_ends_with_the_weaker_word(patient):
+@pytest.mark.parametrize("proof", ["full", "cheap"])
+def test_a_run_for_a_cheap_proof_ends_with_the_weaker_word(proof):
     rng = np.random.default_rng(1)
     rows, labels = rng.standard_normal((30, 6)), np.arange(30) % 2
     targets = target_neighbours(rows, labels, 2)
     problem = lmnn_problem(rows, targets, violated_triplets(rows, labels, targets, np.inf)[0], 1.0)
-    problem.duality.patient = patient
-    assert psdopt.solve(problem, tol=1e-2, rng=0).optimal == patient
+    assert psdopt.solve(problem, tol=1e-2, rng=0, proof=proof).optimal == (proof == "full")
 
 
 def test_limit_keeps_the_most_violated():

@@ -40,9 +40,11 @@ def test_noise_moves_positions_by_its_own_size():
     assert np.sqrt(np.mean((found.positions - P) ** 2)) < 0.01
 
 
-def test_bounds_are_kept_by_the_relaxation():
+@pytest.mark.parametrize("factor", [1.2, 1.1, 0.9])
+def test_bounds_are_kept_by_the_relaxation(factor):
+    """The multipliers are large where the distances contradict the bounds."""
     _, pairs, lengths = network(6)
-    wrong = 1.2 * lengths
+    wrong = factor * lengths
     free = sensor_problem(6, pairs, wrong, CORNERS)
     bounded = sensor_problem(6, pairs, wrong, CORNERS, lower=0.95 * lengths, upper=1.05 * lengths)
     assert bounded.m == free.m + len(pairs)

@@ -1,0 +1,47 @@
+"""Units for the rows of M in which bounds and entries of the A_t are of one size."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from psdopt.constraints.conic import Conic
+from psdopt.constraints.measurements import SparseForms
+from psdopt.linalg.arrays import Array
+
+
+def row_units(conic: Conic) -> Array:
+    """d (n,), powers of two: d_i² is about min_t |b_t| / |A_t,ii|, the size that the constraints leave to M_ii.
+
+    b_t is the smaller bound of constraint t that is not zero, and the diagonal of A_t has one sign, as that of a
+    semidefinite matrix. A row of M whose diagonal entry is in no such constraint has the median of the others. All d
+    are divided by their median, so that they are one where the constraints tell no row from another. O(entries of the
+    A_t).
+    """
+    forms, n = conic.forms, conic.n
+    low, high = np.abs(conic.lower), np.abs(conic.upper)
+    bound = np.minimum(np.where(low > 0.0, low, np.inf), np.where(high > 0.0, high, np.inf))
+    own = forms.i == forms.j
+    positive = forms.B @ (own * 1.0) > 0.0
+    t, k = np.repeat(np.arange(forms.size), np.diff(forms.B.indptr)), forms.B.indices
+    signs = np.where(positive, 1.0, -1.0)[t] * forms.B.data
+    mixed = np.bincount(t[own[k] & (signs < 0.0)], minlength=forms.size) > 0  # ⟨A_t, M⟩ may be small for a large M
+    bound = np.where(mixed, np.inf, bound)
+    with np.errstate(over="ignore", under="ignore"):
+        shares = np.abs(forms.B.data) / bound[t]
+    K = np.zeros(len(forms.i))
+    np.maximum.at(K, k, shares)
+    own &= (K > 0.0) & np.isfinite(K)
+    exponents = np.zeros(n)
+    if own.any():
+        powers = np.round(-0.5 * np.log2(K[own]))
+        exponents[forms.i[own]] = powers - np.round(np.median(powers))
+    return np.asarray(np.exp2(exponents))
+
+
+def in_units(conic: Conic, d: Array) -> Conic:
+    """The problem in N, M = D N D with D = diag(d): D C D, D A_t D, and the same bounds. Exact for powers of two."""
+    D, forms = sp.diags_array(d), conic.forms
+    B = sp.csr_array(forms.B @ sp.diags_array(d[forms.i] * d[forms.j]))
+    scaled = SparseForms(forms.i, forms.j, B, conic.n)
+    return Conic(sp.csr_array(D @ conic.C @ D), conic.constant, scaled, conic.lower, conic.upper)

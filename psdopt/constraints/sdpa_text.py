@@ -1,0 +1,186 @@
+"""The text of an SDPA file, read from front to back in blocks, so that memory is taken for its numbers only."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import math
+import os
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn, cast
+
+import numpy as np
+
+from psdopt.archives import BOMB_RATIO, SHARE, memory
+from psdopt.checks import brief
+from psdopt.errors import DataFileError
+from psdopt.linalg.arrays import Array
+
+#: Characters that SDPA reads as blanks.
+BLANKS = str.maketrans("{}(),", "     ")
+INTEGER, VISIBLE = re.compile(r"[+-]?\d+"), re.compile(r"\S")
+#: Beyond this a float does not tell an integer from the next one, so that it is no index.
+LARGEST = 2.0**53
+#: Characters that are read at once. No number is longer.
+BLOCK = 2**20
+#: No line of the head has more characters. A file that unpacks to more must not shrink by over BOMB_RATIO.
+LONGEST = 2**25
+
+
+class SdpaText:
+    """The file `path`, compressed by gzip or not: its head line by line, then all remaining numbers.
+
+    Numbers are those of C; Python's underscores and digits of other alphabets are none. Errors are DataFileErrors with
+    the line where there is one.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        #: The number of the last line that was read.
+        self.at = 0
+        self._text, self._position, self._opening = "", 0, True
+        with self._readable():
+            packed = self._packed()
+            self._file = path.open("rb")
+        raw = gzip.GzipFile(fileobj=self._file) if packed else self._file
+        self._stream = io.TextIOWrapper(cast(io.BufferedReader, raw), "ascii", "replace")
+
+    def __enter__(self) -> SdpaText:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+        self._file.close()
+
+    def fail(self, message: str, line: int | None = None) -> NoReturn:
+        raise DataFileError(f"{self.path}, line {(self.at if line is None else line) or 1}: {message}")
+
+    def integers(self, count: int, what: str) -> list[int]:
+        """`count` integers; text after them on the same line is a comment."""
+        found: list[int] = []
+        while len(found) < count:
+            for word in self._line(what).split(None, count - len(found))[: count - len(found)]:
+                if INTEGER.fullmatch(word) is None:
+                    if not found:
+                        self.fail(f"expected {what}; found {brief(word)}")
+                    break
+                if abs(float(word)) > LARGEST:
+                    self.fail(f"expected {what}, at most {LARGEST:.0f}; found {brief(word)}")
+                found.append(int(word))
+        return found
+
+    def numbers(self, count: int, what: str) -> Array:
+        """`count` numbers on one line or several; more of them are an error."""
+        found, total = [], 0
+        while total < count:
+            line = self._line(what)
+            total += len(line.split())
+            if total > count:
+                self.fail(f"{what} must have {count} numbers; found {total}")
+            found.append(self._floats(line, f"finite numbers of {what}", self.at))
+        return np.concatenate(found)
+
+    def rest(self, what: str) -> Array:
+        """All remaining numbers."""
+        found, total, room = [np.empty(0)], 0, SHARE * memory()
+        for text in self._parts(what):
+            found.append(self._floats(text, what, self.at + 1))
+            self.at += text.count("\n")
+            total += len(found[-1])
+            if 16.0 * total > room:  # the parts and their concatenation
+                raise DataFileError(f"{self.path} has more than {total} numbers, which do not fit into memory")
+        return np.concatenate(found)
+
+    def _line(self, what: str) -> str:
+        """The next line that is neither blank nor, at the top of the file, a comment."""
+        while True:
+            while self._text.isspace() or (first := VISIBLE.search(self._text, self._position)) is None:
+                self.at += self._text.count("\n", self._position)
+                self._text, self._position = self._block(), 0
+                if not self._text:
+                    raise DataFileError(f"{self.path} ends before {what}")
+            start = first.start()
+            self.at += self._text.count("\n", self._position, start) + 1
+            end = self._text.find("\n", start)
+            while end < 0 and (more := self._block()):
+                self._text, start = self._text[start:] + more, 0
+                end = self._text.find("\n", len(self._text) - len(more))
+                if len(self._text) > LONGEST:
+                    self.fail(f"expected {what}; found a line of more than {LONGEST - BLOCK} characters")
+            end = len(self._text) if end < 0 else end
+            self._position = min(end + 1, len(self._text))
+            if not (self._opening and self._text[start] in '"*'):
+                self._opening = False
+                return self._text[start:end]
+
+    def _parts(self, what: str) -> Iterator[str]:
+        """The rest of the text, cut between numbers."""
+        text, self._text = self._text[self._position :], ""
+        while block := self._block():
+            text += block
+            cut = len(text) if text[-1].isspace() else len(text) - len(text.rsplit(None, 1)[-1])
+            if len(text) - cut > BLOCK:
+                self.fail(
+                    f"expected {what}; found a word of more than {BLOCK} characters", self.at + 1 + text.count("\n")
+                )
+            yield text[:cut]
+            text = text[cut:]
+        yield text
+
+    def _block(self) -> str:
+        """The next characters, at most BLOCK of them; none at the end."""
+        with self._readable():
+            return self._stream.read(BLOCK).translate(BLANKS)
+
+    def _packed(self) -> bool:
+        """Whether the file is compressed. One that is gets unpacked once, which is fast beside reading its numbers."""
+        with self.path.open("rb") as raw:
+            if raw.peek(2)[:2] != b"\x1f\x8b":
+                return False
+            unpacked, size = 0, os.fstat(raw.fileno()).st_size
+            with gzip.GzipFile(fileobj=raw) as file:
+                while block := file.read(BLOCK):
+                    unpacked += len(block)
+                    if unpacked > max(LONGEST, BOMB_RATIO * size):
+                        raise DataFileError(
+                            f"{self.path} has {size} bytes that unpack to more than {unpacked - len(block)}; "
+                            "unpack it, or store zeros in the sparse format"
+                        )
+        return True
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Errors of reading as DataFileErrors."""
+        try:
+            yield
+        except DataFileError:
+            raise
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise DataFileError(f"{self.path} is a damaged .gz file: {error}") from error
+        except OSError as error:
+            raise DataFileError(f"cannot read {self.path}: {error.strerror or error}") from error
+
+    def _floats(self, text: str, what: str, line: int) -> Array:
+        """The numbers of `text`, whose first line is number `line` of the file."""
+        try:
+            values = np.array(text.split(), dtype=np.float64)
+            if "_" not in text and np.isfinite(values).all():
+                return values
+        except ValueError:
+            pass  # the loop below finds the word
+        for number, row in enumerate(text.split("\n"), line):
+            for word in row.split():
+                if not _is_finite(word):
+                    self.fail(f"expected {what}; found {brief(word)}", number)
+        raise AssertionError("NumPy and float() disagree on what a number is")
+
+
+def _is_finite(word: str) -> bool:
+    try:
+        return "_" not in word and math.isfinite(float(word))
+    except ValueError:
+        return False

@@ -1,0 +1,40 @@
+"""The violation of linear constraints, each beside the size of its own bound and of the entries of M that it sees."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from psdopt.constraints.measurements import SparseForms
+from psdopt.linalg.arrays import Array, norm, row_dots
+from psdopt.linalg.tolerances import EPS
+
+#: Where a bound is zero, entries M_ii below this share of tr M count as that share: they are not told from zero.
+VANISHED = math.sqrt(EPS)
+
+
+def row_scales(forms: SparseForms | None, norms: Array, nearest: Array, Y: Array) -> Array:
+    """The scale of each constraint at M = Y Yᵀ, (m,): max(|nearest_t|, Σ_ij |A_t,ij| √(M_ii M_jj)).
+
+    `nearest` (m,) are the values within the bounds that are nearest to A(M). The sum is what ⟨A_t, M⟩ can be for
+    entries of M as large as its diagonal allows; no row of M that A_t does not touch is in it. It does not change if M
+    and the A_t are written in other units, D M D and D⁻¹ A_t D⁻¹. Where nearest_t = 0, M_ii is replaced by
+    max(M_ii, √eps tr M), since rows of M may vanish. Without entries the sum is replaced by |A_t| |M|. O(entries of
+    the A_t + n r).
+    """
+    if forms is None:
+        return np.maximum(np.abs(nearest), norms * norm(Y.T @ Y))
+    diagonal = row_dots(Y, Y)
+    scales = np.maximum(np.abs(nearest), forms.sizes(np.sqrt(diagonal)))
+    if np.any(nearest == 0.0):
+        least = VANISHED * float(diagonal.sum())
+        scales = np.where(nearest == 0.0, forms.sizes(np.sqrt(np.maximum(diagonal, least))), scales)
+    return scales
+
+
+def relative(v: Array, scales: Array) -> Array:
+    """|v_t| / scales_t (m,), 0 where v_t = 0, infinite where only the scale is zero."""
+    off = np.abs(v)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        return np.where(off > 0.0, off / scales, 0.0)

@@ -1,0 +1,54 @@
+"""The deadline of a run, which long work asks for, so that a limit of time holds within a step as well.
+
+:func:`psdopt.solve` sets it. Maps, eigensolvers and factorisations ask before each product and each factorisation, so
+that problems, geometries and methods need not know of it.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_MOMENT: ContextVar[float] = ContextVar("deadline", default=math.inf)
+
+
+class OutOfTime(BaseException):
+    """The deadline has passed; it ends in the solve() that set the deadline.
+
+    No ``Exception``: code that survives errors of any kind must not take it for one.
+    """
+
+
+def now() -> float:
+    """Seconds on the clock of deadlines, which has no particular zero."""
+    return time.perf_counter()
+
+
+@contextmanager
+def until(moment: float) -> Iterator[None]:
+    """Within, the deadline is `moment` on the clock of :func:`now`; an earlier one that already holds stays."""
+    token = _MOMENT.set(min(moment, _MOMENT.get()))
+    try:
+        yield
+    finally:
+        _MOMENT.reset(token)
+
+
+@contextmanager
+def unhurried() -> Iterator[None]:
+    """Within, no deadline holds: for code of the caller, such as a callback."""
+    token = _MOMENT.set(math.inf)
+    try:
+        yield
+    finally:
+        _MOMENT.reset(token)
+
+
+def ask() -> None:
+    """Raises OutOfTime if the deadline has passed. 0.1 µs; each thread has its own deadline, at first none."""
+    moment = _MOMENT.get()
+    if moment < math.inf and now() >= moment:
+        raise OutOfTime

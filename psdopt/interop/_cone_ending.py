@@ -1,0 +1,81 @@
+"""Cone programs without an optimum: what a run's proofs say of the program, and whether a point is feasible at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+
+from psdopt.certificate import Certificate
+from psdopt.constraints import Constrained, ConstrainedCertificate
+from psdopt.interop._cone_forms import DualForm, PrimalForm
+from psdopt.interop._cone_program import ConeProgram
+from psdopt.interop._cone_proofs import falls, refutes
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.problem import Problem
+
+
+class Ending(Enum):
+    """What is proven of a program without an optimum; EITHER means a ray, while no point is known."""
+
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    EITHER = "infeasible or unbounded"
+
+
+@dataclass(frozen=True)
+class Proofs:
+    """`y` (R,) : Aᵀy = 0, bᵀy < 0, y in the dual cones: no x is feasible. `x` (N,) : P x = 0, cᵀx < 0, −A x in the
+    cones: from every feasible point the objective falls without end. None where the run has found no such proof.
+    `empty` : whether it is proven that no x is feasible, by y or on a face of the cone, where there need not be a y."""
+
+    y: Array | None = None
+    x: Array | None = None
+    empty: bool = False
+
+
+def proofs(form: PrimalForm | DualForm, problem: Problem, certificate: Certificate | None) -> Proofs:
+    """Those of a run on `problem`, the problem of `form`, for the program of `form`; its own numbers confirm them."""
+    w = D = None
+    if isinstance(certificate, ConstrainedCertificate):
+        w, D = certificate.infeasibility_proof, certificate.ray
+    elif certificate is not None and form.program.P is None and not form.swapped:
+        D = certificate.eigenvector[:, None]  # of ∇F, which is C
+    refutation = direction = None
+    if w is not None:
+        w = _semidefinite(problem, w)
+        refutation = form.refutation(w), form.refutation_sizes(w)
+    if D is not None and not form.feasibility:
+        direction = form.direction(np.asarray(D)), form.direction_sizes(np.asarray(D))
+    of_y, of_x = (direction, refutation) if form.swapped else (refutation, direction)
+    y = of_y[0] if of_y is not None and refutes(form.program, *of_y) else None
+    x = of_x[0] if of_x is not None and falls(form.program, *of_x) else None
+    return Proofs(y, x, y is not None or (w is not None and not form.swapped))
+
+
+def _semidefinite(problem: Problem, w: Array) -> Array:
+    """w with A*(w) ⪰ 0: where σ(w) < λ_min(A*(w)) τ is the proof, the multipliers v that bound the trace are added.
+
+    With A*(v) ⪰ I, σ(v) = τ and λ = λ_min(A*(w)) < 0 it is A*(w − λ v) ⪰ 0 and σ(w − λ v) <= σ(w) − λ τ < 0.
+    """
+    if not isinstance(problem, Constrained) or problem.forms is None:
+        return w
+    limit = problem.trace_limit
+    if limit is None or limit.weights is None:
+        return w
+    low = smallest_eigenpair(problem.forms.matrix(w), scale="norm").lower_bound
+    return w - min(low, 0.0) * limit.weights
+
+
+def feasibility(program: ConeProgram) -> PrimalForm:
+    """The search for any feasible point of `program`."""
+    return PrimalForm(replace(program, c=np.zeros(len(program.c)), P=None))
+
+
+def refutation(program: ConeProgram) -> DualForm:
+    """The search for y with Aᵀy = 0, bᵀy < 0, y in the dual cones: min bᵀy has an interior point for this objective."""
+    i, j = program.places()
+    inside = np.concatenate([np.zeros(program.zero), np.ones(program.nonneg), np.where(i == j, 1.0, 0.0)])
+    return DualForm(replace(program, c=-np.asarray(program.A.T @ inside), P=None))

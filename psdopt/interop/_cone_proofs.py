@@ -1,0 +1,91 @@
+"""Vectors that prove a cone program infeasible or its objective endless, held to the program's own numbers.
+
+A program whose dual has no point may still have an optimum, and one without a point need not have a proof by
+multipliers: [[0, x], [x, y]] ⪰ 0 with min x, and X_00 = 0 with X_01 = 1. So what a form concludes on a face of the cone
+is a proof of the program only if the vector itself is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import starmap
+
+import numpy as np
+
+from psdopt.interop._cone_program import ConeProgram
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.tolerances import EPS, rounding
+
+#: The rounding of a sum, as a multiple of what its own products explain: entries of y and x are computed as well.
+COMPUTED = 512.0
+#: A fall below this share of the terms of cᵀx is none.
+SHARE = math.sqrt(EPS)
+
+
+def refutes(program: ConeProgram, y: Array, sizes: Array) -> bool:
+    """Whether Aᵀy = 0 and y in the dual cones up to the rounding of their terms, and bᵀy < 0 beyond that of its own.
+
+    Then 0 = yᵀ(A x + s − b) > 0 for every feasible x, so that there is none. `sizes` (R,) : what the rounding of y is
+    relative to. Cost: the eigenvalues of the blocks of y.
+    """
+    p, lost, sizes = program, rounding(1.0, len(y), COMPUTED), np.maximum(sizes, np.abs(y))
+    if not np.all(np.isfinite(y)) or not p.b @ y < -lost * float(np.abs(p.b) @ sizes):
+        return False
+    if np.any(np.abs(p.A.T @ y) > lost * (abs(p.A).T @ sizes)):
+        return False
+    i, j = p.places()
+    halves = np.concatenate([np.ones(p.first_psd), np.where(i == j, 1.0, 0.5)])
+    return _inside(p, halves * y, lost * halves * sizes)
+
+
+def falls(program: ConeProgram, x: Array, sizes: Array) -> bool:
+    """Whether P x = 0 and −A x in the cones up to the rounding of their terms, and cᵀx < 0 clearly beyond that.
+
+    Then the objective falls without end along x from every feasible point. `sizes` (N,) : what the rounding of x is
+    relative to. Cost: the eigenvalues of the blocks of A x.
+    """
+    p, lost = program, rounding(1.0, len(x), COMPUTED)
+    fall = -SHARE * float(np.abs(p.c) @ np.abs(x)) - lost * float(np.abs(p.c) @ sizes)
+    sizes = np.maximum(sizes, np.abs(x))
+    if not np.all(np.isfinite(x)) or not p.c @ x < fall:
+        return False
+    if p.P is not None and np.any(np.abs(p.P @ x) > lost * (abs(p.P) @ sizes)):
+        return False
+    s, allowed = -(p.A @ x), lost * (abs(p.A) @ sizes)
+    return bool(np.all(np.abs(s[: p.zero]) <= allowed[: p.zero])) and _inside(p, s, allowed)
+
+
+def _inside(program: ConeProgram, v: Array, allowed: Array) -> bool:
+    """Whether v (R,) is in the cones of the inequalities and blocks, each entry up to `allowed`."""
+    loose = slice(program.zero, program.first_psd)
+    if np.any(v[loose] < -allowed[loose]):
+        return False
+    return all(starmap(_semidefinite, zip(_blocks(program, v), _blocks(program, allowed), strict=True)))
+
+
+def _semidefinite(V: Array, allowed: Array) -> bool:
+    """Whether changes of entries V_ij by about `allowed` make V semidefinite.
+
+    A diagonal entry that is exactly zero asks for a row of zeros: no multiple of the unit matrix is rounding there.
+    """
+    d = np.sqrt(np.diagonal(allowed))
+    exact = d == 0.0
+    if np.any(np.diagonal(V)[exact] < 0.0) or np.any((np.abs(V) > allowed)[exact]):
+        return False
+    d, V, allowed = d[~exact], V[~exact][:, ~exact], allowed[~exact][:, ~exact]
+    if not len(d):
+        return True
+    least = float(np.linalg.eigvalsh(V / np.outer(d, d))[0])
+    return least >= -float(np.linalg.norm(allowed / np.outer(d, d)))
+
+
+def _blocks(program: ConeProgram, v: Array) -> Iterator[Array]:
+    """The symmetric matrices of the PSD rows of v."""
+    first = program.first_psd
+    for k in program.psd:
+        column, row = np.triu_indices(k)
+        V, end = np.zeros((k, k)), first + len(row)
+        V[row, column] = V[column, row] = v[first:end]
+        first = end
+        yield V

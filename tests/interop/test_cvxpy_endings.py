@@ -1,0 +1,218 @@
+"""CVXPY problems without an optimum: words, and the vectors that prove them, by CVXPY's own data."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from psdopt import Status
+from psdopt.interop import cvxpy as bridge
+from psdopt.interop._cone_solve import solved
+from psdopt.interop.cvxpy import PSDOPT
+
+from .cvxpy_problems import INFEASIBLE, UNBOUNDED, falling_where_nothing_is_curved
+
+
+def names(build):
+    return build.__name__
+
+
+def forms(build):
+    """The problem solved in each form that it has, and its value."""
+    for form in ("primal", "dual"):
+        problem = build()
+        with contextlib.suppress(cp.SolverError):  # "form must be 'primal' or 'auto'", as another test holds
+            yield problem, problem.solve(solver=PSDOPT(), form=form)
+
+
+def cones(problem):
+    """c, A, b of CVXPY's cone program; how far v is outside the cones, or with `free` outside of their duals."""
+    data, _, _ = problem.get_problem_data(PSDOPT())
+    dims = data["dims"]
+    assert not dims.soc
+
+    def outside(v, free):
+        ends = np.cumsum([dims.zero + dims.nonneg, *(k * k for k in dims.psd)])
+        blocks = [v[i:j].reshape(k, k) for i, j, k in zip(ends[:-1], ends[1:], dims.psd, strict=True)]
+        least = min([0.0, *v[dims.zero : ends[0]], *(np.linalg.eigvalsh((B + B.T) / 2)[0] for B in blocks)])
+        return max(0.0 if free else np.abs(v[: dims.zero]).max(initial=0.0), -least)
+
+    return data["c"], data["A"], np.asarray(data["b"]), outside
+
+
+@pytest.mark.parametrize("build", INFEASIBLE, ids=names)
+def test_what_nothing_meets_is_infeasible_and_multipliers_prove_it(build):
+    for problem, value in forms(build):
+        assert value == np.inf
+        assert problem.status == "infeasible"
+        y = problem.solver_stats.extra_stats["proof"]
+        _, A, b, outside = cones(problem)
+        size = np.abs(y).max()
+        assert np.abs(A.T @ y).max() <= 1e-9 * size
+        assert outside(y, True) <= 1e-9 * size
+        assert b @ y == pytest.approx(-1.0)
+
+
+@pytest.mark.parametrize("build", UNBOUNDED, ids=names)
+def test_what_falls_without_end_is_unbounded_and_a_ray_proves_it(build):
+    for problem, value in forms(build):
+        assert value == -np.inf
+        assert problem.status == "unbounded"
+        x = problem.solver_stats.extra_stats["proof"]
+        c, A, _, outside = cones(problem)
+        size = np.abs(x).max()
+        assert outside(-(A @ x), False) <= 1e-9 * size
+        assert c @ x == pytest.approx(-1.0)
+
+
+def test_a_quadratic_objective_is_not_curved_along_its_ray():
+    problem = falling_where_nothing_is_curved()
+    problem.solve(solver=PSDOPT())
+    x = problem.solver_stats.extra_stats["proof"]
+    data, _, _ = problem.get_problem_data(PSDOPT())
+    assert np.abs(data["P"] @ x).max() < 1e-9 * np.abs(x).max()
+
+
+@pytest.mark.parametrize("form", ["primal", "dual"])
+def test_multipliers_of_what_is_infeasible_are_those_of_clarabel(form):
+    """Where only one y proves it, up to a factor: bᵀy = −1 here."""
+    x, X = cp.Variable(3), cp.Variable((2, 2), PSD=True)
+    constraints = [x[0] + 2 * x[1] == 1, 2 * x[1] - x[2] == -2, x[0] + x[2] <= 1, X[0, 0] >= 1]
+    b = [1.0, -2.0, 1.0, -1.0]
+    problem = cp.Problem(cp.Minimize(cp.trace(X)), constraints)
+    problem.solve(solver=PSDOPT(), form=form)
+    found = [c.dual_value for c in constraints]
+    problem.solve(solver="CLARABEL")
+    if constraints[0].dual_value is None:
+        pytest.skip("this CVXPY hands out no multipliers of infeasible problems")
+    other = np.array([c.dual_value for c in constraints])
+    assert np.allclose(found, other / -(b @ other), rtol=0, atol=1e-6)
+
+
+def test_a_second_order_cone_without_a_point_is_infeasible_with_multipliers_of_its_shape():
+    X, t = cp.Variable((2, 2), PSD=True), cp.Variable(2)
+    cone, top, far = [cp.SOC(X[0, 0], t), X[0, 0] <= 1, t[0] + t[1] >= 2]
+    problem = cp.Problem(cp.Minimize(cp.trace(X)), [cone, top, far])
+    problem.solve(solver=PSDOPT())
+    assert problem.status == "infeasible"
+    if top.dual_value is None:
+        pytest.skip("this CVXPY hands out no multipliers of infeasible problems")
+    a, u = (np.ravel(v.value) for v in cone.dual_variables)
+    assert a[0] >= np.linalg.norm(u) * (1.0 - 1e-9)
+    assert np.allclose([top.dual_value, *-u], [a[0], far.dual_value, far.dual_value], rtol=0, atol=1e-4)
+    assert top.dual_value - 2 * far.dual_value == pytest.approx(-1.0)
+
+
+def hermitian(feasible):
+    """Falls along H_00 = H_11 = s, H_10 = −i s."""
+    H = cp.Variable((3, 3), hermitian=True)
+    rows = [H >> 0, H[0, 0] - H[1, 1] == 1, H[2, 2] == (1 if feasible else -1)]
+    return cp.Problem(cp.Minimize(cp.imag(H[1, 0])), rows)
+
+
+def test_an_infeasible_problem_that_would_fall_without_end_is_infeasible():
+    H = cp.Variable((2, 2), hermitian=True)
+    problem = cp.Problem(cp.Minimize(cp.imag(H[1, 0])), [H >> 0, H[0, 0] == -1])
+    assert problem.solve(solver=PSDOPT()) == np.inf
+    assert problem.status == "infeasible"
+
+
+@pytest.mark.parametrize("form", ["auto", "primal", "dual"])
+def test_a_ray_without_a_feasible_point_is_not_unbounded(form):
+    for feasible, word in ((True, "unbounded"), (False, "infeasible")):
+        problem = hermitian(feasible)
+        problem.solve(solver=PSDOPT(), form=form)
+        assert problem.status == word
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate:UserWarning")
+@pytest.mark.parametrize("tol", [1e-4, 1e-6, 1e-8, 1e-10])
+def test_a_finer_tol_takes_back_no_proven_word(tol):
+    for build, word in ((INFEASIBLE[1], "infeasible"), (UNBOUNDED[0], "unbounded"), (UNBOUNDED[2], "unbounded")):
+        problem = build()
+        problem.solve(solver=PSDOPT(), tol=tol)
+        assert problem.status == word
+
+
+def test_a_failure_says_what_happened_and_how_far_it_came(monkeypatch):
+    X = cp.Variable((6, 6), PSD=True)
+    C = np.random.default_rng(0).standard_normal((6, 6))
+    problem = cp.Problem(cp.Minimize(cp.trace((C + C.T) @ X)), [cp.diag(X) == 1, X[0, 1] >= 0.5])
+
+    def stuck(form, options, last, verbose):
+        answer = solved(form, {**options, "max_iterations": 1}, last, verbose)
+        return form, replace(answer, status=Status.NO_PROGRESS, message="no progress: stuck")
+
+    monkeypatch.setattr(bridge, "solved_in_either", stuck)
+    with pytest.raises(
+        cp.SolverError, match=r"^PSDOPT found no solution: no progress: stuck \(.*primal infeas\w+ \d.*\)$"
+    ):
+        problem.solve(solver=PSDOPT())
+
+
+def without_multipliers():
+    """z_0 = z_1 = 0 is all that the zero on the diagonal allows: the optimum is 0, and no multipliers prove it."""
+    z = cp.Variable(3)
+    total = cp.bmat([[0, z[0], z[1]], [z[0], z[2], 1], [z[1], 1, z[2] + 1]])
+    return cp.Problem(cp.Minimize(z[0] + z[1]), [total >> 0])
+
+
+def nearly_flat():
+    """Bounded: the curvature along t is 1e-16 of that along y."""
+    X, y, t = cp.Variable((2, 2), PSD=True), cp.Variable(), cp.Variable()
+    fit = cp.square(y - 1) + cp.square(1e-8 * t - y) - t
+    return cp.Problem(cp.Minimize(fit), [X >> y * np.eye(2), X[0, 0] >= t - 100 * y])
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate:UserWarning")
+@pytest.mark.parametrize("build", [without_multipliers, nearly_flat], ids=names)
+def test_what_is_bounded_is_not_unbounded(build):
+    for form in ("auto", "primal", "dual"):
+        problem = build()
+        with contextlib.suppress(cp.SolverError):
+            problem.solve(solver=PSDOPT(), form=form, max_time=3.0)
+        assert problem.status not in ("unbounded", "infeasible", "infeasible_or_unbounded")
+
+
+def test_what_no_multipliers_prove_infeasible_has_none():
+    """X_00 = 0 makes X_01 zero, which is a proof on the face; y with A*(y) ⪰ 0 and bᵀy < 0 does not exist."""
+    X = cp.Variable((2, 2), PSD=True)
+    problem = cp.Problem(cp.Minimize(cp.trace(X)), [X[0, 0] == 0, X[0, 1] == 1])
+    problem.solve(solver=PSDOPT())
+    assert problem.status == "infeasible"
+    assert problem.solver_stats.extra_stats["proof"] is None
+    assert problem.constraints[0].dual_value is None
+
+
+def test_on_a_face_too_multipliers_prove_what_is_infeasible():
+    X = cp.Variable((3, 3), PSD=True)
+    problem = cp.Problem(cp.Minimize(cp.trace(X)), [X[0, 0] == 0, 2 * X[0, 1] + X[1, 1] == -1])
+    problem.solve(solver=PSDOPT())
+    assert problem.status == "infeasible"
+    y = problem.solver_stats.extra_stats["proof"]
+    _, A, b, outside = cones(problem)
+    assert max(np.abs(A.T @ y).max(), outside(y, True)) <= 1e-9 * np.abs(y).max()
+    assert b @ y == pytest.approx(-1.0)
+
+
+def test_a_ray_is_given_where_there_is_no_constraint_on_it():
+    X = cp.Variable((2, 2), PSD=True)
+    problem = cp.Problem(cp.Minimize(cp.trace(np.diag([1.0, -1.0]) @ X)))
+    problem.solve(solver=PSDOPT())
+    assert problem.status == "unbounded"
+    c, A, _, outside = cones(problem)
+    x = problem.solver_stats.extra_stats["proof"]
+    assert c @ x == pytest.approx(-1.0)
+    assert outside(-(A @ x), False) <= 1e-9 * np.abs(x).max()
+
+
+@pytest.mark.parametrize("b", [1e-14, 1e-10, 1.0, 1e10])
+def test_equations_contradict_each_other_in_small_units_too(b):
+    X, t = cp.Variable((2, 2), PSD=True), cp.Variable()
+    problem = cp.Problem(cp.Minimize(cp.trace(X)), [t == b, t == 2 * b])
+    problem.solve(solver=PSDOPT())
+    assert problem.status == "infeasible"

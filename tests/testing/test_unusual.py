@@ -1,0 +1,162 @@
+"""Pieces that are right and unusual pass: F infinite somewhere, ill-conditioned, not convex, steep, nearly straight."""
+
+from __future__ import annotations
+
+import autograd.numpy as anp
+import numpy as np
+import pytest
+
+from psdopt import AutogradProblem
+from psdopt.linalg.arrays import Array
+from psdopt.problems import TermSum
+from psdopt.terms import Loss, MeasuredTerm, QuadraticForms
+from psdopt.testing import Case, CheckStatus, parametrize_with_checks, run_checks
+from psdopt.testing.checks.common import defined, point_of, sensitivity
+from psdopt.testing.record import Trivial
+
+RNG = np.random.default_rng(0)
+N = 4
+ROWS = RNG.standard_normal((9, N))
+SAMPLES = RNG.standard_normal((30, N))
+SCATTER, NOISE = SAMPLES.T @ SAMPLES / 30.0, np.diag(RNG.uniform(0.3, 1.0, N))
+
+
+def forms(M):
+    return anp.sum(anp.dot(ROWS, M) * ROWS, axis=1)
+
+
+def log_cosh(a):
+    return anp.abs(a) + anp.log1p(anp.exp(-2.0 * anp.abs(a))) - anp.log(2.0)
+
+
+def likelihood(M):
+    """Factor analysis: log det(M + D) + tr((M + D)⁻¹ C)."""
+    return anp.linalg.slogdet(M + NOISE)[1] + anp.sum(anp.linalg.inv(M + NOISE) * SCATTER)
+
+
+class FactorAnalysis(AutogradProblem):
+    """The likelihood by hand, with the inverse of LAPACK, which is symmetric to 1e-8 only where M is of size 1e8."""
+
+    def __init__(self) -> None:
+        super().__init__(likelihood, N)
+        self.twin = AutogradProblem(likelihood, N)
+
+    def dense_gradient(self, M: Array) -> Array:
+        inverse = np.linalg.inv(M + NOISE)
+        return inverse - inverse @ SCATTER @ inverse
+
+    def dense_hessian(self, M: Array, direction: Array) -> Array:
+        inverse = np.linalg.inv(M + NOISE)
+        moved = inverse @ direction @ inverse
+        return -moved + moved @ SCATTER @ inverse + inverse @ SCATTER @ moved
+
+
+class Exponential(Loss):
+    """Σ exp(a): infinite beyond 709."""
+
+    nonnegative = True
+
+    def value(self, a):
+        return float(np.sum(np.exp(a)))
+
+    def derivative(self, a):
+        return np.exp(a)
+
+    second = derivative
+
+
+class LogCosh(Loss):
+    """weight Σ log cosh(scale a − scale)."""
+
+    nonnegative = True
+
+    def __init__(self, scale: float, weight: float) -> None:
+        self.scale, self.weight = scale, weight
+
+    def value(self, a):
+        return self.weight * float(np.sum(log_cosh(self.scale * (a - 1.0))))
+
+    def derivative(self, a):
+        return self.weight * self.scale * np.tanh(self.scale * (a - 1.0))
+
+    def second(self, a):
+        return self.weight * self.scale**2 * (1.0 - np.tanh(self.scale * (a - 1.0)) ** 2)
+
+
+UNUSUAL = {
+    "not convex": lambda: AutogradProblem(lambda M: anp.sum((anp.dot(M, M) - np.eye(N)) ** 2), N),
+    "barrier": lambda: AutogradProblem(lambda M: -anp.linalg.slogdet(M)[1] + anp.trace(M), N, convex=True),
+    "barrier by its determinant": lambda: AutogradProblem(
+        lambda M: -anp.log(anp.linalg.det(M)) + anp.trace(M), N, True
+    ),
+    "exponential": lambda: AutogradProblem(lambda M: anp.sum(anp.exp(forms(M) - 3.0)), N, convex=True),
+    "exponential of samples": lambda: TermSum([MeasuredTerm(QuadraticForms(ROWS), Exponential(), 1e-3)]),
+    "nearly straight": lambda: TermSum([MeasuredTerm(QuadraticForms(ROWS), LogCosh(1e6, 1e-12), 1.0)]),
+    "likelihood": lambda: AutogradProblem(likelihood, N),
+    "likelihood by hand": FactorAnalysis,
+}
+
+
+@parametrize_with_checks([make() for make in UNUSUAL.values()])
+def test_unusual_problems_pass(check):
+    check()
+
+
+@parametrize_with_checks([Exponential(), LogCosh(1.0, 1.0), LogCosh(1e6, 1e-12)])
+def test_unusual_losses_pass(check):
+    check()
+
+
+@pytest.mark.parametrize("name", ["barrier", "likelihood by hand", "exponential"])
+def test_the_checks_of_values_and_slopes_are_not_skipped(name):
+    found = {record.name: record for record in run_checks(UNUSUAL[name]())}
+    for check in ("gradient_slope", "gradient_operator", "representative_invariance", "step_by_images"):
+        assert found[f"problem.{check}"].verdict is CheckStatus.PASSED
+        assert found[f"problem.{check}"].samples >= 3
+
+
+class WrongBarrier(AutogradProblem):
+    """Its gradient lacks a millionth of the barrier's."""
+
+    def dense_gradient(self, M):
+        return super().dense_gradient(M) + 1e-6 * np.linalg.inv(M)
+
+
+class WrongLikelihood(FactorAnalysis):
+    """Its Hessian is a millionth too large."""
+
+    def dense_hessian(self, M: Array, direction: Array) -> Array:
+        return (1.0 + 1e-6) * super().dense_hessian(M, direction)
+
+
+def test_what_is_wrong_in_them_is_still_found():
+    barrier = WrongBarrier(lambda M: -anp.linalg.slogdet(M)[1] + anp.trace(M), N, convex=True)
+    failed = {record.name for record in run_checks(barrier) if not record.ok}
+    assert "problem.gradient_slope" in failed
+    failed = {record.name for record in run_checks(WrongLikelihood()) if not record.ok}
+    assert {"problem.hessian_slope", "problem.autograd_twin"} <= failed
+
+
+def test_sensitivity_is_the_slope_along_m_and_the_condition_of_an_inverse():
+    fit = AutogradProblem(lambda M: anp.sum(M * SCATTER), N)
+    Y = Case("full-rank", 0).factor(N)
+    size = np.trace(Y @ Y.T) * np.linalg.norm(SCATTER, 2)
+    assert 0.0 < sensitivity(fit, Y, lambda e: e.value) <= 64.0 * size
+    inverse = AutogradProblem(lambda M: anp.trace(anp.linalg.inv(M + 1e-6 * np.eye(N))), N)
+    assert sensitivity(inverse, Y, lambda e: e.value) >= 1e4 * np.trace(Y @ Y.T)
+
+    class Noisy(AutogradProblem):
+        def evaluate(self, M):
+            return super().evaluate(M) + 1e-3 * self._values
+
+    assert sensitivity(Noisy(lambda M: anp.trace(M), N), Y, lambda e: e.value) == 0.0
+
+
+def test_singular_matrices_are_outside_a_barrier_and_a_full_one_is_taken():
+    barrier = AutogradProblem(lambda M: -anp.linalg.slogdet(M)[1], N, convex=True)
+    thin = Case("full-rank", 0).factor(N)
+    assert thin.shape == (N, 2)
+    assert defined(barrier, thin) is None
+    assert point_of(barrier, Case("full-rank", 0)).factor.shape == (N, N)
+    with pytest.raises(Trivial, match="not finite at the sampled points"):
+        point_of(barrier, Case("rank-deficient", 0))
