@@ -141,7 +141,7 @@ class Certificate:
         return "residuals" if self.gap_relative is None else "gap"
 
     def proves(self, tol: float) -> bool:
-        """Whether `gap` proves M optimal, for a convex F: gap <= `allowed`(tol)."""
+        """Whether `gap` proves M optimal, for a convex F: gap <= :meth:`allowed` at tol."""
         return self.convex and self.gap is not None and self.gap <= self.allowed(tol)
 
     def allowed(self, tol: float) -> float:
