@@ -15,7 +15,7 @@ from psdopt.constraints.dual_bound import Bounded, dual_bound
 from psdopt.constraints.limits import FEASIBLE
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.recession import proven_ray
-from psdopt.constraints.refutation import LEAST, SMALL, distinct, proven_infeasible
+from psdopt.constraints.refutation import LEAST, SMALL, contradictory_equations, distinct, proven_infeasible
 from psdopt.constraints.units import gap_unit, gradient_size, relative_gap, row_violations, value_rounding
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner, norm
@@ -207,6 +207,8 @@ def certify_constrained(
     if gap is not None and trace == 0.0 and _zero_to_rounding(problem, best, value, norm_C):
         gap_relative, lost = 0.0, max(lost, gap)
     rows = row_violations(problem, a, Y)
+    missed = float(np.max(rows, initial=0.0)) > max(tol, FEASIBLE)
+    rays = [given.ray, contradictory_equations(problem, v) if missed else None]
     return ConstrainedCertificate(
         value=value,
         value_at_zero=at_zero,
@@ -236,7 +238,7 @@ def certify_constrained(
         trace_bound=tau,
         trace_source="" if limit is None else limit.source,
         on_face=0 if problem.face is None else len(problem.face.rows),
-        infeasibility_proof=proven_infeasible(problem, [given.ray]),
+        infeasibility_proof=proven_infeasible(problem, rays),
         ray=proven_ray(problem, given.direction) if bound is None else None,
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from psdopt.constraints.conic import diagonal_blocks
 from psdopt.constraints.least_squares import least_squares
@@ -27,6 +28,18 @@ ROUNDING = 64.0
 NEAR = 1e-3
 #: Shares of its size by which a candidate is moved into the cone.
 INWARD = (1e-9, 1e-6, 1e-3)
+
+
+def contradictory_equations(problem: ConstrainedModel, violation: Array) -> Array | None:
+    """A candidate y with A*(y) = 0 and σ(y) < 0 from the `violation` A(M) − b (m,) of any M; None if there is none.
+
+    The part of the violation of the equations that no M reduces is orthogonal to all A(M): whether equations contradict
+    each other is seen without a search. Only for up to 500 constraints, given by entries.
+    """
+    equations = np.flatnonzero(problem.lower == problem.upper)
+    y = np.zeros_like(violation)
+    y[equations] = (problem.scale**2 * violation)[equations]  # in units of |A_t| = 1
+    return _vanishing(problem, y, equations, math.inf) if problem.m <= DENSE_LIMIT and norm(y) > 0.0 else None
 
 
 def proven_infeasible(problem: ConstrainedModel, candidates: list[Array | None]) -> Array | None:
@@ -112,19 +125,23 @@ def _forms(problem: ConstrainedModel) -> SparseForms | None:
     return problem.forms if problem.face is None or problem.only_zero else problem.carried
 
 
-def _vanishing(problem: ConstrainedModel, y: Array) -> Array | None:
-    """The y' nearest to y, of the same constraints, for which A*(y') = 0, as of equations that contradict each other.
+def _vanishing(
+    problem: ConstrainedModel, y: Array, used: NDArray[np.intp] | None = None, near: float = NEAR
+) -> Array | None:
+    """The y' nearest to y, of the constraints `used`, for which A*(y') = 0, as of equations that contradict each other.
 
-    None where A*(y) is far from zero. Up to 500 constraints by a dense decomposition, else by LSQR.
+    `used` : default those of y. None where |A*(y)| > `near` |y|, in units of |A_t| = 1.
+
+    Up to 500 constraints by a dense decomposition, else by LSQR.
     """
-    forms, used = _forms(problem), np.flatnonzero(y)
+    forms, used = _forms(problem), np.flatnonzero(y) if used is None else used
     if forms is None or len(used) == 0:
         return None
     scale = problem.scale[used]
     columns = sp.csr_array((sp.diags_array(scale) @ forms.B[used]).T)
     x = y[used] / scale
     off = columns @ x
-    if norm(off) > NEAR * norm(x):
+    if norm(off) > near * norm(x):
         return None
     if len(used) <= DENSE_LIMIT:
         dense = columns[np.flatnonzero(np.diff(columns.indptr))].toarray()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from psdopt import Constrained, QuadraticSDP, constraints
+from psdopt import Constrained, LowRankPSD, QuadraticSDP, certify, constraints
 from psdopt.constraints import refutation
 from psdopt.constraints.refutation import _inward, _rounded, _vanishing, proven_infeasible
 
@@ -37,6 +37,24 @@ def test_equations_that_contradict_each_other_are_refuted_by_multipliers_that_ar
         QuadraticSDP(A=np.eye(n)), [problem.constraints[0], constraints.sparse_forms(sums.measurement, 3e6)]
     )
     assert proven_infeasible(feasible, [np.array([1.0, 1.0, -1e-6]), np.array([-1.0, -1.0, 1e-6])]) is None
+
+
+def test_equations_that_contradict_each_other_are_refuted_at_any_matrix() -> None:
+    """Four random equations, and their sum with another right-hand side: no method has to bring multipliers."""
+    n = 5
+    rng = np.random.default_rng(3)
+    A = [G + G.T for G in rng.standard_normal((4, n, n))]
+    M = LowRankPSD(rng.standard_normal((n, 2)))
+    b = np.array([float(np.sum(a * M.to_dense())) for a in A])
+    for scale in (1e-8, 1.0, 1e8):
+        for excess, empty in ((0.0, False), (1e-3, True), (-1.0, True)):
+            rows = constraints.sparse_forms([*A, scale * sum(A)], [*b, scale * (b.sum() + excess)])
+            problem = Constrained(QuadraticSDP(A=np.eye(n)), [rows])
+            for at in (M, LowRankPSD(rng.standard_normal((n, 3)))):
+                certificate = certify(problem, at)
+                proof = certificate.infeasibility_proof
+                assert (proof is not None) == (empty and certificate.primal_infeasibility > 1e-6), (scale, excess)
+                assert proof is None or problem.support(proof) < 0.0
 
 
 def test_on_a_face_the_form_that_is_compressed_to_it_counts() -> None:
