@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 from psdopt.constraints.limits import FORCING
 from psdopt.linalg.arrays import Array, inner
 from psdopt.multipliers import ConstrainedFit, LagrangeSystem
+from psdopt.multipliers.system import lacking
 from psdopt.problem import Evaluation
 
+#: Below this residual λ_min(S(y)) is looked at beside the curvature of F: a step may square the residual.
+SEEN = 1e-2
 #: Most products with the curvature of F in a step.
 PRODUCTS = 100
 
@@ -102,9 +105,11 @@ def newton_move(fit: ConstrainedFit, here: Evaluation, active: Active, damping: 
         X, v = _curved(fit, here, system, X, v, curvature, min(FORCING, residual))
     moved = tied.block(X)
     Z, bend = system.bend(tied.pair(moved, moved))
-    return Move(
-        X, Z, v, bend, system.pull, 2.0 * tied.pair(block, moved), system.delta, system.delta - damping - curvature
-    )
+    shift = system.delta - damping - curvature
+    if curvature > 0.0 and residual <= SEEN:
+        # the curvature of F, which has made the system definite, says nothing about S where no column leads
+        shift = max(shift, lacking(tied.gradient(active.y), damping))
+    return Move(X, Z, v, bend, system.pull, 2.0 * tied.pair(block, moved), system.delta, shift)
 
 
 def _curved(

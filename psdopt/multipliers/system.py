@@ -85,6 +85,15 @@ def solver_of(K: Array) -> Callable[[Array], Array]:
     return solve
 
 
+def lacking(S: Array, damping: float) -> float:
+    """−λ_min(S) where S + `damping` I is indefinite; else 0, from a Cholesky factor: n³/3."""
+    deadline.ask()
+    shifted = S.copy()
+    shifted.reshape(-1)[:: len(S) + 1] += damping
+    _, info = dpotrf(shifted.T, lower=0, clean=0, overwrite_a=1)
+    return 0.0 if info == 0 else max(-float(np.linalg.eigvalsh(S)[0]), 0.0)
+
+
 def _damped_inverse(S: Array, damping: float) -> tuple[float, Array]:
     """(delta, (S + delta I)⁻¹)."""
     try:

@@ -199,3 +199,8 @@ def test_random_programs_with_scalars_and_several_matrices_agree_with_clarabel(c
 def test_an_unknown_of_a_small_coefficient_is_not_eliminated():
     """x has the coefficient 0.0036 in one row, and larger ones in others: F(0) was 1e8, F at the solution 53."""
     assert cvxpy_claims.judged(969) == "agrees"
+
+
+def test_a_saddle_of_a_curved_objective_is_left():
+    """An unknown has left the factor, and S is −0.5 there: the curvature of F hid it from the damping of the steps."""
+    assert [cvxpy_claims.judged(seed) for seed in (195, 958)] == ["agrees", "agrees"]
