@@ -12,6 +12,7 @@ from psdopt.capability import Ability
 from psdopt.certificate import Certificate
 from psdopt.constraints.cone_bound import cone_bound
 from psdopt.constraints.dual_bound import Bounded, dual_bound
+from psdopt.constraints.face_multipliers import handed_out
 from psdopt.constraints.limits import FEASIBLE
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.recession import proven_ray
@@ -71,9 +72,10 @@ class ConstrainedCertificate(Certificate):
         and S is no variable of its own, which makes e3 zero). max |C_ij| is over the entries of a linear F, else
         |∇F(M)|. Without a trace bound the gap is that to the dual value at S ⪰ 0, an estimate.
     trace_bound, trace_source : τ, and where it is from: "given" or "constraints"; None and "" without one.
-    on_face : how many constraints are ⟨A_t, M⟩ = 0 with A_t semidefinite, that is A_t M = 0. Finite multipliers of such
-        constraints need not attain the bound. Their entries of `multipliers` are zero, and S is compressed to the null
-        spaces of these A_t instead.
+    on_face : how many constraints define a face of the cone: ⟨A_t, M⟩ = 0 with A_t semidefinite, that is A_t M = 0, or
+        equations of which a combination is such a constraint. Finite multipliers of them need not attain the bound,
+        and λ_min(S) is that of S compressed to the null spaces of these A_t. Where the gap is small, `multipliers`
+        has finite ones for which S itself is semidefinite to tolerance, if they are found.
     infeasibility_proof : y with A*(y) ⪰ 0 and σ(y) < 0, which proves that no M is feasible; else None. On a face A*(y)
         is compressed to the null spaces as well.
     ray : R (n, k) for which M + t R Rᵀ stays feasible and a linear F falls, ⟨C, R Rᵀ⟩ < 0, as t grows
@@ -128,7 +130,7 @@ class ConstrainedCertificate(Certificate):
         if self.gap is not None:
             rows.append(("duality gap", self.gap, self.gap_relative))
         if self.on_face:
-            rows.append(("constraints met on a face, multipliers unbounded", float(self.on_face), None))
+            rows.append(("constraints that define a face, multipliers unbounded", float(self.on_face), None))
         return rows + [(f"DIMACS {name}", error, error) for name, error in self.dimacs.items()]
 
     def _groups(self) -> tuple[tuple[str, float], ...]:
@@ -206,9 +208,12 @@ def certify_constrained(
     lost = value_rounding(problem, evaluation)
     if gap is not None and trace == 0.0 and _zero_to_rounding(problem, best, value, norm_C):
         gap_relative, lost = 0.0, max(lost, gap)
-    rows = row_violations(problem, a, Y)
+    rows = _violations(problem, a, Y)
     missed = float(np.max(rows, initial=0.0)) > max(tol, FEASIBLE)
     rays = [given.ray, contradictory_equations(problem, v) if missed else None]
+    if gap_relative is not None and gap_relative <= tol:
+        allowed = 0.5 * tol * (1.0 + _largest_entry(problem, norm_C))
+        y = handed_out(problem, evaluation, y, given.y, pair.lower_bound, allowed)
     return ConstrainedCertificate(
         value=value,
         value_at_zero=at_zero,
@@ -237,10 +242,22 @@ def certify_constrained(
         multipliers=y,
         trace_bound=tau,
         trace_source="" if limit is None else limit.source,
-        on_face=0 if problem.face is None else len(problem.face.rows),
+        on_face=0 if problem.face is None else problem.face.count,
         infeasibility_proof=proven_infeasible(problem, rays),
         ray=proven_ray(problem, given.direction) if bound is None else None,
     )
+
+
+def _violations(problem: ConstrainedModel, a: Array, Y: Array) -> Array:
+    """Those of M, or where they are larger, those of P M P on the face that feasible M lie in.
+
+    A row that holds by the part of M off the face holds for no feasible matrix near M, however small ⟨I − P, M⟩ is.
+    """
+    rows = row_violations(problem, a, Y)
+    if problem.face is None or problem.only_zero:
+        return rows
+    on_face = problem.face.onto(Y)
+    return np.maximum(rows, row_violations(problem, problem.measured(on_face), on_face))
 
 
 def _largest_entry(problem: ConstrainedModel, gradient: float) -> float:

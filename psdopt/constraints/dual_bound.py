@@ -28,7 +28,7 @@ class Bounded:
 
     On a face (:class:`~psdopt.constraints.face.Face`) every feasible N is P N P, so that ⟨S, N⟩ = ⟨P S P, N⟩. P S P, or
     WᵀSW for N = W N' Wᵀ, then takes the place of S. The constraints that define the face drop out of it, and their
-    multipliers are zero.
+    entries of y are zero.
     """
 
     y: Array

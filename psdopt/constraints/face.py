@@ -1,13 +1,14 @@
 """The face of the cone that constraints ⟨A_t, M⟩ = 0 with A_t ⪰ 0 leave: M = W N Wᵀ, W a basis of the null spaces.
 
-For M ⪰ 0 such a constraint says A_t M = 0. No feasible M is definite then, and its multiplier need not be bounded.
+For M ⪰ 0 such a constraint says A_t M = 0. No feasible M is definite then, and its multiplier need not be bounded. A
+combination of constraints may say the same (:mod:`~psdopt.constraints.combined_rows`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,9 +17,11 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 from scipy.sparse.linalg import LinearOperator
 
+from psdopt.constraints.combined_rows import combined
 from psdopt.constraints.congruence import carried_forms
 from psdopt.constraints.limits import FACTOR_ORDER, SPARSE
 from psdopt.constraints.measurements import SparseForms
+from psdopt.images import Images
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS, rounding
 
@@ -49,12 +52,20 @@ class Piece:
 class Face:
     """Feasible M have M U = 0, U = `basis` (n, k) orthonormal, and are W N Wᵀ, W = `within` (n, n − k).
 
-    `rows` : the constraints that define the face. `pieces` : U by the rows of M that these constraints connect.
+    `rows` : the constraints ⟨A_t, M⟩ = 0 that hold on the whole face. `pieces` : U by the rows of M that the A_t which
+    define the face connect. `stages` : matrices (k, m), each row a combination w with wᵀb = 0 and A*(w) ⪰ 0, those of
+    the first stage on the cone, those of a later one on the face that the stages before it leave.
     """
 
     n: int
     rows: NDArray[np.intp]
     pieces: tuple[Piece, ...]
+    stages: tuple[sp.csr_array, ...]
+
+    @property
+    def count(self) -> int:
+        """How many constraints take part: those of `rows` and of the combinations."""
+        return len(np.union1d(self.rows, np.concatenate([weights.indices for weights in self.stages])))
 
     @property
     def order(self) -> int:
@@ -116,24 +127,65 @@ class Face:
 def found_face(forms: SparseForms | None, lower: Array, upper: Array) -> Face | None:
     """The face that these constraints define; None where there is none. Cost: eigenvalues of each candidate A_t.
 
-    Further A_t may be semidefinite on that face, and define a face of the face: the smallest found is returned.
+    Combinations of equations are looked at as well (:func:`~psdopt.constraints.combined_rows.combined`). Further A_t
+    may be semidefinite on that face, and define a face of the face: the smallest found is returned.
     """
     if forms is None:
         return None
-    rows, parts = _semidefinite(forms, lower, upper)
-    face: Face | None = None
-    while rows:
-        face = Face(forms.n, np.array(rows), tuple(_connected(parts, forms.n)))
+    stages: list[sp.csr_array] = []
+    parts: list[tuple[NDArray[np.intp], Array]] = []
+    there: SparseForms | None = forms
+    face, W, rows = None, None, np.zeros(0, dtype=np.intp)
+    while there is not None:
+        found, further, weights = _rows_of_stage(there, lower, upper)
+        if not found:
+            break
+        parts += further if W is None else [_spanned(W[:, support] @ columns) for support, columns in further]
+        stages.append(weights)
+        rows = np.union1d(rows, [t for t in found if t < forms.size]).astype(np.intp)
+        face = Face(forms.n, rows, tuple(_connected(parts, forms.n)), tuple(stages))
         W = face.within if face.order > 0 else None
-        there = None if W is None else carried_forms(forms, W, face.rows)
-        if W is None or there is None:
+        if W is None:
             break
-        more, further = _semidefinite(there, lower, upper)
-        if not more:
-            break
-        rows = sorted({*rows, *more})
-        parts += [_spanned(W[:, support] @ columns) for support, columns in further]
+        rows = np.union1d(rows, _vanishing(forms, W, (lower == 0.0) & (upper == 0.0), weights.indices))
+        face = replace(face, rows=rows)
+        there = carried_forms(forms, W, rows)
     return face
+
+
+def _rows_of_stage(
+    forms: SparseForms, lower: Array, upper: Array
+) -> tuple[list[int], list[tuple[NDArray[np.intp], Array]], sp.csr_array]:
+    """Semidefinite rows, else combinations, numbered from m on; what spans their ranges; their w (k, m)."""
+    candidates, weights = forms, sp.csr_array(sp.eye_array(forms.size))
+    found, parts = _semidefinite(candidates, lower, upper)
+    if not found:
+        combinations, entries = combined(forms, lower, upper)
+        none = np.zeros(entries.shape[0])
+        if len(none):
+            candidates = SparseForms(forms.i, forms.j, entries, forms.n)
+            among, parts = _semidefinite(candidates, none, none)
+            found, weights = [forms.size + t for t in among], sp.csr_array(sp.vstack([weights, combinations]))
+            candidates = SparseForms(forms.i, forms.j, sp.vstack([forms.B, entries]), forms.n)
+    traces = candidates.B @ (candidates.i == candidates.j).astype(np.float64)
+    return found, parts, sp.csr_array(sp.diags_array(np.where(traces[found] > 0.0, 1.0, -1.0)) @ weights[found])
+
+
+def _vanishing(
+    forms: SparseForms, W: sp.csr_array, zeros: NDArray[np.bool_], among: NDArray[np.integer]
+) -> NDArray[np.intp]:
+    """Those of the constraints `among` with b_t = 0 for which WᵀA_tW = 0: two random N = g gᵀ show the others."""
+    rows = np.unique(among)
+    rows = rows[zeros[rows]]
+    G = np.random.default_rng(0).standard_normal((W.shape[1], 2))
+    left = np.zeros(len(rows))
+    for g in G.T:
+        v = W @ g.reshape(-1, 1)
+        images = Images((), v)
+        off = np.abs(forms.pair(images, images)[rows])
+        terms = abs(forms.B[rows]) @ np.abs(v[forms.i, 0] * v[forms.j, 0])
+        left = np.maximum(left, off / np.where(terms > 0.0, terms, 1.0))
+    return np.asarray(rows[left <= rounding(1.0, forms.n)], dtype=np.intp)
 
 
 def _spanned(columns: Array) -> tuple[NDArray[np.intp], Array]:

@@ -36,8 +36,9 @@ class StandardForm:
         self.conic, self.W = conic, W
         lower, upper = conic.lower, conic.upper
         equal = lower == upper
-        low, high = np.isfinite(lower) & ~equal, np.isfinite(upper) & ~equal
-        pieces = [_by_weight(conic, np.flatnonzero(equal)), np.flatnonzero(low), np.flatnonzero(high)]
+        some = conic.forms.norms > 0.0  # on a face some A_t vanish; they have no multiplier
+        low, high = some & np.isfinite(lower) & ~equal, some & np.isfinite(upper) & ~equal
+        pieces = [_by_weight(conic, np.flatnonzero(some & equal)), np.flatnonzero(low), np.flatnonzero(high)]
         self.source = np.concatenate(pieces)
         bound = np.concatenate([lower[pieces[0]], lower[pieces[1]], upper[pieces[2]]])
         signs = np.concatenate([np.full(len(pieces[1]), -1.0), np.ones(len(pieces[2]))])

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from psdopt.capability import Ability, Requires
 from psdopt.checks import number
@@ -72,11 +73,13 @@ class InteriorPoint(Method[PrimalDualState]):
 
     def step(self, state: PrimalDualState) -> PrimalDualState:
         after = self._stepped(state)
-        if after.outcome is not Outcome.STALLED or after.anew or after.least <= FEASIBLE:
+        if after.outcome is not Outcome.STALLED or after.anew:
             return after
         # strictly feasible points of a face exist only within the face; elsewhere a path from an X smaller than a
         # solution creeps along the boundary, and a path from a far larger X does not
         form = _within(state.problem)
+        if form is None and after.least <= FEASIBLE:
+            return after
         far = BEYOND if form is None else 1.0
         form = form or state.form
         X, Z, x, z = _first(form)
@@ -122,22 +125,30 @@ class InteriorPoint(Method[PrimalDualState]):
 
 
 def _within(problem: Problem) -> StandardForm | None:
-    """The problem on its face; None without a face, or if the forms on the face, which are dense, cost too much."""
+    """The problem on its face; None without a face, or if the forms on the face are dense and cost too much."""
     known, conic = constrained(problem)
     W = None if known.face is None or known.only_zero else known.face.within
-    if known.face is None or W is None or 4.0 * float(W.shape[1]) ** 3 * conic.m > FLOPS:
+    if known.face is None or W is None:
         return None
-    q, forms = W.shape[1], conic.forms
-    i, j = np.triu_indices(q)
-    twice, kept = np.where(i == j, 1.0, 2.0), np.setdiff1d(np.arange(conic.m), known.face.rows)
-    B = np.zeros((conic.m, len(i)))
-    for t in kept:
-        e = np.zeros(conic.m)
-        e[t] = 1.0
-        B[t] = twice * (W.T @ (forms.matrix(e) @ W)).toarray()[i, j]
-    there = SparseForms(i, j, sp.csr_array(B), q)
+    there = known.carried
+    if there is None:
+        if 4.0 * float(W.shape[1]) ** 3 * conic.m > FLOPS:
+            return None
+        there = _dense_forms(conic.forms, W, known.face.rows)
     C = sp.csr_array(W.T @ conic.C @ W)
     return StandardForm(Conic(C, conic.constant, there, conic.lower, conic.upper), W)
+
+
+def _dense_forms(forms: SparseForms, W: sp.csr_array, zero: NDArray[np.intp]) -> SparseForms:
+    """The WᵀA_tW; those of the constraints `zero` are zero. O(n q² + n² q) each."""
+    i, j = np.triu_indices(W.shape[1])
+    twice = np.where(i == j, 1.0, 2.0)
+    B = np.zeros((forms.size, len(i)))
+    for t in np.setdiff1d(np.arange(forms.size), zero):
+        e = np.zeros(forms.size)
+        e[t] = 1.0
+        B[t] = twice * (W.T @ (forms.matrix(e) @ W)).toarray()[i, j]
+    return SparseForms(i, j, sp.csr_array(B), W.shape[1])
 
 
 def _first(form: StandardForm) -> tuple[list[Array], list[Array], Array, Array]:

@@ -120,7 +120,8 @@ def test_partitions_are_solved_to_the_last_digits() -> None:
     for method in (InteriorPoint(), LagrangeNewton(steps=0)):
         result = solve(problem, method=method, tol=1e-7)
         assert result.status is Status.OPTIMAL
-        assert result.certificate.multipliers[40] == 0.0
+        S = problem.conic.slack(result.certificate.multipliers).toarray()
+        assert np.linalg.eigvalsh(S)[0] >= -1e-7 * (1.0 + np.abs(problem.conic.C.data).max())
         assert result.certificate.on_face == 1
         assert np.linalg.norm(result.matrix.factor.sum(axis=0)) <= 1e-6 * np.linalg.norm(result.matrix.factor)
         values.append(result.value)

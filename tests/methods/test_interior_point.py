@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from psdopt import Constrained, InteriorPoint, Outcome, PSDCone, QuadraticSDP, Status, constraints, solve
+from psdopt.constraints import congruence
 from psdopt.constraints.coupled_systems import RootedSystem
 from psdopt.constraints.limits import FEASIBLE
 from psdopt.constraints.standard import StandardForm
@@ -205,7 +206,11 @@ def test_on_a_face_the_forms_are_those_of_its_coordinates(monkeypatch) -> None:
     assert form.conic.forms.norms[0] == 0.0
     for share, there in ((1.0, True), (0.999, False)):
         monkeypatch.setattr(interior_point, "FLOPS", share * 4.0 * (n - 1) ** 3 * 3)
-        assert (interior_point._within(problem) is not None) == there
+        assert interior_point._within(problem) is not None  # the few products of a small program are written out
+        monkeypatch.setattr(congruence, "MOST_PRODUCTS", 0)
+        large = Constrained(problem.problem, problem.constraints)
+        assert (interior_point._within(large) is not None) == there
+        monkeypatch.undo()
     assert interior_point._within(random_program(4, 3, 0)) is None
 
 

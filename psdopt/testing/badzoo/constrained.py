@@ -62,7 +62,7 @@ class KeepsWrongSigns(Constrained):
 class SmallTrace(_Bounded):
     """Half of the true trace is taken for a bound on it."""
 
-    rejected_by = ("problem.trace_bound", "problem.multiplier_bound")
+    rejected_by = ("problem.trace_bound", "problem.multiplier_bound", "problem.redundant_pair")
 
     @property
     def trace_limit(self) -> TraceBound | None:

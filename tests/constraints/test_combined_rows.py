@@ -1,0 +1,107 @@
+"""Combinations of equations that define a face of the cone, and those that nearly do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from psdopt import (
+    AugmentedLagrangian,
+    BoundaryPoint,
+    Constrained,
+    InteriorPoint,
+    LagrangeNewton,
+    QuadraticSDP,
+    certify,
+    constraints,
+    solve,
+)
+from psdopt.constraints.face_multipliers import handed_out
+
+N = 4
+
+
+def E(i: int, j: int, weight: float = 1.0, n: int = N) -> np.ndarray:
+    A = np.zeros((n, n))
+    A[i, j] = A[j, i] = weight
+    return A
+
+
+def hidden(C: np.ndarray, *, least: float = 1.0) -> Constrained:
+    """M_11 + M_33 = 1 and M_33 = `least`, so that M_11 = 0 at 1; M_00 + 2 M_12 = 1, so that then M_00 = 1."""
+    rows = constraints.sparse_forms([E(1, 1) + E(3, 3), E(3, 3), E(0, 0) + E(1, 2)], [1.0, least, 1.0])
+    return Constrained(QuadraticSDP(C=0.5 * C), [rows, constraints.trace(N, 1e6)])
+
+
+def centred(n: int, scales: np.ndarray, shift: float = 0.0) -> Constrained:
+    """G 1 = 0 given by rows, each times its own number, and tr G = 1."""
+    one = np.ones(n)
+    A = [s * 0.5 * (np.outer(e, one) + np.outer(one, e)) for s, e in zip(scales, np.eye(n), strict=True)]
+    b = np.zeros(n)
+    b[0] = shift
+    C = np.random.default_rng(0).standard_normal((n, n))
+    return Constrained(QuadraticSDP(C=C + C.T), [constraints.sparse_forms(A, b), constraints.trace(n, 1.0)])
+
+
+@pytest.mark.parametrize("method", [None, InteriorPoint(), AugmentedLagrangian(), LagrangeNewton(), BoundaryPoint()])
+def test_a_face_that_two_rows_show_together_is_not_jumped_over(method) -> None:
+    """M_11 = 3e-7 would free M_00, and the value would be 1: feasible to tolerance, and near no feasible matrix."""
+    problem = hidden(E(0, 0, 100.0) + E(3, 3))
+    assert problem.face.order == N - 1
+    result = solve(problem, method=method, max_time=20.0)
+    assert not result.optimal or result.value == pytest.approx(101.0, rel=1e-6)
+    assert result.optimal or isinstance(method, BoundaryPoint)
+
+
+@pytest.mark.parametrize("least", [1.0 - 1e-15, 1.0 + 1e-15, 0.9999999])
+def test_what_is_off_by_a_rounding_is_no_face(least) -> None:
+    assert hidden(E(0, 0), least=least).face is None
+
+
+@pytest.mark.parametrize("scales", [np.ones(6), 10.0 ** np.arange(-6, 6, 2)])
+def test_rows_of_zeros_define_a_face_together(scales) -> None:
+    problem = centred(6, scales)
+    assert problem.face.order == 5
+    assert problem.face.rows.tolist() == [0, 1, 2, 3, 4, 5]
+    np.testing.assert_allclose(problem.face.basis[:, 0] ** 2, 1.0 / 6.0, rtol=1e-12)
+    result = solve(problem)
+    assert result.optimal
+    C, P = problem.conic.C.toarray(), np.eye(6) - 1.0 / 6.0
+    assert result.value == pytest.approx(np.sort(np.linalg.eigvalsh(P @ C @ P))[0], rel=1e-6)
+    assert centred(6, scales, shift=1e-12).face is None
+
+
+def test_many_rows_that_one_row_contains_leave_its_last_entry() -> None:
+    """tr M = n − 1 with M_ii = 1 for all but the last."""
+    n = 7
+    rows = [constraints.entries(range(n - 1), range(n - 1), n, 1.0), constraints.trace(n, n - 1.0)]
+    problem = Constrained(QuadraticSDP(C=np.ones((n, n))), rows)
+    assert problem.face.order == n - 1
+    assert np.argmax(np.abs(problem.face.basis[:, 0])) == n - 1
+    loose = Constrained(problem.problem, [rows[0], constraints.trace(n, n - 0.5)])
+    assert loose.face is None
+
+
+def test_multipliers_are_handed_out_with_a_slack_that_is_semidefinite_to_tolerance() -> None:
+    for problem in (hidden(E(0, 0, 100.0) + E(3, 3) + E(1, 2, 7.0)), centred(6, np.ones(6))):
+        for method in (InteriorPoint(), LagrangeNewton()):
+            certificate = solve(problem, method=method).certificate
+            y, C = certificate.multipliers, problem.conic.C.toarray()
+            low = np.linalg.eigvalsh(problem.conic.slack(y).toarray())[0]
+            assert low >= -1e-6 * (1.0 + np.abs(C).max())
+            assert np.linalg.eigvalsh(problem.conic.slack(0.0 * y).toarray())[0] < -0.1
+            again = certify(problem, solve(problem, method=method).matrix, dual=y)
+            assert again.proves(1e-6)
+            assert again.dual_value == pytest.approx(certificate.dual_value, rel=1e-6, abs=1e-6)
+
+
+def test_the_multiples_of_a_face_of_a_face_are_of_growing_size() -> None:
+    """M_00 = 0, so that M_01 = 0 and M_11 + 2 M_01 = 0 says M_11 = 0: no multiple of both rows is enough alone."""
+    rows = constraints.sparse_forms([E(0, 0), E(1, 1) + E(0, 1)], [0.0, 0.0])
+    problem = Constrained(
+        QuadraticSDP(C=E(0, 2) + E(1, 2) + E(3, 3) + E(2, 2, 1e-3)), [rows, constraints.trace(N, 1.0)]
+    )
+    assert len(problem.face.stages) == 2
+    y = handed_out(problem, problem.at(np.eye(N)), np.zeros(3), np.zeros(3), 0.0, 1e-3)
+    assert y[0] > y[1] > 0.0
+    assert np.linalg.eigvalsh(problem.conic.slack(y).toarray())[0] >= -1e-3
