@@ -12,6 +12,9 @@ SPARED, FLOPS = 1e8, 4e9
 SPARSE = 25.0
 #: M is feasible at this violation, relative to the scale of each constraint, where no tolerance is given.
 FEASIBLE = 1e-6
+#: Where A*(y) = 0 up to rounding only, a y' with A*(y') = 0 is as near to y as the conditioning of the A_t allows.
+#: Then, and where a face is computed, σ(y) < 0 is a proof if it exceeds this share of the sizes of its terms.
+CONTRADICTS = 1.5e-8
 #: A relative residual or step length below this changes no digit of the answer; such an iterate is tried as a proof.
 NEGLIGIBLE = 1e-7
 #: A step makes progress if its residual is below this share of the least one so far.

@@ -26,6 +26,7 @@ from psdopt.constraints.explicit import (
 )
 from psdopt.constraints.face import Face, found_face
 from psdopt.constraints.feasible import feasible_factor
+from psdopt.constraints.limits import CONTRADICTS
 from psdopt.constraints.measurements import SparseForms, Stacked
 from psdopt.constraints.trace_bound import TraceBound, found_trace_bound
 from psdopt.errors import InvalidInputError, InvalidTypeError
@@ -187,7 +188,8 @@ class ConstrainedModel(Problem):
     def contradiction(self) -> Array | None:
         """w (m,) that proves that no M is feasible, if one is found without a search; else None.
 
-        A*(w) ⪰ I and σ(w) < 0; or w has one entry, its A_t is zero on the face, and its bounds exclude zero.
+        A*(w) ⪰ I and σ(w) < 0; or w has one entry, its A_t is zero on the face, and its bounds exclude zero, by more
+        than rounding of the largest bound.
         """
         implied = self._implied
         return implied.weights if implied is not None and implied.value < 0.0 else self._missed_on_face
@@ -196,9 +198,12 @@ class ConstrainedModel(Problem):
     def _missed_on_face(self) -> Array | None:
         if self.carried is None:
             return None
-        off = np.where(self.carried.norms == 0.0, self.violation(np.zeros(self.m)), 0.0)
+        off = np.where(self.carried.norms == 0.0, self.scale * self.violation(np.zeros(self.m)), 0.0)
         worst = int(np.argmax(np.abs(off)))
-        return np.sign(off) * (np.arange(self.m) == worst) if off[worst] != 0.0 else None
+        bounds = self.scale * np.array([self.lower, self.upper])
+        largest = float(np.max(np.abs(bounds), where=np.isfinite(bounds), initial=0.0))
+        missed = abs(float(off[worst])) > CONTRADICTS * largest
+        return np.sign(off) * (np.arange(self.m) == worst) if missed else None
 
     @cached_property
     def _implied(self) -> TraceBound | None:

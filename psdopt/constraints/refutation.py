@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from psdopt.constraints.conic import diagonal_blocks
 from psdopt.constraints.least_squares import least_squares
+from psdopt.constraints.limits import CONTRADICTS
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.slack import adjoint_operator, slack_eigenpair
@@ -61,9 +62,14 @@ def proven_infeasible(problem: ConstrainedModel, candidates: list[Array | None])
         y = y / size
         support = problem.support(y)
         used = y != 0.0
-        lost = rounding(norm(y[used] * np.where(y > 0.0, problem.upper, problem.lower)[used]), problem.m)
+        terms = y[used] * np.where(y > 0.0, problem.upper, problem.lower)[used]
+        vanishes = _vanishes(problem, y)
+        near = vanishes or problem.face is not None
+        lost = CONTRADICTS * float(np.abs(terms).sum()) if near else rounding(norm(terms), problem.m)
         if not support < -lost:
             continue
+        if vanishes:
+            return np.asarray(y)
         allowed = -support / max(limit.value, LEAST) if limit is not None else 0.0
         low = _least_of_adjoint(problem, y, 0.5 * allowed)
         if low >= 0.0 or (limit is not None and support < low * limit.value - lost):
@@ -71,13 +77,16 @@ def proven_infeasible(problem: ConstrainedModel, candidates: list[Array | None])
     return None
 
 
+def _vanishes(problem: ConstrainedModel, y: Array) -> bool:
+    """Whether A*(y) = 0 up to rounding; on a face, WᵀA*(y)W."""
+    forms = _forms(problem)
+    if forms is None:
+        return False
+    return bool(np.all(np.abs(forms.on_places(y)) <= ROUNDING * EPS * (abs(forms.B).T @ np.abs(y))))
+
+
 def _least_of_adjoint(problem: ConstrainedModel, y: Array, accuracy: float) -> float:
     """A lower bound on λ_min(A*(y)). On a face with basis W (n, q) it is that of WᵀA*(y)W or of P A*(y) P."""
-    forms = _forms(problem)
-    if forms is not None:
-        sizes = abs(forms.B).T @ np.abs(y)
-        if np.all(np.abs(forms.on_places(y)) <= ROUNDING * EPS * sizes):
-            return 0.0
     S: Any
     lost = 0.0
     if problem.face is None or problem.only_zero:

@@ -8,6 +8,7 @@ import pytest
 from psdopt import Constrained, LowRankPSD, QuadraticSDP, certify, constraints
 from psdopt.constraints import refutation
 from psdopt.constraints.refutation import _inward, _rounded, _vanishing, proven_infeasible
+from psdopt_plugins.papers.sdp_families import qap
 
 
 def test_a_proof_of_infeasibility_must_hold(solved) -> None:
@@ -55,6 +56,22 @@ def test_equations_that_contradict_each_other_are_refuted_at_any_matrix() -> Non
                 proof = certificate.infeasibility_proof
                 assert (proof is not None) == (empty and certificate.primal_infeasibility > 1e-6), (scale, excess)
                 assert proof is None or problem.support(proof) < 0.0
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_redundant_equations_on_a_face_contradict_nothing(seed) -> None:
+    """Sums of rows and of columns of an assignment: σ(y) of dependent rows is rounding, and its sign says nothing."""
+    problem, rng = qap(5, seed=seed), np.random.default_rng(seed)
+    assert problem.face is not None
+    for _ in range(20):
+        M = LowRankPSD(rng.standard_normal((problem.n, 3)))
+        assert certify(problem, M).infeasibility_proof is None
+
+
+@pytest.mark.parametrize(("b", "empty"), [(1e-17, False), (1e-3, True), (-1e-3, True)])
+def test_a_row_that_vanishes_on_a_face_is_missed_by_more_than_rounding(b, empty) -> None:
+    rows = constraints.entries([0, 0, 1], [0, 1, 1], 3, [0.0, b, 1.0])
+    assert (Constrained(QuadraticSDP(C=np.eye(3)), [rows]).contradiction is not None) == empty
 
 
 def test_on_a_face_the_form_that_is_compressed_to_it_counts() -> None:
