@@ -13,7 +13,7 @@ import numpy as np
 
 from psdopt.capability import Ability
 from psdopt.devices import on_host
-from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.arrays import Array, inner, norm, row_dots
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.subset import eigenpairs, spectrum
@@ -70,8 +70,10 @@ class DenseProof:
             return None
         Y = self.factor
         own = inner(self.S @ Y, Y)
-        if not self._refuted() and self._definite(self.S) is not None:
-            return max(own, 0.0)
+        if not self._refuted() and (rounding := self._definite(self.S)) is not None:
+            proven = max(own, 0.0) + self._lost(rounding, row_dots(Y, Y))
+            if not proven > goal:
+                return proven
         if not (goal > 0.0 and norm(Y) > 0.0):
             return None
         if self.quadratic:
@@ -97,7 +99,7 @@ class DenseProof:
         s = _step_of_cost(own, slope, bend, COSTS[-1] * goal)
         if s is None or not float(v @ (self.S @ v) + s * (v @ (H @ v))) >= 0.0:
             return None
-        return self._bound_along(H, own, slope, bend, goal)
+        return self._bound_along(H, np.ones(self.n), own, slope, bend, goal)
 
     def descent(self) -> Array | None:
         """The direction v of least vᵀSv in units of the coordinates, so that a refutation does not depend on scales."""
@@ -127,8 +129,8 @@ class DenseProof:
         allowed = ROUNDINGS * self.n * EPS * norm(v / self._scale(self.S)) ** 2
         return float(v @ (self.S @ v)) < -allowed
 
-    def _definite(self, S: Array) -> float | None:
-        """A bound on −λ_min(S) of the size of rounding; None where S is not proven to be semidefinite up to that.
+    def _definite(self, S: Array) -> Array | None:
+        """e (n,) of the size of rounding with S + diag(e) ⪰ 0; None where S is not proven semidefinite up to that.
 
         None as well if rounding of S exceeds ∇F(0): then S does not show the sign of ∇F(0) where F has no curvature.
         """
@@ -137,7 +139,16 @@ class DenseProof:
             return None
         scaled = S * scale
         scaled *= scale[:, None]
-        return None if factor_above(scaled, -allowed) is None else allowed / float(scale.min()) ** 2
+        return None if factor_above(scaled, -allowed) is None else allowed / scale**2
+
+    def _lost(self, e: Array, diagonal: Array) -> float:
+        """What S' + diag(e) ⪰ 0, in the place of S' ⪰ 0, takes from the bound at a P of this `diagonal` (n,).
+
+        F(N) >= F(P) + ⟨S', N − P⟩ + sigma/2 |N − P|² >= F(P) − ⟨S', P⟩ − Σ_i (e_i P_ii + e_i²/(2 sigma)) for F that is
+        strongly convex with modulus sigma. Without one, rounding that M does not show is not charged.
+        """
+        sigma = self.problem.lower_curvature
+        return float(e @ diagonal + (e @ e) / (2.0 * sigma)) if sigma > 0.0 else 0.0
 
     def _scale(self, S: Array) -> Array:
         """1/√(size of the diagonals of S, ∇F(M) and ∇F(0)) (n,)."""
@@ -165,32 +176,35 @@ class DenseProof:
         """∇F(M + share L Lᵀ) − ∇F(M)."""
         return dense_gradient(self.evaluation.append(math.sqrt(share) * L)) - self.S
 
-    def _curvatures(self) -> Iterator[tuple[Array, float]]:
-        """(H, ⟨H, Z⟩) with H = ∇²F[Z], for the Z of `_directions`, of a quadratic F."""
+    def _curvatures(self) -> Iterator[tuple[Array, Array, float]]:
+        """(H, the diagonal of Z, ⟨H, Z⟩) with H = ∇²F[Z], for the Z of `_directions`, of a quadratic F."""
         first = _origin(self.problem).curvature
-        yield first, float(np.trace(first))
+        yield first, np.ones(self.n), float(np.trace(first))
         for L in islice(self._directions(), 1, None):
             H = self._difference(L, 1.0)
-            yield H, inner(H @ L, L)
+            yield H, row_dots(L, L), inner(H @ L, L)
 
     def _perturbed_quadratic(self, own: float, goal: float) -> float | None:
         """The bound from P = M + s Z of a cost within the goal, for quadratic F; `own` is ⟨S, M⟩."""
         Y = self.factor
-        for H, bend in self._curvatures():
+        for H, diagonal, bend in self._curvatures():
             slope = inner(H @ Y, Y)
-            found = self._bound_along(H, own, slope, bend, goal) if math.isfinite(slope + bend) else None
+            found = self._bound_along(H, diagonal, own, slope, bend, goal) if math.isfinite(slope + bend) else None
             if found is not None:
                 return found
         return None
 
-    def _bound_along(self, H: Array, own: float, slope: float, bend: float, goal: float) -> float | None:
+    def _bound_along(
+        self, H: Array, diagonal: Array, own: float, slope: float, bend: float, goal: float
+    ) -> float | None:
         """The cost ⟨S, M⟩ + s ⟨H, M⟩ + s² ⟨H, Z⟩ / 2 of an s at which S + s H ⪰ 0; None if none of COSTS is enough."""
         for share in COSTS:
             s = _step_of_cost(own, slope, bend, share * goal)
             rounding = None if s is None else self._definite(self.S + s * H)
             if s is not None and rounding is not None:
-                self.floor = -s * float(np.linalg.norm(H, np.inf)) - rounding
-                return max(own + s * (slope + 0.5 * s * bend), 0.0)
+                self.floor = -s * float(np.linalg.norm(H, np.inf)) - float(rounding.max())
+                lost = self._lost(rounding, row_dots(self.factor, self.factor) + s * diagonal)
+                return max(own + s * (slope + 0.5 * s * bend), 0.0) + lost
         return None
 
     def _perturbed(self, L: Array, goal: float) -> float | None:
@@ -210,8 +224,9 @@ class DenseProof:
                 s *= min(0.5, max(0.5 * goal / cost, 1e-4))
                 continue
             S = dense_gradient(there)
-            if np.all(np.isfinite(S)) and self._definite(S) is not None:
-                return max(cost, 0.0)
+            rounding = self._definite(S) if np.all(np.isfinite(S)) else None
+            if rounding is not None:
+                return max(cost, 0.0) + self._lost(rounding, row_dots(there.factor, there.factor))
             if cost >= 0.25 * goal:
                 return None
             least = self._least[1]

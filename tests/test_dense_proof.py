@@ -25,6 +25,7 @@ from psdopt import dense_proof as module
 from psdopt.dense_proof import IMAGE_ENTRIES, PROOF_ORDER, DenseProof, dense_gradient, may_be_formed
 from psdopt.linalg import definite
 from psdopt.linalg.extreme import DENSE_LIMIT
+from psdopt.linalg.tolerances import EPS
 from psdopt.terms import LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge
 from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
 
@@ -70,6 +71,17 @@ def test_next_to_an_optimum_the_goal_is_proven(scale, goal):
     bound = proof_of(problem, Y).gap(goal * scale**2)
     assert bound is not None
     assert 0.0 <= bound <= goal * scale**2
+
+
+@pytest.mark.parametrize(("sigma", "proven"), [(2.0, False), (2e12, True), (0.0, True)])
+def test_rounding_of_the_gradient_is_charged_where_strong_convexity_bounds_it(sigma, proven) -> None:
+    """S = ∇F(0) = diag(1e12, 1) is definite up to 16 n eps times the diagonals of S, S and ∇F(0): e = (0.02, 2e-14)."""
+    problem = QuadraticSDP(C=np.diag([1e12, 1.0]), constant=1.0)
+    problem.lower_curvature = sigma
+    evaluation = problem.at(np.zeros((2, 1)))
+    gap = DenseProof(evaluation, dense_gradient(evaluation)).gap(1e-6)
+    assert (gap is not None) == proven
+    assert gap is None or gap == pytest.approx((16 * 2 * EPS * 3e12) ** 2 / (2.0 * sigma) if sigma else 0.0)
 
 
 def test_coordinates_of_any_scale_are_proven_alike():

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
 
+from psdopt import Status, solve
 from psdopt.linalg.tolerances import EPS
 from psdopt_plugins.estimators import centred
 from psdopt_plugins.kernel_learning.distance_kernel import DistanceKernel
@@ -14,6 +15,7 @@ from psdopt_plugins.kernel_learning.estimator import QuadraticKernel
 from psdopt_plugins.manifold_learning.mvu import MaximumVarianceUnfolding
 from psdopt_plugins.manifold_learning.sstress import SSTRESS
 from psdopt_plugins.metric_learning.distance_regression import DistanceRegression
+from psdopt_plugins.metric_learning.kta_problem import kta_problem
 from psdopt_plugins.metric_learning.linearity import Linearity
 from psdopt_plugins.metric_learning.linearity_problem import linearity_problem
 from psdopt_plugins.metric_learning.lmnn import LMNN
@@ -84,6 +86,17 @@ def test_problems_of_differences_lose_no_digits_far_from_the_origin(offset, gram
         lost = 64.0 * EPS * offset
         assert other == pytest.approx(value, rel=lost)
         np.testing.assert_allclose(other_gradient, gradient, rtol=0, atol=lost * np.abs(gradient).max())
+
+
+@pytest.mark.parametrize("gram", [False, True])
+def test_rounding_of_gradients_far_from_the_origin_is_no_proof(gram):
+    """KTA depends on the offset. At 6e7 eigenvalues of S up to 1e5 are rounding; |M − I|² bounds what they hide."""
+    X, y = load_iris(return_X_y=True)
+    X = np.round(X * 64.0) / 64.0
+    near = solve(kta_problem(X, y, 1.0))
+    assert near.status is Status.OPTIMAL
+    far = solve(kta_problem(X + 6e7, y, 1.0, gram=gram))
+    assert far.status is not Status.OPTIMAL or far.value <= 1.1 * near.value
 
 
 def test_partial_fits_far_from_the_origin_are_the_same():
