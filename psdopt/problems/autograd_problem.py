@@ -25,7 +25,8 @@ class AutogradProblem(Problem):
 
     Parameters
     ----------
-    function : callable M (n, n) -> scalar.
+    function : callable M (n, n) -> scalar. Where it raises ``numpy.linalg.LinAlgError``, as a Cholesky factor of a
+        singular M does, F is +inf.
     n : order of M.
     convex : whether F is convex; without it a certificate never proves global optimality.
     """
@@ -57,7 +58,10 @@ class AutogradProblem(Problem):
     def evaluate(self, M: Array) -> float:
         """F(M), counted."""
         self._values += 1
-        return float(self.function(M))
+        try:
+            return float(self.function(M))
+        except np.linalg.LinAlgError:
+            return math.inf
 
     def dense_gradient(self, M: Array) -> Array:
         """Symmetric ∇F(M) (n, n)."""

@@ -11,6 +11,7 @@ import pytest
 
 from psdopt import Ability, AutogradProblem, FlatQuotient, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.testing import run_checks
 
 
 def test_order_one_is_a_problem_of_one_number():
@@ -41,6 +42,21 @@ def test_derivatives_are_symmetric_and_convexity_is_what_the_caller_says():
         np.testing.assert_array_equal(matrix, matrix.T)
     assert Ability.CONVEX not in problem.abilities
     assert Ability.CONVEX in AutogradProblem(anp.sum, 2, convex=True).abilities
+
+
+def barrier(M):
+    """⟨A, M⟩ − log det M for A = diag(1, 2, 3, 4), by a factor that raises where M is singular."""
+    return anp.sum(anp.arange(1, 5) * anp.diag(M)) - 2.0 * anp.sum(anp.log(anp.diag(anp.linalg.cholesky(M))))
+
+
+@pytest.mark.parametrize("start", [None, np.eye(4)[:, :1] @ np.ones((1, 4))])
+def test_where_a_factorisation_fails_the_function_is_infinite(start):
+    problem = AutogradProblem(barrier, 4, convex=True)
+    assert problem.evaluate(np.zeros((4, 4))) == problem.value_at_zero() == np.inf
+    result = solve(problem, start=start)
+    assert result.optimal
+    assert result.value == pytest.approx(4.0 + np.log(24.0), rel=1e-6)
+    assert all(record.ok for record in run_checks(problem))
 
 
 def test_values_are_counted_from_none():
