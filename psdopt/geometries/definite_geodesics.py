@@ -14,6 +14,8 @@ from psdopt.linalg.tolerances import EPS
 
 #: Relative accuracy of the integrated geodesics.
 ACCURACY = 1e-12
+#: Steps that Anderson's acceleration combines.
+DEPTH = 3
 
 
 def second_exp(A: Array, E: Array, H: Array) -> Array:
@@ -21,9 +23,11 @@ def second_exp(A: Array, E: Array, H: Array) -> Array:
 
     The corner with E and H exchanged, its other half, is its transpose.
     """
-    n, zero = len(A), np.zeros_like(A)
-    block = np.block([[A, E, zero], [zero, A, H], [zero, zero, A]])
-    return np.asarray(2.0 * symmetric_part(scipy.linalg.expm(block)[:n, 2 * n :]))
+    n = len(A)
+    blocks = np.zeros((3, n, 3, n))
+    blocks[0, :, 0], blocks[1, :, 1], blocks[2, :, 2], blocks[0, :, 1], blocks[1, :, 2] = A, A, A, E, H
+    whole = scipy.linalg.expm(blocks.reshape(3 * n, 3 * n))
+    return np.asarray(2.0 * symmetric_part(whole[:n, 2 * n :]))
 
 
 def divided(G: Array, product: Any) -> Array:
@@ -62,11 +66,23 @@ def von_neumann_exp(A: Array, L: Array, invert: Callable[[Array, Array], Array])
 
 
 def von_neumann_log(A: Array, A1: Array, invert: Callable[[Array, Array], Array]) -> Array:
-    """The velocity of the geodesic from A to a nearby A1: their difference, corrected until the geodesic ends at A1."""
-    L = goal = A1 - A
+    """The velocity of the geodesic from A to a nearby A1: their difference, corrected until the geodesic ends at A1.
+
+    The corrections are those of Anderson's acceleration (1965) over the last DEPTH steps.
+    """
+    L = A1 - A
+    moves: list[Array] = []
+    changes: list[Array] = []
+    before: tuple[Array, Array] | None = None
     for _ in range(40):
-        miss = goal - (von_neumann_exp(A, L, invert) - A)
-        L = L + miss
+        miss = A1 - von_neumann_exp(A, L, invert)
+        if before is not None:
+            moves, changes = [*moves, L - before[0]][-DEPTH:], [*changes, miss - before[1]][-DEPTH:]
+        before, step = (L, miss), miss
+        if changes:
+            weights = np.linalg.lstsq(np.array([each.ravel() for each in changes]).T, miss.ravel(), rcond=None)[0]
+            step = miss - np.tensordot(weights, np.array(moves) + np.array(changes), 1)
+        L = L + step
         if norm(miss) <= max(10.0 * ACCURACY, 8.0 * EPS) * norm(L):
             break
     return L

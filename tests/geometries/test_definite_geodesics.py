@@ -1,8 +1,11 @@
 """Second derivatives on the definite cone, against differences; geodesics of the von Neumann metric."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import scipy.linalg
 
+from psdopt.geometries import definite_geodesics
 from psdopt.geometries.definite_geodesics import matrix_hessian, second_exp, von_neumann_exp, von_neumann_log
 from psdopt.geometries.positive_definite import _exp_inverse
 from psdopt.linalg.tolerances import EPS
@@ -32,10 +35,13 @@ def test_the_matrix_hessian_comes_from_that_of_the_factor():
     assert np.linalg.norm(found - hessian(moved)) <= 1e3 * EPS * np.linalg.norm(found)
 
 
-def test_von_neumann_geodesics_invert_and_agree_with_scalars():
+def test_von_neumann_geodesics_invert_and_agree_with_scalars(monkeypatch):
     A, L = symmetric(6), 0.3 * symmetric(7)
     end = von_neumann_exp(A, L, _exp_inverse)
+    counted = Mock(side_effect=von_neumann_exp)
+    monkeypatch.setattr(definite_geodesics, "von_neumann_exp", counted)
     assert np.linalg.norm(von_neumann_log(A, end, _exp_inverse) - L) <= 1e-9
+    assert counted.call_count <= 10
     # a number: the metric is e^a da², lengths are 2 e^(a/2), so that e^(a/2) moves at constant speed
     a, v = np.array([[0.4]]), np.array([[0.7]])
     exact = 2.0 * np.log(np.exp(0.2) * (1.0 + 0.35))

@@ -108,7 +108,7 @@ def test_bad_input_of_the_problem(arguments, error, text):
         quadratic_kernel_problem(*arguments)
 
 
-@parametrize_with_checks([QuadraticKernel(), QuadraticKernel(rank=1)])
+@parametrize_with_checks([QuadraticKernel(rank=1)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

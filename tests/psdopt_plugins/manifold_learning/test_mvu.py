@@ -7,7 +7,6 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, make_blobs, make_s_curve
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import psdopt
 from psdopt import ConjugateGradient
@@ -239,13 +238,6 @@ def test_zero_distances_are_edges():
     edges = read_edges(nearest_neighbour_edges(np.vstack([X, X[:1]]), 4).matrix())
     assert edges.n == 31
     assert np.sum(edges.squared == 0.0) == 1
-
-
-@parametrize_with_checks(
-    [MaximumVarianceUnfolding(n_neighbors=4, disconnected="separate", solver_options={"tol": 1e-2})]
-)
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
 
 
 def test_an_unknown_solver_option_is_told():

@@ -7,7 +7,6 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import psdopt
 from psdopt.errors import InvalidInputError, InvalidTypeError
@@ -218,13 +217,6 @@ def test_bad_input(targets, triplets, lam, text):
 def test_bad_parameters(bad):
     with pytest.raises(InvalidInputError, match=next(iter(bad))):
         LMNN(**bad).fit(X, Y_LABELS)
-
-
-@parametrize_with_checks(
-    [LMNN(solver_options={"tol": 1e-2})], expected_failed_checks=lambda _: LMNN.expected_failed_checks
-)
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
 
 
 def test_options_left_at_none_are_no_options():

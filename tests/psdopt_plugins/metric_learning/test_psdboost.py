@@ -7,7 +7,6 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from psdopt import solve
 from psdopt.errors import InvalidInputError, UnknownNameError
@@ -218,11 +217,6 @@ def test_bad_data_are_named():
         triplet_margin_problem(None, t)
     with pytest.raises(InvalidInputError, match="smoothing"):
         triplet_margin_problem(X, t, smoothing=-1.0)
-
-
-@parametrize_with_checks([PSDBoost()])
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
 
 
 def test_estimator_learns_a_certified_metric():
