@@ -124,11 +124,12 @@ class Face:
         return np.asarray(0.5 * (whole + whole.T))
 
 
-def found_face(forms: SparseForms | None, lower: Array, upper: Array) -> Face | None:
+def found_face(forms: SparseForms | None, lower: Array, upper: Array, combination: Array | None = None) -> Face | None:
     """The face that these constraints define; None where there is none. Cost: eigenvalues of each candidate A_t.
 
     Combinations of equations are looked at as well (:func:`~psdopt.constraints.combined_rows.combined`). Further A_t
-    may be semidefinite on that face, and define a face of the face: the smallest found is returned.
+    may be semidefinite on that face, and define a face of the face: the smallest found is returned. `combination` : one
+    more w (m,) with wᵀb = 0 up to rounding. It counts where A*(w) ⪰ 0, up to rounding as well.
     """
     if forms is None:
         return None
@@ -137,7 +138,7 @@ def found_face(forms: SparseForms | None, lower: Array, upper: Array) -> Face | 
     there: SparseForms | None = forms
     face, W, rows = None, None, np.zeros(0, dtype=np.intp)
     while there is not None:
-        found, further, weights = _rows_of_stage(there, lower, upper)
+        found, further, weights = _rows_of_stage(there, lower, upper, None if stages else combination)
         if not found:
             break
         parts += further if W is None else [_spanned(W[:, support] @ columns) for support, columns in further]
@@ -154,16 +155,19 @@ def found_face(forms: SparseForms | None, lower: Array, upper: Array) -> Face | 
 
 
 def _rows_of_stage(
-    forms: SparseForms, lower: Array, upper: Array
+    forms: SparseForms, lower: Array, upper: Array, combination: Array | None
 ) -> tuple[list[int], list[tuple[NDArray[np.intp], Array]], sp.csr_array]:
     """Semidefinite rows, else combinations, numbered from m on; what spans their ranges; their w (k, m)."""
     candidates, weights = forms, sp.csr_array(sp.eye_array(forms.size))
     found, parts = _semidefinite(candidates, lower, upper)
     if not found:
         combinations, entries = combined(forms, lower, upper)
+        if combination is not None:
+            w = sp.csr_array(combination[None, :])
+            combinations, entries = sp.vstack([combinations, w]), sp.vstack([entries, w @ forms.B])
         none = np.zeros(entries.shape[0])
         if len(none):
-            candidates = SparseForms(forms.i, forms.j, entries, forms.n)
+            candidates = SparseForms(forms.i, forms.j, sp.csr_array(entries), forms.n)
             among, parts = _semidefinite(candidates, none, none)
             found, weights = [forms.size + t for t in among], sp.csr_array(sp.vstack([weights, combinations]))
             candidates = SparseForms(forms.i, forms.j, sp.vstack([forms.B, entries]), forms.n)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,7 @@ from psdopt.constraints.explicit import (
 )
 from psdopt.constraints.face import Face, found_face
 from psdopt.constraints.feasible import feasible_factor
+from psdopt.constraints.hidden_face import hidden_combination
 from psdopt.constraints.limits import CONTRADICTS
 from psdopt.constraints.measurements import SparseForms, Stacked
 from psdopt.constraints.trace_bound import TraceBound, found_trace_bound
@@ -37,6 +40,9 @@ from psdopt.terms.measurements import Measurement
 
 #: Squares and products of numbers beyond this overflow, so that norms are infinite.
 HUGE = 1e100
+
+#: What is computed once for a problem and its face.
+ON_FACE = ("carried", "on_face", "feasible_factor", "reduction", "_fit", "_missed_on_face")
 
 
 class ConstrainedModel(Problem):
@@ -131,6 +137,21 @@ class ConstrainedModel(Problem):
     def face(self) -> Face | None:
         """The face of the cone that constraints ⟨A_t, M⟩ = 0 with A_t ⪰ 0 leave; None without such constraints."""
         return found_face(self.forms, self.lower, self.upper)
+
+    def hidden(self, y: Array, gradient: float) -> Array | None:
+        """w (m,) that defines a face where the constraints show none, from multipliers y that are large beside the
+        `gradient` |∇F|: :func:`~psdopt.constraints.hidden_face.hidden_combination`."""
+        if self.forms is None or self.face is not None:
+            return None
+        return hidden_combination(self.forms, self.lower, self.upper, y, gradient)
+
+    def within(self, combination: Array) -> Self:
+        """The same problem with the face that w (m,) defines as well, if A*(w) ⪰ 0."""
+        other = copy.copy(self)
+        vars(other)["face"] = found_face(self.forms, self.lower, self.upper, combination)
+        for name in ON_FACE:
+            vars(other).pop(name, None)
+        return other
 
     @cached_property
     def carried(self) -> SparseForms | None:

@@ -154,7 +154,7 @@ def moved(
     off_dual, off_primal = _rays(form, X, Z, x, z, v)
     refutes = off_dual <= min(NEGLIGIBLE, SLIGHT * old.refuted)
     if refutes and proven_infeasible(problem, [y]) is not None:
-        dual = Multipliers(y, old.dual.best, y)
+        dual = replace(old.dual, y=y, ray=y)
         return replace(old, dual=dual, gradient_norm=math.inf, outcome=Outcome.FINISHED)
     falls = off_primal <= SLIGHT * min(SLIGHT, old.fallen)  # a ray is moved onto the constraints: near is enough
     if falls and (R := proven_ray(problem, Y)) is not None and (ended := _with_direction(old, R, y)) is not None:
@@ -225,7 +225,7 @@ def moved(
         nearest=nearest,
         nearest_violation=violation,
         nearest_error=nearest_error,
-        dual=Multipliers(y, best),
+        dual=Multipliers(y, best, combination=old.dual.combination),
         refuted=off_dual if refutes else old.refuted,
         fallen=off_primal if falls else old.fallen,
         extras={"infeasibility": infeasibility, "dual_residual": slack, "dual_bound": bound, "gap": gap},

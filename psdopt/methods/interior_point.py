@@ -17,6 +17,7 @@ from psdopt.constraints.coupled_systems import CoupledSystem, RootedSystem, Schu
 from psdopt.constraints.limits import FEASIBLE, FLOPS, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.primal_dual import PrimalDualState, begun, constrained, moved
+from psdopt.constraints.problem import Constrained
 from psdopt.constraints.standard import StandardForm
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, norm
@@ -77,9 +78,14 @@ class InteriorPoint(Method[PrimalDualState]):
             return after
         # strictly feasible points of a face exist only within the face; elsewhere a path from an X smaller than a
         # solution creeps along the boundary, and a path from a far larger X does not
-        form = _within(state.problem)
+        known, conic = constrained(state.problem)
+        w = known.hidden(after.dual.y, norm(conic.C.data))
+        form = _within(known if w is None else known.within(w))
         if form is None and after.least <= FEASIBLE:
             return after
+        if w is not None and form is not None:  # what seemed feasible was so off the face
+            dual = replace(after.dual, combination=w)
+            after = replace(after, dual=dual, nearest=None, nearest_violation=math.inf, nearest_error=math.inf)
         far = BEYOND if form is None else 1.0
         form = form or state.form
         X, Z, x, z = _first(form)
@@ -124,11 +130,11 @@ class InteriorPoint(Method[PrimalDualState]):
         return replace(after, halves=(new.Lx, new.Lz), careful=careful)
 
 
-def _within(problem: Problem) -> StandardForm | None:
+def _within(known: Constrained) -> StandardForm | None:
     """The problem on its face; None without a face, or if the forms on the face are dense and cost too much."""
-    known, conic = constrained(problem)
+    conic = known.conic
     W = None if known.face is None or known.only_zero else known.face.within
-    if known.face is None or W is None:
+    if known.face is None or W is None or conic is None:
         return None
     there = known.carried
     if there is None:
