@@ -128,7 +128,7 @@ def pairs_problem(n, rng):
     i, j = np.triu_indices(n, 1)
     kept = rng.random(len(i)) < 0.1
     pairs, same = np.column_stack([i, j])[kept], (labels[i] == labels[j])[kept]
-    W = sp.random_array((n, n), density=0.1, rng=rng)
+    W = sp.random_array((n, n), density=0.1, random_state=rng)
     W = abs(W + W.T)
     return pairwise_kernel_problem(sp.csr_array(sp.diags_array(W.sum(axis=1)) - W), pairs, same.astype(float))
 

@@ -137,7 +137,7 @@ def trace_reach(network: Network) -> float | None:
     a, b, lengths = a[order], b[order], lengths[order]
     first = np.ones(len(a), dtype=bool)
     first[1:] = (np.diff(a) != 0) | (np.diff(b) != 0)  # the shortest of repeated pairs
-    graph = sp.csr_array((lengths[first], (a[first], b[first])), shape=(size, size))
+    graph = _graph(lengths[first], a[first], b[first], size)
     reach = dijkstra(graph, directed=False, indices=np.array([size - 1]))[0, :n]
     reach[np.setdiff1d(np.arange(n), pairs)] = 0.0  # a sensor in no pair may lie anywhere, at 0 too
     return float(d + np.sum(reach**2)) if np.all(np.isfinite(reach)) else None
@@ -147,9 +147,14 @@ def unreached(network: Network) -> NDArray[np.intp]:
     """The sensors that no path of pairs joins to an anchor."""
     size = network.n + len(network.anchors)
     i, j = network.pairs.T
-    graph = sp.csr_array((np.ones(len(i)), (i, j)), shape=(size, size))
+    graph = _graph(np.ones(len(i)), i, j, size)
     hops = dijkstra(graph, directed=False, unweighted=True, indices=np.arange(network.n, size), min_only=True)
     return np.asarray(np.flatnonzero(np.isinf(hops[: network.n])))
+
+
+def _graph(lengths: Array, i: NDArray[np.intp], j: NDArray[np.intp], size: int) -> sp.csr_array:
+    """Edges (i, j); SciPy 1.14 finds paths with indices of 32 bits only."""
+    return sp.csr_array((lengths, (i.astype(np.int32), j.astype(np.int32))), shape=(size, size))
 
 
 def _per_pair(values: Any, name: str, size: int) -> Array:

@@ -143,7 +143,7 @@ def test_every_paper_at_small_sizes_without_data(tmp_path: Path, monkeypatch: py
 
 
 #: Experiments that are races with an optional solver.
-PEERS = {"kl-admm-conic": "cvxpy", "psdboost-seconds": "clarabel"}
+PEERS = {"bilgo-conic": "cvxpy", "kl-admm-conic": "cvxpy", "psdboost-seconds": "clarabel"}
 #: Experiments whose every case needs a stored data set.
 WITHOUT_SMALL_CASE = {
     "kl-admm-conic-sets",

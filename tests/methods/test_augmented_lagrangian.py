@@ -84,7 +84,9 @@ def test_a_step_is_linear_in_the_entries_of_the_constraints_at_a_fixed_rank() ->
     for n in (60, 240, 960):
         rng = np.random.default_rng(n)
         i, j = rng.integers(0, n, (2, 3 * n))
-        B = sp.random_array((2 * n, 3 * n), density=2.0 / (3 * n), rng=rng, format="csr") + sp.eye_array(2 * n, 3 * n)
+        B = sp.random_array((2 * n, 3 * n), density=2.0 / (3 * n), random_state=rng, format="csr") + sp.eye_array(
+            2 * n, 3 * n
+        )
         problem = Constrained(
             QuadraticSDP(C=sp.eye_array(n)),
             constraints.sparse_forms(constraints.SparseForms(i, j, B, n), lower=-1.0, upper=1.0),

@@ -88,7 +88,7 @@ def test_one_sided_samples_that_are_met_cost_nothing():
 
 def test_large_sparse_data_need_no_dense_array():
     rng = np.random.default_rng(0)
-    X = sp.random_array((300, 100_000), density=2e-5, rng=rng, format="csr")
+    X = sp.random_array((300, 100_000), density=2e-5, random_state=rng, format="csr")
     problem = psd_regression_problem(X, np.abs(rng.standard_normal(300)))
     result = solve(problem, FlatQuotient(100_000, 10), max_iterations=5)
     assert result.value < result.history["value"][0]

@@ -26,7 +26,7 @@ def test_the_report_says_what_the_estimator_found():
 
 def test_a_graph_file_is_cut(tmp_path, capsys):
     rng = np.random.default_rng(0)
-    half = sp.random_array((30, 30), density=0.1, rng=rng)
+    half = sp.random_array((30, 30), density=0.1, random_state=rng)
     sp.save_npz(tmp_path / "graph.npz", sp.csr_array(half + half.T))
     out = tmp_path / "out.npz"
     code = main(["run", "maxcut", "--data", str(tmp_path / "graph.npz"), "--set", "trials=10", "--output", str(out)])
