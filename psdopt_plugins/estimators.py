@@ -38,7 +38,8 @@ def options_for_solve(options: Mapping[str, Any] | None, **defaults: Any) -> dic
 def solved(problem: Problem, rank: int | None, options: Mapping[str, Any] | None, **defaults: Any) -> Result:
     """:func:`psdopt.solve` with `options` over `defaults`; a `rank` limits M to that rank, None does not.
 
-    If M = 0 is certified optimal and the run has not converged to it, M = 0 is returned.
+    If M = 0 is certified optimal and the run has not converged to it, M = 0 is returned; this is not tried
+    where `max_time` is spent.
     """
     if rank is not None:
         defaults.setdefault("geometry", FlatQuotient(problem.n, rank))
@@ -58,7 +59,12 @@ def _or_zero(problem: Problem, result: Result, options: Mapping[str, Any]) -> Re
     slack = rounding(problem.value_at_zero(), problem.n)
     if result.converged or result.value < problem.value_at_zero() - slack or options.get("resume") is not None:
         return result
-    at_zero = solve(problem, **{**options, "start": LowRankPSD(np.zeros((problem.n, 1)))})
+    again = {**options, "start": LowRankPSD(np.zeros((problem.n, 1)))}
+    if options.get("max_time") is not None:
+        again["max_time"] = options["max_time"] - result.seconds
+        if again["max_time"] <= 0.0:
+            return result
+    at_zero = solve(problem, **again)
     return at_zero if at_zero.optimal else result
 
 

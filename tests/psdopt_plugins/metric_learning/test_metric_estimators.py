@@ -1,6 +1,8 @@
 """KTA and Linearity as scikit-learn transformers."""
 
 import pickle
+from dataclasses import replace
+from functools import wraps
 
 import numpy as np
 import pytest
@@ -186,3 +188,20 @@ def test_bad_pairs_and_neighbours():
         Linearity(n_neighbors=0).fit(X, Y)
     with pytest.raises(InvalidInputError, match="pairs must hold at least one pair; found none"):
         Linearity().fit(X, pairs=([], []))
+
+
+def test_a_limit_of_time_is_that_of_all_runs_together(monkeypatch):
+    """With every time spent in the first run M = 0 is not tried in a second one."""
+    runs = []
+
+    @wraps(solve)
+    def spent(problem, **options):
+        runs.append(options)
+        return replace(solve(problem, **{**options, "max_iterations": 0, "max_time": None}), seconds=0.75)
+
+    monkeypatch.setattr("psdopt_plugins.estimators.solve", spent)
+    for limit, expected in ((0.5, [0.5]), (1.0, [1.0, 0.25]), (None, [None, None])):
+        runs.clear()
+        with pytest.warns(ConvergenceWarning):
+            KTA(lam=1e-3, solver_options={"max_time": limit, "start": 10.0 * np.eye(X.shape[1])}).fit(X, Y)
+        assert [options.get("max_time") for options in runs] == expected
