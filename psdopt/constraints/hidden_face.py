@@ -24,7 +24,7 @@ FREE = 1e-5
 KEPT = 0.1
 #: The least eigenvalue of A*(w) that is not zero must be this share of the largest: rounding over it moves the face.
 CLEAR = 1e-5
-#: |Vᵀ A*(w) V| and |wᵀb| below this many n eps are zero, with every |A_t| = |w| = 1.
+#: |Vᵀ A*(w) V| and |wᵀb| below this many n eps are zero, with every |A_t| = |b| = |w| = 1.
 ROUNDING = 64.0
 
 
@@ -45,7 +45,7 @@ def hidden_combination(forms: SparseForms, lower: Array, upper: Array, y: Array,
     there[equations] = y[equations]
     if not (0.0 < size < np.inf and norm(forms.matrix(there).data) > DIVERGED * gradient):
         return None
-    start = start / size
+    start, b = start / size, b / (norm(b) or 1.0)
     unit = np.eye(forms.size)[equations]
     A = np.array([s * forms.matrix(e).toarray() for s, e in zip(scale, unit, strict=True)])
     values = np.linalg.eigvalsh(np.tensordot(start, A, 1))
@@ -63,7 +63,7 @@ def _singular(A: Array, b: Array, w: Array, q: int) -> Array | None:
     """The unit w' near `w` for which A*(w') ⪰ 0 has a null space of dimension q, and w'ᵀb = 0."""
     n = A.shape[1]
     i, j = np.triu_indices(q)
-    allowed = ROUNDING * n * EPS * max(1.0, norm(b))
+    allowed = ROUNDING * n * EPS
     best, nearest, clear = np.inf, w, False
     for _ in range(STEPS):
         values, Q = np.linalg.eigh(np.tensordot(w, A, 1))
