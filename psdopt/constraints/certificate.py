@@ -66,7 +66,8 @@ class ConstrainedCertificate(Certificate):
     unit : the unit of the relative gap.
     multipliers : y (m,) of the best bound.
     primal_infeasibility : the largest |a_t − Π(a)_t| of a = A(M), each over its own scale max(|Π(a)_t|,
-        Σ_ij |A_t,ij| √(M_ii M_jj)) (:func:`~psdopt.constraints.violation.row_scales`).
+        Σ_ij |A_t,ij| √(M_ii M_jj)) (:func:`~psdopt.constraints.violation.row_scales`). On a face, P M P is held to
+        the rows as well, P the projector onto the range of feasible matrices.
     violations : (name, the same for its constraints) of each group.
     dimacs : the DIMACS errors: "primal" |A(M) − Π|/(1 + max |b_t|), "dual" max(0, −λ_min(S))/(1 + max |C_ij|), "gap"
         |F − bound|/(1 + |F| + |bound|), "complementarity" |⟨S, M⟩| likewise (e1, e4, e5 and e6; M ⪰ 0 makes e2 zero,
@@ -217,7 +218,7 @@ def certify_constrained(
     rays = [given.ray, contradictory_equations(shown, v) if missed else None]
     if gap_relative is not None and gap_relative <= tol:
         w = problem.hidden(given.y, norm_C)
-        if w is not None and problem.within(w).face is not None:
+        if w is not None:
             known = replace(given, combination=w)
             return certify_constrained(problem, evaluation, tol=tol, start=start, seed=seed, dual=known, proof=proof)
         allowed = 0.5 * tol * (1.0 + _largest_entry(problem, norm_C))

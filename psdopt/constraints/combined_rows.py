@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.constraints.least_squares import least_squares
+from psdopt.constraints.limits import CANCELLED
 from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
@@ -23,9 +24,6 @@ from psdopt.linalg.tolerances import EPS
 MOST_ENTRIES = 20_000
 #: Up to this many entries in rows with b_t = 0 a combination of them is sought.
 MOST_IN_SUM = 1_000_000
-#: An entry of A*(w) below this many eps times the sum of the sizes of its terms is zero; one up to √eps times the
-#: largest entry is neither zero nor clearly an entry, and rules w out.
-ROUNDING = 64.0
 
 
 def combined(forms: SparseForms, lower: Array, upper: Array) -> tuple[sp.csr_array, sp.csr_array]:
@@ -64,8 +62,8 @@ def _of_zeros(forms: SparseForms, rows: NDArray[np.intp]) -> tuple[Array, Array]
 
 
 def _cleared(entries: Array, sizes: Array) -> Array | None:
-    """`entries` without those that are rounding; None if it is not clear which are, or if all are."""
-    kept = np.where(np.abs(entries) > ROUNDING * EPS * sizes, entries, 0.0)
+    """`entries` without those that are rounding; None if all are, or one up to √eps times the largest remains."""
+    kept = np.where(np.abs(entries) > CANCELLED * EPS * sizes, entries, 0.0)
     clear = np.sqrt(EPS) * np.max(np.abs(kept), initial=0.0)
     return kept if clear > 0.0 and not np.any((kept != 0.0) & (np.abs(kept) <= clear)) else None
 

@@ -42,10 +42,12 @@ def handed_out(
     limit = problem.trace_limit
     if limit is not None and limit.weights is not None:
         y = y - min(low, 0.0) * limit.weights
+    S = _dense(slack_operator(problem, evaluation, y), problem.n)
+    if factor_above(S, -allowed) is not None:
+        return y
     theirs = y.copy()
     theirs[face.rows] = problem.admissible(own)[face.rows]
-    S = _dense(slack_operator(problem, evaluation, y), problem.n)
-    for candidate in (y, *_raised(face, forms, y, norm(S)), theirs):
+    for candidate in (*_raised(face, forms, y, norm(S)), theirs):
         S = _dense(slack_operator(problem, evaluation, candidate), problem.n)
         if factor_above(S, -allowed) is not None:
             return candidate
@@ -53,6 +55,7 @@ def handed_out(
 
 
 def _raised(face: Face, forms: SparseForms, y: Array, unit: float) -> list[Array]:
+    """y + Σ_k t^(K−k) w_k for each t, in units of |A*(w_k)|; `unit` is |S|."""
     steps = [np.asarray(weights.sum(axis=0), dtype=np.float64) for weights in face.stages]
     sizes = [norm(forms.matrix(w).data) for w in steps]
     if min(sizes) == 0.0:

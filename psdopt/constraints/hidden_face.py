@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psdopt.constraints.limits import FLOPS
+from psdopt.constraints.limits import CANCELLED, FLOPS
 from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
@@ -24,8 +24,6 @@ FREE = 1e-5
 KEPT = 0.1
 #: The least eigenvalue of A*(w) that is not zero must be this share of the largest: rounding over it moves the face.
 CLEAR = 1e-5
-#: |Vᵀ A*(w) V| and |wᵀb| below this many n eps are zero, with every |A_t| = |b| = |w| = 1.
-ROUNDING = 64.0
 
 
 def hidden_combination(forms: SparseForms, lower: Array, upper: Array, y: Array, gradient: float) -> Array | None:
@@ -63,7 +61,7 @@ def _singular(A: Array, b: Array, w: Array, q: int) -> Array | None:
     """The unit w' near `w` for which A*(w') ⪰ 0 has a null space of dimension q, and w'ᵀb = 0."""
     n = A.shape[1]
     i, j = np.triu_indices(q)
-    allowed = ROUNDING * n * EPS
+    allowed = CANCELLED * n * EPS  # of Vᵀ A*(w) V and wᵀb, with every |A_t| = |b| = |w| = 1
     best, nearest, clear = np.inf, w, False
     for _ in range(STEPS):
         values, Q = np.linalg.eigh(np.tensordot(w, A, 1))

@@ -12,6 +12,8 @@ SPARED, FLOPS = 1e8, 4e9
 SPARSE = 25.0
 #: M is feasible at this violation, relative to the scale of each constraint, where no tolerance is given.
 FEASIBLE = 1e-6
+#: An entry of A*(y) below this many eps times the sum of the sizes of its terms is zero.
+CANCELLED = 64.0
 #: Where A*(y) = 0 up to rounding only, a y' with A*(y') = 0 is as near to y as the conditioning of the A_t allows.
 #: Then, and where a face is computed, σ(y) < 0 is a proof if it exceeds this share of the sizes of its terms.
 CONTRADICTS = 1.5e-8

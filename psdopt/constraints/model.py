@@ -143,7 +143,8 @@ class ConstrainedModel(Problem):
         `gradient` |∇F|: :func:`~psdopt.constraints.hidden_face.hidden_combination`."""
         if self.forms is None or self.face is not None:
             return None
-        return hidden_combination(self.forms, self.lower, self.upper, y, gradient)
+        w = hidden_combination(self.forms, self.lower, self.upper, y, gradient)
+        return w if w is not None and self.within(w).face is not None else None
 
     def within(self, combination: Array) -> Self:
         """The same problem with the face that w (m,) defines as well, if A*(w) ⪰ 0."""

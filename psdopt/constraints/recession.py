@@ -9,12 +9,11 @@ import scipy.sparse as sp
 
 from psdopt.constraints.face import Face
 from psdopt.constraints.feasible import least_move
+from psdopt.constraints.limits import CANCELLED
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.linalg.arrays import Array, inner, norm, row_dots
 from psdopt.linalg.tolerances import EPS
 
-#: ⟨A_t, D⟩ is rounding below this many eps √n times the sum of the sizes of its terms.
-ROUNDING = 64.0
 #: A fall below this share of |C| |D|, or of the sizes of the terms of ⟨C, D⟩, is none.
 SHARE = math.sqrt(EPS)
 #: Rows and columns of a candidate below this share of the largest are also left out.
@@ -70,7 +69,7 @@ def _onto_cone(problem: ConstrainedModel, face: Face | None, Y: Array) -> Array 
     conic = problem.conic
     assert conic is not None
     forms = conic.forms
-    allowed = ROUNDING * EPS * math.sqrt(problem.n)
+    allowed = CANCELLED * EPS * math.sqrt(problem.n)
     before = math.inf
     for _ in range(STEPS):
         Y = Y if face is None else face.onto(Y)

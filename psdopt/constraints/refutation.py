@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from psdopt.constraints.conic import diagonal_blocks
 from psdopt.constraints.least_squares import least_squares
-from psdopt.constraints.limits import CONTRADICTS
+from psdopt.constraints.limits import CANCELLED, CONTRADICTS
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.slack import adjoint_operator, slack_eigenpair
@@ -23,8 +23,6 @@ from psdopt.linalg.tolerances import EPS, rounding
 SMALL = 1e-5
 #: Divisor in place of tr M where constraints force tr M = 0: no quotient by it overflows.
 LEAST = math.sqrt(np.finfo(float).tiny)
-#: An entry of A*(y) counts as zero below this many eps times the sum of the sizes of its terms.
-ROUNDING = 64.0
 #: With every |A_t| = 1: if |A*(y)| is at most this share of |y|, a y' near y with A*(y') = 0 is tried.
 NEAR = 1e-3
 #: Shares of its size by which a candidate is moved into the cone.
@@ -82,7 +80,7 @@ def _vanishes(problem: ConstrainedModel, y: Array) -> bool:
     forms = _forms(problem)
     if forms is None:
         return False
-    return bool(np.all(np.abs(forms.on_places(y)) <= ROUNDING * EPS * (abs(forms.B).T @ np.abs(y))))
+    return bool(np.all(np.abs(forms.on_places(y)) <= CANCELLED * EPS * (abs(forms.B).T @ np.abs(y))))
 
 
 def _least_of_adjoint(problem: ConstrainedModel, y: Array, accuracy: float) -> float:

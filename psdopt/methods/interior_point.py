@@ -83,7 +83,7 @@ class InteriorPoint(Method[PrimalDualState]):
         form = _within(known if w is None else known.within(w))
         if form is None and after.least <= FEASIBLE:
             return after
-        if w is not None and form is not None:  # what seemed feasible was so off the face
+        if w is not None and form is not None:  # what seemed feasible was not, on the face
             dual = replace(after.dual, combination=w)
             after = replace(after, dual=dual, nearest=None, nearest_violation=math.inf, nearest_error=math.inf)
         far = BEYOND if form is None else 1.0

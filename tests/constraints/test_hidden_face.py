@@ -86,6 +86,16 @@ def test_a_matrix_that_is_feasible_off_the_face_only_is_not_optimal() -> None:
     assert solve(program).status is not Status.OPTIMAL
 
 
+def test_a_run_that_went_on_within_a_hidden_face_resumes_with_the_same_steps(tmp_path) -> None:
+    program, file = hidden(0)[0], tmp_path / "run"
+    whole = solve(program)
+    assert whole.certificate.on_face > 0
+    solve(program, max_iterations=whole.iterations - 2, checkpoint=file)
+    resumed = solve(hidden(0)[0], resume=file)
+    assert (resumed.iterations, resumed.value, resumed.status) == (whole.iterations, whole.value, whole.status)
+    assert np.array_equal(resumed.certificate.multipliers, whole.certificate.multipliers)
+
+
 def test_large_programs_are_not_searched() -> None:
     forms = constraints.diagonal(400, 1.0).measurement
     program = Constrained(QuadraticSDP(C=np.eye(400)), [constraints.Constraint(forms, 1.0, 1.0)])
