@@ -27,13 +27,12 @@ def arpack_smallest(
     if count >= op.n:
         raise InvalidInputError("the eigsh backend needs count < n; use backend='lanczos'")
     v0 = guess[:, 0] if guess.any() else rng.standard_normal(op.n)
-    # products for the norm as well: ARPACK's tolerance is relative to |theta|, up to twice what one of them shows
-    share = 0.8 if count == 1 else 0.5
     v0, found = smallest_ritz_vector(op.of_unit, v0, min(SHORT, budget) if count == 1 else 1, target)
     if found and count == 1:
         return v0[:, None]
     ncv = min(op.n, max(2 * count + 1, 20))
-    tol, sweeps = share * target() / max(op.norm, 1e-300), max(1, budget // ncv)
+    # ARPACK's tolerance is relative to |theta|, up to twice the norm that the products so far have shown
+    tol, sweeps = 0.5 * target() / max(op.norm, 1e-300), max(1, budget // ncv)
     try:
         V = eigsh(op.operator(unit=True), k=count, which="SA", v0=v0, tol=tol, ncv=ncv, maxiter=sweeps)[1]
         return np.asarray(V, dtype=float)
