@@ -59,6 +59,8 @@ class GraphMatrices:
         m, r, _ = blocks.shape
         diagonal = (self._ends @ blocks.reshape(m, r * r)).reshape(self.n, r, r) + shift * np.eye(r)
         data = np.concatenate([diagonal, -blocks, -blocks])[self._slots]
+        if r == 1:  # a symmetric matrix: its rows are its columns
+            return sp.csc_array((data[:, 0, 0], self._indices, self._indptr), shape=(self.n, self.n))
         return sp.bsr_array((data, self._indices, self._indptr), shape=(self.n * r, self.n * r)).tocsc()
 
     def laplacian(self, weights: Array, V: Array) -> Array:
