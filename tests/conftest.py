@@ -5,12 +5,15 @@ import os
 import numpy as np
 import pytest
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 os.environ.pop("COLUMNS", None)  # a shell may set it, and pytest-xdist does
 if "PYTEST_XDIST_WORKER" in os.environ:  # as many processes as cores: threads would only get in each other's way
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # of libraries loaded later and of subprocesses
+        os.environ.setdefault(variable, "1")
+    threadpool_limits(int(os.environ["OPENBLAS_NUM_THREADS"]))
 
 
 @pytest.fixture(autouse=True)
