@@ -253,9 +253,13 @@ def classes(labels: Any, name: str = "y", size: int | None = None) -> tuple[NDAr
 
 
 def unmasked(values: Any, name: str) -> Any:
-    """`values` of any kind; InvalidInputError for a NumPy array with masked entries: hidden values would count."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        count = int(np.sum(np.ma.getmaskarray(values)))
+    """`values` of any kind; InvalidInputError for masked entries of a NumPy array: hidden values would count.
+
+    Arrays in a list or tuple are looked at too.
+    """
+    arrays = values if isinstance(values, (list, tuple)) else (values,)
+    masks = [np.ma.getmaskarray(array) for array in arrays if isinstance(array, np.ma.MaskedArray)]
+    if count := sum(int(np.sum(mask)) for mask in masks):
         raise InvalidInputError(f"{name} must have no masked entries; found {count}. Fill them or leave them out")
     return values
 

@@ -103,8 +103,9 @@ def solve(
     escape = (geometry is None) if escape is None else boolean(escape, "escape")
     limits = _criteria(stopping, max_iterations, max_time)
     rules = Rules(tol, limits, callback, checkpoint, checkpoint_seconds, proof=proof)
-    beginning, driver = Beginning(problem, rules, clock), None
+    beginning, driver = None, None
     try:
+        beginning = Beginning(problem, rules, clock)
         geometry, method = beginning.choose(geometry, method, escape, max_rank)
         if checkpoint is not None:
             check_writable(checkpoint)
@@ -128,7 +129,9 @@ def solve(
     except tuple(CUTS) as error:
         cut = cut_by(error, limits.longest)
     # the error is gone, and with it the arrays of the work that it cut
-    return beginning.cut_short(cut, start) if driver is None else driver.cut_short(cut)
+    if driver is not None:
+        return driver.cut_short(cut)
+    return (beginning or Beginning(problem, rules, clock)).cut_short(cut, start)
 
 
 def _same_pieces(run: Run, geometry: Geometry, method: Method, path: str | Path) -> None:

@@ -13,13 +13,15 @@ from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from psdopt import FlatQuotient, Geometry, LowRankPSD, Polar, Problem, Result, solve
+from psdopt import FlatQuotient, Geometry, LowRankPSD, Polar, Problem, Result, Status, solve
 from psdopt.checks import brief, one_of, vector
 from psdopt.devices import DeviceArray, held, released, transposed
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import Array, rounding
 
 GEOMETRIES = ("flat", "polar")
+#: How a run ends from which a fit of several runs does not go on.
+CUT = (Status.INTERRUPTED, Status.OUT_OF_MEMORY, Status.TIME_LIMIT)
 
 
 def options_for_solve(options: Mapping[str, Any] | None, **defaults: Any) -> dict[str, Any]:
@@ -39,7 +41,7 @@ def solved(problem: Problem, rank: int | None, options: Mapping[str, Any] | None
     """:func:`psdopt.solve` with `options` over `defaults`; a `rank` limits M to that rank, None does not.
 
     If M = 0 is certified optimal and the run has not converged to it, M = 0 is returned; this is not tried
-    where `max_time` is spent.
+    where the run was cut (:func:`was_cut`) or `max_time` is spent.
     """
     if rank is not None:
         defaults.setdefault("geometry", FlatQuotient(problem.n, rank))
@@ -55,7 +57,23 @@ def finished(result: Result, stacklevel: int = 3) -> Result:
     return replace(result, state=None)
 
 
+def was_cut(result: Result) -> bool:
+    """Whether Ctrl-C, a lack of memory or the limit of time ended the run: a fit of several runs then ends with it."""
+    return result.status in CUT
+
+
+def one_of_several(result: Result) -> Result:
+    """`result` of a run that others may follow: if it was cut, that is its status, even where its point is optimal.
+
+    The proof is then of this run alone, and only the message tells of the cut.
+    """
+    cut = next((status for status in CUT[:2] if status.value in result.message), result.status)
+    return result if cut is result.status else replace(result, status=cut)
+
+
 def _or_zero(problem: Problem, result: Result, options: Mapping[str, Any]) -> Result:
+    if was_cut(result):
+        return result
     slack = rounding(problem.value_at_zero(), problem.n)
     if result.converged or result.value < problem.value_at_zero() - slack or options.get("resume") is not None:
         return result

@@ -62,3 +62,19 @@ def test_a_result_without_a_value_is_saved_and_loaded(tmp_path):
     loaded = type(result).load(tmp_path / "cut.npz")
     assert loaded.status is Status.OUT_OF_MEMORY
     assert np.isnan(loaded.value)
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError])
+def test_a_cut_as_the_products_are_counted_returns_the_start(kind):
+    class Cut(QuadraticSDP):
+        asked = False
+
+        def counts(self):
+            if not self.asked:
+                self.asked = True
+                raise kind
+            return super().counts()
+
+    result = solve(Cut(None, 1.0, np.eye(6)), start=LowRankPSD(START))
+    assert result.status is CUTS[kind]
+    assert np.array_equal(result.matrix.to_dense(), START @ START.T)

@@ -257,3 +257,11 @@ def test_estimators_refuse_masks_and_imaginary_parts(name: str) -> None:
             warnings.simplefilter("error")
             with pytest.raises((PsdoptError, ValueError), match=r"(?i)real|complex"):
                 kind().fit(*given[:k], values + 1j, *given[k + 1 :])
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_masks_of_rows_in_a_list_are_refused(kind: type) -> None:
+    rows = np.ma.array(np.diag([3.0, -1.0]), mask=[[False, False], [False, True]])
+    with pytest.raises(PsdoptError, match="C must have no masked entries; found 1"):
+        QuadraticSDP(None, 1.0, kind(rows))
+    assert QuadraticSDP(None, 1.0, kind(np.ma.array(np.eye(2)))).n == 2

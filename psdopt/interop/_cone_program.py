@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 
 
@@ -72,6 +73,21 @@ class ConeProgram:
     def value(self, x: Array) -> float:
         """½ xᵀPx + cᵀx."""
         return float(0.5 * x @ (self.gradient(x) + self.c))
+
+
+def without_infinite_bounds(H: sp.csr_array, b: Array, zero: int, nonneg: int) -> tuple[sp.csr_array, int, int, bool]:
+    """(H, zero, nonneg) without the rows of infinite right sides b, and whether one of these rows excludes every x.
+
+    A x + s = inf holds for an s >= 0 whatever x is; A x + s = −inf for none, nor does A x = ±inf.
+    Raises InvalidInputError for infinite right sides of cones.
+    """
+    first, endless = zero + nonneg, np.isinf(b)
+    if np.any(endless[first:]):
+        raise InvalidInputError("second-order cones and PSD constraints must hold finite constants; found inf")
+    kept = np.ones(H.shape[0], dtype=bool)
+    kept[:first] = ~endless[:first]
+    impossible = bool(np.any(endless[:zero]) or np.any(b[zero:first] == -math.inf))
+    return sp.csr_array(H[kept]), int(np.sum(kept[:zero])), int(np.sum(kept[zero:first])), impossible
 
 
 def lower_triangles(

@@ -31,10 +31,10 @@ from cvxpy.reductions.solvers import defines, utilities
 from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
 
 from psdopt.constraints import ConstrainedCertificate
-from psdopt.errors import InvalidInputError
+from psdopt.errors import PsdoptError
 from psdopt.interop._cone_ending import Ending
 from psdopt.interop._cone_forms import Point, form_of
-from psdopt.interop._cone_program import ConeProgram, lower_triangles
+from psdopt.interop._cone_program import ConeProgram, lower_triangles, without_infinite_bounds
 from psdopt.interop._cone_solve import OPTIONS, TOL, Answer, solved, solved_in_either
 from psdopt.result import Status
 
@@ -140,23 +140,28 @@ class PSDOPT(ConicSolver):
         shapes = [constraint.args[0].shape for constraint in data[settings.PARAM_PROB].constr_map[PSD]]
         rows = lower_triangles(dims.zero + dims.nonneg, dims.soc, shapes)
         c, A, b = data[settings.C], data[settings.A], data[settings.B]
-        program = ConeProgram.from_rows(c, quadratic, A, b, dims.zero, dims.nonneg, rows)
         try:
+            H, zero, nonneg, impossible = without_infinite_bounds(rows[0], b, dims.zero, dims.nonneg)
+            right = np.where(np.isinf(b), 0.0, b)  # those are in no row of H
+            program = ConeProgram.from_rows(c, quadratic, A, right, zero, nonneg, (H, rows[1]))
             which = options.pop("form", "auto")
             form = form_of(program, which)
             setup = time.perf_counter() - clock
             last = solver_cache.get(self.name()) if warm_start and solver_cache is not None else None
-            if which == "auto":
+            if impossible:
+                message = "infeasible: an infinite bound excludes every number"
+                answer = Answer(Status.INFEASIBLE, message, ending=Ending.INFEASIBLE)
+            elif which == "auto":
                 form, answer = solved_in_either(form, options, last, verbose)
             else:
                 answer = solved(form, options, last, verbose)
-        except InvalidInputError as error:
+        except PsdoptError as error:
             raise SolverError(f"PSDOPT: {error}") from error
         if solver_cache is not None and answer.status is Status.OPTIMAL:
             solver_cache[self.name()] = answer.warm
         return {
             "program": program,
-            "rows": rows[0],
+            "rows": H,
             "form": form,
             "answer": answer,
             "setup": setup,

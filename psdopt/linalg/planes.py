@@ -65,13 +65,14 @@ def minimize_plane(
             break
         t = 1.0
         while True:
-            trial = value_at(*(x + t * d))
+            moved = np.clip(x + t * d, lower, upper)  # rounding may lead out of the box
+            trial = value_at(*moved)
             if trial <= value + 1e-4 * t * slope or t < 1e-12:
                 break
             t *= 0.5
         if not trial < value:
             return _better(value_at, x, minimize_by_cuts(value_at, derivatives, lower, upper))
-        x, value = x + t * d, trial
+        x, value = moved, trial
         if np.max(np.abs(x)) > 1e100 or not math.isfinite(value):
             return (math.inf, math.inf)
     else:
@@ -105,7 +106,7 @@ def minimize_by_cuts(
     top[endless] = low[endless] + 4.0 * np.maximum(1.0, np.abs(low[endless]))
     best, least = low, math.inf
     for _ in range(EXPANSIONS):
-        x = _cut(value_at, derivatives, low, top)
+        x = np.clip(_cut(value_at, derivatives, low, top), low, top)  # rounding may lead out of the box
         value = value_at(*x)
         if not value < least:
             break

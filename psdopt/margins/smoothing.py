@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from psdopt.beginning import Beginning
 from psdopt.certificate import Certificate, certify
+from psdopt.deadline import now
 from psdopt.errors import InvalidInputError
 from psdopt.geometry import Geometry
 from psdopt.margins.problem import MarginProblem
 from psdopt.method import Method
 from psdopt.result import Result, Status
+from psdopt.run import Rules
 from psdopt.solve import solve
 from psdopt.starts import starting_point
-from psdopt.verdicts import CUTS
+from psdopt.stopping import MaxIterations
+from psdopt.verdicts import CUTS, Verdict, cut_by
 
 #: mu of the next stage in units of the present one.
 SHRINK = 0.2
@@ -47,42 +50,55 @@ def solve_smoothed(
     max_iterations : per stage. max_time : seconds, over all stages. Others as in :func:`psdopt.solve`.
 
     Returns the Result of the stage with the least gap; value, status, message and certificate are those of the
-    unsmoothed problem. Raises InvalidInputError if the trace is not fixed or the problem is smoothed already.
+    unsmoothed problem. Ctrl-C and a lack of memory end the run with the stages that are finished; before the first one
+    is, with the last point and the value nan. Raises InvalidInputError if the trace is not fixed or the problem is
+    smoothed already.
     """
     if geometry.trace is None:
         raise InvalidInputError(f"geometry must have a fixed trace; found {geometry!r}")
     if problem.smoothing > 0.0:
         raise InvalidInputError(f"problem must not be smoothed already; found mu = {problem.smoothing:g}")
     generator = np.random.default_rng(0 if rng is None else rng)
-    point = starting_point(geometry, problem, start, generator, method)
-    margins = problem.margins().values(problem.at(geometry.factor(point)))
-    clock, iterations = time.perf_counter(), 0
+    clock, iterations = now(), 0
+    begun: Beginning | None = None
+    rules = Rules(tol, MaxIterations(max_iterations))
     stages: list[tuple[Result, Certificate]] = []
-    mu = FIRST * float(np.std(margins)) or FIRST * problem.duality.value_unit(0.0, geometry.trace)
-    for _ in range(30):
-        left = None if max_time is None else max(max_time - (time.perf_counter() - clock), 0.0)
-        smooth = problem.smoothed(mu)
-        result = solve(
-            smooth, geometry, method, start=point, tol=tol, max_iterations=max_iterations, max_time=left, rng=generator
-        )
-        point, iterations = result.point, iterations + result.iterations
-        dual = smooth.dual_weights(smooth.at(result.matrix.factor))
-        certificate = certify(problem, result.matrix, tol=tol, trace=geometry.trace, dual=dual)
-        stages.append((result, certificate))
-        if certificate.proves(tol) or result.status in CUTS.values() or (left is not None and left <= 0.0):
-            break
-        mu *= SHRINK
+    cut: Verdict | None = None
+    try:
+        begun = Beginning(problem, rules, clock)
+        begun.geometry, begun.method = geometry, method
+        begun.point = starting_point(geometry, problem, start, generator, method)
+        margins = problem.margins().values(problem.at(geometry.factor(begun.point)))
+        mu = FIRST * float(np.std(margins)) or FIRST * problem.duality.value_unit(0.0, geometry.trace)
+        for _ in range(30):
+            left = None if max_time is None else max(max_time - (now() - clock), 0.0)
+            limits: dict[str, Any] = {"max_iterations": max_iterations, "max_time": left}
+            smooth = problem.smoothed(mu)
+            result = solve(smooth, geometry, method, start=begun.point, tol=tol, rng=generator, **limits)
+            begun.point, iterations = result.point, iterations + result.iterations
+            dual = smooth.dual_weights(smooth.at(result.matrix.factor))
+            certificate = certify(problem, result.matrix, tol=tol, trace=geometry.trace, dual=dual)
+            stages.append((result, certificate))
+            if result.status in CUTS.values():
+                cut = result.status, result.message
+            if certificate.proves(tol) or cut is not None or left == 0.0:
+                break
+            mu *= SHRINK
+    except (KeyboardInterrupt, MemoryError) as error:
+        cut = cut_by(error)
+    if cut is not None and not stages:
+        return (begun or Beginning(problem, rules, clock)).cut_short(cut, start)
     result, certificate = min(stages, key=lambda stage: _gap(stage[1]))
     proven = certificate.proves(tol)
-    status = Status.OPTIMAL if proven else result.status if not result.optimal else Status.NO_PROGRESS
+    status, message = cut or (Status.NO_PROGRESS if result.optimal else result.status, result.message)
     return replace(
         result,
         value=certificate.value,
-        status=status,
-        message=status.value if proven else f"{result.message}; the unsmoothed gap is {_gap(certificate):.3g}",
+        status=Status.OPTIMAL if proven else status,
+        message=Status.OPTIMAL.value if proven else f"{message}; the unsmoothed gap is {_gap(certificate):.3g}",
         certificate=certificate,
         iterations=iterations,
-        seconds=time.perf_counter() - clock,
+        seconds=now() - clock,
     )
 
 

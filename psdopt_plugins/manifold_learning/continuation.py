@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from psdopt import ConjugateGradient, FlatQuotient, Result, solve
 from psdopt.linalg import Array, norm, row_dots, top_eigenpairs
-from psdopt_plugins.estimators import options_for_solve
+from psdopt_plugins.estimators import one_of_several, options_for_solve, was_cut
 from psdopt_plugins.manifold_learning.coordinates import LaplacianCoordinates
 from psdopt_plugins.manifold_learning.graph import Edges, edge_errors
 from psdopt_plugins.manifold_learning.mvu_problem import connected, scaled_mvu_problem
@@ -48,7 +48,7 @@ def by_continuation(
     """Conjugate gradient in Laplacian coordinates, nu falling from stage to stage; the rank grows in the last one.
 
     For graphs whose Hessian would fill in, and for the coloured variant. Starts at nu = 4 λ₂(L) mean(D), at which edges
-    give by about their own length, from the Laplacian's lowest eigenvectors.
+    give by about their own length, from the Laplacian's lowest eigenvectors. A stage that is cut is the last.
     """
     coordinates = LaplacianCoordinates(connected(edges))
     given = options_for_solve(options, tol=DEFAULT_TOL, method=ConjugateGradient(preconditioner="none"), escape=True)
@@ -74,7 +74,7 @@ def by_continuation(
         Z = _kept(result)
         errors = edge_errors(edges, coordinates.apply(Z))
         median = float(np.median(errors))
-        if last:
+        if last or was_cut(result):
             break
         if nu is None and median <= edge_error:
             coordinates, Z = _rescaled(edges, coordinates, Z)
@@ -107,7 +107,7 @@ def _solved(
 ) -> Result:
     problem = scaled_mvu_problem(edges, nu, coordinates, labels)
     given = {"geometry": FlatQuotient(problem.n, Z.shape[1]), "start": Z, **options}
-    return solve(problem, **given)
+    return one_of_several(solve(problem, **given))
 
 
 def _kept(result: Result) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from psdopt import LowRankPSD, PSDCone, Result, solve
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, row_dots
-from psdopt_plugins.estimators import options_for_solve
+from psdopt_plugins.estimators import one_of_several, options_for_solve, was_cut
 from psdopt_plugins.manifold_learning.continuation import DEFAULT_TOL, Unfolding, by_continuation
 from psdopt_plugins.manifold_learning.graph import Edges, edge_errors
 from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices
@@ -68,6 +68,8 @@ def _by_newton(
     for _ in range(STAGES if nu is None else 0):
         result = _solved(edges, level, Y, {"max_iterations": ROUGH_STEPS, "tol": max(given["tol"], 1e-3)})
         iterations, Y = iterations + result.iterations, result.matrix.factor
+        if was_cut(result):
+            return _unfolding(edges, Y, result, level, iterations)
         if medians.level_out(level, edge_errors(edges, Y)):
             level = medians.level
             break
@@ -87,7 +89,11 @@ def _by_newton(
             level, given = medians.level, {**given, "tol": TIGHTER * given["tol"]}
         else:
             level *= _change(edges, Y, edge_error)
-    return Unfolding(Y - Y.mean(axis=0), replace(result, state=None), level, errors, iterations)
+    return _unfolding(edges, Y, result, level, iterations)
+
+
+def _unfolding(edges: Edges, Y: Array, result: Result, nu: float, iterations: int) -> Unfolding:
+    return Unfolding(Y - Y.mean(axis=0), replace(result, state=None), nu, edge_errors(edges, Y), iterations)
 
 
 @dataclass
@@ -110,7 +116,8 @@ class _Medians:
 def _solved(edges: Edges, nu: float, Y: Array, options: Mapping[str, Any]) -> Result:
     problem = UnfoldingProblem(edges, nu)
     scaled = Y * _best_scale(edges, nu, Y)
-    return solve(problem, **{"geometry": PSDCone(edges.n), "method": UnfoldingNewton(), "start": scaled, **options})
+    given = {"geometry": PSDCone(edges.n), "method": UnfoldingNewton(), "start": scaled, **options}
+    return one_of_several(solve(problem, **given))
 
 
 def _change(edges: Edges, Y: Array, edge_error: float) -> float:

@@ -64,8 +64,9 @@ class LMNN(MahalanobisTransformer):
         samples are misclassified by their neighbours (the Euclidean one unless the difference is significant). "auto"
         first standardises features whose ranges differ by a factor above 1000.
     max_rounds : rounds of the active set. max_triplets : most triplets held; beyond, the most violated are kept.
-    solver_options : keyword arguments for :func:`psdopt.solve`, for every round; default tol 0.1, since a smaller one
-        changed no measured error rate. With a smaller one the last round goes on for a proof on the whole cone.
+    solver_options : keyword arguments for :func:`psdopt.solve`, for every round, but `max_time` for all of them
+        together; default tol 0.1, since a smaller one changed no measured error rate. With a smaller one the last round
+        goes on for a proof on the whole cone.
 
     Attributes
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from psdopt import ConjugateGradient, FlatQuotient, Result, solve
 from psdopt.linalg import Array, LinearMap, inner, norm, pair_dots
+from psdopt_plugins.estimators import one_of_several, was_cut
 from psdopt_plugins.metric_learning.impostors import Indices, merged, violated_triplets
 from psdopt_plugins.metric_learning.lmnn_parts import round_problem
 from psdopt_plugins.metric_learning.lmnn_start import scaled
@@ -64,11 +66,12 @@ class Labelled:
 class Rounds:
     """Rounds of the active set, and their results.
 
-    `rank`, `max_rounds` and `max_triplets` are those of LMNN, `options` keyword arguments of :func:`psdopt.solve`.
+    `rank`, `max_rounds` and `max_triplets` are those of LMNN, `options` keyword arguments of :func:`psdopt.solve`; a
+    `max_time` among them is that of all rounds together. A run that is cut ends the rounds.
     `waits` says whether the last round goes on for a proof where its residuals are small.
-    After :meth:`run`: `result` of the last round; `made`, number of rounds; `iterations` of all rounds and of the steps
-    before the first; `held`, number of triplets in the last; `complete`, whether it lacks no violated triplet;
-    `warm_up_values`, F after each step before the first round.
+    After :meth:`run`: `result` of the last round, or of the steps before the first if those are cut; `made`, number of
+    rounds; `iterations` of all rounds and of the steps before the first; `held`, number of triplets in the last;
+    `complete`, whether it lacks no violated triplet; `warm_up_values`, F after each step before the first round.
     """
 
     labelled: Labelled
@@ -83,6 +86,8 @@ class Rounds:
     held: int = 0
     complete: bool = False
     warm_up_values: list[float] = field(default_factory=list)
+    _clock: float = field(default_factory=time.perf_counter)
+    _cut: bool = False
 
     def run(self, Z: Array) -> Array:
         """The factor (d, r) at the end, from the start Z."""
@@ -92,7 +97,7 @@ class Rounds:
         triplets: Indices = np.empty((0, 3), dtype=np.intp)
         best, best_Z = np.inf, Z
         settled = False
-        while self.made < self.max_rounds:
+        while self.made < self.max_rounds and not self._cut:
             image = whole.data.apply(Z)
             rows, excess = violated_triplets(image, whole.y, whole.targets, 1.0 + BUFFER, self.max_triplets)
             none_missing = len(merged(triplets, rows[excess > BUFFER], m)) == len(triplets)
@@ -109,6 +114,9 @@ class Rounds:
             last = none_missing or self.made + 1 == self.max_rounds
             self._solve(triplets, Z, patient=last and self.waits)
             Z = self.result.matrix.factor
+            if self._cut:
+                Z = Z if norm(Z) > 0.0 else before
+                break
             collapsed = norm(Z) < SHRINKAGE * norm(before)
             if collapsed:  # triplets that were left out would have kept M from shrinking
                 Z = SHRINKAGE * before
@@ -122,19 +130,31 @@ class Rounds:
     def _solve(self, triplets: Indices, Z: Array, patient: bool) -> None:
         """One round from Z, with `triplets`; `patient`: it goes on for a proof where its residuals are small."""
         whole = self.labelled
-        given = {"geometry": FlatQuotient(*Z.shape), "escape": self.rank is None, **self.options}
+        given = {"geometry": FlatQuotient(*Z.shape), "escape": self.rank is None, **self.options, **self._time_left()}
         with round_problem(whole.data, whole.targets, triplets, whole.lam, whole.weights) as problem:
             proof = "full" if patient else "cheap"
             result = solve(problem, start=Z, **{"max_iterations": ROUND_ITERATIONS, "proof": proof, **given})
-        self.result = replace(result, state=None)  # the state holds data that the next round replaces
+        self._keep(result)
         self.made += 1
         self.iterations += result.iterations
+
+    def _keep(self, result: Result) -> None:
+        # the state holds data that the next round replaces
+        self.result = replace(one_of_several(result), state=None)
+        self._cut = was_cut(self.result)
+
+    def _time_left(self) -> dict[str, float]:
+        """`max_time` of the next run, if there is a limit."""
+        limit = self.options.get("max_time")
+        return {} if limit is None else {"max_time": max(limit - (time.perf_counter() - self._clock), 0.0)}
 
     def _warmed_up(self, Z: Array) -> Array:
         """Z (d, r) after WARM_STEPS, at its best scale."""
         for steps in WARM_STEPS:
             Z, fraction = self._advanced(self.labelled.rescaled(Z), steps)
             self.iterations += steps
+            if self._cut:
+                return Z
             if fraction > NEAR:
                 break
         return self.labelled.rescaled(Z)
@@ -149,8 +169,10 @@ class Rounds:
             triplets = triplets[np.random.default_rng(0).random(len(triplets)) < share]
         geometry, method = FlatQuotient(*Z.shape), ConjugateGradient()
         with round_problem(whole.data, whole.targets, triplets, whole.lam / share, whole.weights) as problem:
-            result = solve(problem, geometry, method, start=Z, max_iterations=steps, tol=WARM_TOL, escape=False)
-        values = [float(value) for value in result.history["value"]]
+            limits: dict[str, Any] = {"max_iterations": steps, "tol": WARM_TOL, **self._time_left()}
+            result = solve(problem, geometry, method, start=Z, escape=False, **limits)
+        self._keep(result)
+        values = [float(value) for value in result.history["value"]] or [result.value]
         self.warm_up_values += values[1:]
         last, before = values[-1], values[-2] if len(values) > 1 else values[-1]
         # M = 0 may be optimal for these triplets; others, found around Z, keep M from vanishing

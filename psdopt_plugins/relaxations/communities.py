@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import kneighbors_graph
+from threadpoolctl import threadpool_limits
 
 from psdopt import Result
 from psdopt.checks import integer, integer_or_none, is_name, one_of, positive
@@ -25,6 +26,8 @@ from psdopt_plugins.rows import validated
 AFFINITIES = ("neighbors", "precomputed")
 #: Where the number of communities is not given, 1 to this many are tried.
 MOST_TRIED = 10
+#: Starts of k-means for each number, and most steps of each: moves of single vertices do the rest.
+STARTS, STEPS = 5, 50
 
 
 class CommunityDetection(ClusterMixin, BaseEstimator):
@@ -101,8 +104,9 @@ class CommunityDetection(ClusterMixin, BaseEstimator):
 
     def _divided(self, A: sp.csr_array, k: int, resolution: float, seed: int) -> tuple[float, NDArray[np.intp]]:
         """(modularity, labels) of at most k communities."""
-        means = KMeans(k, n_init=10, random_state=seed)
-        with warnings.catch_warnings():
+        means = KMeans(k, n_init=STARTS, max_iter=STEPS, random_state=seed)
+        # a step is so short that threads would mostly wait for each other
+        with warnings.catch_warnings(), threadpool_limits(1, user_api="openmp"):
             # fewer distinct vectors than clusters are a fact of the data
             warnings.simplefilter("ignore", ConvergenceWarning)
             labels = means.fit_predict(self.embedding_[:, :k]).astype(np.intp)

@@ -9,13 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 
 import psdopt.beginning
-from psdopt import LBFGS, FlatQuotient, QuadraticSDP, Result, methods, solve
+from psdopt import LBFGS, ConjugateGradient, FlatQuotient, QuadraticSDP, Result, methods, solve
 from psdopt.deadline import OutOfTime
+from psdopt.driver import Driver
 from psdopt.linalg.tolerances import EPS
 from psdopt.testing.gallery import instances_for
 from psdopt.verdicts import CUTS
+from psdopt_plugins.manifold_learning import MaximumVarianceUnfolding
+from psdopt_plugins.metric_learning import KTA, LMNN
 
 #: Moments at which each run is cut; PSDOPT_CUTS=all takes every one.
 MOMENTS = 8
@@ -125,3 +129,37 @@ def test_a_cut_in_any_call_of_the_run_is_a_result_with_its_best_point(tmp_path, 
             assert (resumed.status, resumed.value) == (whole.status, whole.value), k
             assert np.array_equal(resumed.history["value"], whole.history["value"]), k
     assert psdopt.linalg.threads.libraries().info() == threads
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("estimator", [
+    KTA(regularizer="trace"), LMNN(), MaximumVarianceUnfolding(),
+    MaximumVarianceUnfolding(solver_options={"method": ConjugateGradient(preconditioner="none")}),
+], ids=["KTA", "LMNN", "MVU", "MVU by conjugate gradient"])  # fmt: skip
+def test_a_cut_ends_the_fit_of_an_estimator_of_several_runs(monkeypatch, kind, estimator):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[::3], y[::3]
+    record, begin = Driver._record, Driver.__init__
+    records, runs_after, cut_at = [], [], [math.inf]
+
+    def recorded(self):
+        records.append(0)
+        if len(records) == cut_at[0]:
+            raise kind
+        return record(self)
+
+    def begun(self, *args, **options):
+        if len(records) >= cut_at[0]:
+            runs_after.append(0)
+        begin(self, *args, **options)
+
+    monkeypatch.setattr(Driver, "_record", recorded)
+    monkeypatch.setattr(Driver, "__init__", begun)
+    estimator.fit(X, y)
+    for moment in moments(len(records))[:-1]:
+        cut_at[0] = moment
+        records.clear()
+        estimator.fit(X, y)
+        assert estimator.result_.status is CUTS[kind]
+        assert not runs_after

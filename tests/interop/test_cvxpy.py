@@ -9,7 +9,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from psdopt import AugmentedLagrangian, Status
+from psdopt import LBFGS, AugmentedLagrangian, Status
 from psdopt.interop.cvxpy import PSDOPT, register
 from tests.interop.cvxpy_problems import (
     QUADRATIC,
@@ -224,3 +224,28 @@ def test_psdopt_does_not_import_cvxpy_and_says_what_is_missing():
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert told.strip() == "psdopt.interop.cvxpy needs CVXPY: pip install psdopt[cvxpy]"
+
+
+def test_infinite_bounds_hold_for_every_matrix_or_for_none():
+    upper, least = np.full((3, 3), np.inf), cp.Minimize(cp.trace(np.diag([-1.0, -2.0, 1.0]) @ X))
+    upper[0, 0], upper[1, 1] = 1.0, 1.5
+    problem = cp.Problem(least, [upper >= X, cp.trace(X) <= 4])
+    assert problem.solve(solver=PSDOPT()) == pytest.approx(-4.0, abs=1e-5)
+    assert problem.constraints[0].dual_value == pytest.approx(np.diag([1.0, 2.0, 0.0]), abs=1e-4)
+    for impossible in (X[0, 0] <= -np.inf, X[1, 2] >= np.inf, X[0, 2] == np.inf):
+        problem = cp.Problem(least, [impossible, cp.trace(X) <= 4])
+        problem.solve(solver=PSDOPT())
+        assert problem.status == "infeasible"
+    with pytest.raises(cp.SolverError, match="must hold finite constants"):
+        cp.Problem(least, [np.diag([np.inf, 1.0, 1.0]) - X >> 0]).solve(solver=PSDOPT())
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    ({"algorithm": "InteriorPoint"}, "must be a Method; found 'InteriorPoint'"),
+    ({"algorithm": LBFGS()}, "LBFGS do not work together"),
+    ({"rng": "x"}, "rng must be"),
+])  # fmt: skip
+def test_what_psdopt_refuses_is_an_error_of_the_solver(options, words):
+    problem = cp.Problem(cp.Minimize(cp.trace(X)), [X[0, 0] == 1, X[0, 1] >= 0.5])
+    with pytest.raises(cp.SolverError, match=words):
+        problem.solve(solver=PSDOPT(**options))

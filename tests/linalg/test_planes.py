@@ -247,3 +247,14 @@ def test_cuts_find_minima_far_away_and_say_where_there_is_none():
     assert math.isfinite(beta)
     fixed = minimize_by_cuts(far.value, far.derivatives, (1.0, 0.0), (1.0, 2e6))
     assert fixed == pytest.approx((1.0, 1e6))
+
+
+@pytest.mark.parametrize("minimum", [minimize_plane, minimize_by_cuts])
+@pytest.mark.parametrize("slope", [(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)])
+@pytest.mark.parametrize(("low", "top"), [((0.2, 0.1), (0.9, 0.8)), ((0.2, 0.7), (1.6, 0.9))])
+def test_rounding_leads_out_of_no_box(minimum, slope, low, top):
+    """A step of Newton's method from 1 to 0.2 ends at 1 + (0.2 − 1) < 0.2."""
+    g = 1e-6 * np.array(slope)
+    x = minimum(lambda a, b: float(g @ [a, b]), lambda a, b: (g, np.zeros((2, 2))), low, top)
+    assert x == pytest.approx([low[k] if slope[k] > 0.0 else top[k] for k in (0, 1)])
+    assert all(low[k] <= x[k] <= top[k] for k in (0, 1))

@@ -18,6 +18,7 @@ from psdopt import (
 from psdopt.errors import InvalidInputError
 from psdopt.margins.smoothing import FIRST, SHRINK
 from psdopt.terms import QuadraticForms
+from psdopt.verdicts import CUTS
 
 
 def problem(seed=0):
@@ -90,3 +91,22 @@ def test_the_first_smoothing_is_in_the_unit_of_values_where_all_margins_are_equa
     unit = margins.duality.value_unit(0.0, 1.0)
     assert unit < 0.5  # so that dividing by it shows
     assert seen[0] == pytest.approx(FIRST * unit, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("stages", [0, 2])
+def test_a_cut_between_stages_keeps_those_that_are_finished(kind, stages, monkeypatch):
+    margins = problem()
+    seen, whole = [], margins.smoothed
+
+    def smoothed(mu):
+        if len(seen) == stages:
+            raise kind
+        seen.append(mu)
+        return whole(mu)
+
+    monkeypatch.setattr(margins, "smoothed", smoothed)
+    result = solve_smoothed(margins, Spectraplex(3), FrankWolfe(), tol=1e-12, max_iterations=5)
+    assert result.status is CUTS[kind]
+    assert result.matrix.n == 3
+    assert np.isnan(result.value) if stages == 0 else result.certificate.value == result.value

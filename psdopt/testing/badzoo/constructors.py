@@ -24,6 +24,17 @@ class HalvesItsMatrix(QuadraticSDP):
         super().__init__(None, 1.0, self.G)
 
 
+class HalvesAndKeepsNothing(QuadraticSDP):
+    """|M|² + 2 ⟨C, M⟩: the caller's C is halved in place, and only the library's own form of it is kept."""
+
+    rejected_by: ClassVar[tuple[str, ...]] = ("problem.constructor_untouched",)
+
+    def __init__(self, C: Array | None = None) -> None:
+        C = with_spectrum(np.linspace(-2.0, 1.0, 4), 2) if C is None else C
+        C *= 0.5
+        super().__init__(None, 1.0, C)
+
+
 class CentresItsTargets(LeastSquares):
     """The caller's targets are centred in place, which a second time changes nothing."""
 
@@ -46,6 +57,6 @@ class ScalesItsRows(QuadraticForms):
         super().__init__(self.rows)
 
 
-PROBLEMS: tuple[type[Any], ...] = (HalvesItsMatrix,)
+PROBLEMS: tuple[type[Any], ...] = (HalvesItsMatrix, HalvesAndKeepsNothing)
 LOSSES: tuple[type[Any], ...] = (CentresItsTargets,)
 MEASUREMENTS: tuple[type[Any], ...] = (ScalesItsRows,)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.linalg.operators import LinearMap
+from psdopt.terms.forms import Form
 from psdopt.testing.checks.common import PASSED, failed
 from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import Case
@@ -19,15 +21,24 @@ KINDS = ("problem", "loss", "measurement")
 
 
 def _arguments(obj: Any) -> dict[str, Any]:
-    """What `obj` holds under the names of its constructor's parameters, also with an underscore before them."""
+    """What `obj` holds under the names of its constructor's parameters, also with an underscore before them.
+
+    Forms and linear maps that hold a dense matrix stand for the array that they were made of.
+    """
     found: dict[str, Any] = {}
     for name, parameter in inspect.signature(type(obj)).parameters.items():
-        kept = next((vars(obj)[key] for key in (name, f"_{name}") if key in vars(obj)), parameter.empty)
+        kept = next((_array(vars(obj)[key]) for key in (name, f"_{name}") if key in vars(obj)), parameter.empty)
         if kept is not parameter.empty and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             found[name] = kept
     if not any(isinstance(value, np.ndarray) for value in found.values()):
         raise Trivial("holds no array under the name of a parameter: wrap what makes it in a Builder")
     return found
+
+
+def _array(kept: Any) -> Any:
+    if isinstance(kept, LinearMap):
+        return kept.to_dense() if kept.is_matrix and not kept.is_sparse else kept
+    return kept.to_dense() if isinstance(kept, Form) and kept.holds_array else kept
 
 
 def constructor_untouched(obj: Any, case: Case) -> Deviation:

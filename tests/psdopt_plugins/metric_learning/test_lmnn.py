@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 import psdopt
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.operators import LinearMap
+from psdopt.verdicts import CUTS
 from psdopt_plugins.metric_learning.impostors import target_neighbours, violated_triplets
 from psdopt_plugins.metric_learning.lmnn import LMNN
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
@@ -461,3 +462,36 @@ def test_bad_triplets():
         LMNN().fit(X, triplets=[(0, 1, 24)])
     with pytest.raises(InvalidInputError, match="sample_weight must be at least 0"):
         LMNN().fit(X, Y_LABELS, -np.ones(24))
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError])
+def test_a_cut_in_the_first_evaluation_leaves_the_start(kind, monkeypatch):
+    def cut(self, Y):
+        raise kind
+
+    monkeypatch.setattr(psdopt.TermSum, "at", cut)
+    with pytest.warns(ConvergenceWarning):
+        model = LMNN().fit(X, Y_LABELS)
+    assert model.result_.status is CUTS[kind]
+    assert model.n_rounds_ == 0
+    assert np.all(np.isfinite(model.components_))
+    assert np.any(model.components_)
+
+
+def test_the_limit_of_time_is_that_of_all_rounds_together(monkeypatch):
+    limits = []
+
+    def timed(*pieces, **options):
+        limits.append(options["max_time"])
+        return psdopt.solve(*pieces, **options)
+
+    monkeypatch.setattr("psdopt_plugins.metric_learning.lmnn_rounds.solve", timed)
+    model = LMNN(solver_options={"max_time": 100.0}).fit(X, Y_LABELS)
+    assert len(limits) > model.n_rounds_ > 0  # the steps before the first count too
+    assert 100.0 > limits[0] > limits[-1]
+    assert limits == sorted(limits, reverse=True)
+    limits.clear()
+    with pytest.warns(ConvergenceWarning):
+        model = LMNN(solver_options={"max_time": 0.0}).fit(X, Y_LABELS)
+    assert limits == [0.0]
+    assert model.result_.status is psdopt.Status.TIME_LIMIT

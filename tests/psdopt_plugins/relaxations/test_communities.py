@@ -8,10 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_info
 
 from psdopt.errors import InvalidInputError, UnknownNameError
-from psdopt_plugins.relaxations.communities import CommunityDetection
+from psdopt_plugins.relaxations.communities import MOST_TRIED, STARTS, STEPS, CommunityDetection
 from psdopt_plugins.relaxations.communities_problem import modularity, moved
 from psdopt_plugins.relaxations.graph_data import planted_graph
 
@@ -123,3 +125,19 @@ def test_bad_input_is_refused(options, W, text):
 def test_an_unknown_affinity_is_refused():
     with pytest.raises(UnknownNameError, match="affinity"):
         CommunityDetection(affinity="rbf").fit(graph(6, 0))
+
+
+def test_the_work_of_k_means_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads that wait for each other took a minute at n = 1500."""
+    made = []
+
+    class Watched(KMeans):
+        def fit_predict(self, X: np.ndarray) -> np.ndarray:
+            made.append((self.n_init, self.max_iter))
+            assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "openmp"} <= {1}
+            return np.asarray(super().fit_predict(X))
+
+    monkeypatch.setattr("psdopt_plugins.relaxations.communities.KMeans", Watched)
+    CommunityDetection(affinity="precomputed", random_state=0).fit(graph(12, 0))
+    assert len(made) == MOST_TRIED
+    assert set(made) == {(STARTS, STEPS)}
