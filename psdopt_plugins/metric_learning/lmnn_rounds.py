@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -143,10 +144,12 @@ class Rounds:
         self.result = replace(one_of_several(result), state=None)
         self._cut = was_cut(self.result)
 
-    def _time_left(self) -> dict[str, float]:
-        """`max_time` of the next run, if there is a limit."""
+    def _time_left(self) -> dict[str, Any]:
+        """`max_time` of the next run, if there is a limit; :func:`psdopt.solve` refuses what is none."""
         limit = self.options.get("max_time")
-        return {} if limit is None else {"max_time": max(limit - (time.perf_counter() - self._clock), 0.0)}
+        if isinstance(limit, Real) and float(limit) >= 0.0:
+            return {"max_time": max(float(limit) - (time.perf_counter() - self._clock), 0.0)}
+        return {} if limit is None else {"max_time": limit}
 
     def _warmed_up(self, Z: Array) -> Array:
         """Z (d, r) after WARM_STEPS, at its best scale."""

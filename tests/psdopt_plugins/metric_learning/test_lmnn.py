@@ -495,3 +495,6 @@ def test_the_limit_of_time_is_that_of_all_rounds_together(monkeypatch):
         model = LMNN(solver_options={"max_time": 0.0}).fit(X, Y_LABELS)
     assert limits == [0.0]
     assert model.result_.status is psdopt.Status.TIME_LIMIT
+    for wrong in ("1", -1.0):
+        with pytest.raises(InvalidInputError, match="max_time"):
+            LMNN(solver_options={"max_time": wrong}).fit(X, Y_LABELS)
