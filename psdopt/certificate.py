@@ -113,6 +113,10 @@ class Certificate:
         """Whether it is proven that no M meets the constraints; never without constraints."""
         return False
 
+    def misses(self, tol: float) -> bool:
+        """Whether M is not feasible to relative `tol`; never without constraints."""
+        return False
+
     @property
     def unbounded(self) -> bool:
         """Whether a direction is known along which F falls without end inside the constraints."""

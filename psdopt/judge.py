@@ -195,7 +195,7 @@ class Judge:
     def _stationary(self, certificate: Certificate, stationarity: float, finest: bool, binds: Binds) -> bool:
         """Whether this is a first-order point that no further step of the method improves on."""
         geometry = self.run.geometry
-        if stationarity > self.tol:
+        if stationarity > self.tol or certificate.misses(self.tol):
             return False
         if kept_back(certificate, geometry, stationarity, self.tol):
             return True

@@ -15,7 +15,7 @@ from psdopt.constraints.dual_bound import Bounded, dual_bound
 from psdopt.constraints.face_multipliers import handed_out
 from psdopt.constraints.limits import FEASIBLE
 from psdopt.constraints.model import ConstrainedModel
-from psdopt.constraints.recession import proven_ray
+from psdopt.constraints.recession import proven_ray, shown_feasible
 from psdopt.constraints.refutation import LEAST, SMALL, contradictory_equations, distinct, proven_infeasible
 from psdopt.constraints.units import gap_unit, gradient_size, relative_gap, row_violations, value_rounding
 from psdopt.errors import InvalidInputError
@@ -82,7 +82,8 @@ class ConstrainedCertificate(Certificate):
         is compressed to the null spaces as well.
     ray : R (n, k) for which M + t R Rᵀ stays feasible and a linear F falls, ⟨C, R Rᵀ⟩ < 0, as t grows
         (:func:`~psdopt.constraints.recession.proven_ray`). Where M is feasible as well, to 1e-6, F is `unbounded`. None
-        where F has a proven bound.
+        where F has a proven bound, and where M is feasible but for what may be feasible in the limit only
+        (:func:`~psdopt.constraints.recession.shown_feasible`).
     """
 
     primal_infeasibility: float = math.inf
@@ -98,6 +99,9 @@ class ConstrainedCertificate(Certificate):
     @property
     def infeasible(self) -> bool:
         return self.infeasibility_proof is not None
+
+    def misses(self, tol: float) -> bool:
+        return self.primal_infeasibility > tol
 
     @property
     def unbounded(self) -> bool:
@@ -215,6 +219,9 @@ def certify_constrained(
         gap_relative, lost = 0.0, max(lost, gap)
     rows = _violations(problem, a, Y)
     missed = float(np.max(rows, initial=0.0)) > max(tol, FEASIBLE)
+    ray = proven_ray(problem, given.direction) if bound is None else None
+    if ray is not None and not missed and not shown_feasible(problem, Y):
+        ray = None
     rays = [given.ray, contradictory_equations(shown, v) if missed else None]
     if gap_relative is not None and gap_relative <= tol:
         w = problem.hidden(given.y, norm_C)
@@ -253,7 +260,7 @@ def certify_constrained(
         trace_source="" if limit is None else limit.source,
         on_face=0 if problem.face is None else problem.face.count,
         infeasibility_proof=proven_infeasible(shown, rays),
-        ray=proven_ray(problem, given.direction) if bound is None else None,
+        ray=ray,
     )
 
 

@@ -1,8 +1,9 @@
 """Combinations of equations that may define a face of the cone: w with wᵀb = 0, of which A*(w) may be semidefinite.
 
 If A*(w) ⪰ 0 and wᵀb = 0, then ⟨A*(w), M⟩ = 0 for every feasible M ⪰ 0, although no single row says so. To find all such
-w is a semidefinite program of its own. Two families are looked for: those of rows with b_t = 0, as G 1 = 0 given by
-rows, and differences of rows, as M_11 + M_22 = 1 beside M_22 = 1. wᵀb = 0 is exact in both.
+w is a semidefinite program of its own. Three families are looked for: those of rows with b_t = 0, as G 1 = 0 given by
+rows; differences of rows, as M_11 + M_22 = 1 beside M_22 = 1; and, of few rows, what Gauss-Jordan elimination leaves.
+wᵀb = 0 is exact in all.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from psdopt.linalg.tolerances import EPS
 
 #: Entries of rows that are subtracted from others exactly, at most this many in all.
 MOST_ENTRIES = 20_000
+#: Entries of rows that are eliminated exactly, and how many that may be changed.
+FEW_ENTRIES, MOST_CHANGES = 500, 5_000
 #: Up to this many entries in rows with b_t = 0 a combination of them is sought.
 MOST_IN_SUM = 1_000_000
 
@@ -35,6 +38,7 @@ def combined(forms: SparseForms, lower: Array, upper: Array) -> tuple[sp.csr_arr
     equations = np.flatnonzero((lower == upper) & (np.diff(forms.B.indptr) > 0))
     found = [_of_zeros(forms, equations[lower[equations] == 0.0])]
     found += _differences(forms, equations[lower[equations] != 0.0], lower)
+    found += _eliminated(forms, equations, lower)
     pairs = [each for each in found if each is not None]
     weights, entries = ([pair[k] for pair in pairs] for k in range(2))
     if not pairs:
@@ -101,14 +105,60 @@ def _differences(forms: SparseForms, rows: NDArray[np.intp], b: Array) -> Iterat
                 left[place] -= c * number
             rhs -= c * Fraction(b[s])
             w[s] = -c
-        numbers = np.array([float(number) for number in left.values()])
-        sizes = np.sum([abs(float(c)) * _sizes(forms, s) for s, c in w.items()], axis=0)[list(left)]
-        cleared = _cleared(numbers, sizes)
-        if rhs == 0 and cleared is not None and np.array_equal(cleared, numbers):
-            weights, entries = np.zeros(forms.size), np.zeros(forms.B.shape[1])
-            weights[list(w)] = [float(number) for number in w.values()]
-            entries[list(left)] = numbers
-            yield weights, entries
+        if rhs == 0 and (found := _rounded(forms, w, left)) is not None:
+            yield found
+
+
+def _eliminated(forms: SparseForms, rows: NDArray[np.intp], b: Array) -> Iterator[tuple[Array, Array]]:
+    """(w, A*(w)) of the reduced rows with wᵀb = 0, places off the diagonal eliminated first.
+
+    What is left on the diagonal alone does not depend on how rows were added to each other beforehand.
+    """
+    entries = int(np.diff(forms.B.indptr)[rows].sum())
+    if not 1 < len(rows) <= entries <= FEW_ENTRIES:
+        return
+    left = {int(t): _exact(forms, int(t)) for t in rows}
+    rhs, w = {t: Fraction(b[t]) for t in left}, {t: {t: Fraction(1)} for t in left}
+    holders: dict[int, set[int]] = {}
+    for t, row in left.items():
+        for place in row:
+            holders.setdefault(place, set()).add(t)
+    free, changes = set(left), 0
+    for place in sorted(holders, key=lambda place: (forms.i[place] == forms.j[place], place)):
+        pivots = holders[place] & free
+        if not pivots:
+            continue
+        pivot = min(pivots, key=lambda t: (len(left[t]), t))
+        free.remove(pivot)
+        for t in sorted(holders[place] - {pivot}):
+            changes += len(left[pivot])
+            if changes > MOST_CHANGES:
+                return
+            c = left[t][place] / left[pivot][place]
+            for target, source in ((left[t], left[pivot]), (w[t], w[pivot])):
+                for k, number in source.items():
+                    target[k] = target.get(k, Fraction(0)) - c * number
+                    if target[k] == 0:
+                        del target[k]
+            for k in left[pivot]:
+                (holders[k].add if k in left[t] else holders[k].discard)(t)
+            rhs[t] -= c * rhs[pivot]
+    for t in left:
+        if rhs[t] == 0 and len(w[t]) > 1 and left[t] and (found := _rounded(forms, w[t], left[t])) is not None:
+            yield found
+
+
+def _rounded(forms: SparseForms, w: dict[int, Fraction], left: dict[int, Fraction]) -> tuple[Array, Array] | None:
+    """w (m,) and A*(w) (p,) in floating point; None where an entry is so small that it may have been meant as zero."""
+    numbers = np.array([float(number) for number in left.values()])
+    sizes = np.sum([abs(float(c)) * _sizes(forms, s) for s, c in w.items()], axis=0)[list(left)]
+    cleared = _cleared(numbers, sizes)
+    if cleared is None or not np.array_equal(cleared, numbers):
+        return None
+    weights, entries = np.zeros(forms.size), np.zeros(forms.B.shape[1])
+    weights[list(w)] = [float(number) for number in w.values()]
+    entries[list(left)] = numbers
+    return weights, entries
 
 
 def _sizes(forms: SparseForms, t: int) -> Array:

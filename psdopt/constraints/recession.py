@@ -14,8 +14,11 @@ from psdopt.constraints.model import ConstrainedModel
 from psdopt.linalg.arrays import Array, inner, norm, row_dots
 from psdopt.linalg.tolerances import EPS
 
-#: A fall below this share of |C| |D|, or of the sizes of the terms of ⟨C, D⟩, is none.
-SHARE = math.sqrt(EPS)
+#: A fall below this many √(rounding of ⟨A_t, D⟩) times |C| |D|, or the sizes of the terms of ⟨C, D⟩, is none: where a
+#: combination of constraints demands D_ii = 0, D_ii is rounding and D_ij of the size of its root.
+CLEAR = 8.0
+#: What rounding of constraints lets an entry of M be, as a share of what the constraints demand, where M is feasible.
+DEMANDED = 1e-3
 #: Rows and columns of a candidate below this share of the largest are also left out.
 SMALL = 1e-4
 #: Limit of Newton's steps onto the linear conditions; they converge quadratically.
@@ -45,6 +48,24 @@ def proven_ray(problem: ConstrainedModel, candidate: Array | None) -> Array | No
     return None
 
 
+def shown_feasible(problem: ConstrainedModel, Y: Array) -> bool:
+    """Whether some M is feasible beyond doubt: M = 0, Y Yᵀ, or a matrix that is sought without regard to F.
+
+    Along a ray M may meet in the limit what no M meets: where M_ii = 0 is missed by v, M_ij may be √(v tr M). For a
+    largest violation v, every |A_t| = 1, this has to be a small share of what the constraints demand.
+    """
+    demanded = norm(problem.scale * np.clip(0.0, problem.lower, problem.upper))
+
+    def meets(Y: Array) -> bool:
+        v = norm(problem.scale * problem.violation(problem.measured(Y)))
+        return math.sqrt(v) * norm(Y) <= DEMANDED * demanded
+
+    if demanded == 0.0 or meets(Y):
+        return True
+    N = problem.feasible_factor
+    return N is not None and meets(N)
+
+
 def recession_bounds(lower: Array, upper: Array) -> tuple[Array, Array]:
     """The bounds on A(D) for directions D: zero where M has a bound, infinite where it has none."""
     return np.where(np.isfinite(lower), 0.0, -np.inf), np.where(np.isfinite(upper), 0.0, np.inf)
@@ -69,7 +90,7 @@ def _onto_cone(problem: ConstrainedModel, face: Face | None, Y: Array) -> Array 
     conic = problem.conic
     assert conic is not None
     forms = conic.forms
-    allowed = CANCELLED * EPS * math.sqrt(problem.n)
+    allowed = _lost(problem)
     before = math.inf
     for _ in range(STEPS):
         Y = Y if face is None else face.onto(Y)
@@ -87,9 +108,14 @@ def _onto_cone(problem: ConstrainedModel, face: Face | None, Y: Array) -> Array 
     return None
 
 
+def _lost(problem: ConstrainedModel) -> float:
+    """The rounding of ⟨A_t, D⟩ relative to its terms."""
+    return CANCELLED * EPS * math.sqrt(problem.n)
+
+
 def _falls(problem: ConstrainedModel, Y: Array) -> bool:
     conic = problem.conic
     assert conic is not None
     C, d = conic.C, np.sqrt(row_dots(Y, Y))
     size = max(float(d @ (abs(C) @ d)), norm(sp.csr_array(C).data) * norm(Y.T @ Y))
-    return -inner(C @ Y, Y) > SHARE * size
+    return -inner(C @ Y, Y) > CLEAR * math.sqrt(_lost(problem)) * size

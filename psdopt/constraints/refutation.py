@@ -60,10 +60,12 @@ def proven_infeasible(problem: ConstrainedModel, candidates: list[Array | None])
         y = y / size
         support = problem.support(y)
         used = y != 0.0
-        terms = y[used] * np.where(y > 0.0, problem.upper, problem.lower)[used]
+        bounds = np.where(y > 0.0, problem.upper, problem.lower)[used]
         vanishes = _vanishes(problem, y)
-        near = vanishes or problem.face is not None
-        lost = CONTRADICTS * float(np.abs(terms).sum()) if near else rounding(norm(terms), problem.m)
+        if vanishes or problem.face is not None:  # each y_t has the error of y, also a small one
+            lost = CONTRADICTS * norm(bounds * problem.scale[used])
+        else:
+            lost = rounding(norm(y[used] * bounds), problem.m)
         if not support < -lost:
             continue
         if vanishes:

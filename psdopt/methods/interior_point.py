@@ -107,18 +107,24 @@ class InteriorPoint(Method[PrimalDualState]):
         )
 
     def _stepped(self, state: PrimalDualState) -> PrimalDualState:
+        """The next iterate; `state`, stalled, where there is none, or where it is beyond what a float holds."""
+        try:
+            with np.errstate(over="raise"):
+                return self._advanced(state)
+        except (np.linalg.LinAlgError, FloatingPointError):
+            here = (state.X, state.Z, state.x, state.z, state.v)
+            return moved(state, *here, step=0.0, outcome=Outcome.STALLED, patience=CALM)
+
+    def _advanced(self, state: PrimalDualState) -> PrimalDualState:
         here = (state.X, state.Z, state.x, state.z, state.v)
         last = state.anew or state.since >= DOUBTFUL
+        at = Iterate.of(*here) if state.halves is None else Iterate(*here, *state.halves)
         try:
-            at = Iterate.of(*here) if state.halves is None else Iterate(*here, *state.halves)
-            try:
-                new, length, careful = newton_step(state.form, at, self.share, state.careful, last)
-            except np.linalg.LinAlgError:
-                if state.careful or not affordable(state.form, last):
-                    raise
-                new, length, careful = newton_step(state.form, at, self.share, careful=True)
-        except (np.linalg.LinAlgError, FloatingPointError):
-            return moved(state, *here, step=0.0, outcome=Outcome.STALLED, patience=CALM)
+            new, length, careful = newton_step(state.form, at, self.share, state.careful, last)
+        except np.linalg.LinAlgError:
+            if state.careful or not affordable(state.form, last):
+                raise
+            new, length, careful = newton_step(state.form, at, self.share, careful=True)
         close = state.extras.get("gap", math.inf) <= CLOSE
         factor = _met(state.form, new, careful) if close else None
         outcome = Outcome.STALLED if length < NEGLIGIBLE else Outcome.RUNNING

@@ -217,6 +217,8 @@ def definite_move(blocks: list[Array], moves: list[Array], step: float) -> tuple
 
 def _reach(factors: list[Array], moves: list[Array], x: Array, dx: Array, accuracy: float) -> float:
     """The largest alpha, or a little less, with P + alpha dP ⪰ 0 for all blocks P = L Lᵀ, and x + alpha dx >= 0."""
+    if not all(np.isfinite(each).all() for each in (*moves, dx)):
+        raise np.linalg.LinAlgError("the direction is not finite")
     least = float(np.min(dx / x, initial=0.0)) if len(x) else 0.0
     reach = -1.0 / least if least < 0.0 else math.inf
     return min([reach, *(cone_step(L, dP, accuracy) for L, dP in zip(factors, moves, strict=True))])

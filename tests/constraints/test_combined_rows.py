@@ -12,6 +12,7 @@ from psdopt import (
     InteriorPoint,
     LagrangeNewton,
     QuadraticSDP,
+    Status,
     constraints,
     solve,
 )
@@ -49,6 +50,32 @@ def test_a_face_that_two_rows_show_together_is_not_jumped_over(method) -> None:
     result = solve(problem, method=method, max_time=20.0)
     assert not result.optimal or result.value == pytest.approx(101.0, rel=1e-6)
     assert result.optimal or isinstance(method, BoundaryPoint)
+
+
+@pytest.mark.parametrize("method", [None, InteriorPoint(), AugmentedLagrangian(), LagrangeNewton(), BoundaryPoint()])
+@pytest.mark.parametrize("trace", [1e4, 1e8])
+def test_the_face_does_not_depend_on_how_rows_are_added_to_each_other(method, trace) -> None:
+    """M_11 − M_33 + M_00 + 2 M_12 = 0 beside M_33 = 1 and M_00 + 2 M_12 = 1: M_11 = 0 by three rows together."""
+    A = [E(1, 1) - E(3, 3) + E(0, 0) + E(1, 2), E(3, 3), E(0, 0) + E(1, 2)]
+    C = E(0, 0, 100.0) + E(3, 3)
+    rows = [constraints.sparse_forms(A, [0.0, 1.0, 1.0]), constraints.trace(N, trace)]
+    problem = Constrained(QuadraticSDP(C=0.5 * C), rows)
+    assert problem.face.order == N - 1
+    result = solve(problem, method=method, max_time=20.0)
+    assert not result.optimal or result.value == pytest.approx(101.0, rel=1e-6)
+    assert result.optimal or isinstance(method, BoundaryPoint)
+    assert result.status is not Status.STATIONARY or result.certificate.primal_infeasibility <= 1e-6
+
+
+def test_rows_in_any_combination_show_the_face() -> None:
+    base = [E(1, 1), E(3, 3), E(0, 0) + E(1, 2)]
+    b = np.array([0.0, 1.0, 1.0])
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        lower, upper = (np.eye(3) + np.tril(rng.integers(-3, 4, (3, 3)), -1) for _ in range(2))
+        U = lower @ upper.T  # integers, and so is its inverse
+        rows = constraints.sparse_forms([np.tensordot(u, base, 1) for u in U], U @ b)
+        assert Constrained(QuadraticSDP(C=np.eye(N)), [rows, constraints.trace(N, 1e6)]).face.order == N - 1
 
 
 @pytest.mark.parametrize("least", [1.0 - 1e-15, 1.0 + 1e-15, 0.9999999])

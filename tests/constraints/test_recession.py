@@ -77,10 +77,36 @@ def test_a_ray_is_moved_onto_general_conditions(seed) -> None:
 
 def test_a_fall_of_1e_10_is_none() -> None:
     free = constraints.entries([2], [2], 3, 1.0)
-    for fall, ray in ((1e-10, False), (1e-6, True)):
+    for fall, ray in ((1e-10, False), (1e-5, True)):
         C = np.array([[1.0, -1.0 - fall, 0.0], [-1.0 - fall, 1.0, 0.0], [0.0, 0.0, 0.0]])
         assert (proven_ray(linear(C, free), np.array([[1.0], [1.0], [0.0]])) is not None) == ray
         assert (proven_ray(linear(np.diag([-fall, 1.0, 0.0]), free), np.eye(3)[:, :1]) is not None) == ray
+
+
+def test_entries_that_a_combination_of_rows_forbids_make_no_ray() -> None:
+    """A_0 − A_1 and A_1 − A_2 are semidefinite: M e = 0 for two vectors e, and D_ij = √rounding is rounding."""
+    A = [
+        [[2, 0, 1, -2], [0, 1, 0, 0], [1, 0, 0, -1], [-2, 0, -1, 4]],
+        [[2, 0, 1, -2], [0, 0, 0, 0], [1, 0, 0, -1], [-2, 0, -1, 3]],
+        [[2, 0, 1, -2], [0, 0, 0, 0], [1, 0, 0, -1], [-2, 0, -1, 2]],
+    ]
+    C = 0.5 * np.array([[1, -1, 1, -1], [-1, 0, 0, 1], [1, 0, 1, -1], [-1, 1, -1, 1]])
+    rows = constraints.sparse_forms(np.array(A, dtype=float), [2.0, 1.0, 0.0])
+    for tol in (1e-4, 1e-6, 1e-8):
+        assert solve(Constrained(QuadraticSDP(C=C), rows), tol=tol).status is not Status.UNBOUNDED
+
+
+def test_what_is_feasible_in_the_limit_only_is_not_unbounded() -> None:
+    """M e = 0 for e = (0, 1, 0, −1), and on that face two rows say 0 = 1; far out along a ray both are nearly met."""
+    A = [
+        [[-1, 0.5, -1, 0.5], [0.5, 1, 0.5, -1], [-1, 0.5, -1, 0.5], [0.5, -1, 0.5, 0]],
+        [[-1, 0.5, -1, 0.5], [0.5, 0, 0.5, 0], [-1, 0.5, -1, 0.5], [0.5, 0, 0.5, -1]],
+        [[1, 0, 1, -1], [0, 0, 0, 0], [1, 0, 1, -1], [-1, 0, -1, 1]],
+    ]
+    C = 0.5 * np.array([[0, 0, 0, -1], [0, 0, 0, 0], [0, 0, 0, -1], [-1, 0, -1, 1]])
+    rows = constraints.sparse_forms(np.array(A, dtype=float), [0.0, 0.0, 1.0])
+    for tol in (1e-4, 1e-6, 1e-8):
+        assert solve(Constrained(QuadraticSDP(C=C), rows), tol=tol).status is not Status.UNBOUNDED
 
 
 def test_no_ray_where_the_trace_is_bounded_or_F_is_curved() -> None:

@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from psdopt import Constrained, LowRankPSD, QuadraticSDP, certify, constraints
+from psdopt import (
+    BoundaryPoint,
+    Constrained,
+    InteriorPoint,
+    LowRankPSD,
+    QuadraticSDP,
+    Status,
+    certify,
+    constraints,
+    solve,
+)
 from psdopt.constraints import refutation
 from psdopt.constraints.refutation import _inward, _rounded, _vanishing, proven_infeasible
 from psdopt_plugins.papers.sdp_families import qap
@@ -66,6 +76,19 @@ def test_redundant_equations_on_a_face_contradict_nothing(seed) -> None:
     for _ in range(20):
         M = LowRankPSD(rng.standard_normal((problem.n, 3)))
         assert certify(problem, M).infeasibility_proof is None
+
+
+@pytest.mark.parametrize("method", [None, InteriorPoint(), BoundaryPoint()])
+def test_multipliers_that_are_rounding_prove_nothing(method) -> None:
+    """M = diag(0, 0, 1, 1) is feasible; on the face M_11 = 0 two rows are dependent, and the third has y = 1e-17."""
+    A = [np.diag([0.0, 0.0, -1.0, 1.0]), np.diag([0.0, -1.0, 0.0, 1.0]), np.diag([0.0, 1.0, 1.0, -1.0])]
+    C = np.zeros((4, 4))
+    C[0, 1] = C[1, 0] = -0.5
+    for unit in (1.0, 1024.0):
+        rows = constraints.sparse_forms([unit * A[0], A[1], A[2] / unit], [0.0, 1.0, 0.0])
+        result = solve(Constrained(QuadraticSDP(C=C), rows), method=method, max_time=20.0)
+        assert result.certificate.infeasibility_proof is None
+        assert result.status not in (Status.INFEASIBLE, Status.UNBOUNDED)
 
 
 @pytest.mark.parametrize(("b", "empty"), [(1e-17, False), (1e-3, True), (-1e-3, True)])

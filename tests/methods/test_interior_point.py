@@ -275,3 +275,14 @@ def test_programs_whose_optimal_value_is_zero_are_solved(kind: str, scale: float
     result = solve(Constrained(QuadraticSDP(C=scale * C), held), PSDCone(n), InteriorPoint())
     assert result.status is Status.OPTIMAL
     assert abs(result.value) <= 1e-9 * scale * np.abs(C).max(initial=1.0)
+
+
+def test_a_direction_that_overflows_ends_the_run() -> None:
+    """M_11 = 0 beside 2 M_01 − 2 M_11 + M_33 = 2 and M_33 = 1: feasible at infinity only, where F falls as well."""
+    A = [np.zeros((4, 4)) for _ in range(3)]
+    A[0][1, 1] = A[1][3, 3] = A[2][3, 3] = 1.0
+    A[1][0, 1] = A[1][1, 0] = 0.5
+    A[1][1, 1] = -2.0
+    rows = constraints.sparse_forms(A, [0.0, 2.0, 1.0])
+    result = solve(Constrained(QuadraticSDP(C=0.5 * np.diag([-1.0, 0.0, 0.0, 1.0])), rows))
+    assert result.status in (Status.INFEASIBLE, Status.NO_PROGRESS)
