@@ -47,6 +47,11 @@ def unhurried() -> Iterator[None]:
         _MOMENT.reset(token)
 
 
+def left() -> float:
+    """Seconds until the deadline; infinite without one."""
+    return _MOMENT.get() - now()
+
+
 def ask() -> None:
     """Raises OutOfTime if the deadline has passed. 0.1 µs; each thread has its own deadline, at first none."""
     moment = _MOMENT.get()

@@ -17,6 +17,7 @@ from psdopt.constraints.limits import FEASIBLE
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.recession import proven_ray, shown_feasible
 from psdopt.constraints.refutation import LEAST, SMALL, contradictory_equations, distinct, proven_infeasible
+from psdopt.constraints.slack import slack_eigenpair, slack_operator
 from psdopt.constraints.units import gap_unit, gradient_size, relative_gap, row_violations, value_rounding
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner, norm
@@ -66,8 +67,9 @@ class ConstrainedCertificate(Certificate):
     unit : the unit of the relative gap.
     multipliers : y (m,) of the best bound.
     primal_infeasibility : the largest |a_t − Π(a)_t| of a = A(M), each over its own scale max(|Π(a)_t|,
-        Σ_ij |A_t,ij| √(M_ii M_jj)) (:func:`~psdopt.constraints.violation.row_scales`). On a face, P M P is held to
-        the rows as well, P the projector onto the range of feasible matrices.
+        Σ_ij |A_t,ij| √(M_ii M_jj)), M_ii at least √eps tr M where Π(a)_t = 0
+        (:func:`~psdopt.constraints.violation.row_scales`). On a face, P M P is held to the rows as well, P the
+        projector onto the range of feasible matrices.
     violations : (name, the same for its constraints) of each group.
     dimacs : the DIMACS errors: "primal" |A(M) − Π|/(1 + max |b_t|), "dual" max(0, −λ_min(S))/(1 + max |C_ij|), "gap"
         |F − bound|/(1 + |F| + |bound|), "complementarity" |⟨S, M⟩| likewise (e1, e4, e5 and e6; M ⪰ 0 makes e2 zero,
@@ -205,9 +207,9 @@ def certify_constrained(
     gap = None if bound is None else abs(value - bound)
     values = 1.0 + abs(value) + abs(estimate)
     v = problem.violation(a)
-    nearest = np.clip(a, problem.lower, problem.upper)
+    bounds = np.abs(np.concatenate([problem.lower, problem.upper]))
     dimacs = {
-        "primal": norm(v) / (1.0 + float(np.max(np.abs(nearest[problem.lower == problem.upper]), initial=0.0))),
+        "primal": norm(v) / (1.0 + float(np.max(bounds[np.isfinite(bounds)], initial=0.0))),
         "dual": dual_infeasibility / (1.0 + _largest_entry(problem, norm_C)),
         "gap": abs(value - estimate) / values,
         "complementarity": complementarity / values,
@@ -230,6 +232,9 @@ def certify_constrained(
             return certify_constrained(problem, evaluation, tol=tol, start=start, seed=seed, dual=known, proof=proof)
         allowed = 0.5 * tol * (1.0 + _largest_entry(problem, norm_C))
         y = handed_out(problem, evaluation, y, given.y, pair.lower_bound, allowed)
+        if problem.face is not None:  # S of these multipliers, and not only on the face
+            whole = slack_eigenpair(slack_operator(problem, evaluation, y), SHARE * allowed)
+            dimacs["dual"] = max(0.0, -whole.lower_bound) / (1.0 + _largest_entry(problem, norm_C))
     return ConstrainedCertificate(
         value=value,
         value_at_zero=at_zero,

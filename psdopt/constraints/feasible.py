@@ -7,6 +7,7 @@ import math
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsqr
 
+from psdopt import deadline
 from psdopt.constraints.face import Face
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.violation import relative, row_scales
@@ -90,6 +91,7 @@ def least_move(measurement: Measurement, Y: Array, v: Array, scale: Array) -> Ar
         return combine(measurement.adjoint(scale * x.ravel(), images), Y.shape).ravel()
 
     def push(D: Array) -> Array:
+        deadline.ask()
         return scale * measurement.pair(images, Images(measurement.maps, D.reshape(Y.shape)))
 
     A = LinearOperator((len(v), Y.size), matvec=push, rmatvec=pull, dtype=np.float64)

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from psdopt import deadline
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.violation import relative, row_scales
 from psdopt.linalg.arrays import Array, norm, row_dots
@@ -17,6 +18,8 @@ from psdopt.units import finite_value, ratio, reference_value
 #: Shares of M on a ray, and of the way from M to N: they define the unit. F varies by at least a quarter of it over
 #: them, where F is linear.
 SHARES = (0.25, 0.5)
+#: Share of the time until the deadline for which a feasible matrix is sought.
+SEARCH = 0.25
 
 
 def gap_unit(problem: ConstrainedModel, evaluation: Evaluation, bound: float) -> float:
@@ -58,9 +61,9 @@ def feasible_range(problem: ConstrainedModel, evaluation: Evaluation) -> float:
     """The range of F from M towards N = `problem.feasible_factor`, over a distance of at most |M|.
 
     min(R_1, 4 R) as on the ray, at M + θ (N − M), θ a quarter, a half and the whole of min(1, |M| / |N − M|). 0 where
-    no feasible N is known, or F is not defined there.
+    no feasible N is known, or F is not defined there. N is sought for a quarter of the time that is left.
     """
-    N, Y = problem.feasible_factor, evaluation.factor
+    N, Y = _feasible_in_time(problem), evaluation.factor
     if N is None:
         return 0.0
     size = norm(Y.T @ Y)
@@ -77,6 +80,15 @@ def feasible_range(problem: ConstrainedModel, evaluation: Evaluation) -> float:
     near = [finite_value(partial(value_at, share)) for share in SHARES]
     unit = _range(evaluation.value, near, finite_value(partial(value_at, 1.0)))
     return unit if math.isfinite(unit) else 0.0
+
+
+def _feasible_in_time(problem: ConstrainedModel) -> Array | None:
+    left = deadline.left()
+    try:
+        with deadline.until(deadline.now() + SEARCH * left):
+            return problem.feasible_factor
+    except deadline.OutOfTime:
+        return None
 
 
 def _range(value: float, near: list[float], far: float) -> float:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from psdopt import Constrained, QuadraticSDP, certify, constraints
+from psdopt import Constrained, QuadraticSDP, certify, constraints, solve
 from psdopt.constraints import certificate as certificate_module
 from psdopt.constraints.certificate import SHRUNK, Multipliers, multipliers_at_zero
 from psdopt.constraints.dual_bound import dual_bound
@@ -157,3 +157,24 @@ def test_dimacs_errors_divide_by_largest_entries() -> None:
     certificate = certify(problem, np.diag(np.sqrt(b + 1e-3)), dual=y)
     assert certificate.dimacs["primal"] == pytest.approx(1e-3 * np.sqrt(n) / 5.0)
     assert certificate.dimacs["dual"] == pytest.approx(7.0 / 4.0)
+
+
+def test_the_primal_error_of_dimacs_knows_the_bounds_of_inequalities() -> None:
+    problem = Constrained(QuadraticSDP(A=np.eye(2)), constraints.entries([0], [0], 2, lower=1e4, upper=np.inf))
+    certificate = certify(problem, np.array([[np.sqrt(9999.0)], [0.0]]))
+    assert certificate.dimacs["primal"] == pytest.approx(1.0 / (1.0 + 1e4), rel=1e-6)
+
+
+def test_the_dual_error_of_dimacs_is_that_of_the_multipliers_handed_out() -> None:
+    """On a face λ_min(S) counts there only; e4 is that of the whole S."""
+    one = np.ones((6, 6))
+    rows = [constraints.sparse_forms([one], 0.0), constraints.diagonal(6, 1.0)]
+    C = np.random.default_rng(0).standard_normal((6, 6))
+    problem = Constrained(QuadraticSDP(C=C + C.T), rows)
+    certificate = solve(problem).certificate
+    assert certificate.on_face > 0
+    y = certificate.multipliers
+    S = problem.conic.C.toarray() - problem.forms.matrix(y).toarray()
+    least = float(np.linalg.eigvalsh(S)[0])
+    expected = max(0.0, -least) / (1.0 + np.abs(problem.conic.C.toarray()).max())
+    assert expected - 1e-9 <= certificate.dimacs["dual"] <= max(10.0 * expected, 1e-8)

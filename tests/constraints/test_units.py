@@ -9,7 +9,7 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import AutogradProblem, Constrained, QuadraticSDP, TermSum, certify, constraints, solve
+from psdopt import AutogradProblem, Constrained, QuadraticSDP, TermSum, certify, constraints, deadline, solve
 from psdopt.constraints.units import (
     feasible_range,
     gap_unit,
@@ -297,3 +297,12 @@ def test_every_violation_is_relative_to_its_own_bound() -> None:
     assert relative_violation(problem, np.array([2.2, 1.0, 1.0]), Y) == pytest.approx(0.1)
     assert row_violations(problem, np.array([2.2, 60.0, 1.0]), Y) == pytest.approx([0.1, 0.2, 0.0])
     assert relative_violation(problem, np.array([2.2, 60.0, 1.0]), Y) == pytest.approx(0.2)
+
+
+def test_the_search_for_a_feasible_matrix_ends_with_the_time() -> None:
+    """Without the time to find one its range does not count; the next certificate looks again."""
+    problem = Constrained(QuadraticSDP(A=np.eye(4)), constraints.diagonal(4, np.arange(1.0, 5.0)))
+    evaluation = problem.at(np.eye(4))
+    with deadline.until(deadline.now()):
+        assert feasible_range(problem, evaluation) == 0.0
+    assert feasible_range(problem, evaluation) > 0.0
