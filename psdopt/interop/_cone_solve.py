@@ -139,6 +139,8 @@ def _ended(
     if found.empty:
         return _infeasible(form.program, answer, found.y, limits)
     x = found.x
+    if x is None and answer.status is Status.NO_PROGRESS and np.any(form.program.b):
+        x = _ray(form.program, limits)  # a program without bounds of its own is its own recession
     if x is None and answer.status in (Status.INFEASIBLE, Status.UNBOUNDED):
         # what has no multipliers may have a ray, or an optimum that no multipliers prove
         message = "no progress: a direction along which the objective falls is none of this program, to rounding"

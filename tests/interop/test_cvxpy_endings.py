@@ -216,3 +216,19 @@ def test_equations_contradict_each_other_in_small_units_too(b):
     problem = cp.Problem(cp.Minimize(cp.trace(X)), [t == b, t == 2 * b])
     problem.solve(solver=PSDOPT())
     assert problem.status == "infeasible"
+
+
+@pytest.mark.parametrize("seed", [0, 2, 3, 4, 6, 7])
+def test_a_ray_on_a_face_of_the_cone_is_found(seed):
+    """The ray v vᵀ has v_0 = 0 and vᵀA v = 0: one entry is bounded, one equation holds, and another trace is bounded."""
+    rng = np.random.default_rng(seed)
+    v = np.array([0.0, 1.0, rng.standard_normal()])
+    A, C = (S + S.T for S in rng.standard_normal((2, 3, 3)))
+    A[1, 1] -= v @ A @ v
+    C[1, 1] -= v @ C @ v + 1.0
+    D = rng.standard_normal((2, 2))
+    X, B = cp.Variable((3, 3), PSD=True), cp.Variable((2, 2), PSD=True)
+    held = [X[0, 0] <= 1, cp.trace(A @ X) == float(np.trace(A)), cp.trace(B) <= 2]  # the unit matrix is feasible
+    problem = cp.Problem(cp.Minimize(cp.trace(C @ X) + cp.trace((D + D.T) @ B)), held)
+    problem.solve(solver=PSDOPT())
+    assert problem.status == "unbounded"
