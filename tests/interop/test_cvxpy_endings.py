@@ -220,7 +220,7 @@ def test_equations_contradict_each_other_in_small_units_too(b):
 
 @pytest.mark.parametrize("seed", [0, 2, 3, 4, 6, 7])
 def test_a_ray_on_a_face_of_the_cone_is_found(seed):
-    """The ray v vᵀ has v_0 = 0 and vᵀA v = 0: one entry is bounded, one equation holds, and another trace is bounded."""
+    """The ray v vᵀ has v_0 = 0 and vᵀA v = 0: an entry, a trace and an equation are given."""
     rng = np.random.default_rng(seed)
     v = np.array([0.0, 1.0, rng.standard_normal()])
     A, C = (S + S.T for S in rng.standard_normal((2, 3, 3)))
