@@ -22,11 +22,13 @@ SHARE = 0.5
 #: Memory in bytes, if the system does not report it.
 ASSUMED_MEMORY = 8 * 2**30
 #: Deflate shrinks zeros a thousandfold. An array above BOMB_SIZE that shrinks by more than BOMB_RATIO is refused.
-BOMB_RATIO, BOMB_SIZE = 200, 2**30
+BOMB_RATIO, BOMB_SIZE = 200, 2**28
 #: Member that holds the SHA-256 of all others.
 CHECKSUM = "checksum"
 #: Longest accepted header; those that NumPy writes are far shorter.
 HEADER_SIZE = 10_000
+#: Characters of a reason in a message; shapes of a damaged header may have thousands of digits.
+REASON = 200
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -192,4 +194,5 @@ def _text(why: object) -> str:
     text = " ".join(str(why).split())
     if isinstance(why, MemoryError):
         return text or "it does not fit into memory"
-    return text or type(why).__name__
+    text = text or type(why).__name__
+    return text if len(text) <= REASON else text[:REASON] + "..."

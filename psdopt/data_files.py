@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from psdopt.archives import Archive, read_npy
+from psdopt.archives import SHARE, Archive, memory, read_npy
 from psdopt.datasets import Dataset
 from psdopt.errors import DataFileError, InvalidInputError, PsdoptError, UnknownNameError, unknown_name
 from psdopt.plugins.manager import PluginManager, plugin_manager
@@ -53,7 +53,10 @@ def read_data_file(path: str | Path) -> Dataset:
         return _read_npz(path, content)
     if suffix == ".npy":
         return _named(path, read_npy(content, str(path)), notes=("X from a .npy file, without labels",))
-    table = read_table(path, content)
+    try:
+        table = read_table(path, content)
+    except MemoryError as error:
+        raise InvalidInputError(f"{path} does not fit into memory") from error
     return _named(path, table.X, table.y, table.feature_names, notes=table.notes)
 
 
@@ -112,9 +115,18 @@ def _symmetric(path: Path, K: Any) -> Dataset:
 
 
 def _csr(path: Path, archive: Archive) -> Any:
+    for name in ("indices", "indptr", "shape"):
+        kind = archive.headers[name].dtype
+        if kind.kind not in "iu":
+            raise InvalidInputError(f"{path}: {name} of a CSR matrix must hold integers; found dtype {kind}")
     try:
-        parts = tuple(archive.read(name) for name in ("data", "indices", "indptr"))
         rows, columns = (int(size) for size in archive.read("shape"))
+        if 16 * columns > SHARE * memory():  # a vector and its copy
+            raise InvalidInputError(
+                f"{path}: a CSR matrix must have at most {SHARE * memory() / 16:.3g} columns, "
+                f"as many as fit into memory in one row; found {columns}"
+            )
+        parts = tuple(archive.read(name) for name in ("data", "indices", "indptr"))
         X = scipy.sparse.csr_array(parts, shape=(rows, columns))
         X.check_format(full_check=True)
     except PsdoptError:

@@ -180,8 +180,8 @@ class Result:
         """
         try:
             content = Path(path).read_bytes()
-        except OSError as error:
-            raise DataFileError(f"cannot read result {path}: {error.strerror or error}") from error
+        except (OSError, ValueError) as error:  # ValueError: a null byte in the name
+            raise DataFileError(f"cannot read result {path}: {getattr(error, 'strerror', None) or error}") from error
         try:
             return cls._restored(unsealed(content, str(path)))
         except Exception as error:  # reading an archive of another kind may fail anywhere

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.archives import SHARE, memory, read_header
+from psdopt.checks import brief
 from psdopt.datasets import Dataset
-from psdopt.errors import DataFileError, InvalidInputError
+from psdopt.errors import DataFileError, InvalidInputError, PsdoptError
 from psdopt.linalg.row_sources import SMALL_MAP, ArrowRows, RowSource, row_source
 from psdopt.text_tables import INDEX_NAMES, LABEL_NAMES
 
@@ -33,7 +35,7 @@ def read_rows_file(path: Path) -> Dataset:
     suffix = path.suffix.lower()
     if not path.exists():
         raise DataFileError(f"cannot read {path}: No such file or directory")
-    X: RowSource | None
+    X: Any
     try:
         if suffix == ".parquet":
             X, y, notes = _parquet(path)
@@ -42,17 +44,36 @@ def read_rows_file(path: Path) -> Dataset:
         elif suffix in (".h5", ".hdf5"):
             X, y, notes = _hdf5(path)
         else:
-            X, y, notes = row_source(np.load(path, mmap_mode="r", allow_pickle=False)), None, ("X, without labels",)
+            X, y, notes = _npy(path), None, ("X, without labels",)
+        if isinstance(X, RowSource):
+            if 8 * X.shape[0] * X.shape[1] > SMALL_MAP:
+                notes = (*notes, f"{X.shape[0]} rows, read in blocks of {X.block}")
+            else:
+                X = X.read(0, X.shape[0])
     except ImportError as error:
         raise DataFileError(f"cannot read {path}: install {error.name} (an extra of psdopt)") from error
+    except PsdoptError:
+        raise
     except (OSError, ValueError) as error:
-        if isinstance(error, InvalidInputError):
-            raise
         raise InvalidInputError(f"{path} cannot be read: {error}") from error
-    if X is not None and 8 * X.shape[0] * X.shape[1] > SMALL_MAP:
-        notes = (*notes, f"{X.shape[0]} rows, read in blocks of {X.block}")
+    except MemoryError as error:
+        raise InvalidInputError(f"{path} does not fit into memory") from error
+    try:
         return Dataset(path.stem, X, y, notes=notes)
-    return Dataset(path.stem, X if X is None else X.read(0, X.shape[0]), y, notes=notes)
+    except InvalidInputError as error:
+        raise InvalidInputError(str(error).replace(path.stem, str(path), 1)) from error
+
+
+def _npy(path: Path) -> Any:
+    """The array of a .npy file, mapped; its header is checked first."""
+    try:
+        with path.open("rb") as handle:
+            read_header(handle)
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except Exception as error:  # of damaged headers: ValueError, SyntaxError, tokenize.TokenError, ...
+        raise InvalidInputError(f"{path} is no usable .npy file: {brief(error)}") from error
+    rows = row_source(array, f"{path}: X")
+    return array if rows is None else rows
 
 
 def _parquet(path: Path) -> tuple[RowSource, Any, tuple[str, ...]]:
@@ -63,6 +84,9 @@ def _parquet(path: Path) -> tuple[RowSource, Any, tuple[str, ...]]:
     except ArrowInvalid as error:
         raise InvalidInputError(f"{path} is no Parquet file, or is damaged: {error}") from error
     names = list(file.schema_arrow.names)
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InvalidInputError(f"{path}: columns must have different names; found {brief(twice)} more than once")
     index = [name for name in names if name.startswith(PANDAS_INDEX) or name.lower() in INDEX_NAMES]
     columns = [name for name in names if name not in index]
     lower = [name.lower() for name in columns]
@@ -71,16 +95,16 @@ def _parquet(path: Path) -> tuple[RowSource, Any, tuple[str, ...]]:
     by_name = next((lower.index(name) for name in LABEL_NAMES if name in lower), None)
     label = columns[-1] if by_name is None else columns[by_name]
     X = ArrowRows(file, str(path), [name for name in columns if name != label])
-    y = _labels(file, label)
+    y = _labels(path, file, label)
     notes = [f"label: {label}" + ("" if by_name is not None else ", the last column")]
     notes += [f"left out: {name}, an index" for name in index]
     return X, y, tuple(notes)
 
 
-def _labels(file: Any, label: str) -> Any:
+def _labels(path: Path, file: Any, label: str) -> Any:
     column = file.read(columns=[label]).column(0)
     if column.null_count:
-        raise InvalidInputError(f"the label {label} is missing in {column.null_count} rows")
+        raise InvalidInputError(f"{path}: the label {label} is missing in {column.null_count} rows")
     values = column.to_numpy()
     return values.astype(str) if values.dtype.kind == "O" else values
 
@@ -91,7 +115,7 @@ def _zarr(path: Path) -> tuple[RowSource | None, Any, tuple[str, ...]]:
     opened: Any = zarr.open(str(path), mode="r")
     if hasattr(opened, "array_keys"):
         return _group(path, opened, sorted(opened.array_keys()))
-    return row_source(opened, "X"), None, ("X, without labels",)
+    return row_source(opened, f"{path}: X"), None, ("X, without labels",)
 
 
 def _hdf5(path: Path) -> tuple[RowSource | None, Any, tuple[str, ...]]:
@@ -103,7 +127,18 @@ def _hdf5(path: Path) -> tuple[RowSource | None, Any, tuple[str, ...]]:
 def _group(path: Path, opened: Any, names: list[str]) -> tuple[RowSource | None, Any, tuple[str, ...]]:
     if "X" not in names:
         raise InvalidInputError(f"{path} must hold an array X; found {', '.join(names) or 'nothing'}")
-    y = np.asarray(opened["y"][:]) if "y" in names else None
+    X = row_source(opened["X"], f"{path}: X")
+    y = _stored_labels(path, opened["y"], opened["X"].shape[0]) if "y" in names else None
     if y is not None and y.dtype.kind in "SO":  # HDF5 keeps texts as bytes
         y = np.array([text.decode() if isinstance(text, bytes) else str(text) for text in y])
-    return row_source(opened["X"], "X"), y, () if y is not None else ("no labels y",)
+    return X, y, () if y is not None else ("no labels y",)
+
+
+def _stored_labels(path: Path, stored: Any, rows: int) -> Any:
+    """The labels `stored` in a file; their number is checked before they are read."""
+    if stored.shape != (rows,):
+        raise InvalidInputError(f"{path}: y must hold one label per sample, shape ({rows},); found {stored.shape}")
+    size, room = rows * max(8, stored.dtype.itemsize), SHARE * memory()
+    if size > room:
+        raise InvalidInputError(f"{path}: y needs {size / 2**30:.3g} GiB; found {room / 2**30:.3g} GiB to fill")
+    return np.asarray(stored[:])

@@ -7,6 +7,7 @@ import io
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -118,7 +119,7 @@ def read_table(path: Path, content: bytes) -> Table:
 
 def _separator(text: str) -> str:
     """The first of tab, semicolon, comma that divides the first two lines equally; quoted text is skipped."""
-    lines = [line for line in text.splitlines() if line.strip()][:2]
+    lines = list(islice((line for line in io.StringIO(text, newline=None) if line.strip()), 2))
     for mark in SEPARATORS:
         try:
             counts = {len(row) for row in csv.reader(lines, delimiter=mark)}

@@ -216,3 +216,18 @@ def test_damaged_files_end_in_one_error_of_ours(data: st.DataObject) -> None:
             read_data_file(path)
         except PsdoptError as error:
             assert str(path) in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "words"),
+    [
+        ("shape", np.array([3, 2**62]), "must have at most .* columns"),
+        ("shape", np.array([3.5, 3.0]), "shape of a CSR matrix must hold integers; found dtype float64"),
+        ("indices", np.array([0.0, 1.5]), "indices of a CSR matrix must hold integers"),
+    ],
+)
+def test_sizes_and_places_of_a_csr_matrix_are_checked(tmp_path: Path, name, array, words) -> None:
+    arrays = {"data": np.ones(2), "indices": np.array([0, 1]), "indptr": np.array([0, 1, 2, 2]), "shape": [3, 2]}
+    np.savez(tmp_path / "S.npz", **{**arrays, name: array}, format=np.array("csr"))
+    with pytest.raises(InvalidInputError, match=words):
+        read_data_file(tmp_path / "S.npz")

@@ -59,6 +59,8 @@ def _read(reader: SdpaText, trace_bound: float | None) -> Constrained:
     count = reader.integers(1, "the number of blocks")[0]
     if count < 1:
         reader.fail(f"the number of blocks must be at least 1; found {count}")
+    if count > MOST_ROWS:
+        reader.fail(f"the number of blocks must be at most {MOST_ROWS}; found {count}")
     sizes = reader.integers(count, "the block sizes")
     if 0 in sizes:
         reader.fail("block sizes must not be 0")
@@ -93,11 +95,18 @@ def _problem(
     if not own.any():
         raise DataFileError(f"{path}: every constraint matrix is zero")
     places, where = np.unique(i[own] * n + j[own], return_inverse=True)
-    with np.errstate(over="ignore"):  # numbers as large as that are refused below, with their name
+    with np.errstate(over="ignore"):
         weight = np.where(i[own] == j[own], 1.0, 2.0) * values[own]
-    B = sp.csr_array((weight, (t[own] - 1, where)), shape=(m, len(places)))
-    forms = SparseForms(places // n, places % n, B, n)
+    wrong = np.flatnonzero(np.isinf(weight))
+    if len(wrong):
+        k = np.flatnonzero(own)[wrong[0]]
+        raise DataFileError(
+            f"{path}: entries off the diagonal must be at most {np.finfo(np.float64).max / 2:.4g} in size, since they "
+            f"count twice; found {values[k]:g} in matrix {t[k]}"
+        )
     try:
+        B = sp.csr_array((weight, (t[own] - 1, where)), shape=(m, len(places)))
+        forms = SparseForms(places // n, places % n, B, n)
         objective = TermSum([LinearTerm(MatrixForm(LinearMap(sp.csr_array(C), "C")))])
         return Constrained(objective, Constraint(forms, c, c, path.name), trace_bound)
     except InvalidInputError as error:

@@ -22,7 +22,7 @@ from psdopt.linalg.arrays import Array
 
 #: Characters that SDPA reads as blanks.
 BLANKS = str.maketrans("{}(),", "     ")
-INTEGER, VISIBLE = re.compile(r"[+-]?\d+"), re.compile(r"\S")
+INTEGER, INTEGERS, VISIBLE = re.compile(r"[+-]?\d+"), re.compile(r"[+\-\d\s]*"), re.compile(r"\S")
 #: Beyond this a float does not tell an integer from the next one, so that it is no index.
 LARGEST = 2.0**53
 #: Characters that are read at once. No number is longer.
@@ -63,25 +63,31 @@ class SdpaText:
         """`count` integers; text after them on the same line is a comment."""
         found: list[int] = []
         while len(found) < count:
-            for word in self._line(what).split(None, count - len(found))[: count - len(found)]:
-                if INTEGER.fullmatch(word) is None:
-                    if not found:
-                        self.fail(f"expected {what}; found {brief(word)}")
-                    break
-                if abs(float(word)) > LARGEST:
-                    self.fail(f"expected {what}, at most {LARGEST:.0f}; found {brief(word)}")
-                found.append(int(word))
+            text, first = self._lines(count - len(found), what)
+            if INTEGERS.fullmatch(text) and (values := self._whole(text)) is not None:
+                found += values[: count - len(found)]
+                continue
+            for line, row in enumerate(text.split("\n"), first):
+                for word in row.split(None, count - len(found))[: count - len(found)]:
+                    if INTEGER.fullmatch(word) is None:
+                        if not found:
+                            self.fail(f"expected {what}; found {brief(word)}", line)
+                        break
+                    value = float(word)  # int() refuses a word of thousands of digits, be they zeros
+                    if abs(value) > LARGEST:
+                        self.fail(f"expected {what}, at most {LARGEST:.0f}; found {brief(word)}", line)
+                    found.append(int(value))
         return found
 
     def numbers(self, count: int, what: str) -> Array:
         """`count` numbers on one line or several; more of them are an error."""
-        found, total = [], 0
+        found, total = [np.empty(0)], 0
         while total < count:
-            line = self._line(what)
-            total += len(line.split())
+            text, first = self._lines(count - total, what)
+            total += len(text.split())
             if total > count:
                 self.fail(f"{what} must have {count} numbers; found {total}")
-            found.append(self._floats(line, f"finite numbers of {what}", self.at))
+            found.append(self._floats(text, f"finite numbers of {what}", first))
         return np.concatenate(found)
 
     def rest(self, what: str) -> Array:
@@ -95,10 +101,22 @@ class SdpaText:
                 raise DataFileError(f"{self.path} has more than {total} numbers, which do not fit into memory")
         return np.concatenate(found)
 
+    def _lines(self, count: int, what: str) -> tuple[str, int]:
+        """As many of the next lines as cannot hold more than `count` words, at least one; the number of the first."""
+        # n characters with a newline at their end hold at most n / 2 words
+        end = self._text.rfind("\n", self._position, self._position + 2 * count) + 1
+        if self._opening or not end:
+            line = self._line(what)
+            return line, self.at
+        text, first = self._text[self._position : end], self.at + 1
+        self.at += text.count("\n")
+        self._position = end
+        return text, first
+
     def _line(self, what: str) -> str:
         """The next line that is neither blank nor, at the top of the file, a comment."""
         while True:
-            while self._text.isspace() or (first := VISIBLE.search(self._text, self._position)) is None:
+            while (first := VISIBLE.search(self._text, self._position)) is None:
                 self.at += self._text.count("\n", self._position)
                 self._text, self._position = self._block(), 0
                 if not self._text:
@@ -152,6 +170,14 @@ class SdpaText:
                         )
         return True
 
+    def _whole(self, text: str) -> list[int] | None:
+        """The integers of `text`, which has digits, signs and blanks only; None if a word is none or too large."""
+        try:
+            values = np.array(text.split(), dtype=np.float64)
+        except ValueError:
+            return None
+        return None if np.any(np.abs(values) > LARGEST) else values.astype(np.int64).tolist()
+
     @contextmanager
     def _readable(self) -> Iterator[None]:
         """Errors of reading as DataFileErrors."""
@@ -161,8 +187,8 @@ class SdpaText:
             raise
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise DataFileError(f"{self.path} is a damaged .gz file: {error}") from error
-        except OSError as error:
-            raise DataFileError(f"cannot read {self.path}: {error.strerror or error}") from error
+        except (OSError, ValueError) as error:  # ValueError: a null byte in the name
+            raise DataFileError(f"cannot read {self.path}: {getattr(error, 'strerror', None) or error}") from error
 
     def _floats(self, text: str, what: str, line: int) -> Array:
         """The numbers of `text`, whose first line is number `line` of the file."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from psdopt.checks import brief
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array
 from psdopt.plugins import (
@@ -33,6 +37,8 @@ if TYPE_CHECKING:
 
 ORANGE = COLOURS[1]
 SENSORS, REACH, NOISE = 60, 0.35, 0.02
+#: Bytes of a file of anchors, at most.
+LARGEST_FILE = 2**24
 CORNERS = ((0.1, 0.1), (0.9, 0.1), (0.1, 0.9), (0.9, 0.9), (0.5, 0.5))
 
 
@@ -67,6 +73,11 @@ def sensors_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Rep
         raise InvalidInputError(
             f"{dataset.name} holds no anchors; name a file of them with anchors=FILE (.npy or .csv)"
         )
+    if anchors.ndim == 2 and anchors.shape[1] > dataset.X.shape[0]:
+        raise InvalidInputError(
+            f"anchors must have at most as many coordinates as there are nodes, {dataset.X.shape[0]}; "
+            f"found shape {anchors.shape}"
+        )
     estimator.set_params(anchors=anchors)
     order = dataset.X.shape[0] - len(anchors) + anchors.shape[1]
     estimator = fitted(estimator, options, max(order, 1), trace, dataset.X)
@@ -84,6 +95,8 @@ def sensors_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Rep
         ("least certain sensor", f"{int(np.argmax(uncertainty))}, √(Q_ii − |p_i|²) = {np.sqrt(uncertainty.max()):.4g}"),
     ]
     true = dataset.positions if isinstance(dataset, SensorNetwork) else None
+    if true is not None and true.shape != estimator.positions_.shape:  # those of the network's own anchors
+        true = None
     if true is not None:
         error = np.linalg.norm(estimator.positions_ - true, axis=1)
         rows.append(("position error", f"{np.median(error):.4g} in the median, {error.max():.4g} at most"))
@@ -97,16 +110,35 @@ def anchors_in(source: Any) -> Array:
     if not isinstance(source, str):
         return np.asarray(source, dtype=np.float64)
     try:
-        if source.lower().endswith(".npy"):
-            found = np.load(source, allow_pickle=False)
-        else:
-            found = np.loadtxt(source, delimiter="," if source.lower().endswith(".csv") else None, ndmin=2)
-        at = np.asarray(found, dtype=np.float64)
-    except (OSError, ValueError, TypeError, EOFError) as error:
-        raise InvalidInputError(f"anchors: cannot read {source}: {error}") from error
+        found = _read(Path(source))
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(
+            f"anchors: cannot read {source}: {getattr(error, 'strerror', None) or error}"
+        ) from error
+    if not isinstance(found, np.ndarray) or found.dtype.kind not in "buif":
+        kind = f"dtype {found.dtype}" if isinstance(found, np.ndarray) else "an archive"
+        raise InvalidInputError(f"anchors: {source} must hold an array of real numbers; found {kind}")
+    at = found.astype(np.float64)
     if at.ndim != 2 or 0 in at.shape:
         raise InvalidInputError(f"anchors: {source} must hold an array (k, d); found shape {at.shape}")
     return at
+
+
+def _read(path: Path) -> Any:
+    """What the file holds; OSError or ValueError if it is too large or cannot be read."""
+    with path.open("rb") as file:
+        content = file.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise ValueError(f"a file of anchors must have at most {LARGEST_FILE} bytes")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about an empty file, whose shape is refused
+            if path.suffix.lower() == ".npy":
+                return np.load(io.BytesIO(content), allow_pickle=False)
+            text = io.StringIO(content.decode("utf-8-sig"))
+            return np.loadtxt(text, delimiter="," if path.suffix.lower() == ".csv" else None, ndmin=2)
+    except Exception as error:  # of damaged headers: SyntaxError, tokenize.TokenError, MemoryError, ...
+        raise ValueError(brief(error)) from error
 
 
 def plot_network(

@@ -69,3 +69,14 @@ def test_more_numbers_than_fit_in_memory_are_refused(tmp_path, monkeypatch) -> N
     with pytest.raises(DataFileError, match="has more than 99 numbers"):
         read(written(tmp_path / "a", b"1\n" * 100))
     read(written(tmp_path / "b", b"1\n" * 10))
+
+
+def test_a_size_with_thousands_of_zeros_is_a_number(tmp_path) -> None:
+    with SdpaText(written(tmp_path / "zeros", b"0" * 5000 + b"3\n")) as text:
+        assert text.integers(1, "m") == [3]
+
+
+def test_lines_in_great_number_are_read_together(tmp_path) -> None:
+    with SdpaText(written(tmp_path / "lines", b"1\n\n" + b"2\n" * 300 + b"4 and words\n0.5\n1.5\n")) as text:
+        assert text.integers(302, "the sizes") == [1, *[2] * 300, 4]
+        assert text.numbers(2, "c").tolist() == [0.5, 1.5]
