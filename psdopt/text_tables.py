@@ -73,8 +73,9 @@ def read_table(path: Path, content: bytes) -> Table:
     more than MOST_COLUMNS.
     """
     for number, raw in enumerate(io.BytesIO(content), 1):
-        lines = raw.split(b"\r") if len(raw) > MOST_COLUMNS else []
-        cells = 1 + max((line.count(mark.encode()) for line in lines for mark in SEPARATORS), default=0)
+        if len(raw) <= MOST_COLUMNS:
+            continue
+        cells = 1 + max(line.count(mark.encode()) for line in raw.split(b"\r") for mark in SEPARATORS)
         if cells > MOST_COLUMNS:
             raise InvalidInputError(
                 f"{path}, line {number}: a table of text must have at most {MOST_COLUMNS} columns; found {cells}. "
