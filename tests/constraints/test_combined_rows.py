@@ -63,7 +63,9 @@ def test_the_face_does_not_depend_on_how_rows_are_added_to_each_other(method, tr
     assert problem.face.order == N - 1
     result = solve(problem, method=method, max_time=20.0)
     assert not result.optimal or result.value == pytest.approx(101.0, rel=1e-6)
-    assert result.optimal or isinstance(method, BoundaryPoint)
+    # an error of 1e-14 in λ_min(S) counts times the trace, and multipliers of first-order methods have more
+    first_order = isinstance(method, BoundaryPoint) or (isinstance(method, AugmentedLagrangian) and trace > 1e4)
+    assert result.optimal or first_order
     assert result.status is not Status.STATIONARY or result.certificate.primal_infeasibility <= 1e-6
 
 
