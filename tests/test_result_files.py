@@ -96,3 +96,8 @@ def test_a_loaded_result_knows_its_tolerance(tmp_path: Path) -> None:
         result.tol = tol
         result.save(tmp_path / "r.npz")
         np.testing.assert_equal(Result.load(tmp_path / "r.npz").tol, tol)
+
+
+def test_a_name_with_a_null_byte_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(DataFileError, match="cannot read result"):
+        Result.load(tmp_path / "a\0.npz")

@@ -208,9 +208,10 @@ def certify_constrained(
     values = 1.0 + abs(value) + abs(estimate)
     v = problem.violation(a)
     bounds = np.abs(np.concatenate([problem.lower, problem.upper]))
+    entry = 1.0 + _largest_entry(problem, norm_C)
     dimacs = {
         "primal": norm(v) / (1.0 + float(np.max(bounds[np.isfinite(bounds)], initial=0.0))),
-        "dual": dual_infeasibility / (1.0 + _largest_entry(problem, norm_C)),
+        "dual": dual_infeasibility / entry,
         "gap": abs(value - estimate) / values,
         "complementarity": complementarity / values,
     }
@@ -230,11 +231,11 @@ def certify_constrained(
         if w is not None:
             known = replace(given, combination=w)
             return certify_constrained(problem, evaluation, tol=tol, start=start, seed=seed, dual=known, proof=proof)
-        allowed = 0.5 * tol * (1.0 + _largest_entry(problem, norm_C))
+        allowed = 0.5 * tol * entry
         y = handed_out(problem, evaluation, y, given.y, pair.lower_bound, allowed)
         if problem.face is not None:  # S of these multipliers, and not only on the face
             whole = slack_eigenpair(slack_operator(problem, evaluation, y), SHARE * allowed)
-            dimacs["dual"] = max(0.0, -whole.lower_bound) / (1.0 + _largest_entry(problem, norm_C))
+            dimacs["dual"] = max(0.0, -whole.lower_bound) / entry
     return ConstrainedCertificate(
         value=value,
         value_at_zero=at_zero,

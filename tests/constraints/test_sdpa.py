@@ -153,3 +153,14 @@ def test_multipliers_are_the_x_of_the_other_problem(tmp_path) -> None:
     assert np.linalg.eigvalsh(np.tensordot(x, F[1:], axes=1) - F[0])[0] >= -1e-7
     assert c @ x == pytest.approx(-result.value, rel=1e-7)
     assert np.linalg.eigvalsh(np.tensordot(-x, F[1:], axes=1) - F[0])[0] < -1.0
+
+
+def test_an_entry_that_overflows_when_it_counts_twice_is_named(tmp_path) -> None:
+    path = written(tmp_path / "large.dat-s", "1\n1\n2\n1\n1 1 1 2 1e308\n1 1 1 1 1\n")
+    with pytest.raises(DataFileError, match=r"large\.dat-s: entries off the diagonal .* found 1e\+308 in matrix 1"):
+        read_sdpa(path)
+
+
+def test_a_name_with_a_null_byte_is_one_clear_error(tmp_path) -> None:
+    with pytest.raises(DataFileError, match="cannot read"):
+        read_sdpa(str(tmp_path / "a\0.dat-s"))

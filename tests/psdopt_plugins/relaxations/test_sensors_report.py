@@ -69,3 +69,24 @@ def test_files_without_anchors_are_one_error(tmp_path, content):
         anchors_in(str(path))
     with pytest.raises(InvalidInputError, match="cannot read"):
         anchors_in(str(tmp_path / "none.npy"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("deep.npy", b"\x93NUMPY\x01\x00\x0a\x00" + b"(" * 9 + b"\n", "cannot read"),
+        ("packed.csv", b"\x1f\x8b\x08\x00", "cannot read"),
+        ("long.csv", b"1," * 2**23 + b"1", "at most 16777216 bytes"),
+    ],
+)
+def test_a_file_of_anchors_that_is_none_is_one_error(tmp_path, name, content, words):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InvalidInputError, match=words):
+        anchors_in(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("array", [np.ones((3, 2)) + 1j, np.zeros((3, 2), dtype="M8[s]"), np.array([["a", "b"]])])
+def test_anchors_are_real_numbers(tmp_path, array):
+    np.save(tmp_path / "anchors.npy", array)
+    with pytest.raises(InvalidInputError, match="must hold an array of real numbers; found dtype"):
+        anchors_in(str(tmp_path / "anchors.npy"))
