@@ -37,14 +37,13 @@ class Multipliers:
 
     `y` (m,) : multipliers at the current point. `best` (m,) : multipliers of the best dual bound so far. `ray` (m,) : a
     candidate for a proof that no M is feasible. `direction` D (n, k) : a candidate for a proof that F is unbounded
-    along D Dᵀ. `combination` w (m,) : defines a face of the cone, if A*(w) ⪰ 0 and wᵀb = 0.
+    along D Dᵀ.
     """
 
     y: Array
     best: Array | None = None
     ray: Array | None = None
     direction: Array | None = None
-    combination: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -168,9 +167,6 @@ def certify_constrained(
     `proof` : with "cheap" no bound is sought from a matrix near M.
     """
     given = as_multipliers(problem, dual)
-    shown = problem  # a face that was searched for numerically proves nothing infeasible
-    if given.combination is not None and problem.face is None:
-        problem = problem.within(given.combination)
     evaluation = evaluation.refresh()
     Y, value, at_zero = evaluation.factor, evaluation.value, problem.value_at_zero()
     trace = norm(Y) ** 2
@@ -225,12 +221,8 @@ def certify_constrained(
     ray = proven_ray(problem, given.direction) if bound is None else None
     if ray is not None and not missed and not shown_feasible(problem, Y):
         ray = None
-    rays = [given.ray, contradictory_equations(shown, v) if missed else None]
+    rays = [given.ray, contradictory_equations(problem.shown, v) if missed else None]
     if gap_relative is not None and gap_relative <= tol:
-        w = problem.hidden(given.y, norm_C)
-        if w is not None:
-            known = replace(given, combination=w)
-            return certify_constrained(problem, evaluation, tol=tol, start=start, seed=seed, dual=known, proof=proof)
         allowed = 0.5 * tol * entry
         y = handed_out(problem, evaluation, y, given.y, pair.lower_bound, allowed)
         if problem.face is not None:  # S of these multipliers, and not only on the face
@@ -265,7 +257,7 @@ def certify_constrained(
         trace_bound=tau,
         trace_source="" if limit is None else limit.source,
         on_face=0 if problem.face is None else problem.face.count,
-        infeasibility_proof=proven_infeasible(shown, rays),
+        infeasibility_proof=proven_infeasible(problem, rays),
         ray=ray,
     )
 
@@ -326,7 +318,7 @@ def as_multipliers(problem: ConstrainedModel, dual: Any) -> Multipliers:
     else:
         y = np.asarray(dual, dtype=np.float64)
         given = Multipliers(y, ray=y)
-    for each in (given.y, given.best, given.ray, given.combination):
+    for each in (given.y, given.best, given.ray):
         if each is not None and (each.shape != (problem.m,) or not np.all(np.isfinite(each))):
             raise InvalidInputError(f"dual must hold {problem.m} finite multipliers; found shape {each.shape}")
     return given

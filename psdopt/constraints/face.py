@@ -19,7 +19,8 @@ from scipy.sparse.linalg import LinearOperator
 
 from psdopt.constraints.combined_rows import combined
 from psdopt.constraints.congruence import carried_forms
-from psdopt.constraints.limits import FACTOR_ORDER, SPARSE
+from psdopt.constraints.hidden_face import hidden_combination
+from psdopt.constraints.limits import CANCELLED, FACTOR_ORDER, SPARSE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.images import Images
 from psdopt.linalg.arrays import Array
@@ -54,13 +55,15 @@ class Face:
 
     `rows` : the constraints ⟨A_t, M⟩ = 0 that hold on the whole face. `pieces` : U by the rows of M that the A_t which
     define the face connect. `stages` : matrices (k, m), each row a combination w with wᵀb = 0 and A*(w) ⪰ 0, those of
-    the first stage on the cone, those of a later one on the face that the stages before it leave.
+    the first stage on the cone, those of a later one on the face that the stages before it leave. `searched` : whether
+    a w was found by a numerical search; such a face proves nothing infeasible.
     """
 
     n: int
     rows: NDArray[np.intp]
     pieces: tuple[Piece, ...]
     stages: tuple[sp.csr_array, ...]
+    searched: bool = False
 
     @property
     def count(self) -> int:
@@ -124,27 +127,31 @@ class Face:
         return np.asarray(0.5 * (whole + whole.T))
 
 
-def found_face(forms: SparseForms | None, lower: Array, upper: Array, combination: Array | None = None) -> Face | None:
+def found_face(forms: SparseForms | None, lower: Array, upper: Array, search: bool = True) -> Face | None:
     """The face that these constraints define; None where there is none. Cost: eigenvalues of each candidate A_t.
 
-    Combinations of equations are looked at as well (:func:`~psdopt.constraints.combined_rows.combined`). Further A_t
-    may be semidefinite on that face, and define a face of the face: the smallest found is returned. `combination` : one
-    more w (m,) with wᵀb = 0 up to rounding. It counts where A*(w) ⪰ 0, up to rounding as well.
+    Combinations of equations are looked at as well (:func:`~psdopt.constraints.combined_rows.combined`), and where
+    these show nothing one is searched for (:func:`~psdopt.constraints.hidden_face.hidden_combination`), unless `search`
+    is false. Further A_t may be semidefinite on that face, and define a face of the face: the smallest found is
+    returned.
     """
     if forms is None:
         return None
     stages: list[sp.csr_array] = []
     parts: list[tuple[NDArray[np.intp], Array]] = []
     there: SparseForms | None = forms
-    face, W, rows = None, None, np.zeros(0, dtype=np.intp)
+    face, W, rows, searched = None, None, np.zeros(0, dtype=np.intp), False
     while there is not None:
-        found, further, weights = _rows_of_stage(there, lower, upper, None if stages else combination)
+        found, further, weights = _rows_of_stage(there, lower, upper)
+        if not found and search:
+            found, further, weights = _searched(there, lower, upper)
+            searched = searched or bool(found)
         if not found:
             break
         parts += further if W is None else [_spanned(W[:, support] @ columns) for support, columns in further]
         stages.append(weights)
         rows = np.union1d(rows, [t for t in found if t < forms.size]).astype(np.intp)
-        face = Face(forms.n, rows, tuple(_connected(parts, forms.n)), tuple(stages))
+        face = Face(forms.n, rows, tuple(_connected(parts, forms.n)), tuple(stages), searched)
         W = face.within if face.order > 0 else None
         if W is None:
             break
@@ -154,25 +161,42 @@ def found_face(forms: SparseForms | None, lower: Array, upper: Array, combinatio
     return face
 
 
-def _rows_of_stage(
-    forms: SparseForms, lower: Array, upper: Array, combination: Array | None
-) -> tuple[list[int], list[tuple[NDArray[np.intp], Array]], sp.csr_array]:
-    """Semidefinite rows, else combinations, numbered from m on; what spans their ranges; their w (k, m)."""
-    candidates, weights = forms, sp.csr_array(sp.eye_array(forms.size))
-    found, parts = _semidefinite(candidates, lower, upper)
-    if not found:
-        combinations, entries = combined(forms, lower, upper)
-        if combination is not None:
-            w = sp.csr_array(combination[None, :])
-            combinations, entries = sp.vstack([combinations, w]), sp.vstack([entries, w @ forms.B])
-        none = np.zeros(entries.shape[0])
-        if len(none):
-            candidates = SparseForms(forms.i, forms.j, sp.csr_array(entries), forms.n)
-            among, parts = _semidefinite(candidates, none, none)
-            found, weights = [forms.size + t for t in among], sp.csr_array(sp.vstack([weights, combinations]))
-            candidates = SparseForms(forms.i, forms.j, sp.vstack([forms.B, entries]), forms.n)
-    traces = candidates.B @ (candidates.i == candidates.j).astype(np.float64)
-    return found, parts, sp.csr_array(sp.diags_array(np.where(traces[found] > 0.0, 1.0, -1.0)) @ weights[found])
+#: Rows of a stage, or numbers from m on for combinations; what spans the ranges of their A_t; their w (k, m).
+Stage = tuple[list[int], list[tuple[NDArray[np.intp], Array]], sp.csr_array]
+
+
+def _rows_of_stage(forms: SparseForms, lower: Array, upper: Array) -> Stage:
+    """Semidefinite rows, else combinations that are seen without a search."""
+    found, parts = _semidefinite(forms, lower, upper)
+    if found:
+        return found, parts, _turned(forms, sp.csr_array(sp.eye_array(forms.size, format="csr")[found]))
+    return _of_combinations(forms, *combined(forms, lower, upper))
+
+
+def _searched(forms: SparseForms, lower: Array, upper: Array) -> Stage:
+    """The combination that a search finds, without entries of A*(w) that are rounding."""
+    w = hidden_combination(forms, lower, upper)
+    if w is None:
+        return [], [], sp.csr_array((0, forms.size))
+    entries = forms.on_places(w)
+    lost = CANCELLED * forms.n * EPS * (abs(forms.B).T @ np.abs(w))
+    kept = np.where(np.abs(entries) > lost, entries, 0.0)
+    return _of_combinations(forms, sp.csr_array(w[None, :]), sp.csr_array(kept[None, :]))
+
+
+def _of_combinations(forms: SparseForms, weights: sp.csr_array, entries: sp.csr_array) -> Stage:
+    """Those of the combinations `weights` (k, m), with `entries` (k, p) of their A*(w), that are semidefinite."""
+    if entries.shape[0] == 0:
+        return [], [], weights
+    none = np.zeros(entries.shape[0])
+    among, parts = _semidefinite(SparseForms(forms.i, forms.j, entries, forms.n), none, none)
+    return [forms.size + t for t in among], parts, _turned(forms, sp.csr_array(weights[among]))
+
+
+def _turned(forms: SparseForms, weights: sp.csr_array) -> sp.csr_array:
+    """`weights` (k, m) with signs for which tr A*(w) > 0."""
+    traces = (weights @ forms.B) @ (forms.i == forms.j).astype(np.float64)
+    return sp.csr_array(sp.diags_array(np.where(traces > 0.0, 1.0, -1.0)) @ weights)
 
 
 def _vanishing(

@@ -1,23 +1,32 @@
-"""A face of the cone that only a combination of constraints defines, found from the multipliers of a run.
+"""A face of the cone that only a combination of constraints defines, found by a search for a definite feasible matrix.
 
-Without a strictly feasible M the multipliers of a run grow without end, along w with A*(w) ⪰ 0 and wᵀb = 0. The matrix
-A*(w) is singular, so that w is a point where a subspace meets the matrices of some rank k: Newton's method for such
-points (Vᵀ A*(w) V = 0, V a basis of the null space) takes the direction of y to w, up to rounding, in a few steps.
+max s over M ⪰ s I with A(M) = b is positive where a feasible M is definite. Where it is zero, the multipliers w of this
+program have A*(w) ⪰ 0 and wᵀb = 0, so that A*(w) M = 0 for every feasible M. The interior point finds w to some digits.
+A*(w) is singular: w lies where a subspace meets the matrices of some rank, and Newton's method for such points,
+Vᵀ A*(w) V = 0 with V a basis of the null space, then takes w to rounding.
+
+Borwein, Wolkowicz (1981); Cheung, Schurr, Wolkowicz (2013).
 """
 
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from psdopt.constraints.limits import CANCELLED, FLOPS
+from psdopt.constraints.conic import Conic
+from psdopt.constraints.interior_steps import Iterate, first_iterate, newton_step
+from psdopt.constraints.limits import CANCELLED, FLOPS, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
-from psdopt.linalg.arrays import Array, norm
+from psdopt.constraints.standard import StandardForm
+from psdopt.images import Images
+from psdopt.linalg.arrays import Array, inner, norm, row_dots
 from psdopt.linalg.tolerances import EPS
 
-#: Multipliers are large if |A*(y)| is this many times the gradient of F.
-DIVERGED = 100.0
-#: Ranks tried, those before the largest gaps of the spectrum; Newton steps for each.
-RANKS, STEPS = 3, 12
+#: Limits of the steps of the search and of Newton's steps; ranks tried, those before the largest gaps of the spectrum.
+SEARCH, STEPS, RANKS = 60, 12, 3
+#: The share of the way to the boundary that a step of the search goes at least.
+SHARE = 0.9
 #: Singular values below this share of the largest span the solutions of a Newton step, which need not be unique.
 FREE = 1e-5
 #: A step that keeps less than this share of w leads elsewhere.
@@ -26,34 +35,109 @@ KEPT = 0.1
 CLEAR = 1e-5
 
 
-def hidden_combination(forms: SparseForms, lower: Array, upper: Array, y: Array, gradient: float) -> Array | None:
-    """w (m,) with A*(w) ⪰ 0, wᵀb = 0 up to rounding and A*(w) ≠ 0, near the direction of y; None if none is found.
+def hidden_combination(forms: SparseForms, lower: Array, upper: Array) -> Array | None:
+    """w (m,) of equations with A*(w) ⪰ 0, wᵀb = 0 up to rounding and A*(w) ≠ 0; None if there is none.
 
-    `gradient` : |∇F|, beside which A*(y) has to be large. Cost: at most RANKS · STEPS singular value decompositions of
-    (n², m); none where these would take over 4e9 flops.
+    Cost: a few steps of the interior point of order n + 1 with the equations alone where a feasible M is definite, else
+    about 20 of them and at most 36 singular value decompositions of (n², m); nothing where these would take over 4e9
+    flops.
     """
     equations = np.flatnonzero((lower == upper) & (forms.norms > 0.0))
     n, m = forms.n, len(equations)
-    if m == 0 or RANKS * STEPS * float(n) ** 2 * m * min(n * n, m) > FLOPS:
+    if m < 2 or RANKS * STEPS * float(n) ** 2 * m * min(n * n, m) > FLOPS:
         return None
     scale = 1.0 / forms.norms[equations]
-    start, b = y[equations] / scale, lower[equations] * scale
-    size = norm(start)
-    there = np.zeros(forms.size)
-    there[equations] = y[equations]
-    if not (0.0 < size < np.inf and norm(forms.matrix(there).data) > DIVERGED * gradient):
+    b = lower[equations] * scale
+    b = b / (norm(b) or 1.0)
+    B = sp.csr_array(sp.diags_array(scale) @ forms.B[equations])
+    w = _multipliers(SparseForms(forms.i, forms.j, B, n), b)
+    if w is None:
         return None
-    start, b = start / size, b / (norm(b) or 1.0)
-    unit = np.eye(forms.size)[equations]
-    A = np.array([s * forms.matrix(e).toarray() for s, e in zip(scale, unit, strict=True)])
-    values = np.linalg.eigvalsh(np.tensordot(start, A, 1))
+    A = _matrices(forms, B)
+    values = np.linalg.eigvalsh(np.tensordot(w, A, 1))
     gaps = values[1:] / np.maximum(np.abs(values[:-1]), EPS)
     for last in np.argsort(-gaps, kind="stable")[:RANKS]:
-        w = _singular(A, b, start, int(last) + 1)
-        if w is not None:
+        refined = _cleared(A, b, w, int(last) + 1)
+        if refined is not None:
             found = np.zeros(forms.size)
-            found[equations] = scale * w
+            found[equations] = scale * refined
             return found
+    return None
+
+
+def _matrices(forms: SparseForms, B: sp.csr_array) -> Array:
+    """All A_t (m, n, n), with the entries B (m, p)."""
+    halves = B.toarray() * np.where(forms.i == forms.j, 1.0, 0.5)
+    A = np.zeros((B.shape[0], forms.n, forms.n))
+    A[:, forms.i, forms.j] = A[:, forms.j, forms.i] = halves
+    return A
+
+
+def _multipliers(forms: SparseForms, b: Array) -> Array | None:
+    """w near the multipliers of max s <= 1, A(X) + s A(I) = b, X ⪰ 0; None where s > 0 is reached, or no s near 0 is.
+
+    With s = 1 − u, u is one more row and column: min u over A(X) − u A(I) = b − A(I).
+    """
+    n, m = forms.n, forms.size
+    traces = np.asarray(forms.B @ (forms.i == forms.j).astype(np.float64))
+    wider = sp.csr_array(sp.hstack([forms.B, sp.csr_array(-traces[:, None])]))
+    extended = SparseForms(np.append(forms.i, n), np.append(forms.j, n), wider, n + 1)
+    C = sp.csr_array(([1.0], ([n], [n])), shape=(n + 1, n + 1))
+    form = StandardForm(Conic(C, 0.0, extended, b - traces, b - traces))
+    at, careful = Iterate.of(*first_iterate(form), np.zeros(m)), False
+    for _ in range(SEARCH):
+        try:
+            at, length, careful = newton_step(form, at, SHARE, careful)
+        except np.linalg.LinAlgError:
+            break
+        if _definite(forms, b, form.assembled(at.Lx, at.x)) or _refuted(forms, b, form.multipliers(at.v)):
+            return None
+        gap = sum(inner(P, S) for P, S in zip(at.X, at.Z, strict=True)) + float(at.x @ at.z)
+        if length < NEGLIGIBLE or gap < EPS:
+            break
+    w = form.multipliers(at.v)
+    size = norm(w)
+    return w / size if 0.0 < size < np.inf else None
+
+
+def _definite(forms: SparseForms, b: Array, Y: Array) -> bool:
+    """Whether X + s I and the least move onto A(M) = b give a definite M, for the iterate Y (n + 1, r) of (X, u)."""
+    s = 1.0 - float(Y[-1] @ Y[-1])
+    if s <= 0.0:
+        return False
+    measured = forms.pair(Images((), Y[:-1]), Images((), Y[:-1]))
+    identity = forms.B @ (forms.i == forms.j).astype(np.float64)
+    off = b - measured - s * identity
+    lost = CANCELLED * EPS * (forms.sizes(np.sqrt(row_dots(Y[:-1], Y[:-1]))) + s * np.abs(identity))
+    rows = forms.B.toarray() * np.where(forms.i == forms.j, 1.0, np.sqrt(0.5))  # lengths in the Frobenius norm
+    moves = np.linalg.lstsq(rows, np.array([off, lost]).T, rcond=None)[0]
+    return s > norm(moves[:, 0]) + norm(moves[:, 1])
+
+
+def _refuted(forms: SparseForms, b: Array, w: Array) -> bool:
+    """Whether A*(w) ⪰ 0 and wᵀb is clearly negative: no M is feasible then."""
+    if not float(b @ w) < -NEGLIGIBLE * norm(w):
+        return False
+    return bool(np.linalg.eigvalsh(forms.matrix(w).toarray())[0] >= 0.0)
+
+
+def _cleared(A: Array, b: Array, w: Array, q: int) -> Array | None:
+    """:func:`_singular` without entries of w that are rounding, where wᵀb is rounding of its own terms as well."""
+    kept: NDArray[np.intp] = np.arange(len(w))
+    for _ in range(2):
+        size = norm(b[kept])
+        found = _singular(A[kept], b[kept] / (size or 1.0), w[kept] / norm(w[kept]), q)
+        if found is None:
+            return None
+        allowed = CANCELLED * A.shape[1] * EPS
+        clear = np.abs(found) > allowed
+        w = np.zeros(len(w))
+        w[kept[clear]] = found[clear]
+        if abs(float(b @ w)) <= allowed * float(np.abs(b) @ np.abs(w)):
+            return w
+        if np.all(clear):
+            return None
+        kept = kept[clear]
     return None
 
 

@@ -28,7 +28,6 @@ from psdopt.constraints.explicit import (
 )
 from psdopt.constraints.face import Face, found_face
 from psdopt.constraints.feasible import feasible_factor
-from psdopt.constraints.hidden_face import hidden_combination
 from psdopt.constraints.limits import CONTRADICTS
 from psdopt.constraints.measurements import SparseForms, Stacked
 from psdopt.constraints.trace_bound import TraceBound, found_trace_bound
@@ -138,20 +137,15 @@ class ConstrainedModel(Problem):
         """The face of the cone that constraints ⟨A_t, M⟩ = 0 with A_t ⪰ 0 leave; None without such constraints."""
         return found_face(self.forms, self.lower, self.upper)
 
-    def hidden(self, y: Array, gradient: float) -> Array | None:
-        """w (m,) that defines a face where the constraints show none, from multipliers y that are large beside the
-        `gradient` |∇F|: :func:`~psdopt.constraints.hidden_face.hidden_combination`."""
-        if self.forms is None or self.face is not None:
-            return None
-        w = hidden_combination(self.forms, self.lower, self.upper, y, gradient)
-        return w if w is not None and self.within(w).face is not None else None
-
-    def within(self, combination: Array) -> Self:
-        """The same problem with the face that w (m,) defines as well, if A*(w) ⪰ 0."""
+    @cached_property
+    def shown(self) -> Self:
+        """The same problem with the face that its constraints show without a numerical search."""
+        if self.face is None or not self.face.searched:
+            return self
         other = copy.copy(self)
-        vars(other)["face"] = found_face(self.forms, self.lower, self.upper, combination)
         for name in ON_FACE:
             vars(other).pop(name, None)
+        vars(other)["face"] = found_face(self.forms, self.lower, self.upper, search=False)
         return other
 
     @cached_property
@@ -172,7 +166,7 @@ class ConstrainedModel(Problem):
     def recession_face(self) -> Face | None:
         """The face of the directions in which no constraint with a semidefinite A_t ends the feasible set."""
         lower = np.where(np.isfinite(self.lower), 0.0, -np.inf)
-        return found_face(self.forms, lower, np.where(np.isfinite(self.upper), 0.0, np.inf))
+        return found_face(self.forms, lower, np.where(np.isfinite(self.upper), 0.0, np.inf), search=False)
 
     @property
     def only_zero(self) -> bool:
@@ -218,7 +212,7 @@ class ConstrainedModel(Problem):
 
     @cached_property
     def _missed_on_face(self) -> Array | None:
-        if self.carried is None:
+        if self.carried is None or (self.face is not None and self.face.searched):
             return None
         off = np.where(self.carried.norms == 0.0, self.scale * self.violation(np.zeros(self.m)), 0.0)
         worst = int(np.argmax(np.abs(off)))

@@ -225,7 +225,7 @@ def moved(
         nearest=nearest,
         nearest_violation=violation,
         nearest_error=nearest_error,
-        dual=Multipliers(y, best, combination=old.dual.combination),
+        dual=Multipliers(y, best),
         refuted=off_dual if refutes else old.refuted,
         fallen=off_primal if falls else old.fallen,
         extras={"infeasibility": infeasibility, "dual_residual": slack, "dual_bound": bound, "gap": gap},

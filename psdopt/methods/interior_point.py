@@ -14,6 +14,7 @@ from psdopt.capability import Ability, Requires
 from psdopt.checks import number
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.coupled_systems import CoupledSystem, RootedSystem, SchurSystem, affordable
+from psdopt.constraints.interior_steps import Iterate, definite_move, first_iterate, missing, newton_step
 from psdopt.constraints.limits import FEASIBLE, FLOPS, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.primal_dual import PrimalDualState, begun, constrained, moved
@@ -22,7 +23,6 @@ from psdopt.constraints.standard import StandardForm
 from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, norm
 from psdopt.method import Method, Outcome, Residual
-from psdopt.methods.interior_steps import Iterate, definite_move, missing, newton_step
 from psdopt.problem import Evaluation, Problem
 
 #: A step goes at least this share of the way to the boundary, and further if the steps of the predictor are long.
@@ -70,7 +70,7 @@ class InteriorPoint(Method[PrimalDualState]):
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> PrimalDualState:
         form = StandardForm(constrained(problem)[1])
-        return begun(problem, geometry, start, evaluation, form, *_first(form))
+        return begun(problem, geometry, start, evaluation, form, *first_iterate(form))
 
     def step(self, state: PrimalDualState) -> PrimalDualState:
         after = self._stepped(state)
@@ -78,17 +78,12 @@ class InteriorPoint(Method[PrimalDualState]):
             return after
         # strictly feasible points of a face exist only within the face; elsewhere a path from an X smaller than a
         # solution creeps along the boundary, and a path from a far larger X does not
-        known, conic = constrained(state.problem)
-        w = known.hidden(after.dual.y, norm(conic.C.data))
-        form = _within(known if w is None else known.within(w))
+        form = _within(constrained(state.problem)[0])
         if form is None and after.least <= FEASIBLE:
             return after
-        if w is not None and form is not None:  # what seemed feasible was not, on the face
-            dual = replace(after.dual, combination=w)
-            after = replace(after, dual=dual, nearest=None, nearest_violation=math.inf, nearest_error=math.inf)
         far = BEYOND if form is None else 1.0
         form = form or state.form
-        X, Z, x, z = _first(form)
+        X, Z, x, z = first_iterate(form)
         return replace(
             after,
             form=form,
@@ -161,20 +156,6 @@ def _dense_forms(forms: SparseForms, W: sp.csr_array, zero: NDArray[np.intp]) ->
         e[t] = 1.0
         B[t] = twice * (W.T @ (forms.matrix(e) @ W)).toarray()[i, j]
     return SparseForms(i, j, sp.csr_array(B), W.shape[1])
-
-
-def _first(form: StandardForm) -> tuple[list[Array], list[Array], Array, Array]:
-    """X, Z, x, z of SDPT3's start (Toh, Todd, Tutuncu 1999), block by block."""
-    X, Z = [], []
-    for block in form.blocks:
-        squares = block.B.multiply(block.B) @ np.where(block.i == block.j, 1.0, 0.5)
-        sizes = np.sqrt(np.asarray(squares, dtype=np.float64))[block.used]
-        reach = float(np.max((1.0 + np.abs(form.b[block.used])) / (1.0 + sizes), initial=0.0))
-        s = block.size
-        X.append(np.eye(s) * max(10.0, math.sqrt(s), s * reach))
-        Z.append(np.eye(s) * max(10.0, math.sqrt(s), float(sizes.max(initial=0.0)), norm(block.C)))
-    x, z = np.full(len(form.c), 10.0), np.full(len(form.c), 10.0)
-    return X, Z, x, z
 
 
 def _met(form: StandardForm, at: Iterate, careful: bool) -> Array | None:

@@ -80,8 +80,15 @@ def test_rows_in_any_combination_show_the_face() -> None:
         assert Constrained(QuadraticSDP(C=np.eye(N)), [rows, constraints.trace(N, 1e6)]).face.order == N - 1
 
 
-@pytest.mark.parametrize("least", [1.0 - 1e-15, 1.0 + 1e-15, 0.9999999])
-def test_what_is_off_by_a_rounding_is_no_face(least) -> None:
+@pytest.mark.parametrize("least", [1.0 - 1e-15, 1.0 + 1e-15])
+def test_what_is_off_by_a_rounding_is_shown_by_no_row(least) -> None:
+    problem = hidden(E(0, 0), least=least)
+    assert problem.shown.face is None
+    assert problem.face.searched
+
+
+@pytest.mark.parametrize("least", [1.0 - 1e-7, 1.0 + 1e-7, 1.0 - 1e-11])
+def test_what_is_off_by_more_than_a_rounding_is_no_face(least) -> None:
     assert hidden(E(0, 0), least=least).face is None
 
 

@@ -12,11 +12,11 @@ import scipy.sparse as sp
 from psdopt import Constrained, InteriorPoint, Outcome, PSDCone, QuadraticSDP, Status, constraints, solve
 from psdopt.constraints import congruence
 from psdopt.constraints.coupled_systems import RootedSystem
+from psdopt.constraints.interior_steps import Iterate, first_iterate, missing, newton_step
 from psdopt.constraints.limits import FEASIBLE
 from psdopt.constraints.standard import StandardForm
 from psdopt.errors import InvalidInputError
 from psdopt.methods import interior_point
-from psdopt.methods.interior_steps import Iterate, missing, newton_step
 from psdopt_plugins.papers.sdp_families import PROGRAMS
 
 
@@ -136,7 +136,7 @@ def test_large_programs_without_progress_take_the_roots_of_their_systems_in_the_
             made.append(form.m)
             super().__init__(form, *given)
 
-    monkeypatch.setattr("psdopt.methods.interior_steps.RootedSystem", Counted)
+    monkeypatch.setattr("psdopt.constraints.interior_steps.RootedSystem", Counted)
     problem = PROGRAMS["hinf"](12, seed=0)
     monkeypatch.setattr("psdopt.constraints.coupled_systems.SPARED", 0.0)
     assert solve(problem, tol=1e-6).status is Status.OPTIMAL
@@ -177,7 +177,7 @@ def test_share_is_checked() -> None:
 def test_the_start_is_that_of_sdpt3() -> None:
     """X = max(10, √s, s max_t (1 + |b_t|)/(1 + |A_t|)) I, Z = max(10, √s, max_t |A_t|, |C|) I; elsewhere 10."""
     form = StandardForm(random_program(30, 6, 2).conic)
-    X, Z, x, z = interior_point._first(form)
+    X, Z, x, z = first_iterate(form)
     (block,) = form.blocks
     sizes = np.array([np.linalg.norm(block.adjoint(e)) for e in np.eye(form.m)])
     reach = np.max((1.0 + np.abs(form.b[sizes > 0.0])) / (1.0 + sizes[sizes > 0.0]))
@@ -218,7 +218,7 @@ def test_on_a_face_the_forms_are_those_of_its_coordinates(monkeypatch) -> None:
 def test_x_is_moved_onto_the_constraints_by_the_least_move_in_its_own_metric(careful) -> None:
     """X + X A*(w) X, x + x² Aᵀw with A of it = b; nothing where what is missing is next to nothing."""
     form = StandardForm(random_program(8, 4, 5).conic)
-    _, Z, x, z = interior_point._first(form)
+    _, Z, x, z = first_iterate(form)
     v = np.random.default_rng(0).standard_normal(form.m)
     rng = np.random.default_rng(1)
     G = 0.2 * rng.standard_normal((8, 8))

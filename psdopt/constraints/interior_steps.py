@@ -46,6 +46,20 @@ class Iterate:
         return Iterate(X, Z, x, z, v, [lower_factor(P) for P in X], [lower_factor(S) for S in Z])
 
 
+def first_iterate(form: StandardForm) -> tuple[list[Array], list[Array], Array, Array]:
+    """X, Z, x, z of SDPT3's start (Toh, Todd, Tutuncu 1999), block by block."""
+    X, Z = [], []
+    for block in form.blocks:
+        squares = block.B.multiply(block.B) @ np.where(block.i == block.j, 1.0, 0.5)
+        sizes = np.sqrt(np.asarray(squares, dtype=np.float64))[block.used]
+        reach = float(np.max((1.0 + np.abs(form.b[block.used])) / (1.0 + sizes), initial=0.0))
+        s = block.size
+        X.append(np.eye(s) * max(10.0, math.sqrt(s), s * reach))
+        Z.append(np.eye(s) * max(10.0, math.sqrt(s), float(sizes.max(initial=0.0)), norm(block.C)))
+    x, z = np.full(len(form.c), 10.0), np.full(len(form.c), 10.0)
+    return X, Z, x, z
+
+
 def newton_step(
     form: StandardForm,
     at: Iterate,

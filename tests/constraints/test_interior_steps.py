@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from psdopt import Constrained, QuadraticSDP, constraints
+from psdopt.constraints import interior_steps
+from psdopt.constraints.interior_steps import Iterate, definite_move, missing, newton_step
 from psdopt.constraints.standard import StandardForm
 from psdopt.linalg.arrays import norm
-from psdopt.methods import interior_steps
-from psdopt.methods.interior_steps import Iterate, definite_move, missing, newton_step
 
 
 def form_of(n: int = 12) -> StandardForm:
