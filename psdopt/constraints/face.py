@@ -23,7 +23,7 @@ from psdopt.constraints.hidden_face import hidden_combination
 from psdopt.constraints.limits import CANCELLED, FACTOR_ORDER, SPARSE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.images import Images
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS, rounding
 
 #: Limit of flops for the decompositions of all candidate A_t together.
@@ -181,15 +181,18 @@ def _searched(forms: SparseForms, lower: Array, upper: Array) -> Stage:
     entries = forms.on_places(w)
     lost = CANCELLED * forms.n * EPS * (abs(forms.B).T @ np.abs(w))
     kept = np.where(np.abs(entries) > lost, entries, 0.0)
-    return _of_combinations(forms, sp.csr_array(w[None, :]), sp.csr_array(kept[None, :]))
+    return _of_combinations(forms, sp.csr_array(w[None, :]), sp.csr_array(kept[None, :]), norm(w * forms.norms))
 
 
-def _of_combinations(forms: SparseForms, weights: sp.csr_array, entries: sp.csr_array) -> Stage:
-    """Those of the combinations `weights` (k, m), with `entries` (k, p) of their A*(w), that are semidefinite."""
+def _of_combinations(forms: SparseForms, weights: sp.csr_array, entries: sp.csr_array, terms: float = 0.0) -> Stage:
+    """Those of the combinations `weights` (k, m), with `entries` (k, p) of their A*(w), that are semidefinite.
+
+    `terms` : the size of the w_t A_t, if rounding of these is in the entries.
+    """
     if entries.shape[0] == 0:
         return [], [], weights
     none = np.zeros(entries.shape[0])
-    among, parts = _semidefinite(SparseForms(forms.i, forms.j, entries, forms.n), none, none)
+    among, parts = _semidefinite(SparseForms(forms.i, forms.j, entries, forms.n), none, none, terms)
     return [forms.size + t for t in among], parts, _turned(forms, sp.csr_array(weights[among]))
 
 
@@ -223,9 +226,12 @@ def _spanned(columns: Array) -> tuple[NDArray[np.intp], Array]:
 
 
 def _semidefinite(
-    forms: SparseForms, lower: Array, upper: Array
+    forms: SparseForms, lower: Array, upper: Array, terms: float = 0.0
 ) -> tuple[list[int], list[tuple[NDArray[np.intp], Array]]]:
-    """Constraints that imply A_t M = 0, and for each of them the rows of A_t and columns that span its range."""
+    """Constraints that imply A_t M = 0, and for each of them the rows of A_t and columns that span its range.
+
+    Eigenvalues are rounding relative to the largest, or to `terms` if this is larger.
+    """
     candidates = np.flatnonzero((lower == 0.0) | (upper == 0.0))
     on_diagonal = forms.i == forms.j
     rows: list[int] = []
@@ -255,7 +261,7 @@ def _semidefinite(
         np.add.at(A, (i, j), 0.5 * sign * numbers)
         np.add.at(A, (j, i), 0.5 * sign * numbers)
         values, V = np.linalg.eigh(A)
-        allowed = rounding(values[-1], len(support) ** 2)
+        allowed = rounding(max(values[-1], terms), len(support) ** 2)
         used = values > CLEAR * values[-1]
         if np.all(np.abs(values[~used]) <= allowed):
             rows.append(int(t))

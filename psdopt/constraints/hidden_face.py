@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg import qr
 
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.interior_steps import Iterate, first_iterate, newton_step
@@ -27,11 +28,14 @@ from psdopt.linalg.tolerances import EPS
 SEARCH, STEPS, RANKS = 60, 12, 3
 #: The share of the way to the boundary that a step of the search goes at least.
 SHARE = 0.9
+#: tr X in the search, every |A_t| = |b| = 1.
+FAR = 1e4
 #: Singular values below this share of the largest span the solutions of a Newton step, which need not be unique.
 FREE = 1e-5
 #: A step that keeps less than this share of w leads elsewhere.
 KEPT = 0.1
-#: The least eigenvalue of A*(w) that is not zero must be this share of the largest: rounding over it moves the face.
+#: The least eigenvalue of A*(w) that is not zero must be this share of the largest, and the largest this share of |w|,
+#: every |A_t| = 1: rounding over the least moves the face.
 CLEAR = 1e-5
 
 
@@ -39,7 +43,7 @@ def hidden_combination(forms: SparseForms, lower: Array, upper: Array) -> Array 
     """w (m,) of equations with A*(w) ⪰ 0, wᵀb = 0 up to rounding and A*(w) ≠ 0; None if there is none.
 
     Cost: a few steps of the interior point of order n + 1 with the equations alone where a feasible M is definite, else
-    about 20 of them and at most 36 singular value decompositions of (n², m); nothing where these would take over 4e9
+    about 20 of them and at most 72 singular value decompositions of (n², m); nothing where 36 would take over 4e9
     flops.
     """
     equations = np.flatnonzero((lower == upper) & (forms.norms > 0.0))
@@ -47,9 +51,11 @@ def hidden_combination(forms: SparseForms, lower: Array, upper: Array) -> Array 
     if m < 2 or RANKS * STEPS * float(n) ** 2 * m * min(n * n, m) > FLOPS:
         return None
     scale = 1.0 / forms.norms[equations]
+    B = sp.csr_array(sp.diags_array(scale) @ forms.B[equations])
+    independent = _independent(B, forms)
+    equations, scale, B = equations[independent], scale[independent], sp.csr_array(B[independent])
     b = lower[equations] * scale
     b = b / (norm(b) or 1.0)
-    B = sp.csr_array(sp.diags_array(scale) @ forms.B[equations])
     w = _multipliers(SparseForms(forms.i, forms.j, B, n), b)
     if w is None:
         return None
@@ -65,6 +71,14 @@ def hidden_combination(forms: SparseForms, lower: Array, upper: Array) -> Array 
     return None
 
 
+def _independent(B: sp.csr_array, forms: SparseForms) -> NDArray[np.intp]:
+    """Rows of B that span all of its rows, to rounding: of others a combination A*(w) is rounding itself."""
+    lengths = np.where(forms.i == forms.j, 1.0, np.sqrt(0.5))  # of the entries in the Frobenius norm
+    R, order = qr((B.toarray() * lengths).T, mode="r", pivoting=True)
+    left = np.abs(np.diagonal(R))
+    return np.sort(order[: np.count_nonzero(left > CANCELLED * forms.n * EPS * left[0])]).astype(np.intp)
+
+
 def _matrices(forms: SparseForms, B: sp.csr_array) -> Array:
     """All A_t (m, n, n), with the entries B (m, p)."""
     halves = B.toarray() * np.where(forms.i == forms.j, 1.0, 0.5)
@@ -76,26 +90,31 @@ def _matrices(forms: SparseForms, B: sp.csr_array) -> Array:
 def _multipliers(forms: SparseForms, b: Array) -> Array | None:
     """w near the multipliers of max s <= 1, A(X) + s A(I) = b, X ⪰ 0; None where s > 0 is reached, or no s near 0 is.
 
-    With s = 1 − u, u is one more row and column: min u over A(X) − u A(I) = b − A(I).
+    With s = 1 − u, u is one more row and column: min u over A(X) − u A(I) = b − A(I). A bound on tr X gives w of all
+    programs an interior, without which the steps end far from the solution.
     """
     n, m = forms.n, forms.size
     traces = np.asarray(forms.B @ (forms.i == forms.j).astype(np.float64))
-    wider = sp.csr_array(sp.hstack([forms.B, sp.csr_array(-traces[:, None])]))
-    extended = SparseForms(np.append(forms.i, n), np.append(forms.j, n), wider, n + 1)
+    wider = sp.hstack([forms.B, sp.csr_array((m, n)), sp.csr_array(-traces[:, None])])
+    trace = sp.csr_array(np.r_[np.zeros(len(forms.i)), np.ones(n), 0.0][None, :])
+    places = sp.csr_array(sp.vstack([wider, trace]))
+    i, j = (np.concatenate([each, np.arange(n + 1)]) for each in (forms.i, forms.j))
+    extended = SparseForms(i, j, places, n + 1)
     C = sp.csr_array(([1.0], ([n], [n])), shape=(n + 1, n + 1))
-    form = StandardForm(Conic(C, 0.0, extended, b - traces, b - traces))
-    at, careful = Iterate.of(*first_iterate(form), np.zeros(m)), False
+    bounds = np.append(b - traces, FAR)
+    form = StandardForm(Conic(C, 0.0, extended, np.append(b - traces, -np.inf), bounds))
+    at, careful = Iterate.of(*first_iterate(form), np.zeros(form.m)), False
     for _ in range(SEARCH):
         try:
             at, length, careful = newton_step(form, at, SHARE, careful)
         except np.linalg.LinAlgError:
             break
-        if _definite(forms, b, form.assembled(at.Lx, at.x)) or _refuted(forms, b, form.multipliers(at.v)):
+        if _definite(forms, b, form.assembled(at.Lx, at.x)) or _refuted(forms, b, form.multipliers(at.v)[:m]):
             return None
         gap = sum(inner(P, S) for P, S in zip(at.X, at.Z, strict=True)) + float(at.x @ at.z)
         if length < NEGLIGIBLE or gap < EPS:
             break
-    w = form.multipliers(at.v)
+    w = form.multipliers(at.v)[:m]
     size = norm(w)
     return w / size if 0.0 < size < np.inf else None
 
@@ -153,7 +172,7 @@ def _singular(A: Array, b: Array, w: Array, q: int) -> Array | None:
         if best <= allowed and off >= best:
             break
         if off < best:
-            best, nearest, clear = off, w, q < n and bool(values[q] > CLEAR * values[-1] > 0.0)
+            best, nearest, clear = off, w, q < n and bool(values[q] > CLEAR * values[-1] and values[-1] > CLEAR)
         V = Q[:, :q]
         conditions = np.vstack([(V.T @ A @ V)[:, i, j].T, b])
         _, sizes, rows = np.linalg.svd(conditions)

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from psdopt import Constrained, QuadraticSDP, Status, certify, constraints, solve
+from psdopt import (
+    AugmentedLagrangian,
+    BoundaryPoint,
+    Constrained,
+    InteriorPoint,
+    LagrangeNewton,
+    QuadraticSDP,
+    Status,
+    certify,
+    constraints,
+    solve,
+)
 from psdopt.constraints.hidden_face import hidden_combination
+from psdopt.constraints.interior_steps import newton_step
 
 
 def symmetric(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -94,6 +108,73 @@ def test_a_run_that_went_on_within_a_hidden_face_resumes_with_the_same_steps(tmp
     resumed = solve(hidden(0)[0], resume=file)
     assert (resumed.iterations, resumed.value, resumed.status) == (whole.iterations, whole.value, whole.status)
     assert np.array_equal(resumed.certificate.multipliers, whole.certificate.multipliers)
+
+
+def form(i: int, j: int, n: int) -> np.ndarray:
+    A = np.zeros((n, n))
+    A[i, j] = A[j, i] = 1.0 if i == j else 0.5
+    return A
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_face_of_a_hidden_face_is_found_as_well(seed) -> None:
+    """M_00 = 0 leaves M_02 = 0, and M_11 + 2 M_02 = 0 then M_11 = 0: rows in random combinations, axes turned."""
+    rng = np.random.default_rng(seed)
+    base, b = (
+        [form(0, 0, 5), form(1, 1, 5) + 2.0 * form(0, 2, 5), form(2, 2, 5), form(3, 3, 5) + form(2, 4, 5)],
+        [0, 0, 1, 2],
+    )
+    U, Q = rng.standard_normal((4, 4)), np.linalg.qr(rng.standard_normal((5, 5)))[0]
+    C = 30.0 * form(1, 2, 5) + form(3, 3, 5) + form(4, 4, 5) + 3.0 * form(2, 2, 5) + form(0, 4, 5)
+    turned = [Q @ np.tensordot(u, base, 1) @ Q.T for u in U]
+    rows = constraints.sparse_forms([0.5 * (A + A.T) for A in turned], U @ b)
+    program = Constrained(QuadraticSDP(C=Q @ C @ Q.T), [rows, constraints.trace(5, upper=10.0)])
+    assert program.shown.face is None
+    result = solve(program)
+    inside = constraints.sparse_forms([A[2:, 2:] for A in base[2:]], [1.0, 2.0])
+    known = solve(Constrained(QuadraticSDP(C=C[2:, 2:]), [inside, constraints.trace(3, upper=10.0)]), tol=1e-8)
+    assert (result.status, known.status) == (Status.OPTIMAL, Status.OPTIMAL)
+    assert result.value == pytest.approx(known.value, rel=1e-5)
+
+
+@pytest.mark.parametrize("trace", [1e4, 1e8])
+@pytest.mark.parametrize("method", [InteriorPoint(), AugmentedLagrangian(), LagrangeNewton(), BoundaryPoint()])
+def test_every_method_is_told_of_a_hidden_face(method, trace) -> None:
+    """Rows say M_11 = 0 together, so that M_00 = 1; with M_11 = 1e-8 beside the trace F would be 1 and not 101."""
+    sums = [form(1, 1, 4) - form(3, 3, 4) + form(0, 0, 4) + 2.0 * form(1, 2, 4), form(3, 3, 4)]
+    rows = constraints.sparse_forms([*sums, form(0, 0, 4) + 2.0 * form(1, 2, 4)], [0.0, 1.0, 1.0])
+    C = np.diag([50.0, 0.0, 0.0, 0.5])
+    result = solve(Constrained(QuadraticSDP(C=C), [rows, constraints.trace(4, trace)]), method=method)
+    assert result.certificate.on_face == 3
+    assert result.status is not Status.OPTIMAL or result.value == pytest.approx(101.0, rel=1e-5)
+    if not isinstance(method, BoundaryPoint):
+        assert result.value == pytest.approx(101.0, rel=1e-4)
+    if isinstance(method, InteriorPoint):
+        assert result.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_search_is_short_where_a_feasible_matrix_is_definite(seed, monkeypatch) -> None:
+    program, steps = hidden(seed, inside=0.1)[0], []
+
+    def counted(*args: Any) -> Any:
+        steps.append(1)
+        return newton_step(*args)
+
+    monkeypatch.setattr("psdopt.constraints.hidden_face.newton_step", counted)
+    assert hidden_combination(program.forms, program.lower, program.upper) is None
+    assert 1 <= len(steps) <= 10
+
+
+def test_redundant_equations_hide_no_face() -> None:
+    """A row given twice, up to rounding: A*(w) of their difference is rounding, and no face."""
+    rng = np.random.default_rng(5)
+    A = [symmetric(rng, 5) for _ in range(3)]
+    A.append(A[0] + 0.1 * A[1] - 0.3 * A[2])
+    b = [np.trace(a) for a in A]
+    program = Constrained(QuadraticSDP(C=np.eye(5)), constraints.sparse_forms(A, b))
+    assert program.face is None
+    assert solve(program).status is Status.OPTIMAL
 
 
 def test_large_programs_are_not_searched() -> None:
