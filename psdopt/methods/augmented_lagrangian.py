@@ -113,9 +113,13 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             first_size=size,
             first_length=evaluation.size or 1.0,
         )
-        state.inside = self._begin(state)
         if problem.contradiction is not None or problem.only_zero:
             state.outcome = Outcome.FINISHED  # the certificate proves that no M is feasible, or none but M = 0
+        w = weights(problem, sigma)
+        if not np.all((w > 0.0) & np.isfinite(w)):
+            state.outcome = Outcome.STALLED  # at a point so large or small that the penalty is no number
+            return state
+        state.inside = self._begin(state)
         return state
 
     def continued(self, state: State) -> AugmentedLagrangianState:
@@ -228,6 +232,9 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         a = problem.measured(state.evaluation.factor)
         z = a + state.y / w
         y = w * (z - np.clip(z, problem.lower, problem.upper))
+        if not np.all(np.isfinite(y)):
+            state.outcome = Outcome.STALLED
+            return
         infeasibility = max(
             relative_violation(problem, a, state.evaluation.factor), _complementarity(problem, a, state.y, y, w)
         )

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from psdopt import Status, certify, solve
+from psdopt import LagrangeNewton, Status, certify, solve
 from tests.integration import scaled_claims
 from tests.integration.scaled_claims import FAMILIES, drawn, examine, posed
 
@@ -15,6 +15,11 @@ from tests.integration.scaled_claims import FAMILIES, drawn, examine, posed
 @pytest.mark.parametrize("seed", [*range(len(FAMILIES)), 10, 170, 274])
 def test_what_is_said_is_true(seed: int) -> None:
     assert examine(seed, Counter(), None) == []
+
+
+def test_a_restart_where_the_penalty_is_no_number_ends_the_run() -> None:
+    with np.errstate(all="ignore"):
+        assert examine(6200307, Counter(), LagrangeNewton()) == []
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 8, 10])
