@@ -26,6 +26,8 @@ from psdopt.linalg.tolerances import EPS
 
 #: Limits of the steps of the search and of Newton's steps; ranks tried, those before the largest gaps of the spectrum.
 SEARCH, STEPS, RANKS = 60, 12, 3
+#: Rounds of equilibration.
+ROUNDS = 5
 #: The share of the way to the boundary that a step of the search goes at least.
 SHARE = 0.9
 #: tr X in the search, every |A_t| = |b| = 1.
@@ -50,6 +52,8 @@ def hidden_combination(forms: SparseForms, lower: Array, upper: Array) -> Array 
     n, m = forms.n, len(equations)
     if m < 2 or RANKS * STEPS * float(n) ** 2 * m * min(n * n, m) > FLOPS:
         return None
+    d = _units(forms, equations)
+    forms = SparseForms(forms.i, forms.j, forms.B @ sp.diags_array(d[forms.i] * d[forms.j]), n)  # D A_t D: the same w
     scale = 1.0 / forms.norms[equations]
     B = sp.csr_array(sp.diags_array(scale) @ forms.B[equations])
     independent = _independent(B, forms)
@@ -69,6 +73,23 @@ def hidden_combination(forms: SparseForms, lower: Array, upper: Array) -> Array 
             found[equations] = scale * refined
             return found
     return None
+
+
+def _units(forms: SparseForms, equations: NDArray[np.intp]) -> Array:
+    """d (n,), powers of two, for which the largest entries of the rows of all D A_t D / |D A_t D| are of one size.
+
+    Ruiz (2001), a few rounds.
+    """
+    B, halves = abs(forms.B[equations]), np.where(forms.i == forms.j, 1.0, 0.5)
+    d = np.ones(forms.n)
+    for _ in range(ROUNDS):
+        scaled = sp.csr_array(B @ sp.diags_array(halves * d[forms.i] * d[forms.j]))
+        sizes = np.sqrt(scaled.multiply(scaled) @ np.where(forms.i == forms.j, 1.0, 2.0))
+        largest = (sp.diags_array(1.0 / sizes) @ scaled).max(axis=0).toarray().ravel()
+        of_rows = np.zeros(forms.n)
+        np.maximum.at(of_rows, np.r_[forms.i, forms.j], np.r_[largest, largest])
+        d /= np.sqrt(np.where(of_rows > 0.0, of_rows, 1.0))
+    return np.asarray(np.exp2(np.round(np.log2(d))))
 
 
 def _independent(B: sp.csr_array, forms: SparseForms) -> NDArray[np.intp]:

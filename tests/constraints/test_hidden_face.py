@@ -21,6 +21,7 @@ from psdopt import (
 )
 from psdopt.constraints.hidden_face import hidden_combination
 from psdopt.constraints.interior_steps import newton_step
+from psdopt.constraints.measurements import SparseForms
 
 
 def symmetric(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -164,6 +165,18 @@ def test_the_search_is_short_where_a_feasible_matrix_is_definite(seed, monkeypat
     monkeypatch.setattr("psdopt.constraints.hidden_face.newton_step", counted)
     assert hidden_combination(program.forms, program.lower, program.upper) is None
     assert 1 <= len(steps) <= 10
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_units_of_the_rows_of_a_matrix_make_no_face(seed) -> None:
+    """D M₀ D with d from 1e-3 to 1e3 and D⁻¹ A_t D⁻¹: M₀ is 1e-8 inside of the cone in its own units."""
+    program, _, _, _ = hidden(seed, inside=1e-8)
+    equations = program.lower == program.upper
+    forms, d = program.forms, 10.0 ** np.random.default_rng(seed).integers(-3, 4, program.n)
+    B = forms.B[equations].toarray() / (d[forms.i] * d[forms.j])
+    turned = SparseForms(forms.i, forms.j, B, program.n)
+    b = program.lower[equations]
+    assert hidden_combination(turned, b, b) is None
 
 
 def test_redundant_equations_hide_no_face() -> None:
