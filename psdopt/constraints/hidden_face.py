@@ -30,7 +30,7 @@ SEARCH, STEPS, RANKS = 60, 12, 3
 ROUNDS = 5
 #: The share of the way to the boundary that a step of the search goes at least.
 SHARE = 0.9
-#: tr X in the search, every |A_t| = |b| = 1.
+#: Upper bound on tr X in the search, where every |A_t| = |b| = 1.
 FAR = 1e4
 #: Singular values below this share of the largest span the solutions of a Newton step, which need not be unique.
 FREE = 1e-5
@@ -111,8 +111,8 @@ def _matrices(forms: SparseForms, B: sp.csr_array) -> Array:
 def _multipliers(forms: SparseForms, b: Array) -> Array | None:
     """w near the multipliers of max s <= 1, A(X) + s A(I) = b, X ⪰ 0; None where s > 0 is reached, or no s near 0 is.
 
-    With s = 1 − u, u is one more row and column: min u over A(X) − u A(I) = b − A(I). A bound on tr X gives w of all
-    programs an interior, without which the steps end far from the solution.
+    With s = 1 − u, u is one more row and column: min u over A(X) − u A(I) = b − A(I). A bound on tr X gives the
+    multipliers of every program an interior, without which the steps end far from the solution.
     """
     n, m = forms.n, forms.size
     traces = np.asarray(forms.B @ (forms.i == forms.j).astype(np.float64))

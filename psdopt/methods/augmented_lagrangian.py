@@ -97,7 +97,6 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         problem = constrained_of(problem)
         evaluation = evaluation or problem.at(geometry.factor(start))
         evaluation = problem.at(0.0 * evaluation.factor) if problem.only_zero else evaluation
-        y = np.zeros(problem.m)
         sigma, size = first_multipliers(problem, evaluation)
         sigma = max(sigma, stiff_penalty(problem))
         state = AugmentedLagrangianState(
@@ -106,20 +105,20 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             evaluation.factor,
             evaluation,
             gradient_norm=math.inf,
-            y=y,
+            y=np.zeros(problem.m),
             sigma=sigma,
             base=sigma,
             dual=multipliers_at_zero(problem),
             first_size=size,
             first_length=evaluation.size or 1.0,
         )
+        w = weights(problem, sigma)
         if problem.contradiction is not None or problem.only_zero:
             state.outcome = Outcome.FINISHED  # the certificate proves that no M is feasible, or none but M = 0
-        w = weights(problem, sigma)
-        if not np.all((w > 0.0) & np.isfinite(w)):
+        elif not np.all((w > 0.0) & np.isfinite(w)):
             state.outcome = Outcome.STALLED  # at a point so large or small that the penalty is no number
-            return state
-        state.inside = self._begin(state)
+        else:
+            state.inside = self._begin(state)
         return state
 
     def continued(self, state: State) -> AugmentedLagrangianState:
