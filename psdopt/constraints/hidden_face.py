@@ -1,7 +1,8 @@
 """A face of the cone that only a combination of constraints defines, found by a search for a definite feasible matrix.
 
 max s over M ⪰ s I with A(M) = b is positive where a feasible M is definite. Where it is zero, the multipliers w of this
-program have A*(w) ⪰ 0 and wᵀb = 0, so that A*(w) M = 0 for every feasible M. The interior point finds w to some digits.
+program have A*(w) ⪰ 0 and wᵀb = 0, so that A*(w) M = 0 for every feasible M. Most programs are done with at once: the
+matrix with A(M) = b that is nearest to some multiple of I is definite. Else the interior point finds w to some digits.
 A*(w) is singular: w lies where a subspace meets the matrices of some rank, and Newton's method for such points,
 Vᵀ A*(w) V = 0 with V a basis of the null space, then takes w to rounding.
 
@@ -13,17 +14,18 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg import qr
+from scipy.linalg import qr, solve_triangular
 
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.interior_steps import Iterate, first_iterate, newton_step
 from psdopt.constraints.limits import CANCELLED, FLOPS, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.standard import StandardForm
-from psdopt.images import Images
-from psdopt.linalg.arrays import Array, inner, norm, row_dots
+from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
 
+#: The matrices nearest to these multiples of I, times the size of the least matrix with A(M) = b, are tried first.
+MULTIPLES = (0.0, *4.0 ** np.arange(-2, 5))
 #: Limits of the steps of the search and of Newton's steps; ranks tried, those before the largest gaps of the spectrum.
 SEARCH, STEPS, RANKS = 60, 12, 3
 #: Rounds of equilibration.
@@ -44,33 +46,30 @@ CLEAR = 1e-5
 def hidden_combination(forms: SparseForms, lower: Array, upper: Array) -> Array | None:
     """w (m,) of equations with A*(w) ⪰ 0, wᵀb = 0 up to rounding and A*(w) ≠ 0; None if there is none.
 
-    Cost: a few steps of the interior point of order n + 1 with the equations alone where a feasible M is definite, else
-    about 20 of them and at most 72 singular value decompositions of (n², m); nothing where 36 would take over 4e9
-    flops.
+    Cost: one orthogonal factor of the equations and up to eight spectra where a definite feasible M is near to a
+    multiple of I, a few steps of the interior point of order n + 1 where it is elsewhere, else about 20 of them and at
+    most 72 singular value decompositions of (n², m); nothing where 36 would take over 4e9 flops.
     """
     equations = np.flatnonzero((lower == upper) & (forms.norms > 0.0))
     n, m = forms.n, len(equations)
     if m < 2 or RANKS * STEPS * float(n) ** 2 * m * min(n * n, m) > FLOPS:
         return None
     d = _units(forms, equations)
-    forms = SparseForms(forms.i, forms.j, forms.B @ sp.diags_array(d[forms.i] * d[forms.j]), n)  # D A_t D: the same w
-    scale = 1.0 / forms.norms[equations]
-    B = sp.csr_array(sp.diags_array(scale) @ forms.B[equations])
-    independent = _independent(B, forms)
-    equations, scale, B = equations[independent], scale[independent], sp.csr_array(B[independent])
-    b = lower[equations] * scale
-    b = b / (norm(b) or 1.0)
-    w = _multipliers(SparseForms(forms.i, forms.j, B, n), b)
+    B = sp.csr_array(forms.B[equations] @ sp.diags_array(d[forms.i] * d[forms.j]))  # D A_t D: the same w
+    rows = _Equations(SparseForms(forms.i, forms.j, B, n), lower[equations])
+    if rows.have_a_definite_solution():
+        return None
+    w = _multipliers(rows)
     if w is None:
         return None
-    A = _matrices(forms, B)
+    A = rows.matrices()
     values = np.linalg.eigvalsh(np.tensordot(w, A, 1))
     gaps = values[1:] / np.maximum(np.abs(values[:-1]), EPS)
     for last in np.argsort(-gaps, kind="stable")[:RANKS]:
-        refined = _cleared(A, b, w, int(last) + 1)
+        refined = _cleared(A, rows.b, w, int(last) + 1)
         if refined is not None:
             found = np.zeros(forms.size)
-            found[equations] = scale * refined
+            found[equations[rows.independent]] = rows.scale * refined
             return found
     return None
 
@@ -92,28 +91,61 @@ def _units(forms: SparseForms, equations: NDArray[np.intp]) -> Array:
     return np.asarray(np.exp2(np.round(np.log2(d))))
 
 
-def _independent(B: sp.csr_array, forms: SparseForms) -> NDArray[np.intp]:
-    """Rows of B that span all of its rows, to rounding: of others a combination A*(w) is rounding itself."""
-    lengths = np.where(forms.i == forms.j, 1.0, np.sqrt(0.5))  # of the entries in the Frobenius norm
-    R, order = qr((B.toarray() * lengths).T, mode="r", pivoting=True)
-    left = np.abs(np.diagonal(R))
-    return np.sort(order[: np.count_nonzero(left > CANCELLED * forms.n * EPS * left[0])]).astype(np.intp)
+class _Equations:
+    """A(M) = b with every |A_t| = |b| = 1, of rows that span all of the given ones to rounding.
+
+    Of others a combination A*(w) is rounding itself. `independent`: which they are; `scale`: what brought them to
+    |A_t| = 1; `R`: upper triangular, RᵀR = A A*.
+    """
+
+    def __init__(self, given: SparseForms, b: Array) -> None:
+        self.lengths = np.where(given.i == given.j, 1.0, np.sqrt(0.5))  # of the entries in the Frobenius norm
+        scale = 1.0 / given.norms
+        rows = scale[:, None] * given.B.toarray()
+        Q, R, order = qr((rows * self.lengths).T, mode="economic", pivoting=True)
+        left = np.abs(np.diagonal(R))
+        rank = np.count_nonzero(left > CANCELLED * given.n * EPS * left[0])
+        self.independent = order[:rank].astype(np.intp)
+        self._Q, self.R, self.scale = Q[:, :rank], R[:rank, :rank], scale[self.independent]
+        self.forms = SparseForms(given.i, given.j, rows[self.independent], given.n)
+        self.b = b[self.independent] * self.scale
+        self.b /= norm(self.b) or 1.0
+
+    def matrices(self) -> Array:
+        """All A_t (m, n, n)."""
+        forms, halves = self.forms, self.forms.B.toarray() * self.lengths**2
+        A = np.zeros((forms.size, forms.n, forms.n))
+        A[:, forms.i, forms.j] = A[:, forms.j, forms.i] = halves
+        return A
+
+    def least(self, off: Array) -> Array:
+        """The least X (n, n) with A(X) = off."""
+        X = np.zeros((self.forms.n, self.forms.n))
+        x = self._Q @ solve_triangular(self.R, off, trans="T")
+        X[self.forms.i, self.forms.j] = X[self.forms.j, self.forms.i] = self.lengths * x
+        return X
+
+    def have_a_definite_solution(self) -> bool:
+        """Whether the matrix with A(M) = b nearest to one of some multiples of I is definite."""
+        size = norm(self.least(self.b)) or 1.0
+        return any(self.definite_near(t * size * np.eye(self.forms.n)) for t in MULTIPLES)
+
+    def definite_near(self, M: Array) -> bool:
+        """Whether the matrix with A(M') = b nearest to the symmetric M (n, n) is definite, whatever rounding does."""
+        i, j = self.forms.i, self.forms.j
+        M = M + self.least(self.b - self.forms.B @ M[i, j])
+        d = np.sqrt(np.maximum(np.diagonal(M), 0.0))
+        lost = CANCELLED * EPS * self.forms.sizes(d)
+        return bool(np.linalg.eigvalsh(M)[0] > norm(self.least(lost)) + CANCELLED * EPS * norm(M))
 
 
-def _matrices(forms: SparseForms, B: sp.csr_array) -> Array:
-    """All A_t (m, n, n), with the entries B (m, p)."""
-    halves = B.toarray() * np.where(forms.i == forms.j, 1.0, 0.5)
-    A = np.zeros((B.shape[0], forms.n, forms.n))
-    A[:, forms.i, forms.j] = A[:, forms.j, forms.i] = halves
-    return A
-
-
-def _multipliers(forms: SparseForms, b: Array) -> Array | None:
+def _multipliers(rows: _Equations) -> Array | None:
     """w near the multipliers of max s <= 1, A(X) + s A(I) = b, X ⪰ 0; None where s > 0 is reached, or no s near 0 is.
 
     With s = 1 − u, u is one more row and column: min u over A(X) − u A(I) = b − A(I). A bound on tr X gives the
     multipliers of every program an interior, without which the steps end far from the solution.
     """
+    forms, b = rows.forms, rows.b
     n, m = forms.n, forms.size
     traces = np.asarray(forms.B @ (forms.i == forms.j).astype(np.float64))
     wider = sp.hstack([forms.B, sp.csr_array((m, n)), sp.csr_array(-traces[:, None])])
@@ -130,7 +162,9 @@ def _multipliers(forms: SparseForms, b: Array) -> Array | None:
             at, length, careful = newton_step(form, at, SHARE, careful)
         except np.linalg.LinAlgError:
             break
-        if _definite(forms, b, form.assembled(at.Lx, at.x)) or _refuted(forms, b, form.multipliers(at.v)[:m]):
+        Y = form.assembled(at.Lx, at.x)
+        s = 1.0 - float(Y[-1] @ Y[-1])
+        if rows.definite_near(Y[:-1] @ Y[:-1].T + s * np.eye(n)) or _refuted(rows, form.multipliers(at.v)[:m]):
             return None
         gap = sum(inner(P, S) for P, S in zip(at.X, at.Z, strict=True)) + float(at.x @ at.z)
         if length < NEGLIGIBLE or gap < EPS:
@@ -140,25 +174,11 @@ def _multipliers(forms: SparseForms, b: Array) -> Array | None:
     return w / size if 0.0 < size < np.inf else None
 
 
-def _definite(forms: SparseForms, b: Array, Y: Array) -> bool:
-    """Whether X + s I and the least move onto A(M) = b give a definite M, for the iterate Y (n + 1, r) of (X, u)."""
-    s = 1.0 - float(Y[-1] @ Y[-1])
-    if s <= 0.0:
-        return False
-    measured = forms.pair(Images((), Y[:-1]), Images((), Y[:-1]))
-    identity = forms.B @ (forms.i == forms.j).astype(np.float64)
-    off = b - measured - s * identity
-    lost = CANCELLED * EPS * (forms.sizes(np.sqrt(row_dots(Y[:-1], Y[:-1]))) + s * np.abs(identity))
-    rows = forms.B.toarray() * np.where(forms.i == forms.j, 1.0, np.sqrt(0.5))  # lengths in the Frobenius norm
-    moves = np.linalg.lstsq(rows, np.array([off, lost]).T, rcond=None)[0]
-    return s > norm(moves[:, 0]) + norm(moves[:, 1])
-
-
-def _refuted(forms: SparseForms, b: Array, w: Array) -> bool:
+def _refuted(rows: _Equations, w: Array) -> bool:
     """Whether A*(w) ⪰ 0 and wᵀb is clearly negative: no M is feasible then."""
-    if not float(b @ w) < -NEGLIGIBLE * norm(w):
+    if not float(rows.b @ w) < -NEGLIGIBLE * norm(w):
         return False
-    return bool(np.linalg.eigvalsh(forms.matrix(w).toarray())[0] >= 0.0)
+    return bool(np.linalg.eigvalsh(rows.forms.matrix(w).toarray())[0] >= 0.0)
 
 
 def _cleared(A: Array, b: Array, w: Array, q: int) -> Array | None:

@@ -154,17 +154,40 @@ def test_every_method_is_told_of_a_hidden_face(method, trace) -> None:
         assert result.status is Status.OPTIMAL
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_the_search_is_short_where_a_feasible_matrix_is_definite(seed, monkeypatch) -> None:
-    program, steps = hidden(seed, inside=0.1)[0], []
+@pytest.fixture
+def steps(monkeypatch) -> list[int]:
+    """One entry for each step of the search."""
+    counted: list[int] = []
 
-    def counted(*args: Any) -> Any:
-        steps.append(1)
+    def step(*args: Any) -> Any:
+        counted.append(1)
         return newton_step(*args)
 
-    monkeypatch.setattr("psdopt.constraints.hidden_face.newton_step", counted)
+    monkeypatch.setattr("psdopt.constraints.hidden_face.newton_step", step)
+    return counted
+
+
+@pytest.mark.parametrize(("inside", "most"), [(0.1, 10), (1e-3, 20)])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_search_is_short_where_a_feasible_matrix_is_definite(seed, inside, most, steps) -> None:
+    program = hidden(seed, inside=inside)[0]
     assert hidden_combination(program.forms, program.lower, program.upper) is None
-    assert 1 <= len(steps) <= 10
+    assert len(steps) <= most
+
+
+def test_no_step_is_taken_where_a_definite_matrix_is_near_to_a_multiple_of_the_identity(steps) -> None:
+    rng = np.random.default_rng(3)
+    G = rng.standard_normal((8, 8))
+    M = np.eye(8) + 0.1 * G @ G.T / 8
+    random = constraints.sparse_forms(A := [symmetric(rng, 8) for _ in range(12)], [np.sum(a * M) for a in A])
+    for rows in (constraints.diagonal(8, 1.0), constraints.diagonal(8, 1e-9), random):
+        program = Constrained(QuadraticSDP(C=np.eye(8)), [rows])
+        assert hidden_combination(program.forms, program.lower, program.upper) is None
+    assert not steps
+    far = constraints.sparse_forms(A, [a[0, 0] + 1e-5 * np.sum(a * M) for a in A])  # near to a matrix of rank one
+    program = Constrained(QuadraticSDP(C=np.eye(8)), [far])
+    assert hidden_combination(program.forms, program.lower, program.upper) is None
+    assert steps
 
 
 @pytest.mark.parametrize("seed", range(12))
