@@ -137,8 +137,12 @@ class AutogradLine(LineModel):
         return self.step(mu).value
 
     def derivatives(self, mu: float) -> tuple[float, float]:
+        """NaN where `function` raises LinAlgError."""
         moved = self.step(mu)
-        return inner(moved.factor_gradient(), self.D), inner(moved.hessian_vector(self.D), self.D)
+        try:
+            return inner(moved.factor_gradient(), self.D), inner(moved.hessian_vector(self.D), self.D)
+        except np.linalg.LinAlgError:
+            return math.nan, math.nan
 
     def step(self, mu: float) -> AutogradEvaluation:
         return AutogradEvaluation(self.evaluation.problem, self.evaluation.factor + mu * self.D)
@@ -155,10 +159,14 @@ class AutogradPlane(PlaneModel):
         return self.evaluation.problem.evaluate(alpha * self.evaluation.dense + beta * self.atom)
 
     def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
+        """NaN where `function` raises LinAlgError."""
         problem, M, N = self.evaluation.problem, self.evaluation.dense, self.atom
         at = alpha * M + beta * N
-        S = problem.dense_gradient(at)
-        HM, HN = problem.dense_hessian(at, M), problem.dense_hessian(at, N)
+        try:
+            S = problem.dense_gradient(at)
+            HM, HN = problem.dense_hessian(at, M), problem.dense_hessian(at, N)
+        except np.linalg.LinAlgError:
+            return np.full(2, np.nan), np.full((2, 2), np.nan)
         g = np.array([inner(S, M), inner(S, N)])
         return g, np.array([[inner(HM, M), inner(HM, N)], [inner(HN, M), inner(HN, N)]])
 

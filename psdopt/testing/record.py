@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import InitVar, asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from psdopt.testing.units import Unit, enough
 
 
 class CheckStatus(StrEnum):
@@ -21,13 +23,18 @@ class CheckStatus(StrEnum):
 class Deviation:
     """One sample of a check: `error` must not exceed `tolerance`; `diagnosis` says what an error looks like.
 
+    allowed : the tolerance, or a unit, which is sampled for it where `error` exceeds its known part.
     traceback : where the object raised, for a sample that ended in an exception.
     """
 
     error: float
-    tolerance: float
+    allowed: InitVar[float | Unit]
     diagnosis: str = ""
     traceback: str = ""
+    tolerance: float = field(init=False)
+
+    def __post_init__(self, allowed: float | Unit) -> None:
+        object.__setattr__(self, "tolerance", enough(allowed, self.error))
 
     @property
     def ok(self) -> bool:

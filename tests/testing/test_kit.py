@@ -1,5 +1,6 @@
 """The kit itself: records, examples that can be pasted, diagnoses, strict expectations, the command."""
 
+import math
 import textwrap
 
 import numpy as np
@@ -16,8 +17,10 @@ from psdopt.testing import CHECKS, REGIMES, Case, CheckStatus, replay, run_check
 from psdopt.testing.badzoo import geometries, problems
 from psdopt.testing.cli import run_check
 from psdopt.testing.diagnose import describe
+from psdopt.testing.record import Deviation
 from psdopt.testing.reference import horizontal_by_least_squares, project_psd, project_simplex
 from psdopt.testing.slopes import derivative, observed_order
+from psdopt.testing.units import Unit
 
 pytest_plugins = ["pytester"]
 
@@ -174,11 +177,30 @@ def test_regimes_are_what_they_say(regime):
         assert values[-1] < 1e-5 * top
 
 
+def test_a_unit_is_sampled_where_it_decides():
+    asked = []
+
+    def sample() -> float:
+        asked.append(1)
+        return 3.0
+
+    unit = 2.0 * (Unit.of(1.0, sample) + 0.5) + Unit(1.0)
+    assert Deviation(4.0, unit).tolerance == 4.0
+    assert asked == []
+    assert Deviation(5.0, unit).tolerance == Deviation(11.0, unit / 1.0).tolerance == 10.0
+    assert asked == [1]
+    assert not Deviation(math.nan, unit).ok
+
+
 def test_derivative_and_its_error():
     value, error = derivative(np.exp, 0.3)
     assert abs(float(value) - 1.0) <= error <= 1e-9
     kinked, error = derivative(lambda t: max(t + 1e-3, 0.0) ** 2, 0.1)
     assert abs(float(kinked) - 2e-3) <= 64 * error
+    fast, error = derivative(lambda t: np.sin(1e8 * t + 0.3), 0.1)  # differences at long steps agree by chance
+    assert abs(float(fast) - 1e8 * np.cos(0.3)) <= 64 * error < 1e3
+    assert derivative(lambda t: np.sin(1e12 * t), 0.1)[1] > 1e6
+    assert derivative(lambda t: math.nan, 0.1)[1] == math.inf
     assert observed_order(lambda t: t**3, 0.5, 1e-16) == pytest.approx(3.0)
 
 

@@ -10,8 +10,8 @@ from psdopt import AutogradProblem
 from psdopt.linalg.arrays import Array
 from psdopt.problems import TermSum
 from psdopt.terms import Loss, MeasuredTerm, QuadraticForms
-from psdopt.testing import Case, CheckStatus, parametrize_with_checks, run_checks
-from psdopt.testing.checks.common import defined, point_of, sensitivity
+from psdopt.testing import Case, CheckStatus, parametrize_with_checks, replay, run_checks
+from psdopt.testing.checks.common import defined, noise, point_of, sensitivity
 from psdopt.testing.record import Trivial
 
 RNG = np.random.default_rng(0)
@@ -92,6 +92,13 @@ UNUSUAL = {
     "exponential": lambda: AutogradProblem(lambda M: anp.sum(anp.exp(forms(M) - 3.0)), N, convex=True),
     "exponential of samples": lambda: TermSum([MeasuredTerm(QuadraticForms(ROWS), Exponential(), 1e-3)]),
     "nearly straight": lambda: TermSum([MeasuredTerm(QuadraticForms(ROWS), LogCosh(1e6, 1e-12), 1.0)]),
+    "log det(I + M)": lambda: AutogradProblem(lambda M: anp.linalg.slogdet(np.eye(N) + M)[1], N),
+    "difference of exponentials": lambda: AutogradProblem(
+        lambda M: anp.exp(-anp.trace(M)) - anp.exp(-anp.sum(M * M)), N
+    ),
+    "oscillating": lambda: AutogradProblem(lambda M: anp.sum(anp.sin(M)), N),
+    "tr M⁻¹": lambda: AutogradProblem(lambda M: anp.trace(anp.linalg.inv(M)), N),
+    "tr M⁻¹ by Cholesky": lambda: AutogradProblem(lambda M: anp.sum(anp.linalg.inv(anp.linalg.cholesky(M)) ** 2), N),
     "likelihood": lambda: AutogradProblem(likelihood, N),
     "likelihood by hand": FactorAnalysis,
 }
@@ -100,6 +107,14 @@ UNUSUAL = {
 @parametrize_with_checks([make() for make in UNUSUAL.values()])
 def test_unusual_problems_pass(check):
     check()
+
+
+@pytest.mark.parametrize("check", ["problem.gradient_slope", "problem.line_model", "problem.plane_model"])
+@pytest.mark.parametrize("name", ["log det(I + M)", "difference of exponentials", "oscillating", "tr M⁻¹"])
+def test_slopes_pass_where_few_digits_or_short_steps_are_left(name, check):
+    records = [replay(check, UNUSUAL[name](), scale, seed) for scale in ("scale-down", "scale-up") for seed in (1, 9)]
+    assert all(record.ok for record in records)
+    assert any(record.verdict is CheckStatus.PASSED for record in records)
 
 
 @parametrize_with_checks([Exponential(), LogCosh(1.0, 1.0), LogCosh(1e6, 1e-12)])
@@ -127,6 +142,28 @@ class WrongLikelihood(FactorAnalysis):
 
     def dense_hessian(self, M: Array, direction: Array) -> Array:
         return (1.0 + 1e-6) * super().dense_hessian(M, direction)
+
+
+class SinglePrecision(AutogradProblem):
+    """F is rounded to 24 bits."""
+
+    def evaluate(self, M):
+        return float(np.float32(super().evaluate(M)))
+
+
+def test_digits_that_no_constant_takes_are_missed():
+    slopes = {"problem.gradient_slope", "problem.line_model"}
+    for formula in (lambda M: anp.sum(M * M) - anp.trace(M), lambda M: anp.linalg.slogdet(np.eye(N) + M)[1]):
+        failed = {record.name for record in run_checks(SinglePrecision(formula, N), only=slopes) if not record.ok}
+        assert failed == slopes
+
+
+def test_noise_is_that_of_a_constant_within_F():
+    Y = 1e-5 * Case("full-rank", 0).factor(N)
+    with_constant = AutogradProblem(lambda M: anp.linalg.slogdet(np.eye(N) + M)[1], N)
+    assert 1e-18 < noise(with_constant, Y) < 1e-14
+    assert noise(AutogradProblem(lambda M: anp.trace(M), N), Y) < 1e-24
+    assert noise(SinglePrecision(lambda M: anp.trace(M), N), 1e5 * Y) < 1e-13
 
 
 def test_what_is_wrong_in_them_is_still_found():

@@ -149,7 +149,7 @@ def _followed(builder: Builder, evaluation: Any, X: Array, E: Array, way: Callab
 
     slope, _ = derivative(value, 0.05)
     near = (value(1e-9) - value(-1e-9)) / 2e-9
-    rounding = 1e3 * np.finfo(float).eps * value_unit(evaluation.problem, evaluation) / 1e-9
+    rounding = 1e3 * np.finfo(float).eps * float(value_unit(evaluation.problem, evaluation)) / 1e-9
     error = abs(near - float(slope))
     if abs(float(slope)) <= 4.0 * rounding:
         raise Trivial("F hardly depends on the samples")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, overload
 
 import numpy as np
 
@@ -12,9 +13,17 @@ from psdopt.capability import Ability
 from psdopt.linalg.arrays import Array, append_columns, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.problem import Evaluation, Problem
+from psdopt.testing.diagnose import describe
 from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import Case
+from psdopt.testing.slopes import derivative
+from psdopt.testing.units import Unit
 
+#: The error of a derivative by differences may be so many times its estimate.
+TRUST = 64.0
+#: Relative distances of the points at which noise of F is looked for, and so many roundings of |F| at a matrix of unit
+#: size are noise of constants.
+SPACINGS, CONSTANTS = (1e-13, 1e-10, 1e-7, 1e-5), 16.0
 #: Outcomes of the perturbation that measures rounding: of so many the largest counts.
 PERTURBATIONS = 2
 
@@ -74,12 +83,32 @@ def sensitivity(problem: Problem, Y: Array, quantity: Callable[[Evaluation], Any
     return largest / EPS
 
 
-def value_unit(problem: Problem, evaluation: Evaluation) -> float:
-    """Magnitude in which rounding of F near Y is measured: |F|, |F(0)|, |S||M| and the sensitivity of F together."""
+def noise(problem: Problem, Y: Array) -> float:
+    """How far values of F beside Y are from a smooth curve, from their differences of orders 4 to 6.
+
+    A constant within F, as I in log det(I + M), takes digits from it that no change of M shows. Only what |F| at a
+    matrix of unit size loses counts: an F that is computed to fewer digits is not excused. After Moré and Wild (2011).
+    """
+    found = 0.0
+    for step in SPACINGS:
+        values = [problem.at(Y * (1.0 + k * step)).value for k in range(7)]
+        if not all(map(math.isfinite, values)):
+            return 0.0
+        if len(set(values)) > 3:  # else the step is too short for the digits of F
+            orders = [(k, np.diff(values, k)) for k in range(4, 7)]
+            found = max(math.sqrt(float(d @ d) / len(d) / math.comb(2 * k, k)) for k, d in orders)
+            break
+    sizes = [abs(problem.at(scale * Y / (norm(Y) or 1.0)).value) for scale in (0.5, 1.0, 2.0)]
+    return min(found, CONSTANTS * EPS * max(filter(math.isfinite, sizes), default=0.0))
+
+
+def value_unit(problem: Problem, evaluation: Evaluation) -> Unit:
+    """Magnitude in which rounding of F near Y is measured: |F|, |F(0)|, |S||M|; sampled, sensitivity and noise of F."""
     at_zero = value_at_zero(problem)
     slope = norm(evaluation.factor_gradient()) * norm(evaluation.factor)
-    moved = sensitivity(problem, evaluation.factor, lambda e: e.value)
-    return abs(evaluation.value) + (abs(at_zero) if math.isfinite(at_zero) else 0.0) + slope + moved
+    known = abs(evaluation.value) + (abs(at_zero) if math.isfinite(at_zero) else 0.0) + slope
+    Y = evaluation.factor
+    return Unit.of(known, lambda: sensitivity(problem, Y, lambda e: e.value) + noise(problem, Y) / EPS)
 
 
 def value_at_zero(problem: Problem) -> float:
@@ -90,36 +119,64 @@ def value_at_zero(problem: Problem) -> float:
         return math.inf
 
 
-def slope_unit(problem: Problem, evaluation: Evaluation) -> float:
+def slope_unit(problem: Problem, evaluation: Evaluation) -> Unit:
     """Magnitude in which rounding of 2 S Y is measured: its own, and its sensitivity."""
-    r = evaluation.factor.shape[1]
-    moved = sensitivity(problem, evaluation.factor, lambda e: e.factor_gradient()[:, :r])
-    return norm(evaluation.factor_gradient()) + moved
+    Y, r = evaluation.factor, evaluation.factor.shape[1]
+    return Unit.of(
+        norm(evaluation.factor_gradient()), lambda: sensitivity(problem, Y, lambda e: e.factor_gradient()[:, :r])
+    )
 
 
-def bend_unit(problem: Problem, evaluation: Evaluation, D: Array) -> float:
+def bend_unit(problem: Problem, evaluation: Evaluation, D: Array) -> Unit:
     """Magnitude in which rounding of the Hessian times D is measured: |2 S Y|, its own, and its sensitivity."""
-    r = D.shape[1]
+    Y, r = evaluation.factor, D.shape[1]
     padded = append_columns(D, np.zeros((len(D), 1)))
-    moved = sensitivity(problem, evaluation.factor, lambda e: e.hessian_vector(padded)[:, :r])
-    return norm(evaluation.factor_gradient()) + norm(evaluation.hessian_vector(D)) + moved
+    return Unit.of(
+        norm(evaluation.factor_gradient()) + norm(evaluation.hessian_vector(D)),
+        lambda: sensitivity(problem, Y, lambda e: e.hessian_vector(padded)[:, :r]),
+    )
 
 
-def rounding_of(unit: float, n: int, operations: float = 1.0) -> float:
+@overload
+def rounding_of(unit: float, n: int, operations: float = 1.0) -> float: ...
+@overload
+def rounding_of(unit: Unit, n: int, operations: float = 1.0) -> Unit: ...
+def rounding_of(unit: Unit | float, n: int, operations: float = 1.0) -> Unit | float:
     """Rounding of a value of magnitude `unit` computed through sums over n entries."""
-    return 256.0 * EPS * max(n, 8) * operations * unit
+    return unit * (256.0 * EPS * max(n, 8) * operations)
 
 
-def compare(noun: str, found: object, expected: object, unit: float, n: int) -> Deviation:
+def compare_slope(
+    noun: str,
+    found: object,
+    function: Callable[[float], Any],
+    unit: Unit | float,
+    n: int,
+    values: Unit | float = 0.0,
+    width: float = 0.1,
+) -> Deviation:
+    """Deviation of `found` from the derivative of `function` at 0, computed with steps up to `width`.
+
+    unit, values : magnitudes in which rounding of `found` and of the values of `function` is measured; 0 stands for the
+    size of the values themselves.
+    """
+    x = np.asarray(found, dtype=float)
+    for size in (values.known, float(values)) if isinstance(values, Unit) else (values,):
+        expected, uncertainty = derivative(function, width, size)
+        error = float(np.linalg.norm(x - expected))
+        answer = Deviation(error, TRUST * uncertainty + rounding_of(unit, n), noun)
+        if answer.ok:
+            break
+    return answer if answer.ok else replace(answer, allowed=answer.tolerance, diagnosis=describe(noun, x, expected))
+
+
+def compare(noun: str, found: object, expected: object, unit: Unit | float, n: int) -> Deviation:
     """Deviation of |found − expected| against the rounding of quantities of magnitude `unit`."""
-    from psdopt.testing.diagnose import describe
-
     x, y = np.asarray(found, dtype=float), np.asarray(expected, dtype=float)
-    tolerance = rounding_of(unit, n)
     if x.shape != y.shape:
-        return Deviation(math.inf, tolerance, describe(noun, x, y))
-    error = float(np.linalg.norm(x - y))
-    return Deviation(error, tolerance, describe(noun, x, y) if not error <= tolerance else "")
+        return Deviation(math.inf, 0.0, describe(noun, x, y))
+    answer = Deviation(float(np.linalg.norm(x - y)), rounding_of(unit, n))
+    return answer if answer.ok else replace(answer, allowed=answer.tolerance, diagnosis=describe(noun, x, y))
 
 
 def worst(measurements: list[Deviation]) -> Deviation:

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 from psdopt.linalg.arrays import Array, norm
-from psdopt.testing.checks.common import PASSED, compare, failed, rounding_of, worst
-from psdopt.testing.diagnose import describe
+from psdopt.testing.checks.common import PASSED, compare, compare_slope, failed, rounding_of, worst
 from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import REGIMES, Case
 from psdopt.testing.registry import check
-from psdopt.testing.slopes import derivative
 from psdopt.testing.untouched import changes, snapshot
 
 #: Regimes of measured values: of order one, large and small.
@@ -54,20 +52,16 @@ def unit_of(loss: Any, a: Array) -> float:
 @check("loss", regimes=SCALES)
 def slope(loss: Any, case: Case) -> Deviation:
     """derivative(a) has shape (m,), and ⟨derivative(a), d⟩ is the slope of value along d."""
-    a, results = values_of(loss, case), []
+    a = values_of(loss, case)
     g = loss.derivative(a)
     if np.shape(g) != a.shape:
         return failed(f"derivative has shape {np.shape(g)}, expected {a.shape}")
-    found, expected, uncertainty = [], [], 0.0
-    for d in (_direction(loss, case) for _ in range(4)):
-        slope, error = derivative(lambda h, d=d: loss.value(a + h * d), 0.05)  # type: ignore[misc]
-        found.append(float(g @ d))
-        expected.append(float(slope))
-        uncertainty += error
-    error = float(np.linalg.norm(np.subtract(found, expected)))
-    tolerance = 64.0 * uncertainty + rounding_of(unit_of(loss, a), len(a))
-    results.append(Deviation(error, tolerance, describe("derivative", found, expected)))
-    return worst(results)
+    along = [_direction(loss, case) for _ in range(4)]
+
+    def values(h: float) -> list[float]:
+        return [float(loss.value(a + h * d)) for d in along]
+
+    return compare_slope("derivative", [float(g @ d) for d in along], values, unit_of(loss, a), len(a), width=0.05)
 
 
 @check("loss", regimes=SCALES)
@@ -75,14 +69,11 @@ def bend(loss: Any, case: Case) -> Deviation:
     """curvature(a, d) is the derivative of derivative along d, and derivatives and expansion say the same."""
     a, d = values_of(loss, case), _direction(loss, case)
     found = np.asarray(loss.curvature(a, d))
-    expected, error = derivative(lambda h: loss.derivative(a + h * d), 0.05)
     g = loss.derivative(a)
     unit = norm(g) + norm(found)
     first, (bent,) = loss.expansion(a, d)
     results = [
-        Deviation(
-            norm(found - expected), 64.0 * error + rounding_of(unit, len(a)), describe("curvature", found, expected)
-        ),
+        compare_slope("curvature", found, lambda h: loss.derivative(a + h * d), unit, len(a), width=0.05),
         compare("the gradient of expansion", first, g, unit, len(a)),
         compare("the curvature of expansion", bent, found, unit, len(a)),
     ]

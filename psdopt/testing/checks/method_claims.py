@@ -74,7 +74,7 @@ def residual_is_true(subject: MethodSubject, case: Case) -> Deviation:
             error = true - state.gradient_norm
             words = f"gradient_norm is {state.gradient_norm:.6g}, |2SY| = {true:.6g} {where}"
             error = abs(error) if kind == Residual.GRADIENT else error
-            results.append(Deviation(error / (true + unit / size), 1e5 * EPS, words))
+            results.append(Deviation(error, 1e5 * EPS * (true + unit / size), words))
     if not results:
         raise Trivial("gradient_norm is never known")
     return worst(results)

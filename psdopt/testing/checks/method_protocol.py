@@ -114,7 +114,7 @@ def state_is_true(subject: MethodSubject, case: Case) -> Deviation:
             size = max(fresh.matrix.norm(), float(np.finfo(float).tiny))
             results.append(Deviation(apart / size, allowed, f"point and evaluation disagree {where}"))
             words = f"the value is stale {where}: {state.evaluation.value:.10g}, F = {fresh.value:.10g}"
-            results.append(Deviation(abs(state.evaluation.value - fresh.value) / max(unit, 1e-300), allowed, words))
+            results.append(Deviation(abs(state.evaluation.value - fresh.value), allowed * unit, words))
     return worst(results)
 
 
@@ -217,11 +217,9 @@ def representative_independent(subject: MethodSubject, case: Case) -> Deviation:
         there = [state.evaluation.value for state in trajectory(subject, instance, turned)]
         common = min(len(here), len(there))
         error = max(abs(a - b) for a, b in zip(here[:common], there[:common], strict=True))
-        size = max(
-            abs(here[0] - min(here)), value_unit(instance.problem, instance.problem.at(instance.geometry.factor(start)))
-        )
+        unit = value_unit(instance.problem, instance.problem.at(instance.geometry.factor(start)))
         words = f"after {common - 1} steps on {instance.name} the values differ by {error:.3g}"
-        results.append(Deviation(error / size, math.sqrt(EPS), words))
+        results.append(Deviation(error, math.sqrt(EPS) * (unit + abs(here[0] - min(here))), words))
     if not results:
         raise Trivial("no instance has more than one representative of a point")
     return worst(results)

@@ -11,12 +11,10 @@ from psdopt.capability import Ability
 from psdopt.linalg.arrays import inner, norm, row_dots
 from psdopt.margins import CappedMargin, HasMargins
 from psdopt.problem import Problem
-from psdopt.testing.checks.common import compare, failed, point_of, rounding_of, value_unit, worst
-from psdopt.testing.diagnose import describe
+from psdopt.testing.checks.common import compare, compare_slope, failed, point_of, rounding_of, value_unit, worst
 from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import FEW, Case
 from psdopt.testing.registry import check
-from psdopt.testing.slopes import derivative
 
 #: Ability of a problem whose data come in batches.
 STREAM = "stream"
@@ -158,20 +156,14 @@ def batch_gradient(problem: Any, case: Case) -> Deviation:
         SY, loss = problem.batch_gradient(batch, Y)
         turned, other = problem.batch_gradient(batch, Y @ Q)
         unit = abs(loss) + norm(SY) * norm(Y)
-        found, expected, uncertainty = [], [], 0.0
-        for _ in range(3):
-            D = case.direction(Y)
-            slope, error = derivative(
-                lambda h, D=D, b=batch: problem.batch_gradient(b, Y + h * D)[1],  # type: ignore[misc]
-                0.1,
-            )
-            found.append(2.0 * inner(SY, D))
-            expected.append(float(slope))
-            uncertainty += error
-        tolerance = 64.0 * uncertainty + rounding_of(unit, problem.n)
-        error = float(np.linalg.norm(np.subtract(found, expected)))
+        along = [case.direction(Y) for _ in range(3)]
+
+        def losses(h: float, batch: Any = batch, along: list[Any] = along) -> list[float]:
+            return [problem.batch_gradient(batch, Y + h * D)[1] for D in along]
+
+        found = [2.0 * inner(SY, D) for D in along]
         results += [
-            Deviation(error, tolerance, describe("batch gradient", found, expected)),
+            compare_slope("batch gradient", found, losses, unit, problem.n),
             compare("batch loss at YQ", other, loss, unit, problem.n),
             compare("batch gradient at YQ", turned, SY @ Q, norm(SY), problem.n),
         ]

@@ -12,25 +12,22 @@ from psdopt.testing.checks.common import (
     PASSED,
     bend_unit,
     compare,
+    compare_slope,
     failed,
     point_of,
-    rounding_of,
     sensitivity,
     slope_unit,
     value_unit,
     worst,
 )
-from psdopt.testing.diagnose import describe
 from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.reference import twin_of
 from psdopt.testing.regimes import FEW, Case
 from psdopt.testing.registry import check
-from psdopt.testing.slopes import derivative
+from psdopt.testing.units import Unit
 
 #: Directions per sample: several, so that a common factor can be told from noise.
 DIRECTIONS = 4
-#: Safety factor on the differences' own error estimate.
-TRUST = 64.0
 
 
 @check("problem", regimes=("full-rank",), repeats=False)
@@ -54,16 +51,12 @@ def gradient_slope(problem: Problem, case: Case) -> Deviation:
     """d/dh F((Y + hD)(Y + hD)ᵀ) at h = 0 equals ⟨factor_gradient, D⟩ for every D."""
     evaluation = point_of(problem, case)
     Y, G = evaluation.factor, evaluation.factor_gradient()
-    found, expected, uncertainty, unit = [], [], 0.0, value_unit(problem, evaluation)
-    for _ in range(DIRECTIONS):
-        D = case.direction(Y)
-        slope, error = derivative(lambda h, D=D: problem.at(Y + h * D).value, 0.1, unit)  # type: ignore[misc]
-        found.append(inner(G, D))
-        expected.append(float(slope))
-        uncertainty += error
-    tolerance = TRUST * uncertainty + rounding_of(unit, problem.n)
-    error = float(np.linalg.norm(np.subtract(found, expected)))
-    return Deviation(error, tolerance, describe("gradient", found, expected) if not error <= tolerance else "")
+    along, unit = [case.direction(Y) for _ in range(DIRECTIONS)], value_unit(problem, evaluation)
+
+    def values(h: float) -> list[float]:
+        return [problem.at(Y + h * D).value for D in along]
+
+    return compare_slope("gradient", [inner(G, D) for D in along], values, unit, problem.n, unit)
 
 
 @check("problem")
@@ -75,8 +68,7 @@ def gradient_operator(problem: Problem, case: Case) -> Deviation:
         return failed(f"S has shape {S.shape}, expected {(n, n)}")
     V, W = case.rng.standard_normal((n, 3)), case.rng.standard_normal((n, 3))
     SV, SW = S @ V, S @ W
-    moved = sensitivity(problem, Y, lambda e: e.gradient @ np.hstack([V, W]))
-    unit = norm(SV) + norm(SW) + moved
+    unit = Unit.of(norm(SV) + norm(SW), lambda: sensitivity(problem, Y, lambda e: e.gradient @ np.hstack([V, W])))
     results = [
         compare("S", V.T @ SW, (W.T @ SV).T, unit * norm(V), n),
         compare("S applied to a combination", S @ (2.0 * V - W), 2.0 * SV - SW, unit, n),
@@ -101,13 +93,12 @@ def hessian_slope(problem: Problem, case: Case) -> Deviation:
     D = case.direction(Y)
     found = evaluation.hessian_vector(D)
     slope = slope_unit(problem, evaluation)
-    expected, uncertainty = derivative(lambda h: problem.at(Y + h * D).factor_gradient(), 0.1, slope)
     unit = bend_unit(problem, evaluation, D) + slope
-    tolerance = TRUST * uncertainty + rounding_of(unit, problem.n)
-    error = norm(found - expected)
-    return Deviation(
-        error, tolerance, describe("Hessian-vector product", found, expected) if not error <= tolerance else ""
-    )
+
+    def gradient(h: float) -> np.ndarray:
+        return problem.at(Y + h * D).factor_gradient()
+
+    return compare_slope("Hessian-vector product", found, gradient, unit, problem.n, slope)
 
 
 @check("problem", needs={Ability.HESSIAN})
@@ -136,10 +127,12 @@ def autograd_twin(problem: Problem, case: Case) -> Deviation:
     n, V = problem.n, case.rng.standard_normal((problem.n, 2))
     SV = np.asarray(other.gradient @ V)
     unit = value_unit(problem, mine) + abs(other.value)
-    moved = sensitivity(problem, mine.factor, lambda e: e.gradient @ V)
+    size = Unit.of(
+        norm(SV) + norm(mine.gradient @ V), lambda: sensitivity(problem, mine.factor, lambda e: e.gradient @ V)
+    )
     results = [
         compare("value", mine.value, other.value, unit, n),
-        compare("S times a block", mine.gradient @ V, SV, norm(SV) + norm(mine.gradient @ V) + moved, n),
+        compare("S times a block", mine.gradient @ V, SV, size, n),
     ]
     if Ability.HESSIAN in problem.abilities and Ability.HESSIAN in twin.abilities:
         D = case.direction(mine.factor)

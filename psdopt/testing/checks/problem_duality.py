@@ -50,7 +50,7 @@ def own_unit(problem: Problem, case: Case) -> Deviation:
     if not 0.0 < own < math.inf:
         return failed(f"value_unit is {own}, not a positive number")
     allowed = LARGEST_UNIT * value_unit(problem, evaluation)
-    return Deviation(own, allowed, f"the unit of values is {own:.3g}, where F, F(0) and <S, M> are {allowed:.3g}")
+    return Deviation(own, allowed, f"the unit of values is {own:.3g}, F, F(0) and <S, M> are {allowed.known:.3g}")
 
 
 @check("problem", regimes=FEW)

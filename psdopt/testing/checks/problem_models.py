@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from psdopt.problem import Evaluation, Problem
 from psdopt.testing.checks.common import (
     PASSED,
     compare,
+    compare_slope,
     defined,
     failed,
     point_of,
@@ -21,11 +24,10 @@ from psdopt.testing.checks.common import (
     value_unit,
     worst,
 )
-from psdopt.testing.diagnose import describe
 from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
-from psdopt.testing.slopes import derivative
+from psdopt.testing.units import Unit
 
 #: Where models are compared with direct evaluation: both signs, small and large, not symmetric about 0.
 STEPS = (-0.7, 0.01, 0.35, 1.0, 2.5)
@@ -50,7 +52,7 @@ def line_model(problem: Problem, case: Case) -> Deviation:
     Y, D = evaluation.factor, case.direction(evaluation.factor)
     line = evaluation.along(D)
     direct = [problem.at(Y + mu * D) for mu in STEPS]
-    unit = sum(value_unit(problem, moved) for moved in direct)
+    unit = sum((value_unit(problem, moved) for moved in direct), Unit(0.0))
     results = [
         compare("line model", [line.value(mu) for mu in STEPS], [moved.value for moved in direct], unit, problem.n)
     ]
@@ -58,17 +60,20 @@ def line_model(problem: Problem, case: Case) -> Deviation:
     there = problem.at(Y + at * D)
     first = slope_unit(problem, there) * norm(D)
     wide = append_columns(D, np.zeros((problem.n, 1)))
-    second = first + sensitivity(problem, there.factor, lambda e: e.along(wide).derivatives(0.0)[1])
-    for order, noun in enumerate(("first", "second")):
-        if order == 0:
-            slope, error = derivative(lambda h: problem.at(Y + (at + h) * D).value, 0.1, unit)
-        else:
-            slope, error = derivative(lambda h: line.derivatives(at + h)[0], 0.1, first)
-        found = line.derivatives(at)[order]
-        tolerance = 64.0 * error + rounding_of(unit + (first, second)[order], problem.n)
-        words = describe(f"{noun} derivative of the line model", found, slope)
-        results.append(Deviation(abs(found - float(slope)), tolerance, words))
-    return worst(results)
+    second = first + Unit.of(0.0, lambda: sensitivity(problem, there.factor, lambda e: _bend(e, wide)))
+    slope, bend = line.derivatives(at)
+    functions = (lambda h: problem.at(Y + (at + h) * D).value), (lambda h: line.derivatives(at + h)[0])
+    return worst(
+        [
+            *results,
+            compare_slope("first derivative of the line model", slope, functions[0], unit + first, problem.n, unit),
+            compare_slope("second derivative of the line model", bend, functions[1], unit + second, problem.n, first),
+        ]
+    )
+
+
+def _bend(evaluation: Evaluation, D: np.ndarray) -> float:
+    return float(evaluation.along(D).derivatives(0.0)[1])
 
 
 @check("problem", needs={Ability.QUADRATIC, Ability.EXACT_LINE, Ability.EXACT_PLANE})
@@ -82,7 +87,7 @@ def polynomial_degree(problem: Problem, case: Case) -> Deviation:
     c, g, H = plane.quadratic
     quartic = [float(np.polyval(np.asarray(line.coefficients)[::-1], mu)) for mu in STEPS]
     direct = [problem.at(Y + mu * D) for mu in STEPS]
-    unit = sum(value_unit(problem, moved) for moved in direct)
+    unit = sum((value_unit(problem, moved) for moved in direct), Unit(0.0))
     results = [compare("quartic", quartic, [moved.value for moved in direct], unit, problem.n)]
     surface = [float(c + g @ np.array(x) + 0.5 * np.array(x) @ H @ np.array(x)) for x in WEIGHTS]
     grown = [problem.at(_grown(evaluation, alpha, v, beta)).value for alpha, beta in WEIGHTS]
@@ -144,25 +149,31 @@ def plane_model(problem: Problem, case: Case) -> Deviation:
     grown = [(x, defined(problem, _grown(evaluation, x[0], v, x[1]))) for x in WEIGHTS]
     direct = [e.value for _, e in grown if e is not None]
     found = [plane.value(*x) for x, e in grown if e is not None]
-    unit = value_unit(problem, evaluation) + sum(value_unit(problem, e) for _, e in grown if e is not None)
+    unit = sum((value_unit(problem, e) for _, e in grown if e is not None), value_unit(problem, evaluation))
     results = [compare("plane model", found, direct, unit, problem.n)]
     at = np.array([0.8, 0.6])
     g, H = plane.derivatives(*at)
     first, second = (
-        sensitivity(problem, evaluation.factor, lambda e, k=k: e.along_atom(v).derivatives(*at)[k])  # type: ignore[misc]
+        Unit.of(0.0, partial(sensitivity, problem, evaluation.factor, partial(_plane_derivative, v, at, k)))
         for k in (0, 1)
     )
-    for k in (0, 1):
-        e = np.eye(2)[k]
-        slope, error = derivative(lambda h, e=e: plane.value(*(at + h * e)), 0.1, unit)  # type: ignore[misc]
-        tolerance = 64.0 * error + rounding_of(unit + first, problem.n)
-        results.append(
-            Deviation(abs(g[k] - float(slope)), tolerance, describe(f"plane gradient, entry {k}", g[k], slope))
-        )
-        slope, error = derivative(lambda h, e=e: plane.derivatives(*(at + h * e))[0], 0.1, first)  # type: ignore[misc]
-        tolerance = 64.0 * error + rounding_of(unit + second, problem.n)
-        results.append(Deviation(norm(H[k] - slope), tolerance, describe(f"plane Hessian, row {k}", H[k], slope)))
+    for k, e in enumerate(np.eye(2)):
+
+        def value(h: float, e: np.ndarray = e) -> float:
+            return plane.value(*(at + h * e))
+
+        def gradient(h: float, e: np.ndarray = e) -> np.ndarray:
+            return plane.derivatives(*(at + h * e))[0]
+
+        results += [
+            compare_slope(f"plane gradient, entry {k}", g[k], value, unit + first, problem.n, unit),
+            compare_slope(f"plane Hessian, row {k}", H[k], gradient, unit + second, problem.n, first),
+        ]
     return worst(results)
+
+
+def _plane_derivative(v: np.ndarray, at: np.ndarray, k: int, evaluation: Evaluation) -> Any:
+    return evaluation.along_atom(v).derivatives(*at)[k]
 
 
 @check("problem", needs={Ability.EXACT_PLANE, Ability.CONVEX})

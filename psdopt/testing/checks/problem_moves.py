@@ -28,9 +28,10 @@ from psdopt.testing.counting import counted_data
 from psdopt.testing.record import Deviation
 from psdopt.testing.regimes import FEW, Case
 from psdopt.testing.registry import check
+from psdopt.testing.units import Unit
 
 
-def _same(words: str, moved: Evaluation, Y: np.ndarray, unit: float) -> Deviation:
+def _same(words: str, moved: Evaluation, Y: np.ndarray, unit: Unit) -> Deviation:
     """`moved` must be what problem.at(Y) gives, where F is defined there: factor, value and gradient."""
     problem, n = moved.problem, moved.problem.n
     fresh = defined(problem, Y)
@@ -97,7 +98,7 @@ def representative_invariance(problem: Problem, case: Case) -> Deviation:
     G, SV = evaluation.factor_gradient(), np.asarray(evaluation.gradient @ V)
     unit = value_unit(problem, evaluation)
     gradient_unit = slope_unit(problem, evaluation) + unit / norm(Y)
-    S_unit = norm(SV) + sensitivity(problem, Y, lambda e: e.gradient @ V) + gradient_unit / norm(Y)
+    S_unit = Unit.of(norm(SV), lambda: sensitivity(problem, Y, lambda e: e.gradient @ V)) + gradient_unit / norm(Y)
     return worst(
         [
             compare("F(YQ)", rotated.value, evaluation.value, unit, n),

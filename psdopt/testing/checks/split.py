@@ -17,6 +17,7 @@ from psdopt.testing.record import Deviation
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
 from psdopt.testing.splits import Items, Split
+from psdopt.testing.units import Unit
 from psdopt.testing.untouched import changes, snapshot
 
 FEW = ("full-rank", "rank-one")
@@ -25,14 +26,14 @@ STEPS = (-0.7, 0.35, 1.5)
 WEIGHTS = ((0.3, 0.9), (2.0, 0.0))
 
 #: (noun, of the sum, of the unsplit problem, magnitude in which rounding is measured)
-Compared = tuple[str, Any, Any, float]
+Compared = tuple[str, Any, Any, Unit]
 
 
 def _has(ability: Ability) -> Callable[[Split], bool]:
     return lambda split: ability in split.whole.abilities
 
 
-def _over(split: Split, case: Case, pairs: Callable[[Evaluation, Evaluation, float], list[Compared]]) -> Deviation:
+def _over(split: Split, case: Case, pairs: Callable[[Evaluation, Evaluation, Unit], list[Compared]]) -> Deviation:
     """`pairs` of (evaluation of the sum, of the unsplit problem, unit of values) over the partitions of the case."""
     whole, results = point_of(split.whole, case), []
     for partition in split.drawn(case.rng):
@@ -43,18 +44,18 @@ def _over(split: Split, case: Case, pairs: Callable[[Evaluation, Evaluation, flo
     return simplest(results)
 
 
-def _unit(split: Split, partition: list[Items], whole: Evaluation) -> float:
+def _unit(split: Split, partition: list[Items], whole: Evaluation) -> Unit:
     """Magnitude of F and of all F_k at M: sums of parts that cancel are no more exact than the parts."""
     unit = value_unit(split.whole, whole)
     parts = [split.local, *(made(split.part(np.sort(items))) for items in partition)]
-    return 4.0 * unit + sum(value_unit(part, part.at(whole.factor)) for part in parts if part is not None)
+    return sum((value_unit(part, part.at(whole.factor)) for part in parts if part is not None), 4.0 * unit)
 
 
 def _sizes(partition: list[Items]) -> str:
     return ", ".join(str(len(items)) for items in partition)
 
 
-def _slope_unit(unit: float, evaluation: Evaluation) -> float:
+def _slope_unit(unit: Unit, evaluation: Evaluation) -> Unit:
     return unit / norm(evaluation.factor)
 
 
@@ -62,7 +63,7 @@ def _slope_unit(unit: float, evaluation: Evaluation) -> float:
 def value(split: Split, case: Case) -> Deviation:
     """Σ_k F_k(M) + local is F(M), at M and at 0."""
 
-    def pairs(total: Evaluation, whole: Evaluation, unit: float) -> list[Compared]:
+    def pairs(total: Evaluation, whole: Evaluation, unit: Unit) -> list[Compared]:
         zeros = total.problem.value_at_zero(), whole.problem.value_at_zero()
         return [("F", total.value, whole.value, unit), ("F(0)", *zeros, unit)]
 
@@ -75,7 +76,7 @@ def gradient(split: Split, case: Case) -> Deviation:
     V = case.rng.standard_normal((split.whole.n, 2))
     V /= norm(V)
 
-    def pairs(total: Evaluation, whole: Evaluation, unit: float) -> list[Compared]:
+    def pairs(total: Evaluation, whole: Evaluation, unit: Unit) -> list[Compared]:
         size = _slope_unit(unit, whole)
         return [
             ("the gradient 2 S Y", total.factor_gradient(), whole.factor_gradient(), size),
@@ -90,7 +91,7 @@ def line(split: Split, case: Case) -> Deviation:
     """The line of the sum has the values, the two derivatives and the new points of the unsplit line."""
     D = case.direction(case.factor(split.whole.n))
 
-    def pairs(total: Evaluation, whole: Evaluation, unit: float) -> list[Compared]:
+    def pairs(total: Evaluation, whole: Evaluation, unit: Unit) -> list[Compared]:
         scaled = D * (norm(whole.factor) / norm(D))
         mine, theirs = total.along(scaled), whole.along(scaled)
         found: list[Compared] = []
@@ -117,7 +118,7 @@ def plane(split: Split, case: Case) -> Deviation:
     """The plane of the sum has the values, gradients, Hessians and new points of the unsplit plane."""
     v = case.rng.standard_normal(split.whole.n)
 
-    def pairs(total: Evaluation, whole: Evaluation, unit: float) -> list[Compared]:
+    def pairs(total: Evaluation, whole: Evaluation, unit: Unit) -> list[Compared]:
         scaled = v * (norm(whole.factor) / norm(v))
         mine, theirs = total.along_atom(scaled), whole.along_atom(scaled)
         found: list[Compared] = []
@@ -148,7 +149,7 @@ def moves(split: Split, case: Case) -> Deviation:
     T, V = case.rng.standard_normal((r, r)), case.rng.standard_normal((split.whole.n, 2))
     T, V = T / norm(T), V / norm(V)
 
-    def pairs(total: Evaluation, whole: Evaluation, unit: float) -> list[Compared]:
+    def pairs(total: Evaluation, whole: Evaluation, unit: Unit) -> list[Compared]:
         added = V * norm(whole.factor)
         found: list[Compared] = []
         for words, mine, theirs in (
@@ -171,7 +172,7 @@ def hessian(split: Split, case: Case) -> Deviation:
     """Σ_k of the parts' Hessian products is the Hessian product of F(Y Yᵀ)."""
     D = case.direction(case.factor(split.whole.n))
 
-    def pairs(total: Evaluation, whole: Evaluation, unit: float) -> list[Compared]:
+    def pairs(total: Evaluation, whole: Evaluation, unit: Unit) -> list[Compared]:
         scaled = D * (norm(whole.factor) / norm(D))
         size = 16.0 * _slope_unit(unit, whole)
         return [("the Hessian product", total.hessian_vector(scaled), whole.hessian_vector(scaled), size)]
@@ -184,7 +185,7 @@ def certificate(split: Split, case: Case) -> Deviation:
     """The sum is certified as F is (λ_min(S), |S Y|, ⟨S, M⟩), and F has the strong convexity that the sum claims."""
     other = split.whole.at(case.factor(split.whole.n))
 
-    def pairs(total: Evaluation, whole: Evaluation, unit: float) -> list[Compared]:
+    def pairs(total: Evaluation, whole: Evaluation, unit: Unit) -> list[Compared]:
         mine, theirs = certify(total.problem, whole.factor), certify(split.whole, whole.factor)
         slope = _slope_unit(unit, whole)
         difference = other.matrix.to_dense() - whole.matrix.to_dense()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,16 +15,14 @@ from psdopt.linalg.operators import LinearMap
 from psdopt.terms.base import Term, combine
 from psdopt.terms.losses import Loss
 from psdopt.terms.measurements import Measurement as Linear
-from psdopt.testing.checks.common import PASSED, compare, failed, rounding_of, simplest, worst
-from psdopt.testing.diagnose import describe
+from psdopt.testing.checks.common import PASSED, compare, compare_slope, failed, rounding_of, simplest, worst
 from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check, checks_of
-from psdopt.testing.slopes import derivative
 from psdopt.testing.untouched import changes, snapshot
 
 #: Directions per sample, safety factor on the error estimate of differences, and steps along a line.
-DIRECTIONS, TRUST, STEPS = 4, 64.0, (0.0, 0.4, -0.7, 1.5)
+DIRECTIONS, STEPS = 4, (0.0, 0.4, -0.7, 1.5)
 #: Points (alpha, beta) of a plane.
 WEIGHTS = ((1.0, 0.0), (0.6, 0.8), (0.0, 1.0), (1.7, 0.3))
 
@@ -67,16 +67,12 @@ def gradient_slope(term: Term, case: Case) -> Deviation:
     """d/dh f((Y + hD)(Y + hD)ᵀ) at h = 0 equals 2 ⟨∇f(M) Y, D⟩ for every D."""
     at = look(term, case)
     G = 2.0 * at.gradient(at.Y)
-    found, expected, uncertainty = [], [], 0.0
-    for _ in range(DIRECTIONS):
-        D = case.direction(at.Y)
-        slope, error = derivative(lambda h, D=D: _value(term, at.Y + h * D), 0.1)  # type: ignore[misc]
-        found.append(inner(G, D))
-        expected.append(float(slope))
-        uncertainty += error
-    tolerance = TRUST * uncertainty + rounding_of(at.unit(), term.n)
-    error = float(np.linalg.norm(np.subtract(found, expected)))
-    return Deviation(error, tolerance, describe("gradient", found, expected) if not error <= tolerance else "")
+    along = [case.direction(at.Y) for _ in range(DIRECTIONS)]
+
+    def values(h: float) -> list[float]:
+        return [_value(term, at.Y + h * D) for D in along]
+
+    return compare_slope("gradient", [inner(G, D) for D in along], values, at.unit(), term.n)
 
 
 @check("term")
@@ -133,9 +129,8 @@ def line_model(term: Term, case: Case) -> Deviation:
         for order, (found, function) in enumerate(
             zip(curve.derivatives(mu), (curve.value, lambda t: curve.derivatives(t)[0]), strict=True), start=1
         ):
-            expected, error = derivative(lambda h, f=function, mu=mu: f(mu + h), 0.05)  # type: ignore[misc]
-            words = describe(f"derivative {order} of the line at mu = {mu}", found, expected)
-            results.append(Deviation(abs(found - float(expected)), TRUST * error + rounding_of(unit, n), words))
+            words = f"derivative {order} of the line at mu = {mu}"
+            results.append(compare_slope(words, found, partial(_shifted, function, mu), unit, n, width=0.05))
         results += _features(term, curve.features_at(mu), at.Y + mu * D, f"on the line at mu = {mu}")
     if curve.coefficients is not None:
         c = curve.coefficients
@@ -143,6 +138,10 @@ def line_model(term: Term, case: Case) -> Deviation:
     elif term.degree is not None:
         results.append(failed(f"a term of degree {term.degree} has a line without coefficients"))
     return simplest(results)
+
+
+def _shifted(function: Callable[[float], float], mu: float, h: float) -> float:
+    return function(mu + h)
 
 
 def _features(term: Term, found: Any, Y: Array, words: str) -> list[Deviation]:
@@ -169,12 +168,17 @@ def plane_model(term: Term, case: Case) -> Deviation:
     centre = np.array([0.8, 0.6])
     g, H = surface.derivatives(*centre)
     for k, e in enumerate(np.eye(2)):
-        slope, error = derivative(lambda h, e=e: surface.value(*(centre + h * e)), 0.1)  # type: ignore[misc]
-        words = describe(f"entry {k} of the plane's gradient", g[k], slope)
-        results.append(Deviation(abs(g[k] - float(slope)), TRUST * error + rounding_of(unit, n), words))
-        slope, error = derivative(lambda h, e=e: surface.derivatives(*(centre + h * e))[0], 0.1)  # type: ignore[misc]
-        words = describe(f"row {k} of the plane's Hessian", H[k], slope)
-        results.append(Deviation(norm(H[k] - slope), TRUST * error + rounding_of(unit, n), words))
+
+        def value(h: float, e: Array = e) -> float:
+            return surface.value(*(centre + h * e))
+
+        def gradient(h: float, e: Array = e) -> Array:
+            return surface.derivatives(*(centre + h * e))[0]
+
+        results += [
+            compare_slope(f"entry {k} of the plane's gradient", g[k], value, unit, n),
+            compare_slope(f"row {k} of the plane's Hessian", H[k], gradient, unit, n),
+        ]
     return worst(results)
 
 
@@ -184,11 +188,8 @@ def hessian_slope(term: Term, case: Case) -> Deviation:
     at = look(term, case)
     D, V = case.direction(at.Y), case.rng.standard_normal((term.n, 2))
     found = combine(term.hessian(at.images, at.features, at.of(D), at.of(V)), V.shape)
-    expected, error = derivative(lambda h: Look(term, at.Y + h * D).gradient(V), 0.1)
     unit = norm(at.gradient(V)) + norm(found)
-    tolerance = TRUST * error + rounding_of(unit, term.n)
-    words = describe("Hessian", found, expected) if not norm(found - expected) <= tolerance else ""
-    return Deviation(norm(found - expected), tolerance, words)
+    return compare_slope("Hessian", found, lambda h: Look(term, at.Y + h * D).gradient(V), unit, term.n)
 
 
 @check("term", when=lambda term: term.convex, reason="says that it is not convex")
