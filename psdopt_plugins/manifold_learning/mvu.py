@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from psdopt import LowRankPSD, Result
 from psdopt.checks import boolean, integer, number_or_none, one_of, positive, real_array
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, norm
-from psdopt_plugins.estimators import column_signs, finished
+from psdopt_plugins.estimators import column_signs, finished, was_cut
 from psdopt_plugins.fitted_samples import keeping_fitted
 from psdopt_plugins.manifold_learning.continuation import Unfolding
 from psdopt_plugins.manifold_learning.graph import (
@@ -119,13 +120,14 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
             )
             count, labels = edges.components()
         side = real_array(y, "y") if boolean(self.coloured, "coloured") else None
-        parts = []
+        parts: list[tuple[Any, Unfolding]] = []
         for c in range(count):
             own = np.flatnonzero(labels == c)
             part = edges if count == 1 else edges.restricted(own)
             if count > 1 and not np.any(part.squared):  # copies of one sample: a point
                 continue
-            parts.append((own, self._unfolded(part, None if side is None else side[own])))
+            cut = parts[-1][1] if parts and was_cut(parts[-1][1].result) else None
+            parts.append((own, self._unfolded(part, None if side is None else side[own], cut)))
         if not parts:
             raise InvalidInputError("X must hold samples that differ; found only copies within each component")
         self._assemble(parts, int(X.shape[0]))
@@ -148,10 +150,14 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """The embedding of X."""
         return self.fit(X, y).embedding_
 
-    def _unfolded(self, edges: Edges, side: Any) -> Unfolding:
-        found = unfold(edges, self.nu, self.edge_error, side, self.solver_options)
-        finished(found.result, stacklevel=5)
-        return found
+    def _unfolded(self, edges: Edges, side: Any, cut: Unfolding | None) -> Unfolding:
+        """After a component whose run was cut the others stay at their starts, and have its result."""
+        if cut is None:
+            found = unfold(edges, self.nu, self.edge_error, side, self.solver_options)
+            finished(found.result, stacklevel=5)
+            return found
+        start = unfold(edges, cut.nu, self.edge_error, side, {**(self.solver_options or {}), "max_iterations": 0})
+        return replace(start, result=cut.result)
 
     def _assemble(self, parts: list[tuple[Any, Unfolding]], n: int) -> None:
         # by size and variance, so that the position of a component does not depend on the order of the samples

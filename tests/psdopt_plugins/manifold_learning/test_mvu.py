@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_blobs, make_s_curve
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -23,6 +24,7 @@ from psdopt_plugins.manifold_learning.graph import (
 from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices
 from psdopt_plugins.manifold_learning.mvu_problem import scaled_mvu_problem
 from psdopt_plugins.manifold_learning.unfolding import unfold
+from psdopt_plugins.manifold_learning.unfolding_newton import UnfoldingNewton
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((30, 3))
@@ -131,6 +133,27 @@ def test_disconnected_graph_is_refused_with_the_remedy():
     separate = MaximumVarianceUnfolding(n_neighbors=4, disconnected="separate").fit(data)
     assert separate.embedding_.shape == (60, 2)
     assert np.isfinite(separate.embedding_).all()
+
+
+def test_an_interrupt_of_one_component_ends_the_fit(monkeypatch):
+    data, _ = make_blobs(60, centers=3, cluster_std=0.3, random_state=0)
+    steps, step = [], UnfoldingNewton.step
+
+    def interrupted(*args):
+        steps.append(1)
+        if len(steps) == 3:
+            raise KeyboardInterrupt
+        return step(*args)
+
+    monkeypatch.setattr(UnfoldingNewton, "step", interrupted)
+    with pytest.warns(ConvergenceWarning) as told:
+        model = MaximumVarianceUnfolding(n_neighbors=4, disconnected="separate").fit(data)
+    assert len(steps) == 3
+    assert len(told) == 1
+    assert model.result_.status is psdopt.Status.INTERRUPTED
+    assert model.embedding_.shape == (60, 2)
+    assert np.isfinite(model.embedding_).all()
+    assert np.ptp(model.embedding_) > 0.0
 
 
 def test_a_graph_in_pieces_is_connected_by_its_shortest_edges():
