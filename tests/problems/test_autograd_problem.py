@@ -9,7 +9,7 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import Ability, AutogradProblem, FlatQuotient, solve
+from psdopt import LBFGS, Ability, AutogradProblem, ConjugateGradient, FlatQuotient, Status, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.testing import run_checks
 
@@ -92,3 +92,18 @@ def test_a_function_without_a_name_is_refused_in_pickles_own_words():
     with pytest.raises((AttributeError, pickle.PicklingError), match="lambda"):
         pickle.dumps(problem)
     assert copy.deepcopy(problem).at(np.eye(2)).value == 2.0
+
+
+@pytest.mark.parametrize("method", [None, LBFGS(), ConjugateGradient()])
+def test_an_inverse_that_raises_at_singular_matrices_is_an_infinite_value(method):
+    """min tr M⁻¹ + tr M = 2 n, at M = I; the start looks at F along a ray from M = 0."""
+    problem = AutogradProblem(lambda M: anp.trace(anp.linalg.inv(M)) + anp.trace(M), 4, convex=True)
+    result = solve(problem, FlatQuotient(4, 4), method, rng=0)
+    assert result.status is Status.OPTIMAL
+    assert result.value == pytest.approx(8.0)
+    plane = problem.at(np.eye(4)).along_atom(np.ones(4))
+    assert plane.value(0.0, 0.0) == np.inf
+    assert all(np.isnan(part).all() for part in plane.derivatives(0.0, 0.0))
+    line = problem.at(np.eye(4)).along(-np.eye(4))
+    assert line.value(1.0) == np.inf
+    assert np.isnan(line.derivatives(1.0)).all()
