@@ -197,11 +197,12 @@ def _smooth_downhill(
             return left
     else:
         return math.inf if math.isinf(wall) else left if left > 0.0 else math.nan
-    if at_t <= 0.0:
+    maximum = curvature < 0.0  # f' also vanishes where f is largest, with a minimum before
+    if at_t < 0.0 or (at_t == 0.0 and not maximum):
         return t
     right = t
     high = at_t
-    least, best, stale = abs(at_t), t, 0
+    least, best, stale = math.inf if maximum else at_t, t, 0
     for _ in range(100):
         if least <= tol * abs(slope0) or right - left <= 4.0 * EPS * right:
             break
@@ -215,6 +216,6 @@ def _smooth_downhill(
         else:
             right, high = t, at_t
         stale = 0 if abs(at_t) <= 0.5 * least else stale + 1
-        if abs(at_t) < least:
+        if abs(at_t) < least and not curvature < 0.0:
             least, best = abs(at_t), t
     return best

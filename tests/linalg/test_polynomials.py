@@ -228,3 +228,21 @@ def test_a_sharp_kink_is_found_beside_a_large_value():
         return (-1e-6, 0.0) if t < 0.7 else (-1e-6 + 1e8 * (t - 0.7), 1e8)
 
     assert minimize_smooth(derivatives, value=lambda t: 1.0 - 1e-6 * t) == pytest.approx(0.7, abs=1e-9)
+
+
+@pytest.mark.parametrize("first", [1.0, 0.5, 0.25])
+def test_a_smooth_minimiser_is_no_maximum_at_which_the_slope_vanishes(first):
+    """log(1 + (1e8 (1 − t)² − 1)²) is largest at t = 1 between its minima 1 ∓ 1e-4."""
+
+    def value(t):
+        return math.log1p((1e8 * (1.0 - t) ** 2 - 1.0) ** 2)
+
+    def derivatives(t):
+        u, slope = 1e8 * (1.0 - t) ** 2 - 1.0, -2e8 * (1.0 - t)
+        outer = 2.0 * u / (1.0 + u * u)
+        return outer * slope, 2.0 * (1.0 - u * u) / (1.0 + u * u) ** 2 * slope**2 + 2e8 * outer
+
+    assert derivatives(1.0)[0] == 0.0
+    assert derivatives(1.0)[1] < 0.0
+    found = minimize_smooth(derivatives, first=first, value=value)
+    assert abs(abs(found - 1.0) - 1e-4) < 1e-9

@@ -32,8 +32,8 @@ from psdopt.testing.units import Unit
 #: Where models are compared with direct evaluation: both signs, small and large, not symmetric about 0.
 STEPS = (-0.7, 0.01, 0.35, 1.0, 2.5)
 WEIGHTS = ((0.3, 0.9), (1.0, 0.2), (0.0, 1.5), (2.0, 0.0))
-#: Steps beside a minimum, relative to it, at which F may not be less.
-NEAR = (-1e-3, -1e-4, 1e-4, 1e-3)
+#: Relative steps to both sides of a minimum: at the shortest with a change F may not be less, as between minima it is.
+NEAR = (1e-6, 1e-5, 1e-4, 1e-3)
 
 
 def _atom(case: Case, evaluation: Evaluation) -> np.ndarray:
@@ -124,15 +124,20 @@ def line_minimum(problem: Problem, case: Case) -> Deviation:
         return PASSED if falling[2] < falling[1] < falling[0] else failed("inf is returned although F does not fall")
     if not mu >= 0.0:
         return failed(f"minimize() returned {mu}, not a step of at least 0")
-    # along Y + mu D a function of M has any number of minima, of which only a quartic has all within reach
-    grid = [0.0, *(mu * (1.0 + share) for share in NEAR)]
-    if line.coefficients is not None:
-        grid += list(np.geomspace(1e-4, 1e3, 60))
-    values = np.array([line.value(float(t)) for t in grid])
     unit = value_unit(problem, problem.at(evaluation.factor + mu * D)) + value_unit(problem, evaluation)
-    k = int(np.argmin(np.nan_to_num(values, nan=math.inf, posinf=math.inf)))
-    words = f"mu = {mu:.6g} has value {line.value(mu):.10g}, but {values[k]:.10g} is reached at {grid[k]:.6g}"
-    results = [Deviation(line.value(mu) - float(values[k]), rounding_of(unit, problem.n), words)]
+    allowed, found = rounding_of(unit, problem.n), line.value(mu)
+    # along Y + mu D a function of M has any number of minima, of which only a quartic has all within reach
+    grids = [[0.0], *([mu * (1.0 - share), mu * (1.0 + share)] for share in NEAR)]
+    if line.coefficients is not None:
+        grids[0] += list(np.geomspace(1e-4, 1e3, 60))
+    results = []
+    for grid in grids:
+        values = np.nan_to_num([line.value(float(t)) for t in grid], nan=math.inf, posinf=math.inf)
+        k = int(np.argmin(values))
+        words = f"mu = {mu:.6g} has value {found:.10g}, but {values[k]:.10g} is reached at {grid[k]:.6g}"
+        results.append(Deviation(found - float(values[k]), allowed, words))
+        if len(results) > 1 and not Deviation(float(np.max(np.abs(values - found))), allowed).ok:
+            break
     upper = 0.5 * mu
     short = line.minimize(upper) if upper > 0.0 else 0.0
     if short > upper * (1.0 + 1e-12):
