@@ -29,7 +29,7 @@ from psdopt.linalg.tolerances import EPS, rounding
 #: Limit of flops for the decompositions of all candidate A_t together.
 AFFORDABLE = 2e10
 #: Eigenvalues of A_t below this share of the largest must be rounding; an A_t with others is not used.
-CLEAR = math.sqrt(EPS)
+NONZERO = math.sqrt(EPS)
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ def _semidefinite(
         np.add.at(A, (j, i), 0.5 * sign * numbers)
         values, V = np.linalg.eigh(A)
         allowed = rounding(max(values[-1], terms), len(support) ** 2)
-        used = values > CLEAR * values[-1]
+        used = values > NONZERO * values[-1]
         if np.all(np.abs(values[~used]) <= allowed):
             rows.append(int(t))
             parts.append((support, V[:, used]))
@@ -289,5 +289,5 @@ def _connected(parts: list[tuple[NDArray[np.intp], Array]], n: int) -> Iterator[
             at += columns.shape[1]
         if stacked.shape[1] > 1:
             U, sizes, _ = np.linalg.svd(stacked, full_matrices=False)
-            stacked = np.ascontiguousarray(U[:, sizes > CLEAR * sizes[0]])
+            stacked = np.ascontiguousarray(U[:, sizes > NONZERO * sizes[0]])
         yield Piece(rows, stacked)

@@ -40,7 +40,7 @@ FREE = 1e-5
 KEPT = 0.1
 #: The least eigenvalue of A*(w) that is not zero must be this share of the largest, and the largest this share of |w|,
 #: every |A_t| = 1: rounding over the least moves the face.
-CLEAR = 1e-5
+SEPARATE = 1e-5
 
 
 def hidden_combination(forms: SparseForms, lower: Array, upper: Array) -> Array | None:
@@ -213,7 +213,7 @@ def _singular(A: Array, b: Array, w: Array, q: int) -> Array | None:
         if best <= allowed and off >= best:
             break
         if off < best:
-            best, nearest, clear = off, w, q < n and bool(values[q] > CLEAR * values[-1] and values[-1] > CLEAR)
+            best, nearest, clear = off, w, q < n and bool(values[q] > SEPARATE * values[-1] and values[-1] > SEPARATE)
         V = Q[:, :q]
         conditions = np.vstack([(V.T @ A @ V)[:, i, j].T, b])
         _, sizes, rows = np.linalg.svd(conditions)

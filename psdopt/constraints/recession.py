@@ -16,7 +16,7 @@ from psdopt.linalg.tolerances import EPS
 
 #: A fall below this many √(rounding of ⟨A_t, D⟩) times |C| |D|, or the sizes of the terms of ⟨C, D⟩, is none: where a
 #: combination of constraints demands D_ii = 0, D_ii is rounding and D_ij of the size of its root.
-CLEAR = 8.0
+ABOVE_ROUNDING = 8.0
 #: What rounding of constraints lets an entry of M be, as a share of what the constraints demand, where M is feasible.
 DEMANDED = 1e-3
 #: Rows and columns of a candidate below this share of the largest are also left out.
@@ -118,4 +118,4 @@ def _falls(problem: ConstrainedModel, Y: Array) -> bool:
     assert conic is not None
     C, d = conic.C, np.sqrt(row_dots(Y, Y))
     size = max(float(d @ (abs(C) @ d)), norm(sp.csr_array(C).data) * norm(Y.T @ Y))
-    return -inner(C @ Y, Y) > CLEAR * math.sqrt(_lost(problem)) * size
+    return -inner(C @ Y, Y) > ABOVE_ROUNDING * math.sqrt(_lost(problem)) * size
