@@ -50,7 +50,7 @@ def truncated_cg(
         move, image, model, moved = further, seen, value, longer
         residual = residual + alpha * product
         before, rr = rr, inner(residual, residual)
-        if k > 0 and math.sqrt(rr) <= goal:
+        if rr == 0.0 or (k > 0 and math.sqrt(rr) <= goal):
             break
         beta = rr / before
         direction = geometry.horizontal(point, beta * direction - residual)

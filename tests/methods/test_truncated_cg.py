@@ -64,3 +64,12 @@ def test_products_that_are_not_finite_end_on_the_boundary():
     d, _, cut = truncated_cg(GEOMETRY, POINT, POINT, lambda v: np.nan * v, 2.0, 0.1, 1.0, 9)
     np.testing.assert_allclose(d, -2.0 * POINT / np.sqrt(N))
     assert cut
+
+
+def test_an_exact_first_step_ends_the_solve():
+    """H = 2 I: the residual is zero, and so is the next direction."""
+    g = np.array([[1.0], [-2.0], [0.5], [0.0], [4.0]])
+    d, image, cut = truncated_cg(GEOMETRY, POINT, g, lambda v: 2.0 * v, 100.0, 0.1, 1.0, 50)
+    assert not cut
+    np.testing.assert_array_equal(d, -0.5 * g)
+    np.testing.assert_array_equal(image, -g)
