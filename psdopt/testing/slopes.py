@@ -17,6 +17,8 @@ SHRINK = 1.6
 FEWEST, ROWS, COLUMNS = 5, 40, 8
 #: A difference may be this many times farther from an estimate than its error and the order of differences say.
 LOOSE = 4.0
+#: Differences that are off by less than this share of the values say that f lacks digits, not that it varies.
+DIGITS = 1e-6
 
 
 class _Estimate(NamedTuple):
@@ -33,19 +35,24 @@ def derivative(function: Callable[[float], Any], width: float, unit: float = 0.0
 
     `width` is the largest step. The bound is the disagreement of neighbouring extrapolations plus the rounding of the
     values divided by the step that was used; that of values of size `unit`, if they themselves are smaller. An estimate
-    counts only if the differences at shorter steps come as near to it as their order h² says: those of an f that varies
-    faster than the steps agree by chance. The bound is inf where no step resolves f.
+    counts only if the differences at shorter steps come as near to it as their order h² says, or are off by no more
+    than digits that the values lack: those of an f that varies faster than the steps agree by chance. The bound is inf
+    where no step resolves f.
 
     Cost: about 20 values of a smooth f, at most 80.
     """
     table: list[list[Array]] = []
+    steps: list[float] = []
+    sizes: list[float] = []
     noises: list[float] = []
     estimates: list[_Estimate] = []
     chosen: _Estimate | None = None
     h = width
     for row in range(ROWS):
         plus, minus = np.asarray(function(h), dtype=float), np.asarray(function(-h), dtype=float)
-        noises.append(2.0 * EPS * max(float(np.linalg.norm(plus) + np.linalg.norm(minus)), unit) / h)
+        steps.append(h)
+        sizes.append(float(np.linalg.norm(plus) + np.linalg.norm(minus)))
+        noises.append(2.0 * EPS * max(sizes[-1], unit) / h)
         table.append(_extrapolated((plus - minus) / (2.0 * h), table[-1] if table else []))
         if row:
             estimates.append(_nearest(table, noises[-1]))
@@ -57,7 +64,14 @@ def derivative(function: Callable[[float], Any], width: float, unit: float = 0.0
         if row >= FEWEST and chosen is not None and noises[-1] >= chosen.error:
             break
         h /= SHRINK
-    return (chosen.value, chosen.error) if chosen is not None else (estimates[-1].value, math.inf)
+    plain = min(estimates, key=lambda one: one.error if math.isfinite(one.error) else math.inf)
+    if chosen is None or plain.error < chosen.error:  # refuted by variation of f, or by digits that its values lack?
+        later = range(plain.row + 1, len(table))
+        if math.isfinite(plain.error) and all(
+            2.0 * steps[k] * np.linalg.norm(table[k][0] - plain.value) <= DIGITS * sizes[k] for k in later
+        ):
+            chosen = plain
+    return (chosen.value, chosen.error) if chosen is not None else (plain.value, math.inf)
 
 
 def _extrapolated(difference: Array, above: list[Array]) -> list[Array]:

@@ -158,6 +158,27 @@ def test_digits_that_no_constant_takes_are_missed():
         assert failed == slopes
 
 
+class Noisy(AutogradProblem):
+    """F has a few digits less, and S is wrong by a factor."""
+
+    noise, factor = 0.0, 1.0
+
+    def evaluate(self, M):
+        value = super().evaluate(M)
+        return value * (1.0 + self.noise * np.sin(1e12 * np.log(abs(value))))
+
+    def dense_gradient(self, M):
+        return self.factor * super().dense_gradient(M)
+
+
+@pytest.mark.parametrize(("noise", "factor"), [(1e-8, 2.0), (1e-8, -1.0), (1e-9, 1.001), (1e-10, 1.001)])
+def test_noise_of_F_excuses_no_wrong_gradient(noise, factor):
+    problem = Noisy(lambda M: anp.sum(M * M) + anp.trace(M), 6)
+    problem.noise, problem.factor = noise, factor
+    failed = {record.name for record in run_checks(problem, only=["problem.gradient_slope"]) if not record.ok}
+    assert failed == {"problem.gradient_slope"}
+
+
 def test_noise_is_that_of_a_constant_within_F():
     Y = 1e-5 * Case("full-rank", 0).factor(N)
     with_constant = AutogradProblem(lambda M: anp.linalg.slogdet(np.eye(N) + M)[1], N)
