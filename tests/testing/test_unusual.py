@@ -8,7 +8,9 @@ import pytest
 
 from psdopt import AutogradProblem
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.tolerances import EPS
 from psdopt.problems import TermSum
+from psdopt.problems.autograd_problem import AutogradLine
 from psdopt.terms import Loss, MeasuredTerm, QuadraticForms
 from psdopt.testing import Case, CheckStatus, parametrize_with_checks, replay, run_checks
 from psdopt.testing.checks.common import defined, noise, point_of, sensitivity
@@ -96,6 +98,11 @@ UNUSUAL = {
     "difference of exponentials": lambda: AutogradProblem(
         lambda M: anp.exp(-anp.trace(M)) - anp.exp(-anp.sum(M * M)), N
     ),
+    "linear part beside log det(I + M)": lambda: AutogradProblem(
+        lambda M: anp.trace(M) - anp.linalg.slogdet(np.eye(N) + M)[1], N, convex=True
+    ),
+    "all digits lost at zero": lambda: AutogradProblem(lambda M: anp.sqrt(1.0 + anp.sum(M * M)) - 1.0, N, convex=True),
+    "large constant": lambda: AutogradProblem(lambda M: (anp.trace(M) + 1e4) ** 2 - 1e8, N, convex=True),
     "oscillating": lambda: AutogradProblem(lambda M: anp.sum(anp.sin(M)), N),
     "tr M⁻¹": lambda: AutogradProblem(lambda M: anp.trace(anp.linalg.inv(M)), N),
     "tr M⁻¹ by Cholesky": lambda: AutogradProblem(lambda M: anp.sum(anp.linalg.inv(anp.linalg.cholesky(M)) ** 2), N),
@@ -179,12 +186,33 @@ def test_noise_of_F_excuses_no_wrong_gradient(noise, factor):
     assert failed == {"problem.gradient_slope"}
 
 
+class SlightlyWrong(AutogradProblem):
+    """S is a thousandth too large."""
+
+    def dense_gradient(self, M):
+        return 1.001 * super().dense_gradient(M)
+
+
+@pytest.mark.parametrize("name", ["linear part beside log det(I + M)", "all digits lost at zero", "large constant"])
+def test_constants_within_F_excuse_no_wrong_gradient(name):
+    problem = SlightlyWrong(UNUSUAL[name]().function, N)
+    slopes = {f"problem.{check}" for check in ("gradient_slope", "hessian_slope", "line_model", "plane_model")}
+    assert {record.name for record in run_checks(problem, only=slopes) if not record.ok} == slopes
+
+
+def test_a_line_search_that_does_not_move_is_found(monkeypatch):
+    monkeypatch.setattr(AutogradLine, "minimize", lambda self, upper=np.inf: 0.0)
+    problem = AutogradProblem(lambda M: anp.sum(M * M) - anp.trace(M), N, convex=True)
+    (record,) = run_checks(problem, only=["problem.line_minimum"])
+    assert not record.ok
+
+
 def test_noise_is_that_of_a_constant_within_F():
     Y = 1e-5 * Case("full-rank", 0).factor(N)
     with_constant = AutogradProblem(lambda M: anp.linalg.slogdet(np.eye(N) + M)[1], N)
-    assert 1e-18 < noise(with_constant, Y) < 1e-14
-    assert noise(AutogradProblem(lambda M: anp.trace(M), N), Y) < 1e-24
-    assert noise(SinglePrecision(lambda M: anp.trace(M), N), 1e5 * Y) < 1e-13
+    assert 1e-18 < noise(with_constant, Y, lambda e: e.value) * EPS < 1e-14
+    assert noise(AutogradProblem(lambda M: anp.trace(M), N), Y, lambda e: e.value) * EPS < 1e-24
+    assert noise(SinglePrecision(lambda M: anp.trace(M), N), 1e5 * Y, lambda e: e.value) * EPS < 1e-13
 
 
 def test_what_is_wrong_in_them_is_still_found():

@@ -21,9 +21,9 @@ from psdopt.testing.units import Unit
 
 #: The error of a derivative by differences may be so many times its estimate.
 TRUST = 64.0
-#: Relative distances of the points at which noise of F is looked for, and so many roundings of |F| at a matrix of unit
-#: size are noise of constants.
-SPACINGS, CONSTANTS = (1e-13, 1e-10, 1e-7, 1e-5), 16.0
+#: Relative distances of the points at which noise is looked for; noise of constants is at most so many roundings of the
+#: quantity at a matrix of unit size.
+SPACINGS, CONSTANTS = (1e-13, 1e-10, 1e-7, 1e-5, 1e-3), 16.0
 #: Outcomes of the perturbation that measures rounding: of so many the largest counts.
 PERTURBATIONS = 2
 
@@ -83,32 +83,43 @@ def sensitivity(problem: Problem, Y: Array, quantity: Callable[[Evaluation], Any
     return largest / EPS
 
 
-def noise(problem: Problem, Y: Array) -> float:
-    """How far values of F beside Y are from a smooth curve, from their differences of orders 4 to 6.
+def noise(problem: Problem, Y: Array, quantity: Callable[[Evaluation], Any]) -> float:
+    """How far values of `quantity` beside Y are from a smooth curve, per EPS: from their differences of order 6.
 
-    A constant within F, as I in log det(I + M), takes digits from it that no change of M shows. Only what |F| at a
-    matrix of unit size loses counts: an F that is computed to fewer digits is not excused. After Moré and Wild (2011).
+    A constant within F, as I in log det(I + M), takes digits from it that no change of M shows; where the values at the
+    longest spacing are all equal, it took all. Only what is lost of the quantity at a matrix of unit size counts, so
+    that an F that is computed to fewer digits is not excused. After Moré and Wild (2011).
     """
+
+    def along(step: float) -> Array:
+        rows = [np.ravel(np.asarray(quantity(problem.at(Y * (1.0 + k * step))), dtype=float)) for k in range(9)]
+        return np.array(rows)
+
     found = 0.0
     for step in SPACINGS:
-        values = [problem.at(Y * (1.0 + k * step)).value for k in range(7)]
-        if not all(map(math.isfinite, values)):
+        values = along(step)
+        if not np.isfinite(values).all():
             return 0.0
-        if len(set(values)) > 3:  # else the step is too short for the digits of F
-            orders = [(k, np.diff(values, k)) for k in range(4, 7)]
-            found = max(math.sqrt(float(d @ d) / len(d) / math.comb(2 * k, k)) for k, d in orders)
-            break
-    sizes = [abs(problem.at(scale * Y / (norm(Y) or 1.0)).value) for scale in (0.5, 1.0, 2.0)]
-    return min(found, CONSTANTS * EPS * max(filter(math.isfinite, sizes), default=0.0))
+        differences = np.diff(values, 6, axis=0)
+        found = max(found, norm(differences) / math.sqrt(len(differences) * math.comb(12, 6)))
+    if np.all(values == values[0]):
+        found = math.inf
+    units = [quantity(problem.at(scale * Y / (norm(Y) or 1.0))) for scale in (0.5, 1.0, 2.0)]
+    sizes = [float(np.linalg.norm(unit)) for unit in units]
+    return min(found / EPS, CONSTANTS * max(filter(math.isfinite, sizes), default=0.0))
 
 
 def value_unit(problem: Problem, evaluation: Evaluation) -> Unit:
-    """Magnitude in which rounding of F near Y is measured: |F|, |F(0)|, |S||M|; sampled, sensitivity and noise of F."""
+    """Magnitude in which rounding of F near Y is measured: |F|, |F(0)|, |S||M|, and what is sampled of F."""
     at_zero = value_at_zero(problem)
     slope = norm(evaluation.factor_gradient()) * norm(evaluation.factor)
     known = abs(evaluation.value) + (abs(at_zero) if math.isfinite(at_zero) else 0.0) + slope
-    Y = evaluation.factor
-    return Unit.of(known, lambda: sensitivity(problem, Y, lambda e: e.value) + noise(problem, Y) / EPS)
+    return Unit.of(known, lambda: _lost(problem, evaluation.factor, lambda e: e.value))
+
+
+def _lost(problem: Problem, Y: Array, quantity: Callable[[Evaluation], Any]) -> float:
+    """What is sampled of a unit: how much rounding of M, and constants within F, change `quantity`, per EPS."""
+    return sensitivity(problem, Y, quantity) + noise(problem, Y, quantity)
 
 
 def value_at_zero(problem: Problem) -> float:
@@ -120,21 +131,27 @@ def value_at_zero(problem: Problem) -> float:
 
 
 def slope_unit(problem: Problem, evaluation: Evaluation) -> Unit:
-    """Magnitude in which rounding of 2 S Y is measured: its own, and its sensitivity."""
-    Y, r = evaluation.factor, evaluation.factor.shape[1]
-    return Unit.of(
-        norm(evaluation.factor_gradient()), lambda: sensitivity(problem, Y, lambda e: e.factor_gradient()[:, :r])
-    )
+    """Magnitude in which rounding of 2 S Y is measured: its own, and what is sampled of it."""
+    Y = evaluation.factor
+    r = Y.shape[1]
+
+    def sampled() -> float:
+        of_S = noise(problem, Y, lambda e: 2.0 * np.asarray(e.gradient @ Y))
+        return sensitivity(problem, Y, lambda e: e.factor_gradient()[:, :r]) + of_S
+
+    return Unit.of(norm(evaluation.factor_gradient()), sampled)
 
 
 def bend_unit(problem: Problem, evaluation: Evaluation, D: Array) -> Unit:
-    """Magnitude in which rounding of the Hessian times D is measured: |2 S Y|, its own, and its sensitivity."""
+    """Magnitude in which rounding of the Hessian times D is measured: |2 S Y|, its own, and what is sampled of it."""
     Y, r = evaluation.factor, D.shape[1]
     padded = append_columns(D, np.zeros((len(D), 1)))
-    return Unit.of(
-        norm(evaluation.factor_gradient()) + norm(evaluation.hessian_vector(D)),
-        lambda: sensitivity(problem, Y, lambda e: e.hessian_vector(padded)[:, :r]),
-    )
+
+    def sampled() -> float:
+        moved = sensitivity(problem, Y, lambda e: e.hessian_vector(padded)[:, :r])
+        return moved + noise(problem, Y, lambda e: e.hessian_vector(D))
+
+    return Unit.of(norm(evaluation.factor_gradient()) + norm(evaluation.hessian_vector(D)), sampled)
 
 
 @overload
@@ -163,6 +180,8 @@ def compare_slope(
     x = np.asarray(found, dtype=float)
     for size in (values.known, float(values)) if isinstance(values, Unit) else (values,):
         expected, uncertainty = derivative(function, width, size)
+        if x.shape != expected.shape:
+            return Deviation(math.inf, 0.0, describe(noun, x, expected))
         error = float(np.linalg.norm(x - expected))
         answer = Deviation(error, TRUST * uncertainty + rounding_of(unit, n), noun)
         if answer.ok:

@@ -217,9 +217,9 @@ def representative_independent(subject: MethodSubject, case: Case) -> Deviation:
         there = [state.evaluation.value for state in trajectory(subject, instance, turned)]
         common = min(len(here), len(there))
         error = max(abs(a - b) for a, b in zip(here[:common], there[:common], strict=True))
-        unit = value_unit(instance.problem, instance.problem.at(instance.geometry.factor(start)))
+        unit = float(value_unit(instance.problem, instance.problem.at(instance.geometry.factor(start))))
         words = f"after {common - 1} steps on {instance.name} the values differ by {error:.3g}"
-        results.append(Deviation(error, math.sqrt(EPS) * (unit + abs(here[0] - min(here))), words))
+        results.append(Deviation(error, math.sqrt(EPS) * max(unit, abs(here[0] - min(here))), words))
     if not results:
         raise Trivial("no instance has more than one representative of a point")
     return worst(results)

@@ -49,8 +49,8 @@ def own_unit(problem: Problem, case: Case) -> Deviation:
         raise Trivial("no unit is given at the sampled points")
     if not 0.0 < own < math.inf:
         return failed(f"value_unit is {own}, not a positive number")
-    allowed = LARGEST_UNIT * value_unit(problem, evaluation)
-    return Deviation(own, allowed, f"the unit of values is {own:.3g}, F, F(0) and <S, M> are {allowed.known:.3g}")
+    allowed = LARGEST_UNIT * value_unit(problem, evaluation).known
+    return Deviation(own, allowed, f"the unit of values is {own:.3g}, where F, F(0) and <S, M> allow {allowed:.3g}")
 
 
 @check("problem", regimes=FEW)

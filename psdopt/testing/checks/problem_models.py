@@ -130,6 +130,8 @@ def line_minimum(problem: Problem, case: Case) -> Deviation:
     grids = [[0.0], *([mu * (1.0 - share), mu * (1.0 + share)] for share in NEAR)]
     if line.coefficients is not None:
         grids[0] += list(np.geomspace(1e-4, 1e3, 60))
+    if mu == 0.0:  # D is a direction of descent: F may not fall beside 0
+        grids = [list(np.geomspace(1e-6, 1e-2, 9))]
     results = []
     for grid in grids:
         values = np.nan_to_num([line.value(float(t)) for t in grid], nan=math.inf, posinf=math.inf)

@@ -21,7 +21,7 @@ from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check, checks_of
 from psdopt.testing.untouched import changes, snapshot
 
-#: Directions per sample, safety factor on the error estimate of differences, and steps along a line.
+#: Directions per sample, and steps along a line.
 DIRECTIONS, STEPS = 4, (0.0, 0.4, -0.7, 1.5)
 #: Points (alpha, beta) of a plane.
 WEIGHTS = ((1.0, 0.0), (0.6, 0.8), (0.0, 1.0), (1.7, 0.3))
