@@ -129,7 +129,7 @@ def test_experiments_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_every_paper_at_small_sizes_without_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every experiment that has a small case without data measures it, and the report shows them all."""
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda figure, stream, **_: stream.write(b"drawn"))
+    monkeypatch.setattr("psdopt.plotting.style.RESOLUTION_DPI", 30)
     manager = PluginManager([], core=False)
     manager.register(papers, "papers")
     assert main(["reproduce", "--quick", "--out", str(tmp_path)], manager) == 0

@@ -1,6 +1,8 @@
-"""What the tutorial says of the example package; ``.ci/run`` installs it as its users do and runs its own tests."""
+"""The example package passes its own test file, and its problem is solved over its geometry."""
 
 import re
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -73,6 +75,18 @@ def test_the_listings_of_the_tutorial_are_code_that_runs():
     for command in ('psdopt" list', 'psdopt" check nearest_correlation'):
         assert command.replace('"', "") in printed
         assert command in commands
+
+
+def test_its_own_tests_pass():
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
+    path = [str(FOLDER), *(entry for entry in sys.path if entry)]
+    import os
+
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+    done = subprocess.run(
+        command, cwd=FOLDER, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
 
 
 def test_nearest_correlation_of_low_rank():
