@@ -22,7 +22,7 @@ REPEATS = 3
 
 def main(argv: list[str]) -> int:
     """Exit code 0; prints a row for each order and each solver."""
-    parser = argparse.ArgumentParser(prog="psdopt bench cvxpy-bridge", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks cvxpy-bridge", description=__doc__)
     parser.add_argument("--orders", type=int, nargs="*", default=[100, 200, 300], metavar="N")
     parser.add_argument("--degree", type=float, default=24.0, help="edges at a vertex, on average")
     parser.add_argument("--solvers", nargs="*", default=["psdopt", "SCS", "CLARABEL"])

@@ -174,7 +174,7 @@ def cases() -> Iterator[Answer]:
 
 def main(argv: list[str] | None = None) -> int:
     """Exit code 0; prints the two tables, and with ``--refusals`` what was refused."""
-    parser = argparse.ArgumentParser(prog="psdopt bench cvxpy-tests", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks cvxpy-tests", description=__doc__)
     parser.add_argument("files", nargs="*", metavar="NAME", help="test files (default: all)")
     parser.add_argument(
         "--source", type=Path, metavar="FOLDER", help="a clone of CVXPY, or its unpacked source package"

@@ -1,8 +1,8 @@
 """Steps on a GPU beside the bare products that they are made of: KTA, leading eigenpairs, pairs.
 
-    psdopt bench gpu                  # PyTorch on CUDA; --library cupy
-    psdopt bench gpu --quick          # small sizes, on the CPU where there is no GPU
-    psdopt bench gpu --device cpu     # PyTorch on the CPU: counts are those of a GPU, seconds are not
+    python -m benchmarks gpu                  # PyTorch on CUDA; --library cupy
+    python -m benchmarks gpu --quick          # small sizes, on the CPU where there is no GPU
+    python -m benchmarks gpu --device cpu     # PyTorch on the CPU: counts are those of a GPU, seconds are not
 
 Exit code 4 where no device is found. A step of KTA makes one product with X (m, d) and one with Xᵀ, for a block of r
 columns; a step towards leading eigenpairs one product with K (n, n). What a step takes beside them is the rest of the

@@ -20,8 +20,8 @@ from typing import Any
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
+from benchmarks.papers.data import dense, load
 from benchmarks.pinned_peers import learn
-from psdopt_plugins.papers.data import dense, load
 
 METHODS = {"ours": "psdopt", "kta": "psdopt-kta", "pylmnn": "pylmnn", "metric-learn": "lmnn"}
 

@@ -3,7 +3,7 @@
     python -m benchmarks.mvu large --sizes 20000
     python -m benchmarks.mvu pictures --plot docs/experiments/figures/bilgo_unfolding.png
 
-Table 3 of the paper is measured by `psdopt reproduce --only bilgo-table-3`. Times are processor seconds.
+Table 3 of the paper is measured by `python -m benchmarks reproduce --only bilgo-table-3`. Times are processor seconds.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.datasets import load_digits, make_swiss_roll
 
+from benchmarks.papers.bilgo_unfolding import graph_of
 from psdopt_plugins.manifold_learning.unfolding import unfold
-from psdopt_plugins.papers.bilgo_unfolding import graph_of
 
 
 def large(args: argparse.Namespace) -> None:

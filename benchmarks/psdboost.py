@@ -4,8 +4,8 @@
     python -m benchmarks.psdboost limit [--limit 300 --memory 12]  (Clarabel on the full SDP at D = 200)
     python -m benchmarks.psdboost memory                       (needs PSDOPT_DATA)
 
-The paper's experiments are those of `psdopt reproduce --paper psdboost`. Seconds are processor seconds of one process
-(set OPENBLAS_NUM_THREADS=1): both sides of a ratio are measured in one run.
+The paper's experiments are those of `python -m benchmarks reproduce --paper psdboost`. Seconds are processor seconds
+of one process (set OPENBLAS_NUM_THREADS=1): both sides of a ratio are measured in one run.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.papers.data import load
+from benchmarks.papers.psdboost import NU, column_generation, full_sdp, synthetic
 from benchmarks.psdboost_masters import ConicMaster, Level, Proximal
 from psdopt import ColumnGeneration, Method, solve
+from psdopt_plugins.metric_learning import MatrixGeneration
 from psdopt_plugins.metric_learning.triplet_problem import triplet_margin_problem
 from psdopt_plugins.pair_sampling import nearest_triplets
-from psdopt_plugins.papers import MatrixGeneration
-from psdopt_plugins.papers.data import load
-from psdopt_plugins.papers.psdboost import NU, column_generation, full_sdp, synthetic
 
 
 def instance(D: int, m: int = 10_000) -> tuple[np.ndarray, np.ndarray]:

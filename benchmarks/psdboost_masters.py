@@ -25,8 +25,8 @@ from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.margins import CappedMargin, SignedSquares
 from psdopt.margins.masters import Answer, Unsolved
-from psdopt_plugins import papers
-from psdopt_plugins.papers.linear_program import CappedSimplex
+from psdopt_plugins.metric_learning import linear_program as printed
+from psdopt_plugins.metric_learning.linear_program import CappedSimplex
 
 Indices = NDArray[np.intp]
 
@@ -126,8 +126,8 @@ class Level:
     reprices: ClassVar[bool] = False
 
     def ask(
-        self, program: papers.LinearProgram, columns: Sequence[Array], weights: CappedSimplex
-    ) -> tuple[papers.Answer, Array, Level]:
+        self, program: printed.LinearProgram, columns: Sequence[Array], weights: CappedSimplex
+    ) -> tuple[printed.Answer, Array, Level]:
         """The linear program's answer, the w to ask about, and the stabilizer that observes the outcome."""
         answer = program.solve(columns, weights)
         if self.centre is None:
@@ -138,9 +138,9 @@ class Level:
         level = least + LEVEL * (self.value - least)
         try:
             near, _ = QuadraticMaster(self.solver).level(columns, weights, self.centre, level)
-        except papers.Unsolved:
+        except printed.Unsolved:
             return answer, answer.dual, self
-        return papers.Answer(answer.theta, answer.dual, answer.steps + near.steps), near.dual, self
+        return printed.Answer(answer.theta, answer.dual, answer.steps + near.steps), near.dual, self
 
     def observe(self, w: Array, value: float) -> Level:
         """After the oracle's φ(w) = `value`."""
@@ -163,14 +163,14 @@ class Proximal:
     reprices: ClassVar[bool] = False
 
     def ask(
-        self, program: papers.LinearProgram, columns: Sequence[Array], weights: CappedSimplex
-    ) -> tuple[papers.Answer, Array, Proximal]:
+        self, program: printed.LinearProgram, columns: Sequence[Array], weights: CappedSimplex
+    ) -> tuple[printed.Answer, Array, Proximal]:
         """The answer of the quadratic program, or of the linear one where that was not solved."""
         if self.centre is not None:
             try:
                 answer, model = QuadraticMaster(self.solver).proximal(columns, weights, self.centre, self.step)
                 return answer, answer.dual, replace(self, promised=model)
-            except papers.Unsolved:  # shorter steps are easier to find
+            except printed.Unsolved:  # shorter steps are easier to find
                 answer = program.solve(columns, weights)
                 return answer, answer.dual, replace(self, promised=float("-inf"), step=self.step * SHORTER)
         answer = program.solve(columns, weights)
@@ -216,19 +216,19 @@ class QuadraticMaster:
 
     def proximal(
         self, columns: Sequence[Array], weights: CappedSimplex, centre: Array, t: float
-    ) -> tuple[papers.Answer, float]:
+    ) -> tuple[printed.Answer, float]:
         """θ and w, and the model's value max_i ⟨a_i, w⟩ there."""
         return self._solve(columns, weights, centre, t, None)
 
     def level(
         self, columns: Sequence[Array], weights: CappedSimplex, centre: Array, level: float
-    ) -> tuple[papers.Answer, float]:
+    ) -> tuple[printed.Answer, float]:
         """As :meth:`proximal`. `level` must lie above the least value of the model, which the linear program knows."""
         return self._solve(columns, weights, centre, 1.0, level)
 
     def _solve(
         self, columns: Sequence[Array], weights: CappedSimplex, centre: Array, t: float, level: float | None
-    ) -> tuple[papers.Answer, float]:
+    ) -> tuple[printed.Answer, float]:
         A, m = np.array(columns), weights.size
         scale = max(norm(a) for a in A) / np.sqrt(m) or 1.0
         rows = np.hstack([A / scale, np.full((len(A), 1), 0.0 if level is not None else -1.0)])
@@ -242,7 +242,7 @@ class QuadraticMaster:
         total = theta.sum()
         # no column holds the projection back if the centre itself is below the level: none has a multiplier
         theta = theta / total if total > 0.0 else np.full(len(A), 1.0 / len(A))
-        return papers.Answer(theta, w, steps), float(np.max(A @ w))
+        return printed.Answer(theta, w, steps), float(np.max(A @ w))
 
 
 def _highs(curvature: float, cost: Array, rows: Array, upper: Array, m: int, cap: float) -> tuple[Array, Array, int]:
@@ -278,7 +278,7 @@ def _highs(curvature: float, cost: Array, rows: Array, upper: Array, m: int, cap
     model.passHessian(hessian)
     model.run()
     if model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-        raise papers.Unsolved(f"HiGHS did not solve the quadratic program: {model.getModelStatus()}")
+        raise printed.Unsolved(f"HiGHS did not solve the quadratic program: {model.getModelStatus()}")
     solution = model.getSolution()
     return (
         np.asarray(solution.col_value)[:m],
@@ -308,5 +308,5 @@ def _clarabel(curvature: float, cost: Array, rows: Array, upper: Array, m: int, 
     constraints = sp.csc_matrix(sp.block_array(blocks))
     solution = clarabel.DefaultSolver(quadratic, cost, constraints, b, cones, settings).solve()
     if str(solution.status) not in USABLE:
-        raise papers.Unsolved(f"Clarabel did not solve the quadratic program: {solution.status}")
+        raise printed.Unsolved(f"Clarabel did not solve the quadratic program: {solution.status}")
     return np.array(solution.x)[:m], np.array(solution.z)[1 : 1 + len(rows)], int(solution.iterations)

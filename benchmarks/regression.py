@@ -3,7 +3,8 @@
     python benchmarks/regression.py online       # one epoch of mini-batches of 32 against a hand-written loop
     python benchmarks/regression.py sparse       # d = 100,000 sparse features, r = 10
 
-What is compared with pymanopt is measured by `psdopt reproduce --paper regression`. `--scale 0.1` shrinks the data.
+What is compared with pymanopt is measured by `python -m benchmarks reproduce --paper regression`. `--scale 0.1`
+shrinks the data.
 Seconds are of process CPU time. Set OPENBLAS_NUM_THREADS=1 for figures that repeat.
 """
 

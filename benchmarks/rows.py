@@ -1,6 +1,6 @@
 """Rows that do not fit: memory and time of one pass over a file, and of learning a metric from it.
 
-    psdopt bench rows --rows 10000000 --columns 100
+    python -m benchmarks rows --rows 10000000 --columns 100
 
 makes a float32 .npy file (4 GB at the default size) in a temporary folder, unless --file names one, and prints the
 largest memory of the process, as the operating system counts it, before and after.

@@ -8,19 +8,19 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.papers.sdp_families import PROGRAMS
+from benchmarks.papers.sdp_graphs import GRAPHS
+from benchmarks.papers.sdp_peers import PEERS, fits
+from benchmarks.papers.sdp_programs import FOLDER, ours
+from benchmarks.papers.sdp_race import by_peer
 from psdopt import read_sdpa
-from psdopt_plugins.papers.sdp_families import PROGRAMS
-from psdopt_plugins.papers.sdp_graphs import GRAPHS
-from psdopt_plugins.papers.sdp_peers import PEERS, fits
-from psdopt_plugins.papers.sdp_programs import FOLDER, ours
-from psdopt_plugins.papers.sdp_race import by_peer
 
 HEAD = "problem      m     n  method               value           bound      infeas.     gap  status        process s"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit code 0; prints a row for each program and each solver, and adds it to the file of ``--json``."""
-    parser = argparse.ArgumentParser(prog="psdopt bench sdp", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks sdp", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"programs in the folder ${FOLDER} (default: all of it)")
     for family in FAMILIES:
         option = f"--{family.replace('_', '-')}"

@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
@@ -34,7 +34,7 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """The argument parser with all commands."""
-    from psdopt.cli import bench, check, env, list, reproduce, run
+    from psdopt.cli import bench, check, env, list, run
 
     top = _Parser(
         prog="psdopt",
@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--debug", action="store_true", help="show the traceback of an error")
     top.set_defaults(command=None, parameters=frozenset())
     commands = top.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
-    for module in (list, run, check, reproduce, bench, env):
+    for module in (list, run, check, bench, env):
         name = module.__name__.rpartition(".")[2]
         text = module.HELP
         # "resolve": a command may have a --help of its own
@@ -68,9 +68,19 @@ def main(argv: Sequence[str] | None = None, manager: PluginManager | None = None
     if arguments.command is None:
         parser().print_help()
         return WRONG_USE
+    with _warnings_on_stderr(quiet=arguments.lists_problems):
+        return answered(lambda: arguments.command(arguments, manager or plugin_manager()), arguments)
+
+
+def answered(call: Callable[[], int], arguments: argparse.Namespace) -> int:
+    """The exit code of `call()`; its warnings and its error are printed as one line each.
+
+    arguments : with `debug`, the error is raised instead; `parameters`, which the call may set, are the names that
+    messages show as options of the command.
+    """
     try:
-        with _warnings_on_stderr(quiet=arguments.lists_problems), _python_warnings_on_stderr(arguments):
-            code: int = arguments.command(arguments, manager or plugin_manager())
+        with _python_warnings_on_stderr(arguments):
+            code = call()
             sys.stdout.flush()
             return code
     except BrokenPipeError:  # the reader, such as `head`, has closed the pipe

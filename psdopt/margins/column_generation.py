@@ -102,8 +102,8 @@ class ColumnGeneration(Method[ColumnGenerationState]):
     ----------
     master : "block", T any PSD matrix (k, k), as in the spectral bundle method (Helmberg and Rendl 2000): fully
         corrective, tens of rounds less than the paper's linear program, which is
-        :class:`psdopt_plugins.papers.MatrixGeneration` ("lp" still stands for it, and is deprecated); or an object
-        that solves the master in its own way, see :class:`~psdopt.margins.masters.Master`.
+        :class:`psdopt_plugins.metric_learning.MatrixGeneration` ("lp" still stands for it, and is deprecated); or an
+        object that solves the master in its own way, see :class:`~psdopt.margins.masters.Master`.
     stabilization : "auto" and "centre": the master stops while its duals are centred, at a fraction of the gap that
         is still open. "none": the master is solved to the end.
     columns : new columns per round; None is n/6 within 24 .. 64.
@@ -129,7 +129,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
 
     def __post_init__(self) -> None:
         if is_name(self.master, "lp"):
-            text = "ColumnGeneration(master='lp') is deprecated: use psdopt_plugins.papers.MatrixGeneration()"
+            text = "ColumnGeneration(master='lp') is deprecated: use psdopt_plugins.metric_learning.MatrixGeneration()"
             warnings.warn(text, DeprecationWarning, stacklevel=4)
             _ = self._printed  # the parameters are checked there
             return
@@ -188,7 +188,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
     def _printed(self) -> Method[ColumnGenerationState]:
         """The algorithm that ``master="lp"`` stood for."""
         stabilization = "smoothing" if self.stabilization == "auto" else self.stabilization
-        make = import_module("psdopt_plugins.papers").MatrixGeneration
+        make = import_module("psdopt_plugins.metric_learning").MatrixGeneration
         printed: Method[ColumnGenerationState] = make(stabilization, self.columns or 1, self.max_columns)
         return printed
 

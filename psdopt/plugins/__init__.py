@@ -8,14 +8,6 @@ from psdopt import plotting, reports
 from psdopt.datasets import Dataset
 from psdopt.plotting import *  # noqa: F403
 from psdopt.plugins import specs
-from psdopt.plugins.experiments import (
-    Comparison,
-    Experiment,
-    ExperimentCase,
-    ExperimentSpec,
-    Findings,
-    ResultTable,
-)
 from psdopt.plugins.hookspec import GROUP, hookimpl
 from psdopt.plugins.lazy import Deferred, LazyNames, lazy_names
 from psdopt.plugins.manager import PluginManager, PluginProblem, plugin_manager
@@ -25,17 +17,11 @@ from psdopt.reports import *  # noqa: F403
 
 __all__ = [
     "GROUP",
-    "Comparison",
     "Dataset",
     "Deferred",
-    "Experiment",
-    "ExperimentCase",
-    "ExperimentSpec",
-    "Findings",
     "LazyNames",
     "PluginManager",
     "PluginProblem",
-    "ResultTable",
     "hookimpl",
     "lazy_names",
     "plugin_manager",

@@ -21,8 +21,7 @@ class PsdoptHooks:
 
     @hookspec
     def psdopt_components(self) -> Iterable[Spec]:
-        """Yield what the plugin contributes: applications, geometries, methods, problems, data sets,
-        experiments of papers.
+        """Yield what the plugin contributes: applications, geometries, methods, problems, data sets.
 
         A plugin is a module named in the entry-point group ``psdopt`` of its package::
 

@@ -90,7 +90,7 @@ class PluginManager:
         return tuple(spec for _, spec in sorted(self._specs[kind].items()))
 
     def specs(self, kind: str) -> tuple[Spec, ...]:
-        """All specs of `kind`, such as "application" or "experiment", ready for use and sorted by name.
+        """All specs of `kind`, such as "application" or "dataset", ready for use and sorted by name.
 
         One whose deferred names cannot be imported is left out, and listed in `problems`.
         """

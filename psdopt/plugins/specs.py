@@ -54,7 +54,7 @@ class Spec:
 
     @property
     def kind(self) -> str:
-        """application, geometry, method, problem, dataset or experiment."""
+        """application, geometry, method, problem or dataset."""
         return type(self).__name__.removesuffix("Spec").lower()
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from psdopt.errors import PluginError
-from psdopt.plugins.experiments import ExperimentSpec
 from psdopt.plugins.specs import (
     ApplicationSpec,
     DataNeeds,
@@ -28,7 +27,6 @@ KINDS: dict[str, type[Spec]] = {
     "geometry": GeometrySpec,
     "method": MethodSpec,
     "dataset": DatasetSpec,
-    "experiment": ExperimentSpec,
 }
 LABELS = ("none", "classes", "numbers")
 PARAMETER_TYPES = (int, float, str, bool)
@@ -60,10 +58,6 @@ def validate(spec: Any, plugin: str) -> Spec:
         check.require("default_data", named, "name a data set, such as 'digits'")
         known = isinstance(spec.needs, DataNeeds) and spec.needs.labels in LABELS
         check.require("needs", known, f"give a psdopt.plugins.DataNeeds with labels one of {', '.join(LABELS)}")
-    if isinstance(spec, ExperimentSpec):
-        check.require("paper", _matches(_NAME, spec.paper), "use lower-case words joined by hyphens, such as 'kl-admm'")
-        for name in ("title", "differences"):
-            check.require(name, isinstance(vars(spec)[name], str), "give a string, '' if there is nothing to say")
     check.require("parameters", isinstance(spec.parameters, tuple), "give a tuple of Parameter")
     for index, parameter in enumerate(spec.parameters):
         _check_parameter(check, f"parameters[{index}]", parameter)

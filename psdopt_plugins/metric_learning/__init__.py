@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from psdopt import ConjugateGradient, MarginProblem, QuadraticSDP, TermSum
 from psdopt.linalg import Array
-from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, ProblemSpec, Spec, hookimpl, lazy_names
+from psdopt.plugins import ApplicationSpec, DataNeeds, MethodSpec, Parameter, ProblemSpec, Spec, hookimpl, lazy_names
 
 if TYPE_CHECKING:
     from psdopt_plugins.metric_learning.distance_regression import DistanceRegression
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from psdopt_plugins.metric_learning.linearity_problem import linearity_problem
     from psdopt_plugins.metric_learning.lmnn import LMNN
     from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
+    from psdopt_plugins.metric_learning.matrix_generation import MatrixGeneration
     from psdopt_plugins.metric_learning.pair_distance_problem import pair_distance_problem
     from psdopt_plugins.metric_learning.pairs_classifier import PairsClassifier
     from psdopt_plugins.metric_learning.psdboost import PSDBoost
@@ -31,6 +32,7 @@ __all__ = [
     "LMNN",
     "DistanceRegression",
     "Linearity",
+    "MatrixGeneration",
     "PSDBoost",
     "PairsClassifier",
     "TripletsClassifier",
@@ -60,6 +62,7 @@ later = lazy_names(
         "linearity_problem": "linearity_problem",
         "LMNN": "lmnn",
         "lmnn_problem": "lmnn_problem",
+        "MatrixGeneration": "matrix_generation",
         "pair_distance_problem": "pair_distance_problem",
         "PairsClassifier": "pairs_classifier",
         "PSDBoost": "psdboost",
@@ -134,6 +137,18 @@ def psdopt_components() -> Iterable[Spec]:
         problem=later.triplet_margin_problem,
         default_data="iris",
         needs=LABELLED,
+    )
+    yield MethodSpec(
+        name="matrix-generation",
+        factory=later.MatrixGeneration,
+        summary="PSDBoost's own algorithm: one column a round, weights by a linear program",
+        reference="Shen, Welsh, Wang (2008), algorithm 1",
+        parameters=(
+            Parameter("stabilization", str, "smoothing", "smoothing of the duals, or none as printed"),
+            Parameter("columns", int, 1, "new columns per round"),
+            Parameter("max_columns", int, None, "most columns kept; the others are aggregated"),
+        ),
+        example=later.MatrixGeneration,
     )
     yield ApplicationSpec(
         name="metric-distances",

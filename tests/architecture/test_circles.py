@@ -103,7 +103,7 @@ def by_package(graph: dict[str, set[str]]) -> dict[str, set[str]]:
 
 
 #: A former name of the core that a plugin has taken over, and that the core forwards to it until the name goes.
-FORWARDED = {"psdopt.margins.column_generation": "psdopt_plugins.papers"}
+FORWARDED = {"psdopt.margins.column_generation": "psdopt_plugins.metric_learning"}
 
 
 def test_no_module_imports_itself_round_a_corner():

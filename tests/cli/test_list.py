@@ -38,18 +38,18 @@ def test_one_kind(psdopt_command: Any, word: str) -> None:
 
 
 def test_broken_plugins_are_named_once(capsys: pytest.CaptureFixture[str]) -> None:
-    broken = PluginManager([EntryPoint("absent", "no_such_module_of_psdopt", "psdopt")])
-    assert main(["list", "experiments"], broken) == 0
+    broken = PluginManager([EntryPoint("absent", "no_such_module_of_psdopt", "psdopt")], core=False)
+    assert main(["list", "applications"], broken) == 0
     out, err = capsys.readouterr()
     assert out == (
-        "No experiments installed.\n\n! not loaded: plugin 'absent': cannot import no_such_module_of_psdopt: "
+        "No applications installed.\n\n! not loaded: plugin 'absent': cannot import no_such_module_of_psdopt: "
         "ModuleNotFoundError: No module named 'no_such_module_of_psdopt'\n"
     )
     assert err == ""
 
 
 def test_other_commands_warn_of_broken_plugins_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    broken = PluginManager([EntryPoint("absent", "no_such_module_of_psdopt", "psdopt")])
+    broken = PluginManager([EntryPoint("absent", "no_such_module_of_psdopt", "psdopt")], core=False)
     assert main(["run", "scatter"], broken) == 2
     assert capsys.readouterr().err.splitlines() == [
         "psdopt: warning: not loaded: plugin 'absent': cannot import no_such_module_of_psdopt: "

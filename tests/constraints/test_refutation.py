@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.papers.sdp_families import qap
 from psdopt import (
     BoundaryPoint,
     Constrained,
@@ -18,7 +19,6 @@ from psdopt import (
 )
 from psdopt.constraints import refutation
 from psdopt.constraints.refutation import _inward, _rounded, _vanishing, proven_infeasible
-from psdopt_plugins.papers.sdp_families import qap
 
 
 def test_a_proof_of_infeasibility_must_hold(solved) -> None:

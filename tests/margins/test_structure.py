@@ -12,7 +12,7 @@ from psdopt.margins import MarginProblem, SignedSquares
 from psdopt.margins.column_generation import margins_of
 from psdopt.terms import QuadraticForms
 from psdopt.terms.measurements import Entries, PairDistances, TripletDifferences
-from psdopt_plugins.papers import MatrixGeneration
+from psdopt_plugins.metric_learning import MatrixGeneration
 from tests.margins.instances import EPS, matrices, triplets
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from benchmarks.papers.sdp_families import control
 from psdopt import (
     AugmentedLagrangian,
     BoundaryPoint,
@@ -29,7 +30,6 @@ from psdopt.methods import ConjugateGradient, constrained_newton
 from psdopt.methods.augmented_lagrangian_state import LONGEST, AugmentedLagrangianState
 from psdopt.methods.constrained_newton import FINE, LAST, PATIENCE, ConstrainedNewton
 from psdopt.methods.constrained_steps import ConstrainedSteps
-from psdopt_plugins.papers.sdp_families import control
 from tests.methods.test_constrained_steps import curved, cut
 
 

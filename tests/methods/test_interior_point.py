@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from benchmarks.papers.sdp_families import PROGRAMS
 from psdopt import Constrained, InteriorPoint, Outcome, PSDCone, QuadraticSDP, Status, constraints, solve
 from psdopt.constraints import congruence
 from psdopt.constraints.coupled_systems import RootedSystem
@@ -17,7 +18,6 @@ from psdopt.constraints.limits import FEASIBLE
 from psdopt.constraints.standard import StandardForm
 from psdopt.errors import InvalidInputError
 from psdopt.methods import interior_point
-from psdopt_plugins.papers.sdp_families import PROGRAMS
 
 
 def random_program(n: int, m: int, seed: int) -> Constrained:

@@ -91,7 +91,7 @@ def test_a_broken_plugin_is_reported_once_and_the_rest_load(install: Install, ca
         "write one non-empty line that says what it is",
         "not loaded: plugin 'crash': psdopt_components failed: KeyError: 'no such\\nthing'",
         "not loaded: plugin 'text' yields 'method', which is no spec; let psdopt_components yield instances of "
-        "ApplicationSpec, ProblemSpec, GeometrySpec, MethodSpec, DatasetSpec, ExperimentSpec",
+        "ApplicationSpec, ProblemSpec, GeometrySpec, MethodSpec, DatasetSpec",
     ]
     assert [record.getMessage() for record in caplog.records] == messages(manager)
 

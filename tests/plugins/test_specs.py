@@ -2,22 +2,21 @@
 
 import pytest
 
-from psdopt.plugins import ApplicationSpec, DatasetSpec, ExperimentSpec, GeometrySpec, MethodSpec, ProblemSpec
+from psdopt.plugins import ApplicationSpec, DatasetSpec, GeometrySpec, MethodSpec, ProblemSpec
 from psdopt.plugins.specs import DataNeeds, Parameter, Spec
 from psdopt.plugins.validation import KINDS
 
 
-@pytest.mark.parametrize("kind", [ApplicationSpec, DatasetSpec, ExperimentSpec, GeometrySpec, MethodSpec, ProblemSpec])
+@pytest.mark.parametrize("kind", [ApplicationSpec, DatasetSpec, GeometrySpec, MethodSpec, ProblemSpec])
 def test_the_kind_of_a_spec_is_in_its_name(kind):
-    extra = {"paper": "P", "title": "T"} if kind is ExperimentSpec else {}
-    spec = kind(name="a-name", factory=dict, summary="for tests", **extra)
+    spec = kind(name="a-name", factory=dict, summary="for tests")
     assert isinstance(spec, Spec)
     assert f"{spec.kind.capitalize()}Spec" == kind.__name__
     assert KINDS[spec.kind] is kind
 
 
 def test_there_are_no_other_kinds():
-    assert sorted(KINDS) == ["application", "dataset", "experiment", "geometry", "method", "problem"]
+    assert sorted(KINDS) == ["application", "dataset", "geometry", "method", "problem"]
 
 
 def test_needs_are_the_least_unless_stated():

@@ -102,7 +102,7 @@ BAD = [
     (
         "metric-kta",
         "plugin 'mine' yields 'metric-kta', which is no spec; let psdopt_components yield instances of "
-        "ApplicationSpec, ProblemSpec, GeometrySpec, MethodSpec, DatasetSpec, ExperimentSpec",
+        "ApplicationSpec, ProblemSpec, GeometrySpec, MethodSpec, DatasetSpec",
     ),
 ]
 

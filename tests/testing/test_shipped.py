@@ -18,8 +18,7 @@ from psdopt.testing import parametrize_with_checks
 from psdopt.testing.gallery import problems, special_problems, with_spectrum
 from psdopt_plugins.kernel_learning import distance_kernel_problem, pairwise_kernel_problem
 from psdopt_plugins.manifold_learning import mvu_problem, sstress_problem
-from psdopt_plugins.metric_learning import lmnn_problem, pair_distance_problem, triplet_margin_problem
-from psdopt_plugins.papers import MatrixGeneration
+from psdopt_plugins.metric_learning import MatrixGeneration, lmnn_problem, pair_distance_problem, triplet_margin_problem
 from psdopt_plugins.regression import psd_regression_problem, psd_regression_stream
 from psdopt_plugins.relaxations import CommunityDetection
 

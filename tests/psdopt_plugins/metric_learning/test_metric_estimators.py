@@ -42,6 +42,7 @@ def test_every_spec_is_valid():
             for name in ("metric-kta", "metric-linear", "metric-lmnn", "metric-distances")
         ),
         ("application", "metric-psdboost"),
+        ("method", "matrix-generation"),
         ("problem", "triplet-margin"),
     }
     for spec in specs:

@@ -1,0 +1,129 @@
+"""Table 1 of Yuan et al.: leading eigenpairs against eigsh and lobpcg, seconds and the accuracy reached."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from scipy.sparse.linalg import eigsh, lobpcg
+
+from benchmarks.papers.data import Array
+from benchmarks.reproduction.experiments import Comparison, Experiment, ExperimentCase, Findings, ResultTable
+from psdopt_plugins.spectral import TopKEigen
+
+#: (n, k): seconds of eigs and of LRO, loss of orthonormality of LRO.
+PAPER = {
+    (1000, 40): (1.13, 1.27, 1.18e-14),
+    (1000, 80): (1.71, 2.60, 2.20e-14),
+    (2000, 40): (4.94, 4.92, 1.17e-14),
+    (2000, 80): (7.18, 8.25, 2.30e-14),
+    (4000, 40): (25.08, 20.59, 1.30e-14),
+}
+ACCURACY = 1e-6
+
+
+def leading_eigenpairs() -> Experiment:
+    """Table 1, and a sparse matrix beyond it."""
+    return Experiment(_cases, _measure, _present)
+
+
+def _cases(quick: bool) -> list[ExperimentCase]:
+    if quick:
+        return [_case("dense", 400, 10, 1)]
+    return [*(_case("dense", n, k, 3 if n <= 2000 else 1) for n, k in PAPER), _case("sparse", 50_000, 20, 1)]
+
+
+def _case(kind: str, n: int, k: int, repeats: int) -> ExperimentCase:
+    return ExperimentCase(f"{kind}, n = {n}, k = {k}", {"kind": kind, "n": n, "k": k, "repeats": repeats})
+
+
+def _matrix(kind: str, n: int) -> Any:
+    """K: dense Gaussian, or sparse with 20 n entries at random places."""
+    rng = np.random.default_rng(0)
+    if kind == "dense":
+        G = rng.standard_normal((n, n))
+        return (G + G.T) / np.sqrt(2.0 * n)
+    i, j = rng.integers(0, n, 10 * n), rng.integers(0, n, 10 * n)
+    K = sp.csr_array(sp.coo_array((rng.standard_normal(10 * n), (i, j)), shape=(n, n)))
+    return sp.csr_array(K + K.T)
+
+
+def _by_lobpcg(K: Any, k: int) -> tuple[Array, Array]:
+    """lobpcg from random columns; residuals of 1e-3 of |K| give the eigenvalues to about 1e-6."""
+    X = np.random.default_rng(0).standard_normal((K.shape[0], k))
+    scale = float(np.linalg.norm(K @ X[:, 0]) / np.linalg.norm(X[:, 0]))
+    values, vectors = lobpcg(K, X, largest=True, tol=1e-3 * scale, maxiter=1000)
+    return values, vectors
+
+
+def _by_psdopt(K: Any, k: int) -> tuple[Array, Array]:
+    top = TopKEigen(k, tol=ACCURACY).fit(K)
+    return top.eigenvalues_, top.eigenvectors_
+
+
+def _by_eigsh(K: Any, k: int) -> tuple[Array, Array]:
+    values, vectors = eigsh(K, k, which="LA")
+    return values, vectors
+
+
+SOLVERS: dict[str, Callable[[Any, int], tuple[Array, Array]]] = {
+    "psdopt": _by_psdopt,
+    "eigsh": _by_eigsh,
+    "lobpcg": _by_lobpcg,
+}
+
+
+def _measure(case: ExperimentCase) -> dict[str, Any]:
+    n, k = case.settings["n"], case.settings["k"]
+    K = _matrix(case.settings["kind"], n)
+    seconds: dict[str, float] = {}
+    sums: dict[str, float] = {}
+    loss: dict[str, float] = {}
+    for repeat in range(case.settings["repeats"]):
+        for solver, run in SOLVERS.items():
+            if solver == "lobpcg" and repeat > 0:
+                continue
+            begin = time.process_time()
+            values, vectors = run(K, k)
+            spent = time.process_time() - begin
+            seconds[solver] = min(seconds.get(solver, np.inf), spent)
+            sums[solver] = float(np.sum(values))
+            loss[solver] = float(np.max(np.abs(vectors.T @ vectors - np.eye(len(values)))))
+    if sp.issparse(K):
+        best = max(sums.values())  # all of them give lower bounds
+    else:
+        best = float(np.sum(scipy.linalg.eigvalsh(K, subset_by_index=[n - k, n - 1])))
+    error = {solver: abs(best - total) / best for solver, total in sums.items()}
+    return {"n": n, "k": k, "seconds": seconds, "error": error, "loss": loss}
+
+
+def _present(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
+    rows, comparisons, ratios = [], [], []
+    for name, found in measured.items():
+        seconds = found["seconds"]
+        ratios.append(seconds["eigsh"] / seconds["psdopt"])
+        paper = PAPER.get((found["n"], found["k"])) if name.startswith("dense") else None
+        rows.append(
+            (
+                name,
+                *(f"{seconds[solver]:.2f} s" for solver in SOLVERS),
+                f"{ratios[-1]:.2f}",
+                f"{paper[0] / paper[1]:.2f}" if paper else "",
+                f"{found['error']['psdopt']:.0e}",
+                f"{found['loss']['psdopt']:.0e}",
+                f"{paper[2]:.0e}" if paper else "",
+            )
+        )
+        if paper:
+            what = f"eigs / ours, n = {found['n']}, k = {found['k']}"
+            comparisons.append(Comparison(what, ratios[-1], paper[0] / paper[1], "more", level=0.05))
+            what = f"orthonormality, n = {found['n']}, k = {found['k']}"
+            comparisons.append(Comparison(what, found["loss"]["psdopt"], paper[2]))
+    columns = ("K", *SOLVERS, "eigsh / psdopt", "paper", "error of psdopt", "orthonormal to", "paper")
+    table = ResultTable("Least processor seconds; sum of the k largest eigenvalues to 1e-6", columns, tuple(rows))
+    facts = {"least": f"{min(ratios):.2f}", "most": f"{max(ratios):.2f}"} if ratios else {}
+    return Findings((table,), tuple(comparisons), facts=facts)

@@ -1,0 +1,5 @@
+"""The settings of the library's own tests."""
+
+from tests.conftest import seeded
+
+__all__ = ["seeded"]

@@ -1,0 +1,257 @@
+"""Matrix generation as Shen, Welsh and Wang print it: a linear program over rank-one columns, one more per round."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psdopt import Ability, Atom, Evaluation, Geometry, Method, Outcome, Problem, Requires, Residual, State
+from psdopt.checks import integer, integer_or_none, one_of
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg import EPS, Array, norm
+from psdopt_plugins.metric_learning.linear_program import Answer, CappedSimplex, LinearProgram, Unsolved, feasible
+from psdopt_plugins.metric_learning.stabilizer import Smoothing, Stabilizer
+
+#: Named stabilisations.
+STABILIZATIONS = ("smoothing", "none")
+#: Accuracy asked of the oracle, relative to the gap. The error bound of the oracle is subtracted from the bound on F.
+ORACLE_ACCURACY = 0.01
+#: Rounds without lower value or better bound that count as the end.
+IDLE_ROUNDS = 5
+#: Columns kept by default: WIDTH n, and at least FEWEST.
+WIDTH, FEWEST = 20, 60
+#: Where columns have to go, this share of the limit stays. Each cut costs the warm start, so cuts must be rare.
+SHARE = 0.75
+
+
+class Margins(CappedSimplex, Protocol):
+    """What a problem with the ability "margins" returns from ``margins()``, as far as it is used here."""
+
+    def values(self, evaluation: Any) -> Array:
+        """⟨A_r, M⟩ (m,)."""
+
+    def combination(self, w: Array) -> Any:
+        """−Σ_r w_r A_r (n, n) for weights w (m,), as an operator on blocks."""
+
+
+@dataclass(kw_only=True)
+class MatrixGenerationState(State):
+    """The best matrix so far (`point`, `evaluation`), the best dual so far (`dual`, `bound`), and the linear program.
+
+    `columns` has the blocks B_i, |B_i| = 1, side by side as its factor, each of them `widths[i]` wide: vectors, and
+    first the aggregate of the columns that were dropped, once there is one. `squares` holds (⟨A_r, B_iB_iᵀ⟩)_r for
+    each block and `theta` the weights of the last program, 0 for the newest columns. `gap` = F − bound.
+    `gradient_norm` is 2 gap / |Y|: the gap in the units of the factor gradient.
+    """
+
+    columns: Evaluation
+    widths: tuple[int, ...]
+    squares: tuple[Array, ...]
+    theta: Array
+    program: LinearProgram
+    stabilizer: Stabilizer
+    dual: Array | None = None
+    bound: float = -math.inf
+    gap: float = math.inf
+    guess: Array | None = None
+    idle: int = 0
+
+
+@dataclass(frozen=True)
+class MatrixGeneration(Method[MatrixGenerationState]):
+    """M = Σ θ_i v_i v_iᵀ over columns v_i that the dual of a linear program asks for (Shen et al., algorithm 1).
+
+    One round: the linear program on the columns is solved for θ and the dual weights w; the lowest eigenvector of
+    S = −Σ w_r A_r becomes a new column. Every w proves F >= trace · λ_min(S) over the whole set and every θ gives a
+    value, so each round has a gap. :class:`psdopt.ColumnGeneration` solves the same problem in tens of rounds less,
+    since its weights are a matrix; this method is never faster, and is there to repeat the paper.
+
+    Departures from the printed algorithm: the run does not begin with π = 0, which ends it at once if the optimum is
+    negative, and does not stop when the value of the program stalls, which happens with degenerate duals. The best
+    value and the best bound are kept, since neither sequence is monotone.
+
+    Parameters
+    ----------
+    stabilization : "smoothing", see :class:`Smoothing`; "none", the oracle is asked at the program's own dual, as
+        printed; or a :class:`Stabilizer`.
+    columns : new columns per round.
+    max_columns : at most this many are kept. Those of least weight are then aggregated into one fixed matrix of trace
+        one, so that the best matrix is never lost. None: 20 n, and at least 60.
+
+    Cost per round: the products with the maps for the new columns, one eigenvector of S (two where the stabilizer
+    reprices), one linear program of m variables. Raises UnknownNameError, InvalidTypeError and InvalidInputError for
+    bad parameters, InvalidInputError for a set without a fixed trace.
+    """
+
+    stabilization: str | Stabilizer = "smoothing"
+    columns: int = 1
+    max_columns: int | None = None
+
+    requires: ClassVar[Requires] = {"problem": (Ability.MARGINS,), "geometry": (Ability.LINEAR_ORACLE,)}
+    descends: ClassVar[bool] = False
+    residual: ClassVar[Residual] = Residual.GAP
+
+    def __post_init__(self) -> None:
+        if isinstance(self.stabilization, str):
+            one_of(self.stabilization, "stabilization", STABILIZATIONS)
+        elif not isinstance(self.stabilization, Stabilizer):
+            raise InvalidTypeError(
+                f"stabilization must be a name or offer ask and observe; found {type(self.stabilization).__name__}"
+            )
+        integer(self.columns, "columns")
+        integer_or_none(self.max_columns, "max_columns")
+        if self.max_columns is not None and self.max_columns <= self.columns:
+            raise InvalidInputError(
+                f"max_columns must exceed columns, {self.columns}, or nothing is kept; found {self.max_columns}"
+            )
+
+    def init(
+        self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
+    ) -> MatrixGenerationState:
+        """Columns: the start as one block, and the oracle's answer to uniform weights."""
+        if geometry.trace is None:
+            raise InvalidInputError(f"geometry must have a fixed trace, such as Spectraplex; found {geometry!r}")
+        margins = _margins(problem)
+        evaluation = evaluation or problem.at(geometry.factor(start))
+        Y = evaluation.factor
+        whole = evaluation.mix(np.eye(Y.shape[1]) / norm(Y))
+        stabilizer = self.stabilization
+        if isinstance(stabilizer, str):
+            stabilizer = Smoothing(0.0) if stabilizer == "none" else Smoothing()
+        uniform, one = np.full(margins.size, 1.0 / margins.size), np.ones(1)
+        state = MatrixGenerationState(
+            problem,
+            geometry,
+            start,
+            evaluation,
+            columns=whole,
+            widths=(Y.shape[1],),
+            squares=(margins.values(whole),),
+            theta=one,
+            program=LinearProgram(),
+            stabilizer=stabilizer,
+        )
+        return self._priced(state, Answer(one, uniform, 0), uniform, evaluation)
+
+    def step(self, state: MatrixGenerationState) -> MatrixGenerationState:
+        margins = _margins(state.problem)
+        try:
+            answer, query, stabilizer = state.stabilizer.ask(state.program, state.squares, margins)
+        except Unsolved:  # the best matrix and the best bound so far stand
+            return replace(state, outcome=Outcome.STALLED)
+        weights = np.repeat(answer.theta, state.widths) * (state.geometry.trace or 1.0)
+        used = weights > 0.0
+        evaluation = state.columns.mix((np.eye(len(weights)) * np.sqrt(weights))[:, used])
+        state = replace(state, stabilizer=stabilizer, theta=answer.theta)
+        return self._priced(state, answer, feasible(query, margins), evaluation)
+
+    def _priced(
+        self, state: MatrixGenerationState, answer: Answer, query: Array, evaluation: Evaluation
+    ) -> MatrixGenerationState:
+        """The state after pricing at the weights `query`: values, bounds, and the columns of the next program."""
+        if math.isnan(evaluation.value):
+            raise FloatingPointError("the value is nan")
+        margins, geometry, trace = _margins(state.problem), state.geometry, state.geometry.trace or 1.0
+        better = evaluation.value < state.evaluation.value
+        best = evaluation if better else state.evaluation
+        atoms, bound = self._query_oracle(state, margins, query, best.value)
+        stabilizer = state.stabilizer.observe(query, -bound / trace)
+        if stabilizer.reprices and query is not answer.dual and self._mispriced(state, margins, answer.dual, atoms[0]):
+            more, other = self._query_oracle(state, margins, answer.dual, best.value)
+            stabilizer, atoms = stabilizer.observe(answer.dual, -other / trace), atoms + more
+            query, bound = (answer.dual, other) if other > bound else (query, bound)
+        improved = bound > state.bound
+        bound = max(bound, state.bound)
+        gap = max(best.value - bound, 0.0)
+        idle = 0 if better or improved else state.idle + 1
+        state = self._grown(state, margins, np.array([atom.vector / norm(atom.vector) for atom in atoms]).T)
+        aggregated = sum(width for width in state.widths if width > 1)
+        return replace(
+            state,
+            point=geometry.from_factor(best.factor) if better else state.point,
+            evaluation=best,
+            gradient_norm=2.0 * gap / norm(best.factor),
+            outcome=Outcome.STALLED if idle >= IDLE_ROUNDS else Outcome.RUNNING,
+            extras={
+                "gap": gap,
+                "bound": bound,
+                "master_value": evaluation.value,
+                "generated": float(len(state.widths)),
+                "aggregated": float(aggregated),
+                "master_steps": float(answer.steps),
+            },
+            stabilizer=stabilizer,
+            dual=query if improved else state.dual,
+            bound=bound,
+            gap=gap,
+            guess=np.array([atom.vector for atom in atoms]).T,
+            idle=idle,
+        )
+
+    def _query_oracle(
+        self, state: MatrixGenerationState, margins: Margins, w: Array, value: float
+    ) -> tuple[list[Atom], float]:
+        """Lowest eigenvectors of −Σ w_r A_r, and the lower bound of F that they prove."""
+        open_gap = state.gap if math.isfinite(state.gap) else abs(value)
+        count = min(self.columns, state.problem.n)
+        atoms = state.geometry.minimize_linear_many(
+            margins.combination(w), ORACLE_ACCURACY * open_gap, count, state.guess
+        )
+        useful = [atom for atom in atoms if atom.value < value] or atoms[:1]
+        return useful, atoms[0].value - atoms[0].gap_bound
+
+    def _mispriced(self, state: MatrixGenerationState, margins: Margins, dual: Array, atom: Atom) -> bool:
+        """Whether the column found for another query does not cut off the program's own dual."""
+        pi = max(float(a @ dual) for a in state.squares)
+        a = margins.values(state.problem.at((atom.vector / norm(atom.vector))[:, None]))
+        return float(a @ dual) <= pi + EPS * norm(a)
+
+    def _grown(self, state: MatrixGenerationState, margins: Margins, new: Array) -> MatrixGenerationState:
+        """The state with the columns `new` (n, k); beyond the limit the columns of least weight are aggregated."""
+        limit = max(self.max_columns or max(WIDTH * state.problem.n, FEWEST), new.shape[1] + 1)
+        if len(state.widths) + new.shape[1] > limit:
+            count = max(math.floor(SHARE * limit) - new.shape[1], 1)
+            order = np.lexsort((np.arange(len(state.theta)), state.theta))
+            kept = np.zeros(len(state.theta), dtype=bool)
+            kept[order[-count:]] = True
+            state = _aggregated(state, kept)
+        squares = (margins.values(state.problem.at(new[:, k : k + 1])) for k in range(new.shape[1]))
+        return replace(
+            state,
+            columns=state.columns.append(new),
+            widths=(*state.widths, *(1,) * new.shape[1]),
+            squares=(*state.squares, *squares),
+            theta=np.pad(state.theta, (0, new.shape[1])),
+        )
+
+
+def _aggregated(state: MatrixGenerationState, kept: NDArray[np.bool_]) -> MatrixGenerationState:
+    """The blocks that are not `kept` as one block, the first, with the weight that they had. No map is applied."""
+    theta, share = state.theta, float(state.theta[~kept].sum())
+    columns = np.repeat(kept, state.widths)
+    total = int(np.sum(state.widths))
+    parts, widths, squares, weights = [np.eye(total)[:, columns]], [], [], []
+    if share > 0.0:
+        scale = np.sqrt(np.repeat(np.where(kept, 0.0, theta) / share, state.widths))
+        # right singular vectors leave Y Yᵀ as it is, and no more columns than the order of M or the rank needs
+        _, s, Vt = np.linalg.svd(state.columns.factor * scale, full_matrices=False)
+        into = scale[:, None] * Vt[s > EPS * total * s[0]].T
+        parts, widths, weights = [into, *parts], [into.shape[1]], [share]
+        squares = [sum(t * a for t, a, keep in zip(theta, state.squares, kept, strict=True) if not keep) / share]
+    chosen = np.flatnonzero(kept)
+    return replace(
+        state,
+        columns=state.columns.mix(np.hstack(parts)),
+        widths=(*widths, *(state.widths[k] for k in chosen)),
+        squares=(*cast(list[Array], squares), *(state.squares[k] for k in chosen)),
+        theta=np.concatenate([weights, theta[chosen]]),
+    )
+
+
+def _margins(problem: Problem) -> Margins:
+    """The member that the ability "margins" stands for."""
+    return cast(Margins, cast(Any, problem).margins())
