@@ -1,5 +1,6 @@
 """Settings for all tests: random numbers are the same every time, tables are as wide as in a file."""
 
+import gc
 import os
 
 import numpy as np
@@ -14,6 +15,12 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # as many processes as cores: threads w
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # of libraries loaded later and of subprocesses
         os.environ.setdefault(variable, "1")
     threadpool_limits(int(os.environ["OPENBLAS_NUM_THREADS"]))
+
+
+def pytest_collection_finish():
+    """What was imported and collected stays: looking through it again and again costs a twentieth of the seconds."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

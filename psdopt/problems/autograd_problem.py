@@ -46,10 +46,12 @@ class AutogradProblem(Problem):
         from autograd import grad, make_hvp
 
         self._grad, self._make_hvp = grad(self.function), make_hvp(self.function)
+        #: The last M of a Hessian, the trace that all its products share, and the gradient that it gave.
+        self._trace: tuple[Array, Callable[[Array], Any], Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the derivatives, local functions that no pickle holds; the function itself must be importable."""
-        return {name: value for name, value in vars(self).items() if name not in ("_grad", "_make_hvp")}
+        return {name: value for name, value in vars(self).items() if name not in ("_grad", "_make_hvp", "_trace")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -65,19 +67,27 @@ class AutogradProblem(Problem):
 
     def dense_gradient(self, M: Array) -> Array:
         """Symmetric ∇F(M) (n, n)."""
-        S: Array = np.asarray(self._grad(M), dtype=np.float64)
-        return 0.5 * S + 0.5 * S.T
+        if self._trace is not None and np.array_equal(M, self._trace[0]):
+            return _symmetric(self._trace[2])
+        return _symmetric(self._grad(M))
 
     def dense_hessian(self, M: Array, direction: Array) -> Array:
         """∇²F(M)[direction], symmetric (n, n)."""
-        H: Array = np.asarray(self._make_hvp(M)[0](direction), dtype=np.float64)
-        return 0.5 * H + 0.5 * H.T
+        if self._trace is None or not np.array_equal(M, self._trace[0]):
+            product, S = self._make_hvp(M)
+            self._trace = np.array(M), product, S
+        return _symmetric(self._trace[1](direction))
 
     def at(self, Y: Array) -> AutogradEvaluation:
         return AutogradEvaluation(self, self.check_factor(Y))
 
     def counts(self) -> Mapping[str, int]:
         return {"values": self._values}
+
+
+def _symmetric(S: Any) -> Array:
+    S = np.asarray(S, dtype=np.float64)
+    return np.asarray(0.5 * S + 0.5 * S.T)
 
 
 class AutogradEvaluation(Evaluation):
@@ -137,10 +147,14 @@ class AutogradLine(LineModel):
         return self.step(mu).value
 
     def derivatives(self, mu: float) -> tuple[float, float]:
-        """NaN where `function` raises LinAlgError."""
+        """⟨S, M'⟩ and ⟨∇²F(M)[M'], M'⟩ + 2 ⟨S, D Dᵀ⟩ with M' = Y Dᵀ + D Yᵀ; NaN where `function` raises LinAlgError."""
         moved = self.step(mu)
+        cross = moved.factor @ self.D.T
+        velocity = cross + cross.T
         try:
-            return inner(moved.factor_gradient(), self.D), inner(moved.hessian_vector(self.D), self.D)
+            H = moved.problem.dense_hessian(moved.dense, velocity)
+            S = moved.dense_gradient  # of the same trace
+            return inner(S, velocity), inner(H, velocity) + 2.0 * inner(S @ self.D, self.D)
         except np.linalg.LinAlgError:
             return math.nan, math.nan
 
@@ -163,8 +177,8 @@ class AutogradPlane(PlaneModel):
         problem, M, N = self.evaluation.problem, self.evaluation.dense, self.atom
         at = alpha * M + beta * N
         try:
-            S = problem.dense_gradient(at)
             HM, HN = problem.dense_hessian(at, M), problem.dense_hessian(at, N)
+            S = problem.dense_gradient(at)  # of the same trace
         except np.linalg.LinAlgError:
             return np.full(2, np.nan), np.full((2, 2), np.nan)
         g = np.array([inner(S, M), inner(S, N)])

@@ -12,7 +12,7 @@ from importlib.util import resolve_name
 
 import pytest
 
-from tests.architecture.test_imports import CORE, PLUGINS, module_of
+from tests.architecture.test_imports import CORE, PLUGINS, module_of, parsed
 
 SOURCES = {module_of(path): path.read_text() for path in CORE + PLUGINS}
 
@@ -21,7 +21,7 @@ def edges(sources: dict[str, str], packages: frozenset[str]) -> dict[str, set[st
     """Module -> the modules of `sources` that it imports. `packages` are those whose files are an ``__init__``."""
     found: dict[str, set[str]] = {}
     for module, source in sources.items():
-        tree = ast.parse(source)
+        tree = parsed(source)
         names = called(tree, module if module in packages else module.rpartition(".")[0])
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 import psdopt
 
@@ -31,6 +30,12 @@ def room_of(module: str) -> str | None:
     parts = module.split(".")[1:]
     names = (".".join(parts[:k]) for k in range(len(parts), 0, -1))
     return next((name for name in names if name in FLOORS), None)
+
+
+@cache
+def parsed(source: str) -> ast.Module:
+    """The syntax tree of `source`, shared by all tests."""
+    return ast.parse(source)
 
 
 def imports(tree: ast.AST, module: str) -> list[str]:
@@ -62,7 +67,7 @@ def violations(source: str, module: str) -> list[str]:
     """Imports that point upwards, that the table of the page forbids, or that reach for the plugins."""
     room = room_of(module)
     broken = []
-    for name in imports(ast.parse(source), module):
+    for name in imports(parsed(source), module):
         target = room_of(name)
         first = name.split(".")[0]
         placed = first == "psdopt" and room is not None and target is not None
@@ -76,7 +81,7 @@ def violations(source: str, module: str) -> list[str]:
 def uses_global_random(source: str) -> list[str]:
     """Calls of numpy.random's global functions, of `random`, and of generators made without a seed."""
     found = []
-    tree = ast.parse(source)
+    tree = parsed(source)
     modules = ("np.random.", "numpy.random.", *(("random.",) if "random" in imports(tree, "") else ()))
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
@@ -100,19 +105,25 @@ def test_every_room_has_a_place_and_every_place_is_a_room():
     assert sorted(FORBIDDEN) == ["geometries", "methods", "multipliers", "problems", "searches"]
 
 
-@pytest.mark.parametrize("path", CORE, ids=module_of)
-def test_core_imports_point_one_way(path):
-    assert violations(path.read_text(), module_of(path)) == []
+def test_core_imports_point_one_way():
+    broken = {module_of(path): violations(path.read_text(), module_of(path)) for path in CORE}
+    assert {module: names for module, names in broken.items() if names} == {}
 
 
-@pytest.mark.parametrize("path", CORE + PLUGINS, ids=module_of)
-def test_files_are_small_and_randomness_is_explicit(path):
-    source = path.read_text()
-    assert source.count("\n") <= MAX_LINES
-    if not set(OTHER_RANDOMNESS) & set(path.parts):
-        assert uses_global_random(source) == []
-    if source.strip():
-        assert ast.get_docstring(ast.parse(source)), f"{path} has no docstring"
+def test_files_are_small():
+    long = {module_of(path): path.read_text().count("\n") for path in CORE + PLUGINS}
+    assert {module: lines for module, lines in long.items() if lines > MAX_LINES} == {}
+
+
+def test_randomness_is_explicit():
+    ruled = [path for path in CORE + PLUGINS if not set(OTHER_RANDOMNESS) & set(path.parts)]
+    hidden = {module_of(path): uses_global_random(path.read_text()) for path in ruled}
+    assert {module: calls for module, calls in hidden.items() if calls} == {}
+
+
+def test_every_file_says_what_it_is():
+    sources = {module_of(path): path.read_text() for path in CORE + PLUGINS}
+    assert [name for name, source in sources.items() if source.strip() and not ast.get_docstring(parsed(source))] == []
 
 
 def test_the_rules_reject_known_bad_sources():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import psdopt
-from tests.architecture.test_imports import PLUGINS, ROOT
+from tests.architecture.test_imports import PLUGINS, ROOT, parsed
 
 #: The modules whose ``__all__`` is public. Every other module is an implementation that may move at any time.
 PUBLIC = (
@@ -42,7 +42,7 @@ def public_names() -> list[str]:
 def not_public(source: str) -> list[str]:
     """What `source` imports from psdopt although it is not on the list; imports within functions included."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names if _ours(alias.name) and alias.name not in PUBLIC]
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and _ours(node.module or ""):
@@ -56,9 +56,9 @@ def _ours(module: str) -> bool:
     return module.split(".")[0] == "psdopt"
 
 
-@pytest.mark.parametrize("path", PLUGINS + EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_plugins_and_the_example_import_public_names_only(path):
-    assert not_public(path.read_text()) == []
+def test_plugins_and_the_example_import_public_names_only():
+    private = {str(path.relative_to(ROOT)): not_public(path.read_text()) for path in PLUGINS + EXAMPLES}
+    assert {path: names for path, names in private.items() if names} == {}
 
 
 def test_what_is_not_public_is_found():

@@ -107,3 +107,30 @@ def test_an_inverse_that_raises_at_singular_matrices_is_an_infinite_value(method
     line = problem.at(np.eye(4)).along(-np.eye(4))
     assert line.value(1.0) == np.inf
     assert np.isnan(line.derivatives(1.0)).all()
+
+
+def test_all_second_derivatives_at_a_matrix_share_one_trace():
+    """F is entered once for the slope, the bend and every product of the Hessian there, and anew once M has changed."""
+    entered = []
+
+    def quartic(M):
+        entered.append(1)
+        return anp.sum(anp.dot(M, M) ** 2)
+
+    problem, rng = AutogradProblem(quartic, 3), np.random.default_rng(0)
+    Y, D = rng.standard_normal((2, 3, 2))
+    here = problem.at(Y)
+    slope, bend = here.along(D).derivatives(0.5)
+    assert len(entered) == 1
+    moved = problem.at(Y + 0.5 * D)
+    assert slope == pytest.approx(np.sum(moved.factor_gradient() * D))
+    assert bend == pytest.approx(np.sum(moved.hessian_vector(D) * D))
+    moved.hessian_vector(Y)
+    assert len(entered) == 1
+    here.along_atom(D[:, 0]).derivatives(1.0, 0.5)
+    assert len(entered) == 2
+    M = Y @ Y.T
+    before = problem.dense_hessian(M, np.eye(3))
+    M[0, 0] += 1.0
+    assert not np.allclose(before, problem.dense_hessian(M, np.eye(3)))
+    assert len(entered) == 4

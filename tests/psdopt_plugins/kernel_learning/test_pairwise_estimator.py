@@ -11,20 +11,12 @@ from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from psdopt import ConjugateGradient, LowRankPSD
 from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
 from psdopt_plugins.kernel_learning.graphs import knn_laplacian
 from psdopt_plugins.kernel_learning.pairwise_estimator import PairwiseKernel, constraint_rank
 from psdopt_plugins.kernel_learning.sampled_pairs import sampled_pairs
-
-
-@parametrize_with_checks([PairwiseKernel(rank=4, solver_options={"tol": 1e-2, "max_iterations": 8}, random_state=0)])
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
 
 
 def chessboard(n=60, seed=0):

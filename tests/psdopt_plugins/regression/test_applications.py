@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from psdopt import LowRankPSD
 from psdopt_plugins.kernel_learning.distance_kernel import DistanceKernel
@@ -14,20 +13,6 @@ from psdopt_plugins.manifold_learning.sstress import SSTRESS
 from psdopt_plugins.manifold_learning.sstress_problem import sstress_problem
 from psdopt_plugins.metric_learning.distance_regression import DistanceRegression
 from psdopt_plugins.metric_learning.pair_distance_problem import pair_distance_problem
-
-SHORT = {"max_iterations": 20}
-
-
-@pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(
-    [
-        DistanceRegression(solver_options=SHORT),
-        DistanceKernel(2, n_constraints=40, solver_options=SHORT),
-        SSTRESS(solver_options=SHORT),
-    ]
-)
-def test_scikit_learn(estimator, check):
-    check(estimator)
 
 
 def test_pair_distance_objective():
