@@ -178,13 +178,14 @@ def compare_slope(
     size of the values themselves.
     """
     x = np.asarray(found, dtype=float)
-    for size in (values.known, float(values)) if isinstance(values, Unit) else (values,):
+    for known in (True, False):  # what must be sampled of `values`, only where the known part does not do
+        size = values.known if known and isinstance(values, Unit) else float(values)
         expected, uncertainty = derivative(function, width, size)
         if x.shape != expected.shape:
             return Deviation(math.inf, 0.0, describe(noun, x, expected))
         error = float(np.linalg.norm(x - expected))
         answer = Deviation(error, TRUST * uncertainty + rounding_of(unit, n), noun)
-        if answer.ok:
+        if answer.ok or not isinstance(values, Unit):
             break
     return answer if answer.ok else replace(answer, allowed=answer.tolerance, diagnosis=describe(noun, x, expected))
 
