@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 
 from psdopt import ConjugateGradient, FlatQuotient, Problem, solve
+from psdopt.contracts.images import Images
 from psdopt.devices import Device, DeviceArray, as_data, device_of, held, indices_on
-from psdopt.images import Images
 from psdopt.terms import PairDistances
 from psdopt_plugins.metric_learning import kta_problem
 from psdopt_plugins.spectral import topk_problem

@@ -34,7 +34,11 @@ AREAS: dict[str, tuple[str, ...]] = {
     "terms": ("psdopt/terms/*.py",),
     "problems": ("psdopt/problems/*.py",),
     "geometries": ("psdopt/geometries/*.py",),
-    "certificate": ("psdopt/certificate.py", "psdopt/proofs.py", "psdopt/verdicts.py"),
+    "certificate": (
+        "psdopt/certificates/certificate.py",
+        "psdopt/certificates/proofs.py",
+        "psdopt/running/verdicts.py",
+    ),
     "searches": ("psdopt/searches/*.py",),
     "oracles": ("psdopt/oracles/*.py", "psdopt/linalg/extreme.py", "psdopt/linalg/polynomials.py"),
     "methods": ("psdopt/methods/*.py",),
@@ -42,14 +46,10 @@ AREAS: dict[str, tuple[str, ...]] = {
 }
 #: Tests that may kill a mutant: those of the areas, without clusters, command lines and pages.
 TESTS = (
-    "tests/terms", "tests/problems", "tests/geometries", "tests/test_certificate.py", "tests/test_driver.py",
-    "tests/test_solve.py", "tests/test_choose.py", "tests/test_starts.py", "tests/searches", "tests/oracles",
-    "tests/methods", "tests/constraints", "tests/margins", "tests/multipliers", "tests/linalg", "tests/parts",
-    "tests/testing", "tests/integration", "tests/test_images.py", "tests/test_escape.py", "tests/test_stopping.py",
-    "tests/interop", "tests/test_proofs.py", "tests/test_verdicts.py", "tests/test_units.py", "tests/test_judge.py",
-    "tests/test_inspection.py", "tests/test_dense_proof.py", "tests/devices", "tests/test_proof_limits.py",
-    "tests/test_verdict_limits.py", "tests/test_certificate_claims.py", "tests/test_splitting.py",
-    "tests/test_patience.py", "tests/test_run.py", "tests/test_problem.py",
+    "tests/terms", "tests/problems", "tests/geometries", "tests/certificates", "tests/contracts", "tests/running",
+    "tests/searches", "tests/oracles", "tests/methods", "tests/constraints", "tests/margins", "tests/multipliers",
+    "tests/linalg", "tests/parts", "tests/testing", "tests/integration", "tests/interop", "tests/devices",
+    "tests/test_proof_limits.py", "tests/test_verdict_limits.py", "tests/test_certificate_claims.py",
 )  # fmt: skip
 #: Processor seconds of the tests that are tried on one mutant, the fastest first; and what one child may take.
 BUDGET, PATIENCE = 12.0, 90.0

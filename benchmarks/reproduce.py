@@ -21,8 +21,8 @@ from benchmarks.reproduction.store import Store
 from benchmarks.reproduction.verdicts import verdict
 from psdopt.cli.env import environment
 from psdopt.cli.tables import say, show_table
+from psdopt.data.files import atomic_write
 from psdopt.errors import DataFileError, InvalidInputError, unknown_name
-from psdopt.files import atomic_write
 from psdopt.plugins import plugin_manager
 
 REPORT = "report.html"

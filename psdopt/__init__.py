@@ -4,35 +4,35 @@ A free composition Problem × Geometry × Method, with certificates of global op
 """
 
 from psdopt import constraints, geometries, methods
-from psdopt.capability import Ability, Requires, Verdict
-from psdopt.certificate import Certificate, certify
-from psdopt.compatibility import compatible
+from psdopt.certificates.certificate import Certificate, certify
+from psdopt.certificates.units import stationarity_scale
 from psdopt.constraints import Constrained, Constraint, read_sdpa
-from psdopt.curve import FactorCurve, Mixture
+from psdopt.contracts.capability import Ability, Requires, Verdict
+from psdopt.contracts.curve import FactorCurve, Mixture
+from psdopt.contracts.geometry import Atom, Defect, Geometry
+from psdopt.contracts.images import Images
+from psdopt.contracts.matrix import LowRankPSD
+from psdopt.contracts.method import Method, Outcome, Residual, State, ensure_finite, factor_residual
+from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem
+from psdopt.contracts.roles import Duality, Preconditioner, Starts
+from psdopt.contracts.splitting import BiconvexSplit
+from psdopt.data.streams import ArrayStream, Batch, BatchStream, IteratorStream
 from psdopt.errors import PsdoptError
-from psdopt.escape import widened
 from psdopt.geometries import *  # noqa: F403
-from psdopt.geometry import Atom, Defect, Geometry
-from psdopt.images import Images
 from psdopt.margins import MarginProblem
 from psdopt.margins.smoothing import solve_smoothed
-from psdopt.matrix import LowRankPSD
-from psdopt.method import Method, Outcome, Residual, State, ensure_finite, factor_residual
 from psdopt.methods import *  # noqa: F403
 from psdopt.methods.online_gradient import Pace
-from psdopt.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.problems import AutogradProblem, EntryFit, QuadraticSDP, TermEvaluation, TermSum
 from psdopt.problems.streamed import OffersStream, Streamed
-from psdopt.result import History, Result, Status
-from psdopt.roles import Duality, Preconditioner, Starts
-from psdopt.run import Snapshot
+from psdopt.running.compatibility import compatible
+from psdopt.running.escape import widened
+from psdopt.running.result import History, Result, Status
+from psdopt.running.run import Snapshot
+from psdopt.running.solve import solve
+from psdopt.running.starts import starting_point
+from psdopt.running.stopping import MaxIterations, MaxTime, SmallDecrease, SmallStationarity, Stopping, ValueBelow
 from psdopt.searches.preconditioning import gram_scaled
-from psdopt.solve import solve
-from psdopt.splitting import BiconvexSplit
-from psdopt.starts import starting_point
-from psdopt.stopping import MaxIterations, MaxTime, SmallDecrease, SmallStationarity, Stopping, ValueBelow
-from psdopt.streams import ArrayStream, Batch, BatchStream, IteratorStream
-from psdopt.units import stationarity_scale
 from psdopt.version import __version__
 
 __all__ = [

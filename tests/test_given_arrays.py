@@ -16,8 +16,8 @@ import scipy.sparse as sp
 
 import psdopt
 from psdopt import Constrained, EntryFit, QuadraticSDP, TermSum, constraints, terms
+from psdopt.contracts.images import Images
 from psdopt.errors import PsdoptError
-from psdopt.images import Images
 from psdopt_plugins import kernel_learning, manifold_learning, metric_learning, regression, relaxations, spectral
 
 RNG = np.random.default_rng(0)

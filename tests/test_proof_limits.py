@@ -1,4 +1,4 @@
-"""Rays, roundings and pairs of :mod:`psdopt.proofs` at each limit, with problems whose values are prescribed."""
+"""Rays, roundings and pairs of certificates.proofs at each limit, with problems whose values are prescribed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import Ability, AutogradProblem, QuadraticSDP, TermSum, proofs
-from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
-from psdopt.linalg.tolerances import EPS
-from psdopt.proofs import (
+from psdopt import Ability, AutogradProblem, QuadraticSDP, TermSum
+from psdopt.certificates import proofs
+from psdopt.certificates.proofs import (
     FAR_OUT,
     checked_eigenpair,
     falls_without_end,
@@ -22,9 +21,11 @@ from psdopt.proofs import (
     pair_at_fixed_trace,
     plane_minimum,
 )
-from psdopt.roles import Duality
+from psdopt.certificates.units import ROUNDINGS
+from psdopt.contracts.roles import Duality
+from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
+from psdopt.linalg.tolerances import EPS
 from psdopt.terms import IdentityForm, LinearTerm, ProductTerm
-from psdopt.units import ROUNDINGS
 from tests.instances import psd, symmetric
 
 PAIR = smallest_eigenpair(np.diag([-0.5, 1.0, 2.0]), tol=1e-12)

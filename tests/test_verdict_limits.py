@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 from psdopt import Ability, FixedTrace, FlatQuotient, Polar, PSDCone, QuadraticSDP, Spectraplex, Status
-from psdopt.verdicts import RECOVERIES, _with_room, final_word, kept_back, recovered, settled, unbounded, why_stationary
+from psdopt.running.verdicts import (
+    RECOVERIES,
+    _with_room,
+    final_word,
+    kept_back,
+    recovered,
+    settled,
+    unbounded,
+    why_stationary,
+)
 from tests.test_certificate_claims import BASE
 
 PROVEN = replace(BASE, gap=0.0, gap_relative=0.0)

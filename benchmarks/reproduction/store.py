@@ -12,8 +12,8 @@ import numpy as np
 
 from benchmarks.reproduction.experiments import ExperimentCase
 from benchmarks.reproduction.origin import machine
+from psdopt.data.files import atomic_write
 from psdopt.errors import DataFileError, InvalidTypeError
-from psdopt.files import atomic_write
 
 #: The fields of a stored case.
 FIELDS = ("settings", "code", "seconds", "measured")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from traceback import walk_tb
 
-from psdopt.datasets import Dataset
+from psdopt.data.datasets import Dataset
 from psdopt.errors import InvalidInputError, PsdoptError
 from psdopt.plugins import ApplicationSpec
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.data.files import atomic_write
 from psdopt.errors import DataFileError, InvalidInputError
-from psdopt.files import atomic_write
 from psdopt.reports import Report
 
 OUTPUT_SUFFIXES = (".npz", ".json")

@@ -17,11 +17,11 @@ from psdopt.cli.parameters import Settings, parse_settings
 from psdopt.cli.run_help import ApplicationHelp
 from psdopt.cli.sdp import SPEC, sdp_report
 from psdopt.cli.tables import say, show_table
-from psdopt.data_files import load_dataset
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method
 from psdopt.errors import DataFileError, InvalidInputError
-from psdopt.geometry import Geometry
-from psdopt.method import Method
 from psdopt.plugins import ApplicationSpec, PluginManager
+from psdopt.plugins.load import load_dataset
 from psdopt.reports import Report, RunOptions, fit_report
 
 HELP = "run an application on data"

@@ -14,8 +14,8 @@ from psdopt.errors import InvalidInputError
 from psdopt.plugins import Parameter, Spec
 from psdopt.reports import Report, RunOptions
 from psdopt.reports.summary import residual_table
-from psdopt.result import Result, Status
-from psdopt.solve import solve
+from psdopt.running.result import Result, Status
+from psdopt.running.solve import solve
 
 #: What ``psdopt run`` knows of it: no estimator, as its data are no samples.
 SPEC = Spec(

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from psdopt.capability import Ability
 from psdopt.constraints.curvature import RowCurvature
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.penalty import Penalty
 from psdopt.constraints.preconditioner import PenaltyPreconditioner
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.problem import Evaluation, GradientOperator, LineModel, PlaneModel, Problem
 from psdopt.linalg.arrays import Array
-from psdopt.problem import Evaluation, GradientOperator, LineModel, PlaneModel, Problem
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.measured import MeasuredTerm
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import Ability
-from psdopt.certificate import Certificate
+from psdopt.certificates.certificate import Certificate
+from psdopt.certificates.units import ratio
 from psdopt.constraints.cone_bound import cone_bound
 from psdopt.constraints.dual_bound import Bounded, dual_bound
 from psdopt.constraints.face_multipliers import handed_out
@@ -19,11 +19,11 @@ from psdopt.constraints.recession import proven_ray, shown_feasible
 from psdopt.constraints.refutation import LEAST, SMALL, contradictory_equations, distinct, proven_infeasible
 from psdopt.constraints.slack import slack_eigenpair, slack_operator
 from psdopt.constraints.units import gap_unit, gradient_size, relative_gap, row_violations, value_rounding
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.problem import Evaluation
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import rounding
-from psdopt.problem import Evaluation
-from psdopt.units import ratio
 
 #: A lower bound on λ_min(S) is sharp enough once it costs the dual bound less than this share of the tolerance.
 SHARE = 0.25

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from psdopt.capability import Ability
+from psdopt.certificates.dense_proof import PROOF_ORDER, DenseProof, dense_gradient
 from psdopt.constraints.augmented import Augmented
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.slack import adjoint_operator
-from psdopt.dense_proof import PROOF_ORDER, DenseProof, dense_gradient
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array
-from psdopt.problem import Problem
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.quadratic import LinearTerm
 
@@ -21,8 +21,8 @@ from psdopt.terms.quadratic import LinearTerm
 def cone_bound(problem: ConstrainedModel, Y: Array, y: Array, goal: float) -> float | None:
     """A lower bound on F(N) for all feasible N, about `goal` or less below L(M) − σ(y); None if none is found.
 
-    :class:`~psdopt.dense_proof.DenseProof` of L at M = Y Yᵀ finds it for convex curved F of an order up to 500; on a
-    face with basis W it is applied to L(W N Wᵀ). A few factorisations; y (m,) must be admissible.
+    :class:`~psdopt.certificates.dense_proof.DenseProof` of L at M = Y Yᵀ finds it for convex curved F of an order up to
+    500; on a face with basis W it is applied to L(W N Wᵀ). A few factorisations; y (m,) must be admissible.
     """
     face = problem.face
     if Ability.CONVEX not in problem.abilities or problem.conic is not None or problem.n > PROOF_ORDER:

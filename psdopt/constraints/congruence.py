@@ -8,14 +8,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.capability import Ability
 from psdopt.constraints.explicit import explicit_forms
 from psdopt.constraints.measurements import SparseForms
-from psdopt.images import Images
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.images import Images
+from psdopt.contracts.problem import Evaluation, GradientOperator, LineModel, PlaneModel, Problem
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import rounding
-from psdopt.problem import Evaluation, GradientOperator, LineModel, PlaneModel, Problem
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.base import Forces, Term
 from psdopt.terms.forms import Form, GramForm, IdentityForm, MatrixForm, SumForm

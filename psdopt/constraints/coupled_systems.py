@@ -8,9 +8,9 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from psdopt import deadline
 from psdopt.constraints.limits import FLOPS, NUMBERS, SPARED
 from psdopt.constraints.standard import StandardForm
+from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.ridged import ROUNDS, ridged_solver
 from psdopt.linalg.tolerances import rounding

@@ -13,10 +13,10 @@ from scipy.sparse.linalg import LinearOperator
 from psdopt.constraints.definite_slack import proven_semidefinite
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.slack import slack_eigenpair, slack_operator
+from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.extreme import ExtremePair
 from psdopt.linalg.tolerances import rounding
-from psdopt.problem import Evaluation
 
 
 @dataclass(frozen=True)

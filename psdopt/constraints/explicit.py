@@ -8,12 +8,12 @@ from functools import singledispatch
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt import deadline
 from psdopt.constraints.limits import FACTOR_ORDER, NUMBERS
 from psdopt.constraints.measurements import SparseForms, Stacked, Trace
-from psdopt.images import Images
+from psdopt.contracts.images import Images
+from psdopt.contracts.problem import Problem
+from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, row_dots
-from psdopt.problem import Problem
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.forms import Form, GramForm, IdentityForm, MatrixForm, SumForm
 from psdopt.terms.measured import MeasuredTerm

@@ -22,7 +22,7 @@ from psdopt.constraints.congruence import carried_forms
 from psdopt.constraints.hidden_face import hidden_combination
 from psdopt.constraints.limits import CANCELLED, FACTOR_ORDER, SPARSE
 from psdopt.constraints.measurements import SparseForms
-from psdopt.images import Images
+from psdopt.contracts.images import Images
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS, rounding
 

@@ -16,9 +16,9 @@ from psdopt.constraints.limits import FACTOR_ORDER
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.slack import slack_operator
+from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.definite import factor_above
-from psdopt.problem import Evaluation
 
 #: Multiples t of the combinations, in units of |S| / |A*(w)|. The least that suffices is taken.
 MULTIPLES = 10.0 ** np.arange(9)

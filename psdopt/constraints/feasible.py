@@ -7,11 +7,11 @@ import math
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsqr
 
-from psdopt import deadline
 from psdopt.constraints.face import Face
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.violation import relative, row_scales
-from psdopt.images import Images
+from psdopt.contracts.images import Images
+from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, norm
 from psdopt.terms.base import combine
 from psdopt.terms.measurements import Measurement

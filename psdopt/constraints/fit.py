@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from psdopt.constraints.block import Block
 from psdopt.constraints.congruence import CarriedForms
 from psdopt.constraints.model import ConstrainedModel
-from psdopt.images import Images
+from psdopt.contracts.images import Images
+from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.ridged import ridged_solver
-from psdopt.problem import Evaluation
 from psdopt.terms.base import combine
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from psdopt.checks import brief, real, real_array
+from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
-from psdopt.images import Images
 from psdopt.linalg.arrays import Array, inner, is_finite
 from psdopt.linalg.tolerances import asymmetry_allowed
 from psdopt.terms.base import Forces

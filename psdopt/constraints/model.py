@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
-from psdopt.capability import Ability
 from psdopt.checks import instance, instances, number_or_none
 from psdopt.constraints.congruence import CarriedForms, carried_forms, carried_problem
 from psdopt.constraints.conic import Conic
@@ -31,10 +30,11 @@ from psdopt.constraints.feasible import feasible_factor
 from psdopt.constraints.limits import CONTRADICTS
 from psdopt.constraints.measurements import SparseForms, Stacked
 from psdopt.constraints.trace_bound import TraceBound, found_trace_bound
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.images import Images
+from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.images import Images
 from psdopt.linalg.arrays import Array
-from psdopt.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.terms.measurements import Measurement
 
 #: Squares and products of numbers beyond this overflow, so that norms are infinite.

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from psdopt.certificates.units import stationarity_scale
 from psdopt.constraints.certificate import SHRUNK, Multipliers, multipliers_at_zero
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.definite_slack import proven_semidefinite
@@ -18,15 +19,14 @@ from psdopt.constraints.refutation import proven_infeasible
 from psdopt.constraints.slack import slack_eigenpair
 from psdopt.constraints.standard import StandardForm
 from psdopt.constraints.units import gap_unit, relative_gap, relative_violation
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Outcome, State
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import IncompatibleError
-from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.tolerances import EPS, rounding
-from psdopt.method import Outcome, State
 from psdopt.methods.phase_one import phase_one
-from psdopt.problem import Evaluation, Problem
-from psdopt.units import stationarity_scale
 
 #: |C − A*(v) − Z| below this share of |C| is rounding.
 SETTLED = 1e-10

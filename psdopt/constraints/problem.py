@@ -10,16 +10,16 @@ from typing import Any, Protocol, runtime_checkable
 
 import scipy.sparse as sp
 
-from psdopt.capability import Ability, offered
 from psdopt.constraints.certificate import ConstrainedCertificate, certify_constrained
 from psdopt.constraints.congruence import CarriedForms
 from psdopt.constraints.constraint import Constraint
 from psdopt.constraints.fit import ModelFit
 from psdopt.constraints.model import ConstrainedModel
+from psdopt.contracts.capability import Ability, offered
+from psdopt.contracts.problem import Evaluation
+from psdopt.contracts.roles import Duality
 from psdopt.errors import IncompatibleError
 from psdopt.multipliers import ConstrainedFit
-from psdopt.problem import Evaluation
-from psdopt.roles import Duality
 
 
 class Constrained(ConstrainedModel):

@@ -15,8 +15,8 @@ from typing import NoReturn, cast
 
 import numpy as np
 
-from psdopt.archives import BOMB_RATIO, SHARE, memory
 from psdopt.checks import brief
+from psdopt.data.archives import BOMB_RATIO, SHARE, memory
 from psdopt.errors import DataFileError
 from psdopt.linalg.arrays import Array
 

@@ -13,13 +13,13 @@ from scipy.sparse.linalg import LinearOperator
 
 from psdopt.constraints.limits import FACTOR_ORDER, SPECTRUM_ORDER
 from psdopt.constraints.model import ConstrainedModel
-from psdopt.images import Images
+from psdopt.contracts.images import Images
+from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.banded import banded_factor, banded_pair_above, narrow_order
 from psdopt.linalg.definite import STEPS, factor_above
 from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
 from psdopt.linalg.tolerances import rounding
-from psdopt.problem import Evaluation
 from psdopt.terms.base import combine
 
 #: Smallest order for which an ordering to a narrow band is tried.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsqr
 
-from psdopt.capability import Ability
 from psdopt.constraints.model import ConstrainedModel
-from psdopt.images import Images
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.images import Images
+from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import norm
-from psdopt.problem import Evaluation
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.base import combine
 from psdopt.terms.measured import MeasuredTerm

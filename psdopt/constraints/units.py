@@ -7,13 +7,13 @@ from functools import partial
 
 import numpy as np
 
-from psdopt import deadline
+from psdopt.certificates.units import finite_value, ratio, reference_value
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.violation import relative, row_scales
+from psdopt.contracts.problem import Evaluation
+from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, norm, row_dots
 from psdopt.linalg.tolerances import rounding
-from psdopt.problem import Evaluation
-from psdopt.units import finite_value, ratio, reference_value
 
 #: Shares of M on a ray, and of the way from M to N: they define the unit. F varies by at least a quarter of it over
 #: them, where F is linear.

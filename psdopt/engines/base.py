@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from psdopt.contracts.problem import Problem
 from psdopt.engines.resident import Answer, Resident
 from psdopt.errors import InvalidTypeError
-from psdopt.problem import Problem
 
 #: A part: a problem, None for a part without data, or (make, *arguments), with make(*arguments) called on the worker of
 #: the part.

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.linalg.arrays import Array
-from psdopt.problem import Evaluation, LineModel, PlaneModel, Problem
 
 T = TypeVar("T")
 

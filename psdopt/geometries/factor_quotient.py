@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from psdopt.checks import integer
+from psdopt.contracts.geometry import Defect, Geometry, array_defect
 from psdopt.devices import held
 from psdopt.geometries.square_root import random_factor
-from psdopt.geometry import Defect, Geometry, array_defect
 from psdopt.linalg.arrays import Array, append_columns, as_array, inner, norm
 from psdopt.linalg.tolerances import EPS
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import Ability
 from psdopt.checks import positive
-from psdopt.curve import FactorCurve, Mixture
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.curve import FactorCurve, Mixture
+from psdopt.contracts.geometry import Defect
 from psdopt.geometries.factor_quotient import FactorQuotient
 from psdopt.geometries.square_root import parallel, scaled_to_trace, trace_defect
-from psdopt.geometry import Defect
 from psdopt.linalg.arrays import Array, inner, norm, without_radial
 from psdopt.linalg.tolerances import EPS
 

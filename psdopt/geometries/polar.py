@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import Ability
 from psdopt.checks import integer, number
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.geometry import Defect, Geometry
 from psdopt.geometries import polar_geodesics
 from psdopt.geometries.polar_points import PolarPoint, PolarSpan, PolarVector
 from psdopt.geometries.square_root import exponential, parallel, polar_factor, random_factor, shortest, symmetric_part
-from psdopt.geometry import Defect, Geometry
 from psdopt.linalg.arrays import Array, inner, is_finite, norm
 from psdopt.linalg.tolerances import EPS
 

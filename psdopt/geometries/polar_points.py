@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from psdopt.curve import FactorCurve, Mixture
+from psdopt.contracts.curve import FactorCurve, Mixture
 from psdopt.geometries.square_root import exponential, longest_growth, shortest
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS

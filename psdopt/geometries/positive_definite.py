@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import Ability
 from psdopt.checks import integer, one_of
-from psdopt.curve import FactorCurve, Mixture
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.curve import FactorCurve, Mixture
+from psdopt.contracts.geometry import Defect, Geometry, array_defect
 from psdopt.errors import InvalidInputError
 from psdopt.geometries import definite_geodesics
 from psdopt.geometries.square_root import (
@@ -23,7 +24,6 @@ from psdopt.geometries.square_root import (
     shortest,
     symmetric_part,
 )
-from psdopt.geometry import Defect, Geometry, array_defect
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
 

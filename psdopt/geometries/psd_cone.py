@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import Ability
 from psdopt.checks import integer
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.geometry import Atom, Defect, Geometry, array_defect
+from psdopt.contracts.matrix import LowRankPSD
 from psdopt.errors import InvalidInputError
 from psdopt.geometries.positive_definite import PositiveDefinite
 from psdopt.geometries.square_root import random_factor
-from psdopt.geometry import Atom, Defect, Geometry, array_defect
 from psdopt.linalg.arrays import Array
-from psdopt.matrix import LowRankPSD
 from psdopt.oracles import least_eigenpairs
 
 #: Ability of a cone: its extreme rays are v vᵀ, |v| = 1, and :meth:`PSDCone.minimize_linear` finds the best one.

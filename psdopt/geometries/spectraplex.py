@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import Ability
 from psdopt.checks import integer, positive
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.geometry import Atom, Defect, Geometry, array_defect
+from psdopt.contracts.matrix import LowRankPSD
 from psdopt.errors import InvalidInputError
 from psdopt.geometries.square_root import scaled_to_trace, trace_defect
-from psdopt.geometry import Atom, Defect, Geometry, array_defect
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.subset import spectrum
-from psdopt.matrix import LowRankPSD
 from psdopt.oracles import least_eigenpairs
 
 #: Up to this order several eigenvectors, often of a cluster, come from a dense decomposition.

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.contracts.geometry import Defect
 from psdopt.errors import InvalidInputError
-from psdopt.geometry import Defect
 from psdopt.linalg.arrays import Array, norm, orthonormal_columns
 from psdopt.linalg.tolerances import EPS
 

@@ -7,14 +7,14 @@ from enum import Enum
 
 import numpy as np
 
-from psdopt.certificate import Certificate
+from psdopt.certificates.certificate import Certificate
 from psdopt.constraints import Constrained, ConstrainedCertificate
+from psdopt.contracts.problem import Problem
 from psdopt.interop._cone_forms import DualForm, PrimalForm
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._cone_proofs import falls, refutes
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.extreme import smallest_eigenpair
-from psdopt.problem import Problem
 
 
 class Ending(Enum):

@@ -10,12 +10,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.constraints import Constrained, Constraint, SparseForms
+from psdopt.contracts.problem import Problem
 from psdopt.errors import InvalidInputError
 from psdopt.interop._cone_objective import objective, square_root
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._elimination import Elimination, consistent, eliminate, merged
 from psdopt.linalg.arrays import Array, row_dots
-from psdopt.problem import Problem
 
 #: A cost below this share of the largest counts as zero.
 NO_COST = 1e-11

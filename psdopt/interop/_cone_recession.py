@@ -6,11 +6,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from psdopt.constraints import Constrained
+from psdopt.contracts.problem import Problem
 from psdopt.interop._cone_forms import DualForm, PrimalForm
 from psdopt.interop._cone_objective import coefficients
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.linalg.tolerances import rounding
-from psdopt.problem import Problem
 
 
 def may_fall(form: PrimalForm | DualForm, problem: Problem) -> bool:

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.certificate import Certificate, certify
-from psdopt.choose import choose
+from psdopt.certificates.certificate import Certificate, certify
 from psdopt.constraints import ConstrainedCertificate
+from psdopt.contracts.matrix import LowRankPSD
+from psdopt.contracts.problem import Problem
 from psdopt.interop._cone_ending import Ending, feasibility, proofs, refutation
 from psdopt.interop._cone_forms import DualForm, Point, PrimalForm
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._cone_recession import may_fall, recession
 from psdopt.linalg.arrays import Array
-from psdopt.matrix import LowRankPSD
 from psdopt.methods import InteriorPoint
-from psdopt.problem import Problem
-from psdopt.result import Result, Status
-from psdopt.solve import solve
+from psdopt.running.choose import choose
+from psdopt.running.result import Result, Status
+from psdopt.running.solve import solve
 
 #: The options of a run.
 OPTIONS = ("tol", "max_iterations", "max_time", "max_rank", "rng", "algorithm", "form", "trace_bound")

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import Ability
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.geometry import Defect, Geometry, array_defect
 from psdopt.errors import InvalidInputError
-from psdopt.geometry import Defect, Geometry, array_defect
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from pymanopt.manifolds.manifold import Manifold
 
-from psdopt.capability import Ability
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.geometry_groups import Geodesics, GradientConversion, HessianConversion
 from psdopt.errors import InvalidInputError
-from psdopt.geometry import Geometry
-from psdopt.geometry_groups import Geodesics, GradientConversion, HessianConversion
 from psdopt.linalg.arrays import Array
 
 

@@ -36,7 +36,7 @@ from psdopt.interop._cone_ending import Ending
 from psdopt.interop._cone_forms import Point, form_of
 from psdopt.interop._cone_program import ConeProgram, lower_triangles, without_infinite_bounds
 from psdopt.interop._cone_solve import OPTIONS, TOL, Answer, solved, solved_in_either
-from psdopt.result import Status
+from psdopt.running.result import Status
 
 __all__ = ["PSDOPT", "register"]
 

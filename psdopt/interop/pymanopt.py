@@ -14,17 +14,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.capability import Ability, Requires
 from psdopt.checks import integer
+from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.geometry_groups import HessianConversion, RetractionHessian, RiemannianHessian
+from psdopt.contracts.method import Method, Outcome, State, factor_residual
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import InvalidInputError
-from psdopt.geometry import Geometry
-from psdopt.geometry_groups import HessianConversion, RetractionHessian, RiemannianHessian
 from psdopt.interop._geometry import PymanoptGeometry
 from psdopt.interop._manifold import PsdoptManifold
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
-from psdopt.method import Method, Outcome, State, factor_residual
-from psdopt.problem import Evaluation, Problem
 
 __all__ = [
     "PsdoptManifold",

@@ -12,9 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt import deadline
 from psdopt.devices import Device, DeviceArray, Later, once, pairs
 from psdopt.devices.groups import PairSums
+from psdopt.linalg import deadline
 
 Array = NDArray[np.float64]
 

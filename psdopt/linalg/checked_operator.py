@@ -9,9 +9,9 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import LinearOperator
 
-from psdopt import deadline
 from psdopt.devices import Device, DeviceArray, DeviceMatrix, held, on_host, placed
 from psdopt.errors import InvalidInputError
+from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, as_array
 from psdopt.linalg.tolerances import EPS
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg.blas import dsymv, dtrsv
 
-from psdopt import deadline
+from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.krylov import lanczos_steps
 from psdopt.linalg.subset import least_eigenvalue

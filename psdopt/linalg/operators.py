@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from psdopt import deadline
 from psdopt.checks import finite, unmasked
 from psdopt.devices import Device, DeviceMatrix, device_of, held, is_device_array, on_host
 from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, as_dense, sparse_product, with_data
 from psdopt.linalg.row_sources import row_source
 from psdopt.linalg.tolerances import asymmetry_allowed

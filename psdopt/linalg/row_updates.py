@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt import deadline
+from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
 
 #: Floats gathered at a time (1 MiB), so that they fit in a cache and memory is O(n r) for any number of entries.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from psdopt import deadline
+from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 

@@ -12,11 +12,13 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from psdopt.capability import Ability, Requires, offered
 from psdopt.checks import integer_or_none, is_name, one_of
+from psdopt.contracts.capability import Ability, Requires, offered
+from psdopt.contracts.geometry import Atom, Geometry
+from psdopt.contracts.method import Method, Outcome, Residual, State
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.deprecated import former_argument
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.geometry import Atom, Geometry
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.tolerances import EPS
@@ -24,8 +26,6 @@ from psdopt.margins.loss import CappedMargin
 from psdopt.margins.masters import Answer, BlockMaster, Bundle, Master, Unsolved
 from psdopt.margins.masters.base import solve_selected, widest_block, working_rows
 from psdopt.margins.structure import MarginStructure
-from psdopt.method import Method, Outcome, Residual, State
-from psdopt.problem import Evaluation, Problem
 
 #: Stabilisations of the master.
 STABILIZATIONS = ("auto", "centre", "none")

@@ -8,17 +8,17 @@ from typing import Any, overload
 
 import numpy as np
 
-from psdopt.capability import Ability
 from psdopt.checks import number_or_none, vector
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.problem import Evaluation, GradientOperator
+from psdopt.contracts.roles import Duality
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner
 from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.tolerances import EPS
 from psdopt.margins.loss import CappedMargin
 from psdopt.margins.structure import MeasuredMargins
-from psdopt.problem import Evaluation, GradientOperator
 from psdopt.problems.term_sum import TermSum
-from psdopt.roles import Duality
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Measurement
 

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.beginning import Beginning
-from psdopt.certificate import Certificate, certify
-from psdopt.deadline import now
+from psdopt.certificates.certificate import Certificate, certify
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method
 from psdopt.errors import InvalidInputError
-from psdopt.geometry import Geometry
+from psdopt.linalg.deadline import now
 from psdopt.margins.problem import MarginProblem
-from psdopt.method import Method
-from psdopt.result import Result, Status
-from psdopt.run import Rules
-from psdopt.solve import solve
-from psdopt.starts import starting_point
-from psdopt.stopping import MaxIterations
-from psdopt.verdicts import CUTS, Verdict, cut_by
+from psdopt.running.beginning import Beginning
+from psdopt.running.result import Result, Status
+from psdopt.running.run import Rules
+from psdopt.running.solve import solve
+from psdopt.running.starts import starting_point
+from psdopt.running.stopping import MaxIterations
+from psdopt.running.verdicts import CUTS, Verdict, cut_by
 
 #: mu of the next stage in units of the present one.
 SHRINK = 0.2

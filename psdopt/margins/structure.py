@@ -14,11 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt import deadline
+from psdopt.contracts.images import Images
+from psdopt.contracts.problem import GradientOperator
 from psdopt.errors import InvalidTypeError
-from psdopt.images import Images
+from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, row_dots
-from psdopt.problem import GradientOperator
 from psdopt.terms.base import combine
 from psdopt.terms.measurements import Measurement
 

@@ -1,7 +1,7 @@
 """Shipped methods, one algorithm per file."""
 
+from psdopt.contracts.method import Method
 from psdopt.margins.column_generation import ColumnGeneration
-from psdopt.method import Method
 from psdopt.methods.admm import ADMM
 from psdopt.methods.augmented_lagrangian import AugmentedLagrangian
 from psdopt.methods.bilgo import BILGO

@@ -5,25 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from psdopt.capability import Requires, require_inner
 from psdopt.checks import brief, is_name, number, positive
+from psdopt.contracts.capability import Requires, require_inner
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, State
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import InvalidInputError
-from psdopt.geometry import Geometry
-from psdopt.method import Method, State
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.methods.lagrange_newton import LagrangeNewton
 from psdopt.methods.split_steps import SplitSteps
 from psdopt.methods.then import InTurns, Settled, Then
-from psdopt.problem import Evaluation, Problem
 
 
 @dataclass(frozen=True)
 class ADMM(InTurns[State]):
     """V ← argmin_V ℒ, then U ← argmin_U ℒ, then Λ ← Λ + rho (V − U) (Hu & Kwok, algorithm 1), then a polish.
 
-    ℒ(V, U, Λ) = F(V, U) + ⟨Λ, V − U⟩ + rho/2 |V − U|², F the problem's :class:`~psdopt.splitting.BiconvexSplit`.
-    The iterate is the mean (V + U)/2, so M is symmetric by construction. Corrections to the printed
-    algorithm:
+    ℒ(V, U, Λ) = F(V, U) + ⟨Λ, V − U⟩ + rho/2 |V − U|², F the problem's
+    :class:`~psdopt.contracts.splitting.BiconvexSplit`. The iterate is the mean (V + U)/2, so M is symmetric by
+    construction. Corrections to the printed algorithm:
 
     - all of V is updated before any of U; the dual residual is rho |U⁺ − U|, of the block updated last;
     - rho scales with a bound b on λ_max(L), L the coupling of the blocks. ℒ is unbounded below for

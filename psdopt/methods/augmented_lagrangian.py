@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.capability import Ability, Requires, missing_needs, require_inner
+from psdopt.certificates.units import stationarity_scale
 from psdopt.checks import integer, integer_or_none
 from psdopt.constraints.augmented import augmented, weights
 from psdopt.constraints.certificate import Multipliers, multipliers_at_zero
@@ -20,18 +20,18 @@ from psdopt.constraints.refutation import proven_infeasible
 from psdopt.constraints.slack import slack_bound, slack_eigenpair, slack_operator
 from psdopt.constraints.start import first_multipliers, stiff_penalty
 from psdopt.constraints.units import relative_gap, relative_violation
-from psdopt.geometry import Geometry
+from psdopt.contracts.capability import Ability, Requires, missing_needs, require_inner
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Outcome, Residual, State
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
-from psdopt.method import Method, Outcome, Residual, State
 from psdopt.methods.augmented_lagrangian_state import LONG, LONGEST, AugmentedLagrangianState
 from psdopt.methods.columns import VANISHED, narrowed, widened
 from psdopt.methods.lbfgs import LBFGS
 from psdopt.methods.on_face import OnFace, takes_face
 from psdopt.methods.phase_one import phase_one
 from psdopt.methods.truncated_newton import TruncatedNewton
-from psdopt.problem import Evaluation, Problem
-from psdopt.units import stationarity_scale
 
 #: If a round leaves more than this share of the infeasibility of the last round, the penalty is divided by the share.
 SLOW = 0.25

@@ -9,8 +9,8 @@ import numpy as np
 
 from psdopt.constraints.certificate import Multipliers
 from psdopt.constraints.limits import GAIN
+from psdopt.contracts.method import Outcome, State
 from psdopt.linalg.arrays import Array
-from psdopt.method import Outcome, State
 from psdopt.methods.columns import VANISHED
 
 #: A round ends after this many steps even if it has missed its aim, and counts as this many rounds without progress.

@@ -6,16 +6,16 @@ import warnings
 from dataclasses import dataclass
 from typing import ClassVar
 
-from psdopt.capability import Requires
 from psdopt.checks import integer, is_name, one_of
+from psdopt.contracts.capability import Requires
+from psdopt.contracts.method import Method, Residual, State
+from psdopt.contracts.problem import Problem
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.method import Method, Residual, State
 from psdopt.methods.bilgo_atoms import ALPHA_BOUNDS, GreedyAtoms
 from psdopt.methods.bilgo_search import AtomState, LocalSearch, SearchState
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.methods.then import InTurns, Then, ThenState
 from psdopt.oracles import BACKENDS
-from psdopt.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class BILGO(InTurns[State]):
     that search, and still global: at a stationary point of too low a rank the certificate fails, and atoms lower F
     further. After a search only directions outside the span of M become atoms; otherwise the same search continues.
     From M = 0 the first step takes the block of atoms that the problem proposes, if it proposes one
-    (:meth:`psdopt.roles.Starts.first_atoms`), since growing a nearly full rank block by block costs more
+    (:meth:`psdopt.contracts.roles.Starts.first_atoms`), since growing a nearly full rank block by block costs more
     than a whole search at that rank.
 
     Parameters

@@ -9,17 +9,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.capability import Ability, Requires
+from psdopt.certificates.units import stationarity_scale
+from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Outcome, Residual, State, ensure_finite
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.geometries.psd_cone import CONIC_ORACLE
-from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
-from psdopt.method import Method, Outcome, Residual, State, ensure_finite
 from psdopt.methods.bilgo_search import AtomState, SearchState, restarted
 from psdopt.methods.factor_moves import compressed, outside, with_block
 from psdopt.oracles import least_eigenpairs
-from psdopt.problem import Evaluation, Problem
-from psdopt.units import stationarity_scale
 
 #: Bounds on alpha by rule: Journée et al. keep M, Laue shrinks it, BILGO and random conic pursuit do either.
 ALPHA_BOUNDS = {

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.capability import Ability, Requires
+from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Outcome, Residual, State
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.geometries.flat_quotient import FlatQuotient
-from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, norm
-from psdopt.method import Method, Outcome, Residual, State
-from psdopt.problem import Evaluation, Problem
 
 #: A local search ends when |S Y| is this fraction of |λ_min(S)| |Y|, as far as that was known at its start.
 SEARCH_FRACTION = 0.3

@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.capability import Ability, Requires
 from psdopt.checks import integer, one_of
+from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Outcome, State, without_step
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.geometries.flat_quotient import FlatQuotient
-from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, norm
-from psdopt.method import Method, Outcome, State, without_step
 from psdopt.methods.conjugate_gradient import ConjugateGradient
-from psdopt.problem import Evaluation, Problem
 from psdopt.searches.preconditioning import PRECONDITIONERS, preconditioned, resolved
 
 #: The reduced problem is solved until its gradient is this fraction of its first value.

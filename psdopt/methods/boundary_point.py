@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg
 
-from psdopt import deadline
-from psdopt.capability import Ability, Requires
 from psdopt.checks import number
 from psdopt.constraints.primal_dual import PrimalDualState, begun, constrained, moved
 from psdopt.constraints.standard import StandardForm
-from psdopt.geometry import Geometry
+from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Outcome, Residual
+from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, norm
-from psdopt.method import Method, Outcome, Residual
-from psdopt.problem import Evaluation, Problem
 
 #: Step of the multiplier X; the iteration converges below (1 + √5)/2 (Wen, Goldfarb, Yin 2010).
 OVERSHOOT = 1.6

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from psdopt.capability import Ability, Requires
+from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Outcome, State
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import IncompatibleError
-from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import norm
-from psdopt.method import Method, Outcome, State
-from psdopt.problem import Evaluation, Problem
 
 
 @dataclass(frozen=True)

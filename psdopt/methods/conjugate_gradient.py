@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from psdopt.capability import Ability, Requires
 from psdopt.checks import one_of
-from psdopt.geometry import Geometry
+from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, State, factor_residual, without_step
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS
-from psdopt.method import Method, State, factor_residual, without_step
-from psdopt.problem import Evaluation, Problem
 from psdopt.searches.paths import Carried, Located, Path, locate, path_along
 from psdopt.searches.preconditioning import PRECONDITIONERS, ask_ahead, preconditioned, preconditioned_on, resolved
 from psdopt.searches.step_lengths import SEARCHES, searched

@@ -6,15 +6,15 @@ import math
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
-from psdopt.capability import Requires, require_inner
 from psdopt.constraints.problem import constrained_of
-from psdopt.geometry import Geometry
-from psdopt.method import Method, Outcome, Residual, State
+from psdopt.contracts.capability import Requires, require_inner
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Outcome, Residual, State
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.methods.augmented_lagrangian import AugmentedLagrangian
 from psdopt.methods.augmented_lagrangian_state import LONGEST, AugmentedLagrangianState
 from psdopt.methods.constrained_steps import ConstrainedState, ConstrainedSteps
 from psdopt.methods.then import AfterSteps, Then, ThenState
-from psdopt.problem import Evaluation, Problem
 
 #: After this many slow Newton steps in a row it is the turn of the other method.
 PATIENCE = 8

@@ -8,23 +8,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.capability import Ability, Requires
+from psdopt.certificates.units import stationarity_scale
 from psdopt.constraints.certificate import Multipliers
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.problem import constrained_of
 from psdopt.constraints.slack import slack_operator
 from psdopt.constraints.start import first_multipliers
 from psdopt.constraints.units import relative_violation
-from psdopt.geometry import Geometry
+from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Outcome, Residual, State
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import rounding
-from psdopt.method import Method, Outcome, Residual, State
 from psdopt.methods.constrained_moves import Active, Move, newton_move
 from psdopt.methods.lagrange_steps import DAMPING, SLOW
 from psdopt.multipliers import ConstrainedFit, constrained_fit_of
-from psdopt.problem import Evaluation, Problem
 from psdopt.searches.step_lengths import SUFFICIENT
-from psdopt.units import stationarity_scale
 
 #: How often a step is halved.
 HALVINGS = 10

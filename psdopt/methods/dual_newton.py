@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt import deadline
-from psdopt.capability import Ability, Requires, name_of
+from psdopt.certificates.units import stationarity_scale
 from psdopt.constraints.certificate import Multipliers, multipliers_at_zero
 from psdopt.constraints.explicit import Nearest
 from psdopt.constraints.limits import FEASIBLE, FORCING, LARGE, NEGLIGIBLE
@@ -18,15 +17,16 @@ from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.problem import Constrained, constrained_of
 from psdopt.constraints.refutation import proven_infeasible
 from psdopt.constraints.units import relative_violation
+from psdopt.contracts.capability import Ability, Requires, name_of
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Outcome, Residual, State
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import IncompatibleError, InvalidInputError
-from psdopt.geometry import Geometry
+from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.subset import spectrum
 from psdopt.linalg.tolerances import rounding
-from psdopt.method import Method, Outcome, Residual, State
-from psdopt.problem import Evaluation, Problem
 from psdopt.searches.step_lengths import SUFFICIENT
-from psdopt.units import stationarity_scale
 
 #: The damping of a system is this share of the residual; few positive eigenvalues would leave the system singular.
 DAMPING = 1e-3

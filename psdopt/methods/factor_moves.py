@@ -7,10 +7,10 @@ import math
 import numpy as np
 import scipy.linalg
 
+from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.subset import principal_axes
 from psdopt.linalg.tolerances import EPS
-from psdopt.problem import Evaluation
 
 
 def with_block(evaluation: Evaluation, V: Array, beta: float) -> Evaluation:

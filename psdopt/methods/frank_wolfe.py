@@ -9,20 +9,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.capability import Ability, Requires
 from psdopt.checks import is_name, one_of
+from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.geometry import Atom, Geometry
+from psdopt.contracts.matrix import LowRankPSD
+from psdopt.contracts.method import Method, Outcome, Residual, State, ensure_finite
+from psdopt.contracts.problem import Evaluation, PlaneModel, Problem
 from psdopt.deprecated import former_argument
 from psdopt.errors import InvalidInputError
-from psdopt.geometry import Atom, Geometry
 from psdopt.linalg.arrays import Array, inner, is_finite, norm, row_dots
 from psdopt.linalg.polynomials import minimize_smooth
 from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.subset import principal_axes
 from psdopt.linalg.tolerances import EPS
-from psdopt.matrix import LowRankPSD
-from psdopt.method import Method, Outcome, Residual, State, ensure_finite
 from psdopt.methods.projected_gradient import Momentum, accelerated_step
-from psdopt.problem import Evaluation, PlaneModel, Problem
 
 RULES = ("exact", "hazan")
 VARIANTS = ("fully-corrective", "vanilla")

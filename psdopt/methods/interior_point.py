@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.capability import Ability, Requires
 from psdopt.checks import number
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.coupled_systems import CoupledSystem, RootedSystem, SchurSystem, affordable
@@ -20,10 +19,11 @@ from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.primal_dual import PrimalDualState, begun, constrained, moved
 from psdopt.constraints.problem import Constrained
 from psdopt.constraints.standard import StandardForm
-from psdopt.geometry import Geometry
+from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Outcome, Residual
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, norm
-from psdopt.method import Method, Outcome, Residual
-from psdopt.problem import Evaluation, Problem
 
 #: A step goes at least this share of the way to the boundary, and further if the steps of the predictor are long.
 SHARE = 0.9

@@ -7,11 +7,12 @@ import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from psdopt.capability import Ability, Requires, require_inner
 from psdopt.checks import integer_or_none
+from psdopt.contracts.capability import Ability, Requires, require_inner
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import InvalidInputError
-from psdopt.geometry import Geometry
-from psdopt.method import Method
 from psdopt.methods.augmented_lagrangian import AugmentedLagrangian
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.methods.constrained_newton import ConstrainedNewton
@@ -19,7 +20,6 @@ from psdopt.methods.lagrange_steps import LagrangeState, LagrangeSteps
 from psdopt.methods.on_face import OnFace, takes_face
 from psdopt.methods.then import AfterSteps, InTurns, Then, ThenState
 from psdopt.multipliers import QuadraticFit, quadratic_fit_of
-from psdopt.problem import Evaluation, Problem
 
 #: For small arrays a Newton step costs CALLS times a step of conjugate gradient, by the number of calls. Beyond
 #: MULTIPLICATIONS factorisations increase this ratio; beyond ENTRIES passes over Y decrease it.

@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.capability import Ability, Requires
-from psdopt.geometry import Geometry
+from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Outcome, State
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import tie
-from psdopt.method import Method, Outcome, State
 from psdopt.multipliers import LagrangeSystem, QuadraticFit, arc_polynomial, first_minimizer, quadratic_fit_of
 from psdopt.multipliers.quadratic_fit import Block
-from psdopt.problem import Evaluation, Problem
 
 #: Damping of S(w), as a multiple of |S Y| / |Y|: it vanishes with the residual, so that convergence is quadratic.
 DAMPING = 0.2

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from psdopt.capability import Ability, Requires
 from psdopt.checks import integer, one_of
-from psdopt.geometry import Geometry
+from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, State, without_step
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.method import Method, State, without_step
-from psdopt.problem import Evaluation, Problem
 from psdopt.searches.paths import LinePath, Located, Path
 from psdopt.searches.preconditioning import PRECONDITIONERS, ask_ahead, preconditioned, resolved
 from psdopt.searches.step_lengths import SEARCHES, searched

@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.capability import Ability, Requires, missing_needs, require_inner
 from psdopt.constraints.certificate import Multipliers
 from psdopt.constraints.problem import Constrained, OffersConstraints, Reduction, constrained_of
+from psdopt.contracts.capability import Ability, Requires, missing_needs, require_inner
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Residual, State
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import IncompatibleError
 from psdopt.geometries import FlatQuotient
-from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array
-from psdopt.method import Method, Residual, State
-from psdopt.problem import Evaluation, Problem
 
 
 @dataclass(kw_only=True)

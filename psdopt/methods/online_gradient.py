@@ -10,15 +10,15 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from psdopt.capability import Ability, Requires
 from psdopt.checks import integer, integer_or_none, number_or_none, positive
+from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Outcome, State, factor_residual
+from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.data.streams import Batch
 from psdopt.errors import InvalidInputError
-from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, is_finite
-from psdopt.method import Method, Outcome, State, factor_residual
-from psdopt.problem import Evaluation, Problem
 from psdopt.problems.streamed import OffersStream, streamed
-from psdopt.streams import Batch
 
 #: Values tried for s and t0: 2^-3, ..., 2^3 (Meyer et al., section 7.4.2).
 GRID = tuple(2.0**k for k in range(-3, 4))

@@ -9,9 +9,9 @@ import numpy as np
 from psdopt.constraints.augmented import squared_distance
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.units import relative_violation
+from psdopt.contracts.method import Outcome
 from psdopt.geometries import FlatQuotient
 from psdopt.linalg.arrays import Array, norm
-from psdopt.method import Outcome
 from psdopt.methods.truncated_newton import TruncatedNewton
 
 #: Relative violation at which M is feasible, and the limit of Newton steps.

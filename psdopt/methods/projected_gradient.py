@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.capability import Ability, Requires
+from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.matrix import LowRankPSD
+from psdopt.contracts.method import Method, Outcome, Residual, State, ensure_finite, factor_residual
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import InvalidInputError
-from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, is_finite, norm
 from psdopt.linalg.tolerances import EPS
-from psdopt.matrix import LowRankPSD
-from psdopt.method import Method, Outcome, Residual, State, ensure_finite, factor_residual
-from psdopt.problem import Evaluation, Problem
 
 #: The Lipschitz estimate is multiplied by this factor at each step, so that it follows local curvature.
 RELAXATION = 0.8

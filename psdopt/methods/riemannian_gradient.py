@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from psdopt.capability import Ability, Requires
 from psdopt.checks import number, one_of, positive
-from psdopt.geometry import Geometry
+from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Outcome, State, factor_residual, without_step
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import norm
-from psdopt.method import Method, Outcome, State, factor_residual, without_step
-from psdopt.problem import Evaluation, Problem
 from psdopt.searches.paths import Located, locate, path_along
 from psdopt.searches.step_lengths import halved, modelled
 
@@ -42,7 +42,7 @@ class RiemannianGradient(Method[RiemannianGradientState]):
     first : s₀ > 0, in lengths of the metric. Trials whose value overflows count as rejected.
     change_tol : > 0 ends the run, without a claim of convergence, when the relative change of F or of Y is at most
         this (eq. 24 with absolute values; its third part F <= change_tol depends on the units of F: use
-        :class:`psdopt.stopping.ValueBelow`).
+        :class:`psdopt.running.stopping.ValueBelow`).
 
     Cost per iteration: one application of the maps each way on geometries with straight lines or a known
     span (trials combine images), else one evaluation per trial.

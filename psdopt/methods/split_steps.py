@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.capability import Ability, Requires
-from psdopt.geometry import Geometry
+from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Outcome, State
+from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.contracts.splitting import BiconvexSplit, split_of
 from psdopt.linalg.arrays import Array, is_finite, norm
-from psdopt.method import Method, Outcome, State
-from psdopt.problem import Evaluation, Problem
-from psdopt.splitting import BiconvexSplit, split_of
 
 #: rho starts at this multiple of the problem's own unit (see `_unit`), and adaptation does not go below it: at l = 2/3
 #: the slowest mode shrinks by 0.83 per iteration, at l = 1 not at all, and the mean slows down as rho grows.

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from psdopt.capability import Requires, require_inner
+from psdopt.contracts.capability import Requires, require_inner
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Outcome, Residual, S, State
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.geometry import Geometry
-from psdopt.method import Method, Outcome, Residual, S, State
-from psdopt.problem import Evaluation, Problem
 
 #: Outcomes after which a method has no next step, although the objective may still fall.
 ENDED = (Outcome.STALLED, Outcome.FINISHED)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from psdopt.geometry import Geometry
+from psdopt.contracts.geometry import Geometry
 
 
 def truncated_cg(

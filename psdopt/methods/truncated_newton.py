@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.capability import Ability, Requires
 from psdopt.checks import integer, number
 from psdopt.constraints.limits import FORCING
-from psdopt.geometry import Geometry
+from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Outcome, State
+from psdopt.contracts.problem import Evaluation, LineModel, Problem
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import rounding
-from psdopt.method import Method, Outcome, State
-from psdopt.problem import Evaluation, LineModel, Problem
 
 #: Number of trial points on the arc; each mu is the one before divided by WIDER.
 TRIALS = 4

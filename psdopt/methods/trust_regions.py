@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.capability import Ability, Requires
 from psdopt.checks import integer_or_none, number, positive
-from psdopt.geometry import Geometry
+from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Outcome, State, factor_residual
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS, tie
-from psdopt.method import Method, Outcome, State, factor_residual
 from psdopt.methods.truncated_cg import truncated_cg
-from psdopt.problem import Evaluation, Problem
 from psdopt.searches.paths import retracted
 
 

@@ -7,10 +7,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from psdopt.capability import Ability, offered
+from psdopt.contracts.capability import Ability, offered
+from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array
 from psdopt.multipliers.quadratic_fit import Coupled
-from psdopt.problem import Evaluation
 
 
 class ConstrainedFit(Protocol):

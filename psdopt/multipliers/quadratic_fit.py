@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
-from psdopt.capability import Ability, offered
+from psdopt.contracts.capability import Ability, offered
+from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array
-from psdopt.problem import Evaluation
 
 #: A block of columns V (n, k) as a fit represents it: V itself, or V with products that are used again.
 Block = Any

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg.blas import dtrsv
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from psdopt import deadline
+from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.multipliers.quadratic_fit import Block, Coupled

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.images import Images
+from psdopt.contracts.images import Images
 from psdopt.linalg.arrays import Array
 from psdopt.multipliers.system import solver_of
 from psdopt.terms.base import Term, combine, distinct_maps
@@ -34,7 +34,7 @@ def _curvatures(fit: MeasuredTerm) -> Array:
 class TermFit:
     """:class:`~psdopt.multipliers.QuadraticFit` of terms that :func:`is_quadratic_fit` accepts.
 
-    Blocks are :class:`~psdopt.images.Images`: each map is applied once to each block.
+    Blocks are :class:`~psdopt.contracts.images.Images`: each map is applied once to each block.
     """
 
     def __init__(self, terms: Sequence[Term]) -> None:

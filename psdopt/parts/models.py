@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel
 from psdopt.linalg.arrays import Array, inner
 from psdopt.linalg.planes import quadratic, quadratic_derivatives
 from psdopt.linalg.polynomials import quartic, quartic_derivatives
 from psdopt.parts.rounds import bracket, root_between
-from psdopt.problem import Evaluation, LineModel, PlaneModel
 
 #: A step is accepted once |F'| there is at most this share of |F'(0)|, which suffices for conjugate directions.
 FLAT_ENOUGH = 1e-3

@@ -10,15 +10,15 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from psdopt.capability import Ability
 from psdopt.checks import brief
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.problem import Evaluation, GradientOperator, Problem
+from psdopt.contracts.roles import PlainPreconditioner, Preconditioner
 from psdopt.engines import Engine, Here
 from psdopt.engines.base import Part
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array
 from psdopt.parts.models import Held, PartsEvaluation, SummedLine, SummedPlane
-from psdopt.problem import Evaluation, GradientOperator, Problem
-from psdopt.roles import PlainPreconditioner, Preconditioner
 
 #: Abilities that a sum has if all of its parts have them.
 INHERITED = frozenset(
@@ -43,8 +43,8 @@ class Summed(Problem):
         problem, called on the worker of the part, or None for a part without data.
     engine : keeps the parts, an object of :mod:`psdopt.engines`; None is this process.
     local : a problem that is added in this process, such as a regulariser that must count once; or None.
-    preconditioner : a :class:`~psdopt.roles.Preconditioner`, a callable evaluation ↦ (R ↦ P⁻¹R) that uses Y, F and S Y,
-        or None. Preconditioners of the parts are not used.
+    preconditioner : a :class:`~psdopt.contracts.roles.Preconditioner`, a callable evaluation ↦ (R ↦ P⁻¹R) that uses Y,
+        F and S Y, or None. Preconditioners of the parts are not used.
 
     Raises InvalidInputError for no parts, or parts of different orders; InvalidTypeError for an object that is no part.
     """

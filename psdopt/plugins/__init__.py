@@ -5,7 +5,7 @@ fits, measures and returns a :class:`Report`; :func:`run_report` makes one from 
 """
 
 from psdopt import plotting, reports
-from psdopt.datasets import Dataset
+from psdopt.data.datasets import Dataset
 from psdopt.plotting import *  # noqa: F403
 from psdopt.plugins import specs
 from psdopt.plugins.hookspec import GROUP, hookimpl

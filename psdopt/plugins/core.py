@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from psdopt import methods
-from psdopt.datasets import BUNDLED, bundled
+from psdopt.data.datasets import BUNDLED, bundled
 from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
 from psdopt.geometries.positive_definite import METRICS
 from psdopt.plugins.hookspec import hookimpl

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from psdopt.contracts.signatures import accepts, accepts_order, signature_of
 from psdopt.errors import PluginError
 from psdopt.plugins.specs import (
     ApplicationSpec,
@@ -18,7 +19,6 @@ from psdopt.plugins.specs import (
     ProblemSpec,
     Spec,
 )
-from psdopt.signatures import accepts, accepts_order, signature_of
 
 #: The kinds of spec, by the name that ``psdopt list KIND`` takes.
 KINDS: dict[str, type[Spec]] = {

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import Ability
 from psdopt.checks import boolean, integer
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.problem import Evaluation, GradientOperator, LineModel, PlaneModel, Problem
 from psdopt.errors import InvalidTypeError
 from psdopt.linalg.arrays import Array, append_columns, inner
-from psdopt.problem import Evaluation, GradientOperator, LineModel, PlaneModel, Problem
 
 
 class AutogradProblem(Problem):

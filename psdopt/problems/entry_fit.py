@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt.capability import Ability
 from psdopt.checks import integer_or_none, vector
+from psdopt.contracts.capability import Ability
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap, symmetric_map

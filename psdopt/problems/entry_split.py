@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from psdopt.images import Images
+from psdopt.contracts.images import Images
+from psdopt.contracts.splitting import BiconvexSplit
 from psdopt.linalg.arrays import Array, inner, norm, row_dots
 from psdopt.linalg.checked_operator import Negative
 from psdopt.linalg.definite import bound_above
@@ -12,7 +13,6 @@ from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.row_updates import RowUpdates
 from psdopt.problems.term_sum import TermEvaluation, TermSum
-from psdopt.splitting import BiconvexSplit
 
 #: Relative accuracy of the bound on λ_max(L): the penalty needs its order of magnitude, not its digits.
 BOUND_ACCURACY = 0.02

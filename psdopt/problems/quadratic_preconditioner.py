@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from psdopt.contracts.images import Images
+from psdopt.contracts.roles import Preconditioner
 from psdopt.devices import Later, matrix_on
-from psdopt.images import Images
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.pencil import EigenBasis, pencil_inverse
-from psdopt.roles import Preconditioner
 from psdopt.terms.base import combine
 from psdopt.terms.forms import Form, IdentityForm
 from psdopt.terms.quadratic import ProductTerm

@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from psdopt import deadline
-from psdopt.capability import Ability
 from psdopt.checks import integer_or_none, number
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.images import Images
+from psdopt.contracts.matrix import LowRankPSD
+from psdopt.contracts.roles import Starts
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.images import Images
+from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.subset import spectrum
 from psdopt.linalg.tolerances import EPS
-from psdopt.matrix import LowRankPSD
 from psdopt.problems.quadratic_preconditioner import QuadraticPreconditioner
 from psdopt.problems.term_sum import TermSum
 from psdopt.problems.unconstrained import positive_part
-from psdopt.roles import Starts
 from psdopt.terms.base import Term
 from psdopt.terms.forms import CHECKED_ORDER, Form, IdentityForm, MatrixForm, SumForm
 from psdopt.terms.quadratic import LinearTerm, ProductTerm

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from psdopt.capability import MEMBERS, Ability
+from psdopt.contracts.capability import MEMBERS, Ability
+from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.data.streams import Batch, BatchStream, Stream
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.linalg.arrays import Array
-from psdopt.problem import Evaluation, Problem
-from psdopt.streams import Batch, BatchStream, Stream
 
 #: (batch, Y) ↦ (S_b Y, F_b): gradient of the batch's own objective F_b at Y Yᵀ, applied to Y, and its value.
 BatchGradient = Callable[[Batch, Array], tuple[Array, float]]
 
 
 class OffersStream(Protocol):
-    """A problem with the ability ``stream``: these members besides those of a :class:`~psdopt.problem.Problem`."""
+    """A problem with the ability ``stream``: these members besides those of a :class:`~psdopt.Problem`."""
 
     @property
     def stream(self) -> Stream:

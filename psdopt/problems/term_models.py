@@ -9,12 +9,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from psdopt.contracts.images import Images
+from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel
 from psdopt.devices import Later
-from psdopt.images import Images
 from psdopt.linalg.arrays import Array, inner
 from psdopt.linalg.planes import Quadratic
 from psdopt.linalg.polynomials import quartic, quartic_derivatives
-from psdopt.problem import Evaluation, LineModel, PlaneModel
 from psdopt.terms.base import Term
 from psdopt.terms.models import Curve, Surface
 

@@ -8,20 +8,20 @@ from typing import Any, cast
 
 import numpy as np
 
-from psdopt import deadline
-from psdopt.capability import Ability
 from psdopt.checks import instances, number
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.images import Images
+from psdopt.contracts.problem import Evaluation, GradientOperator, LineModel, Problem
+from psdopt.contracts.roles import Duality, PlainPreconditioner, Preconditioner
 from psdopt.devices import Device, held, placed, require_host
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.images import Images
+from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, as_array
 from psdopt.linalg.operators import LinearMap
 from psdopt.multipliers.quadratic_fit import QuadraticFit
 from psdopt.multipliers.term_fit import TermFit, is_quadratic_fit
-from psdopt.problem import Evaluation, GradientOperator, LineModel, Problem
 from psdopt.problems.share_bound import ShareBound
 from psdopt.problems.term_models import TermLine, TermPlane, sum_of
-from psdopt.roles import Duality, PlainPreconditioner, Preconditioner
 from psdopt.terms.base import Term, combine, distinct_maps
 
 #: Images are recomputed when their accumulated rounding, relative to |Y|, passes this many eps.
@@ -40,7 +40,7 @@ class TermSum(Problem):
     ----------
     terms : sequence of :class:`~psdopt.terms.base.Term` of one order n.
     constant : number added to F.
-    preconditioner : a :class:`~psdopt.roles.Preconditioner`, a callable evaluation ↦ (R ↦ P⁻¹R), or None.
+    preconditioner : a :class:`~psdopt.contracts.roles.Preconditioner`, a callable evaluation ↦ (R ↦ P⁻¹R), or None.
     curvature : a callable evaluation ↦ (D ↦ ∇²F(Y)[D]) that is cheaper than term by term, or None.
     """
 

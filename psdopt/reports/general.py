@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from psdopt.datasets import Dataset
+from psdopt.data.datasets import Dataset
 from psdopt.reports.options import RunOptions, fitted
 from psdopt.reports.record import Report
 from psdopt.reports.summary import closed_form_rows, residual_table, result_rows

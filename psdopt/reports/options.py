@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method
+from psdopt.contracts.signatures import accepts
 from psdopt.errors import InvalidInputError
 from psdopt.geometries import FlatQuotient
-from psdopt.geometry import Geometry
-from psdopt.method import Method
-from psdopt.signatures import accepts
 
 #: Options that reach solve() only through an estimator's ``solver_options``.
 FOR_SOLVE = ("method", "geometry", "rank", "tol", "max_iterations", "max_time")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from psdopt.result import Result
+from psdopt.running.result import Result
 
 
 @dataclass(frozen=True)

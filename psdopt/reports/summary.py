@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from psdopt.capability import Ability
-from psdopt.matrix import LowRankPSD
-from psdopt.problem import Problem
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.matrix import LowRankPSD
+from psdopt.contracts.problem import Problem
 from psdopt.reports.record import Table
 from psdopt.reports.trace import CertificateTrace
-from psdopt.result import Result
+from psdopt.running.result import Result
 
 
 def result_rows(

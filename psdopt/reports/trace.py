@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.certificate import certify
+from psdopt.certificates.certificate import certify
+from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array
-from psdopt.problem import Problem
-from psdopt.result import History, Result
-from psdopt.run import Snapshot
+from psdopt.running.result import History, Result
+from psdopt.running.run import Snapshot
 
 #: Iterations of successive certificates grow by this factor: about 15 in 300 iterations, 20 in 2000.
 SPACING = 1.45

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from psdopt.contracts.problem import Evaluation, LineModel
 from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.problem import Evaluation, LineModel
 
 
 class LagrangianLine(LineModel):

@@ -10,13 +10,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from psdopt.capability import Ability
-from psdopt.curve import FactorCurve, Mixture
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.curve import FactorCurve, Mixture
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.geometry_groups import Lift
+from psdopt.contracts.problem import Evaluation, LineModel, Problem
 from psdopt.errors import InvalidInputError
-from psdopt.geometry import Geometry
-from psdopt.geometry_groups import Lift
 from psdopt.linalg.arrays import Array, inner, is_finite, norm, without_radial
-from psdopt.problem import Evaluation, LineModel, Problem
 from psdopt.searches.fixed_trace import LagrangianLine
 
 #: Images are recomputed after this many combinations.

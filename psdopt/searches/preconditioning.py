@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import Ability
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.geometry_groups import GramPreconditioner, Lift
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.devices import Later
 from psdopt.errors import InvalidInputError
-from psdopt.geometry import Geometry
-from psdopt.geometry_groups import GramPreconditioner, Lift
 from psdopt.linalg.arrays import Array, as_array, inner, is_finite
-from psdopt.problem import Evaluation, Problem
 
 PRECONDITIONERS = ("auto", "problem", "diagonal", "gram", "none")
 #: Damping of the Gram preconditioner, relative to the mean eigenvalue of YᵀY.

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.contracts.images import Images
 from psdopt.devices import Device
 from psdopt.errors import InvalidTypeError
-from psdopt.images import Images
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap
 from psdopt.terms.models import Curve, Surface

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from psdopt.contracts.images import Images
 from psdopt.devices import Device, DeviceArray, once
 from psdopt.devices.groups import GroupSums
-from psdopt.images import Images
 from psdopt.linalg.arrays import Array, SymmetricPattern, as_array, line_dots, pair_dots
 from psdopt.terms.base import Forces
 from psdopt.terms.entry_coupling import distance_blocks

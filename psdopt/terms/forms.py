@@ -14,9 +14,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.checks import real, real_array
+from psdopt.contracts.images import Images
 from psdopt.devices import DeviceMatrix, is_device_array, on_host, placed
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.images import Images
 from psdopt.linalg.arrays import Array, as_array, as_dense, inner, norm, row_dots
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.operators import LinearMap, symmetric_map

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from psdopt.checks import instance, number
+from psdopt.contracts.images import Images
 from psdopt.devices import Device, DeviceArray, once
 from psdopt.errors import InvalidInputError
-from psdopt.images import Images
 from psdopt.linalg.arrays import Array, inner
 from psdopt.terms.base import Forces, Term
 from psdopt.terms.losses import Loss

@@ -7,9 +7,9 @@ from abc import ABC, abstractmethod
 import numpy as np
 import scipy.sparse as sp
 
+from psdopt.contracts.images import Images
 from psdopt.devices import Device
 from psdopt.errors import InvalidTypeError
-from psdopt.images import Images
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap
 from psdopt.terms.base import Forces, combine

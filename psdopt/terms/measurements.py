@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.contracts.images import Images
 from psdopt.devices import Device, DeviceArray
-from psdopt.images import Images
 from psdopt.linalg.arrays import (
     Array,
     SymmetricPattern,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from psdopt.checks import number
+from psdopt.contracts.images import Images
 from psdopt.devices import Later
 from psdopt.errors import InvalidInputError
-from psdopt.images import Images
 from psdopt.linalg.arrays import Array, inner
 from psdopt.terms.base import Forces, Term
 from psdopt.terms.forms import as_form

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError
-from psdopt.images import Images
 from psdopt.linalg.arrays import Array, as_array, inner
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.tolerances import EPS

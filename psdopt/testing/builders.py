@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.problem import Problem
+from psdopt.contracts.problem import Problem
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array
-from psdopt.problem import Problem
 
 
 def has_conic_objective(problem: Problem) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from psdopt.constraints import Constrained, Constraint
 from psdopt.constraints.certificate import Multipliers
 from psdopt.constraints.model import ConstrainedModel
-from psdopt.images import Images
+from psdopt.contracts.images import Images
 from psdopt.linalg.arrays import Array, norm
 from psdopt.terms.base import combine
 from psdopt.testing.conic import conic_objective, has_conic_objective

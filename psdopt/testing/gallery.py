@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import Ability
-from psdopt.compatibility import fits as fit_together
-from psdopt.geometry import Geometry
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method
+from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array, orthonormal_columns, row_dots
-from psdopt.method import Method
-from psdopt.problem import Problem
+from psdopt.running.compatibility import fits as fit_together
 
 ORDER = 6
 
@@ -72,11 +72,11 @@ def special_problems(n: int = ORDER, rank: int = ORDER, trace: float | None = No
 
     `rank` and `trace` are those of the matrix that the stream measures, so that no noise is left at the solution.
     """
+    from psdopt.data.streams import ArrayStream
     from psdopt.margins.problem import MarginProblem
     from psdopt.problems import TermSum
     from psdopt.problems.entry_fit import EntryFit
     from psdopt.problems.streamed import Streamed
-    from psdopt.streams import ArrayStream
     from psdopt.terms.losses import LeastSquares
     from psdopt.terms.measured import MeasuredTerm
     from psdopt.terms.measurements import PairDistances, QuadraticForms

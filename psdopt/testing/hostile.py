@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import Ability
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.matrix import LowRankPSD
+from psdopt.contracts.method import Method
+from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array, orthonormal_columns
-from psdopt.matrix import LowRankPSD
-from psdopt.method import Method
-from psdopt.problem import Problem
 from psdopt.testing.gallery import ORDER, Instance, constrained_problems, fits, geometries, needs_ability, with_spectrum
 
 #: (weight B, C): F(M) = weight · tr(M²) + 2 tr(C M), whose minimiser over the cone is the PSD part of −C/weight.

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.contracts.problem import GradientOperator, Problem
 from psdopt.linalg.arrays import Array
-from psdopt.problem import GradientOperator, Problem
 
 
 @dataclass

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.geometry import Geometry
+from psdopt.contracts.geometry import Geometry
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 from psdopt.testing import vectors

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.contracts.matrix import LowRankPSD
+from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array
-from psdopt.matrix import LowRankPSD
-from psdopt.problem import Problem
 from psdopt.testing.conic import conic_objective, has_conic_objective
 
 

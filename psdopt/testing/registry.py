@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from psdopt.compatibility import missing_members
+from psdopt.running.compatibility import missing_members
 from psdopt.testing.record import Deviation
 from psdopt.testing.regimes import REGIMES, Case
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 import psdopt.testing.checks  # noqa: F401  (registers them)
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.problem import Problem
 from psdopt.errors import InvalidInputError, unknown_name
-from psdopt.geometry import Geometry
-from psdopt.problem import Problem
 from psdopt.testing.record import CheckStatus, Deviation, Record, Trivial
 from psdopt.testing.regimes import REGIMES, Case
 from psdopt.testing.registry import CHECKS, Check, checks_of

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psdopt.checks import integer
+from psdopt.contracts.problem import Problem
 from psdopt.engines import Engine, Here
 from psdopt.engines.base import Part
 from psdopt.errors import InvalidInputError
 from psdopt.parts import Summed
-from psdopt.problem import Problem
 
 Items = NDArray[np.intp]
 

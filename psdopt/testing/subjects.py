@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method
+from psdopt.contracts.problem import Problem
 from psdopt.errors import InvalidTypeError
-from psdopt.geometry import Geometry
-from psdopt.method import Method
-from psdopt.problem import Problem
 from psdopt.terms.base import Term
 from psdopt.terms.losses import Loss
 from psdopt.terms.measurements import Measurement

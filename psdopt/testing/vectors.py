@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.geometry_groups import VectorArithmetic
+from psdopt.contracts.geometry_groups import VectorArithmetic
 from psdopt.linalg.arrays import Array
 
 

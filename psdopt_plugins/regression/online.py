@@ -39,13 +39,13 @@ def psd_regression_stream(
     ----------
     X, y : array, memory-mapped array or sparse array (m, d) with targets (m,); or, with y left out, any iterable of
         batches (rows (p, d), targets (p,)) or (rows, targets, directions (p,)), then `d` is needed and `size`, the
-        samples per epoch, may be given; or a :class:`psdopt.streams.BatchStream`.
+        samples per epoch, may be given; or a :class:`psdopt.data.streams.BatchStream`.
     pairs : (m, 2) integers: x is the difference of two rows of X, formed batch by batch.
     direction : None, or (m,) of −1, 0, +1, with the meaning it has in :func:`psd_regression_problem`.
     held_out : (rows, targets) or (rows, targets, directions) on which the loss is reported. None: all rows of an array
         in memory, so that F and its certificate are those of the batch problem; else the first 32 batches of 32, which
         an iterator then does not train on.
-    order, seed : see :class:`psdopt.streams.ArrayStream`.
+    order, seed : see :class:`psdopt.data.streams.ArrayStream`.
 
     Cost per update of p samples: two products with a (p, d) array, O(p d r); memory O(d r) beyond the data.
     """

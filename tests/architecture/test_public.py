@@ -63,7 +63,7 @@ def test_plugins_and_the_example_import_public_names_only():
 
 def test_what_is_not_public_is_found():
     assert not_public("from psdopt.linalg.arrays import norm") == ["psdopt.linalg.arrays norm"]
-    assert not_public("import psdopt.solve") == ["psdopt.solve"]
+    assert not_public("import psdopt.running.solve") == ["psdopt.running.solve"]
     assert not_public("from psdopt import choose") == ["psdopt choose"]
     assert not_public("def f():\n    from psdopt.terms import models") == ["psdopt.terms models"]
     assert not_public("from psdopt import solve, terms\nfrom psdopt.linalg import norm\nimport psdopt.terms") == []

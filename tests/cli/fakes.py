@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from psdopt import ConjugateGradient, QuadraticSDP, Result, solve
-from psdopt.datasets import Dataset
+from psdopt.data.datasets import Dataset
 from psdopt.plugins import ApplicationSpec, DatasetSpec, Parameter, PluginManager, Spec, hookimpl
 from psdopt_plugins.metric_learning.report import metric_report
 

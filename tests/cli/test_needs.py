@@ -11,7 +11,7 @@ import scipy.sparse
 
 from psdopt.cli.main import main
 from psdopt.cli.needs import check_needs, library_errors
-from psdopt.datasets import Dataset
+from psdopt.data.datasets import Dataset
 from psdopt.errors import InvalidInputError
 from psdopt.plugins import ApplicationSpec, DataNeeds, plugin_manager
 

@@ -9,7 +9,7 @@ import pytest
 
 from psdopt import AutogradProblem, Constrained, QuadraticSDP, TermSum, constraints
 from psdopt.constraints.augmented import Augmented, augmented, squared_distance, weights
-from psdopt.problem import Problem
+from psdopt.contracts.problem import Problem
 
 N, R = 6, 3
 

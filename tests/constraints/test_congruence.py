@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from psdopt import AutogradProblem, QuadraticSDP, TermSum, constraints
 from psdopt.constraints.congruence import Carried, CarriedForms, carried_forms, carried_problem
-from psdopt.images import Images
+from psdopt.contracts.images import Images
 from psdopt.terms import LeastSquares, LinearTerm, MeasuredTerm, PairDistances, ProductTerm, QuadraticForms
 from psdopt.terms.base import combine
 from psdopt.terms.forms import GramForm, MatrixForm, SumForm

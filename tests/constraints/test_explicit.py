@@ -16,7 +16,7 @@ from psdopt.constraints.explicit import (
     nearest_objective,
 )
 from psdopt.constraints.measurements import Stacked, Trace
-from psdopt.images import Images
+from psdopt.contracts.images import Images
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm, SumForm
 from psdopt.terms.losses import LeastSquares

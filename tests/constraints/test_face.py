@@ -17,7 +17,7 @@ from psdopt import (
     constraints,
     solve,
 )
-from psdopt.choose import choose
+from psdopt.running.choose import choose
 from tests.graphs import random_laplacian
 
 N = 5

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 from psdopt.constraints import SparseForms, Stacked, Trace, explicit_forms
 from psdopt.constraints.explicit import form_norms
+from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError
-from psdopt.images import Images
 from psdopt.terms.measurements import Entries, PairDistances, QuadraticForms
 
 N = 6

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from psdopt import Constrained, QuadraticSDP, constraints
-from psdopt.capability import Ability
 from psdopt.constraints.model import HUGE
+from psdopt.contracts.capability import Ability
 from psdopt.errors import InvalidInputError, InvalidTypeError
 
 N = 4

@@ -9,7 +9,7 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import AutogradProblem, Constrained, QuadraticSDP, TermSum, certify, constraints, deadline, solve
+from psdopt import AutogradProblem, Constrained, QuadraticSDP, TermSum, certify, constraints, solve
 from psdopt.constraints.units import (
     feasible_range,
     gap_unit,
@@ -19,6 +19,7 @@ from psdopt.constraints.units import (
     relative_violation,
     row_violations,
 )
+from psdopt.linalg import deadline
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
 
 

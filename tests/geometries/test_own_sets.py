@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from psdopt import Ability, Atom, Defect, Geometry, LowRankPSD, QuadraticSDP, Status, solve
-from psdopt.compatibility import compatible
 from psdopt.constraints import Constrained, diagonal
 from psdopt.methods import RiemannianGradient, shipped_methods
+from psdopt.running.compatibility import compatible
 from psdopt.testing import run_checks
 
 EPS = np.finfo(float).eps

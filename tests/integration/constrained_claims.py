@@ -37,10 +37,10 @@ from psdopt import (
     constraints,
     solve,
 )
-from psdopt.choose import choose
+from psdopt.contracts.method import Method
 from psdopt.linalg.arrays import Array
-from psdopt.method import Method
-from psdopt.result import Result
+from psdopt.running.choose import choose
+from psdopt.running.result import Result
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm, QuadraticForms
 from psdopt.testing.constrained import DenseConstraints
 

@@ -30,8 +30,8 @@ from psdopt import (
     constraints,
     solve,
 )
+from psdopt.contracts.method import Method
 from psdopt.linalg.arrays import Array
-from psdopt.method import Method
 from psdopt.testing.constrained import DenseConstraints
 
 METHODS: tuple[Method | None, ...] = (None, AugmentedLagrangian(), LagrangeNewton(), BoundaryPoint(), InteriorPoint())

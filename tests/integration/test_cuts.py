@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-import psdopt.beginning
+import psdopt.running.beginning
 from psdopt import LBFGS, ConjugateGradient, FlatQuotient, QuadraticSDP, Result, methods, solve
-from psdopt.deadline import OutOfTime
-from psdopt.driver import Driver
+from psdopt.linalg.deadline import OutOfTime
 from psdopt.linalg.tolerances import EPS
+from psdopt.running.driver import Driver
+from psdopt.running.verdicts import CUTS
 from psdopt.testing.gallery import instances_for
-from psdopt.verdicts import CUTS
 from psdopt_plugins.manifold_learning import MaximumVarianceUnfolding
 from psdopt_plugins.metric_learning import KTA, LMNN
 
@@ -31,7 +31,7 @@ class Alarm:
 
     def __init__(self, monkeypatch, kind=OutOfTime, moment=math.inf, again=math.inf):
         self.kind, self.moments, self.asked = kind, (moment, again), 0
-        monkeypatch.setattr("psdopt.deadline.ask", self)
+        monkeypatch.setattr("psdopt.linalg.deadline.ask", self)
 
     def __call__(self):
         self.asked += 1

@@ -30,12 +30,12 @@ from psdopt import (
     devices,
     solve,
 )
+from psdopt.data.streams import ArrayStream
 from psdopt.devices import Later, on_host
 from psdopt.errors import CheckpointError, IncompatibleError, InvalidInputError, InvalidTypeError
 from psdopt.linalg import linear_map, top_eigenpairs
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.problems.streamed import Streamed
-from psdopt.streams import ArrayStream
 from psdopt.terms import (
     Entries,
     GramForm,

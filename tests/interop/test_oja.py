@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from pymanopt.manifolds import Grassmann
 
 from psdopt import QuadraticSDP, solve
+from psdopt.data.streams import ArrayStream
 from psdopt.interop.pymanopt import from_pymanopt
 from psdopt.methods.online_gradient import OnlineRiemannianGradient, Pace
 from psdopt.methods.riemannian_gradient import RiemannianGradient
 from psdopt.problems.streamed import Streamed
-from psdopt.streams import ArrayStream
 
 D, R = 9, 3
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from psdopt import MarginProblem, Outcome, Status, solve
-from psdopt.compatibility import compatible
 from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError, UnknownNameError
 from psdopt.geometries import FlatQuotient, Spectraplex
 from psdopt.margins import column_generation
 from psdopt.margins.column_generation import FEWEST, FEWEST_KEPT, MOST, SLOW_ROUNDS, WIDTH, ColumnGeneration
 from psdopt.methods import ConjugateGradient
+from psdopt.running.compatibility import compatible
 from psdopt.terms.measurements import TripletDifferences
 from psdopt_plugins.pair_sampling import nearest_triplets
 from tests.margins.instances import check_bounds, conic_optimum, instance, matrices, triplets

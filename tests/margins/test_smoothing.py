@@ -17,8 +17,8 @@ from psdopt import (
 )
 from psdopt.errors import InvalidInputError
 from psdopt.margins.smoothing import FIRST, SHRINK
+from psdopt.running.verdicts import CUTS
 from psdopt.terms import QuadraticForms
-from psdopt.verdicts import CUTS
 
 
 def problem(seed=0):

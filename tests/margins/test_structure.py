@@ -5,11 +5,11 @@ import pytest
 import scipy.sparse as sp
 
 from psdopt import Ability, ColumnGeneration, Duality, Evaluation, Geometry, LowRankPSD, Problem, Spectraplex, solve
-from psdopt.compatibility import compatible
+from psdopt.contracts.images import Images
 from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError
-from psdopt.images import Images
 from psdopt.margins import MarginProblem, SignedSquares
 from psdopt.margins.column_generation import margins_of
+from psdopt.running.compatibility import compatible
 from psdopt.terms import QuadraticForms
 from psdopt.terms.measurements import Entries, PairDistances, TripletDifferences
 from psdopt_plugins.metric_learning import MatrixGeneration

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from psdopt import LBFGS, Ability, ConjugateGradient, FlatQuotient, QuadraticSDP, Status, solve
+from psdopt.contracts.splitting import split_of
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.methods.admm import ADMM
-from psdopt.splitting import split_of
 from tests.methods.pairs import pair_problem
 
 

@@ -24,17 +24,17 @@ from psdopt import (
     constraints,
     solve,
 )
+from psdopt.certificates.units import stationarity_scale
 from psdopt.constraints import curvature
 from psdopt.constraints.certificate import Multipliers
 from psdopt.constraints.units import relative_gap, relative_violation
+from psdopt.contracts.method import State
 from psdopt.errors import IncompatibleError, InvalidInputError
-from psdopt.method import State
 from psdopt.methods import ClosedForm, augmented_lagrangian
 from psdopt.methods.augmented_lagrangian import STEEPEST, _complementarity, _scale
 from psdopt.methods.augmented_lagrangian_state import LONG, LONGEST
 from psdopt.methods.columns import VANISHED
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
-from psdopt.units import stationarity_scale
 from tests.graphs import random_laplacian
 
 

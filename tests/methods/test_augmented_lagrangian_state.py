@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from psdopt import Constrained, FlatQuotient, QuadraticSDP, constraints
-from psdopt.method import Outcome
+from psdopt.contracts.method import Outcome
 from psdopt.methods.augmented_lagrangian_state import LONG, LONG_GAIN, LONGEST, PATIENCE, AugmentedLagrangianState
 
 

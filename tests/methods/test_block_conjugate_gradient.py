@@ -7,16 +7,16 @@ import pytest
 import scipy.sparse as sp
 
 from psdopt import BlockConjugateGradient, ConjugateGradient, FlatQuotient, Outcome, QuadraticSDP, Status, solve
-from psdopt.choose import LARGE_ORDER, choose
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.block_conjugate_gradient import _whitening
+from psdopt.running.choose import LARGE_ORDER, choose
 from psdopt.terms import IdentityForm, LinearTerm
 from psdopt_plugins.metric_learning import kta_problem
+from tests.running.test_solve import planted
 
 from ..instances import psd
-from ..test_solve import planted
 
 
 def samples(rng, m=80, d=30):

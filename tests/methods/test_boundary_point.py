@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from psdopt import BoundaryPoint, Constrained, InteriorPoint, Outcome, PSDCone, QuadraticSDP, Status, constraints, solve
-from psdopt.choose import choose
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.methods import boundary_point
 from psdopt.methods.boundary_point import _split
+from psdopt.running.choose import choose
 from tests.methods.test_interior_point import random_program, reference
 
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from psdopt import Constrained, FlatQuotient, QuadraticSDP, certify, constraints
+from psdopt.certificates.units import stationarity_scale
 from psdopt.constraints.slack import slack_operator
 from psdopt.constraints.units import relative_violation
-from psdopt.method import Outcome
+from psdopt.contracts.method import Outcome
 from psdopt.methods import ClosedForm, constrained_steps
 from psdopt.methods.constrained_moves import Active, newton_move
 from psdopt.methods.constrained_steps import STEEPEST, ConstrainedSteps, least_squares_multipliers
-from psdopt.units import stationarity_scale
 from tests.graphs import random_laplacian
 
 

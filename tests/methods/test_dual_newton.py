@@ -18,9 +18,9 @@ from psdopt import (
     constraints,
     solve,
 )
+from psdopt.certificates.units import stationarity_scale
 from psdopt.constraints.units import relative_violation
 from psdopt.errors import IncompatibleError, InvalidInputError
-from psdopt.units import stationarity_scale
 
 
 def correlation(n: int, seed: int = 0) -> np.ndarray:

@@ -26,17 +26,17 @@ from psdopt import (
     TermSum,
     solve,
 )
-from psdopt.choose import choose
+from psdopt.contracts.method import Outcome
+from psdopt.contracts.problem import Evaluation, LineModel, Problem
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.linalg.polynomials import minimize_quartic
 from psdopt.linalg.tolerances import EPS
-from psdopt.method import Outcome
 from psdopt.methods import lagrange_newton
 from psdopt.methods.admm import ADMM
 from psdopt.methods.lagrange_newton import MAX_ORDER, PATIENCE
 from psdopt.methods.lagrange_steps import LagrangeSteps
 from psdopt.multipliers import OffersQuadraticFit, arc_polynomial, quadratic_fit_of, solver_of
-from psdopt.problem import Evaluation, LineModel, Problem
+from psdopt.running.choose import choose
 from psdopt.terms.forms import IdentityForm
 from psdopt.terms.losses import LeastSquares
 from psdopt.terms.measured import MeasuredTerm

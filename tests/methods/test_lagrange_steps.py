@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from psdopt import EntryFit, FlatQuotient, LagrangeNewton, solve
+from psdopt.contracts.method import Outcome
 from psdopt.linalg.tolerances import EPS, tie
-from psdopt.method import Outcome
 from psdopt.methods import lagrange_steps
 from psdopt.methods.lagrange_steps import DAMPING, LagrangeSteps
 from psdopt.multipliers import quadratic_fit_of

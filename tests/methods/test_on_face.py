@@ -19,13 +19,13 @@ from psdopt import (
     constraints,
     solve,
 )
-from psdopt.choose import choose
 from psdopt.constraints.certificate import Multipliers
 from psdopt.constraints.slack import slack_operator
+from psdopt.contracts.method import State
 from psdopt.errors import IncompatibleError
-from psdopt.method import State
 from psdopt.methods import on_face
 from psdopt.methods.on_face import OnFace
+from psdopt.running.choose import choose
 from psdopt_plugins.kernel_learning import pairwise_kernel_problem
 
 

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from autograd import grad
 
 from psdopt import FlatQuotient, solve
+from psdopt.contracts.method import Outcome
 from psdopt.linalg.tolerances import EPS
-from psdopt.method import Outcome
 from psdopt.methods.admm import ADMM
 from psdopt.methods.split_steps import MAX_RESTARTS, MULTIPLE, PATIENCE, SCALE_SHARE, SplitSteps
 from psdopt.problems.entry_fit import EntryFit

@@ -20,8 +20,8 @@ from psdopt import (
     TrustRegions,
     solve,
 )
+from psdopt.contracts.method import Method, Outcome
 from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError
-from psdopt.method import Method, Outcome
 from psdopt.methods.then import AfterSteps, Settled, Then
 
 N, R = 12, 4

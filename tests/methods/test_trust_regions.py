@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from psdopt import FixedTrace, FlatQuotient, Polar, PositiveDefinite, QuadraticSDP, Status, TrustRegions, solve
+from psdopt.contracts.method import Outcome
 from psdopt.errors import InvalidInputError
 from psdopt.interop.pymanopt import riemannian_hessian
 from psdopt.linalg.tolerances import tie
-from psdopt.method import Outcome
 from psdopt.methods import trust_regions
 from psdopt.methods.truncated_cg import truncated_cg
 

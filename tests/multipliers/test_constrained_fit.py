@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from psdopt import AutogradProblem, Constrained, FlatQuotient, LagrangeNewton, QuadraticSDP, compatible, constraints
-from psdopt.capability import MEMBERS, Ability
+from psdopt.contracts.capability import MEMBERS, Ability
 from psdopt.errors import IncompatibleError
 from psdopt.multipliers import OffersConstrainedFit, constrained_fit_of
 

@@ -12,7 +12,7 @@ from psdopt.plugins import PluginManager
 
 
 def test_the_core_registers_its_own_pieces_and_every_example_is_one() -> None:
-    from psdopt.datasets import Dataset
+    from psdopt.data.datasets import Dataset
     from psdopt.methods import shipped_methods
 
     manager = PluginManager([])

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from psdopt import FlatQuotient, LagrangeNewton, QuadraticSDP, solve
-from psdopt.capability import Ability
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.problem import Problem
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.methods.online_gradient import OnlineRiemannianGradient
-from psdopt.problem import Problem
 from psdopt.problems.streamed import Streamed, streamed
 from psdopt_plugins.regression import psd_regression_problem, psd_regression_stream
 from tests.methods.regressions import FIXED, D, M, R, data

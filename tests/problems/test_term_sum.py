@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from psdopt import TermSum
+from psdopt.contracts.roles import Duality
 from psdopt.linalg.operators import LinearMap
 from psdopt.problems import term_sum
 from psdopt.problems.share_bound import ShareBound
 from psdopt.problems.term_sum import FALLEN
-from psdopt.roles import Duality
 from psdopt.terms.forms import IdentityForm, MatrixForm
 from psdopt.terms.losses import LeastSquares, SquaredHinge
 from psdopt.terms.measured import MeasuredTerm

@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import psdopt
-from psdopt.datasets import Dataset
+from psdopt.data.datasets import Dataset
 from psdopt.errors import InvalidInputError
 from psdopt.reports.general import fit_report
 from psdopt.reports.options import RunOptions

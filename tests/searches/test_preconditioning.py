@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from psdopt import Ability, ConjugateGradient, QuadraticSDP, TermSum
+from psdopt.contracts.geometry_groups import Lift
 from psdopt.errors import InvalidInputError
-from psdopt.geometry_groups import Lift
 from psdopt.searches.preconditioning import (
     PRECONDITIONERS,
     ask_ahead,

@@ -6,7 +6,7 @@ from copy import copy
 
 import numpy as np
 
-from psdopt.images import Images
+from psdopt.contracts.images import Images
 from psdopt.linalg.tolerances import EPS
 from psdopt.terms.distances import PairDistances, TripletDifferences
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from psdopt.images import Images
+from psdopt.contracts.images import Images
 from psdopt.linalg.tolerances import EPS
 from psdopt.terms import entry_coupling
 from psdopt.terms.measurements import Entries, PairDistances

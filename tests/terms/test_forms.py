@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
+from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.images import Images
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.tolerances import EPS
 from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm, SumForm, as_form

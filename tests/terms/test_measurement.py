@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from psdopt.contracts.images import Images
 from psdopt.errors import InvalidTypeError
-from psdopt.images import Images
 from psdopt.terms.measurement import Measurement
 from psdopt.terms.measurements import Entries, PairDistances, QuadraticForms, TripletDifferences
 

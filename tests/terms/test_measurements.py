@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from psdopt import TermSum
+from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.images import Images
 from psdopt.linalg import arrays
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import EPS

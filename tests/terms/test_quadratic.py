@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
 from psdopt import BILGO, Ability, PSDCone, TermSum, compatible, solve
+from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.images import Images
 from psdopt.linalg.tolerances import EPS
 from psdopt.terms import (
     Entries,

@@ -3,8 +3,8 @@
 import numpy as np
 
 from psdopt import Geometry
-from psdopt.capability import Ability
-from psdopt.geometry import Defect
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.geometry import Defect
 from psdopt.testing import CheckStatus, run_checks
 
 

@@ -9,8 +9,8 @@ from scipy.sparse.linalg import aslinearoperator
 import psdopt.geometries
 import psdopt.methods
 from psdopt import AutogradProblem, FlatQuotient, Polar, PositiveDefinite, PSDCone, QuadraticSDP, Spectraplex
+from psdopt.contracts.method import Method
 from psdopt.geometries.fixed_trace import FixedTrace
-from psdopt.method import Method
 from psdopt.methods import BILGO, LBFGS, ConjugateGradient, FrankWolfe, RiemannianGradient
 from psdopt.methods.then import AfterSteps, Then
 from psdopt.plugins import plugin_manager

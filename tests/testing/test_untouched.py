@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt.images import Images
+from psdopt.contracts.images import Images
 from psdopt.linalg.operators import LinearMap
 from psdopt.testing.untouched import changes, snapshot
 

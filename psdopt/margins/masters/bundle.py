@@ -10,10 +10,10 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.margins.structure import MarginStructure, SignedSquares
-from psdopt.problem import Evaluation
 
 #: Eigenvalues of T below a level, relative to the largest, are trimmed if that costs this fraction of the gap.
 TRIM = 0.1

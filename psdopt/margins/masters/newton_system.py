@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.linalg
 
-from psdopt import deadline
+from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 from psdopt.margins.structure import CHUNK, SignedSquares, matrix_of, vector_of

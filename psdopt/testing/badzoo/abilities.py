@@ -7,19 +7,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from psdopt.contracts.problem import Evaluation, GradientOperator
+from psdopt.contracts.roles import Duality
+from psdopt.data.streams import ArrayStream, Batch
 from psdopt.linalg.arrays import Array, inner, row_dots
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.row_updates import RowUpdates
 from psdopt.margins import MarginProblem, MeasuredMargins
 from psdopt.margins.problem import MarginDuality
-from psdopt.problem import Evaluation, GradientOperator
 from psdopt.problems import QuadraticSDP, TermSum
 from psdopt.problems.entry_fit import EntryFit
 from psdopt.problems.entry_split import EntrySplit
 from psdopt.problems.streamed import Streamed
 from psdopt.problems.term_sum import TermEvaluation
-from psdopt.roles import Duality
-from psdopt.streams import ArrayStream, Batch
 from psdopt.terms.losses import LeastSquares
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import PairDistances, QuadraticForms

@@ -12,12 +12,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from psdopt.contracts.matrix import LowRankPSD
 from psdopt.geometries import FlatQuotient
 from psdopt.linalg.arrays import Array
-from psdopt.matrix import LowRankPSD
 from psdopt.methods import ConjugateGradient
 from psdopt.problems import QuadraticSDP
-from psdopt.solve import solve
+from psdopt.running.solve import solve
 
 
 class _Whitening(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array
-from psdopt.problem import Problem
 from psdopt.problems import AutogradProblem, TermSum
 from psdopt.terms.losses import LeastSquares
 from psdopt.terms.measured import MeasuredTerm

@@ -11,11 +11,11 @@ import numpy as np
 from psdopt.constraints import Constrained, ConstrainedCertificate, entries, trace
 from psdopt.constraints.problem import ConstrainedDuality
 from psdopt.constraints.trace_bound import TraceBound
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.geometries import PSDCone
-from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, norm
 from psdopt.methods import InteriorPoint
-from psdopt.problem import Evaluation, Problem
 from psdopt.problems import QuadraticSDP
 from psdopt.testing.gallery import constrained_problems, with_spectrum
 

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from psdopt.contracts.problem import Evaluation
+from psdopt.contracts.roles import Duality, Starts
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.extreme import ExtremePair
-from psdopt.problem import Evaluation
 from psdopt.problems import QuadraticSDP
-from psdopt.roles import Duality, Starts
 from psdopt.testing.gallery import with_spectrum
 
 N = 4

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from psdopt.contracts.geometry import Defect
+from psdopt.contracts.matrix import LowRankPSD
 from psdopt.geometries import FlatQuotient, PositiveDefinite
-from psdopt.geometry import Defect
 from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.matrix import LowRankPSD
 
 N, R = 5, 3
 

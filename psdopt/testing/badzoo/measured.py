@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.images import Images
+from psdopt.contracts.images import Images
 from psdopt.linalg.arrays import Array
 from psdopt.terms.base import Forces
 from psdopt.terms.losses import Loss

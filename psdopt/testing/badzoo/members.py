@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.capability import Ability
 from psdopt.constraints import Constrained, diagonal
+from psdopt.contracts.capability import Ability
 from psdopt.geometries import FlatQuotient, Spectraplex
 from psdopt.problems import AutogradProblem, QuadraticSDP
 from psdopt.testing.gallery import with_spectrum

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Outcome
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.geometries import FlatQuotient, Spectraplex
-from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import inner, norm
-from psdopt.method import Outcome
 from psdopt.methods import LBFGS, ConjugateGradient, FrankWolfe
 from psdopt.methods.frank_wolfe import _principal, _with_oracle
-from psdopt.problem import Evaluation, Problem
 from psdopt.problems import QuadraticSDP
 from psdopt.searches.paths import Path
 from psdopt.testing.gallery import with_spectrum

@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.capability import Ability
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.geometry import Atom, Defect, Geometry
+from psdopt.contracts.matrix import LowRankPSD
 from psdopt.geometries import PSDCone
-from psdopt.geometry import Atom, Defect, Geometry
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.tolerances import EPS
-from psdopt.matrix import LowRankPSD
 from psdopt.testing.reference import project_spectraplex
 
 N = 5

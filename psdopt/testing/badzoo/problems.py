@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
+from psdopt.contracts.images import Images
+from psdopt.contracts.problem import Problem
+from psdopt.contracts.roles import Starts
 from psdopt.errors import InvalidTypeError
-from psdopt.images import Images
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap
-from psdopt.problem import Problem
 from psdopt.problems import AutogradProblem, TermSum
-from psdopt.roles import Starts
 from psdopt.terms.base import Forces, Term
 from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm
 from psdopt.terms.quadratic import LinearTerm, ProductTerm

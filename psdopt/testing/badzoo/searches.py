@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.capability import Ability
-from psdopt.images import Images
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.images import Images
+from psdopt.contracts.matrix import LowRankPSD
+from psdopt.contracts.problem import Problem
+from psdopt.contracts.roles import PlainPreconditioner
 from psdopt.linalg.arrays import Array
-from psdopt.matrix import LowRankPSD
-from psdopt.problem import Problem
 from psdopt.problems import QuadraticSDP
-from psdopt.roles import PlainPreconditioner
 from psdopt.terms.base import Term
 from psdopt.terms.forms import MatrixForm
 from psdopt.terms.models import Curve, QuadraticSurface

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from psdopt.contracts.problem import Evaluation, PlaneModel, Problem
 from psdopt.linalg.arrays import Array
-from psdopt.problem import Evaluation, PlaneModel, Problem
 from psdopt.problems import QuadraticSDP, TermSum
 from psdopt.problems.term_sum import TermEvaluation
 from psdopt.terms.losses import LeastSquares

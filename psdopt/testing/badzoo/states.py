@@ -6,11 +6,11 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from psdopt.geometry import Geometry
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Outcome, State
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import norm
-from psdopt.method import Method, Outcome, State
 from psdopt.methods import ConjugateGradient
-from psdopt.problem import Evaluation, Problem
 from psdopt.testing.badzoo.methods import Watched
 
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.capability import Ability
+from psdopt.contracts.capability import Ability
 from psdopt.geometries import FlatQuotient
 from psdopt.linalg.arrays import Array, inner, norm
 
@@ -154,7 +154,7 @@ class SaysItIsClosed(_Quotient):
     rejected_by = ("geometry.closed",)
 
     def check_point(self, point: Any) -> Any:
-        from psdopt.geometry import Defect
+        from psdopt.contracts.geometry import Defect
 
         defect = super().check_point(point)
         if defect is not None:

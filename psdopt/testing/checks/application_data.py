@@ -219,7 +219,7 @@ def solves_reference(subject: ApplicationSubject, case: Case) -> Deviation:
     if M is None:
         raise Trivial("learns no matrix of the samples' features")
     problem = subject.estimator.reference(subject.X, subject.y)
-    from psdopt.matrix import LowRankPSD
+    from psdopt.contracts.matrix import LowRankPSD
 
     certificate = dense_certificate(problem, LowRankPSD.from_dense(0.5 * (M + M.T)))
     allowed = 10.0 * np.sqrt(solver_tol(subject))

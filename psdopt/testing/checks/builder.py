@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from psdopt.contracts.problem import Problem
 from psdopt.errors import PsdoptError
 from psdopt.linalg.arrays import Array, norm
-from psdopt.problem import Problem
 from psdopt.testing.builders import Builder
 from psdopt.testing.checks.common import PASSED, compare, failed, point_of, value_unit, worst
 from psdopt.testing.record import Deviation, Trivial

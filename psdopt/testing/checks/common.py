@@ -9,10 +9,10 @@ from typing import Any, overload
 
 import numpy as np
 
-from psdopt.capability import Ability
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, append_columns, norm
 from psdopt.linalg.tolerances import EPS
-from psdopt.problem import Evaluation, Problem
 from psdopt.testing.diagnose import describe
 from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import Case

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import Ability
-from psdopt.compatibility import fits, missing_members
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.problem import Problem
 from psdopt.errors import IncompatibleError
-from psdopt.geometry import Geometry
 from psdopt.methods import shipped_methods
-from psdopt.problem import Problem
-from psdopt.solve import solve
+from psdopt.running.compatibility import fits, missing_members
+from psdopt.running.solve import solve
 from psdopt.testing.checks.common import PASSED, failed
 from psdopt.testing.gallery import geometries, with_spectrum
 from psdopt.testing.record import Deviation, Trivial

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psdopt.geometry import Geometry
+from psdopt.contracts.geometry import Geometry
 from psdopt.testing import quotient
 from psdopt.testing.checks.common import PASSED, compare, failed, worst
 from psdopt.testing.record import Deviation

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from psdopt.capability import Ability
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.geometry import Geometry
 from psdopt.geometries.psd_cone import CONIC_ORACLE
-from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, orthonormal_columns
 from psdopt.testing.checks.common import compare, failed, rounding_of, worst
 from psdopt.testing.record import Deviation

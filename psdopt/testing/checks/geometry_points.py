@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import Ability
-from psdopt.geometry import Geometry
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.geometry import Geometry
 from psdopt.linalg.tolerances import EPS
 from psdopt.testing import quotient, vectors
 from psdopt.testing.checks.common import PASSED, compare, failed, worst

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import Ability
-from psdopt.geometry import Geometry
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.geometry import Geometry
 from psdopt.testing import quotient
 from psdopt.testing.checks.common import failed, worst
 from psdopt.testing.record import Deviation

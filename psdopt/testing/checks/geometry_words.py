@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import Ability
-from psdopt.compatibility import missing_members
-from psdopt.geometry import Geometry
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.running.compatibility import missing_members
 from psdopt.testing import quotient, vectors
 from psdopt.testing.checks.common import PASSED, compare, failed, worst
 from psdopt.testing.record import Deviation, Trivial

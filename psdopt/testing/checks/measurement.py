@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.images import Images
+from psdopt.contracts.images import Images
 from psdopt.linalg.arrays import Array, norm, row_dots
 from psdopt.linalg.operators import LinearMap
 from psdopt.terms.base import combine

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import Ability
-from psdopt.compatibility import fits
+from psdopt.certificates.proofs import falls_without_end
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.method import Outcome
+from psdopt.contracts.problem import Problem
 from psdopt.geometries import FixedTrace, FlatQuotient, PSDCone
 from psdopt.linalg.tolerances import EPS
-from psdopt.method import Outcome
-from psdopt.problem import Problem
 from psdopt.problems import QuadraticSDP
-from psdopt.proofs import falls_without_end
-from psdopt.result import Result, Status
-from psdopt.solve import solve
+from psdopt.running.compatibility import fits
+from psdopt.running.result import Result, Status
+from psdopt.running.solve import solve
 from psdopt.testing.checks.common import failed, rounding_of, value_unit, worst
 from psdopt.testing.checks.method_protocol import NEVER, PLAIN, _each, first_states, named, start_of
 from psdopt.testing.gallery import Instance, with_spectrum

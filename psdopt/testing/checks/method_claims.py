@@ -7,18 +7,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from psdopt.compatibility import fits
+from psdopt.certificates.units import stationarity_scale
 from psdopt.constraints import Constrained
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Residual, factor_residual
+from psdopt.contracts.problem import Problem
 from psdopt.geometries import FixedTrace, FlatQuotient, PSDCone, Spectraplex
-from psdopt.geometry import Geometry
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
-from psdopt.method import Method, Residual, factor_residual
 from psdopt.methods import RiemannianGradient
-from psdopt.problem import Problem
 from psdopt.problems import QuadraticSDP
-from psdopt.result import Status
-from psdopt.solve import solve
+from psdopt.running.compatibility import fits
+from psdopt.running.result import Status
+from psdopt.running.solve import solve
 from psdopt.testing.checks.common import rounding_of, value_unit, worst
 from psdopt.testing.checks.method_answers import plain_run
 from psdopt.testing.checks.method_protocol import NEVER, PLAIN, _each, first_states, named, start_of, trajectory
@@ -28,7 +29,6 @@ from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
 from psdopt.testing.subjects import MethodSubject
-from psdopt.units import stationarity_scale
 
 #: Steps over which an order of convergence is measured, how many of them set the constant, and from where it must hold:
 #: a start that happens to be good is left behind before the order shows.

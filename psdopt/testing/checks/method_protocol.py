@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.geometry import Geometry
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Outcome, State
+from psdopt.contracts.problem import LineModel, PlaneModel, Problem
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import EPS
-from psdopt.method import Method, Outcome, State
-from psdopt.problem import LineModel, PlaneModel, Problem
-from psdopt.result import Status
-from psdopt.solve import solve
+from psdopt.running.result import Status
+from psdopt.running.solve import solve
 from psdopt.testing import quotient
 from psdopt.testing.checks.common import PASSED, failed, value_unit, worst
 from psdopt.testing.gallery import Instance

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import Ability
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import inner, norm, row_dots
 from psdopt.margins import CappedMargin, HasMargins
-from psdopt.problem import Problem
 from psdopt.testing.checks.common import compare, compare_slope, failed, point_of, rounding_of, value_unit, worst
 from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import FEW, Case

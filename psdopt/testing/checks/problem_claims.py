@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import Ability
-from psdopt.compatibility import missing_members
 from psdopt.constraints import constrained_of
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.contracts.roles import Duality
 from psdopt.errors import PsdoptError
 from psdopt.geometries import FlatQuotient
 from psdopt.linalg.arrays import append_columns, inner, norm
-from psdopt.problem import Evaluation, Problem
-from psdopt.roles import Duality
-from psdopt.solve import solve
+from psdopt.running.compatibility import missing_members
+from psdopt.running.solve import solve
 from psdopt.testing.checks.common import PASSED, failed, point_of, rounding_of, value_unit, worst
 from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.reference import dense_certificate

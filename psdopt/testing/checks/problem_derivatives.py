@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from psdopt.capability import Ability
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import inner, norm
 from psdopt.linalg.tolerances import EPS
-from psdopt.problem import Problem
 from psdopt.testing.checks.common import (
     PASSED,
     bend_unit,

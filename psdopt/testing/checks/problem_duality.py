@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.contracts.problem import Problem
+from psdopt.contracts.roles import Duality, Starts
 from psdopt.linalg.arrays import norm
-from psdopt.problem import Problem
-from psdopt.roles import Duality, Starts
 from psdopt.testing.checks.common import PASSED, compare, failed, point_of, rounding_of, value_unit, worst
 from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.regimes import FEW, Case

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import Ability
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import append_columns, norm
-from psdopt.problem import Evaluation, Problem
 from psdopt.testing.checks.common import (
     PASSED,
     compare,

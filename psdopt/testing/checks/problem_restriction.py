@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from psdopt.capability import Ability
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import norm
-from psdopt.problem import Problem
 from psdopt.testing.checks.common import compare, point_of, value_unit, worst
 from psdopt.testing.record import Deviation
 from psdopt.testing.regimes import Case

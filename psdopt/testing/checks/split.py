@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.capability import Ability
-from psdopt.certificate import certify
+from psdopt.certificates.certificate import certify
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.engines.base import made
 from psdopt.linalg.arrays import norm
-from psdopt.problem import Evaluation, Problem
 from psdopt.testing.checks.common import PASSED, compare, failed, point_of, simplest, value_unit
 from psdopt.testing.record import Deviation
 from psdopt.testing.regimes import Case

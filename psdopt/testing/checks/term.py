@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.images import Images
+from psdopt.contracts.images import Images
 from psdopt.linalg.arrays import Array, append_columns, inner, norm
 from psdopt.linalg.operators import LinearMap
 from psdopt.terms.base import Term, combine

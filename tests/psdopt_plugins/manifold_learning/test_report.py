@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from psdopt import QuadraticSDP, solve
-from psdopt.datasets import Dataset
+from psdopt.data.datasets import Dataset
 from psdopt.plugins import (
     RunOptions,
 )

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 import psdopt
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.operators import LinearMap
-from psdopt.verdicts import CUTS
+from psdopt.running.verdicts import CUTS
 from psdopt_plugins.metric_learning.impostors import target_neighbours, violated_triplets
 from psdopt_plugins.metric_learning.lmnn import LMNN
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem

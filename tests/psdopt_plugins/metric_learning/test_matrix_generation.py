@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from psdopt import ColumnGeneration, FlatQuotient, MarginProblem, Spectraplex, Status, solve
-from psdopt.compatibility import compatible
 from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
+from psdopt.running.compatibility import compatible
 from psdopt.terms import TripletDifferences
 from psdopt_plugins.metric_learning.linear_program import LinearProgram, Unsolved
 from psdopt_plugins.metric_learning.matrix_generation import MatrixGeneration, _aggregated

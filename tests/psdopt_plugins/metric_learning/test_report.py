@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 from psdopt import ConjugateGradient
-from psdopt.datasets import Dataset
+from psdopt.data.datasets import Dataset
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.tolerances import EPS
 from psdopt.plugins import (

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from psdopt import solve
-from psdopt.datasets import Dataset
+from psdopt.data.datasets import Dataset
 from psdopt.errors import InvalidInputError
 from psdopt.plugins import (
     RunOptions,

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from psdopt import QuadraticSDP, solve
-from psdopt.datasets import Dataset, bundled
+from psdopt.data.datasets import Dataset, bundled
 from psdopt.linalg.tolerances import EPS
 from psdopt.plugins import (
     RunOptions,

@@ -1,0 +1,308 @@
+"""The problem interface: F(M) seen through a factor, with exact restrictions to lines and planes.
+
+A problem knows F, and neither geometries nor methods. ``problem.at(Y)`` returns an :class:`Evaluation`:
+value, gradient and restrictions of F at M = Y Yᵀ, computed from shared images.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator
+
+from psdopt.checks import finite
+from psdopt.contracts.matrix import LowRankPSD
+from psdopt.contracts.roles import Duality, Starts
+from psdopt.devices import Device, held, is_device_array, placed
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg import deadline
+from psdopt.linalg.arrays import Array, as_array, norm
+from psdopt.linalg.operators import LinearMap
+from psdopt.linalg.planes import Quadratic, minimize_plane, minimize_quadratic_in_box
+from psdopt.linalg.polynomials import minimize_quartic, minimize_smooth
+
+Made = TypeVar("Made")
+
+#: Former methods of a problem -> the role object that now has them.
+MOVED = {
+    "first_atoms": "Starts",
+    "proposed_start": "Starts",
+    "subgradient": "Duality",
+    "dual_bound": "Duality",
+    "smallest_eigenpair": "Duality",
+    "value_unit": "Duality",
+}
+
+
+class LineModel(ABC):
+    """mu ↦ F((Y + mu D)(Y + mu D)ᵀ), without applying a map.
+
+    `coefficients`: five numbers, constant first, when F is quadratic in M; None otherwise.
+    """
+
+    coefficients: list[float] | None = None
+
+    @abstractmethod
+    def value(self, mu: float) -> float:
+        """F at Y + mu D."""
+
+    @abstractmethod
+    def derivatives(self, mu: float) -> tuple[float, float]:
+        """First and second derivative in mu."""
+
+    def minimize(self, upper: float = np.inf) -> float:
+        """The mu in (0, upper] of least value, where `coefficients` are known; else a local minimum of less than F(0).
+
+        inf when F is unbounded below along the ray; 0.0 when D is no descent direction and no positive point is
+        better. Default: all positive stationary points and `upper` are compared where `coefficients` are known, else
+        Newton steps inside a bracket; even for a convex F the line has any number of local minima in mu.
+        """
+        if self.coefficients is not None:
+            return minimize_quartic(self.coefficients, upper)
+        return minimize_smooth(self.derivatives, upper, value=self.value)
+
+    @abstractmethod
+    def step(self, mu: float) -> Evaluation:
+        """Evaluation at Y + mu D, by linear combination of stored images."""
+
+
+class PlaneModel(ABC):
+    """(alpha, beta) ↦ F(alpha M + beta v vᵀ), without applying a map."""
+
+    #: (c, g, H) with F = c + gᵀx + xᵀHx/2, when F is quadratic in M.
+    quadratic: Quadratic | None = None
+
+    @abstractmethod
+    def value(self, alpha: float, beta: float) -> float:
+        """F at alpha M + beta v vᵀ."""
+
+    @abstractmethod
+    def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
+        """Gradient (2,) and Hessian (2, 2)."""
+
+    def minimize(
+        self, alpha: tuple[float, float] = (0.0, np.inf), beta: tuple[float, float] = (0.0, np.inf)
+    ) -> tuple[float, float]:
+        """Minimiser over the box `alpha` × `beta` (bounds may coincide); inf where unbounded below.
+
+        Default: exact where `quadratic` is known, else projected Newton steps.
+        """
+        lower, upper = (alpha[0], beta[0]), (alpha[1], beta[1])
+        if self.quadratic is not None:
+            return minimize_quadratic_in_box(self.quadratic[1], self.quadratic[2], lower, upper)
+        return minimize_plane(self.value, self.derivatives, lower, upper)
+
+    @abstractmethod
+    def step(self, alpha: float, beta: float) -> Evaluation:
+        """Evaluation at alpha M + beta v vᵀ: factor [√alpha Y, √beta v], no application."""
+
+
+class Evaluation(ABC):
+    """F at M = Y Yᵀ: value, gradient, restrictions, and moves that reuse the images."""
+
+    problem: Problem
+    factor: Array
+
+    @property
+    def matrix(self) -> LowRankPSD:
+        """M, factored."""
+        return LowRankPSD(self.factor)
+
+    @property
+    def size(self) -> float:
+        """|Y|, the square root of tr M."""
+        return norm(self.factor)
+
+    @property
+    @abstractmethod
+    def value(self) -> float:
+        """F(M)."""
+
+    @property
+    @abstractmethod
+    def gradient(self) -> LinearOperator:
+        """S = ∇F(M), symmetric (n, n), applied to blocks."""
+
+    @abstractmethod
+    def factor_gradient(self) -> Array:
+        """2 S Y (n, r): the gradient of Y ↦ F(Y Yᵀ). Computed once; not to be changed."""
+
+    @abstractmethod
+    def along(self, D: Array) -> LineModel:
+        """Restriction to Y + mu D: one application of the linear maps, to D."""
+
+    def along_evaluation(self, D: Evaluation) -> LineModel:
+        """:meth:`along` for a direction whose evaluation, and therefore images, are known: no application."""
+        return self.along(D.factor)
+
+    @abstractmethod
+    def along_atom(self, v: Array) -> PlaneModel:
+        """Restriction to alpha M + beta v vᵀ for v (n,): one application, to one column."""
+
+    def best_multiple(self) -> float:
+        """alpha >= 0 of least F(alpha M); inf if F falls along the whole ray. Maps are applied to one column."""
+        alpha, _ = self.along_atom(np.zeros(len(self.factor))).minimize(beta=(0.0, 0.0))
+        return alpha
+
+    @abstractmethod
+    def mix(self, T: Array) -> Evaluation:
+        """Evaluation at Y T for a small T (r, r'), by combining images: no application."""
+
+    @abstractmethod
+    def append(self, v: Array) -> Evaluation:
+        """Evaluation at [Y, v] for v (n,) or (n, k): the maps are applied to v only."""
+
+    def joined(self, others: Sequence[Evaluation]) -> Evaluation:
+        """Evaluation at [Y, Y₁, Y₂, ...] for the factors of `others`, with their images if known."""
+        return self.append(np.concatenate([other.factor for other in others], axis=1))
+
+    def restricted(self, T: Array) -> Problem:
+        """N ↦ F(W N Wᵀ) for W = Y T with orthonormal columns, T (r, k): a problem of order k, at no cost in n."""
+        raise InvalidTypeError(f"{type(self.problem).__name__} offers no restriction")
+
+    @abstractmethod
+    def refresh(self) -> Evaluation:
+        """The same point with everything recomputed from Y: removes accumulated rounding."""
+
+    def hessian_vector(self, D: Array) -> Array:
+        """2 (S D + ∇²F[Y Dᵀ + D Yᵀ] Y): Hessian of Y ↦ F(Y Yᵀ) applied to D (n, r)."""
+        raise InvalidTypeError(f"{type(self.problem).__name__} offers no Hessian")
+
+    def preconditioner(self) -> Callable[[Array], Array]:
+        """R ↦ P⁻¹ R, P an approximation of the Hessian of Y ↦ F(Y Yᵀ), symmetric positive definite."""
+        raise InvalidTypeError(f"{type(self.problem).__name__} offers no preconditioner")
+
+    def diagonal_preconditioner(self) -> Callable[[Array], Array]:
+        """A coarser :meth:`preconditioner` that needs no set-up, if the problem has one; else the same."""
+        return self.preconditioner()
+
+    def bend(self, D: Array) -> Array | None:
+        """Z (n, r) of the arc Y + mu D + mu² Z along which stiff losses of M change least; None where none is known."""
+        return None
+
+
+class Problem(ABC):
+    """min F(M) over symmetric positive semidefinite M (n, n).
+
+    Attributes: `n`; `abilities`, a frozenset of :class:`~psdopt.contracts.capability.Ability` values;
+    `lower_curvature`, a known modulus sigma of strong convexity of F in M (0 if none is known); `rows`, row count of
+    the largest array multiplied by Y in a step, at least n (None leaves the BLAS thread count alone); `device`, the
+    device of its large arrays and of all factors (None for NumPy arrays); `maps`, the linear
+    maps whose images of Y its evaluations hold.
+    """
+
+    n: int
+    maps: tuple[LinearMap, ...] = ()
+    abilities: frozenset[str] = frozenset()
+    lower_curvature: float = 0.0
+    rows: int | None = None
+    device: Device | None = None
+
+    @abstractmethod
+    def at(self, Y: Array) -> Evaluation:
+        """Evaluation at M = Y Yᵀ, Y (n, r). Raises InvalidInputError on shape or non-finite entries."""
+
+    def value_at_zero(self) -> float:
+        """F(0), the level from which decreases are measured. Computed once."""
+        return self._value_at_zero
+
+    @cached_property
+    def _value_at_zero(self) -> float:
+        return float(self.at(np.zeros((self.n, 1))).value)
+
+    def pieces(self) -> Mapping[str, Any]:
+        """Objects of the problem that a run may refer to, by name. Checkpoints store the names, not the objects."""
+        return {}
+
+    def counts(self) -> Mapping[str, int]:
+        """Work done by this problem since it was made, as counted by its linear maps."""
+        return {}
+
+    def solve_in_closed_form(self) -> LowRankPSD | None:
+        """The global minimiser, for problems with the ability ``closed-form``; None if there is none for these data."""
+        raise InvalidTypeError(f"{type(self).__name__} has no closed form")
+
+    def once(self, name: Hashable, compute: Callable[[], Made]) -> Made:
+        """The result of `compute`, made from F alone at the first use of `name` and kept as long as the problem."""
+        if name not in self._made:
+            self._made[name] = compute()
+        return cast(Made, self._made[name])
+
+    @cached_property
+    def _made(self) -> dict[Hashable, Any]:
+        return {}
+
+    @property
+    def starts(self) -> Starts:
+        """Proposals for starting points; a problem with better ones than random points returns its own."""
+        return Starts()
+
+    @property
+    def duality(self) -> Duality:
+        """Subgradients and lower bounds for certificates; a problem with better bounds returns its own."""
+        return Duality()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name, role in MOVED.items():
+            if name in vars(cls):
+                raise TypeError(
+                    f"{cls.__name__} defines {name}, which is no longer a method of a problem: define it in a class "
+                    f"derived from psdopt.{role} and return that from the property {role.lower()!r}"
+                )
+
+    def check_factor(self, Y: Any) -> Array:
+        """Y as a float array (n, r), on the problem's device if it has one, or one clear error."""
+        deadline.ask()
+        factor: Any = finite(Y, "Y") if self.device is None else placed(Y, self.device, "Y")
+        if factor.ndim != 2 or factor.shape[0] != self.n:
+            raise InvalidInputError(f"Y must have shape ({self.n}, r); found {factor.shape}")
+        return as_array(factor)
+
+
+class GradientOperator(LinearOperator):
+    """S = ∇F(M) as an operator on blocks. Blocks whose product is already known cost nothing.
+
+    `apply` maps a block (n, k) to S times it; `known` holds (block, product) pairs recognised by
+    identity, such as the factor of the evaluation itself. `entries` returns S as a new array (n, n), or None if
+    products are cheaper. `device` is the device of products, if they are not NumPy arrays.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        apply: Callable[[Array], Array],
+        known: Callable[[Array], Array | None],
+        entries: Callable[[], Array | None] = lambda: None,
+        device: Device | None = None,
+    ) -> None:
+        super().__init__(np.dtype(np.float64), (n, n))  # type: ignore[call-arg]
+        self._apply, self._known, self.entries, self.device = apply, known, entries, device
+
+    def __matmul__(self, V: Any) -> Any:
+        # blocks, the common case, go past SciPy's dispatch: it costs as much as a small product
+        if type(V) is np.ndarray and V.ndim == 2 and V.shape[0] == self.shape[0]:
+            return self._matmat(V)
+        if is_device_array(V):
+            return self._matmat(held(V)) if V.ndim == 2 else self._matvec(held(V))
+        return super().__matmul__(V)
+
+    def _matmat(self, V: Array) -> Array:
+        product = self._known(V)
+        if product is None:
+            deadline.ask()
+        return self._apply(as_array(V)) if product is None else product
+
+    def _matvec(self, v: Array) -> Array:
+        # SciPy sends blocks of one column here as well
+        return self._matmat(v) if v.ndim == 2 else self._matmat(v.reshape(-1, 1)).reshape(-1)
+
+    def _adjoint(self) -> GradientOperator:
+        return self
+
+    def _transpose(self) -> GradientOperator:
+        return self

@@ -1,0 +1,85 @@
+"""Certificates as JSON text and arrays, for saved results: every field of the certificate's own class."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from psdopt.certificates.certificate import Certificate
+from psdopt.devices import on_host
+from psdopt.errors import DataFileError
+from psdopt.linalg.arrays import Array
+
+#: Version of the form that :func:`stored` writes; files of versions before 2 have :func:`from_numbers` instead.
+FORMAT = 2
+#: Member with the JSON text, and the prefix of members that are arrays.
+TEXT, PREFIX = "certificate", "certificate_"
+#: Fields that are arrays in old files of constrained problems, written there as lists.
+LISTS = ("multipliers", "infeasibility_proof", "ray")
+
+
+def stored(certificate: Certificate) -> dict[str, Any]:
+    """The members of an archive that hold `certificate`: its class, its numbers as JSON, and its arrays."""
+    numbers: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
+    for field in fields(certificate):
+        value = on_host(getattr(certificate, field.name))
+        if isinstance(value, np.ndarray):
+            arrays[PREFIX + field.name] = value
+        else:
+            numbers[field.name] = value
+    text = json.dumps({"format": FORMAT, "class": type(certificate).__name__, "numbers": numbers})
+    return {TEXT: np.array(text), **arrays}
+
+
+def restored(arrays: Mapping[str, Array]) -> Certificate:
+    """The certificate that :func:`stored` put into `arrays`; nothing outside psdopt is imported."""
+    plain = json.loads(str(arrays[TEXT]))
+    if plain["format"] != FORMAT:
+        raise DataFileError(f"its certificate has format {plain['format']}; this version of psdopt reads {FORMAT}")
+    known = _kinds()
+    if plain["class"] not in known:
+        raise DataFileError(
+            f"its certificate is a {plain['class']}, found are {', '.join(known)}; import the package that defines it"
+        )
+    own: dict[str, Any] = {
+        name.removeprefix(PREFIX): array for name, array in arrays.items() if name.startswith(PREFIX)
+    }
+    numbers = {name: _in_tuples(value) for name, value in plain["numbers"].items()}
+    return known[plain["class"]](**numbers, **own)
+
+
+def from_numbers(numbers: Mapping[str, Any], eigenvector: Array) -> Certificate:
+    """The certificate of a file of psdopt 0.1 or of a development version, from the numbers of its summary."""
+    kind = _kinds()["ConstrainedCertificate" if "primal_infeasibility" in numbers else "Certificate"]
+    names = {field.name for field in fields(kind)} - {"eigenvector", "descent"}
+    found = {name: value for name, value in numbers.items() if name in names}
+    for name in LISTS:
+        if found.get(name) is not None:
+            found[name] = np.asarray(found[name], dtype=np.float64)
+    gap, relative = found["gap"], found["gap_relative"]
+    if "unit" not in found and gap and relative:
+        found["unit"] = gap / relative
+    return kind(eigenvector=eigenvector, **{name: _in_tuples(value) for name, value in found.items()})
+
+
+def _in_tuples(value: Any) -> Any:
+    """Sequences as tuples, which JSON does not know; fields of a frozen class are no lists."""
+    return tuple(_in_tuples(each) for each in value) if isinstance(value, list) else value
+
+
+def _kinds() -> dict[str, type[Certificate]]:
+    """Certificate and all classes derived from it by name, those of psdopt and of packages imported by the caller."""
+    from psdopt.constraints.certificate import ConstrainedCertificate
+
+    found: dict[str, type[Certificate]] = {}
+    waiting: list[type[Certificate]] = [Certificate, ConstrainedCertificate]
+    while waiting:
+        kind = waiting.pop(0)
+        found.setdefault(kind.__name__, kind)
+        waiting += kind.__subclasses__()
+    return found

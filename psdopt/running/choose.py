@@ -1,0 +1,230 @@
+"""Which geometry and method solve() uses if they are omitted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from psdopt.checks import instance
+from psdopt.constraints import Constrained, constrained_of
+from psdopt.constraints.preconditioner import is_diagonal
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method
+from psdopt.contracts.problem import Problem
+from psdopt.geometries import FlatQuotient, PositiveDefinite, PSDCone, Spectraplex
+from psdopt.methods import (
+    BILGO,
+    AugmentedLagrangian,
+    BlockConjugateGradient,
+    BoundaryPoint,
+    ClosedForm,
+    ColumnGeneration,
+    ConjugateGradient,
+    DualNewton,
+    FrankWolfe,
+    InteriorPoint,
+    LagrangeNewton,
+    OnlineRiemannianGradient,
+    ProjectedGradient,
+    RiemannianGradient,
+)
+from psdopt.running.compatibility import fits
+
+#: Beyond this order A is not decomposed, so that conjugate gradient lacks its best preconditioner. Block conjugate
+#: gradient, which needs none and gains most from each product, is then faster (docs/experiments/lro.md).
+LARGE_ORDER = 2000
+#: Methods that are tried, in this order, if the usual method does not fit a given geometry.
+PARTNERS: tuple[Method, ...] = (
+    ConjugateGradient(),
+    BILGO(),
+    ProjectedGradient(),
+    FrankWolfe(),
+    RiemannianGradient(),
+    ColumnGeneration(),
+    OnlineRiemannianGradient(),
+)
+#: Least and largest number of columns at the start of a run under constraints. Columns are added if they do not
+#: suffice, and short ones are dropped: on tori of order 2,000 runs began with 22 columns and ended with 8.
+FEWEST, MOST = 8, 30
+#: If only the diagonal is constrained, a run begins with √(2 m) columns divided by this number: solutions had a
+#: quarter of √(2 m) columns on random graphs, an eighth on tori.
+SPARE = 3
+#: Largest number of flops in a step of an interior point method (thetaG11 of SDPLIB takes 2.5e10), and largest number
+#: of constraints; the system of 6,000 constraints takes 0.3 GB.
+AFFORDABLE, MOST_CONSTRAINTS = 6e10, 6000
+#: Beyond this order problems with constraints on the diagonal alone are solved by the augmented Lagrangian. On SDPLIB's
+#: mcp problems it is as fast as an interior point method at order 124 and two to three times as fast at 250; on a torus
+#: of order 200 it takes twice as long.
+DIAGONAL_ORDER = 200
+#: On a face (balanced partitions) an interior point method is faster and more reliable than Newton on factor and
+#: multipliers up to this order, if its steps are affordable: bisection of a random graph of order 1,001 took it 12 s,
+#: and Newton was far from a solution after 48 s.
+FACE_ORDER = 1500
+#: Up to this order Newton steps on factor and multipliers are affordable: one took 0.35 s at order 2,000.
+MOST_NEWTON = 1500
+#: Up to this order an eigendecomposition in every step, 9 n³ flops, is affordable: 2e11, some seconds.
+MOST_DECOMPOSED = 3000
+#: Above this number of constraints per row of a block, splitting the dual is cheaper than Newton systems of order m: at
+#: 7.4 (theta3) splitting took 2.6 times as long as an interior point method, at 12.1 (theta5) half as long.
+MANY = 9.0
+#: Up to this number of flops a factorisation is cheap for any blocks (m = 1,442), and an interior point method, the
+#: most reliable one, is chosen.
+CHEAP = 1e9
+
+
+def choose(
+    problem: Problem, geometry: Geometry | None, method: Method | None
+) -> tuple[Geometry, Method, tuple[str, ...]]:
+    """Fill in geometry and method; the third item names what was chosen.
+
+    With neither given: the closed form if the problem has one; for margins, which scale with the trace, column
+    generation over the spectraplex; else conjugate gradient on a factor whose rank grows until the certificate holds.
+    Conjugate gradient is followed by Newton steps for quadratic fits of few measurements. Beyond order 2000 its block
+    form is chosen for problems that can be restricted to a span. With one of geometry and method given: the first
+    partner that fits.
+    """
+    instance(problem, "problem", Problem)
+    if geometry is not None:
+        instance(geometry, "geometry", Geometry)
+    if method is not None:
+        instance(method, "method", Method)
+    if geometry is not None and method is not None:
+        return geometry, method, ()
+    chosen = tuple(name for name, piece in (("geometry", geometry), ("method", method)) if piece is None)
+    asked = problem.abilities if method is None else problem.abilities & set(method.requires.get("problem", ()))
+    if len(chosen) == 2 and _has_closed_form(problem):
+        return PSDCone(problem.n), ClosedForm(), chosen
+    if Ability.MARGINS in asked:
+        return geometry or Spectraplex(problem.n), method or ColumnGeneration(), chosen
+    if Ability.CONSTRAINTS in asked:
+        return *_constrained(constrained_of(problem), geometry, method), chosen
+    if method is None:
+        closed = geometry is not None and Ability.FULL_CONE in geometry.abilities
+        method = ClosedForm() if closed and _has_closed_form(problem) else _iteration(problem, geometry)
+        if geometry is not None:
+            method = _first_fit(problem, [geometry], [method, *PARTNERS])[1]
+    if geometry is None:
+        n = problem.n
+        places = [PSDCone(n), FlatQuotient(n, first_rank(n)), Spectraplex(n), PositiveDefinite(n)]
+        geometry = _first_fit(problem, places, [method])[0]
+    return geometry, method, chosen
+
+
+def _first_fit(problem: Problem, geometries: Sequence[Geometry], methods: Sequence[Method]) -> tuple[Geometry, Method]:
+    """The first pair that works together; if none does, the first of each, for the error message."""
+    for geometry in geometries:
+        for method in methods:
+            if fits(problem, geometry, method):
+                return geometry, method
+    return geometries[0], methods[0]
+
+
+def _constrained(problem: Constrained, geometry: Geometry | None, method: Method | None) -> tuple[Geometry, Method]:
+    """Geometry and method under constraints, by the form of F and the number of constraints m.
+
+    DualNewton for a distance, unless equations leave a face, on which its dual has no minimiser; BoundaryPoint for
+    very many equations; InteriorPoint if a step is affordable; else, and for very many inequalities,
+    AugmentedLagrangian.
+
+    The augmented Lagrangian begins with up to √(2 m) columns: with more columns than that, generically every
+    second-order stationary point is optimal. It is also chosen beyond order DIAGONAL_ORDER if only the diagonal is
+    constrained. On a face of the cone, LagrangeNewton is chosen beyond order FACE_ORDER for a linear F (balanced
+    partitions), and at any order for a curved F, for which there is no interior point method here.
+    """
+    if method is None:
+        full = geometry is None or Ability.FULL_CONE in geometry.abilities
+        free = geometry is not None or not _has_face(problem)  # methods on a face bring a geometry of factors
+        if full and free and Ability.NEAREST in problem.abilities and problem.n <= MOST_DECOMPOSED:
+            method = DualNewton()
+        else:
+            splits, newton = full and _splits(problem), full and _decomposable(problem)
+            method = BoundaryPoint() if splits else InteriorPoint() if newton else _on_factors(problem)
+    if geometry is None and Ability.FULL_CONE in method.requires.get("geometry", ()):
+        geometry = PSDCone(problem.n)
+    if geometry is None:
+        share = SPARE if isinstance(method, AugmentedLagrangian) and _diagonal_beside_face(problem) else 1
+        few = min(problem.n, max(math.isqrt(2 * problem.m) // share + 1, FEWEST), MOST)
+        # if F is curved, solutions may have any rank
+        geometry = FlatQuotient(problem.n, few if Ability.CONIC in problem.abilities else first_rank(problem.n))
+    return geometry, method
+
+
+def _splits(problem: Constrained) -> bool:
+    """Whether a dozen Newton steps of m³/3 flops cost more than a few hundred decompositions of the blocks."""
+    if problem.conic is None or problem.n > MOST_DECOMPOSED:
+        return False
+    if float(problem.m) ** 3 / 3.0 <= CHEAP or _mostly_inequalities(problem):
+        return False
+    cubes = sum(float(len(rows)) ** 3 for rows in problem.conic.blocks)
+    return float(problem.m) ** 3 > MANY**3 * cubes
+
+
+def _mostly_inequalities(problem: Constrained) -> bool:
+    """Whether most constraints are inequalities: splitting is slow to find the few that hold with equality."""
+    return 2 * int(np.count_nonzero(problem.lower < problem.upper)) > problem.m
+
+
+def _decomposable(problem: Constrained) -> bool:
+    """Whether a step of an interior point method, 40 Σ s³ + m³/3 flops for blocks of order s, is affordable."""
+    if problem.conic is None or problem.m > MOST_CONSTRAINTS:
+        return False
+    if problem.n > (FACE_ORDER if _has_face(problem) else DIAGONAL_ORDER) and _diagonal_beside_face(problem):
+        return False
+    if problem.m**3 / 3.0 > CHEAP and _mostly_inequalities(problem):
+        return False
+    cubes = sum(float(len(rows)) ** 3 for rows in problem.conic.blocks)
+    return 40.0 * cubes + problem.m**3 / 3.0 <= AFFORDABLE
+
+
+def _on_factors(problem: Constrained) -> Method:
+    """LagrangeNewton for a curved F or on a face, if its steps of n³ + m³/3 flops are affordable; else the first-order
+    rounds of an augmented Lagrangian.
+
+    Multipliers may be large, and on a face unbounded: an augmented Lagrangian then needs a penalty at which its inner
+    problems are rounding. For a curved F both methods run in the coordinates of the face
+    (:class:`~psdopt.methods.on_face.OnFace`).
+    """
+    affordable = problem.n <= MOST_NEWTON and problem.m <= MOST_CONSTRAINTS
+    curved = Ability.CONIC not in problem.abilities
+    if affordable and Ability.CONSTRAINED_FIT in problem.abilities and (curved or _has_face(problem)):
+        return LagrangeNewton(steps=0) if _has_face(problem) else LagrangeNewton()
+    return AugmentedLagrangian()
+
+
+def _has_face(problem: Constrained) -> bool:
+    return problem.face is not None
+
+
+def _diagonal_beside_face(problem: Constrained) -> bool:
+    """Whether all constraints except those of a face concern single diagonal entries and bound the trace."""
+    if problem.conic is None or problem.trace_limit is None:
+        return False
+    forms, face = problem.conic.forms, problem.face
+    if face is None:
+        return is_diagonal(forms)
+    rest = forms.B[np.setdiff1d(np.arange(problem.m), face.rows)]
+    return bool(np.all(np.diff(rest.indptr) <= 1) and np.all(forms.i[rest.indices] == forms.j[rest.indices]))
+
+
+def _iteration(problem: Problem, geometry: Geometry | None) -> Method:
+    straight = geometry is None or {Ability.FACTOR, Ability.STRAIGHT} <= geometry.abilities
+    large = problem.n > LARGE_ORDER and Ability.RESTRICTION in problem.abilities
+    if straight and LagrangeNewton.is_efficient_for(problem, (geometry and geometry.rank) or first_rank(problem.n)):
+        return LagrangeNewton()
+    return BlockConjugateGradient() if large and straight else ConjugateGradient()
+
+
+def first_rank(n: int) -> int:
+    """Rank at which a run without a rank limit begins: n itself up to 128, else max(40, √n).
+
+    Too many columns cost little and do no harm, since a rank-deficient second-order point is a global optimum. With too
+    few columns the run has to add columns, once or repeatedly.
+    """
+    return n if n <= 128 else max(40, math.isqrt(n))
+
+
+def _has_closed_form(problem: Problem) -> bool:
+    return Ability.CLOSED_FORM in problem.abilities and problem.solve_in_closed_form() is not None

@@ -1,0 +1,142 @@
+"""Whether a problem, a geometry and a method fit together, checked before the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from psdopt.checks import instance
+from psdopt.contracts.capability import MEMBERS, Verdict, as_text, missing_needs, name_of
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method
+from psdopt.contracts.problem import Problem
+from psdopt.plugins.manager import plugin_manager
+
+#: At most this many names are listed in a hint; more would bury the first ones.
+NAMED = 12
+
+
+def compatible(problem: Any, geometry: Any, method: Any) -> Verdict:
+    """Whether `method` can run on `problem` over `geometry`, before any work. O(1).
+
+    An ability stands for members (:data:`psdopt.contracts.capability.MEMBERS`): an object that declares the ability and
+    lacks a member does not have it. A negative verdict names the objects, what is missing, and which other methods, or
+    else which other geometries, would work, those of plugins included.
+    """
+    instance(problem, "problem", Problem)
+    instance(geometry, "geometry", Geometry)
+    instance(method, "method", Method)
+    subject = f"{name_of(problem)}, {name_of(geometry)} and {name_of(method)}"
+    missing = _missing(problem, geometry, method)
+    if not missing:
+        return Verdict(True, subject=subject)
+    return Verdict(False, tuple(missing), _hint(problem, geometry, method), subject)
+
+
+def fits(problem: Any, geometry: Any, method: Any) -> bool:
+    """What :func:`compatible` says, without the sentence for a negative verdict, which loads all plugins."""
+    return not _missing(problem, geometry, method)
+
+
+def _missing(problem: Any, geometry: Any, method: Any) -> list[str]:
+    missing = _lacking(problem, geometry, method)
+    if problem.n != geometry.n:
+        missing.append(f"problem and geometry differ in order, {problem.n} and {geometry.n}")
+    return missing
+
+
+def _lacking(problem: Any, geometry: Any, method: Any) -> list[str]:
+    """What is missing, apart from different orders n."""
+    missing = []
+    for role, piece in (("problem", problem), ("geometry", geometry)):
+        named = {
+            name for need in method.requires.get(role, ()) for name in ((need,) if isinstance(need, str) else need)
+        }
+        for need in missing_needs(method.requires, role, piece.abilities):
+            missing.append(f"the {role} {name_of(piece)} lacks {need}")
+        for need in missing_members(piece, named):
+            missing.append(f"the {role} {name_of(piece)} declares {need}, which is not there")
+    return missing + _without_device(problem, geometry, method)
+
+
+def _without_device(problem: Any, geometry: Any, method: Any) -> list[str]:
+    """The pieces that do not take arrays on a device, if the problem's arrays are on one."""
+    devices = {linear_map.device for linear_map in problem.maps} | {problem.device}
+    device = next((device for device in devices if device is not None), None)
+    if device is None:
+        return []
+    taking = [
+        ("problem", problem, problem.device is not None),
+        ("geometry", geometry, geometry.takes_device_arrays),
+        ("method", method, method.takes_device_arrays),
+    ]
+    return [
+        f"the {role} {name_of(piece)} takes NumPy arrays only, and the data are on a device ({device})"
+        for role, piece, takes in taking
+        if not takes
+    ]
+
+
+def missing_members(piece: Any, abilities: Iterable[str]) -> list[str]:
+    """ "ability (its member 'name')" for each of `abilities` that `piece` declares while the member is not there. O(1).
+
+    A member that is still the interface's own, which only raises, is not there; neither is None.
+    """
+    return [
+        f"{ability} (its member {name!r})"
+        for ability in sorted(set(piece.abilities).intersection(abilities, MEMBERS))
+        for name in MEMBERS[ability]
+        if not _has(piece, name)
+    ]
+
+
+def _has(piece: Any, name: str) -> bool:
+    if name in vars(piece):
+        return vars(piece)[name] is not None
+    own = getattr(type(piece), name, None)
+    if own is None:
+        return False
+    return all(own is not vars(interface).get(name) for interface in (Problem, Geometry))
+
+
+def _hint(problem: Any, geometry: Any, method: Any) -> str:
+    if problem.n != geometry.n:
+        return f"Give the geometry order n={problem.n}"
+    works = alternatives(problem, geometry, method)
+    if works:
+        return works
+    places = [name_of(other) for other in known("geometry") if not _lacking(problem, other, method)]
+    if places:
+        return f"{name_of(method)} works with this problem on {_listed(places)}"
+    needed = [f"{role} with: {', '.join(map(as_text, needs))}" for role, needs in method.requires.items() if needs]
+    text = f"{name_of(method)} needs a {' and a '.join(needed)}, and none that fits is installed"
+    pairs = [
+        f"{name_of(other)} on {name_of(place)}"
+        for place in known("geometry")
+        for other in known("method")
+        if not _lacking(problem, place, other)
+    ]
+    return f"{text}. With this problem these work: {_listed(pairs)}" if pairs else text
+
+
+def alternatives(problem: Any, geometry: Any, method: Any) -> str:
+    """A sentence that names the other methods which work with `problem` on `geometry`; "" if there are none."""
+    names = [name_of(other) for other in known("method") if not _lacking(problem, geometry, other)]
+    names = [name for name in names if name != name_of(method)]
+    # a closed form exists for some data only, so it comes last
+    names.sort(key=lambda name: name == "ClosedForm")
+    return f"With this problem and geometry these work: {_listed(names)}" if names else ""
+
+
+def known(kind: str) -> Iterator[Any]:
+    """An example of every method or geometry that is installed, plugins included; broken examples are left out."""
+    for spec in plugin_manager().specs(kind):
+        try:
+            yield (spec.example or spec.factory)()
+        except Exception:  # a plugin whose example fails must not replace the message about another piece
+            continue
+
+
+def _listed(names: list[str]) -> str:
+    names = list(dict.fromkeys(names))
+    return ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")

@@ -1,0 +1,131 @@
+"""How a run leaves a stationary point of rank r that is not a global optimum: by adding columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from psdopt.certificates.certificate import Certificate
+from psdopt.contracts.problem import Evaluation
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.subset import principal_axes
+from psdopt.linalg.tolerances import EPS
+from psdopt.running.result import Status
+
+#: Steps after a widening before the next certificate. New columns are short at first, so that stationarity is still
+#: small, and the method has just restarted.
+SETTLING = 10
+#: A widening has not helped if more than this share of the infeasibility remains while some columns are hardly used.
+#: The run then needs steps rather than columns, and the next widening, which restarts the method, waits twice as long.
+STUCK = 0.5
+#: Columns are added if the dual infeasibility exceeds tolerance and stationarity by this factor.
+CLEARLY_OFF = 3.0
+#: Beyond this factor the rank limit is certainly the cause of the dual infeasibility.
+FAR_OFF = 100.0
+
+
+@dataclass
+class Escape:
+    """The policy by which a run adds columns, and its record of the last widening.
+
+    `allowed` : whether columns may be added, up to `max_rank`. `last` : iteration of the last widening; the next one
+    waits for `wait` steps. `last_infeasibility` : the relative dual infeasibility before the last widening.
+    """
+
+    allowed: bool
+    max_rank: int
+    last: int = -1
+    wait: int = 0
+    last_infeasibility: float = math.inf
+
+    def settles(self, iteration: int) -> bool:
+        """Whether the last widening is too recent for a certificate."""
+        return iteration < self.last + min(self.wait, SETTLING)
+
+    def waits(self, iteration: int, binds: Callable[[], bool]) -> bool:
+        """Whether columns that are still growing or shrinking need steps rather than further columns."""
+        return iteration < self.last + self.wait and not binds()
+
+    def wants(self, certificate: Certificate, stationarity: float, tol: float, binds: Callable[[], bool]) -> bool:
+        """Whether the dual infeasibility exceeds what stationarity explains, so that the rank limit must cause it."""
+        infeasible = certificate.dual_infeasibility_relative
+        if not self.allowed or infeasible <= max(tol, certificate.stationarity_relative):
+            return False
+        return infeasible > CLEARLY_OFF * max(tol, stationarity) or binds()
+
+    def note(self, iteration: int, certificate: Certificate, spare: bool) -> None:
+        """Record a widening at `iteration`. `spare` : some columns were hardly used before it."""
+        infeasible = certificate.dual_infeasibility_relative
+        stuck = spare and infeasible > STUCK * self.last_infeasibility
+        self.wait = 2 * self.wait if stuck else SETTLING
+        self.last_infeasibility, self.last = infeasible, iteration
+
+
+def clearly_bound(certificate: Certificate, stationarity: float, tol: float) -> bool:
+    """Whether the dual infeasibility is so far above what stationarity explains that no further step helps."""
+    free = certificate.fixed_trace is None
+    off = certificate.dual_infeasibility_relative if free else certificate.relative
+    return off > FAR_OFF * max(tol, stationarity)
+
+
+def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 0) -> Evaluation | None:
+    """Y with new columns along eigenvectors of negative eigenvalues of S, or None if there is no room or use.
+
+    At a stationary Y the factor gradient of a zero column is zero, yet F decreases to second order along
+    an eigenvector v of S with vᵀSv < 0. At most half as many columns as Y has are added at once. Each eigenvector
+    gets the weight beta that is best for it alone; then F is minimised exactly along the ray of all new columns.
+    `smallest` is λ_min(S) < 0 from the certificate; the eigenvalues are computed to a tenth of its size.
+    """
+    _, W = principal_axes(evaluation.factor)
+    # columns that are zero to rounding make room for new ones
+    compact = evaluation if W.shape[1] == evaluation.factor.shape[1] else evaluation.mix(W)
+    Y = compact.factor
+    room = max_rank - Y.shape[1]
+    if room <= 0:
+        return None
+    count = min(room, max(1, math.ceil(Y.shape[1] / 2)), Y.shape[0])
+    pair = evaluation.problem.duality.smallest_eigenpair(
+        evaluation, evaluation.gradient, count=count, tol=0.1 * abs(smallest), seed=seed
+    )
+    # if an eigenvalue is zero up to rounding, F does not decrease along its vector, and the best weight is noise
+    negative = pair.values < -64.0 * EPS * math.sqrt(Y.shape[0]) * pair.norm
+    if not np.any(negative):
+        return None
+    vectors = pair.vectors[:, negative]
+    # the best weight of each by itself: curvatures differ by orders of magnitude
+    weights = np.array([evaluation.along_atom(v).minimize(alpha=(1.0, 1.0))[1] for v in vectors.T])
+    weights = np.maximum(np.where(np.isfinite(weights), weights, 1.0), np.finfo(float).tiny)
+    directions: Array = vectors * np.sqrt(weights)
+    k = directions.shape[1]
+    padded = compact.append(np.zeros((Y.shape[0], k)))
+    line = padded.along(np.concatenate([np.zeros_like(Y), directions], axis=1))
+    mu = line.minimize()
+    if mu == math.inf:
+        mu = 1.0  # F is unbounded along this ray: the method's next line search detects and reports it
+    return line.step(mu) if mu > 0.0 else None
+
+
+def rank_binds(evaluation: Evaluation, tol: float) -> bool:
+    """Whether every column of Y is in use: λ_r(M) > tol · λ_1(M)."""
+    values = np.linalg.svd(evaluation.factor, compute_uv=False) ** 2
+    return bool(values[-1] > tol * values[0])
+
+
+def explained(certificate: Certificate, columns: int, n: int, limited: bool, tol: float) -> str:
+    """The message for a stationary point with `columns` columns that the certificate does not prove optimal.
+
+    `limited` : whether the geometry limits the rank, so that more columns are an option.
+    """
+    found = f"the relative dual infeasibility is {certificate.dual_infeasibility_relative:.2g}"
+    if certificate.fixed_trace is not None:
+        found = f"the relative duality gap is {certificate.relative:.2g}"
+    gap, allowed = certificate.gap, certificate.allowed(tol)
+    if gap is not None and allowed < gap <= tol * certificate.unit:
+        found += f", but F(M) - min F may be {gap:.3g}, where {allowed:.3g} would be a proof"
+    if columns == n or not limited:
+        return f"{Status.STATIONARY.value}: at full rank {columns} {found}"
+    advice = "If the rank is not a limit you want, pass escape=True or a larger rank"
+    return f"{Status.STATIONARY.value}: at rank {columns} of {n} {found}. {advice}"

@@ -1,0 +1,242 @@
+"""When a certificate is computed, and what follows if it fails: a better point, more columns, or a smaller target."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+from psdopt.certificates.certificate import Certificate, certify
+from psdopt.certificates.units import reference_value
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.method import Method, State
+from psdopt.contracts.problem import Problem
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.tolerances import tie
+from psdopt.running.escape import clearly_bound, rank_binds, widened
+from psdopt.running.result import Status
+from psdopt.running.run import Run
+from psdopt.running.verdicts import (
+    FINAL,
+    Verdict,
+    final_word,
+    kept_back,
+    recovered,
+    settled,
+    why_stationary,
+    without_minimum,
+)
+
+#: If the certificate fails although the rank does not bind, the target for stationarity falls to tol times this.
+FINEST = 1e-3
+#: After a certificate that misses tol by the factor m, the target for stationarity falls by 1.5 m, at most by this.
+STRICTEST = 10.0
+#: The next certificate follows after this share of further steps (at least 10), however slowly stationarity falls.
+LONGER = 0.25
+#: An earlier point is returned instead of the last one if its relative error is below this share of the last one's.
+CLEARLY_BETTER = 0.5
+Binds = Callable[[], bool]
+
+
+class Judge:
+    """Computes certificates of a run and decides what follows; changes `run` where it continues from another point.
+
+    `certified` : the state to which the current certificate of the run belongs.
+    """
+
+    def __init__(self, problem: Problem, method: Method, run: Run, tol: float, proof: str = "full") -> None:
+        self.problem, self.method, self.run, self.tol, self.proof = problem, method, run, tol, proof
+        self.certified: State | None = None
+
+    def is_due(self, stationarity: float) -> bool:
+        """Whether to compute a certificate: stationarity has reached its target, or the last certificate is old."""
+        run = self.run
+        if run.judged == run.iteration or run.escape.settles(run.iteration):
+            return False  # the same point is not judged twice, and new columns need steps first
+        again = run.judged >= 0 and run.iteration >= run.judged + max(10.0, LONGER * run.judged)
+        return stationarity <= (max(run.inner_tol, self.tol) if again else run.inner_tol)
+
+    def verdict(self, stationarity: float, ended: bool) -> Verdict | None:
+        """The verdict on a (nearly) stationary point; None where the run continues, from here or from a better point.
+
+        The questions, in this order: Is a final status proven? Does the failed certificate lead to a better point or to
+        more columns? Does the weaker status hold, and is a proof not worth waiting for? Is the point stationary, so
+        that no step of the method improves it? If not, the target for stationarity is lowered.
+        `ended` : the method has no further step.
+        """
+        run = self.run
+        run.judged = run.iteration
+        certificate = self.certify()
+        proven = final_word(certificate, self.tol)
+        if proven is not None:
+            return proven
+        binds = cache(self._rank_binds)
+        movable = ended or not run.escape.waits(run.iteration, binds)
+        if movable and self._moved(certificate, stationarity, ended, binds):
+            return None
+        finest = ended or run.inner_tol <= FINEST * certificate.target(self.tol)
+        if run.patience.ends(certificate, run.iteration, self.tol) or finest:
+            weaker = settled(certificate, self.tol)
+            if weaker is not None:
+                return weaker
+        if movable and self._stationary(certificate, stationarity, finest, binds):
+            return Status.STATIONARY, why_stationary(certificate, run, stationarity, self.tol)
+        self._tighten(certificate, stationarity, ended)
+        return None
+
+    def certify(self) -> Certificate:
+        """The certificate of the current state. The run keeps it, and the best one so far with its state."""
+        run = self.run
+        start = None if run.certificate is None else run.certificate.eigenvector
+        # a new seed each time: the probabilistic bound on λ_min assumes an S that does not depend on the seed
+        run.certificate = certify(
+            self.problem,
+            run.state.evaluation,
+            tol=self.tol,
+            trace=run.geometry.trace,
+            start=start,
+            seed=run.iteration,
+            dual=run.state.dual,
+            geometry=run.geometry,
+            tried=run.patience.worth_trying,
+            proof=self.proof,
+        )
+        run.patience.note(run.certificate, self.tol)
+        self.certified = run.state
+        run.history.note("certificate", run.certificate.relative)
+        if run.nearest is None or run.certificate.relative < run.nearest[1].relative:
+            run.nearest = run.state, run.certificate
+        return run.certificate
+
+    def last_word(self, status: Status, message: str) -> Verdict:
+        """The verdict after the returned point is certified.
+
+        An earlier point of the run is returned if its certificate is clearly better. A certificate that holds overrules
+        the status with which the loop ended.
+        """
+        run = self.run
+        certificate = run.certificate if self.certified is run.state and run.certificate else self.certify()
+        if run.nearest is not None and status in (Status.NO_PROGRESS, Status.UNBOUNDED, Status.DIVERGED):
+            state, nearest = run.nearest
+            if nearest.relative < CLEARLY_BETTER * certificate.relative and state.geometry == run.state.geometry:
+                run.state, run.certificate, self.certified = state, nearest, state
+                certificate = nearest
+        if not certificate.proves(self.tol) and self._zero_by_multipliers(certificate) and run.certificate:
+            certificate = run.certificate
+        final = settled(certificate, self.tol)
+        if final is not None:
+            reason = "" if status in FINAL else f" ({message})"
+            return final[0], f"{final[1]}{reason}"
+        if status is Status.NO_PROGRESS and without_minimum(certificate, run, self.problem, certificate.trace):
+            return Status.UNBOUNDED, Status.UNBOUNDED.value
+        if status is Status.NO_PROGRESS and certificate.convex:
+            found = f"relative {certificate.proof} {certificate.relative:.2g}"
+            if certificate.residual < CLEARLY_BETTER * certificate.relative:  # a weak bound hides small residuals
+                found = f"{found}, relative residuals {certificate.residual:.2g}"
+            return status, f"{message}; {found}"
+        return status, message
+
+    def better_at_zero(self) -> bool:
+        """Whether M = 0 is certified optimal; tested once, after a step whose value is not below F(0).
+
+        If M = 0 is optimal, the factor shrinks towards zero indefinitely, and no relative error becomes small.
+        """
+        run, state = self.run, self.run.state
+        if run.zero_tried or run.iteration == 0 or run.geometry.trace is not None:
+            return False
+        at_zero = reference_value(self.problem, 0.0)
+        if not math.isfinite(at_zero) or Ability.STRAIGHT not in run.geometry.abilities:
+            return False
+        if state.evaluation.value < at_zero - tie(at_zero, run.values[0]):
+            return False
+        run.zero_tried = True
+        zero = np.zeros_like(state.evaluation.factor)
+        certificate = certify(self.problem, zero, tol=self.tol, seed=run.iteration)
+        if not certificate.proves(self.tol):
+            return False
+        self._take_zero(zero, certificate)
+        return True
+
+    def _take_zero(self, zero: Array, certificate: Certificate) -> None:
+        run, state = self.run, self.run.state
+        run.state = State(
+            self.problem,
+            run.geometry,
+            run.geometry.from_factor(zero),
+            self.problem.at(zero),
+            gradient_norm=0.0,
+            step=state.step,
+        )
+        run.certificate, self.certified = certificate, run.state
+        run.history.note("certificate", certificate.relative)
+
+    def _zero_by_multipliers(self, certificate: Certificate) -> bool:
+        """Whether the multipliers of the run prove M = 0 optimal under constraints; if so, the run moves there.
+
+        If M = 0 is optimal, M and the range of F shrink towards zero, and no gap is small relative to that range.
+        """
+        problem, run = self.problem, self.run
+        if Ability.CONSTRAINTS not in problem.abilities or certificate.infeasible or certificate.gap is None:
+            return False
+        at_zero = reference_value(problem, 0.0)
+        if not at_zero - certificate.value <= certificate.gap + tie(at_zero, run.values[0]):
+            return False
+        zero = np.zeros_like(run.state.evaluation.factor)
+        found = certify(problem, zero, tol=self.tol, seed=run.iteration, dual=run.state.dual)
+        if not found.proves(self.tol):
+            return False
+        self._take_zero(zero, found)
+        return True
+
+    def _moved(self, certificate: Certificate, stationarity: float, ended: bool, binds: Binds) -> bool:
+        """Whether the run continues from a better point: after a step that refutes optimality, or with more columns."""
+        run = self.run
+        if (ended or run.iteration > 0) and recovered(self.problem, self.method, run, self.tol):
+            return True
+        kept = kept_back(certificate, run.geometry, stationarity, self.tol)
+        if kept or run.geometry.trace is not None or not certificate.convex:
+            return False
+        wanted = run.escape.wants(certificate, stationarity, self.tol, (lambda: True) if ended else binds)
+        return wanted and self._widen(certificate, spare=not binds())
+
+    def _stationary(self, certificate: Certificate, stationarity: float, finest: bool, binds: Binds) -> bool:
+        """Whether this is a first-order point that no further step of the method improves on."""
+        geometry = self.run.geometry
+        if stationarity > self.tol or certificate.misses(self.tol):
+            return False
+        if kept_back(certificate, geometry, stationarity, self.tol):
+            return True
+        # with a fixed trace S Y = s Y at a stationary point, with s above the smallest eigenvalue where the rank binds
+        if geometry.trace is None and certificate.stationarity_relative > self.tol:
+            return False
+        if Ability.CONSTRAINTS in self.problem.abilities and certificate.dual_infeasibility_relative <= self.tol:
+            return not certificate.convex  # S ⪰ 0 holds, so that more columns would not help: only the proof is missing
+        if not certificate.convex or finest:
+            return True
+        return clearly_bound(certificate, stationarity, self.tol) and binds()
+
+    def _tighten(self, certificate: Certificate, stationarity: float, ended: bool) -> None:
+        """Lower the target for stationarity by about the factor by which the certificate misses tol."""
+        run = self.run
+        if not ended and stationarity <= run.inner_tol:
+            target = certificate.target(self.tol)
+            factor = min(max(1.5 * certificate.relative / target, 1.5), STRICTEST)
+            run.inner_tol = max(run.inner_tol / factor, FINEST * target * 0.99)
+
+    def _rank_binds(self) -> bool:
+        evaluation = self.run.state.evaluation
+        return int(evaluation.factor.shape[1]) < self.problem.n and rank_binds(evaluation, self.tol)
+
+    def _widen(self, certificate: Certificate, spare: bool) -> bool:
+        """Add columns along eigenvectors of the least eigenvalues of S; False if the rank limit leaves no room."""
+        run = self.run
+        wider = widened(run.state.evaluation, run.escape.max_rank, certificate.smallest_eigenvalue)
+        if wider is None:
+            return False
+        geometry = run.geometry.with_rank(wider.factor.shape[1])
+        run.go_on(self.method, geometry, geometry.from_factor(wider.factor), wider)
+        run.escape.note(run.iteration, certificate, spare)
+        run.history.note("widened_to", wider.factor.shape[1])
+        return True

@@ -1,0 +1,54 @@
+"""How long a run that may end as `optimal_within` continues in search of a proof of `optimal`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from psdopt.certificates.certificate import Certificate
+
+#: A shortfall that stays above this share of the last one while residuals fall will not vanish with the residuals.
+STALLED = 0.9
+#: A run waits for a proof for at least this many steps.
+FEWEST = 30
+
+
+@dataclass
+class Patience:
+    """When a run ends as `optimal_within` instead of continuing towards `optimal`.
+
+    `since` is the iteration of the first certificate that holds within a trace (−1: none so far), `shortfall` that of
+    the last certificate that does. `tried` is the least shortfall at which a search for a proof has failed, divided by
+    the share of the tolerance that ⟨S, M⟩ leaves.
+    """
+
+    since: int = -1
+    shortfall: float = math.inf
+    tried: float = math.inf
+
+    @property
+    def worth_trying(self) -> float:
+        """The shortfall below which a search for a proof is repeated. A search costs more than many steps."""
+        return STALLED * self.tried
+
+    def note(self, certificate: Certificate, tol: float) -> None:
+        """Record that the search for a proof at the tolerance `tol` failed when the `certificate` was computed."""
+        room = 1.0 - certificate.complementarity_relative / tol
+        if certificate.shortfall > 0.0 and certificate.shortfall < self.worth_trying * room:
+            self.tried = certificate.shortfall / room
+
+    def ends(self, certificate: Certificate, iteration: int, tol: float) -> bool:
+        """Whether the weaker status holds and a proof is not worth further steps.
+
+        A proof is not worth further steps if none can come, if the shortfall exceeds `tol` and has stopped falling, or
+        once the run is twice as long as when the weaker status first held.
+        """
+        if not certificate.holds_within(tol):
+            return False
+        if not certificate.provable:
+            return True
+        if self.since < 0:
+            self.since = iteration
+        before, self.shortfall = self.shortfall, certificate.shortfall
+        stalled = certificate.shortfall > max(STALLED * before, tol)
+        return stalled or iteration >= self.since + max(self.since, FEWEST)

@@ -1,0 +1,151 @@
+"""The parts of a run of solve(): its state, the snapshot for its callback, and the rules of its caller."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from psdopt.certificates.certificate import Certificate
+from psdopt.certificates.units import reference_value, stationarity_scale
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, State
+from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.linalg.tolerances import tie
+from psdopt.running.escape import Escape
+from psdopt.running.patience import Patience
+from psdopt.running.progress import Show
+from psdopt.running.result import History, Status
+from psdopt.running.stopping import Stopping
+
+#: Beyond a limit of time, start and final certificate have this share of it, and at least so many seconds.
+EXTRA, LEAST_EXTRA = 0.1, 0.5
+Piece = TypeVar("Piece")
+
+
+@dataclass
+class Run:
+    """Everything a checkpoint holds.
+
+    `nearest` : the best certificate so far, after the state to which it belongs. `ended` : status, message and
+    tolerance of a run that is over. `first_trace` : tr M at the start. `seen_trace` : tr M when the existence of a
+    minimum was last tested (0 before the first test).
+    """
+
+    state: State
+    geometry: Geometry
+    inner_tol: float
+    pieces: tuple[str, str] = ("", "")  # of the first geometry and the method, to refuse another on resume
+    history: History = field(default_factory=History)
+    iteration: int = 0
+    seconds: float = 0.0
+    judged: int = -1
+    idle_steps: int = 0
+    best_stationarity: float = math.inf
+    zero_tried: bool = False
+    first_trace: float = 0.0
+    seen_trace: float = 0.0
+    best: State | None = None
+    escape: Escape = field(default_factory=lambda: Escape(False, 0))
+    patience: Patience = field(default_factory=Patience)
+    recoveries: int = 0
+    nearest: tuple[State, Certificate] | None = None
+    ended: tuple[Status, str, float] | None = None
+    certificate: Certificate | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    values: list[float] = field(default_factory=list)
+
+    def record(self, problem: Problem, descends: bool, counts: Mapping[str, int]) -> float:
+        """Add the current state to the history; returns its relative stationarity.
+
+        If a method descends, `idle_steps` counts its consecutive steps without progress.
+        """
+        state, value = self.state, self.state.evaluation.value
+        reference = reference_value(problem, self.geometry.trace or 0.0)
+        reference = reference if math.isfinite(reference) else value
+        scale = stationarity_scale(problem, value, state.evaluation.size, self.geometry.trace)
+        at_rest = 0.0 if state.gradient_norm == 0.0 else math.inf
+        stationarity = float(0.5 * state.gradient_norm / scale) if scale > 0.0 else at_rest
+        idle = False
+        if self.values and descends:
+            # near a minimum F stops falling, up to rounding, while stationarity still falls: that counts as progress.
+            # Stationarity may fall by little per step, so it is compared with its value at the last progress
+            idle = self.values[-1] - value <= tie(value, reference)
+            idle = idle and not stationarity < 0.9 * self.best_stationarity
+        record = {
+            "iteration": float(self.iteration),
+            "value": value,
+            "gradient_norm": float(state.gradient_norm),
+            "stationarity": stationarity,
+            "step": float(state.step),
+            "seconds": self.seconds,
+            "columns": float(state.evaluation.factor.shape[1]),
+            **{key: float(number) for key, number in counts.items()},
+            **{key: float(number) for key, number in state.extras.items()},
+        }
+        self.idle_steps = self.idle_steps + 1 if idle else 0
+        if not idle:
+            self.best_stationarity = min(self.best_stationarity, stationarity)
+        self.values.append(value)
+        self.history.records.append(record)
+        return stationarity
+
+    def kept(self) -> Run:
+        """The run as it is now, which later steps and certificates leave as it is; the history is shared."""
+        twin = _twin(self)
+        twin.escape, twin.patience = _twin(self.escape), _twin(self.patience)
+        return twin
+
+    def restore(self, kept: Run) -> None:
+        """Undo everything since `kept` was made from this run."""
+        vars(self).update(vars(kept.kept()))
+        del self.values[self.iteration + 1 :], self.history.records[self.iteration + 1 :]
+
+    def go_on(self, method: Method, geometry: Geometry, point: Any, evaluation: Evaluation) -> None:
+        """Continue with `method` from a better `point` of `geometry`, with more columns; `evaluation` is F there."""
+        self.geometry, self.state = geometry, method.widened(self.state, geometry, point, evaluation)
+        self.idle_steps, self.best_stationarity = 0, math.inf
+
+
+def _twin(piece: Piece) -> Piece:
+    """A shallow copy, in a tenth of the time of copy.copy: one is made in every iteration."""
+    twin: Piece = object.__new__(type(piece))
+    vars(twin).update(vars(piece))
+    return twin
+
+
+@dataclass
+class NonFiniteStart(State):
+    """The state of a run that cannot begin, because value or gradient at the start is not finite."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a callback sees after every iteration. Return True from it to stop."""
+
+    iteration: int
+    seconds: float
+    value: float
+    record: dict[str, float]
+    state: State
+    history: History
+
+
+@dataclass
+class Rules:
+    """The settings of the caller of solve()."""
+
+    tol: float
+    limits: Stopping
+    callback: Callable[[Snapshot], Any] | None = None
+    checkpoint: str | Path | None = None
+    checkpoint_seconds: float = 60.0
+    show: Show = lambda *_: None
+    proof: str = "full"
+
+    @property
+    def end(self) -> float:
+        """Seconds after which the choice of pieces, the start and the final certificate are cut as well."""
+        return self.limits.longest + max(LEAST_EXTRA, EXTRA * self.limits.longest)

@@ -1,0 +1,193 @@
+"""Where a run begins: at the point that the caller gives, or at a random point scaled to the data."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from psdopt.certificates.units import finite_value, reference_value
+from psdopt.checks import finite
+from psdopt.contracts.capability import Ability
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.matrix import LowRankPSD
+from psdopt.contracts.method import Method
+from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.devices import held, is_device_array, require_host
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.arrays import as_array, norm, orthonormal_columns
+from psdopt.linalg.checked_operator import Negative
+from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.linalg.subset import principal_axes
+from psdopt.linalg.tolerances import EPS
+
+#: The trace of a default start is at most this times n times the least trace at which F can be as low.
+ROOM = 16.0
+#: Columns by which a norm is estimated, and the share of the allowed trace up to which the estimate suffices.
+PROBES, SURE = 4, 0.5
+
+
+def starting_point(
+    geometry: Geometry, problem: Problem, start: Any, rng: np.random.Generator, method: Method | None = None
+) -> Any:
+    """`start` as a valid point: a point of the geometry, a LowRankPSD, or None for the default.
+
+    The default is M = 0 if the method declares `starts_at_zero`, else a random point. Unless the trace is fixed, the
+    problem may improve the random point (:meth:`~psdopt.contracts.roles.Starts.proposed_start`), and the point is
+    scaled to the multiple at which F is least. Without constraints the trace of the start is limited to about 16 n
+    times the least trace at which F can be as low: if the measurements hardly depend on the random point, its best
+    multiple lies far beyond any minimiser. A given factor Y (n, r) of less than full column rank gets further columns
+    of length √eps |Y|, along which F may fall.
+
+    Raises InvalidInputError for a start of another order, with NaN or infinity, or not in the geometry's set;
+    InvalidTypeError for a start that does not hold numbers.
+    Cost of the default: two evaluations and four products with ∇F(0); if these are inconclusive, an eigenpair of ∇F(0).
+    """
+    point = plain_start(geometry, problem, start, rng, method)
+    return fitted_start(geometry, problem, point, rng, method, given=start is not None)
+
+
+def plain_start(
+    geometry: Geometry, problem: Problem, start: Any, rng: np.random.Generator, method: Method | None = None
+) -> Any:
+    """The point of :func:`starting_point` before it is fitted to the data: F is not evaluated. Raises as there."""
+    if start is None and _at_zero(geometry, method):
+        return geometry.from_factor(np.zeros((problem.n, 1)))
+    if start is None:
+        return geometry.random_point(rng)
+    if isinstance(start, LowRankPSD):
+        if start.n != problem.n:
+            raise InvalidInputError(f"start must be of order {problem.n}; found {start.n}")
+        start = geometry.from_matrix(start)
+    elif isinstance(start, np.ndarray):
+        start = np.array(finite(start, "start"))
+    elif is_device_array(start):
+        if problem.device is None:
+            require_host(start, "start")
+        start = held(start, "start").copy()
+    return geometry.validated(start)
+
+
+def fitted_start(
+    geometry: Geometry, problem: Problem, point: Any, rng: np.random.Generator, method: Method | None, *, given: bool
+) -> Any:
+    """The point of :func:`starting_point` from that of :func:`plain_start`; `given` : whether the caller chose it."""
+    if not given:
+        if geometry.trace is not None or _at_zero(geometry, method):
+            return point
+        Y = geometry.factor(point)
+        proposed = problem.starts.proposed_start(Y)
+        return _scaled(geometry, problem, point if proposed is Y else geometry.from_factor(proposed))
+    free = method is None or not method.starts_at_zero
+    # where the set is not closed, its members have full rank anyway
+    deficient = free and Ability.FACTOR in geometry.abilities and geometry.closed
+    return _regular(geometry, problem, point, rng) if deficient else point
+
+
+def _at_zero(geometry: Geometry, method: Method | None) -> bool:
+    """Whether a run without a given start begins at M = 0."""
+    return method is not None and method.starts_at_zero and geometry.trace is None
+
+
+def _regular(geometry: Geometry, problem: Problem, point: Any, rng: np.random.Generator) -> Any:
+    """`point` itself, or, for a factor Y of less than full column rank, a point of full rank close to it.
+
+    The rows of the gradient 2 S Y lie in the span of the rows of Y: columns of zeros stay zero, and the run would end
+    at a lower rank than requested. Directions missing from YᵀY therefore get random columns of length √eps |Y|, so that
+    Y Yᵀ changes by rounding only. These columns grow if F falls along them, and shrink otherwise. For Y = 0 the scale
+    is that of the default start.
+    """
+    Y = as_array(geometry.factor(point))
+    r = Y.shape[1]
+    values, W = principal_axes(Y, r * EPS)
+    k = len(values)
+    if k == r:
+        return point
+    if k > 0:
+        scale = math.sqrt(EPS * float(values[0]))
+    else:
+        random = geometry.factor(_scaled(geometry, problem, geometry.random_point(rng)))
+        scale = math.sqrt(EPS) * float(np.linalg.norm(random, 2))
+    missing = np.linalg.qr(W, mode="complete")[0][:, k:] if k else np.eye(r)
+    return geometry.from_factor(Y + orthonormal_columns(rng, geometry.n, r - k) * scale @ missing.T)
+
+
+def _scaled(geometry: Geometry, problem: Problem, point: Any) -> Any:
+    """The multiple alpha M of least F, or nearest to the bounds of constraints: the right scale whatever the units.
+
+    If F increases along the whole ray, alpha balances its linear and its quadratic part instead. If slope and curvature
+    along the ray are only rounding, alpha is 1. The trace is at most :func:`_most`.
+    """
+    evaluation: Evaluation = problem.at(geometry.factor(point))
+    alpha = evaluation.best_multiple()
+    gained = 0.0
+    if math.isfinite(alpha) and alpha > 0.0:
+        gained = _gained(evaluation, alpha)
+        # under constraints the multiple is that nearest to the bounds, wherever F is least
+        alpha = alpha if gained > 0.0 or Ability.CONSTRAINTS in problem.abilities else 1.0
+    elif alpha == 0.0:
+        quadratic = evaluation.along_atom(np.zeros(problem.n)).quadratic
+        if quadratic is not None and quadratic[2][0, 0] > 0.0:
+            alpha = abs(quadratic[1][0]) / quadratic[2][0, 0]
+    if not 0.0 < alpha < math.inf:
+        alpha = 1.0
+    trace = alpha * evaluation.size**2
+    most = _most(problem, trace, gained)
+    if 0.0 < most < trace:
+        alpha *= most / trace
+    return point if alpha == 1.0 else geometry.from_factor(math.sqrt(alpha) * evaluation.factor)
+
+
+def _gained(evaluation: Evaluation, alpha: float) -> float:
+    """F(0) − F(alpha M); inf where F(0) is infinite; 0 if the difference is within rounding."""
+    plane = evaluation.along_atom(np.zeros(len(evaluation.factor)))
+    there, nothing = plane.value(alpha, 0.0), reference_value(evaluation.problem, 0.0)
+    if not math.isfinite(nothing):
+        return math.inf
+    return nothing - there if nothing - there > 1024.0 * EPS * max(abs(there), abs(nothing)) else 0.0
+
+
+def _most(problem: Problem, trace: float, gained: float) -> float:
+    """The trace that the data allow a start whose F is below F(0) by `gained`; inf where `trace` itself is allowed.
+
+    A convex F falls by at most −λ_min(∇F(0)) per unit of trace, so that F is as low as at the start only at traces of
+    at least gained / −λ_min. The start is allowed 16 n times that trace: few random matrices need more, unless F hardly
+    depends on them. A start that gains nothing is allowed 16 n t / 2, where t is the trace of the best multiple t v vᵀ
+    of the least eigenvector; no minimiser of a quadratic F has a trace below t / 2. If M = 0 is optimal, t balances
+    slope and curvature along the eigenvector of the largest eigenvalue.
+
+    In the first two cases the trace of the start is at most 16 n times that of any minimiser. Beyond order 4 it may be
+    more by the factor at which :func:`_frobenius` underrates ∇F(0).
+    Cost: the product of ∇F(0) with four columns. If that is inconclusive, also an eigenpair of ∇F(0), for which
+    ∇F(0) is formed by n products up to order 500.
+    """
+    if Ability.CONSTRAINTS in problem.abilities or gained == math.inf:
+        return math.inf  # the constraints may require a large trace, which F does not show
+    n = problem.n
+    nothing = problem.at(np.zeros((n, 1)))
+    size = _frobenius(nothing)
+    if not 0.0 < size < math.inf or trace * size <= SURE * ROOM * n * gained:
+        return math.inf
+    pair = smallest_eigenpair(nothing.gradient, tol=0.25, scale="norm")
+    if pair.value < 0.0 < gained:
+        return ROOM * n * gained / -pair.lower_bound
+    if pair.value >= 0.0:
+        pair = smallest_eigenpair(Negative(nothing.gradient), tol=0.25, scale="norm")
+    plane = nothing.along_atom(pair.vector)
+    if plane.quadratic is not None:
+        slope, curvature = abs(plane.quadratic[1][1]), plane.quadratic[2][1, 1]
+        best = slope / curvature if curvature > 0.0 else math.inf
+    else:
+        best = plane.minimize(alpha=(0.0, 0.0))[1]
+    return 0.5 * ROOM * n * best if best > 0.0 else math.inf
+
+
+def _frobenius(evaluation: Evaluation) -> float:
+    """|∇F(M)|_F; beyond order 4 estimated by four columns, at less than half in at most one case of ten.
+
+    inf where the gradient is not finite or not defined.
+    """
+    n = len(evaluation.factor)
+    V = np.eye(n) if n <= PROBES else np.random.default_rng(0).standard_normal((n, PROBES)) / math.sqrt(PROBES)
+    return finite_value(lambda: norm(evaluation.gradient @ V))

@@ -1,0 +1,191 @@
+"""Stopping criteria: small pure objects, combined with ``|`` (any) and ``&`` (all)."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from psdopt.checks import integer, number
+from psdopt.running.result import Status
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The data of a criterion: `seconds` since the start, `stationarity` relative as in the Certificate."""
+
+    iteration: int
+    seconds: float
+    value: float
+    stationarity: float
+    step: float
+    values: Sequence[float]  # of all iterations so far, the newest last
+
+
+class Stopping(ABC):
+    """A stopping criterion: a pure function of :class:`Progress`, so that one object may serve any number of runs.
+
+    converges : whether a run that meets the criterion counts as converged; the certificate is computed either way.
+    status : the status of a run that meets the criterion and is not proven optimal.
+    """
+
+    converges: ClassVar[bool] = False
+    status: ClassVar[Status] = Status.STOPPED
+
+    #: Seconds after which it is met, whatever else happens; long work is cut there.
+    longest: float = math.inf
+
+    @abstractmethod
+    def met(self, progress: Progress) -> Stopping | None:
+        """The elementary criterion that is met, or None."""
+
+    @abstractmethod
+    def reason(self) -> str:
+        """What being met means, in words."""
+
+    def __or__(self, other: Stopping) -> Stopping:
+        return AnyOf((self, other))
+
+    def __and__(self, other: Stopping) -> Stopping:
+        return AllOf((self, other))
+
+
+@dataclass(frozen=True)
+class MaxIterations(Stopping):
+    """Stop after `limit` iterations."""
+
+    limit: int
+    status: ClassVar[Status] = Status.ITERATION_LIMIT
+
+    def __post_init__(self) -> None:
+        integer(self.limit, "limit", 0)
+
+    def met(self, progress: Progress) -> Stopping | None:
+        return self if progress.iteration >= self.limit else None
+
+    def reason(self) -> str:
+        return f"the limit of {self.limit} iterations was reached"
+
+
+@dataclass(frozen=True)
+class MaxTime(Stopping):
+    """Stop after `seconds` of wall-clock time: between iterations, and within a step that takes longer."""
+
+    seconds: float
+    status: ClassVar[Status] = Status.TIME_LIMIT
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.seconds, float) and self.seconds == math.inf):
+            number(self.seconds, "seconds", least=0.0)
+
+    @property
+    def longest(self) -> float:  # type: ignore[override]
+        return float(self.seconds)
+
+    def met(self, progress: Progress) -> Stopping | None:
+        return self if progress.seconds >= self.seconds else None
+
+    def reason(self) -> str:
+        return f"the time limit of {self.seconds:g} s was reached"
+
+
+@dataclass(frozen=True)
+class SmallStationarity(Stopping):
+    """|S Y| |Y| <= tol · (F(0) − F(M)): relative, so it does not depend on the scale of F or M."""
+
+    tol: float
+    converges: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        number(self.tol, "tol", least=0.0)
+
+    def met(self, progress: Progress) -> Stopping | None:
+        return self if progress.stationarity <= self.tol else None
+
+    def reason(self) -> str:
+        return f"relative stationarity is at most {self.tol:g}"
+
+
+@dataclass(frozen=True)
+class SmallDecrease(Stopping):
+    """|F_{t−window} − F_t| <= tol · (|F_t| + 1). For a method that descends: Yuan et al., algorithm 1, line 5.
+
+    A method that does not descend, such as ``ADMM``, goes on after a large increase, as after a large decrease.
+    """
+
+    tol: float
+    window: int = 1
+
+    def __post_init__(self) -> None:
+        number(self.tol, "tol", least=0.0)
+        integer(self.window, "window")
+
+    def met(self, progress: Progress) -> Stopping | None:
+        values = progress.values
+        if len(values) <= self.window:
+            return None
+        change = abs(values[-1 - self.window] - values[-1])
+        return self if change <= self.tol * (abs(values[-1]) + 1.0) else None
+
+    def reason(self) -> str:
+        return f"the value changed by at most {self.tol:g} (relative) over {self.window} iteration(s)"
+
+
+@dataclass(frozen=True)
+class ValueBelow(Stopping):
+    """F <= target."""
+
+    target: float
+
+    def __post_init__(self) -> None:
+        number(self.target, "target")
+
+    def met(self, progress: Progress) -> Stopping | None:
+        return self if progress.value <= self.target else None
+
+    def reason(self) -> str:
+        return f"the value fell to {self.target:g} or below"
+
+
+@dataclass(frozen=True)
+class AnyOf(Stopping):
+    """Met as soon as one part is met."""
+
+    parts: tuple[Stopping, ...]
+
+    @property
+    def longest(self) -> float:  # type: ignore[override]
+        return min(part.longest for part in self.parts)
+
+    @property
+    def converges(self) -> bool:  # type: ignore[override]
+        return all(part.converges for part in self.parts)
+
+    def met(self, progress: Progress) -> Stopping | None:
+        return next((found for part in self.parts if (found := part.met(progress)) is not None), None)
+
+    def reason(self) -> str:
+        return " or ".join(part.reason() for part in self.parts)
+
+
+@dataclass(frozen=True)
+class AllOf(Stopping):
+    """Met when every part is met."""
+
+    parts: tuple[Stopping, ...]
+
+    @property
+    def converges(self) -> bool:  # type: ignore[override]
+        return any(part.converges for part in self.parts)
+
+    @property
+    def longest(self) -> float:  # type: ignore[override]
+        return max(part.longest for part in self.parts)
+
+    def met(self, progress: Progress) -> Stopping | None:
+        return self if all(part.met(progress) is not None for part in self.parts) else None
+
+    def reason(self) -> str:
+        return " and ".join(part.reason() for part in self.parts)

@@ -1,0 +1,219 @@
+"""Files of samples: what is read, and the one clear error for whatever is wrong."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from psdopt.data.archives import Archive
+from psdopt.data.data_files import read_data_file
+from psdopt.errors import DataFileError, InvalidInputError, PsdoptError
+from tests.fuzz import examples, mutants
+
+ROWS = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.5]]
+
+
+def archive(**arrays: Any) -> bytes:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()
+
+
+#: (suffix, content) of files that can be read.
+SOUND = [
+    (".npz", archive(X=np.arange(12.0).reshape(4, 3), y=np.array(["a", "b", "a", "b"]))),
+    (".npz", archive(data=[1.0, 2.0], indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2], y=[0, 1])),
+    (".npz", archive(K=np.eye(3))),
+    (".csv", b",u,v,label\n0,1,2,a\n1,3,4,b\n"),
+    (".tsv", b"1,5\t2,5\tx\n3\t4\ty\n"),
+]
+
+
+def csv_file(folder: Path, text: str | bytes) -> Path:
+    path = folder / "d.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("1,2,a\n3,4,b\n5,6.5,a\n", ["a", "b", "a"]),
+        ("\ufeff1,2,0\r\n3,4,1\r\n\r\n5,6.5,0\r\n", [0, 1, 0]),
+        ("u,v,kind\n1,2,0\n3,4,1\n5,6.5,0", [0, 1, 0]),
+        ("Label,u,v\n7,1,2\n8,3,4\n7,5,6.5\n", [7, 8, 7]),
+        ("u;target;v\n1;x;2\n3;y;4\n5;x;6.5\n", ["x", "y", "x"]),
+        ("1\t2\t.5\n3\t4\t1\n5\t6.5\t.5\n", [0.5, 1.0, 0.5]),
+        (' 1 , 2 ,"a, b"\n3,4,c\n5,6.5,c\n', ["a, b", "c", "c"]),
+    ],
+)
+def test_csv_with_and_without_header(tmp_path: Path, text: str, labels: list[Any]) -> None:
+    data = read_data_file(csv_file(tmp_path, text))
+    assert np.array_equal(data.X, ROWS)
+    assert data.y.tolist() == labels
+    assert data.name == "d"
+    assert data.feature_names is None or list(data.feature_names) == ["u", "v"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "{} is empty; expected one sample per line or the arrays X and y"),
+        (" \n \n", "{} is empty; expected one sample per line or the arrays X and y"),
+        ("u,v,label\n", "{} holds a header but no samples"),
+        ("1\n2\n", "{}, line 1: expected features and a label; found 1 column"),
+        ("1,2,a\n3,b\n", "{}, line 2: expected 3 values, as above it; found 2"),
+        ("u,v,y\n\n1,2,a\n3,4,5,b\n", "{}, line 4: expected 3 values, as above it; found 4"),
+        ("1,2,a\n3,nan,b\n", "{}, line 2, column 2: expected a finite number; found 'nan'"),
+        ("1,2,a\n3,,b\n", "{}, line 2, column 2: expected a finite number; found ''"),
+        ("u,v,y\n1,2,a\n3,x,b\n", "{}, line 3, column 'v': expected a finite number; found 'x'"),
+        ("1,2,a\n3,1e999,b\n", "{}, line 2, column 2: expected a finite number; found '1e999'"),
+        ("1,2,a\n3,4,\n", "{}, line 2: the label is missing"),
+        ("1,2,0\n3,4,inf\n", "{}, line 2: the label must be finite; found 'inf'"),
+        (b"1,2,a\n3,4,\xff\n", "{}, line 2: not UTF-8 text; save the file as UTF-8"),
+    ],
+)
+def test_bad_csv_is_one_error_with_file_and_line(tmp_path: Path, text: str | bytes, message: str) -> None:
+    path = csv_file(tmp_path, text)
+    with pytest.raises(InvalidInputError) as caught:
+        read_data_file(path)
+    assert str(caught.value) == message.format(path)
+
+
+def test_dense_and_sparse_npz(tmp_path: Path) -> None:
+    y = np.array([0, 1, 0])
+    np.savez(tmp_path / "dense.npz", X=ROWS, y=y, class_names=np.array(["no", "yes"]))
+    dense = read_data_file(tmp_path / "dense.npz")
+    assert np.array_equal(dense.X, ROWS)
+    assert dense.label_text(dense.y[1]) == "yes"
+    S = scipy.sparse.csr_array(np.array([[0, 200], [3, 0], [0, 0]], dtype=np.uint8))
+    np.savez(tmp_path / "sparse.npz", data=S.data, indices=S.indices, indptr=S.indptr, shape=S.shape, y=y)
+    sparse = read_data_file(tmp_path / "sparse.npz")
+    assert sparse.sparse
+    assert np.array_equal(sparse.X.toarray(), S.toarray())
+    np.savez(tmp_path / "bare.npz", X=ROWS)
+    assert read_data_file(tmp_path / "bare.npz").y is None
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"Z": ROWS}, "{} must hold X, or data, indices, indptr, shape of a CSR matrix, or K; found Z"),
+        ({"X": np.array([object()])},
+         "{} is no usable .npz archive: X holds Python objects, which are not loaded from a file"),
+        ({"X": ROWS, "y": [1]}, "{}: y must hold one label per sample, shape (3,); found (1,)"),
+        ({"X": [[np.nan]]}, "{}: X must be finite; found 1 NaN or infinite entries; the first at (0, 0)"),
+    ],
+)  # fmt: skip
+def test_bad_npz(tmp_path: Path, arrays: dict[str, Any], message: str) -> None:
+    path = tmp_path / "d.npz"
+    np.savez(path, **arrays)
+    with pytest.raises(InvalidInputError) as caught:
+        read_data_file(path)
+    assert str(caught.value) == message.format(path)
+
+
+def test_a_broken_csr_matrix_and_a_broken_archive(tmp_path: Path) -> None:
+    path = tmp_path / "d.npz"
+    np.savez(path, data=[1.0], indices=[5], indptr=[0, 1], shape=[1, 2])
+    with pytest.raises(InvalidInputError) as caught:
+        read_data_file(path)
+    assert str(caught.value).startswith(f"{path}: data, indices, indptr and shape make no CSR matrix: ")
+    for content in (b"PK\x03\x04 cut short", b"no archive at all"):
+        path.write_bytes(content)
+        with pytest.raises(InvalidInputError) as caught:
+            read_data_file(path)
+        assert str(caught.value).startswith(f"{path} is no usable .npz archive: ")
+
+
+def test_files_that_are_not_there_or_of_another_kind(tmp_path: Path) -> None:
+    with pytest.raises(DataFileError) as caught:
+        read_data_file(tmp_path / "no.csv")
+    assert str(caught.value) == f"cannot read {tmp_path / 'no.csv'}: No such file or directory"
+    with pytest.raises(InvalidInputError) as other:
+        read_data_file(tmp_path / "d.xlsx")
+    assert (
+        str(other.value)
+        == f"{tmp_path / 'd.xlsx'}: a data file must end in .npz, .npy, .csv, .tsv, .parquet, .zarr, .h5; found '.xlsx'"
+    )
+
+
+def test_a_single_array_is_samples_without_labels(tmp_path: Path) -> None:
+    np.save(tmp_path / "d.npy", ROWS)
+    data = read_data_file(tmp_path / "d.npy")
+    assert np.array_equal(data.X, ROWS)
+    assert data.y is None
+    (tmp_path / "d.npy").write_bytes(b"PK")
+    with pytest.raises(InvalidInputError, match=r"d.npy is no usable .npy file"):
+        read_data_file(tmp_path / "d.npy")
+
+
+def test_a_symmetric_matrix(tmp_path: Path) -> None:
+    K = np.array([[2.0, 1.0], [1.0, 0.0]])
+    np.savez(tmp_path / "K.npz", K=K)
+    data = read_data_file(tmp_path / "K.npz")
+    assert data.symmetric
+    assert np.array_equal(data.X, K)
+    for arrays, message in (
+        ({"K": [[0.0, 1.0], [2.0, 0.0]]}, "K must be symmetric"),
+        ({"K": [[0.0, 1.0]]}, "K must be square"),
+        ({"K": K, "y": [0, 1]}, "K is a symmetric matrix, which has no labels y"),
+    ):
+        np.savez(tmp_path / "K.npz", **arrays)
+        with pytest.raises(InvalidInputError, match=message):
+            read_data_file(tmp_path / "K.npz")
+
+
+def test_labels_are_held_against_the_header_of_X_before_X_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.savez_compressed(tmp_path / "d.npz", X=np.zeros((1000, 30)), y=np.zeros(3))
+    read: list[str] = []
+    whole = Archive.read
+    monkeypatch.setattr(Archive, "read", lambda self, name: read.append(name) or whole(self, name))
+    with pytest.raises(InvalidInputError, match=r"shape \(1000,\); found \(3,\)"):
+        read_data_file(tmp_path / "d.npz")
+    assert read == []
+
+
+def test_labels_are_numbers_or_text(tmp_path: Path) -> None:
+    np.savez(tmp_path / "d.npz", X=ROWS, y=np.array([1j, 2, 3]))
+    with pytest.raises(InvalidInputError, match="y must hold numbers or text; found dtype complex128"):
+        read_data_file(tmp_path / "d.npz")
+
+
+@settings(max_examples=examples(60, 20_000), deadline=None)
+@given(data=st.data())
+def test_damaged_files_end_in_one_error_of_ours(data: st.DataObject) -> None:
+    """Bytes changed, cut, repeated or inserted anywhere."""
+    suffix, content = data.draw(st.sampled_from(SOUND))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"d{suffix}"
+        path.write_bytes(data.draw(mutants(content)))
+        try:
+            read_data_file(path)
+        except PsdoptError as error:
+            assert str(path) in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "words"),
+    [
+        ("shape", np.array([3, 2**62]), "must have at most .* columns"),
+        ("shape", np.array([3.5, 3.0]), "shape of a CSR matrix must hold integers; found dtype float64"),
+        ("indices", np.array([0.0, 1.5]), "indices of a CSR matrix must hold integers"),
+    ],
+)
+def test_sizes_and_places_of_a_csr_matrix_are_checked(tmp_path: Path, name, array, words) -> None:
+    arrays = {"data": np.ones(2), "indices": np.array([0, 1]), "indptr": np.array([0, 1, 2, 2]), "shape": [3, 2]}
+    np.savez(tmp_path / "S.npz", **{**arrays, name: array}, format=np.array("csr"))
+    with pytest.raises(InvalidInputError, match=words):
+        read_data_file(tmp_path / "S.npz")

@@ -1,0 +1,99 @@
+"""Data sets: what is accepted, what is refused, and with which words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from psdopt.data.datasets import BUNDLED, Dataset, bundled
+from psdopt.errors import InvalidInputError, UnknownNameError
+
+X = np.arange(8.0).reshape(4, 2)
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_bundled_sets_are_what_their_summary_says(name: str) -> None:
+    data = bundled(name)
+    m, d = data.X.shape
+    labelled = data.class_names is not None
+    target = f"{len(data.classes())} classes" if labelled else ("a number", "the position")[name == "swiss_roll"]
+    assert BUNDLED[name].startswith(f"{m} samples, {d} features, {target}")
+    assert data.X.dtype == np.float64
+    assert data.feature_names is not None
+    assert len(data.feature_names) == d
+
+
+def test_an_unknown_bundled_name() -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        bundled("irys")
+    assert str(caught.value) == "unknown data set 'irys'; did you mean 'iris'?"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((np.zeros(3),), "d: X must be an array (samples, features), not empty; found (3,)"),
+        ((np.zeros((0, 2)),), "d: X must be an array (samples, features), not empty; found (0, 2)"),
+        ((np.array([["a", "b"]]),), "d: X must hold numbers; found dtype <U1"),
+        (([[1.0, np.nan], [np.inf, 0.0]],),
+         "d: X must be finite; found 2 NaN or infinite entries; the first at (0, 1)"),
+        ((scipy.sparse.csr_array([[1.0, np.nan]]),), "d: X must be finite; found 1 NaN or infinite entries"),
+        (([[1e160, 0.0]],),
+         "d: X must have entries of at most 2.4e+153, or squared distances overflow; found 1e+160. Scale the data"),
+        ((X, [0, 1]), "d: y must hold one label per sample, shape (4,); found (2,)"),
+        ((X, [0, 1, np.nan, 1]), "d: y must be finite; found 1 NaN or infinite entries"),
+    ],
+)  # fmt: skip
+def test_bad_arrays_are_refused(arguments: tuple[Any, ...], text: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        Dataset("d", *arguments)
+    assert str(caught.value) == text
+
+
+@pytest.mark.parametrize(
+    ("y", "text"),
+    [
+        (None, "d has no labels y, which this application needs"),
+        ([0.5, 1.0, 0.5, 1.0], "d: y must hold class labels; found numbers such as 0.5"),
+        (["a", "a", "a", "a"], "d: y must hold at least 2 classes; found only 'a'"),
+        (["a", "a", "a", "b"], "d: each class needs at least 2 samples; class 'b' has 1"),
+    ],
+)
+def test_labels_that_are_no_classes_are_refused(y: Any, text: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        Dataset("d", X, y).classes(at_least=2)
+    assert str(caught.value).replace("np.str_('a')", "'a'") == text
+
+
+def test_numbers_to_predict_are_told_from_rare_classes() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 1000, 100)
+    data = Dataset("d", rng.random((100, 2)), y, notes=("decimal commas", "label: column 'age', the last one"))
+    with pytest.raises(InvalidInputError) as caught:
+        data.classes(at_least=2)
+    found = f"{len(np.unique(y))} different numbers in 100 samples"
+    assert str(caught.value) == (
+        f"d: y must hold class labels; found {found}, which look like a quantity to predict "
+        "(label: column 'age', the last one)"
+    )
+    with pytest.raises(InvalidInputError, match=r"numbers such as 0.5 \(label: column 'age'"):
+        Dataset("d", X, [0.5, 1.0, 0.5, 1.0], notes=("label: column 'age'",)).classes()
+    few = Dataset("d", rng.random((100, 2)), np.append(np.arange(11).repeat(9), 11))
+    with pytest.raises(InvalidInputError, match="class '11' has 1"):
+        few.classes(at_least=2)
+
+
+def test_small_integers_become_floats_so_that_products_do_not_overflow() -> None:
+    for data in (np.full((3, 2), 200, dtype=np.uint8), scipy.sparse.csr_array(np.full((3, 2), 200, dtype=np.uint8))):
+        found = Dataset("d", data).X
+        assert (found.T @ found)[0, 0] == 3 * 200**2
+
+
+def test_label_texts() -> None:
+    data = Dataset("d", X, [0, 1, 0, 1], class_names=["no", "yes"])
+    assert [data.label_text(label) for label in data.classes()] == ["no", "yes"]
+    assert data.label_text(np.int64(7)) == "7"
+    assert Dataset("d", X, ["u", "v", "u", "v"]).label_text("u") == "u"

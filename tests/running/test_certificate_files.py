@@ -1,0 +1,102 @@
+"""Certificates of every class come back from a file with every public member as it was."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import pytest
+
+from psdopt import AutogradProblem, Certificate, Constrained, QuadraticSDP, Result, Spectraplex, constraints, solve
+from psdopt.constraints.certificate import ConstrainedCertificate
+from psdopt.errors import DataFileError
+from psdopt.running.certificate_files import FORMAT, PREFIX, TEXT, from_numbers, restored, stored
+
+
+@dataclass(frozen=True)
+class Foreign(Certificate):
+    """A certificate of another package."""
+
+    extra: float = 0.0
+
+
+def small():
+    return QuadraticSDP(C=np.diag([2.0, 1.0, -1.0]))
+
+
+def solved():
+    """Results whose certificates are of every class, with and without proofs, of every set."""
+    yield solve(QuadraticSDP(B=1.0, C=-np.diag([3.0, 2.0, -1.0])))
+    yield solve(QuadraticSDP(B=1.0, C=-np.diag([3.0, 2.0, -1.0])), Spectraplex(3))
+    yield solve(AutogradProblem(lambda M: ((M - np.eye(2)) ** 2).sum(), 2), max_iterations=2)
+    yield solve(QuadraticSDP(B=1.0, C=np.eye(3)))  # M = 0
+    yield solve(Constrained(small(), constraints.trace(3, 1.0)))
+    yield solve(Constrained(small(), constraints.diagonal(3, [1.0, 2.0, 0.0])))  # on a face
+    yield solve(Constrained(small(), [constraints.trace(3, 1.0), constraints.diagonal(3, [1.0, 1.0, 1.0])]))
+    yield solve(Constrained(small(), constraints.sparse_forms([np.diag([1.0, 1.0, 0.0])], [1.0])))  # unbounded
+    found = solve(QuadraticSDP(B=1.0, C=-np.eye(2)))
+    yield replace(found, certificate=Foreign(**{**vars(found.certificate), "extra": 0.1}))
+    yield replace(found, certificate=replace(found.certificate, descent=np.array([0.6, 0.8]), gap=None, unit=math.nan))
+
+
+def public_members(certificate):
+    """Values of all public members: fields, properties, and methods of no or one argument."""
+    found = {}
+    for name in dir(certificate):
+        if name.startswith("_"):
+            continue
+        member = getattr(certificate, name)
+        if not callable(member):
+            found[name] = member
+        elif name in ("rows", "as_dict"):
+            found[name] = member()
+        else:
+            found[name] = [member(tol) for tol in (1e-12, 1e-6, 1e-2)]
+    return found
+
+
+def test_a_loaded_certificate_is_the_saved_one(tmp_path):
+    for result in solved():
+        result.save(tmp_path / "r.npz")
+        loaded = Result.load(tmp_path / "r.npz")
+        assert type(loaded.certificate) is type(result.certificate)
+        np.testing.assert_equal(public_members(loaded.certificate), public_members(result.certificate))
+        kinds = [{name: type(value) for name, value in vars(each.certificate).items()} for each in (loaded, result)]
+        assert kinds[0] == kinds[1]
+        assert loaded.status is result.status
+        assert loaded.message == result.message
+
+
+def test_every_class_and_every_word_is_among_them():
+    found = list(solved())
+    assert {type(result.certificate) for result in found} == {Certificate, ConstrainedCertificate, Foreign}
+    assert {"optimal", "infeasible", "unbounded"} <= {result.status.label for result in found}
+    arrays = {field.name for result in found for field in fields(result.certificate)
+              if isinstance(getattr(result.certificate, field.name), np.ndarray)}  # fmt: skip
+    assert {"eigenvector", "descent", "multipliers", "infeasibility_proof", "ray"} <= arrays
+
+
+def test_a_later_format_and_an_unknown_class_are_refused_by_a_sentence():
+    arrays = stored(solve(small(), Spectraplex(3)).certificate)
+    plain = json.loads(str(arrays[TEXT]))
+    with pytest.raises(DataFileError, match=f"its certificate has format 3; this version of psdopt reads {FORMAT}"):
+        restored({**arrays, TEXT: np.array(json.dumps({**plain, "format": 3}))})
+    with pytest.raises(DataFileError, match=r"its certificate is a Strange, found are Certificate, "):
+        restored({**arrays, TEXT: np.array(json.dumps({**plain, "class": "Strange"}))})
+    with pytest.raises(TypeError, match="eigenvector"):
+        restored({name: array for name, array in arrays.items() if name != PREFIX + "eigenvector"})
+
+
+def test_numbers_of_old_files_make_the_certificate_of_their_class():
+    for problem in (QuadraticSDP(B=1.0, C=-np.eye(3)), Constrained(small(), constraints.trace(3, 1.0))):
+        certificate = solve(problem).certificate
+        numbers = json.loads(json.dumps(certificate.as_dict()))
+        loaded = from_numbers(numbers, certificate.eigenvector)
+        assert type(loaded) is type(certificate)
+        np.testing.assert_equal(public_members(loaded), public_members(certificate))
+    oldest = {name: numbers[name] for name in numbers if name not in ("unit", "rounding", "primal_infeasibility")}
+    oldest |= {"gap": 2.0, "gap_relative": 0.5}
+    assert from_numbers(oldest, certificate.eigenvector).proves(0.5)
+    assert not from_numbers(oldest, certificate.eigenvector).proves(0.4)

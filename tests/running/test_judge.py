@@ -1,0 +1,188 @@
+"""When the certificate is asked about a run, and what one that fails leads to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+import psdopt.running.escape
+import psdopt.running.judge
+from psdopt import ConjugateGradient, FlatQuotient, Method, Outcome, State, Status, solve
+from psdopt.linalg.arrays import norm
+from psdopt.running.stopping import SmallStationarity
+from tests.running.test_solve import planted
+
+
+def asked(result):
+    """(iteration, stationarity) of each certificate of a run but the last."""
+    at = np.flatnonzero(np.isfinite(result.history["certificate"]))
+    return at, result.history["stationarity"][at]
+
+
+def failing(certificate, **missed):
+    """The certificate with one residual at another value, and no gap to take its place."""
+    return replace(certificate, gap=None, gap_relative=None, decrease=0.0, descent=None, **missed)
+
+
+def spoiled(monkeypatch, misses, tol):
+    """The k-th certificate of a run fails by the factor misses[k], those after the last by nothing."""
+    original, calls = psdopt.running.judge.certify, iter(misses)
+
+    def certify(*args, **kwargs):
+        certificate, miss = original(*args, **kwargs), next(calls, None)
+        return certificate if miss is None else failing(certificate, complementarity_relative=miss * tol)
+
+    monkeypatch.setattr(psdopt.running.judge, "certify", certify)
+
+
+@pytest.mark.parametrize(("miss", "factor"), [(1.01, 1.515), (4.0, 6.0), (50.0, 10.0), (1e9, 10.0)])
+def test_stationarity_is_tightened_by_what_the_certificate_misses(monkeypatch, miss, factor):
+    problem, best = planted(np.random.default_rng(1))
+    tol = 1e-5
+    spoiled(monkeypatch, [miss], tol)
+    result = solve(problem, FlatQuotient(12, 4), ConjugateGradient(), tol=tol)
+    assert result.optimal
+    assert result.value - best <= tol * abs(best)
+    at, stationarity = asked(result)
+    assert len(at) == 2
+    before = result.history["stationarity"][at[0] + 1 : at[1]]
+    assert stationarity[1] <= tol / factor
+    assert np.all(before > tol / factor)  # and asked no later than then
+
+
+@dataclass(frozen=True)
+class Waiting(Method):
+    """Stays where it starts."""
+
+    def init(self, problem, geometry, start, evaluation=None):
+        evaluation = problem.at(start)
+        return State(problem, geometry, start, evaluation, gradient_norm=norm(evaluation.factor_gradient()))
+
+    def step(self, state):
+        return replace(state)
+
+
+def test_a_run_that_gets_longer_is_asked_again_though_stationarity_stands_still(monkeypatch):
+    problem, _ = planted(np.random.default_rng(2))
+    tol, geometry = 1e-5, FlatQuotient(12, 4)
+    start = solve(problem, geometry, ConjugateGradient(), tol=1e-9, stopping=SmallStationarity(0.5 * tol)).point
+    spoiled(monkeypatch, [100.0, 100.0, 100.0], tol)
+    result = solve(problem, geometry, Waiting(), start=start, tol=tol, max_iterations=1000)
+    assert result.optimal
+    assert asked(result)[0].tolist() == [0, 10, 20, 30]
+
+
+def test_a_widened_run_settles_before_it_is_judged_again():
+    problem, best = planted(np.random.default_rng(3))
+    result = solve(problem, FlatQuotient(12, 1), ConjugateGradient(), rng=0, escape=True)
+    assert result.optimal
+    assert result.value - best <= 1e-6 * abs(best)
+    at, widened = asked(result)[0], np.flatnonzero(np.isfinite(result.history["widened_to"]))
+    assert len(widened) >= 1
+    assert set(widened) < set(at)
+    for iteration in widened:
+        assert at[at > iteration].min() >= iteration + psdopt.running.escape.SETTLING
+
+
+@pytest.mark.parametrize(
+    ("columns", "misses", "times", "end"),
+    [
+        (4, [100.0] * 18, [0, 10, 30, 70, 150], 180),  # to no avail, with a column to spare
+        (4, [900.0, 300.0, 100.0, 33.0], [0, 10, 20, 30], 40),  # what is left falls
+        (3, [100.0, 100.0, 100.0, 100.0], [0, 10, 20, 30], 40),  # every column in use: more are needed
+        (4, [100.0, 100.0], [0, 10], 20),  # the certificate does not wait until 30, and holds
+    ],
+)
+def test_widenings_to_no_avail_wait_twice_as_long_each_time(monkeypatch, columns, misses, times, end):
+    monkeypatch.setattr(psdopt.running.judge, "LONGER", 0.0)  # asked every ten steps
+    result = missed(monkeypatch, columns, Waiting(), misses)
+    assert result.optimal
+    assert widenings(result) == times
+    assert result.iterations == end
+    assert np.diff(asked(result)[0]).max() == 10  # it is the widening that waits, not the certificate
+
+
+def missed(monkeypatch, columns, method, misses, **options):
+    """A run from an optimum of rank 3 in `columns` columns, whose k-th certificate misses by misses[k] tolerances."""
+    problem, _ = planted(np.random.default_rng(2))
+    tol = 1e-5
+    values, V = np.linalg.eigh(solve(problem, tol=1e-3 * tol).matrix.to_dense())
+    # off by a known share: stationarity 1.4e-6 is below tol and above tol / STRICTEST, where it is not asked again
+    start = (1.0 + 3e-7) * (V * np.sqrt(np.maximum(values, 0.0)))[:, -columns:]
+    original, left = psdopt.running.judge.certify, iter(misses)
+
+    def certify(*args, **kwargs):
+        certificate, miss = original(*args, **kwargs), next(left, 0.0)
+        return failing(certificate, dual_infeasibility_relative=miss * tol) if miss else certificate
+
+    monkeypatch.setattr(psdopt.running.judge, "certify", certify)
+    monkeypatch.setattr(psdopt.running.judge, "widened", lambda evaluation, *args: evaluation)
+    given = {"tol": tol, "escape": True, "max_iterations": 500, **options}
+    return solve(problem, FlatQuotient(12, columns), method, start=start, **given)
+
+
+def widenings(result):
+    return np.flatnonzero(np.isfinite(result.history["widened_to"])).tolist()
+
+
+def test_a_run_whose_widening_waits_is_not_called_stationary(monkeypatch):
+    monkeypatch.setattr(psdopt.running.judge, "FINEST", 1.0)  # nothing finer to aim at: asked in every step
+    result = missed(monkeypatch, 4, Waiting(), [100.0] * 100, max_iterations=90)
+    assert result.status is Status.ITERATION_LIMIT
+    assert widenings(result) == [0, 10, 30, 70]
+
+
+@dataclass(frozen=True)
+class Resting(Waiting):
+    """Stays where it starts, and says at iteration 15 that it can do no more."""
+
+    seen: list = field(default_factory=list)
+
+    def step(self, state):
+        self.seen.append(1)
+        return replace(state, outcome=Outcome.STALLED if len(self.seen) == 15 else Outcome.RUNNING)
+
+
+def test_a_method_that_has_ended_does_not_wait_for_a_widening(monkeypatch):
+    result = missed(monkeypatch, 4, Resting(), [100.0] * 3)
+    assert widenings(result) == [0, 10, 15]
+    assert result.optimal
+
+
+def test_columns_that_have_come_into_use_do_not_wait_for_a_widening(monkeypatch):
+    in_use = []
+    monkeypatch.setattr(psdopt.running.judge, "rank_binds", lambda *args: bool(in_use))
+    result = missed(
+        monkeypatch, 4, Waiting(), [100.0] * 3, callback=lambda seen: in_use.extend([1] * (seen.iteration == 15))
+    )
+    assert widenings(result) == [0, 10, 20]
+    assert result.optimal
+
+
+def test_a_miss_by_far_asks_for_columns_though_one_is_to_spare():
+    """At a loose tolerance stationarity does not explain λ_min(S), and a column that hardly counts is no help."""
+    problem, _ = planted(np.random.default_rng(0))
+    values, V = np.linalg.eigh(solve(problem, tol=1e-8).matrix.to_dense())
+    spare = 1e-3 * np.random.default_rng(1).standard_normal(12)
+    start = np.column_stack([np.sqrt(values[-1]) * V[:, -1], spare])  # the first of three directions
+    result = solve(problem, FlatQuotient(12, 2), Waiting(), start=start, tol=0.2, escape=True, max_iterations=1)
+    first = result.history.records[0]
+    assert 0.05 < first["stationarity"] <= 0.2
+    assert first["widened_to"] > 2
+
+
+def test_where_the_bound_is_weak_the_residuals_are_told_as_well(monkeypatch):
+    """Next to the optimum the only lower bound may be 0: the gap alone would say that nothing was reached."""
+    original = psdopt.running.judge.certify
+
+    def certify(*args, **kwargs):
+        return replace(original(*args, **kwargs), gap=1.0, gap_relative=0.5)
+
+    monkeypatch.setattr(psdopt.running.judge, "certify", certify)
+    problem = planted(np.random.default_rng(3))[0]
+    result = solve(problem, FlatQuotient(problem.n, problem.n), ConjugateGradient(), tol=1e-16, max_iterations=2000)
+    assert result.status is Status.NO_PROGRESS
+    assert result.certificate.residual < 1e-5
+    assert f"relative gap 0.5, relative residuals {result.certificate.residual:.2g}" in result.message

@@ -1,0 +1,654 @@
+# ruff: noqa: E501 (tables of exact texts)
+"""The loop: every status is reached, every promise of the Result is recomputed independently."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import autograd.numpy as anp
+import numpy as np
+import pytest
+
+from psdopt import (
+    BILGO,
+    LBFGS,
+    AutogradProblem,
+    ClosedForm,
+    ConjugateGradient,
+    FixedTrace,
+    FlatQuotient,
+    FrankWolfe,
+    LowRankPSD,
+    Polar,
+    PositiveDefinite,
+    ProjectedGradient,
+    PSDCone,
+    QuadraticSDP,
+    RiemannianGradient,
+    Spectraplex,
+    Status,
+    TermSum,
+    certify,
+    solve,
+)
+from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError
+from psdopt.linalg.tolerances import EPS
+from psdopt.methods.conjugate_gradient import RULES
+from psdopt.terms import IdentityForm, LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge
+from tests.instances import psd, spectrum_matrix
+
+METHODS = [ConjugateGradient(), LBFGS()]
+
+
+def planted(rng, n=12, rank=3, scale=1.0):
+    """(problem, F*): C makes a random M* of the given rank satisfy the optimality conditions (formulas.md, 1)."""
+    A, B = psd(rng, n, condition=10.0), psd(rng, n, condition=10.0)
+    Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    M = (Q[:, :rank] * np.linspace(2.0, 1.0, rank)) @ Q[:, :rank].T
+    S = (Q[:, rank:] * np.linspace(0.5, 1.5, n - rank)) @ Q[:, rank:].T
+    C = 0.5 * (S - 2 * A @ M @ A - B @ M - M @ B)
+    C = 0.5 * (C + C.T)
+    q = np.sum((A @ M) * (A @ M).T) + np.sum(B * (M @ M))
+    return QuadraticSDP(A, B, C), -q
+
+
+def kta(rng, m=60, d=8, lam=0.1):
+    from psdopt.linalg.operators import LinearMap
+    from psdopt.terms.forms import GramForm, IdentityForm
+
+    X = rng.standard_normal((m, d)) @ np.diag(np.logspace(0, -1, d))
+    labels = np.eye(3)[rng.integers(0, 3, m)]
+    shared = LinearMap(X, "X")
+    A, C = GramForm(shared, math.sqrt(lam)), [GramForm(shared, -lam, labels), IdentityForm(d, -1.0)]
+    return QuadraticSDP(A, 1.0, C)
+
+
+def dense_certificate(problem, result):
+    """Relative optimality residuals from dense algebra: shares nothing with psdopt.certificates.certificate but the problem."""
+    n, Y = problem.n, result.matrix.factor
+    evaluation = problem.at(Y)
+    S = evaluation.gradient @ np.eye(n)
+    decrease = problem.at(np.zeros((n, 1))).value - evaluation.value
+    M = Y @ Y.T
+    smallest = float(np.linalg.eigvalsh(0.5 * (S + S.T))[0])
+    return {
+        "dual": max(0.0, -smallest) * np.trace(M) / decrease,
+        "complementarity": abs(np.sum(S * M)) / decrease,
+        "stationarity": np.linalg.norm(S @ Y) * np.linalg.norm(Y) / decrease,
+    }
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
+@pytest.mark.parametrize("seed", range(4))
+def test_planted_optimum_is_found_and_certified(method, seed):
+    problem, best = planted(np.random.default_rng(seed))
+    tol = 1e-7
+    result = solve(problem, FlatQuotient(12, 5), method, tol=tol, rng=seed)
+    assert result.status is Status.OPTIMAL
+    assert result.optimal
+    assert result.converged
+    assert max(dense_certificate(problem, result).values()) <= tol * (1 + 1e-6)
+    # F(M) − F* <= <S, M> + dual · tr M* and tr M* is about tr M
+    assert abs(result.value - best) <= 4 * tol * abs(best)
+    assert result.certificate.relative <= tol
+    assert result.value == pytest.approx(problem.at(result.matrix.factor).value, rel=64 * EPS)
+
+
+def test_the_recomputed_certificate_rejects_a_point_that_is_not_optimal():
+    problem, _ = planted(np.random.default_rng(0))
+    result = solve(problem, FlatQuotient(12, 1), ConjugateGradient(), tol=1e-7)
+    assert result.status is Status.STATIONARY
+    residuals = dense_certificate(problem, result)
+    assert residuals["stationarity"] <= 1e-6
+    assert residuals["dual"] > 1e-3
+    assert not certify(problem, result.matrix).proves(1e-3)
+
+
+def test_left_to_itself_it_finds_the_rank():
+    problem, best = planted(np.random.default_rng(3), n=40, rank=4)
+    result = solve(problem, tol=1e-7)
+    assert result.optimal
+    assert set(result.chosen) == {"geometry", "method"}
+    assert result.matrix.compress(1e-4).rank == 4
+    assert abs(result.value - best) <= 4e-7 * abs(best)
+
+
+def test_spurious_local_minimum_of_rank_one():
+    """E-L3: full column rank makes a local minimum no global one; escape leaves it."""
+    problem = QuadraticSDP(None, np.diag([1.0, 4.0]), np.diag([-1.0, -1.8]))
+    geometry, start = FlatQuotient(2, 1), np.array([[0.01], [0.7]])
+    stuck = solve(problem, geometry, start=start, tol=1e-8)
+    assert stuck.status is Status.STATIONARY
+    assert stuck.converged
+    assert not stuck.optimal
+    assert stuck.value == pytest.approx(-0.81, rel=1e-12)
+    assert "at rank 1 of 2 the relative dual infeasibility is" in stuck.message
+    assert "escape=True" in stuck.message
+    free = solve(problem, geometry, start=start, tol=1e-8, escape=True)
+    assert free.optimal
+    assert free.value == pytest.approx(-1.81, rel=1e-9)
+    assert free.rank == 2
+    limited = solve(problem, geometry, start=start, tol=1e-8, escape=True, max_rank=1)
+    assert limited.status is Status.STATIONARY
+    assert limited.rank == 1
+    assert np.max(limited.history["columns"]) == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_escape_from_rank_one_reaches_the_global_optimum(seed):
+    problem, best = planted(np.random.default_rng([7, seed]), n=15, rank=4)
+    result = solve(problem, FlatQuotient(15, 1), escape=True, tol=1e-7, rng=seed)
+    assert result.optimal
+    assert abs(result.value - best) <= 4e-7 * abs(best)
+    assert np.max(result.history["columns"]) > 1
+
+
+def test_max_rank_is_respected():
+    problem, best = planted(np.random.default_rng(1), n=15, rank=5)
+    result = solve(problem, FlatQuotient(15, 1), escape=True, max_rank=3, tol=1e-6)
+    assert np.max(result.history["columns"]) <= 3
+    assert result.status is Status.STATIONARY
+    assert result.value > best
+
+
+def test_zero_is_stationary_but_not_optimal_and_a_start_there_is_left():
+    """At Y = 0 the factor gradient vanishes for every problem: only the certificate tells."""
+    problem = QuadraticSDP(None, 1.0, np.diag([-1.0, 1.0, 2.0]))
+    at_zero = problem.at(np.zeros((3, 2)))
+    assert not np.any(at_zero.factor_gradient())
+    assert certify(problem, at_zero).smallest_eigenvalue == pytest.approx(-2.0)
+    result = solve(problem, FlatQuotient(3, 2), ConjugateGradient(), start=np.zeros((3, 2)))
+    assert result.optimal
+    assert result.value == pytest.approx(-1.0, rel=1e-6)
+    optimal = solve(QuadraticSDP(None, 1.0, np.eye(3)), FlatQuotient(3, 2), start=np.zeros((3, 2)))
+    assert optimal.optimal
+    assert optimal.value == 0.0
+
+
+# ------------------------------------------------------------------------------------------- unbounded, non-finite
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
+@pytest.mark.parametrize("r", [1, 2])
+def test_unbounded_problem_is_called_unbounded(method, r):
+    """E-L1: A = diag(1, 0), B = 0, C = −I."""
+    result = solve(QuadraticSDP(np.diag([1.0, 0.0]), None, -np.eye(2)), FlatQuotient(2, r), method)
+    assert result.status is Status.UNBOUNDED
+    assert not result.converged
+
+
+def test_unbounded_only_along_a_new_column():
+    problem = QuadraticSDP(np.diag([1.0, 0.0]), None, -np.eye(2))
+    start = np.array([[1.0], [0.0]])
+    assert solve(problem, FlatQuotient(2, 1), start=start).status is Status.STATIONARY
+    assert solve(problem, FlatQuotient(2, 1), start=start, escape=True).status is Status.UNBOUNDED
+
+
+def test_linear_objectives():
+    assert solve(QuadraticSDP(C=np.diag([1.0, -1.0]))).status is Status.UNBOUNDED
+    bounded = solve(QuadraticSDP(C=np.diag([1.0, 2.0])), FlatQuotient(2, 1))
+    assert bounded.optimal
+    assert bounded.value == pytest.approx(0.0, abs=1e-5)
+
+
+def test_infimum_that_is_not_attained():
+    """E-L1, second example: infimum −4, not attained. Whatever is claimed must be within its tolerance of it."""
+    problem = QuadraticSDP(None, np.diag([1.0, 0.0]), np.array([[0.0, -1.0], [-1.0, 0.0]]))
+    for tol in (1e-3, 1e-5):
+        result = solve(problem, FlatQuotient(2, 1), tol=tol, max_iterations=2000)
+        assert result.value > -4.0
+        if result.optimal:
+            assert result.value + 4.0 <= 4.0 * 4.0 * tol
+        else:
+            assert not result.optimal  # no bound on the traces of minimisers exists
+            assert result.status is not Status.STATIONARY
+
+
+def broken_beyond(limit):
+    """Smooth and convex, but NaN once tr M passes `limit`, where the minimiser lies."""
+
+    def F(M):
+        t = anp.trace(M)
+        return anp.sum((M - 5.0 * anp.eye(3)) ** 2) if t < limit else anp.nan * t
+
+    return AutogradProblem(F, 3, convex=True)
+
+
+def test_nan_at_the_start():
+    result = solve(broken_beyond(0.5), FlatQuotient(3, 2), ConjugateGradient(), start=np.eye(3)[:, :2])
+    assert result.status is Status.NON_FINITE
+    assert result.iterations == 0
+    assert not result.converged
+    assert result.certificate is None
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
+def test_nan_on_the_way(method):
+    """A problem that turns NaN: the last finite point is kept, with a certificate that does not claim an optimum."""
+
+    rng = np.random.default_rng(0)
+    problem, _ = planted(rng)
+    calls = {"left": 20}
+    A = problem.maps[0]
+    original = A.apply
+
+    def apply(V):
+        calls["left"] -= 1
+        image = original(V)
+        return image * np.nan if calls["left"] == 0 else image
+
+    A.apply = apply
+    result = solve(problem, FlatQuotient(12, 4), method, tol=1e-10)
+    assert result.status is Status.NON_FINITE
+    assert "non-finite" in result.message
+    assert np.all(np.isfinite(result.matrix.factor))
+    assert math.isfinite(result.value)
+    assert 0 < result.iterations < 30
+
+
+# ------------------------------------------------------------------------------------------- budgets, interruption
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
+def test_iteration_limit(method):
+    problem = kta(np.random.default_rng(0))
+    for limit in (0, 1, 3):
+        result = solve(problem, FlatQuotient(8, 8), method, tol=1e-12, max_iterations=limit)
+        assert result.status is Status.ITERATION_LIMIT
+        assert result.iterations == limit
+        assert len(result.history) == limit + 1
+        assert str(limit) in result.message
+
+
+def test_time_limit(monkeypatch):
+    """By a clock that the callback moves on: the step after its fifth call is cut."""
+    now = [100.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    problem = kta(np.random.default_rng(0))
+    result = solve(
+        problem, FlatQuotient(8, 8), ConjugateGradient("FR", "armijo"), tol=1e-15, max_time=4.5, max_iterations=10**6,
+        callback=lambda snapshot: now.__setitem__(0, now[0] + 1.0),
+    )  # fmt: skip
+    assert result.status is Status.TIME_LIMIT
+    assert result.iterations == 5
+    assert result.seconds == 5.0
+
+
+def test_callback_sees_every_iteration_and_can_stop():
+    problem, seen = kta(np.random.default_rng(0)), []
+
+    def callback(snapshot):
+        seen.append(snapshot)
+        return snapshot.iteration == 4
+
+    result = solve(problem, FlatQuotient(8, 8), ConjugateGradient(), tol=1e-14, callback=callback)
+    assert result.status is Status.STOPPED
+    assert result.message == "stopped by the callback"
+    assert [s.iteration for s in seen] == [1, 2, 3, 4]
+    assert seen[-1].value == pytest.approx(result.value, rel=1e-12)
+    assert all(s.record["value"] == s.value for s in seen)
+
+
+class Interrupting:
+    """Raises KeyboardInterrupt at the k-th call."""
+
+    def __init__(self, k):
+        self.left = k
+
+    def __call__(self, *args):
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
+def test_interrupt_from_a_callback_returns_the_best_point(method):
+    problem = kta(np.random.default_rng(0))
+    result = solve(problem, FlatQuotient(8, 8), method, tol=1e-14, callback=Interrupting(3))
+    assert result.status is Status.INTERRUPTED
+    assert result.iterations == 3
+    assert result.value == pytest.approx(np.min(result.history["value"]), rel=1e-12)
+    assert result.certificate is not None
+
+
+def test_interrupt_inside_a_problem_returns_the_last_whole_iterate():
+    problem = kta(np.random.default_rng(0))
+    shared = problem.maps[0]
+    original, alarm = shared.apply, Interrupting(15)
+
+    def apply(V):
+        alarm()
+        return original(V)
+
+    shared.apply = apply
+    result = solve(problem, FlatQuotient(8, 8), ConjugateGradient(), tol=1e-14)
+    assert result.status is Status.INTERRUPTED
+    assert result.iterations >= 1
+    assert result.value == pytest.approx(problem.at(result.matrix.factor).value, rel=1e-12)
+
+
+# ---------------------------------------------------------------------------------------------------------- starts
+
+
+def test_starts_in_every_form():
+    problem, _ = planted(np.random.default_rng(2))
+    Y = np.random.default_rng(5).standard_normal((12, 4))
+    values = [
+        solve(problem, FlatQuotient(12, 4), ConjugateGradient(), start=start, max_iterations=5, tol=1e-12).value
+        for start in (Y, Y.tolist(), LowRankPSD(Y), np.asfortranarray(Y))
+    ]
+    assert values == pytest.approx([values[0]] * 4, rel=1e-12)
+    kept = Y.copy()
+    solve(problem, FlatQuotient(12, 4), ConjugateGradient(), start=Y, max_iterations=3)
+    np.testing.assert_array_equal(Y, kept)
+    wide = solve(problem, FlatQuotient(12, 6), ConjugateGradient(), start=LowRankPSD(Y), max_iterations=0)
+    assert wide.value == pytest.approx(problem.at(Y).value, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("start", "text"),
+    [
+        (np.zeros((3, 1)), r"start is not a point of FlatQuotient\(n=12, r=2\): a factor must have shape \(12, 2\); found"),
+        (np.full((12, 2), np.nan), r"start must be finite; found 24 NaN or infinite entries"),
+        (LowRankPSD(np.ones((5, 1))), r"start must be of order 12; found 5"),
+    ],
+)  # fmt: skip
+def test_bad_starts(start, text):
+    problem, _ = planted(np.random.default_rng(2))
+    with pytest.raises(InvalidInputError, match=text):
+        solve(problem, FlatQuotient(12, 2), ConjugateGradient(), start=start)
+
+
+def test_random_start_is_repeatable_and_depends_on_the_seed():
+    problem = kta(np.random.default_rng(0))
+
+    def run(rng):
+        return solve(problem, FlatQuotient(8, 3), ConjugateGradient(), rng=rng, max_iterations=4, tol=1e-12)
+
+    np.testing.assert_array_equal(run(3).matrix.factor, run(3).matrix.factor)
+    np.testing.assert_array_equal(run(3).matrix.factor, run(np.random.default_rng(3)).matrix.factor)
+    np.testing.assert_array_equal(run(None).matrix.factor, run(0).matrix.factor)
+    assert not np.allclose(run(3).matrix.factor, run(4).matrix.factor)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"tol": 0.0}, "tol must be a finite number above 0 and below 1; found 0.0"),
+        ({"tol": math.nan}, "tol must be a finite number above 0 and below 1; found nan"),
+        ({"max_iterations": -1}, "max_iterations must be an integer of at least 0; found -1"),
+        ({"max_time": -1.0}, r"max_time \(seconds\) must be at least 0; found -1.0"),
+        ({"max_rank": 0}, "max_rank must be None or an integer between 1 and n = 12; found 0"),
+        ({"max_rank": 13}, "max_rank must be None or an integer between 1 and n = 12; found 13"),
+    ],
+)
+def test_bad_arguments(arguments, text):
+    problem, _ = planted(np.random.default_rng(2))
+    with pytest.raises(InvalidInputError, match=text):
+        solve(problem, **arguments)
+
+
+def test_wrong_kinds_of_pieces():
+    problem, _ = planted(np.random.default_rng(2))
+    with pytest.raises(InvalidTypeError, match="problem must be a Problem; found array"):
+        solve(np.eye(3))
+    with pytest.raises(InvalidTypeError, match=r"method must be a Method; found .*; call it to make an instance"):
+        solve(problem, method=ConjugateGradient)
+    with pytest.raises(InvalidTypeError, match="geometry must be a Geometry; found 'flat'"):
+        solve(problem, "flat")
+
+
+def test_incompatible_pieces_are_refused_before_any_work():
+    problem, _ = planted(np.random.default_rng(2))
+    before = problem.counts()
+    with pytest.raises(IncompatibleError, match="the geometry PSDCone lacks factor"):
+        solve(problem, PSDCone(12), ConjugateGradient())
+    with pytest.raises(IncompatibleError) as refusal:
+        solve(problem, FlatQuotient(12, 2), ClosedForm())
+    text = str(refusal.value)
+    assert text.startswith(
+        "QuadraticSDP, FlatQuotient and ClosedForm do not work together; missing: the problem QuadraticSDP lacks "
+        "closed-form; the geometry FlatQuotient lacks full-cone. With this problem and geometry these work: "
+    )
+    assert "ConjugateGradient" in text
+    assert "LBFGS" in text
+    with pytest.raises(IncompatibleError, match=r"differ in order, 12 and 11\. Give the geometry order n=12"):
+        solve(problem, FlatQuotient(11, 2), ConjugateGradient())
+    assert problem.counts() == before
+
+
+# ------------------------------------------------------------------------------------------------ methods and rules
+
+
+@pytest.mark.parametrize("search", ["exact", "armijo"])
+@pytest.mark.parametrize("update", sorted(RULES))
+def test_every_update_rule_converges_and_never_goes_up(update, search):
+    problem = kta(np.random.default_rng(1))
+    tol = 1e-6 if search == "exact" else 1e-5  # inexact steps are slow where the optimum is nearly singular
+    result = solve(problem, FlatQuotient(8, 8), ConjugateGradient(update, search), tol=tol, max_iterations=3000)
+    assert result.optimal, result.message
+    values = result.history["value"]
+    assert np.all(np.diff(values) <= 8 * EPS * np.max(np.abs(values)))
+    reference = solve(problem, FlatQuotient(8, 8), LBFGS(), tol=1e-8)
+    assert abs(result.value - reference.value) <= 4 * tol * abs(reference.value)
+
+
+@pytest.mark.parametrize("preconditioner", ["auto", "gram", "none"])
+@pytest.mark.parametrize("method", [ConjugateGradient, LBFGS])
+def test_preconditioners_lead_to_the_same_optimum(method, preconditioner):
+    problem, best = planted(np.random.default_rng(4))
+    result = solve(problem, FlatQuotient(12, 5), method(preconditioner=preconditioner), tol=1e-7)
+    assert result.optimal
+    assert abs(result.value - best) <= 4e-7 * abs(best)
+
+
+@pytest.mark.parametrize("factor", [1e-8, 1e8])
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
+def test_scaling_the_objective_or_the_data_changes_nothing(method, factor):
+    """F -> cF, and M -> M/c in other units of the data: same status, same number of iterations up to one."""
+    rng = np.random.default_rng(8)
+    A, B, C = psd(rng, 10, condition=10), psd(rng, 10, condition=10), spectrum_matrix(rng, 10, np.linspace(-2, 1, 10))
+
+    def run(problem):
+        return solve(problem, FlatQuotient(10, 6), method, tol=1e-6)
+
+    base = run(QuadraticSDP(A, B, C))
+    root = math.sqrt(factor)
+    for problem in (
+        QuadraticSDP(root * A, factor * B, factor * C),  # F -> cF
+        QuadraticSDP(factor * A, factor**2 * B, factor * C),  # M -> M/c
+        QuadraticSDP(A, B, C, constant=1.0),
+    ):
+        other = run(problem)
+        assert other.status is base.status is Status.OPTIMAL
+        assert abs(other.iterations - base.iterations) <= 1
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
+def test_a_problem_that_is_not_known_to_be_convex_is_never_optimal(method):
+    def double_well(M):
+        return anp.sum(M * M) ** 2 - 3.0 * anp.sum(M * M) - anp.trace(M)
+
+    result = solve(AutogradProblem(double_well, 4), FlatQuotient(4, 2), method)
+    assert result.status is Status.STATIONARY
+    assert "not known to be convex" in result.message
+    assert not result.optimal
+    assert solve(AutogradProblem(double_well, 4), tol=1e-4).status is not Status.OPTIMAL
+
+
+@pytest.mark.parametrize("method", [ConjugateGradient(preconditioner="gram"), LBFGS(preconditioner="gram")], ids=str)
+def test_autograd_twin_takes_the_same_steps(method):
+    from tests.instances import INSTANCES, N
+
+    instance = INSTANCES["qsdp-dense"](np.random.default_rng(3))
+    here, twin = (
+        solve(problem, FlatQuotient(N, 3), method, tol=1e-6, max_iterations=8)
+        for problem in (instance.problem, instance.twin)
+    )
+    np.testing.assert_allclose(here.history["value"], twin.history["value"], rtol=1e-8)
+    np.testing.assert_allclose(here.history["step"][1:], twin.history["step"][1:], rtol=1e-5)
+
+
+# ---------------------------------------------------------------------------------------------------------- records
+
+
+def test_history_columns_and_counts():
+    problem, _ = planted(np.random.default_rng(6))
+    before = sum(m.applications for m in problem.maps)
+    result = solve(problem, FlatQuotient(12, 4), ConjugateGradient(), tol=1e-6)
+    applied = sum(m.applications for m in problem.maps) - before
+    assert result.counts["operator_applications"] == applied
+    assert {
+        "iteration", "value", "gradient_norm", "stationarity", "step", "seconds", "columns", "operator_applications",
+    } <= set(result.history.columns)  # fmt: skip
+    np.testing.assert_array_equal(result.history["iteration"], np.arange(result.iterations + 1))
+    assert np.all(np.diff(result.history["seconds"]) >= 0)
+    assert np.all(np.diff(result.history["operator_applications"]) >= 0)
+    gradient = problem.at(result.matrix.factor).factor_gradient()
+    assert result.history["gradient_norm"][-1] == pytest.approx(np.linalg.norm(gradient), rel=1e-3)
+    again = solve(problem, FlatQuotient(12, 4), ConjugateGradient(), tol=1e-6)
+    once = 4 * problem.n  # the first run also measures F and ∇F at 0, the curvature ∇²F[I] and traces
+    assert abs(again.counts["operator_applications"] - applied) <= once
+
+
+def test_three_applications_per_iteration_with_three_operators():
+    """One along, one step, one gradient: A, B and C once each, and nothing for the search or the value."""
+    problem, _ = planted(np.random.default_rng(6))
+    method = ConjugateGradient(preconditioner="gram")
+    result = solve(problem, FlatQuotient(12, 4), method, tol=1e-10, max_iterations=12)
+    np.testing.assert_array_equal(np.diff(result.history["operator_applications"])[1:], 3.0)
+
+
+def test_two_applications_per_iteration_with_shared_data():
+    result = solve(
+        kta(np.random.default_rng(0)), FlatQuotient(8, 4), LBFGS(preconditioner="gram"), tol=1e-10, max_iterations=12
+    )
+    np.testing.assert_array_equal(np.diff(result.history["operator_applications"])[1:], 2.0)
+
+
+def test_a_gradient_that_turns_nan_ends_the_run_as_non_finite():
+    """F stays finite, its gradient does not: no error escapes, nothing is certified."""
+
+    class Breaking(AutogradProblem):
+        calls = 0
+
+        def dense_gradient(self, M):
+            self.calls += 1
+            return super().dense_gradient(M) * (np.nan if self.calls > 6 else 1.0)
+
+    def F(M):
+        return anp.sum((M - np.diag([1.0, 2.0, 3.0])) ** 2)
+
+    result = solve(Breaking(F, 3, convex=True), FlatQuotient(3, 2))
+    assert result.status is Status.NON_FINITE
+    assert math.isfinite(result.value)
+
+
+@pytest.mark.parametrize("r", [0, 1])
+def test_a_start_with_an_unused_column_can_be_escaped(r):
+    """A run that stalls exactly at a stationary point widens and goes on, it does not give up."""
+    problem = QuadraticSDP(None, np.diag([1.0, 4.0]), np.diag([-1.0, -1.8]))
+    start = np.zeros((2, 1))
+    start[1, 0] = r * math.sqrt(0.45)
+    result = solve(problem, FlatQuotient(2, 1), start=start, escape=True)
+    assert result.optimal
+    assert result.value == pytest.approx(-1.81)
+
+
+def test_escape_when_f_is_not_quadratic():
+    """Along a new column the slope is exactly zero: the search has to leave the ridge by itself."""
+    rows = np.diag([1.0, 2.0, 3.0])
+    problem = TermSum([MeasuredTerm(QuadraticForms(rows), SquaredHinge(1.0)), LinearTerm(IdentityForm(3), 0.1)])
+    result = solve(problem, FlatQuotient(3, 1), start=np.array([[0.9], [0.0], [0.0]]), escape=True)
+    assert result.optimal
+    assert result.rank == 3
+
+
+# --------------------------------------------------------------------------------------------- partners, final words
+
+
+@pytest.mark.parametrize("geometry", [Spectraplex(6), FixedTrace(6, 3), Polar(6, 2), PositiveDefinite(6), PSDCone(6)])
+def test_a_geometry_alone_gets_a_method_that_fits(geometry):
+    problem = QuadraticSDP(psd(np.random.default_rng(0), 6), 1.0, -np.eye(6))
+    result = solve(problem, geometry, max_iterations=20)
+    assert result.chosen == ("method",)
+
+
+@pytest.mark.parametrize("method", [ProjectedGradient(), FrankWolfe(), BILGO(), RiemannianGradient(), LBFGS()])
+def test_a_method_alone_gets_a_geometry_that_fits(method):
+    problem = QuadraticSDP(psd(np.random.default_rng(0), 6), 1.0, -np.eye(6))
+    result = solve(problem, method=method, max_iterations=20)
+    assert result.chosen == ("geometry",)
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({"tol": math.nan}, "tol must be a finite number above 0 and below 1; found nan"),
+        ({"max_iterations": math.nan}, "max_iterations must be an integer of at least 0; found nan"),
+        ({"max_iterations": math.inf}, "max_iterations must be an integer of at least 0; found inf"),
+        ({"stopping": "x"}, "stopping must be a Stopping"),
+        ({"callback": 3}, "callback must be callable"),
+        ({"rng": "a"}, "rng must be a numpy.random.Generator or a seed; found 'a'"),
+    ],
+)
+def test_arguments_of_a_wrong_kind_are_named(given, found):
+    with pytest.raises(InvalidInputError, match=found):
+        solve(QuadraticSDP(None, 1.0, -np.eye(3)), **given)
+
+
+def test_what_a_callback_raises_is_its_callers():
+    def callback(snapshot):
+        raise FloatingPointError("my own")
+
+    problem, _ = planted(np.random.default_rng(0))
+    with pytest.raises(FloatingPointError, match="my own"):
+        solve(problem, FlatQuotient(12, 4), ConjugateGradient(), callback=callback)
+
+
+def test_an_interrupt_before_the_first_record_is_a_status(monkeypatch):
+    problem, _ = planted(np.random.default_rng(0))
+
+    def record(self, *args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("psdopt.running.run.Run.record", record)
+    result = solve(problem, FlatQuotient(12, 4), ConjugateGradient())
+    assert result.status is Status.INTERRUPTED
+    assert result.iterations == 0
+
+
+def test_a_problem_that_is_undefined_at_zero_is_solved():
+    problem = AutogradProblem(lambda M: -anp.log(anp.linalg.det(M)) + anp.trace(M), 3, convex=True)
+    for geometry in (None, PositiveDefinite(3)):
+        result = solve(problem, geometry)
+        assert result.optimal
+        assert result.value == pytest.approx(3.0, rel=1e-5)
+
+
+def test_a_finished_run_that_is_resumed_returns_what_it_had(tmp_path):
+    problem, _ = planted(np.random.default_rng(0))
+    path = tmp_path / "run"
+    whole = solve(problem, FlatQuotient(12, 4), ConjugateGradient(), checkpoint=path)
+    again = solve(problem, FlatQuotient(12, 4), ConjugateGradient(), resume=path)
+    assert again.status is whole.status
+    assert again.iterations == whole.iterations
+    assert again.value == whole.value
+    np.testing.assert_array_equal(again.matrix.factor, whole.matrix.factor)
+    finer = solve(problem, FlatQuotient(12, 4), ConjugateGradient(), resume=path, tol=1e-9)
+    assert finer.iterations > whole.iterations
+
+
+def test_a_cheap_proof_is_the_weaker_word_for_every_problem():
+    """The switch belongs to the run, not to the problem: it acts where duality is made anew at each access as well."""
+    problem = AutogradProblem(
+        lambda M: anp.sum(anp.log(1.0 + anp.exp(1.0 - anp.diag(M)))) + 0.1 * anp.trace(M), 3, True
+    )
+    full, cheap = (solve(problem, rng=0, proof=proof) for proof in ("full", "cheap"))
+    assert (full.optimal, cheap.optimal) == (True, False)
+    assert cheap.status is Status.OPTIMAL_WITHIN
+    assert certify(problem, full.matrix).proves(1e-6)
+    assert not certify(problem, full.matrix, proof="cheap").proves(1e-6)
+    with pytest.raises(InvalidInputError, match="unknown proof 'none'; known: cheap, full"):
+        solve(problem, proof="none")

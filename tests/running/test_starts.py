@@ -1,0 +1,158 @@
+"""Default starts have the trace that the data ask for, and a factor method can leave the starts that are given."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from psdopt import (
+    EntryFit,
+    FixedTrace,
+    FlatQuotient,
+    LowRankPSD,
+    Polar,
+    PositiveDefinite,
+    Problem,
+    PSDCone,
+    QuadraticSDP,
+    TermSum,
+    solve,
+)
+from psdopt.contracts.geometry import Geometry
+from psdopt.methods import BILGO
+from psdopt.running.starts import ROOM, starting_point
+from psdopt.terms import Entries, LeastSquares, LinearTerm, MeasuredTerm
+
+N = 6
+
+
+class Own(Geometry):
+    """Factors of two columns, by composition: a geometry that shares no class with the library's."""
+
+    restricted = False
+
+    def __init__(self):
+        self.inside = FlatQuotient(N, 2)
+        self.n, self.rank, self.abilities = N, 2, self.inside.abilities
+
+    def __getattr__(self, name):
+        return getattr(self.inside, name)
+
+    def check_point(self, point):
+        return self.inside.check_point(point)
+
+    def random_point(self, rng):
+        return self.inside.random_point(rng)
+
+    def factor(self, point):
+        return point
+
+    def from_factor(self, Y):
+        return self.inside.from_factor(Y)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(7)
+
+
+def problem() -> QuadraticSDP:
+    return QuadraticSDP(A=np.eye(N), C=-np.diag(np.arange(1.0, N + 1.0)))
+
+
+@pytest.mark.parametrize("geometry", [FlatQuotient(N, 2), FixedTrace(N, 2, 3.0), Own()], ids=["flat", "trace", "own"])
+def test_missing_columns_of_a_start_are_filled_by_next_to_nothing(geometry, rng):
+    Y = np.zeros((N, 2))
+    Y[:, 0] = rng.standard_normal(N)
+    start = geometry.from_factor(Y)
+    point = geometry.factor(starting_point(geometry, problem(), start, rng))
+    assert np.linalg.matrix_rank(point, tol=1e-12) == 2
+    assert np.linalg.norm(point @ point.T - start @ start.T) <= 1e-14 * np.linalg.norm(start) ** 2
+    assert geometry.check_point(point) is None
+
+
+def test_zero_starts_at_the_scale_of_a_random_start(rng):
+    point = starting_point(FlatQuotient(N, 3), problem(), np.zeros((N, 3)), rng)
+    assert np.linalg.matrix_rank(point, tol=1e-12) == 3
+    assert 0.0 < np.linalg.norm(point) < 1e-6
+
+
+def test_starts_of_full_rank_and_of_methods_that_begin_at_zero_are_kept(rng):
+    Y = rng.standard_normal((N, 2))
+    assert np.array_equal(starting_point(FlatQuotient(N, 2), problem(), Y, rng), Y)
+    zero = np.zeros((N, 1))
+    assert np.array_equal(starting_point(PSDCone(N), problem(), zero, rng, BILGO()), zero)
+    assert np.array_equal(starting_point(PSDCone(N), problem(), None, rng, BILGO()), zero)
+
+
+def test_a_matrix_of_another_order_is_refused(rng):
+    with pytest.raises(ValueError, match="start must be of order 6; found 3"):
+        starting_point(FlatQuotient(N, 2), problem(), LowRankPSD(np.eye(3)), rng)
+
+
+def few_entries(seed: int) -> tuple[Problem, float]:
+    """A fit to one to four entries of a matrix of order 1 to 6, and the largest of them; half of all are negative."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 7))
+    i, j = np.triu_indices(n)
+    wanted = (i == j, i != j, i <= j)[seed % 3]
+    pool = np.flatnonzero(wanted) if np.any(wanted) else np.arange(len(i))
+    chosen = rng.choice(pool, min(int(rng.integers(1, 5)), len(pool)), replace=False)
+    targets = rng.standard_normal(len(chosen)) * 10.0 ** rng.uniform(-3, 3)
+    i, j = i[chosen], j[chosen]
+    if seed % 2:
+        return EntryFit(sp.csr_array((n, n)), i, j, targets), float(np.abs(targets).max())
+    return TermSum([MeasuredTerm(Entries(i, j, n), LeastSquares(targets))]), float(np.abs(targets).max())
+
+
+def geometries(n: int, r: int) -> list[Geometry]:
+    return [FlatQuotient(n, r), Polar(n, r), PositiveDefinite(n), PSDCone(n)]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_trace_of_a_start_is_a_small_multiple_of_that_of_a_minimiser(seed):
+    """Of a minimiser that is found; where none is, the targets are the scale."""
+    problem, largest = few_entries(seed)
+    n = problem.n
+    found = solve(problem, FlatQuotient(n, n), tol=1e-6, max_iterations=300)
+    least = float(np.sum(found.matrix.factor**2))
+    allowed = ROOM * n * (least if found.optimal and least > 1e-6 * largest else largest)
+    for geometry in geometries(n, 1 + seed % n):
+        point = starting_point(geometry, problem, None, np.random.default_rng(seed))
+        assert 0.0 < np.sum(geometry.factor(point) ** 2) <= allowed * (1.0 + 1e-6), repr(geometry)
+
+
+@pytest.mark.parametrize("target", [1.0, -1.0, 1e-8, 1e8])
+def test_a_matrix_that_one_measured_entry_hardly_sees_is_not_blown_up(target):
+    """M_12 is a millionth of tr M: its best multiple would have trace 1e6 |target|, where 2 |target| is enough."""
+
+    class Nearly(FlatQuotient):
+        def random_point(self, rng):
+            return np.diag([1.0, 1.0]) + np.array([[0.0, 1e-6], [0.0, 0.0]])
+
+    problem = TermSum([MeasuredTerm(Entries([0], [1], 2), LeastSquares([target]))])
+    point = starting_point(Nearly(2, 2), problem, None, np.random.default_rng(0))
+    assert abs(target) <= np.sum(point**2) <= ROOM * 2 * 2 * abs(target)
+
+
+def test_where_zero_is_optimal_a_start_balances_the_steepest_atom():
+    """F = M_11² + M_11, and M_11 is a millionth of tr M: slope and curvature of e₁e₁ᵀ balance at trace 1/2."""
+
+    class Nearly(FlatQuotient):
+        def random_point(self, rng):
+            return np.diag([1e-3, 1.0])
+
+    square = MeasuredTerm(Entries([0], [0], 2), LeastSquares([0.0]))
+    problem = TermSum([square, LinearTerm(np.diag([1.0, 0.0]))])
+    point = starting_point(Nearly(2, 2), problem, None, np.random.default_rng(0))
+    assert np.sum(point**2) == pytest.approx(0.5 * ROOM * 2 * 0.5, rel=1e-6)
+
+
+def test_a_start_that_its_data_see_is_the_best_multiple(rng):
+    geometry, plain = FlatQuotient(N, 2), problem()
+    random = geometry.random_point(np.random.default_rng(3))
+    point = starting_point(geometry, plain, None, np.random.default_rng(3))
+    alpha = plain.at(random).best_multiple()
+    assert alpha > 0.0
+    np.testing.assert_allclose(point, np.sqrt(alpha) * random, rtol=1e-14)
