@@ -39,16 +39,16 @@ AREAS: dict[str, tuple[str, ...]] = {
         "psdopt/certificates/proofs.py",
         "psdopt/running/verdicts.py",
     ),
-    "searches": ("psdopt/searches/*.py",),
-    "oracles": ("psdopt/oracles/*.py", "psdopt/linalg/extreme.py", "psdopt/linalg/polynomials.py"),
+    "searches": ("psdopt/methods/searches/*.py",),
+    "linalg": ("psdopt/linalg/least.py", "psdopt/linalg/extreme.py", "psdopt/linalg/polynomials.py"),
     "methods": ("psdopt/methods/*.py",),
     "constraints": ("psdopt/constraints/*.py", "psdopt/margins/*.py"),
 }
 #: Tests that may kill a mutant: those of the areas, without clusters, command lines and pages.
 TESTS = (
     "tests/terms", "tests/problems", "tests/geometries", "tests/certificates", "tests/contracts", "tests/running",
-    "tests/searches", "tests/oracles", "tests/methods", "tests/constraints", "tests/margins", "tests/multipliers",
-    "tests/linalg", "tests/parts", "tests/testing", "tests/integration", "tests/interop", "tests/devices",
+    "tests/methods", "tests/constraints", "tests/margins",
+    "tests/linalg", "tests/testing", "tests/integration", "tests/interop", "tests/devices",
     "tests/test_proof_limits.py", "tests/test_verdict_limits.py", "tests/test_certificate_claims.py",
 )  # fmt: skip
 #: Processor seconds of the tests that are tried on one mutant, the fastest first; and what one child may take.

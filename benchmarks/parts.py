@@ -16,8 +16,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from psdopt import ConjugateGradient, FlatQuotient, Problem, TermSum, solve
-from psdopt.engines import Engine, Here, OnDask, OnRay
-from psdopt.parts import Summed, even_slices, touched
+from psdopt.problems.distributed import Engine, Here, OnDask, OnRay, Summed, even_slices, touched
 from psdopt.terms import HalfSquaredOneSided, IdentityForm, LeastSquares, LinearTerm, MeasuredTerm, PairDistances
 
 COLUMNS, RANK, STEPS = 50, 8, 25

@@ -3,6 +3,8 @@
 A free composition Problem × Geometry × Method, with certificates of global optimality.
 """
 
+import sys
+
 from psdopt import constraints, geometries, methods
 from psdopt.certificates.certificate import Certificate, certify
 from psdopt.certificates.units import stationarity_scale
@@ -17,12 +19,14 @@ from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.contracts.roles import Duality, Preconditioner, Starts
 from psdopt.contracts.splitting import BiconvexSplit
 from psdopt.data.streams import ArrayStream, Batch, BatchStream, IteratorStream
+from psdopt.deprecated import FormerModules
 from psdopt.errors import PsdoptError
 from psdopt.geometries import *  # noqa: F403
 from psdopt.margins import MarginProblem
 from psdopt.margins.smoothing import solve_smoothed
 from psdopt.methods import *  # noqa: F403
 from psdopt.methods.online_gradient import Pace
+from psdopt.methods.searches.preconditioning import gram_scaled
 from psdopt.problems import AutogradProblem, EntryFit, QuadraticSDP, TermEvaluation, TermSum
 from psdopt.problems.streamed import OffersStream, Streamed
 from psdopt.running.compatibility import compatible
@@ -32,8 +36,9 @@ from psdopt.running.run import Snapshot
 from psdopt.running.solve import solve
 from psdopt.running.starts import starting_point
 from psdopt.running.stopping import MaxIterations, MaxTime, SmallDecrease, SmallStationarity, Stopping, ValueBelow
-from psdopt.searches.preconditioning import gram_scaled
 from psdopt.version import __version__
+
+sys.meta_path.append(FormerModules())
 
 __all__ = [
     "Ability",

@@ -6,9 +6,28 @@ import warnings
 from collections.abc import Callable, Mapping
 from functools import wraps
 from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import Any, TypeVar
 
 Class = TypeVar("Class", bound=type)
+#: Former module -> where its names are now: module -> names.
+FORMER_MODULES: dict[str, dict[str, str]] = {
+    "psdopt.engines": {"psdopt.problems.distributed": "Engine Here OnDask OnRay"},
+    "psdopt.multipliers": {
+        "psdopt.contracts": "ConstrainedFit Coupled OffersConstrainedFit OffersQuadraticFit QuadraticFit"
+        " constrained_fit_of quadratic_fit_of",
+        "psdopt.linalg": "arc_of_inner arc_polynomial first_minimizer solver_of",
+        "psdopt.methods.lagrange_system": "LagrangeSystem",
+    },
+    "psdopt.oracles": {"psdopt.linalg": "BACKENDS least_eigenpairs"},
+    "psdopt.parts": {"psdopt.problems.distributed": "Summed Touched even_slices touched"},
+    "psdopt.plotting": {
+        "psdopt.plugins": "BLUE COLOURS GREY MARKERS draw_certificate draw_gap new_figure plot_convergence plot_run",
+        "psdopt_plugins.pictures": "plot_embedding plot_metric plot_prediction",
+    },
+}
 
 
 def former_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
@@ -42,3 +61,15 @@ def former_argument(old: str, new: str | None, hint: str) -> Callable[[Class], C
         return cls
 
     return decorate
+
+
+class FormerModules(MetaPathFinder, Loader):
+    """Finds the modules that have moved; each of their names warns once used, and says where it is now."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        return ModuleSpec(name, self) if name in FORMER_MODULES else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        places = FORMER_MODULES[module.__name__].items()
+        names = {name: f"{where}:{name}" for where, found in places for name in found.split()}
+        vars(module).update(__doc__="Moved.", __all__=sorted(names), __getattr__=former_names(module.__name__, names))

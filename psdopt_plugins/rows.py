@@ -14,7 +14,7 @@ from psdopt.checks import real_array, squares_finite, unmasked
 from psdopt.devices import device_of, held, is_device_array, on_host, placed, released, transposed
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import Array, LinearMap, RowBlocks, WithoutRows, linear_map, row_source
-from psdopt.parts import touched
+from psdopt.problems.distributed import touched
 from psdopt_plugins.estimators import sample_weights
 
 

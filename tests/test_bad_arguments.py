@@ -17,10 +17,9 @@ import scipy.sparse as sp
 
 import psdopt
 from psdopt import constraints, methods, terms
-from psdopt.engines import Here
 from psdopt.errors import PsdoptError
 from psdopt.methods.then import AfterSteps
-from psdopt.parts import Summed
+from psdopt.problems.distributed import Here, Summed
 
 N = 5
 RNG = np.random.default_rng(0)

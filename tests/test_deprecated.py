@@ -6,7 +6,7 @@ from importlib import import_module
 import pytest
 
 from psdopt import ColumnGeneration, FrankWolfe
-from psdopt.deprecated import former_argument, former_names
+from psdopt.deprecated import FORMER_MODULES, former_argument, former_names
 
 FORMER = {
     "psdopt.problems.MarginProblem": "psdopt.MarginProblem",
@@ -23,12 +23,34 @@ FORMER = {
 }
 
 
+FORMER |= {
+    f"{old}.{name}": f"{new}.{name}"
+    for old, places in FORMER_MODULES.items()
+    for new, names in places.items()
+    for name in names.split()
+}
+
+
 @pytest.mark.parametrize(("old", "new"), FORMER.items())
 def test_a_former_name_is_the_object_of_the_new_name(old: str, new: str) -> None:
     (old_module, _, old_name), (new_module, _, new_name) = old.rpartition("."), new.rpartition(".")
     with pytest.warns(DeprecationWarning, match=f"{old} is now {new}"):
         found = getattr(import_module(old_module), old_name)
     assert found is getattr(import_module(new_module), new_name)
+
+
+def test_a_former_module_lists_its_names_and_has_no_others() -> None:
+    import psdopt.parts as former
+
+    from psdopt import engines
+
+    assert former.__all__ == ["Summed", "Touched", "even_slices", "touched"]
+    with pytest.warns(DeprecationWarning, match=r"psdopt.engines.Here is now psdopt.problems.distributed.Here"):
+        assert engines.Here is import_module("psdopt.problems.distributed").Here
+    with pytest.raises(AttributeError, match=r"module 'psdopt\.parts' has no attribute 'Split'"):
+        former.Split  # noqa: B018
+    with pytest.raises(ModuleNotFoundError):
+        import_module("psdopt.partsandmore")
 
 
 def test_other_names_are_missing_as_in_any_module() -> None:

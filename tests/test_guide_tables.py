@@ -14,13 +14,16 @@ import pytest
 
 import psdopt
 from psdopt import terms
-from psdopt.engines import Here
+from psdopt.problems.distributed import Here
 from psdopt_plugins.kernel_learning.graphs import knn_laplacian
 from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guide"
 MODULES = [
-    *(f"psdopt{part}" for part in ("", ".terms", ".constraints", ".methods", ".problems", ".parts", ".result")),
+    *(
+        f"psdopt{part}"
+        for part in ("", ".terms", ".constraints", ".methods", ".problems", ".problems.distributed", ".running.result")
+    ),
     *(f"psdopt_plugins.{part}" for part in ("metric_learning", "kernel_learning", "manifold_learning")),
     *(
         f"psdopt_plugins.{part}"

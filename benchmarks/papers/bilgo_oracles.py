@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits, make_swiss_roll
 from benchmarks.papers.data import Array, load, needs
 from benchmarks.reproduction.experiments import Experiment, ExperimentCase, Findings, ResultTable
 from psdopt import Problem
-from psdopt.oracles import least_eigenpairs
+from psdopt.linalg.least import least_eigenpairs
 from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges
 from psdopt_plugins.manifold_learning.landmarks import geodesic_axes
 from psdopt_plugins.manifold_learning.mvu_problem import mvu_problem

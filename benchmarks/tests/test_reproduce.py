@@ -130,7 +130,7 @@ def test_experiments_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_every_paper_at_small_sizes_without_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every experiment that has a small case without data measures it, and the report shows them all."""
-    monkeypatch.setattr("psdopt.plotting.style.RESOLUTION_DPI", 30)
+    monkeypatch.setattr("psdopt.running.plotting.style.RESOLUTION_DPI", 30)
     assert main(["--quick", "--out", str(tmp_path)]) == 0
     text = (tmp_path / "report.html").read_text()
     assert all(f'<h3 id="{spec.name}">' in text for spec in EXPERIMENTS)

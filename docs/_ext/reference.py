@@ -18,8 +18,8 @@ from docstrings import escaped, restructured
 from sphinx.application import Sphinx
 
 MODULES = (
-    "psdopt", "psdopt.constraints", "psdopt.terms", "psdopt.linalg", "psdopt.parts", "psdopt.engines",
-    "psdopt.devices", "psdopt.margins", "psdopt.multipliers", "psdopt.oracles",
+    "psdopt", "psdopt.constraints", "psdopt.terms", "psdopt.linalg", "psdopt.problems.distributed",
+    "psdopt.devices", "psdopt.margins", "psdopt.contracts",
     "psdopt.interop.cvxpy", "psdopt.interop.pymanopt",
     "psdopt_plugins.metric_learning", "psdopt_plugins.kernel_learning", "psdopt_plugins.manifold_learning",
     "psdopt_plugins.regression", "psdopt_plugins.spectral", "psdopt_plugins.relaxations",

@@ -21,7 +21,7 @@ from psdopt.terms.base import combine
 
 
 class ModelFit:
-    """:class:`~psdopt.multipliers.ConstrainedFit` of a problem whose A_t are at hand by their entries.
+    """:class:`~psdopt.contracts.ConstrainedFit` of a problem whose A_t are at hand by their entries.
 
     For A_t = Wᵀ A W (:class:`~psdopt.constraints.congruence.CarriedForms`) the entries of A are enough.
     """
@@ -71,7 +71,7 @@ class ModelFit:
 
 
 class Tied:
-    """:class:`~psdopt.multipliers.Coupled` of the constraints `rows` at one M, each held to a bound."""
+    """:class:`~psdopt.contracts.Coupled` of the constraints `rows` at one M, each held to a bound."""
 
     def __init__(self, fit: ModelFit, evaluation: Evaluation, rows: NDArray[np.intp]) -> None:
         self.fit, self.evaluation, self.rows = fit, evaluation, rows

@@ -16,10 +16,10 @@ from psdopt.constraints.constraint import Constraint
 from psdopt.constraints.fit import ModelFit
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.capability import Ability, offered
+from psdopt.contracts.constrained_fit import ConstrainedFit
 from psdopt.contracts.problem import Evaluation
 from psdopt.contracts.roles import Duality
 from psdopt.errors import IncompatibleError
-from psdopt.multipliers import ConstrainedFit
 
 
 class Constrained(ConstrainedModel):

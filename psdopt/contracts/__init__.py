@@ -1,1 +1,18 @@
-"""What the pieces promise each other: problem, geometry, method, their abilities, and M as a factor."""
+"""What the pieces promise each other: problem, geometry, method, their abilities, and M as a factor.
+
+Public here are the forms in which a problem offers F to Newton's method on Lagrange's conditions; the others are names
+of ``psdopt`` itself.
+"""
+
+from psdopt.contracts.constrained_fit import ConstrainedFit, OffersConstrainedFit, constrained_fit_of
+from psdopt.contracts.quadratic_fit import Coupled, OffersQuadraticFit, QuadraticFit, quadratic_fit_of
+
+__all__ = [
+    "ConstrainedFit",
+    "Coupled",
+    "OffersConstrainedFit",
+    "OffersQuadraticFit",
+    "QuadraticFit",
+    "constrained_fit_of",
+    "quadratic_fit_of",
+]

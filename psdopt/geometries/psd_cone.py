@@ -15,7 +15,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.geometries.positive_definite import PositiveDefinite
 from psdopt.geometries.square_root import random_factor
 from psdopt.linalg.arrays import Array
-from psdopt.oracles import least_eigenpairs
+from psdopt.linalg.least import least_eigenpairs
 
 #: Ability of a cone: its extreme rays are v vᵀ, |v| = 1, and :meth:`PSDCone.minimize_linear` finds the best one.
 CONIC_ORACLE = "conic-oracle"

@@ -15,9 +15,9 @@ from psdopt.errors import InvalidInputError
 from psdopt.geometries.square_root import scaled_to_trace, trace_defect
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.extreme import DENSE_LIMIT
+from psdopt.linalg.least import least_eigenpairs
 from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.subset import spectrum
-from psdopt.oracles import least_eigenpairs
 
 #: Up to this order several eigenvectors, often of a cluster, come from a dense decomposition.
 DENSE_ORDER = 1500

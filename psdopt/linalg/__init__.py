@@ -4,6 +4,7 @@ Arrays with n or m rows are used only by ``@``, elementwise arithmetic, sums and
 package. Arrays of other libraries are therefore supported here and nowhere else.
 """
 
+from psdopt.linalg.arc import arc_of_inner, arc_polynomial, first_minimizer
 from psdopt.linalg.arrays import (
     Array,
     as_dense,
@@ -16,8 +17,10 @@ from psdopt.linalg.arrays import (
     sparse_product,
     with_data,
 )
+from psdopt.linalg.definite import solver_of
 from psdopt.linalg.extreme import ExtremePair
 from psdopt.linalg.leading import top_eigenpairs
+from psdopt.linalg.least import BACKENDS, least_eigenpairs
 from psdopt.linalg.low_pass import low_pass
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.polynomials import minimize_smooth
@@ -28,6 +31,7 @@ from psdopt.linalg.subset import principal_axes
 from psdopt.linalg.tolerances import EPS, rounding
 
 __all__ = [
+    "BACKENDS",
     "EPS",
     "Array",
     "DaskRows",
@@ -39,10 +43,14 @@ __all__ = [
     "Transformed",
     "WithConstant",
     "WithoutRows",
+    "arc_of_inner",
+    "arc_polynomial",
     "as_dense",
+    "first_minimizer",
     "incidence",
     "inner",
     "is_finite",
+    "least_eigenpairs",
     "linear_map",
     "low_pass",
     "mean_and_scale",
@@ -53,6 +61,7 @@ __all__ = [
     "rounding",
     "row_dots",
     "row_source",
+    "solver_of",
     "sparse_product",
     "symmetric_map",
     "top_eigenpairs",

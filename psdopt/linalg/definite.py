@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg.blas import dtrsv
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from psdopt.linalg import deadline
@@ -107,3 +108,21 @@ def bound_above(S: Array, accuracy: float) -> float:
     deadline.ask()
     values = np.linalg.eigvalsh(S)
     return float(values[-1]) + 4.0 * math.sqrt(len(S)) * EPS * float(np.abs(values).max())
+
+
+def solver_of(K: Array) -> Callable[[Array], Array]:
+    """q ↦ K⁻¹ q for a positive definite K (m, m), of which only the upper triangle is read. K is overwritten.
+
+    A Cholesky factor, m³/3; each use 2 m². Raises numpy.linalg.LinAlgError where K is not positive definite.
+    """
+    # LAPACK reads a matrix stored by rows as its transpose, in place, so that this is the lower triangle
+    deadline.ask()
+    L, info = dpotrf(K.T, lower=1, clean=0, overwrite_a=1)
+    if info != 0:
+        raise np.linalg.LinAlgError(f"the matrix is not positive definite (row {info})")
+
+    def solve(q: Array) -> Array:
+        v = dtrsv(L, q, lower=1)
+        return np.asarray(dtrsv(L, v, lower=1, trans=1, overwrite_x=1))
+
+    return solve

@@ -11,11 +11,11 @@ from psdopt.contracts.capability import Requires
 from psdopt.contracts.method import Method, Residual, State
 from psdopt.contracts.problem import Problem
 from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg.least import BACKENDS
 from psdopt.methods.bilgo_atoms import ALPHA_BOUNDS, GreedyAtoms
 from psdopt.methods.bilgo_search import AtomState, LocalSearch, SearchState
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.methods.then import InTurns, Then, ThenState
-from psdopt.oracles import BACKENDS
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class BILGO(InTurns[State]):
         atom has its own bilateral search; if a local search follows, atoms beyond `every` enter as one block.
     rule : "bilgo"; or, for comparison, "journee" (alpha = 1), "random-conic" (random conic pursuit: v is
         drawn from N(0, (M + I)/2)), "laue" (0 <= alpha <= 1, local search after every atom).
-    backend : eigensolver, see :func:`psdopt.oracles.least_eigenpairs`.
+    backend : eigensolver, see :func:`psdopt.linalg.least_eigenpairs`.
     seed : for the random rule and starting vectors.
 
     Atoms and local search are two methods that take turns (:class:`~psdopt.methods.then.Then`). In steps of the search

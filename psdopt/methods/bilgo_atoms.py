@@ -16,10 +16,10 @@ from psdopt.contracts.method import Method, Outcome, Residual, State, ensure_fin
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.geometries.psd_cone import CONIC_ORACLE
 from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.least import least_eigenpairs
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.bilgo_search import AtomState, SearchState, restarted
 from psdopt.methods.factor_moves import compressed, outside, with_block
-from psdopt.oracles import least_eigenpairs
 
 #: Bounds on alpha by rule: Journée et al. keep M, Laue shrinks it, BILGO and random conic pursuit do either.
 ALPHA_BOUNDS = {

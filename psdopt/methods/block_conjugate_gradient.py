@@ -16,7 +16,7 @@ from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.geometries.flat_quotient import FlatQuotient
 from psdopt.linalg.arrays import Array, norm
 from psdopt.methods.conjugate_gradient import ConjugateGradient
-from psdopt.searches.preconditioning import PRECONDITIONERS, preconditioned, resolved
+from psdopt.methods.searches.preconditioning import PRECONDITIONERS, preconditioned, resolved
 
 #: The reduced problem is solved until its gradient is this fraction of its first value.
 INNER_REDUCTION = 1e-3

@@ -14,9 +14,15 @@ from psdopt.contracts.method import Method, State, factor_residual, without_step
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS
-from psdopt.searches.paths import Carried, Located, Path, locate, path_along
-from psdopt.searches.preconditioning import PRECONDITIONERS, ask_ahead, preconditioned, preconditioned_on, resolved
-from psdopt.searches.step_lengths import SEARCHES, searched
+from psdopt.methods.searches.paths import Carried, Located, Path, locate, path_along
+from psdopt.methods.searches.preconditioning import (
+    PRECONDITIONERS,
+    ask_ahead,
+    preconditioned,
+    preconditioned_on,
+    resolved,
+)
+from psdopt.methods.searches.step_lengths import SEARCHES, searched
 
 #: beta from (⟨g⁺,z⁺⟩, ⟨g,z⁺⟩, ⟨g,z⟩, ⟨y,d⟩), with z = P⁻¹g and y = g⁺ − g (numerators of the field's rules).
 Rule = Callable[[float, float, float, float], float]

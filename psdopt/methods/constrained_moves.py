@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psdopt.constraints.limits import FORCING
+from psdopt.contracts.constrained_fit import ConstrainedFit
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array, inner
-from psdopt.multipliers import ConstrainedFit, LagrangeSystem
-from psdopt.multipliers.system import lacking
+from psdopt.methods.lagrange_system import LagrangeSystem, lacking
 
 #: Below this residual λ_min(S(y)) is looked at beside the curvature of F: a step may square the residual.
 SEEN = 1e-2

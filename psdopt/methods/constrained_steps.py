@@ -16,6 +16,7 @@ from psdopt.constraints.slack import slack_operator
 from psdopt.constraints.start import first_multipliers
 from psdopt.constraints.units import relative_violation
 from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.constrained_fit import ConstrainedFit, constrained_fit_of
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
@@ -23,8 +24,7 @@ from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import rounding
 from psdopt.methods.constrained_moves import Active, Move, newton_move
 from psdopt.methods.lagrange_steps import DAMPING, SLOW
-from psdopt.multipliers import ConstrainedFit, constrained_fit_of
-from psdopt.searches.step_lengths import SUFFICIENT
+from psdopt.methods.searches.step_lengths import SUFFICIENT
 
 #: How often a step is halved.
 HALVINGS = 10

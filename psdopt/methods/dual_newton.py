@@ -26,7 +26,7 @@ from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.subset import spectrum
 from psdopt.linalg.tolerances import rounding
-from psdopt.searches.step_lengths import SUFFICIENT
+from psdopt.methods.searches.step_lengths import SUFFICIENT
 
 #: The damping of a system is this share of the residual; few positive eigenvalues would leave the system singular.
 DAMPING = 1e-3

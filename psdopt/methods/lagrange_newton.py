@@ -12,6 +12,7 @@ from psdopt.contracts.capability import Ability, Requires, require_inner
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.contracts.quadratic_fit import QuadraticFit, quadratic_fit_of
 from psdopt.errors import InvalidInputError
 from psdopt.methods.augmented_lagrangian import AugmentedLagrangian
 from psdopt.methods.conjugate_gradient import ConjugateGradient
@@ -19,7 +20,6 @@ from psdopt.methods.constrained_newton import ConstrainedNewton
 from psdopt.methods.lagrange_steps import LagrangeState, LagrangeSteps
 from psdopt.methods.on_face import OnFace, takes_face
 from psdopt.methods.then import AfterSteps, InTurns, Then, ThenState
-from psdopt.multipliers import QuadraticFit, quadratic_fit_of
 
 #: For small arrays a Newton step costs CALLS times a step of conjugate gradient, by the number of calls. Beyond
 #: MULTIPLICATIONS factorisations increase this ratio; beyond ENTRIES passes over Y decrease it.
@@ -42,9 +42,9 @@ class LagrangeNewton(InTurns[ThenState]):
         (S(w) + delta I) X + Σ_t v_t A_t Y = −S(w) Y,   v_t = phi_t'(a_t) − w_t + 2 h_t ⟨A_t, Y Xᵀ⟩,
 
     which after elimination of X is a system whose order is the number of measurements
-    (:class:`~psdopt.multipliers.LagrangeSystem`). Since measurements resist the second-order stretch ⟨A_t, X Xᵀ⟩ of a
-    long move, the step follows the arc Y + mu X + mu² Z, Z from the same factors, to the first minimiser of a
-    polynomial of degree eight. The next step takes S at the multipliers that this arc predicts, not at phi'(a), since
+    (:class:`~psdopt.methods.lagrange_system.LagrangeSystem`). Since measurements resist the second-order stretch ⟨A_t,
+    X Xᵀ⟩ of a long move, the step follows the arc Y + mu X + mu² Z, Z from the same factors, to the first minimiser of
+    a polynomial of degree eight. The next step takes S at the multipliers that this arc predicts, not at phi'(a), since
     for large h the errors of the measurements are stiff while their multipliers are smooth. delta falls with the
     residual, so that convergence is quadratic if S ⪰ 0 at the optimum. More columns than the optimum needs do no harm.
 
@@ -68,9 +68,9 @@ class LagrangeNewton(InTurns[ThenState]):
     ``no_progress`` at a gap of 8e-3. After ten turns the run ends. For such problems :class:`InteriorPoint`, the
     default, takes fewer steps.
 
-    For a problem with the ability ``quadratic-fit`` (:class:`~psdopt.multipliers.QuadraticFit`) or ``constrained-fit``
-    (:class:`~psdopt.multipliers.ConstrainedFit`) on a factor. Cost of a Newton step: n³ + m³/3 + O(m² + n² r) flops,
-    memory n² + m² (:meth:`is_efficient_for` says whether that pays off).
+    For a problem with the ability ``quadratic-fit`` (:class:`~psdopt.contracts.QuadraticFit`) or
+    ``constrained-fit`` (:class:`~psdopt.contracts.ConstrainedFit`) on a factor. Cost of a Newton step:
+    n³ + m³/3 + O(m² + n² r) flops, memory n² + m² (:meth:`is_efficient_for` says whether that pays off).
     """
 
     approach: Method | None = None

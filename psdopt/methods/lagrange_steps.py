@@ -12,10 +12,11 @@ from psdopt.contracts.capability import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, State
 from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.contracts.quadratic_fit import Block, QuadraticFit, quadratic_fit_of
+from psdopt.linalg.arc import arc_polynomial, first_minimizer
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import tie
-from psdopt.multipliers import LagrangeSystem, QuadraticFit, arc_polynomial, first_minimizer, quadratic_fit_of
-from psdopt.multipliers.quadratic_fit import Block
+from psdopt.methods.lagrange_system import LagrangeSystem
 
 #: Damping of S(w), as a multiple of |S Y| / |Y|: it vanishes with the residual, so that convergence is quadratic.
 DAMPING = 0.2
@@ -40,7 +41,7 @@ class LagrangeSteps(Method[LagrangeState]):
     """Newton's step on S(w) Y = 0, w = phi'(a), along an arc: :class:`~psdopt.LagrangeNewton` without a first phase.
 
     Stalls if the system cannot be solved or no step along the arc lowers F. The history's column `damping`
-    is delta of :class:`~psdopt.multipliers.LagrangeSystem`.
+    is delta of :class:`~psdopt.methods.lagrange_system.LagrangeSystem`.
     """
 
     requires: ClassVar[Requires] = {

@@ -12,9 +12,9 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, State, without_step
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.searches.paths import LinePath, Located, Path
-from psdopt.searches.preconditioning import PRECONDITIONERS, ask_ahead, preconditioned, resolved
-from psdopt.searches.step_lengths import SEARCHES, searched
+from psdopt.methods.searches.paths import LinePath, Located, Path
+from psdopt.methods.searches.preconditioning import PRECONDITIONERS, ask_ahead, preconditioned, resolved
+from psdopt.methods.searches.step_lengths import SEARCHES, searched
 
 
 @dataclass(kw_only=True)

@@ -12,8 +12,8 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, State, factor_residual, without_step
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import norm
-from psdopt.searches.paths import Located, locate, path_along
-from psdopt.searches.step_lengths import halved, modelled
+from psdopt.methods.searches.paths import Located, locate, path_along
+from psdopt.methods.searches.step_lengths import halved, modelled
 
 SEARCHES = ("armijo", "modelled")
 

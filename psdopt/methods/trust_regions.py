@@ -15,8 +15,8 @@ from psdopt.contracts.method import Method, Outcome, State, factor_residual
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS, tie
+from psdopt.methods.searches.paths import retracted
 from psdopt.methods.truncated_cg import truncated_cg
-from psdopt.searches.paths import retracted
 
 
 @dataclass(kw_only=True)

@@ -4,9 +4,8 @@ Also the pieces of reports and pictures of applications: a report is a function 
 fits, measures and returns a :class:`Report`; :func:`run_report` makes one from rows, a picture and the run itself.
 """
 
-from psdopt import plotting, reports
+from psdopt import reports
 from psdopt.data.datasets import Dataset
-from psdopt.plotting import *  # noqa: F403
 from psdopt.plugins import specs
 from psdopt.plugins.hookspec import GROUP, hookimpl
 from psdopt.plugins.lazy import Deferred, LazyNames, lazy_names
@@ -14,6 +13,8 @@ from psdopt.plugins.manager import PluginManager, PluginProblem, plugin_manager
 from psdopt.plugins.specs import *  # noqa: F403
 from psdopt.plugins.validation import validate
 from psdopt.reports import *  # noqa: F403
+from psdopt.running import plotting
+from psdopt.running.plotting import *  # noqa: F403
 
 __all__ = [
     "GROUP",

@@ -12,15 +12,15 @@ from psdopt.checks import instances, number
 from psdopt.contracts.capability import Ability
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation, GradientOperator, LineModel, Problem
+from psdopt.contracts.quadratic_fit import QuadraticFit
 from psdopt.contracts.roles import Duality, PlainPreconditioner, Preconditioner
 from psdopt.devices import Device, held, placed, require_host
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, as_array
 from psdopt.linalg.operators import LinearMap
-from psdopt.multipliers.quadratic_fit import QuadraticFit
-from psdopt.multipliers.term_fit import TermFit, is_quadratic_fit
 from psdopt.problems.share_bound import ShareBound
+from psdopt.problems.term_fit import TermFit, is_quadratic_fit
 from psdopt.problems.term_models import TermLine, TermPlane, sum_of
 from psdopt.terms.base import Term, combine, distinct_maps
 

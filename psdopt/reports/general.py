@@ -41,11 +41,11 @@ def run_report(
     """The report of a fitted `estimator` (``result_``): `rows`, then how the run ended and its certificate.
 
     draw : callable with the keyword arguments result, certificates, best, tol and title, returning the figure;
-        None draws the convergence alone (:func:`psdopt.plotting.plot_run`). arrays : as in :class:`Report`.
+        None draws the convergence alone (:func:`psdopt.plugins.plot_run`). arrays : as in :class:`Report`.
     earlier : for an estimator that solves one problem in several runs, of which ``result_`` is the last: the values
         of F along steps before the first run. The picture then shows all runs in sequence.
     """
-    from psdopt.plotting import plot_run
+    from psdopt.running.plotting import plot_run
 
     result = estimator.result_
     closed, best = closed_form_rows(result, trace.problem)

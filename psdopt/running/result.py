@@ -136,7 +136,7 @@ class Result:
 
     def plot(self, axes: Any = None) -> Any:
         """Value and certificate against iterations; returns the matplotlib axes."""
-        from psdopt.plotting import plot_convergence
+        from psdopt.running.plotting import plot_convergence
 
         return plot_convergence(self, axes)
 

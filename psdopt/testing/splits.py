@@ -1,4 +1,4 @@
-"""Problems with a way to split their data: what :class:`psdopt.parts.Summed` is tested on."""
+"""Problems with a way to split their data: what :class:`psdopt.problems.distributed.Summed` is tested on."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from psdopt.checks import integer
 from psdopt.contracts.problem import Problem
-from psdopt.engines import Engine, Here
-from psdopt.engines.base import Part
 from psdopt.errors import InvalidInputError
-from psdopt.parts import Summed
+from psdopt.problems.distributed import Engine, Here, Summed
+from psdopt.problems.distributed.engine import Part
 
 Items = NDArray[np.intp]
 
@@ -34,7 +33,8 @@ class Split:
     Parameters
     ----------
     whole : the unsplit problem, in memory.
-    part : items (k,) -> what :class:`psdopt.parts.Summed` takes as a part. `items` are sorted numbers below `count`.
+    part : items (k,) -> what :class:`psdopt.problems.distributed.Summed` takes as a part. `items` are sorted numbers
+        below `count`.
     count : number of items, at least 1: rows, pairs, triplets.
     local : what is added once, or None.
     engine : () -> a new engine, asked for once per partition.

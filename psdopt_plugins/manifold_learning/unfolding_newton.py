@@ -24,8 +24,18 @@ from psdopt import (
     widened,
 )
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import EPS, Array, inner, is_finite, norm, principal_axes, row_dots
-from psdopt.multipliers import arc_of_inner, arc_polynomial, first_minimizer
+from psdopt.linalg import (
+    EPS,
+    Array,
+    arc_of_inner,
+    arc_polynomial,
+    first_minimizer,
+    inner,
+    is_finite,
+    norm,
+    principal_axes,
+    row_dots,
+)
 from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges
 from psdopt_plugins.manifold_learning.graph_matrices import base_weights
 from psdopt_plugins.manifold_learning.mvu_problem import GRAPH_HESSIAN, GraphDual, UnfoldingProblem, graph_dual_of

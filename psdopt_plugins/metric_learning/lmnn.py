@@ -15,7 +15,7 @@ from psdopt import FlatQuotient, LowRankPSD, Streamed, solve
 from psdopt.checks import classes, integer, integer_or_none, one_of, positive
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, LinearMap, RowBlocks, linear_map, norm
-from psdopt.parts import touched
+from psdopt.problems.distributed import touched
 from psdopt_plugins.estimators import finished, options_for_solve, sample_weights, sorted_components
 from psdopt_plugins.metric_learning.impostors import Indices
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psdopt import Problem, TermSum
-from psdopt.engines import OnDask
 from psdopt.linalg import Array, DaskRows, LinearMap, RowBlocks
-from psdopt.parts import Summed, touched
+from psdopt.problems.distributed import OnDask, Summed, touched
 from psdopt_plugins.metric_learning.lmnn_problem import across_columns, lmnn_problem
 
 Indices = NDArray[np.integer[Any]]

@@ -23,7 +23,7 @@ from psdopt.linalg import (
     pair_dots,
     transformed,
 )
-from psdopt.parts import touched
+from psdopt.problems.distributed import touched
 from psdopt.terms import SquaredHinge
 from psdopt_plugins.block_neighbours import ANY, nearest_rows
 from psdopt_plugins.metric_learning.impostors import Indices, target_neighbours

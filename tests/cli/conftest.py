@@ -14,7 +14,7 @@ Outcome = tuple[int, str, str]
 def psdopt_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
     """Runs the command in this process with the fake plugin; (exit code, standard output, standard error)."""
 
-    monkeypatch.setattr("psdopt.plotting.style.RESOLUTION_DPI", 30)  # drawn fast
+    monkeypatch.setattr("psdopt.running.plotting.style.RESOLUTION_DPI", 30)  # drawn fast
 
     def run(*argv: str) -> Outcome:
         code = main([*map(str, argv)], fake_manager())

@@ -158,7 +158,7 @@ def foreseen(argv: list[str]) -> None:
 def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     for kind in ("application", "method", "geometry"):
         plugin_manager().get(kind, names(kind)[0])  # imports that draw random numbers are over before a strategy draws
-    monkeypatch.setattr("psdopt.plotting.style.RESOLUTION_DPI", 30)
+    monkeypatch.setattr("psdopt.running.plotting.style.RESOLUTION_DPI", 30)
 
 
 @settings(max_examples=examples(40, 5_000), deadline=None, suppress_health_check=list(HealthCheck))

@@ -29,9 +29,9 @@ from psdopt import (
     solve,
 )
 from psdopt.constraints import OffersConstraints, constrained_of
+from psdopt.contracts.constrained_fit import ConstrainedFit
 from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError
 from psdopt.methods import ConjugateGradient
-from psdopt.multipliers import ConstrainedFit
 from psdopt.terms.measurements import Entries
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from psdopt.geometries.polar import Polar
 from psdopt.linalg.tolerances import EPS
-from psdopt.searches.paths import locate, path_along
+from psdopt.methods.searches.paths import locate, path_along
 from tests.geometries.regressions import SEEDS, data, point, regression
 
 

@@ -77,7 +77,10 @@ def test_a_run_cut_at_any_moment_keeps_its_best_point_and_goes_on(monkeypatch, t
 
 
 #: Files whose every call is cut: what solve() does around the steps.
-AROUND = ("beginning", "checkpoint", "driver", "files", "judge", "progress", "run", "starts", "linalg/threads")
+AROUND = (
+    *(f"running/{name}" for name in ("beginning", "checkpoint", "driver", "judge", "progress", "run", "starts")),
+    "data/files", "linalg/threads",
+)  # fmt: skip
 
 
 class Calls:
@@ -89,6 +92,7 @@ class Calls:
     def __init__(self, kind=KeyboardInterrupt, moment=math.inf):
         root = Path(psdopt.__file__).parent
         self.files = {str(root / f"{name}.py") for name in AROUND}
+        assert all(map(os.path.exists, self.files))
         self.kind, self.moment, self.seen = kind, moment, 0
 
     def __call__(self, frame, event, argument):

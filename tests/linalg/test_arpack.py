@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from psdopt.linalg.arpack import SHORT
-from psdopt.oracles import least_eigenpairs
+from psdopt.linalg.least import least_eigenpairs
 from tests.linalg.symmetric import Counted, symmetric
 
 

@@ -7,8 +7,8 @@ import pytest
 import scipy.special
 
 from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.linalg.least import DENSE_ORDER, MANY, least_eigenpairs
 from psdopt.linalg.tolerances import EPS
-from psdopt.oracles.least import DENSE_ORDER, MANY, least_eigenpairs
 
 
 class Counted:

@@ -11,6 +11,7 @@ import pytest
 import psdopt
 from psdopt import ConjugateGradient, Outcome, PSDCone, QuadraticSDP
 from psdopt.certificates.units import stationarity_scale
+from psdopt.linalg.least import least_eigenpairs
 from psdopt.methods import bilgo_atoms
 from psdopt.methods.bilgo import BILGO
 from psdopt.methods.bilgo_atoms import GreedyAtoms
@@ -22,7 +23,6 @@ from psdopt.methods.bilgo_search import (
     AtomState,
     LocalSearch,
 )
-from psdopt.oracles import least_eigenpairs
 from tests.methods.planted import planted, zero
 
 METHOD = LocalSearch(ConjugateGradient())

@@ -24,7 +24,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import inner, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods import conjugate_gradient
-from psdopt.searches.paths import Carried
+from psdopt.methods.searches.paths import Carried
 from tests.methods.searched import GEOMETRIES, N, problem, regression, values
 
 from .quadratics import N as ORDER

@@ -28,14 +28,16 @@ from psdopt import (
 )
 from psdopt.contracts.method import Outcome
 from psdopt.contracts.problem import Evaluation, LineModel, Problem
+from psdopt.contracts.quadratic_fit import OffersQuadraticFit, quadratic_fit_of
 from psdopt.errors import IncompatibleError, InvalidInputError
+from psdopt.linalg import solver_of
+from psdopt.linalg.arc import arc_polynomial
 from psdopt.linalg.polynomials import minimize_quartic
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods import lagrange_newton
 from psdopt.methods.admm import ADMM
 from psdopt.methods.lagrange_newton import MAX_ORDER, PATIENCE
 from psdopt.methods.lagrange_steps import LagrangeSteps
-from psdopt.multipliers import OffersQuadraticFit, arc_polynomial, quadratic_fit_of, solver_of
 from psdopt.running.choose import choose
 from psdopt.terms.forms import IdentityForm
 from psdopt.terms.losses import LeastSquares

@@ -10,10 +10,10 @@ import pytest
 
 from psdopt import EntryFit, FlatQuotient, LagrangeNewton, solve
 from psdopt.contracts.method import Outcome
+from psdopt.contracts.quadratic_fit import quadratic_fit_of
 from psdopt.linalg.tolerances import EPS, tie
 from psdopt.methods import lagrange_steps
 from psdopt.methods.lagrange_steps import DAMPING, LagrangeSteps
-from psdopt.multipliers import quadratic_fit_of
 from tests.methods.test_lagrange_newton import PROBLEMS, N, distances
 
 

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from psdopt import TermSum
 from psdopt.errors import InvalidInputError
-from psdopt.parts import touched
 from psdopt.problems import QuadraticSDP
+from psdopt.problems.distributed import touched
 from psdopt.terms import LeastSquares, MeasuredTerm, QuadraticForms
 from psdopt.testing import Split, parametrize_with_checks, run_checks
 from psdopt.testing.badzoo.splits import ForgottenCrossTerm, RegulariserInEveryPart
 from psdopt.testing.strategies import partitions
-from tests.parts.instances import Pairs, pair_problem
+from tests.problems.distributed.instances import Pairs, pair_problem
 
 RNG = np.random.default_rng(0)
 

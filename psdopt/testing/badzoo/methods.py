@@ -16,8 +16,8 @@ from psdopt.geometries import FlatQuotient, Spectraplex
 from psdopt.linalg.arrays import inner, norm
 from psdopt.methods import LBFGS, ConjugateGradient, FrankWolfe
 from psdopt.methods.frank_wolfe import _principal, _with_oracle
+from psdopt.methods.searches.paths import Path
 from psdopt.problems import QuadraticSDP
-from psdopt.searches.paths import Path
 from psdopt.testing.gallery import with_spectrum
 
 N = 4

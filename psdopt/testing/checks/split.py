@@ -10,8 +10,8 @@ import numpy as np
 from psdopt.certificates.certificate import certify
 from psdopt.contracts.capability import Ability
 from psdopt.contracts.problem import Evaluation, Problem
-from psdopt.engines.base import made
 from psdopt.linalg.arrays import norm
+from psdopt.problems.distributed.engine import made
 from psdopt.testing.checks.common import PASSED, compare, failed, point_of, simplest, value_unit
 from psdopt.testing.record import Deviation
 from psdopt.testing.regimes import Case

@@ -1,0 +1,68 @@
+"""The ability ``constrained-fit``: constraints in the form that Newton's method on their multipliers needs."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psdopt.contracts.capability import Ability, offered
+from psdopt.contracts.problem import Evaluation
+from psdopt.contracts.quadratic_fit import Coupled
+from psdopt.linalg.arrays import Array
+
+
+class ConstrainedFit(Protocol):
+    """min F(M), lower_t <= ⟨A_t, M⟩ <= upper_t, t = 1..m, M = Y Yᵀ.
+
+    With a multiplier y_t for each constraint, M is stationary where
+
+        S(y) Y = 0,   S(y) = ∇F(M) + Σ_t y_t A_t,
+
+    ⟨A_t, M⟩ is a bound where y_t pushes against one, and y_t = 0 elsewhere. The former constraints are `tied`.
+
+    Any object with these members will do. It is for problems whose order n and number m of tied constraints are small:
+    (n, n) and (m, m) arrays are formed.
+
+    Attributes: `n`; `size` m; `lower`, `upper` (m,); `norms` |A_t|_F (m,), 1 where A_t = 0.
+    """
+
+    n: int
+    size: int
+    lower: Array
+    upper: Array
+    norms: Array
+
+    def measured(self, evaluation: Evaluation) -> Array:
+        """⟨A_t, M⟩, (m,)."""
+
+    @property
+    def held(self) -> NDArray[np.intp]:
+        """Constraints that every Y = `onto(Y)` meets: they are never tied."""
+
+    def onto(self, V: Array) -> Array:
+        """V (n, k) projected to the subspace that contains the ranges of all feasible M, which may be all of space."""
+
+    def tied(self, evaluation: Evaluation, rows: NDArray[np.intp]) -> Coupled:
+        """The constraints `rows` as a fit of infinite curvature h: the system of a multiplier has no ridge 1/h.
+
+        Its `gradient` takes all multipliers y (m,); its other members see the tied constraints only.
+        """
+
+    def bend(self, evaluation: Evaluation, X: Array) -> Array | None:
+        """∇²F(M)[X Yᵀ + Y Xᵀ] Y, (n, r); None where F is linear."""
+
+
+@runtime_checkable
+class OffersConstrainedFit(Protocol):
+    """A problem with the ability ``constrained-fit``."""
+
+    def constrained_fit(self) -> ConstrainedFit:
+        """The constraints in multiplier form; made once and kept, as they are asked for in every step."""
+
+
+def constrained_fit_of(problem: object) -> ConstrainedFit:
+    """The fit that `problem` offers; IncompatibleError if it offers none."""
+    fit: ConstrainedFit = offered(problem, Ability.CONSTRAINED_FIT, "psdopt.contracts.ConstrainedFit")
+    return fit

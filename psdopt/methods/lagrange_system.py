@@ -1,0 +1,95 @@
+"""Lagrange's conditions of a quadratic fit, linearised and damped: one system of the order of the measurements."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri
+
+from psdopt.contracts.quadratic_fit import Block, Coupled
+from psdopt.linalg import deadline
+from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.tolerances import EPS
+
+#: If S(w) + damping I is indefinite, the damping grows by this multiple of |λ_min(S(w))|.
+MARGIN = 1.05
+
+
+class LagrangeSystem:
+    """The linear system in (X, v), X (n, r) a move of Y and v (m,) one of the multipliers w,
+
+        (S(w) + delta I) X + Σ_t v_t A_t Y = R,   v_t / h_t − 2 ⟨A_t, Y Xᵀ⟩ = q_t.
+
+    X is eliminated: with G = (S(w) + delta I)⁻¹ and B = Y Yᵀ what remains is positive definite of order m,
+
+        (diag(1/h)/2 + [tr(A_s B A_t G)]) v = q/2 + [⟨A_t, Y (G R)ᵀ⟩],
+
+    however many columns Y has. `pull` is S(w) Y. delta is `damping`, or larger if S(w) + damping I is indefinite. Cost:
+    n³ + m³/3 + 4 m² + 4 n² r; memory n² and `work` (m, m), which the system uses as long as it lives.
+
+    Raises numpy.linalg.LinAlgError where rounding leaves no definite matrix.
+    """
+
+    def __init__(self, fit: Coupled, Y: Block, factor: Array, w: Array, damping: float, work: Array) -> None:
+        self.fit, self.Y = fit, Y
+        S = fit.gradient(w)
+        self.pull = S @ factor
+        self.delta, self._inverse = _damped_inverse(S, damping)
+        self._solve = fit.solver(factor @ factor.T, self._inverse, work)
+
+    def newton(self, w: Array, own: Array) -> tuple[Array, Array]:
+        """(X, w + v) for R = −S(w) Y and q = (`own` − w)/h, `own` = phi'(a): S(w + v) (Y + X) = 0 to first order.
+
+        The measurements' rates of change are 2 ⟨A_t, Y Xᵀ⟩ = (w + v − own)_t / h_t.
+        """
+        X, v = self.solve(-self.pull, (own - w) / self.fit.curvatures)
+        return X, w + v
+
+    def solve(self, R: Array, q: Array) -> tuple[Array, Array]:
+        """(X, v) for any R (n, r) and q (m,)."""
+        held = self._inverse @ R
+        X, v = self.bend(q + 2.0 * self.fit.pair(self.Y, self.fit.block(held)))
+        return np.add(X, held, out=X), v
+
+    def force(self, v: Array) -> Array:
+        """Σ_t v_t A_t Y, (n, r)."""
+        return self.fit.force(v, self.Y)
+
+    def bend(self, stretch: Array) -> tuple[Array, Array]:
+        """(Z, v) for R = 0 and q = `stretch`, ⟨A_t, X Xᵀ⟩ (m,): the second-order part that Newton's move leaves out.
+
+        Along the arc Y + mu X + mu² Z the coefficients of mu² in the measurements are v_t / h_t.
+        """
+        v = self._solve(0.5 * stretch)
+        Z = self._inverse @ self.force(v)
+        return np.negative(Z, out=Z), v
+
+
+def lacking(S: Array, damping: float) -> float:
+    """−λ_min(S) where S + `damping` I is indefinite; else 0, from a Cholesky factor: n³/3."""
+    deadline.ask()
+    shifted = S.copy()
+    shifted.reshape(-1)[:: len(S) + 1] += damping
+    _, info = dpotrf(shifted.T, lower=0, clean=0, overwrite_a=1)
+    return 0.0 if info == 0 else max(-float(np.linalg.eigvalsh(S)[0]), 0.0)
+
+
+def _damped_inverse(S: Array, damping: float) -> tuple[float, Array]:
+    """(delta, (S + delta I)⁻¹)."""
+    try:
+        return damping, _shifted_inverse(S, damping)
+    except np.linalg.LinAlgError:
+        delta = damping + MARGIN * max(-float(np.linalg.eigvalsh(S)[0]), 0.0) + len(S) * EPS * norm(S)
+        return delta, _shifted_inverse(S, delta)
+
+
+def _shifted_inverse(S: Array, delta: float) -> Array:
+    deadline.ask()
+    shifted = S.copy()
+    shifted.reshape(-1)[:: len(S) + 1] += delta
+    # the matrix is symmetric: LAPACK, which reads it by columns, may have its transpose
+    R, info = dpotrf(shifted.T, lower=0, clean=1, overwrite_a=1)
+    if info != 0:
+        raise np.linalg.LinAlgError("the gradient cannot be shifted to a definite matrix")
+    half, _ = dpotri(R, lower=0, overwrite_c=1)
+    half.reshape(-1, order="F")[:: len(S) + 1] *= 0.5
+    return np.asarray(half + half.T)

@@ -1,0 +1,121 @@
+"""Step lengths along the paths of a geometry."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from psdopt.linalg.tolerances import EPS
+from psdopt.methods.searches.paths import Path
+
+#: What a `search` parameter may be: see :func:`searched`.
+SEARCHES = ("exact", "armijo")
+#: Values of F that differ by less than this many roundings count as equal, and do not measure a decrease.
+UNRESOLVED, TIE = 1e3, 4.0
+#: Armijo's share of the predicted decrease.
+SUFFICIENT = 1e-4
+#: A slope counts as smaller if it is this share of the one before.
+FLATTER = 0.9
+
+
+def searched(search: str, path: Path, value: float, slope: float) -> float:
+    """The step along `path` by :func:`modelled` ("exact") or :func:`armijo_step` ("armijo")."""
+    if search == "exact":
+        return modelled(path, value, slope)
+    return armijo_step(path.value, value, slope, longest=path.longest)
+
+
+def armijo_step(value: Callable[[float], float], start: float, slope: float, longest: float = math.inf) -> float:
+    """A mu <= `longest` with F(mu) <= F(0) + SUFFICIENT · mu · F'(0), by doubling then halving from 1; 0.0 if none.
+
+    `value` is F along the curve, `start` = F(0), `slope` = F'(0). Doubling comes first so that the result does not
+    depend on the scale of the direction; inf is returned if F still decreases beyond 2^100.
+    """
+    if not slope < 0.0:
+        return 0.0
+
+    def meets(mu: float, trial: float) -> bool:
+        return trial <= start + SUFFICIENT * mu * slope
+
+    mu = min(1.0, longest)
+    trial = value(mu)
+    if meets(mu, trial):
+        for _ in range(100):
+            if not 2.0 * mu <= longest:
+                return mu
+            further = value(2.0 * mu)
+            if not (meets(2.0 * mu, further) and further < trial):
+                return mu
+            mu, trial = 2.0 * mu, further
+        return math.inf
+    for _ in range(200):
+        mu *= 0.5
+        if meets(mu, value(mu)):
+            return mu
+    return 0.0
+
+
+def halved(path: Path, value: float, slope: float, first: float, sufficient: float, by_slopes: bool = False) -> float:
+    """The first of first, first/2, first/4, ... with F(s) <= F(0) + sufficient · s · slope; 0.0 if there is none.
+
+    Meyer et al., eq. (22) with the sign that makes it a decrease: slope = −|grad|² along −grad. A required decrease
+    below the rounding of F counts as met, so that a search near the minimiser ends. By values alone every step up to
+    twice the best one is accepted there, and a run next to the minimiser leaps about it; `by_slopes` also asks for a
+    smaller slope at s (:meth:`~psdopt.methods.searches.paths.Path.slope`). That costs one gradient for each such s,
+    none on straight lines.
+    """
+    if not slope < 0.0:
+        return 0.0
+    noise = 8.0 * EPS * abs(value)
+    s, least = min(first, path.longest), noise * (EPS if by_slopes else sufficient)
+    while s * -slope > least:
+        hidden = s * -slope < 64.0 * noise
+        falls = path.value(s) <= value + sufficient * s * slope + (noise if hidden else 0.0)
+        if falls and (not (by_slopes and hidden) or abs(path.slope(s)) <= FLATTER * abs(slope)):
+            return s
+        s *= 0.5
+    return 0.0
+
+
+def modelled(path: Path, value: float, slope: float, sufficient: float = SUFFICIENT) -> float:
+    """The minimiser along the tangent line, corrected by values of F on the curve; 0.0 if no step is accepted.
+
+    If the curve is its tangent line, this minimiser is the step (inf if F is unbounded below along it). Otherwise the
+    step is refined once by the parabola through F(0), F'(0) and F(s), if that changes it by more than a tenth, and
+    halved until F decreases by `sufficient` times the decrease that the slope predicts. Where rounding of F hides that
+    decrease and the values tie, a clearly smaller slope at s is enough; it costs one gradient.
+    """
+    if path.exact:
+        s = path.tangent().minimize()
+        if math.isnan(s):
+            path.value(s)  # records a NaN in path.lost
+        return s
+    if not slope < 0.0:
+        return 0.0
+    s = path.tangent().minimize()
+    if not 0.0 < s < math.inf:
+        s = path.longest if math.isfinite(path.longest) else 1.0
+    s = min(s, path.longest)
+    trial = path.value(s)
+    if math.isfinite(trial):
+        excess = trial - value - slope * s
+        better = -slope * s * s / (2.0 * excess) if excess > 0.0 else 2.0 * s
+        better = min(max(better, 0.1 * s), 4.0 * s, path.longest)
+        resolved = abs(slope) * s > UNRESOLVED * EPS * abs(value)
+        if resolved and abs(better - s) > 0.1 * s:
+            second = path.value(better)
+            if second < trial:
+                s, trial = better, second
+    if trial <= value + sufficient * s * slope or _flatter(path, s, trial, value, slope):
+        return s
+    return halved(path, value, slope, 0.5 * s, sufficient)
+
+
+def _flatter(path: Path, s: float, trial: float, value: float, slope: float) -> bool:
+    """Whether F at s ties with `value`, as the slope at 0 predicts, and the slope at s is clearly smaller.
+
+    Values tie long before slopes do: values of F, known to eps, place a minimiser to √eps, and slopes place it to eps.
+    """
+    if abs(slope) * s > UNRESOLVED * EPS * abs(value) or trial > value + TIE * EPS * abs(value):
+        return False
+    return abs(path.slope(s)) <= FLATTER * abs(slope)

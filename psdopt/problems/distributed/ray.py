@@ -1,0 +1,53 @@
+"""Parts as Ray actors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from psdopt.errors import InvalidInputError
+from psdopt.problems.distributed.engine import Engine, Part, Question, made
+from psdopt.problems.distributed.resident import Answer, Resident
+
+#: Times that Ray repeats a request after it had to rebuild the actor.
+TRIES = 5
+
+
+class OnRay(Engine):
+    """Parts as Ray actors, in the cluster to which this process is connected (the caller calls ``ray.init``).
+
+    Ray rebuilds an actor whose worker is lost. `options` go to the actors (num_cpus, num_gpus, resources, ...).
+    """
+
+    def __init__(self, **options: Any) -> None:
+        import ray
+
+        if not ray.is_initialized():
+            raise InvalidInputError(
+                "Ray must be connected before OnRay() is made; found no connection: call ray.init()"
+            )
+        self._ray: Any = ray
+        self._options = {"max_restarts": -1, "max_task_retries": TRIES, **options}
+
+    def place(self, parts: Sequence[Part]) -> None:
+        remote = self._ray.remote(_RayPart).options(**self._options)
+        self._actors = [remote.remote(part) for part in parts]
+
+    def ask(self, questions: Sequence[Question]) -> list[Answer]:
+        answers = [self._actors[k].answer.remote(name, tuple(args), tuple(drop)) for k, name, args, drop in questions]
+        return list(self._ray.get(answers))
+
+    def close(self) -> None:
+        """End the actors."""
+        for actor in self._actors:
+            self._ray.kill(actor)
+
+
+class _RayPart:
+    """The actor class: a resident made from its part."""
+
+    def __init__(self, part: Part) -> None:
+        self._resident = Resident(made(part))
+
+    def answer(self, name: str, arguments: tuple[Any, ...], dropped: tuple[int, ...]) -> Answer:
+        return self._resident.answer(name, arguments, dropped)

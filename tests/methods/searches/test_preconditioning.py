@@ -1,0 +1,129 @@
+"""Preconditioners of the factor methods: each is honoured or refused."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from psdopt import Ability, ConjugateGradient, QuadraticSDP, TermSum
+from psdopt.contracts.geometry_groups import Lift
+from psdopt.errors import InvalidInputError
+from psdopt.methods.searches.preconditioning import (
+    PRECONDITIONERS,
+    ask_ahead,
+    gram_scaled,
+    preconditioned,
+    preconditioned_on,
+    resolved,
+)
+from psdopt.terms import LinearTerm
+from tests.instances import psd, symmetric
+from tests.methods.searched import GEOMETRIES, regression, values
+
+NO_LIFT = ("definite", "log-Euclidean")
+
+
+@pytest.mark.parametrize("name", [name for name in GEOMETRIES if name not in NO_LIFT])
+def test_every_preconditioner_is_honoured(name):
+    """Four of them are four methods; "auto" is the problem's own, or none with a fixed trace."""
+    runs = {kind: values(ConjugateGradient(preconditioner=kind), GEOMETRIES[name], steps=4) for kind in PRECONDITIONERS}
+    for one, other in itertools.combinations(("problem", "diagonal", "gram", "none"), 2):
+        k = min(len(runs[one]), len(runs[other]))
+        assert np.any(np.abs(runs[one][:k] - runs[other][:k]) > 1e-9 * abs(runs[one][0])), (one, other)
+    np.testing.assert_array_equal(runs["auto"], runs["none" if name == "trace" else "problem"])
+
+
+@pytest.mark.parametrize("name", NO_LIFT)
+@pytest.mark.parametrize("kind", ["problem", "diagonal", "gram"])
+def test_a_preconditioner_that_cannot_be_lifted_is_refused(name, kind):
+    with pytest.raises(InvalidInputError, match=f"preconditioner '{kind}' acts on factors, and PositiveDefinite"):
+        values(ConjugateGradient(preconditioner=kind), GEOMETRIES[name])
+
+
+@pytest.mark.parametrize("name", ["flat", "polar"])
+def test_the_preconditioner_of_a_problem_that_has_none_is_refused(name):
+    with pytest.raises(InvalidInputError, match="'problem' needs a problem that has one; TermSum has none"):
+        values(ConjugateGradient(preconditioner="problem"), GEOMETRIES[name], regression())
+
+
+class OwnGram:
+    """A curved geometry with a Gram preconditioner of its own, to which no velocity can be lifted."""
+
+    abilities = frozenset()
+
+    def gram_preconditioned(self, point, gradient, curvature=None):
+        return "own", point, gradient, curvature
+
+
+def quadratic():
+    rng = np.random.default_rng(0)
+    return QuadraticSDP(psd(rng, 4), B=0.3, C=symmetric(rng, 4)), rng.standard_normal((4, 2))
+
+
+def test_a_gram_preconditioner_of_the_geometry_s_own_is_used_without_a_lift():
+    problem, Y = quadratic()
+    geometry = OwnGram()
+    assert resolved("auto", problem, geometry) == resolved("gram", problem, geometry) == "gram"
+    assert resolved("none", problem, geometry) == "none"
+    assert resolved("diagonal", regression(), geometry) == "gram"
+    for kind in ("problem", "diagonal"):
+        with pytest.raises(InvalidInputError, match=f"preconditioner '{kind}' acts on factors"):
+            resolved(kind, problem, geometry)
+    evaluation = problem.at(Y)
+    assert preconditioned_on(geometry, "gram", "x", evaluation, "g", 2.0) == ("own", "x", "g", 2.0)
+    for kind in ("problem", "none"):
+        assert preconditioned_on(geometry, kind, "x", evaluation, "g") == "g"
+
+
+def test_without_a_preconditioner_of_the_problem_its_kinds_are_the_gram_preconditioner():
+    rng = np.random.default_rng(1)
+    evaluation = TermSum([LinearTerm(symmetric(rng, 4))]).at(rng.standard_normal((4, 2)))
+    G = rng.standard_normal((4, 2))
+    for kind in ("auto", "diagonal", "gram"):
+        np.testing.assert_array_equal(preconditioned(kind, evaluation, G), gram_scaled(evaluation.factor, G))
+    assert preconditioned("none", evaluation, G) is G
+
+
+def asked_ahead(kind, device="there", abilities=frozenset({Ability.PRECONDITIONER})):
+    asked = []
+    evaluation = SimpleNamespace(
+        problem=SimpleNamespace(device=device, abilities=abilities),
+        preconditioner=lambda: asked.append("problem"),
+        diagonal_preconditioner=lambda: asked.append("diagonal"),
+    )
+    ask_ahead(kind, evaluation)
+    return asked
+
+
+def test_what_is_asked_ahead_of_a_device():
+    for kind, found in (("auto", "problem"), ("problem", "problem"), ("diagonal", "diagonal")):
+        assert asked_ahead(kind) == [found]
+        assert asked_ahead(kind, device=None) == asked_ahead(kind, abilities=frozenset()) == []
+    assert asked_ahead("gram") == asked_ahead("none") == []
+
+
+@pytest.mark.parametrize(("restricted", "trace"), [(False, None), (True, None), (False, 2.0), (True, 2.0)])
+def test_which_part_of_the_gradient_is_preconditioned(restricted, trace):
+    """L P⁻¹ G: G is the whole factor gradient only where neither the geometry nor a trace holds a part of it back."""
+    problem, Y = quadratic()
+    evaluation, part = problem.at(Y), np.random.default_rng(2).standard_normal((4, 2))
+
+    class Lifting:
+        def __init__(self):
+            self.restricted, self.trace = restricted, trace
+
+        def tangent_part(self, point, S):
+            return part
+
+        def from_velocity(self, point, D):
+            return D
+
+    assert isinstance(Lifting(), Lift)
+    G = part if restricted or trace is not None else evaluation.factor_gradient()
+    found = preconditioned_on(Lifting(), "problem", None, evaluation, None)
+    np.testing.assert_allclose(found, evaluation.preconditioner()(G), rtol=1e-12)
+    found = preconditioned_on(Lifting(), "gram", None, evaluation, None)
+    np.testing.assert_allclose(found, gram_scaled(Y, G), rtol=1e-12)

@@ -1,0 +1,344 @@
+"""Searches along curves whose values are prescribed: which step is taken, and how many values it costs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from psdopt import Ability, Polar, PositiveDefinite, QuadraticSDP
+from psdopt.errors import InvalidInputError
+from psdopt.geometries.fixed_trace import FixedTrace
+from psdopt.geometries.flat_quotient import FlatQuotient
+from psdopt.linalg.tolerances import EPS
+from psdopt.methods.searches.preconditioning import GRAM_DAMPING, gram_scaled, preconditioned, resolved
+from psdopt.methods.searches.step_lengths import SUFFICIENT, armijo_step, halved, modelled
+from tests.instances import psd, symmetric
+
+
+class Prescribed:
+    """A path with the values of a function; `model` is the minimiser along the tangent line."""
+
+    def __init__(self, function, model=1.0, longest=math.inf, exact=False):
+        self.function, self.model, self.longest, self.exact, self.asked = function, model, longest, exact, []
+
+    def value(self, s):
+        self.asked.append(s)
+        return self.function(s)
+
+    def tangent(self):
+        return self
+
+    def minimize(self):
+        return self.model
+
+
+# --- Armijo
+
+
+def listed(pairs):
+    """A function of powers of two, by a table; above all of it elsewhere."""
+    return lambda mu: pairs.get(mu, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({1.0: -0.5, 2.0: -0.9, 4.0: -0.7}, 2.0),  # the last that falls
+        ({1.0: -2.5e-4, 2.0: -3e-4, 4.0: -3.5e-4}, 2.0),  # falls, but less than asked at 4
+        ({1.0: -1.5e-4, 2.0: -1.6e-4}, 1.0),
+        ({1.0: -0.5, 2.0: -0.5}, 1.0),  # no fall is not enough
+        ({1.0: -SUFFICIENT, 2.0: 0.0}, 1.0),  # exactly as much as asked is enough
+        ({0.5: -1e-4, 0.25: -1e-3}, 0.5),
+        ({0.5: -2e-5, 0.25: -1e-3}, 0.25),
+        ({2.0**-60: -1.0}, 2.0**-60),
+        ({}, 0.0),
+    ],
+)
+def test_armijo_steps_by_a_table(values, expected):
+    assert armijo_step(listed(values), 0.0, -1.0) == expected
+
+
+@pytest.mark.parametrize(("longest", "expected"), [(math.inf, 8.0), (8.0, 8.0), (7.9, 4.0), (1.0, 1.0), (0.3, 0.3)])
+def test_armijo_steps_stay_below_the_longest(longest, expected):
+    asked = []
+    step = armijo_step(lambda mu: (asked.append(mu), abs(mu - 9.0) - 9.0)[1], 0.0, -1.0, longest)
+    assert step == expected
+    assert max(asked) <= longest
+
+
+def test_armijo_without_end_and_without_descent():
+    assert armijo_step(lambda mu: -mu, 0.0, -1.0) == math.inf
+    for slope in (0.0, 0.5, 1.0, math.nan):
+        assert armijo_step(lambda mu: -mu, 0.0, slope) == 0.0
+
+
+# --- halving
+
+
+def test_halving_takes_the_first_that_falls_enough():
+    for first, expected in ((1.0, 0.25), (0.4, 0.2), (0.2, 0.2), (8.0, 0.25)):
+        path = Prescribed(lambda s: -s + 3.0 * s * s)  # falls by half of what is predicted up to s = 1/6, at all to 1/3
+        assert halved(path, 0.0, -1.0, first, 0.1) == expected
+    assert halved(Prescribed(lambda s: -0.5 * s), 0.0, -1.0, 1.0, 0.5) == 1.0  # exactly enough
+    assert halved(Prescribed(lambda s: 1.0 - 0.5 * s), 1.0, -1.0, 1.0, 0.51) <= 64.0 * 8.0 * EPS
+    assert halved(Prescribed(lambda s: -s, longest=0.125), 0.0, -1.0, 1.0, 0.1) == 0.125
+    for slope in (0.0, 1.0, math.nan):
+        assert halved(Prescribed(lambda s: -s), 0.0, slope, 1.0, 0.1) == 0.0
+
+
+@pytest.mark.parametrize("value", [1.0, -64.0, 1e10])
+def test_halving_counts_a_decrease_below_the_rounding_of_f_as_met(value):
+    """A rise by half of 8 ε |F| is accepted once less than 64 times of that is predicted, and not before."""
+    noise = 8.0 * EPS * abs(value)
+    step = halved(Prescribed(lambda s: value + 0.5 * noise), value, -1.0, 1.0, 1e-4)
+    assert 32.0 * noise * (1 - 1e-9) <= step < 64.0 * noise
+    assert halved(Prescribed(lambda s: value + 2.0 * noise), value, -1.0, 1.0, 1e-4) == 0.0
+
+
+def test_halving_ends_where_nothing_can_be_resolved():
+    path = Prescribed(lambda s: 2.0)
+    assert halved(path, 1.0, -1.0, 1.0, 0.5) == 0.0
+    assert 0.5 * 8.0 * EPS * 0.5 <= path.asked[-1] <= 2.0 * 8.0 * EPS
+
+
+# --- models
+
+
+@pytest.mark.parametrize(
+    ("minimum", "expected", "count"),
+    [(0.5, 0.5, 2), (0.2, 0.2, 2), (0.95, 1.0, 1), (1.05, 1.0, 1), (1.2, 1.2, 2), (2.0, 2.0, 2), (30.0, 4.0, 2)],
+)
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 64.0])
+def test_a_step_of_the_model_is_refined_by_one_parabola(minimum, expected, count, unit):
+    """F(s) = s²/2 − m s: from s = 1 the parabola is F itself, and is followed within a tenth and four times s."""
+    path = Prescribed(lambda s: (s / unit) ** 2 / 2.0 - minimum * s / unit, model=unit)
+    step = modelled(path, 0.0, -minimum / unit)
+    assert step == pytest.approx(expected * unit, rel=1e-12)
+    assert len(path.asked) == count
+
+
+def test_a_refinement_is_at_most_tenfold_shorter_and_then_halved():
+    path = Prescribed(lambda s: 1e4 * s * s - s)
+    step = modelled(path, 0.0, -1.0)
+    assert path.asked[:2] == [1.0, 0.1]
+    assert path.asked[2:] == [0.1 * 0.5**k for k in range(1, len(path.asked) - 1)]
+    assert 1e4 * step * step - step <= -SUFFICIENT * step < 0.0
+    assert 4e4 * step * step - 2 * step > -SUFFICIENT * 2 * step
+
+
+def test_steps_where_the_curve_falls_faster_than_a_line_are_doubled():
+    path = Prescribed(lambda s: -s - s * s)
+    assert modelled(path, 0.0, -1.0) == 2.0
+    assert path.asked == [1.0, 2.0]
+    for unit in (0.125, 1.0, 32.0):
+        path = Prescribed(lambda s: -s, model=unit)  # exactly a line
+        assert modelled(path, 0.0, -1.0) == 2.0 * unit
+
+
+def test_a_worse_refinement_is_not_taken():
+    path = Prescribed(lambda s: {1.0: -0.5, 2.0: 5.0}.get(s, 0.0) if s <= 1.0 else 5.0)
+    assert modelled(path, 0.0, -2.0) == 1.0
+
+
+def test_models_without_a_step_begin_at_the_longest_or_one():
+    for model in (0.0, -1.0, math.inf, math.nan):
+        path = Prescribed(lambda s: s * s - 2.0 * s, model=model)
+        assert modelled(path, 0.0, -2.0) == 1.0
+        path = Prescribed(lambda s: s * s - 2.0 * s, model=model, longest=0.25)
+        assert modelled(path, 0.0, -2.0) == 0.25
+    path = Prescribed(lambda s: s * s - 2.0 * s, model=5.0, longest=0.5)
+    assert modelled(path, 0.0, -2.0) == 0.5
+    assert max(path.asked) <= 0.5
+
+
+def test_below_the_rounding_of_f_no_parabola_is_fitted():
+    path = Prescribed(lambda s: 1.0 + 1e-15 * (s * s - s), model=1.0)
+    assert modelled(path, 1.0, -1e-15) in (0.0, 1.0)
+    assert len([s for s in path.asked if s > 1.0]) == 0
+    coarse = Prescribed(lambda s: 1.0 + 1e-9 * (s * s / 6.0 - s), model=1.0)
+    assert modelled(coarse, 1.0, -1e-9) == pytest.approx(3.0, rel=1e-3)
+
+
+def test_an_exact_model_is_the_step_and_asks_for_no_value():
+    path = Prescribed(lambda s: s, model=0.7, exact=True)
+    assert modelled(path, 0.0, -1.0) == 0.7
+    assert path.asked == []
+    path = Prescribed(lambda s: s, model=math.nan, exact=True)
+    assert math.isnan(modelled(path, 0.0, -1.0))
+    assert len(path.asked) == 1
+    for slope in (0.0, 1.0):
+        assert modelled(Prescribed(lambda s: -s), 0.0, slope) == 0.0
+
+
+# --- preconditioners
+
+
+def own():
+    rng = np.random.default_rng(3)
+    return QuadraticSDP(psd(rng, 4), B=psd(rng, 4), C=symmetric(rng, 4))
+
+
+@pytest.mark.parametrize(
+    ("geometry", "expected"),
+    [
+        (FlatQuotient(4, 2), {"auto": "problem", "problem": "problem", "diagonal": "diagonal", "gram": "gram"}),
+        (FixedTrace(4, 2), {"auto": "none", "problem": "problem", "diagonal": "diagonal", "gram": "gram"}),
+        (Polar(4, 2), {"auto": "problem", "problem": "problem", "diagonal": "diagonal", "gram": "gram"}),
+        (PositiveDefinite(4), {"auto": "none", "problem": None, "diagonal": None, "gram": None}),
+    ],
+    ids=["flat", "fixed-trace", "polar", "definite"],
+)
+def test_which_preconditioner_a_kind_stands_for(geometry, expected):
+    problem = own()
+    assert Ability.PRECONDITIONER in problem.abilities
+    for kind, found in (expected | {"none": "none"}).items():
+        if found is None:
+            with pytest.raises(InvalidInputError, match=f"preconditioner '{kind}' acts on factors"):
+                resolved(kind, problem, geometry)
+        else:
+            assert resolved(kind, problem, geometry) == found
+
+
+@pytest.mark.parametrize("r", [1, 2, 3])
+@pytest.mark.parametrize("damping", [GRAM_DAMPING, 0.5])
+def test_the_gram_preconditioner_is_a_damped_inverse(r, damping):
+    rng = np.random.default_rng(r)
+    Y, G = rng.standard_normal((2, 5, r))
+    gram = Y.T @ Y
+    expected = G @ np.linalg.inv(gram + damping * np.trace(gram) / r * np.eye(r))
+    np.testing.assert_allclose(gram_scaled(Y, G, damping), expected, rtol=1e-9)
+    assert gram_scaled(np.zeros((5, r)), G) is G
+
+
+def test_what_is_not_finite_is_handed_on_and_what_is_large_is_scaled():
+    evaluation = own().at(np.random.default_rng(0).standard_normal((4, 2)))
+    for kind in ("gram", "problem", "auto"):
+        bad = np.full((4, 2), np.nan)
+        assert preconditioned(kind, evaluation, bad) is bad
+        G = np.random.default_rng(1).standard_normal((4, 2))
+        np.testing.assert_allclose(
+            preconditioned(kind, evaluation, 1e200 * G), 1e200 * preconditioned(kind, evaluation, G), rtol=1e-10
+        )
+    assert preconditioned("none", evaluation, G) is G
+    np.testing.assert_array_equal(preconditioned("auto", evaluation, G), preconditioned("problem", evaluation, G))
+    np.testing.assert_allclose(preconditioned("gram", evaluation, G), gram_scaled(evaluation.factor, G))
+    np.testing.assert_allclose(preconditioned("diagonal", evaluation, G), evaluation.diagonal_preconditioner()(G))
+
+
+@pytest.mark.parametrize("slope", [-1.0, -64.0, -(2.0**-20)])
+def test_halving_ends_once_the_decrease_that_is_predicted_is_rounding(slope):
+    """s |F'(0)| of the last trial is above 8 ε |F| times the share, and of the next one it is not."""
+    path = Prescribed(lambda s: 2.0)
+    assert halved(path, 1.0, slope, 1.0, 0.5) == 0.0
+    least = 0.5 * 8.0 * EPS
+    assert path.asked[-1] * -slope > least >= 0.5 * path.asked[-1] * -slope
+
+
+def test_a_change_that_is_less_than_the_decrease_asked_for_is_no_step():
+    """Neither a rise nor a fall by half of it; F = 0 has no rounding: halving goes on to the least numbers."""
+    small = 0.5 * SUFFICIENT
+    for change in (small, -small):
+        assert modelled(Prescribed(lambda s, change=change: change * s), 0.0, -1.0) < 1e-300
+    assert modelled(Prescribed(lambda s: -4.0 * small * s), 0.0, -1.0) >= 1.0
+
+
+def test_a_model_without_a_minimum_is_first_tried_at_one():
+    path = Prescribed(lambda s: s * s - 2.0 * s, model=math.inf)
+    modelled(path, 0.0, -2.0)
+    assert path.asked[0] == 1.0
+
+
+class Sloped(Prescribed):
+    """A path that knows its slopes as well; how often they are asked for is counted."""
+
+    def __init__(self, function, there):
+        super().__init__(function)
+        self.there, self.slopes = there, 0
+
+    def slope(self, s):
+        self.slopes += 1
+        return self.there
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-9, 1e9])
+def test_where_values_tie_the_smaller_slope_decides(size):
+    """F(1) = F(0) but for rounding, as the slope lets expect: s = 1 is taken where |F'(1)| is clearly below |F'(0)|."""
+    value, slope = -size, -100.0 * EPS * size
+
+    def step(there, rise=2.0, slope=slope):
+        path = Sloped(lambda s: value + rise * EPS * size, there)
+        return modelled(path, value, slope), path.slopes
+
+    for share in (0.0, 0.5, -0.5, 0.85, -0.85):
+        assert step(share * slope) == (1.0, 1)
+    for share in (0.95, 1.0, -1.0, 1.5, -2.0, 100.0):
+        found, asked = step(share * slope)
+        assert found < 1.0
+        assert asked == 1
+    assert step(0.0, rise=7.0) == (0.5, 0)  # no tie
+    assert step(0.0, slope=-2e3 * EPS * size)[1] == 0  # a fall that values would show
+
+
+@pytest.mark.parametrize("unit", [1.0, 2.0**30, 2.0**-30])
+def test_halving_goes_by_slopes_where_rounding_hides_the_decrease(unit):
+    """F = 1e8 + 1e-12 (x − 1)² / 2: no value of F shows which x is better."""
+    value, first_slope = 1e8 * unit, -1e-12 * unit
+
+    class Flat(Prescribed):
+        def slope(self, s):
+            return -first_slope * (s - 1.0)
+
+    path = Flat(lambda s: value)
+    assert halved(path, value, first_slope, 2.0**20, 0.5, by_slopes=True) == 1.0
+    assert halved(path, value, first_slope, 2.0**20, 0.5) == 2.0**18
+    assert halved(path, value, first_slope, 0.75, 0.5, by_slopes=True) == 0.75
+    assert halved(path, value, 0.0, 1.0, 0.5, by_slopes=True) == 0.0
+    steep = Sloped(lambda s: value, there=2.0 * first_slope)
+    assert halved(steep, value, first_slope, 1.0, 0.5, by_slopes=True) == 0.0
+
+
+def test_halving_asks_for_no_slope_where_values_decide():
+    path = Sloped(lambda s: (s - 1.0) ** 2, there=0.0)
+    assert halved(path, 1.0, -2.0, 100.0, 0.5, by_slopes=True) == halved(path, 1.0, -2.0, 100.0, 0.5)
+    assert path.slopes == 0
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.floats(-12, 12), st.floats(-12, 12))
+def test_armijo_decreases_enough_at_any_scale(log_size, log_place):
+    size, place = 10.0**log_size, 10.0**log_place
+
+    def f(t):
+        return size * (t / place - 1.0) ** 2
+
+    slope = -2.0 * size / place
+    mu = armijo_step(f, f(0.0), slope)
+    assert 0.0 < mu < 2.0 * place
+    assert f(mu) <= f(0.0) + 1e-4 * mu * slope
+    assert mu > 0.1 * place  # doubling keeps it from being needlessly short
+
+
+def test_armijo_at_the_edges():
+    """No step uphill or along a level, however F goes on; inf where the decrease has no end; none into NaN."""
+    assert armijo_step(lambda t: t, 0.0, 1.0) == 0.0
+    assert armijo_step(lambda t: 0.5 * t - t * t, 0.0, 0.5) == 0.0
+    assert armijo_step(lambda t: -t * t, 0.0, 0.0) == 0.0
+    assert armijo_step(lambda t: -t, 0.0, -1.0) == math.inf
+    assert armijo_step(lambda t: math.nan if t else 0.0, 0.0, -1.0) == 0.0
+
+
+@pytest.mark.parametrize("longest", [0.3, 1.0, 7.0])
+def test_armijo_stays_within_the_longest_step(longest):
+    mu = armijo_step(lambda t: -t, 0.0, -1.0, longest=longest)
+    assert 0.5 * longest < mu <= longest
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.5, 1.0, math.nan])
+def test_a_direction_that_does_not_lead_down_is_never_tried(slope):
+    tried = []
+    assert armijo_step(lambda mu: tried.append(mu) or -mu, 0.0, slope) == 0.0
+    assert tried == []

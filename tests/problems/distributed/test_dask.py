@@ -1,0 +1,62 @@
+"""A real cluster of two processes."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from psdopt import ConjugateGradient, FlatQuotient, solve
+from psdopt.errors import InvalidInputError
+from psdopt.problems.distributed import OnDask, Summed
+from tests.problems.distributed.instances import Pairs
+
+distributed = pytest.importorskip("dask.distributed")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.mark.parametrize("one_sided", [False, True])
+def test_parts_on_workers_give_the_answer_of_one_process(client, one_sided):
+    pairs = Pairs(one_sided=one_sided)
+    summed = Summed(pairs.recipes([40, 80]), OnDask(client), pairs.local)
+    far = solve(summed, FlatQuotient(pairs.n, 3), ConjugateGradient(), rng=0)
+    near = solve(
+        Summed(pairs.recipes([40, 80]), local=pairs.local), FlatQuotient(pairs.n, 3), ConjugateGradient(), rng=0
+    )
+    # arrays that have travelled lie elsewhere in memory, and sums of their entries may round otherwise
+    assert far.status is near.status
+    assert far.value == pytest.approx(near.value, rel=1e-12)
+    assert abs(far.iterations - near.iterations) <= 1
+
+
+def test_rows_on_the_cluster_stay_there_and_the_current_client_is_found(client):
+    pairs = Pairs()
+    recipes = []
+    for make, X, *rest in pairs.recipes([40]):
+        recipes.append((make, client.scatter(X), *rest))
+    summed = Summed(recipes, OnDask(), pairs.local)
+    Y = np.random.default_rng(0).standard_normal((pairs.n, 2))
+    assert summed.at(Y).value == pytest.approx(pairs.whole.at(Y).value, rel=1e-12)
+
+
+def test_a_killed_worker_does_not_change_the_answer(cluster, client):
+    pairs = Pairs()
+    recipes = pairs.recipes([40, 80])
+    killed = []
+
+    def kill_once(snapshot):
+        if snapshot.iteration == 5 and not killed:
+            killed.append(next(iter(cluster.workers.values())).pid)
+            os.kill(killed[0], signal.SIGKILL)
+
+    summed = Summed(recipes, OnDask(client), pairs.local)
+    lossy = solve(summed, FlatQuotient(pairs.n, 3), ConjugateGradient(), rng=0, callback=kill_once)
+    whole = solve(Summed(recipes, local=pairs.local), FlatQuotient(pairs.n, 3), ConjugateGradient(), rng=0)
+    assert killed
+    assert lossy.status is whole.status
+    assert lossy.value == pytest.approx(whole.value, rel=1e-9)
+
+
+def test_no_client_is_one_sentence():
+    with pytest.raises(InvalidInputError, match=r"client must be a dask\.distributed Client; found none"):
+        OnDask()

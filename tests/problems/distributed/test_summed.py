@@ -1,0 +1,192 @@
+"""A sum of parts is the unsplit problem: value, gradient, line, plane, Hessian, certificate, whatever the split."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from psdopt import (
+    BILGO,
+    ConjugateGradient,
+    FlatQuotient,
+    LowRankPSD,
+    PSDCone,
+    QuadraticSDP,
+    TrustRegions,
+    certify,
+    solve,
+)
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.problems.distributed import Here, Summed
+from tests.problems.distributed.instances import Pairs, trace_problem
+
+EPS = np.finfo(float).eps
+
+
+def close(left, right, scale=1.0):
+    return np.allclose(left, right, rtol=1e-11, atol=1e-11 * scale)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    cuts=st.lists(st.integers(0, 120), max_size=5),
+    one_sided=st.booleans(),
+    seed=st.integers(0, 10_000),
+    r=st.integers(1, 5),
+)
+def test_any_split_gives_the_unsplit_problem(cuts, one_sided, seed, r):
+    pairs = Pairs(seed % 7, one_sided=one_sided)
+    summed, whole = Summed(pairs.recipes([*cuts, 0, 1]), local=pairs.local), pairs.whole
+    rng = np.random.default_rng(seed)
+    Y, D, V = (rng.standard_normal((pairs.n, k)) for k in (r, r, 3))
+    split, unsplit = summed.at(Y), whole.at(Y)
+    assert close(split.value, unsplit.value)
+    assert close(split.factor_gradient(), unsplit.factor_gradient())
+    assert close(split.gradient @ V, unsplit.gradient @ V)
+    assert close(split.hessian_vector(D), unsplit.hessian_vector(D))
+    line, unsplit_line = split.along(D), unsplit.along(D)
+    for mu in (0.0, 0.3, -1.7):
+        assert close(line.value(mu), unsplit_line.value(mu), 100.0)
+        assert close(line.derivatives(mu), unsplit_line.derivatives(mu), 100.0)
+    assert close(line.step(0.3).factor_gradient(), unsplit_line.step(0.3).factor_gradient(), 100.0)
+    plane, unsplit_plane = split.along_atom(V[:, 0]), unsplit.along_atom(V[:, 0])
+    assert close(plane.value(0.5, 2.0), unsplit_plane.value(0.5, 2.0))
+    for mine, theirs in zip(plane.derivatives(0.5, 2.0), unsplit_plane.derivatives(0.5, 2.0), strict=True):
+        assert close(mine, theirs, 100.0)
+    assert close(plane.step(0.5, 2.0).factor_gradient(), unsplit_plane.step(0.5, 2.0).factor_gradient(), 10.0)
+    T = rng.standard_normal((r, 2))
+    assert close(split.mix(T).value, unsplit.mix(T).value, 10.0)
+    assert close(split.append(V).factor_gradient(), unsplit.append(V).factor_gradient(), 10.0)
+    mine, theirs = certify(summed, LowRankPSD(Y)), certify(whole, LowRankPSD(Y))
+    assert close(mine.lower_bound, theirs.lower_bound, abs(theirs.smallest_eigenvalue))
+    assert close(mine.stationarity, theirs.stationarity, theirs.stationarity)
+
+
+@pytest.mark.parametrize("one_sided", [False, True])
+@pytest.mark.parametrize("method", [ConjugateGradient(), TrustRegions()])
+def test_runs_on_parts_reach_the_same_certified_optimum(method, one_sided):
+    pairs = Pairs(one_sided=one_sided)
+    summed = Summed(pairs.recipes([30, 31, 90]), local=pairs.local)
+    split = solve(summed, FlatQuotient(pairs.n, pairs.n), method, rng=0, tol=1e-8)
+    unsplit = solve(pairs.whole, FlatQuotient(pairs.n, pairs.n), method, rng=0, tol=1e-8)
+    assert split.status is unsplit.status
+    assert split.optimal
+    assert split.value == pytest.approx(unsplit.value, rel=1e-10)
+
+
+def test_a_run_on_parts_for_a_cheap_proof_is_not_proven():
+    pairs = Pairs(one_sided=True)
+    for proof in ("full", "cheap"):
+        summed = Summed(pairs.recipes([30, 31, 90]), local=pairs.local)
+        result = solve(summed, FlatQuotient(pairs.n, pairs.n), rng=0, tol=1e-8, proof=proof)
+        assert (result.optimal, result.converged) == (proof == "full", True)
+
+
+def test_atoms_are_built_up_on_parts():
+    pairs = Pairs(one_sided=True)
+    split = solve(Summed(pairs.recipes([50]), local=pairs.local), PSDCone(pairs.n), BILGO())
+    unsplit = solve(pairs.whole, PSDCone(pairs.n), BILGO())
+    assert split.value == pytest.approx(unsplit.value, rel=1e-6)
+
+
+def rounds_per_step(one_sided):
+    """Rounds of conjugate gradient between its fifth and fifteenth step: no certificate falls in between."""
+    pairs = Pairs(one_sided=one_sided, samples=200, n=10, pairs=2000)
+    summed = Summed(pairs.recipes([500, 1000]), local=pairs.local)
+    seen = []
+    solve(
+        summed,
+        FlatQuotient(10, 3),
+        ConjugateGradient(),
+        rng=0,
+        max_iterations=15,
+        tol=1e-12,
+        callback=lambda snapshot: seen.append(summed.rounds),
+    )
+    return np.diff(seen)[5:15]
+
+
+def test_a_step_takes_two_rounds_for_quadratic_losses_and_about_three_for_hinges():
+    assert np.all(rounds_per_step(one_sided=False) == 2)
+    hinges = rounds_per_step(one_sided=True)
+    assert np.median(hinges) == 3
+    assert hinges.max() <= 4
+
+
+class Forgetful(Here):
+    """Loses every part before each question number in `losses`, as workers are lost."""
+
+    def __init__(self, losses):
+        self.losses, self.asked = losses, 0
+
+    def place(self, parts):
+        self.parts = parts
+        super().place(parts)
+
+    def ask(self, questions):
+        self.asked += 1
+        if self.asked in self.losses:
+            super().place(self.parts)
+        return super().ask(questions)
+
+
+@pytest.mark.parametrize("one_sided", [False, True])
+def test_lost_parts_are_made_again_and_the_run_goes_on(one_sided):
+    pairs = Pairs(one_sided=one_sided)
+    recipes = pairs.recipes([30, 90])
+    engine = Forgetful({4, 9, 10, 11, 25, 40})
+    lossy = solve(Summed(recipes, engine, pairs.local), FlatQuotient(pairs.n, 3), ConjugateGradient(), rng=0)
+    whole = solve(Summed(recipes, local=pairs.local), FlatQuotient(pairs.n, 3), ConjugateGradient(), rng=0)
+    assert engine.asked > 40
+    assert lossy.status is whole.status
+    assert lossy.value == pytest.approx(whole.value, rel=1e-9)
+
+
+def test_parts_forget_what_nobody_holds():
+    pairs = Pairs()
+    engine = Here()
+    summed = Summed(pairs.recipes([60]), engine, pairs.local)
+    solve(summed, FlatQuotient(pairs.n, 3), ConjugateGradient(), max_iterations=30, rng=0)
+    summed.at(np.ones((pairs.n, 1)))
+    held = [len(r._evaluations) + len(r._lines) + len(r._planes) for r in engine._residents]
+    assert max(held) <= 8
+
+
+def test_a_checkpoint_holds_the_factor_and_not_the_parts(tmp_path):
+    pairs = Pairs()
+    recipes = pairs.recipes([60])
+    path = tmp_path / "run.ckpt"
+    options = {"rng": 0, "tol": 1e-9}
+    geometry = FlatQuotient(pairs.n, 3)
+    straight = solve(Summed(recipes, local=pairs.local), geometry, ConjugateGradient(), **options)
+    solve(
+        Summed(recipes, local=pairs.local), geometry, ConjugateGradient(), max_iterations=5, checkpoint=path, **options
+    )
+    resumed = solve(
+        Summed(recipes, local=pairs.local), geometry, ConjugateGradient(), resume=path, max_iterations=10_000, **options
+    )
+    assert resumed.status is straight.status
+    assert resumed.value == pytest.approx(straight.value, rel=1e-9)
+    with pytest.raises(InvalidTypeError, match="make it again from its recipes"):
+        pickle.dumps(Summed(recipes))
+
+
+def test_bad_parts_are_named():
+    with pytest.raises(InvalidInputError, match="at least one part; found \\[\\]"):
+        Summed([])
+    with pytest.raises(InvalidTypeError, match="a part must be a Problem, None, or"):
+        Summed([3])
+    with pytest.raises(InvalidInputError, match=r"share one order n; found \[3, 4\]"):
+        Summed([trace_problem(3), trace_problem(4)])
+    with pytest.raises(InvalidInputError, match="no part with data"):
+        Summed([None])
+    with pytest.raises(InvalidTypeError, match="engine must be an Engine or None; found 'dask'"):
+        Summed([trace_problem(3)], "dask")
+
+
+def test_curvature_adds_up_and_abilities_are_shared():
+    quadratic = QuadraticSDP(B=1.0, C=np.diag([1.0, -1.0, 0.0]))
+    assert Summed([quadratic, quadratic]).lower_curvature == 2.0 * quadratic.lower_curvature
+    assert Summed([quadratic, trace_problem(3)]).abilities <= quadratic.abilities & trace_problem(3).abilities
