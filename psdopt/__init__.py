@@ -5,6 +5,7 @@ A free composition Problem × Geometry × Method, with certificates of global op
 
 import sys
 
+import psdopt.plugins  # noqa: F401 (it tells compatible() what is installed)
 from psdopt import constraints, geometries, methods
 from psdopt.certificates.certificate import Certificate, certify
 from psdopt.certificates.units import stationarity_scale
@@ -23,7 +24,6 @@ from psdopt.deprecated import FormerModules
 from psdopt.errors import PsdoptError
 from psdopt.geometries import *  # noqa: F403
 from psdopt.margins import MarginProblem
-from psdopt.margins.smoothing import solve_smoothed
 from psdopt.methods import *  # noqa: F403
 from psdopt.methods.online_gradient import Pace
 from psdopt.methods.searches.preconditioning import gram_scaled
@@ -33,6 +33,7 @@ from psdopt.running.compatibility import compatible
 from psdopt.running.escape import widened
 from psdopt.running.result import History, Result, Status
 from psdopt.running.run import Snapshot
+from psdopt.running.smoothing import solve_smoothed
 from psdopt.running.solve import solve
 from psdopt.running.starts import starting_point
 from psdopt.running.stopping import MaxIterations, MaxTime, SmallDecrease, SmallStationarity, Stopping, ValueBelow

@@ -17,14 +17,13 @@ import numpy as np
 from psdopt.checks import integer
 from psdopt.contracts.capability import Ability, Requires
 from psdopt.contracts.geometry import Geometry
-from psdopt.contracts.geometry_groups import HessianConversion, RetractionHessian, RiemannianHessian
 from psdopt.contracts.method import Method, Outcome, State, factor_residual
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import InvalidInputError
 from psdopt.interop._geometry import PymanoptGeometry
 from psdopt.interop._manifold import PsdoptManifold
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.tolerances import EPS
+from psdopt.methods.riemannian_hessian import riemannian_hessian
 
 __all__ = [
     "PsdoptManifold",
@@ -53,34 +52,6 @@ def from_pymanopt(
 ) -> PymanoptGeometry:
     """A pymanopt `manifold` as a :class:`PymanoptGeometry`, with its arguments. Check it with ``run_checks``."""
     return PymanoptGeometry(manifold, n, points, from_factor=from_factor, trace=trace, closed=closed)
-
-
-def riemannian_hessian(geometry: Geometry, point: Any, evaluation: Evaluation, vector: Any) -> Any:
-    """Riemannian Hessian of point ↦ F(M) along `vector`.
-
-    - straight lines over factors: the horizontal part of the Euclidean Hessian 2 (S D + ∇²F[..] Y);
-    - a geometry's own ``riemannian_hessian`` or ``hessian(point, S, factor_hessian, vector)``, or on factors its
-      ``euclidean_to_riemannian_hessian(point, gradient, hessian, vector)``;
-    - otherwise differences of Riemannian gradients, transported back by the geometry (Boumal 2015).
-    """
-    exact = Ability.HESSIAN in evaluation.problem.abilities and Ability.FACTOR in geometry.abilities
-    if exact and Ability.STRAIGHT in geometry.abilities:
-        return geometry.horizontal(point, evaluation.hessian_vector(vector))
-    if exact and isinstance(geometry, RiemannianHessian):
-        return geometry.riemannian_hessian(point, evaluation.gradient, evaluation.hessian_vector, vector)
-    if exact and isinstance(geometry, RetractionHessian):
-        return geometry.hessian(point, evaluation.gradient, evaluation.hessian_vector, vector)
-    if exact and isinstance(geometry, HessianConversion):
-        moved = evaluation.hessian_vector(vector)
-        return geometry.euclidean_to_riemannian_hessian(point, evaluation.factor_gradient(), moved, vector)
-    size = geometry.norm(point, vector)
-    if size == 0.0:
-        return 0.0 * vector
-    h = float(np.cbrt(EPS)) * norm(geometry.factor(point)) / size
-    moved = geometry.retract(point, h * vector)
-    there = evaluation.problem.at(geometry.factor(moved))
-    carried = geometry.transport(moved, point, geometry.gradient(moved, there.gradient))
-    return (carried - geometry.gradient(point, evaluation.gradient)) * (1.0 / h)
 
 
 def pymanopt_problem(problem: Problem, geometry: Geometry, manifold: Any = None) -> Any:

@@ -1,6 +1,6 @@
 """Soft margins of linear measurements: the problem behind PSDBoost, its structure, and column generation.
 
-:func:`psdopt.solve_smoothed` (module ``psdopt.margins.smoothing``) belongs to this package, too, but
+:func:`psdopt.solve_smoothed` (module ``psdopt.running.smoothing``) belongs to this package, too, but
 calls :func:`psdopt.solve` and is therefore imported from the top of the package only.
 """
 

@@ -9,7 +9,6 @@ import numpy as np
 import scipy.linalg
 
 from psdopt.checks import number
-from psdopt.constraints.primal_dual import PrimalDualState, begun, constrained, moved
 from psdopt.constraints.standard import StandardForm
 from psdopt.contracts.capability import Ability, Requires
 from psdopt.contracts.geometry import Geometry
@@ -17,6 +16,7 @@ from psdopt.contracts.method import Method, Outcome, Residual
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, norm
+from psdopt.methods.primal_dual import PrimalDualState, begun, constrained, moved
 
 #: Step of the multiplier X; the iteration converges below (1 + √5)/2 (Wen, Goldfarb, Yin 2010).
 OVERSHOOT = 1.6

@@ -16,7 +16,6 @@ from psdopt.constraints.coupled_systems import CoupledSystem, RootedSystem, Schu
 from psdopt.constraints.interior_steps import Iterate, definite_move, first_iterate, missing, newton_step
 from psdopt.constraints.limits import FEASIBLE, FLOPS, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
-from psdopt.constraints.primal_dual import PrimalDualState, begun, constrained, moved
 from psdopt.constraints.problem import Constrained
 from psdopt.constraints.standard import StandardForm
 from psdopt.contracts.capability import Ability, Requires
@@ -24,6 +23,7 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, norm
+from psdopt.methods.primal_dual import PrimalDualState, begun, constrained, moved
 
 #: A step goes at least this share of the way to the boundary, and further if the steps of the predictor are long.
 SHARE = 0.9

@@ -15,6 +15,7 @@ from psdopt.contracts.method import Method, Outcome, State, factor_residual
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS, tie
+from psdopt.methods.riemannian_hessian import riemannian_hessian
 from psdopt.methods.searches.paths import retracted
 from psdopt.methods.truncated_cg import truncated_cg
 
@@ -105,8 +106,6 @@ class TrustRegions(Method[TrustRegionsState]):
 
     def _truncated_cg(self, state: TrustRegionsState, slope: float) -> tuple[Any, Any, bool]:
         """Step, its image under the Hessian, and whether the radius (or negative curvature) ended the solve."""
-        from psdopt.interop.pymanopt import riemannian_hessian
-
         geometry, point, evaluation = state.geometry, state.point, state.evaluation
 
         # in units of |g| the model does not depend on the scale of F, since g/|g| has length one

@@ -8,12 +8,13 @@ from psdopt import reports
 from psdopt.data.datasets import Dataset
 from psdopt.plugins import specs
 from psdopt.plugins.hookspec import GROUP, hookimpl
+from psdopt.plugins.installed import examples
 from psdopt.plugins.lazy import Deferred, LazyNames, lazy_names
 from psdopt.plugins.manager import PluginManager, PluginProblem, plugin_manager
 from psdopt.plugins.specs import *  # noqa: F403
 from psdopt.plugins.validation import validate
 from psdopt.reports import *  # noqa: F403
-from psdopt.running import plotting
+from psdopt.running import compatibility, plotting
 from psdopt.running.plotting import *  # noqa: F403
 
 __all__ = [
@@ -31,3 +32,5 @@ __all__ = [
 __all__ += plotting.__all__
 __all__ += reports.__all__
 __all__ += specs.__all__
+
+compatibility.known = examples

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from psdopt.checks import instance
@@ -10,10 +10,17 @@ from psdopt.contracts.capability import MEMBERS, Verdict, as_text, missing_needs
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Problem
-from psdopt.plugins.manager import plugin_manager
 
 #: At most this many names are listed in a hint; more would bury the first ones.
 NAMED = 12
+
+
+def _nothing(kind: str) -> Iterable[Any]:
+    return ()
+
+
+#: "method" or "geometry" -> an example of each that is installed; :mod:`psdopt.plugins` puts its function here.
+known: Callable[[str], Iterable[Any]] = _nothing
 
 
 def compatible(problem: Any, geometry: Any, method: Any) -> Verdict:
@@ -126,15 +133,6 @@ def alternatives(problem: Any, geometry: Any, method: Any) -> str:
     # a closed form exists for some data only, so it comes last
     names.sort(key=lambda name: name == "ClosedForm")
     return f"With this problem and geometry these work: {_listed(names)}" if names else ""
-
-
-def known(kind: str) -> Iterator[Any]:
-    """An example of every method or geometry that is installed, plugins included; broken examples are left out."""
-    for spec in plugin_manager().specs(kind):
-        try:
-            yield (spec.example or spec.factory)()
-        except Exception:  # a plugin whose example fails must not replace the message about another piece
-            continue
 
 
 def _listed(names: list[str]) -> str:

@@ -7,12 +7,9 @@ circle from Python, and one for types still means that neither file can be read 
 
 from __future__ import annotations
 
-import ast
-from importlib.util import resolve_name
-
 import pytest
 
-from tests.architecture.test_imports import CORE, PLUGINS, module_of, parsed
+from tests.architecture.test_imports import CORE, FORWARDED, PLUGINS, imports, module_of, parsed
 
 SOURCES = {module_of(path): path.read_text() for path in CORE + PLUGINS}
 
@@ -21,37 +18,9 @@ def edges(sources: dict[str, str], packages: frozenset[str]) -> dict[str, set[st
     """Module -> the modules of `sources` that it imports. `packages` are those whose files are an ``__init__``."""
     found: dict[str, set[str]] = {}
     for module, source in sources.items():
-        tree = parsed(source)
-        names = called(tree, module if module in packages else module.rpartition(".")[0])
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                names |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom):
-                up = node.level - (module in packages)
-                base = module.split(".")[: len(module.split(".")) - up] if node.level else []
-                origin = ".".join([*base, *([node.module] if node.module else [])])
-                inside = [f"{origin}.{alias.name}" for alias in node.names]
-                names |= {name if name in sources else origin for name in inside}
-        found[module] = {name for name in names if name in sources and name != module}
-    return found
-
-
-def called(tree: ast.Module, package: str) -> set[str]:
-    """What calls of ``import_module`` name by a text, or by a name that the module sets to one; seen from `package`."""
-    texts = {
-        target.id: node.value.value
-        for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "import_module" and node.args:
-            first = node.args[0]
-            name = first.value if isinstance(first, ast.Constant) else texts.get(ast.unparse(first))
-            if isinstance(name, str):
-                found.add(resolve_name(name, package) if name.startswith(".") else name)
+        names = imports(parsed(source), module, module in packages)
+        inside = {name if name in sources else name.rpartition(".")[0] for name in names}
+        found[module] = {name for name in inside if name in sources and name != module}
     return found
 
 
@@ -100,10 +69,6 @@ def by_package(graph: dict[str, set[str]]) -> dict[str, set[str]]:
     for module, folder in folders.items():
         merged[folder] |= {folders[target] for target in graph[module] if target in folders} - {folder}
     return merged
-
-
-#: A former name of the core that a plugin has taken over, and that the core forwards to it until the name goes.
-FORWARDED = {"psdopt.margins.column_generation": "psdopt_plugins.metric_learning"}
 
 
 def test_no_module_imports_itself_round_a_corner():

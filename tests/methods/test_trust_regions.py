@@ -10,9 +10,9 @@ import pytest
 from psdopt import FixedTrace, FlatQuotient, Polar, PositiveDefinite, QuadraticSDP, Status, TrustRegions, solve
 from psdopt.contracts.method import Outcome
 from psdopt.errors import InvalidInputError
-from psdopt.interop.pymanopt import riemannian_hessian
 from psdopt.linalg.tolerances import tie
 from psdopt.methods import trust_regions
+from psdopt.methods.riemannian_hessian import riemannian_hessian
 from psdopt.methods.truncated_cg import truncated_cg
 
 N = 6

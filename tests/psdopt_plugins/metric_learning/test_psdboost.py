@@ -15,9 +15,9 @@ from psdopt.geometries.fixed_trace import FixedTrace
 from psdopt.geometries.spectraplex import Spectraplex
 from psdopt.margins.column_generation import ColumnGeneration
 from psdopt.margins.loss import CappedMargin
-from psdopt.margins.smoothing import solve_smoothed
 from psdopt.methods import ConjugateGradient, TrustRegions
 from psdopt.methods.frank_wolfe import FrankWolfe
+from psdopt.running.smoothing import solve_smoothed
 from psdopt_plugins.metric_learning.psdboost import PSDBoost
 from psdopt_plugins.metric_learning.triplet_problem import triplet_margin_problem
 from psdopt_plugins.pair_sampling import nearest_triplets

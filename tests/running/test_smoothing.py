@@ -16,7 +16,7 @@ from psdopt import (
     solve_smoothed,
 )
 from psdopt.errors import InvalidInputError
-from psdopt.margins.smoothing import FIRST, SHRINK
+from psdopt.running.smoothing import FIRST, SHRINK
 from psdopt.running.verdicts import CUTS
 from psdopt.terms import QuadraticForms
 
@@ -57,7 +57,7 @@ def test_a_stage_that_is_interrupted_is_the_last(monkeypatch):
         stages.append(solve(*pieces, **options, callback=stop))
         return stages[-1]
 
-    monkeypatch.setattr("psdopt.margins.smoothing.solve", interrupted)
+    monkeypatch.setattr("psdopt.running.smoothing.solve", interrupted)
     result = solve_smoothed(problem(), Spectraplex(3), FrankWolfe(), tol=1e-12)
     assert result.status is Status.INTERRUPTED
     assert len(stages) == 1
