@@ -10,7 +10,7 @@ from psdopt import constraints, geometries, methods
 from psdopt.certificates.certificate import Certificate, certify
 from psdopt.certificates.units import stationarity_scale
 from psdopt.constraints import Constrained, Constraint, read_sdpa
-from psdopt.contracts.capability import Ability, Requires, Verdict
+from psdopt.contracts.abilities import Ability, Requires, Verdict
 from psdopt.contracts.curve import FactorCurve, Mixture
 from psdopt.contracts.geometry import Atom, Defect, Geometry
 from psdopt.contracts.images import Images

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from psdopt.certificates.units import ROUNDINGS, reference_value
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation, GradientOperator, Problem
 from psdopt.contracts.signatures import accepts
 from psdopt.devices import on_host

@@ -25,7 +25,7 @@ from psdopt.certificates.units import (
     unit_on_the_cone,
     value_scale,
 )
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.contracts.roles import Duality

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.certificates.units import ROUNDINGS, gradient_size, own_unit, reference_value, unit_at_fixed_trace
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.contracts.roles import Duality
 from psdopt.linalg.arrays import Array, norm

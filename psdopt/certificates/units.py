@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.devices import on_host
 from psdopt.linalg.arrays import Array, norm

@@ -10,7 +10,7 @@ from psdopt.constraints.curvature import RowCurvature
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.penalty import Penalty
 from psdopt.constraints.preconditioner import PenaltyPreconditioner
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation, GradientOperator, LineModel, PlaneModel, Problem
 from psdopt.linalg.arrays import Array
 from psdopt.problems.term_sum import TermSum

@@ -19,7 +19,7 @@ from psdopt.constraints.recession import proven_ray, shown_feasible
 from psdopt.constraints.refutation import LEAST, SMALL, contradictory_equations, distinct, proven_infeasible
 from psdopt.constraints.slack import slack_eigenpair, slack_operator
 from psdopt.constraints.units import gap_unit, gradient_size, relative_gap, row_violations, value_rounding
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner, norm

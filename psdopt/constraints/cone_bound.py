@@ -11,7 +11,7 @@ from psdopt.certificates.dense_proof import PROOF_ORDER, DenseProof, dense_gradi
 from psdopt.constraints.augmented import Augmented
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.slack import adjoint_operator
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array
 from psdopt.problems.term_sum import TermSum

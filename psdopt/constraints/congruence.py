@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from psdopt.constraints.explicit import explicit_forms
 from psdopt.constraints.measurements import SparseForms
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation, GradientOperator, LineModel, PlaneModel, Problem
 from psdopt.linalg.arrays import Array

@@ -30,7 +30,7 @@ from psdopt.constraints.feasible import feasible_factor
 from psdopt.constraints.limits import CONTRADICTS
 from psdopt.constraints.measurements import SparseForms, Stacked
 from psdopt.constraints.trace_bound import TraceBound, found_trace_bound
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.errors import InvalidInputError, InvalidTypeError

@@ -15,7 +15,7 @@ from psdopt.constraints.congruence import CarriedForms
 from psdopt.constraints.constraint import Constraint
 from psdopt.constraints.fit import ModelFit
 from psdopt.constraints.model import ConstrainedModel
-from psdopt.contracts.capability import Ability, offered
+from psdopt.contracts.abilities import Ability, offered
 from psdopt.contracts.constrained_fit import ConstrainedFit
 from psdopt.contracts.problem import Evaluation
 from psdopt.contracts.roles import Duality

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from psdopt.contracts.capability import Ability, offered
+from psdopt.contracts.abilities import Ability, offered
 from psdopt.contracts.problem import Evaluation
 from psdopt.contracts.quadratic_fit import Coupled
 from psdopt.linalg.arrays import Array

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.checks import brief
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.curve import FactorCurve
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.errors import InvalidInputError, InvalidTypeError
@@ -66,7 +66,7 @@ class Geometry(ABC):
 
     Attributes
     ----------
-    abilities : the groups that this geometry offers (see :class:`~psdopt.contracts.capability.Ability`).
+    abilities : the groups that this geometry offers (see :class:`~psdopt.contracts.abilities.Ability`).
     rank : largest rank of the members, the number of columns of all factors; None if there is no limit.
     dimension : dimension of the set as a manifold, or None if it is not known.
     trace : fixed trace of all members, or None.

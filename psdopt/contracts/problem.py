@@ -188,7 +188,7 @@ class Evaluation(ABC):
 class Problem(ABC):
     """min F(M) over symmetric positive semidefinite M (n, n).
 
-    Attributes: `n`; `abilities`, a frozenset of :class:`~psdopt.contracts.capability.Ability` values;
+    Attributes: `n`; `abilities`, a frozenset of :class:`~psdopt.contracts.abilities.Ability` values;
     `lower_curvature`, a known modulus sigma of strong convexity of F in M (0 if none is known); `rows`, row count of
     the largest array multiplied by Y in a step, at least n (None leaves the BLAS thread count alone); `device`, the
     device of its large arrays and of all factors (None for NumPy arrays); `maps`, the linear

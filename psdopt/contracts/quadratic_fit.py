@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
-from psdopt.contracts.capability import Ability, offered
+from psdopt.contracts.abilities import Ability, offered
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from psdopt.contracts.capability import Ability, offered
+from psdopt.contracts.abilities import Ability, offered
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array
 

@@ -6,7 +6,10 @@ never wrapped.
 """
 
 from psdopt.devices.array import DeviceArray, DeviceMatrix
-from psdopt.devices.doors import (
+from psdopt.devices.functions import FUNCTIONS
+from psdopt.devices.later import Later, here
+from psdopt.devices.library import Device, Transfers
+from psdopt.devices.transfers import (
     as_data,
     device_of,
     held,
@@ -20,9 +23,6 @@ from psdopt.devices.doors import (
     require_host,
     transposed,
 )
-from psdopt.devices.functions import FUNCTIONS
-from psdopt.devices.later import Later, here
-from psdopt.devices.library import Device, Transfers
 
 __all__ = [
     "FUNCTIONS",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.checks import positive
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.curve import FactorCurve, Mixture
 from psdopt.contracts.geometry import Defect
 from psdopt.geometries.factor_quotient import FactorQuotient

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.geometries.factor_quotient import FactorQuotient
 from psdopt.geometries.square_root import parallel
 from psdopt.linalg.arrays import Array

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.checks import integer, number
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Defect, Geometry
 from psdopt.geometries import polar_geodesics
 from psdopt.geometries.polar_points import PolarPoint, PolarSpan, PolarVector

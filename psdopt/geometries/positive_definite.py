@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.checks import integer, one_of
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.curve import FactorCurve, Mixture
 from psdopt.contracts.geometry import Defect, Geometry, array_defect
 from psdopt.errors import InvalidInputError

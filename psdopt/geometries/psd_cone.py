@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.checks import integer
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Atom, Defect, Geometry, array_defect
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.errors import InvalidInputError

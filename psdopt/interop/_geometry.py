@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Defect, Geometry, array_defect
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, norm

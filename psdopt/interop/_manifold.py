@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from pymanopt.manifolds.manifold import Manifold
 
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.geometry_groups import Geodesics, GradientConversion, HessianConversion
 from psdopt.errors import InvalidInputError

@@ -13,7 +13,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from psdopt.checks import integer_or_none, is_name, one_of
-from psdopt.contracts.capability import Ability, Requires, offered
+from psdopt.contracts.abilities import Ability, Requires, offered
 from psdopt.contracts.geometry import Atom, Geometry
 from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem

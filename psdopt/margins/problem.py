@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 
 from psdopt.checks import number_or_none, vector
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation, GradientOperator
 from psdopt.contracts.roles import Duality
 from psdopt.errors import InvalidInputError

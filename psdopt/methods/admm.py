@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from psdopt.checks import brief, is_name, number, positive
-from psdopt.contracts.capability import Requires, require_inner
+from psdopt.contracts.abilities import Requires, require_inner
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, State
 from psdopt.contracts.problem import Evaluation, Problem

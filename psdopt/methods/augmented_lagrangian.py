@@ -20,7 +20,7 @@ from psdopt.constraints.refutation import proven_infeasible
 from psdopt.constraints.slack import slack_bound, slack_eigenpair, slack_operator
 from psdopt.constraints.start import first_multipliers, stiff_penalty
 from psdopt.constraints.units import relative_gap, relative_violation
-from psdopt.contracts.capability import Ability, Requires, missing_needs, require_inner
+from psdopt.contracts.abilities import Ability, Requires, missing_needs, require_inner
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem

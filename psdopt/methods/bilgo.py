@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from psdopt.checks import integer, is_name, one_of
-from psdopt.contracts.capability import Requires
+from psdopt.contracts.abilities import Requires
 from psdopt.contracts.method import Method, Residual, State
 from psdopt.contracts.problem import Problem
 from psdopt.errors import InvalidInputError, InvalidTypeError

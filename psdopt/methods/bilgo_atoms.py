@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.certificates.units import stationarity_scale
-from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual, State, ensure_finite
 from psdopt.contracts.problem import Evaluation, Problem

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.checks import integer, one_of
-from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, State, without_step
 from psdopt.contracts.problem import Evaluation, Problem

@@ -10,7 +10,7 @@ import scipy.linalg
 
 from psdopt.checks import number
 from psdopt.constraints.standard import StandardForm
-from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual
 from psdopt.contracts.problem import Evaluation, Problem

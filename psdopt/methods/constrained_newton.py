@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 from psdopt.constraints.problem import constrained_of
-from psdopt.contracts.capability import Requires, require_inner
+from psdopt.contracts.abilities import Requires, require_inner
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem

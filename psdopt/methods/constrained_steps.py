@@ -15,7 +15,7 @@ from psdopt.constraints.problem import constrained_of
 from psdopt.constraints.slack import slack_operator
 from psdopt.constraints.start import first_multipliers
 from psdopt.constraints.units import relative_violation
-from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.constrained_fit import ConstrainedFit, constrained_fit_of
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual, State

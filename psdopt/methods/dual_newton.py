@@ -17,7 +17,7 @@ from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.problem import Constrained, constrained_of
 from psdopt.constraints.refutation import proven_infeasible
 from psdopt.constraints.units import relative_violation
-from psdopt.contracts.capability import Ability, Requires, name_of
+from psdopt.contracts.abilities import Ability, Requires, name_of
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem

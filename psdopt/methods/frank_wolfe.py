@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.checks import is_name, one_of
-from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Atom, Geometry
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.method import Method, Outcome, Residual, State, ensure_finite

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from psdopt.checks import integer_or_none
-from psdopt.contracts.capability import Ability, Requires, require_inner
+from psdopt.contracts.abilities import Ability, Requires, require_inner
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Evaluation, Problem

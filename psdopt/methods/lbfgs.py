@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from psdopt.checks import integer, one_of
-from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, State, without_step
 from psdopt.contracts.problem import Evaluation, Problem

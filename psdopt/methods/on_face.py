@@ -9,7 +9,7 @@ import numpy as np
 
 from psdopt.constraints.certificate import Multipliers
 from psdopt.constraints.problem import Constrained, OffersConstraints, Reduction, constrained_of
-from psdopt.contracts.capability import Ability, Requires, missing_needs, require_inner
+from psdopt.contracts.abilities import Ability, Requires, missing_needs, require_inner
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from psdopt.contracts.capability import Requires, require_inner
+from psdopt.contracts.abilities import Requires, require_inner
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual, S, State
 from psdopt.contracts.problem import Evaluation, Problem

@@ -11,7 +11,7 @@ import numpy as np
 
 from psdopt.checks import integer, number
 from psdopt.constraints.limits import FORCING
-from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, State
 from psdopt.contracts.problem import Evaluation, LineModel, Problem

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.checks import integer_or_none, number, positive
-from psdopt.contracts.capability import Ability, Requires
+from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, State, factor_residual
 from psdopt.contracts.problem import Evaluation, Problem

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.checks import boolean, integer
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation, GradientOperator, LineModel, PlaneModel, Problem
 from psdopt.errors import InvalidTypeError
 from psdopt.linalg.arrays import Array, append_columns, inner

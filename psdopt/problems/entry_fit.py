@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from psdopt.checks import integer_or_none, vector
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap, symmetric_map

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.checks import integer_or_none, number
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.images import Images
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.roles import Starts

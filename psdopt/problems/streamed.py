@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from psdopt.contracts.capability import MEMBERS, Ability
+from psdopt.contracts.abilities import MEMBERS, Ability
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.data.streams import Batch, BatchStream, Stream
 from psdopt.errors import IncompatibleError, InvalidInputError

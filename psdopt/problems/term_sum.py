@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from psdopt.checks import instances, number
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation, GradientOperator, LineModel, Problem
 from psdopt.contracts.quadratic_fit import QuadraticFit

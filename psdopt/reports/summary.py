@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.problem import Problem
 from psdopt.reports.record import Table

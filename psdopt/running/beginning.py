@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.contracts.capability import Ability, name_of
+from psdopt.contracts.abilities import Ability, name_of
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.method import Method, State

@@ -15,7 +15,7 @@ from psdopt.data.archives import Archive
 from psdopt.data.files import atomic_write
 from psdopt.devices import is_device_array
 from psdopt.errors import CheckpointError, DataFileError, PsdoptError
-from psdopt.running.object_graph import decode, encode
+from psdopt.running.serialisation import decode, encode
 from psdopt.version import __version__
 
 #: The first bytes of every checkpoint; then one line of JSON, the header, then the content, a .npz archive.
@@ -29,7 +29,7 @@ def save_checkpoint(path: str | Path, run: Any, problem: Problem) -> None:
     """Write `run` to `path`, completely or not at all. Memory: the images, O((n + m) r).
 
     The header holds format, version of psdopt, problem and the SHA-256 of the content; the content is JSON text and
-    arrays (:mod:`psdopt.running.object_graph`). Raises DataFileError if the file cannot be written, CheckpointError if
+    arrays (:mod:`psdopt.running.serialisation`). Raises DataFileError if the file cannot be written, CheckpointError if
     the run holds an object that cannot be.
     """
     text, arrays = encode(run, _pieces(problem))

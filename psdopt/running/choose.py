@@ -10,7 +10,7 @@ import numpy as np
 from psdopt.checks import instance
 from psdopt.constraints import Constrained, constrained_of
 from psdopt.constraints.preconditioner import is_diagonal
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Problem

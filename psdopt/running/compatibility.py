@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from psdopt.checks import instance
-from psdopt.contracts.capability import MEMBERS, Verdict, as_text, missing_needs, name_of
+from psdopt.contracts.abilities import MEMBERS, Verdict, as_text, missing_needs, name_of
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Problem
@@ -26,7 +26,7 @@ known: Callable[[str], Iterable[Any]] = _nothing
 def compatible(problem: Any, geometry: Any, method: Any) -> Verdict:
     """Whether `method` can run on `problem` over `geometry`, before any work. O(1).
 
-    An ability stands for members (:data:`psdopt.contracts.capability.MEMBERS`): an object that declares the ability and
+    An ability stands for members (:data:`psdopt.contracts.abilities.MEMBERS`): an object that declares the ability and
     lacks a member does not have it. A negative verdict names the objects, what is missing, and which other methods, or
     else which other geometries, would work, those of plugins included.
     """

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from psdopt.certificates.units import natural_trace
-from psdopt.contracts.capability import Ability, name_of
+from psdopt.contracts.abilities import Ability, name_of
 from psdopt.contracts.method import Method, Outcome
 from psdopt.contracts.problem import Problem
 from psdopt.devices import released

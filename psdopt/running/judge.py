@@ -10,7 +10,7 @@ import numpy as np
 
 from psdopt.certificates.certificate import Certificate, certify
 from psdopt.certificates.units import reference_value
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.method import Method, State
 from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array

@@ -12,7 +12,7 @@ import numpy as np
 
 from psdopt.certificates.certificate import PROOFS
 from psdopt.checks import boolean, instance, integer, integer_or_none, number, one_of
-from psdopt.contracts.capability import name_of
+from psdopt.contracts.abilities import name_of
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Problem

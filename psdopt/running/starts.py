@@ -9,7 +9,7 @@ import numpy as np
 
 from psdopt.certificates.units import finite_value, reference_value
 from psdopt.checks import finite
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.method import Method

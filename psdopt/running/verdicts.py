@@ -10,7 +10,7 @@ import numpy as np
 from psdopt.certificates.certificate import Certificate
 from psdopt.certificates.proofs import falls_without_end, plane_minimum
 from psdopt.certificates.units import natural_trace
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Problem

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Problem

@@ -9,7 +9,7 @@ import pytest
 
 from psdopt import Constrained, QuadraticSDP, constraints
 from psdopt.constraints.model import HUGE
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.errors import InvalidInputError, InvalidTypeError
 
 N = 4

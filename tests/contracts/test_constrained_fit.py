@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from psdopt import AutogradProblem, Constrained, FlatQuotient, LagrangeNewton, QuadraticSDP, compatible, constraints
-from psdopt.contracts.capability import MEMBERS, Ability
+from psdopt.contracts.abilities import MEMBERS, Ability
 from psdopt.contracts.constrained_fit import OffersConstrainedFit, constrained_fit_of
 from psdopt.errors import IncompatibleError
 

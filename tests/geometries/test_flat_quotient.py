@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from psdopt import FlatQuotient, PSDCone
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.tolerances import EPS
 from tests.geometries.test_factor_quotient import points

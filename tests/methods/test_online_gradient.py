@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from psdopt import FlatQuotient, solve
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.geometries.polar import Polar
 from psdopt.linalg.arrays import orthonormal_columns
 from psdopt.methods.online_gradient import (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from psdopt import FlatQuotient, LagrangeNewton, QuadraticSDP, solve
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Problem
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.methods.online_gradient import OnlineRiemannianGradient

@@ -18,7 +18,7 @@ from psdopt import (
     constraints,
     solve,
 )  # fmt: skip
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.methods import AugmentedLagrangian, ConjugateGradient, DualNewton, InteriorPoint, LagrangeNewton
 from psdopt.running.choose import choose, first_rank
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm, QuadraticForms

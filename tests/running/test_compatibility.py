@@ -27,7 +27,7 @@ from psdopt import (
     Spectraplex,
     solve,
 )
-from psdopt.contracts.capability import MEMBERS
+from psdopt.contracts.abilities import MEMBERS
 from psdopt.errors import IncompatibleError
 from psdopt.running.compatibility import compatible, fits
 from psdopt.terms import QuadraticForms

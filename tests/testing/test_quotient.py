@@ -3,7 +3,7 @@
 import numpy as np
 
 from psdopt import Geometry
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Defect
 from psdopt.testing import CheckStatus, run_checks
 

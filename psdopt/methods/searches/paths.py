@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.curve import FactorCurve, Mixture
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.geometry_groups import Lift

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.geometry_groups import GramPreconditioner, Lift
 from psdopt.contracts.problem import Evaluation, Problem

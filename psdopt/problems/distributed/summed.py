@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from psdopt.checks import brief
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation, GradientOperator, Problem
 from psdopt.contracts.roles import PlainPreconditioner, Preconditioner
 from psdopt.errors import InvalidInputError, InvalidTypeError

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.constraints import Constrained, diagonal
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.geometries import FlatQuotient, Spectraplex
 from psdopt.problems import AutogradProblem, QuadraticSDP
 from psdopt.testing.gallery import with_spectrum

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Atom, Defect, Geometry
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.geometries import PSDCone

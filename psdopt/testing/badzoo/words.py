@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.geometries import FlatQuotient
 from psdopt.linalg.arrays import Array, inner, norm
 

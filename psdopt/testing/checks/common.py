@@ -9,7 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, append_columns, norm
 from psdopt.linalg.tolerances import EPS

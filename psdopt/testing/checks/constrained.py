@@ -10,7 +10,7 @@ import numpy as np
 
 from psdopt.certificates.certificate import certify
 from psdopt.constraints import Constrained, Constraint, SparseForms
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.linalg.arrays import Array, norm
 from psdopt.testing.checks.common import PASSED, failed, worst
 from psdopt.testing.checks.method_answers import plain_run, tol_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.testing import quotient, vectors
 from psdopt.testing.checks.common import PASSED, failed, worst

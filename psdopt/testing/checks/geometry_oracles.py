@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.geometries.psd_cone import CONIC_ORACLE
 from psdopt.linalg.arrays import Array, orthonormal_columns

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.testing import quotient
 from psdopt.testing.checks.common import failed, worst

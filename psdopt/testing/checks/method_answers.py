@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.certificates.proofs import falls_without_end
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.method import Outcome
 from psdopt.contracts.problem import Problem
 from psdopt.geometries import FixedTrace, FlatQuotient, PSDCone

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import inner, norm, row_dots
 from psdopt.margins import CappedMargin, HasMargins

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.constraints import constrained_of
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.contracts.roles import Duality
 from psdopt.errors import PsdoptError

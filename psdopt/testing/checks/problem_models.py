@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import append_columns, norm
 from psdopt.testing.checks.common import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psdopt.contracts.capability import Ability
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import norm
 from psdopt.testing.checks.common import compare, point_of, value_unit, worst

@@ -12,8 +12,8 @@ import pytest
 import scipy.sparse
 
 from psdopt.errors import CheckpointError
-from psdopt.running.object_graph import decode, encode
 from psdopt.running.result import Status
+from psdopt.running.serialisation import decode, encode
 
 
 class Pair(NamedTuple):

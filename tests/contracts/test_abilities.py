@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from psdopt.contracts.capability import MEMBERS, Verdict, as_text, missing_needs, name_of, require_inner
+from psdopt.contracts.abilities import MEMBERS, Verdict, as_text, missing_needs, name_of, require_inner
 from psdopt.errors import IncompatibleError
 
 REQUIRES = {"problem": ("gradient", ("quadratic", "margins")), "geometry": ("factor",)}
