@@ -1,7 +1,6 @@
 """Soft margins of linear measurements: the problem behind PSDBoost, its structure, and column generation.
 
-:func:`psdopt.solve_smoothed` (module ``psdopt.running.smoothing``) belongs to this package, too, but
-calls :func:`psdopt.solve` and is therefore imported from the top of the package only.
+:func:`psdopt.solve_smoothed` runs other methods on such a problem; it is with the runs, ``psdopt.running.smoothing``.
 """
 
 from psdopt.margins.column_generation import ColumnGeneration, ColumnGenerationState

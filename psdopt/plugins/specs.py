@@ -116,4 +116,4 @@ class ProblemSpec(Spec):
 
 @dataclass(frozen=True)
 class DatasetSpec(Spec):
-    """A data set; `factory()` returns :class:`psdopt.data.datasets.Dataset`."""
+    """A data set; `factory()` returns :class:`psdopt.plugins.Dataset`."""

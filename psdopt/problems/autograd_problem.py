@@ -46,12 +46,10 @@ class AutogradProblem(Problem):
         from autograd import grad, make_hvp
 
         self._grad, self._make_hvp = grad(self.function), make_hvp(self.function)
-        #: The last M of a Hessian, the trace that all its products share, and the gradient that it gave.
-        self._trace: tuple[Array, Callable[[Array], Any], Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the derivatives, local functions that no pickle holds; the function itself must be importable."""
-        return {name: value for name, value in vars(self).items() if name not in ("_grad", "_make_hvp", "_trace")}
+        return {name: value for name, value in vars(self).items() if name not in ("_grad", "_make_hvp")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -67,16 +65,22 @@ class AutogradProblem(Problem):
 
     def dense_gradient(self, M: Array) -> Array:
         """Symmetric ∇F(M) (n, n)."""
-        if self._trace is not None and np.array_equal(M, self._trace[0]):
-            return _symmetric(self._trace[2])
         return _symmetric(self._grad(M))
 
     def dense_hessian(self, M: Array, direction: Array) -> Array:
         """∇²F(M)[direction], symmetric (n, n)."""
-        if self._trace is None or not np.array_equal(M, self._trace[0]):
-            product, S = self._make_hvp(M)
-            self._trace = np.array(M), product, S
-        return _symmetric(self._trace[1](direction))
+        return _symmetric(self._make_hvp(M)[0](direction))
+
+    def second_order(self, M: Array) -> tuple[Array, Callable[[Array], Array]]:
+        """∇F(M), and the map D ↦ ∇²F(M)[D]: one trace of `function`, and one pass back through it for each product.
+
+        Of a subclass with a `dense_gradient` or `dense_hessian` of its own, these.
+        """
+        own = type(self)
+        if (own.dense_gradient, own.dense_hessian) != (AutogradProblem.dense_gradient, AutogradProblem.dense_hessian):
+            return self.dense_gradient(M), lambda direction: self.dense_hessian(M, direction)
+        product, S = self._make_hvp(M)
+        return _symmetric(S), lambda direction: _symmetric(product(direction))
 
     def at(self, Y: Array) -> AutogradEvaluation:
         return AutogradEvaluation(self, self.check_factor(Y))
@@ -108,6 +112,15 @@ class AutogradEvaluation(Evaluation):
         """S (n, n), computed once."""
         return self.problem.dense_gradient(self.dense)
 
+    @cached_property
+    def second_order(self) -> tuple[Array, Callable[[Array], Array]]:
+        """S and the Hessian at M as a map, traced once for all products."""
+        return self.problem.second_order(self.dense)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the trace, which no pickle holds."""
+        return {name: value for name, value in vars(self).items() if name != "second_order"}
+
     @property
     def gradient(self) -> GradientOperator:
         return GradientOperator(self.problem.n, lambda V: self.dense_gradient @ V, lambda V: None)
@@ -117,8 +130,8 @@ class AutogradEvaluation(Evaluation):
 
     def hessian_vector(self, D: Array) -> Array:
         cross = self.factor @ D.T
-        H = self.problem.dense_hessian(self.dense, cross + cross.T)
-        return 2.0 * (self.dense_gradient @ D + H @ self.factor)
+        S, hessian = self.second_order
+        return 2.0 * (S @ D + hessian(cross + cross.T) @ self.factor)
 
     def along(self, D: Array) -> AutogradLine:
         return AutogradLine(self, np.asarray(D))
@@ -152,9 +165,8 @@ class AutogradLine(LineModel):
         cross = moved.factor @ self.D.T
         velocity = cross + cross.T
         try:
-            H = moved.problem.dense_hessian(moved.dense, velocity)
-            S = moved.dense_gradient  # of the same trace
-            return inner(S, velocity), inner(H, velocity) + 2.0 * inner(S @ self.D, self.D)
+            S, hessian = moved.second_order
+            return inner(S, velocity), inner(hessian(velocity), velocity) + 2.0 * inner(S @ self.D, self.D)
         except np.linalg.LinAlgError:
             return math.nan, math.nan
 
@@ -177,8 +189,8 @@ class AutogradPlane(PlaneModel):
         problem, M, N = self.evaluation.problem, self.evaluation.dense, self.atom
         at = alpha * M + beta * N
         try:
-            HM, HN = problem.dense_hessian(at, M), problem.dense_hessian(at, N)
-            S = problem.dense_gradient(at)  # of the same trace
+            S, hessian = problem.second_order(at)
+            HM, HN = hessian(M), hessian(N)
         except np.linalg.LinAlgError:
             return np.full(2, np.nan), np.full((2, 2), np.nan)
         g = np.array([inner(S, M), inner(S, N)])
