@@ -23,9 +23,3 @@ def residual_after(method, steps, condition=10.0):
             break
         state = method.step(state)
     return state.gradient_norm / first
-
-
-def problem_and_start(r=3):
-    rng = np.random.default_rng(1)
-    problem = QuadraticSDP(psd(rng, N, condition=10.0), psd(rng, N), -psd(rng, N))
-    return problem, FlatQuotient(N, r), 0.5 * rng.standard_normal((N, r))

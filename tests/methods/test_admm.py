@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 
-from psdopt import LBFGS, Ability, ConjugateGradient, FlatQuotient, QuadraticSDP, Status, solve
+from psdopt import Ability, FlatQuotient, QuadraticSDP, Status, solve
 from psdopt.contracts.splitting import split_of
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.methods.admm import ADMM
@@ -57,17 +55,6 @@ def test_split_alone_converges():
     assert np.all(result.history["phase"] == 0.0)
 
 
-def test_all_methods_agree_on_one_object():
-    problem = pair_problem(seed=4, gamma=5.0)
-    geometry = FlatQuotient(24, 9)
-    methods = (ADMM(), ConjugateGradient(), LBFGS(), ADMM(polish=LBFGS()))
-    results = [solve(problem, geometry, method) for method in methods]
-    assert all(result.optimal for result in results)
-    decrease = problem.value_at_zero() - results[0].value
-    for result in results[1:]:
-        assert abs(result.value - results[0].value) < 1e-6 * decrease
-
-
 def test_too_low_a_rank_is_stationary_and_escape_mends_it():
     problem = pair_problem(gamma=20.0)
     low = solve(problem, FlatQuotient(24, 1), ADMM())
@@ -76,38 +63,6 @@ def test_too_low_a_rank_is_stationary_and_escape_mends_it():
     assert grown.optimal
     assert grown.matrix.factor.shape[1] > 1
     assert grown.value < low.value
-
-
-def test_steps_leave_the_old_state_and_states_pickle(tmp_path):
-    problem = pair_problem()
-    method = ADMM(switch=1e-9)
-    state = method.init(problem, FlatQuotient(24, 4), np.random.default_rng(0).standard_normal((24, 4)))
-    for _ in range(3):
-        old = {name: getattr(state.inner, name).copy() for name in ("V", "U", "multiplier", "image")}
-        new = method.step(state)
-        for name, array in old.items():
-            np.testing.assert_array_equal(getattr(state.inner, name), array)
-        state = new
-    again = pickle.loads(pickle.dumps(method))
-    assert again == method
-    path = tmp_path / "run.ckpt"
-    first = solve(problem, FlatQuotient(24, 9), method, max_iterations=5, checkpoint=path)
-    assert not first.optimal
-    resumed = solve(problem, FlatQuotient(24, 9), method, resume=path)
-    straight = solve(problem, FlatQuotient(24, 9), method)
-    assert resumed.optimal
-    assert resumed.value == pytest.approx(straight.value, rel=1e-9)
-
-
-def test_a_known_evaluation_of_the_start_changes_nothing():
-    problem, geometry = pair_problem(), FlatQuotient(24, 4)
-    Y = np.random.default_rng(0).standard_normal((24, 4))
-    for method in (ADMM(), ADMM(polish=None)):
-        plain, cached = method.init(problem, geometry, Y), method.init(problem, geometry, Y, problem.at(Y))
-        for _ in range(3):
-            np.testing.assert_allclose(cached.point, plain.point, rtol=1e-12)
-            assert cached.extras["phase"] == plain.extras["phase"] == 0.0 if method.polish else True
-            plain, cached = method.step(plain), method.step(cached)
 
 
 def test_added_columns_are_polished_and_the_split_is_not_run_again():

@@ -24,16 +24,13 @@ from psdopt import (
     constraints,
     solve,
 )
-from psdopt.certificates.units import stationarity_scale
 from psdopt.constraints import curvature
 from psdopt.constraints.certificate import Multipliers
-from psdopt.constraints.units import relative_gap, relative_violation
+from psdopt.constraints.units import relative_violation
 from psdopt.contracts.method import State
 from psdopt.errors import IncompatibleError, InvalidInputError
-from psdopt.methods import ClosedForm, augmented_lagrangian
-from psdopt.methods.augmented_lagrangian import STEEPEST, _complementarity, _scale
-from psdopt.methods.augmented_lagrangian_state import LONG, LONGEST
-from psdopt.methods.columns import VANISHED
+from psdopt.methods import ClosedForm
+from psdopt.methods.augmented_lagrangian import _complementarity, _scale
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
 from tests.graphs import random_laplacian
 
@@ -115,15 +112,6 @@ def test_what_it_refuses() -> None:
         solve(cut(10), FlatQuotient(10, 4), AugmentedLagrangian(inside=ClosedForm()))
     with pytest.raises(IncompatibleError, match="constraints"):
         solve(QuadraticSDP(C=np.eye(3)), FlatQuotient(3, 2), AugmentedLagrangian())
-
-
-def test_newton_inside_takes_few_steps_where_it_stands_alone() -> None:
-    rng = np.random.default_rng(2)
-    G = rng.standard_normal((12, 12))
-    problem = QuadraticSDP(A=G @ G.T / 12, B=0.3, C=G + G.T)
-    result = solve(problem, FlatQuotient(12, 12), TruncatedNewton())
-    assert result.status is Status.OPTIMAL
-    assert result.iterations <= 40
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -305,95 +293,12 @@ def test_multipliers_are_those_of_the_penalty_and_infeasibility_counts_their_mov
     assert _complementarity(equations, np.ones(2), np.zeros(2), np.ones(2), np.ones(2)) == 0.0
 
 
-def test_the_penalty_grows_where_infeasibility_stays_and_never_beyond_its_limit() -> None:
-    Y = nearly_feasible(1e-2)
-    infeasibility = round_at(Y, sigma=2.0, base=2.0)[1].infeasibility
-    assert infeasibility > 1e-4
-    left = (1e-3, 1e-2, 0.1, 0.5, 1.0, 5.0)  # of the infeasibility of the round before
-    penalties = [round_at(Y, sigma=2.0, base=2.0, infeasibility=infeasibility / share)[1].sigma for share in left]
-    assert penalties == sorted(penalties)
-    assert penalties[0] == 2.0 < penalties[-2]
-    top = round_at(Y, sigma=2.0, base=1e-12, infeasibility=infeasibility)[1]
-    assert top.sigma == 1e-12 * STEEPEST  # times the first one is the most
-    settled = round_at(nearly_feasible(1e-13), sigma=2.0, base=2.0, infeasibility=1e-13, y=np.zeros(4))[1]
-    assert settled.infeasibility < 1e-11
-    assert settled.sigma == 2.0
-
-
-@pytest.mark.parametrize(
-    ("fields", "looks"),
-    [
-        ({"bounded": 1.0}, True), ({"bounded": 1e-3}, False), ({"bounded": 1e-3, "rounds": LONG - 1}, True),
-        ({"bounded": 1e-3, "rounds": LONG}, False), ({"bounded": 1e-3, "idle": LONG - 1}, True),
-        ({"bounded": 1e-3, "idle": 2 * LONG - 1}, True), ({"bounded": 1e-3, "idle": LONG}, False),
-        ({"bounded": 1e-3, "first_length": 1e9}, True),
-    ],
-)  # fmt: skip
-def test_a_bound_is_looked_for_when_infeasibility_has_fallen_or_after_some_rounds(fields, looks) -> None:
-    _, after, method = round_at(nearly_feasible(1e-2), **fields)
-    assert 1e-3 < after.infeasibility < 1e-2
-    assert bool(method.seen) == looks
-    _, far, method = round_at(nearly_feasible(0.5), bounded=100.0, rounds=LONG - 1)
-    assert far.infeasibility > 1e-2
-    assert not method.seen
-
-
-def test_the_next_round_aims_at_what_its_multipliers_are_worth() -> None:
-    """Finer than before and than the infeasibility; an aim that is much finer than the infeasibility stays."""
-    off = round_at(nearly_feasible(1e-2))[1].infeasibility
-    aims = (1e-1, 1e-2, 1e-3, 3e-4, 1e-7)
-    after = [round_at(nearly_feasible(1e-2), aim=aim)[1].aim for aim in aims]
-    assert after == sorted(after, reverse=True)
-    assert all(new < 0.5 * min(aim, off) for new, aim in zip(after[:2], aims, strict=False))
-    assert after[2] < aims[2]
-    assert after[-1] == aims[-1]
-
-
-def test_multipliers_that_have_grown_much_are_tried_as_a_proof() -> None:
-    Y = nearly_feasible(0.5)
-    size = float(np.linalg.norm(held().norms * round_at(Y, sigma=2.0, base=2.0)[1].y))
-    for share, tried in ((1e-3, True), (1.0, False)):
-        _, after, _ = round_at(Y, sigma=2.0, base=2.0, first_size=share * size)
-        assert (after.dual.ray is not None) == tried
-    assert np.linalg.norm(held().norms * round_at(Y, sigma=2.0, base=2.0, first_size=0.0)[1].dual.ray) == (
-        pytest.approx(1.0)
-    )
-    _, after, _ = round_at(nearly_feasible(1e-8), first_size=0.0)
-    assert after.dual.ray is None
-
-
-def test_a_ray_that_is_no_proof_makes_the_penalty_larger() -> None:
-    method, Y = AugmentedLagrangian(), nearly_feasible(0.0)
-    state = replace(method.init(held(), FlatQuotient(4, 4), Y), sigma=2.0, base=2.0)
-    method._falls_without_end(state, np.ones((4, 1)))
-    assert state.sigma > 2.0
-    assert state.outcome is Outcome.RUNNING
-    for share, outcome in ((1e-3, Outcome.RUNNING), (1.0, Outcome.STALLED)):
-        state = replace(state, sigma=share * STEEPEST, base=1.0)
-        method._falls_without_end(state, np.ones((4, 1)))
-        assert state.outcome is outcome
-
-
 def test_the_rank_that_a_caller_allows_is_the_least_of_both() -> None:
     for own, asked, most in ((None, 5, 5), (3, 5, 3), (7, 5, 5)):
         method = AugmentedLagrangian(max_rank=own).with_escape(True, asked)
         assert (method.grow, method.max_rank) == (True, most)
     assert not AugmentedLagrangian().with_escape(False, 5).grow
     assert not AugmentedLagrangian(grow=False).with_escape(True, 5).grow
-
-
-def test_a_rank_binds_where_it_is_below_the_order_and_may_not_grow() -> None:
-    table = [
-        (3, True, None, False),
-        (3, False, None, True),
-        (3, True, 3, True),
-        (3, True, 4, False),
-        (4, False, 4, False),
-    ]
-    for columns, grow, most, binds in table:
-        method = AugmentedLagrangian(grow=grow, max_rank=most)
-        state = method.init(held(), FlatQuotient(4, columns), np.eye(4)[:, :columns])
-        assert method._binds(state) == binds
 
 
 def test_multipliers_of_a_method_that_came_near_are_taken_over() -> None:
@@ -406,30 +311,6 @@ def test_multipliers_of_a_method_that_came_near_are_taken_over() -> None:
         state = method.continued(replace(other, extras={"sigma": 77.0}))
         assert (state.dual is known, state.sigma == 77.0, state.y is known.y) == (taken, taken, taken)
     assert method.continued(replace(other, gradient_norm=0.0)).sigma == own.sigma
-
-
-@pytest.mark.parametrize("first", [0.1, 1.0, 3.0])
-def test_a_factor_many_times_as_long_as_at_first_is_looked_at_as_a_direction(first, monkeypatch) -> None:
-    told = []
-    monkeypatch.setattr(AugmentedLagrangian, "_falls_without_end", lambda self, state, ray: told.append("ray"))
-    monkeypatch.setattr(AugmentedLagrangian, "_end_round", lambda self, state: told.append("round"))
-    method = AugmentedLagrangian()
-    for share in (0.99, 1.01):
-        length = share * max(first, 1.0) / VANISHED
-        state = method.init(held(), FlatQuotient(4, 4), 0.5 * length * np.eye(4))
-        method.step(replace(state, aim=np.inf, first_length=first))  # no step is needed
-    assert told == ["round", "ray"]
-
-
-def test_rounds_that_do_not_come_to_their_aim_end_all_the_same(monkeypatch) -> None:
-    ended = []
-    monkeypatch.setattr(AugmentedLagrangian, "_end_round", lambda self, state: ended.append(state.waited))
-    method = AugmentedLagrangian(inside_steps=1)
-    state = method.init(held(), FlatQuotient(4, 4), np.random.default_rng(2).standard_normal((4, 4)))
-    method.step(replace(state, aim=0.0, waited=LONGEST - 2))
-    assert ended == []
-    method.step(replace(state, aim=0.0, waited=LONGEST - 1))
-    assert ended == [LONGEST]
 
 
 @pytest.mark.parametrize("low", [-0.5, 0.0])
@@ -448,43 +329,6 @@ def test_the_dual_bound_is_that_of_the_multipliers(low) -> None:
     assert better.bound == 0.0
 
 
-def test_columns_come_where_infeasibility_does_not_explain_an_eigenvalue(monkeypatch) -> None:
-    problem, Y = held(), nearly_feasible(0.0)
-    widths = []
-    monkeypatch.setattr(AugmentedLagrangian, "_widen", lambda self, state, S, vectors: widths.append(vectors.shape))
-    method = AugmentedLagrangian()
-    state = method.init(problem, FlatQuotient(4, 4), Y)
-    unit = problem.duality.value_unit(state.evaluation.value, 5.0)
-    for explained, grows in ((1.0, False), (100.0, True)):
-        widths.clear()
-        low = explained * 1e-3 * unit / 5.0
-        at = replace(state, y=np.array([0.0, 0.0, 0.0, 1.0 - low]), infeasibility=1e-3)
-        method._bound(at)
-        assert bool(widths) == grows
-    AugmentedLagrangian(grow=False)._bound(at)
-    assert len(widths) == 1
-
-
-def test_a_round_ends_at_its_aim_and_residuals_are_in_the_units_of_the_gradient() -> None:
-    method, Y = AugmentedLagrangian(), nearly_feasible(1e-2)
-    state = method.init(held(), FlatQuotient(4, 4), Y)
-    still = 0.5 * np.linalg.norm(state.inside.evaluation.factor_gradient()) / _scale(held(), state.evaluation)
-    for share, reached in ((0.99, False), (1.01, True)):
-        assert method._reached(replace(state, aim=share * still), state.inside) == reached
-    state = replace(state, bound=state.evaluation.value - 0.1, infeasibility=1e-3)
-    gap = relative_gap(held(), state.evaluation, state.bound)
-    assert method._relative(state) == max(gap, 1e-3)
-    assert method._relative(replace(state, infeasibility=10.0 * gap)) == 10.0 * gap
-    assert method._relative(replace(state, bound=-np.inf)) == np.inf
-    unit = stationarity_scale(held(), state.evaluation.value, state.evaluation.size)
-    assert method._residual(state) == pytest.approx(2.0 * gap * unit, rel=1e-12)
-    kept = AugmentedLagrangian(grow=False)
-    low = kept.init(held(), FlatQuotient(4, 3), Y[:, :3])
-    still = 0.5 * np.linalg.norm(low.inside.evaluation.factor_gradient()) / _scale(held(), low.evaluation)
-    assert kept._relative(replace(low, bound=-np.inf, infeasibility=0.0)) == pytest.approx(still, rel=1e-12)
-    assert kept._relative(replace(low, bound=low.evaluation.value, infeasibility=0.0)) == 0.0
-
-
 def test_runs_end_at_once_where_nothing_or_zero_alone_is_feasible() -> None:
     F = QuadraticSDP(C=np.eye(2))
     nothing = Constrained(F, constraints.trace(2, -1.0))
@@ -493,28 +337,3 @@ def test_runs_end_at_once_where_nothing_or_zero_alone_is_feasible() -> None:
     assert nothing.contradiction is not None or nothing.only_zero
     for problem, outcome in ((nothing, Outcome.FINISHED), (zero, Outcome.FINISHED), (some, Outcome.RUNNING)):
         assert AugmentedLagrangian().init(problem, FlatQuotient(2, 1), np.ones((2, 1))).outcome is outcome
-
-
-@pytest.mark.parametrize(("most", "asked"), [(None, 4), (3, 3)])
-def test_columns_are_added_up_to_the_rank_allowed(most, asked, monkeypatch) -> None:
-    seen = []
-    monkeypatch.setattr(
-        augmented_lagrangian, "widened", lambda here, S, vectors, room, length, seed: seen.append((room, length, seed))
-    )
-    method = AugmentedLagrangian(max_rank=most)
-    state = method.init(held(), FlatQuotient(4, 2), nearly_feasible(0.0)[:, :2])
-    method._widen(replace(state, rounds=7), None, np.eye(4)[:, :1])
-    assert seen == [(asked, state.first_length, 7)]
-    assert state.first_length == pytest.approx(np.sqrt(2.5))
-
-
-def test_new_columns_have_a_round_to_come_on_their_way() -> None:
-    method = AugmentedLagrangian()
-    state = method.init(held(), FlatQuotient(4, 2), nearly_feasible(0.0)[:, :2])
-    S = np.diag([1.0, 2.0, 3.0, -1.0])
-    for aim in (1e-6, 1e-3):
-        wide = replace(state, aim=aim, bounded=1.0)
-        method._widen(wide, S, np.eye(4)[:, 3:])
-        assert (wide.bounded, wide.grown, wide.fewest) == (np.inf, True, 3)
-        assert wide.aim > aim if aim == 1e-6 else wide.aim == aim
-        assert wide.geometry.r == wide.point.shape[1] == 3

@@ -7,7 +7,7 @@ import pytest
 
 from psdopt import Constrained, FlatQuotient, QuadraticSDP, constraints
 from psdopt.contracts.method import Outcome
-from psdopt.methods.augmented_lagrangian_state import LONG, LONG_GAIN, LONGEST, PATIENCE, AugmentedLagrangianState
+from psdopt.methods.augmented_lagrangian_state import PATIENCE, AugmentedLagrangianState
 
 
 def state(length: float = 1.0) -> AugmentedLagrangianState:
@@ -38,17 +38,6 @@ def test_any_gain_begins_the_count_anew(what: str) -> None:
     run.grown = what == "columns"
     run.note_progress(0.5e-2 if what == "gap" else 1e-2)
     assert run.idle == 0
-
-
-def test_rounds_that_do_not_come_to_their_aim_count_more() -> None:
-    run = state()
-    run.infeasibility = 1e-3
-    run.waited = LONGEST
-    run.note_progress(1e-2)
-    assert (run.idle, run.waited) == (LONG_GAIN, 0)
-    run.waited = LONGEST
-    run.note_progress(1e-2)
-    assert run.idle == LONG_GAIN + LONG
 
 
 def test_vanished_is_relative_to_the_first_length() -> None:

@@ -97,12 +97,6 @@ def test_singular_plane_after_the_first_step():
     assert result.value == pytest.approx(-5.0)
 
 
-def test_same_seed_same_run():
-    problem, _, _ = planted(15, 3)
-    runs = [psdopt.solve(problem, method=BILGO(), start=zero(problem)).history["value"] for _ in range(2)]
-    assert np.array_equal(*runs)
-
-
 def test_bad_parameters():
     for bad in ({"every": 0}, {"eigenvectors": -1}, {"local_search": "lbfgs"}):
         with pytest.raises(InvalidInputError):
@@ -115,12 +109,6 @@ def test_bad_parameters():
         BILGO(backend="lanczo")
     with pytest.warns(DeprecationWarning, match="lobpcg"):
         assert BILGO(backend="lobpcg") == BILGO()
-
-
-def test_refused_on_a_quotient():
-    problem, _, _ = planted(6, 1)
-    with pytest.raises(psdopt.errors.IncompatibleError, match="BILGO"):
-        psdopt.solve(problem, psdopt.FlatQuotient(6, 2), BILGO())
 
 
 def test_rate_of_the_plain_method_under_the_conditions_that_make_it_true():

@@ -9,33 +9,13 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from psdopt import BILGO, ConjugateGradient, FlatQuotient, Outcome, PSDCone, QuadraticSDP
-from psdopt.methods.bilgo_atoms import SEARCH_STEPS, GreedyAtoms
+from psdopt import ConjugateGradient, FlatQuotient, Outcome, PSDCone, QuadraticSDP
+from psdopt.methods.bilgo_atoms import GreedyAtoms
 from psdopt.methods.bilgo_search import LocalSearch
 from tests.methods.planted import planted, zero
 
 ALONE = GreedyAtoms(False, 5, 1, "bilgo", "auto", 0)
 SEARCHED = GreedyAtoms(True, 5, 0, "bilgo", "auto", 0)
-
-
-def test_without_a_search_bilgo_is_the_greedy_method():
-    problem, _, _ = planted(10, 2)
-    one = ALONE.init(problem, PSDCone(10), zero(problem))
-    other = BILGO(None, eigenvectors=1).init(problem, PSDCone(10), zero(problem))
-    for _ in range(5):
-        one, other = ALONE.step(one), BILGO(None, eigenvectors=1).step(other)
-        np.testing.assert_array_equal(one.evaluation.factor, other.evaluation.factor)
-
-
-def test_a_search_is_due_after_as_many_atoms_as_asked_for_and_never_without_one():
-    problem, _, _ = planted(10, 2)
-    for method, due in ((SEARCHED, True), (ALONE, False)):
-        state = method.init(problem, PSDCone(10), zero(problem))
-        for _ in range(5):
-            state = method.step(state)
-            if state.due:
-                break
-        assert state.due == due
 
 
 def test_where_m_has_all_directions_the_same_search_goes_on_with_a_finer_goal():
@@ -63,85 +43,6 @@ def test_a_direction_that_m_lacks_becomes_an_atom():
     assert state.vectors.shape[1] >= 1
     after = SEARCHED.step(state)
     assert after.evaluation.value < state.evaluation.value
-
-
-def interrupted(diagonal, targets, *, goal, growing=False, every=5, eigenvectors=0, **changed):
-    """Greedy atoms after a search at M = diag(diagonal) for |M − diag(targets)|²: S is 2 (M − T)."""
-    problem = QuadraticSDP(B=1.0, C=-np.diag(np.asarray(targets, dtype=float)))
-    Y = np.diag(np.sqrt(np.asarray(diagonal, dtype=float)))
-    Y = Y[:, np.any(Y, axis=0)]
-    search = LocalSearch(ConjugateGradient()).init(problem, PSDCone(len(targets)), Y)
-    search = replace(search, over=True, goal=goal, growing=growing, **changed)
-    method = GreedyAtoms(True, every, eigenvectors, "bilgo", "dense", 0)
-    return method.continued(search)
-
-
-@pytest.mark.parametrize(
-    ("missing", "goal", "resumed"),
-    [
-        # |S Y| = 4, |Y| = 2, λ_min(S) = −2 missing
-        (0.5, 2.0, True),  # at rest by the goal, exactly, and the residual explains what λ_min lacks
-        (0.5, 1.9, False),  # not at rest
-        (1.5, 2.0, False),  # at rest, but the eigenvalue weighs more: 3 · 2 > 4
-        (1.5, 1.9, False),
-    ],
-)
-def test_a_new_direction_is_taken_unless_the_residual_of_the_search_explains_it(missing, goal, resumed):
-    state = interrupted([4.0, 0.0, 0.0], [3.0, missing, 0.0], goal=goal)
-    assert (state.resumed is not None) == resumed
-    if not resumed:
-        np.testing.assert_allclose(np.abs(state.vectors), np.eye(3)[:, 1:2], atol=1e-12)
-
-
-@pytest.mark.parametrize(("size", "missing", "resumed"), [(0.5, 0.3, False), (2.0, 0.8, True), (2.0, 1.2, False)])
-def test_the_eigenvalue_is_weighed_by_the_size_of_the_factor(size, missing, resumed):
-    """|S Y| = 2 |m − t| |Y| against |λ_min| |Y|."""
-    state = interrupted([size**2, 0.0, 0.0], [size**2 - (0.2 if size < 1.0 else 1.0), missing, 0.0], goal=9.0)
-    assert (state.resumed is not None) == resumed
-
-
-def test_few_atoms_follow_a_search_at_about_the_right_rank_and_as_many_as_m_has_columns_while_it_grows():
-    for growing, count in ((False, 1), (True, 2)):
-        state = interrupted([9.0, 8.0, 0.0, 0.0, 0.0], [5.0, 5.0, 4.0, 3.0, 2.0], goal=0.0, growing=growing, every=1)
-        assert state.vectors.shape[1] == count
-        assert not state.waiting
-    some = interrupted([9.0, 0.0, 0.0], [5.0, 4.0, 3.0], goal=0.0, eigenvectors=2)
-    assert some.waiting
-    assert some.vectors.shape[1] == 2
-    one = interrupted([9.0, 0.0, 0.0], [5.0, 4.0, 3.0], goal=0.0, eigenvectors=1)
-    assert one.waiting
-    assert one.vectors.shape[1] == 1
-
-
-def test_directions_that_m_has_are_no_atoms():
-    """λ_min belongs to the axis that M has, the other negative eigenvalue to one that it lacks."""
-    state = interrupted([1.0, 0.0, 4.0], [9.0, 2.0, 1.0], goal=0.0, growing=True)
-    np.testing.assert_allclose(np.abs(state.vectors), np.eye(3)[:, 1:2], atol=1e-12)
-
-
-def test_a_search_that_ended_or_took_its_most_steps_away_from_rest_is_not_continued():
-    full = {"diagonal": [4.0, 1.0], "targets": [3.0, 1.0]}  # |S Y| / |Y| = 4 / √5
-    most = SEARCH_STEPS
-    for goal, steps, resumed in ((0.0, most - 1, True), (0.0, most, False), (9.0, most, True), (9.0, 0, True)):
-        state = interrupted(**full, goal=goal, steps=steps)
-        assert (state.resumed is not None) == resumed
-    ended = interrupted(**full, goal=9.0)
-    assert ended.resumed is not None
-    stalled = replace(ended.resumed, over=True, inner=replace(ended.resumed.inner, outcome=Outcome.STALLED))
-    for goal in (0.0, 9.0):
-        assert SEARCHED.continued(replace(stalled, goal=goal)).resumed is None
-
-
-def test_the_next_goal_is_a_share_of_the_residual_or_of_the_eigenvalue_if_that_is_less():
-    shares = []
-    for limit, doubled in ((16, 32), (SEARCH_STEPS - 9, SEARCH_STEPS)):
-        state = interrupted([4.0, 1.0], [3.0, 1.0], goal=0.0, limit=limit)  # S ⪰ 0
-        shares.append(state.resumed.goal / (4.0 / np.sqrt(5.0)))
-        assert state.resumed.limit == doubled
-    assert 0.0 < shares[0] < 0.5
-    state = interrupted([4.0, 1.0], [3.0, 1.05], goal=0.0)  # λ_min = −0.1
-    shares.append(state.resumed.goal / 0.1)
-    np.testing.assert_allclose(shares, shares[0], rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -221,24 +122,6 @@ def test_a_proposal_of_any_size_is_scaled_best(factor, value, monkeypatch):
     assert not after.block
 
 
-def test_atoms_beyond_those_of_a_search_enter_as_one_block_of_the_mean_weight():
-    """`every` = 1: one bilateral search, the other eigenvector at its weight times the best mu² <= 1."""
-    problem = QuadraticSDP(B=1.0, C=-np.diag([4.0, 3.0, 1.0, 0.0]))
-    method = GreedyAtoms(True, 1, 0, "bilgo", "dense", 0)
-    state = method.init(problem, PSDCone(4), np.diag([1.0, 1.0, 0.0, 0.0])[:, :2])
-    assert state.vectors.shape[1] == 2
-    after = method.step(state)
-    # S = −diag(6, 4, 2, 0) at M = diag(1, 1, 0, 0): first e1, by exact search, then e2
-    target = np.diag([4.0, 3.0, 1.0, 0.0])
-    M, _, beta = dense_plane_minimum(
-        lambda X: np.sum((X - target) ** 2), np.diag([1.0, 1.0, 0, 0]), state.vectors[:, :1]
-    )
-    best = min(beta, 3.0 - M[1, 1])
-    np.testing.assert_allclose(after.evaluation.matrix.to_dense(), np.diag([M[0, 0], M[1, 1] + best, 0, 0]), atol=1e-5)
-    assert after.due
-    assert after.extras["beta"] == pytest.approx(beta, rel=1e-5)
-
-
 @pytest.mark.parametrize(("every", "due"), [(1, [True]), (2, [False, True]), (3, [False, False, True])])
 def test_a_search_is_due_after_every_so_many_atoms(every, due):
     problem, _, _ = planted(10, 4)
@@ -288,23 +171,6 @@ def test_a_block_beyond_the_first_atoms_has_their_mean_weight_at_most():
     after = method.step(method.init(problem, PSDCone(4), np.eye(4)[:, 3:]))
     np.testing.assert_allclose(after.evaluation.matrix.to_dense(), np.diag([4.0, 2.5, 2.5, 1.0]), atol=1e-9)
     assert after.extras == {"alpha": pytest.approx(1.0, rel=1e-12), "beta": pytest.approx(4.0, rel=1e-12)}
-
-
-@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
-def test_a_search_is_due_in_any_unit_of_m(unit):
-    problem = QuadraticSDP(B=1.0, C=-unit * np.diag([4.0, 3.0, 2.0]))
-    method = GreedyAtoms(True, 1, 1, "bilgo", "dense", 0)
-    assert method.step(method.init(problem, PSDCone(3), np.zeros((3, 1)))).due
-
-
-def test_the_atoms_that_were_taken_are_not_asked_for_again():
-    problem = QuadraticSDP(B=1.0, C=-np.diag([9.0, 8.0, 7.0, 6.0, 5.0, 4.0]))
-    method = GreedyAtoms(True, 5, 0, "journee", "dense", 0)
-    state = method.init(problem, PSDCone(6), np.zeros((6, 1)))
-    assert state.vectors.shape[1] == 5
-    after = method.step(replace(state, vectors=state.vectors[:, :1], atoms=2))
-    assert after.atoms == 3
-    assert after.vectors.shape[1] == 2
 
 
 def test_random_directions_are_unit_vectors_and_follow_m():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -10,16 +9,11 @@ import pytest
 
 import psdopt
 from psdopt import ConjugateGradient, Outcome, PSDCone, QuadraticSDP
-from psdopt.certificates.units import stationarity_scale
 from psdopt.linalg.least import least_eigenpairs
 from psdopt.methods import bilgo_atoms
 from psdopt.methods.bilgo import BILGO
 from psdopt.methods.bilgo_atoms import GreedyAtoms
 from psdopt.methods.bilgo_search import (
-    FIRST_STEPS,
-    GROWING_STEPS,
-    LAST_FRACTION,
-    SEARCH_FRACTION,
     AtomState,
     LocalSearch,
 )
@@ -55,21 +49,6 @@ def test_it_is_over_at_its_goal_or_its_limit(goal, limit, steps):
     assert made == state.steps == steps
 
 
-def test_the_gradient_norm_counts_the_eigenvalue_that_was_known():
-    problem, _, _ = planted(8, 2)
-    Y = 1e-3 * np.random.default_rng(2).standard_normal((8, 2))
-    state = METHOD.step(begun(problem, Y, smallest=-7.0))
-    assert state.gradient_norm >= 2.0 * 7.0 * np.linalg.norm(state.evaluation.factor) * (1.0 - 1e-12)
-
-
-def test_a_block_of_atoms_is_searched_to_a_finer_goal():
-    problem, _, _ = planted(8, 2)
-    Y = np.random.default_rng(3).standard_normal((8, 2))
-    growing, last = begun(problem, Y, vectors=1).goal, begun(problem, Y).goal
-    for vectors in (0, 1):
-        assert begun(problem, Y, vectors=vectors, block=True).goal == last < 1e-2 * growing
-
-
 def test_a_ray_is_passed_on():
     problem = QuadraticSDP(np.diag([1.0, 0.0]), None, -np.eye(2))
     state = begun(problem, np.ones((2, 1)))
@@ -77,21 +56,6 @@ def test_a_ray_is_passed_on():
         state = METHOD.step(state)
     assert state.outcome is Outcome.UNBOUNDED
     assert state.ray is not None
-
-
-def test_goals_and_limits_follow_the_eigenvalue_and_the_number_of_its_directions():
-    """A share of |λ_min| while S has many directions beside the columns of M, then a much smaller one."""
-    problem, _, _ = planted(10, 2)
-    Y = 0.1 * np.random.default_rng(3).standard_normal((10, 8))
-    assert LAST_FRACTION < 0.1 * SEARCH_FRACTION < 0.1
-    for vectors, columns, growing in ((1, 2, True), (1, 8, False), (4, 8, True)):
-        state = begun(problem, Y[:, :columns], smallest=-0.5, vectors=vectors)
-        assert state.growing == growing
-        assert state.goal == pytest.approx(0.5 * (SEARCH_FRACTION if growing else LAST_FRACTION), rel=1e-14)
-        assert state.limit == (GROWING_STEPS if growing else FIRST_STEPS)
-    assert begun(problem, Y, smallest=0.5).goal == 0.0
-    alone = METHOD.init(problem, PSDCone(10), Y[:, :2])
-    assert (alone.goal, alone.growing, alone.iteration, alone.steps) == (0.0, False, 0, 0)
 
 
 @pytest.mark.parametrize("smallest", [-1e6, -3.0, -1e-9, 2.0])
@@ -102,32 +66,6 @@ def test_the_gradient_norm_is_the_larger_of_both_conditions(smallest):
         Y = after.evaluation.factor
         expected = max(after.inner.gradient_norm, -2.0 * smallest * np.linalg.norm(Y))
         assert after.gradient_norm == pytest.approx(expected, rel=1e-13)
-
-
-@pytest.mark.parametrize("size", [0.02, 50.0])
-def test_the_goal_is_the_residual_by_the_size_of_the_factor(size):
-    problem = QuadraticSDP(np.diag(np.arange(1.0, 9.0)), 0.1, -(size**2) * np.eye(8))
-    state = replace(begun(problem, size * np.random.default_rng(1).standard_normal((8, 3))), goal=0.0, limit=100)
-    once = METHOD.step(state)
-    residual = 0.5 * once.inner.gradient_norm / np.linalg.norm(once.evaluation.factor)
-    for share, over in ((0.99, False), (1.01, True)):
-        after = METHOD.step(replace(state, goal=share * residual))
-        assert after.over == over
-        # the step that ends the search is counted where atoms take over
-        assert after.iteration == state.iteration + (not over)
-
-
-def test_state_is_picklable_and_steps_leave_it_alone():
-    problem, _, _ = planted(10, 2)
-    method = BILGO()
-    state = method.init(problem, PSDCone(10), np.zeros((10, 1)))
-    for _ in range(4):
-        twin = pickle.loads(pickle.dumps(state))
-        value = state.evaluation.value
-        nxt = method.step(state)
-        assert state.evaluation.value == value
-        assert method.step(twin).evaluation.value == pytest.approx(nxt.evaluation.value, rel=1e-13)
-        state = nxt
 
 
 @pytest.mark.parametrize("backend", ["lanczos", "eigsh"])
@@ -196,55 +134,6 @@ def test_only_directions_of_descent_are_kept_or_the_first(monkeypatch, eigenvalu
     """A slope of 1e-9 by the side of 3 is rounding."""
     state, _ = looked_at(monkeypatch, np.zeros(4), -0.5 * np.array(eigenvalues))
     assert state.vectors.shape[1] == count
-
-
-def test_eigenvectors_are_as_accurate_as_what_they_are_for(monkeypatch):
-    """To a share of |λ_min| as it was, or of |S Y| / |Y| where no λ_min is known."""
-    shares = []
-    for smallest, scale in ((-5.0, 5.0), (7.0, 7.0), (np.nan, 2.0)):
-        _, asked = looked_at(monkeypatch, [4.0, 0.0, 0.0], [3.0, 1.5, 0.0], smallest=smallest)
-        assert len(asked) == 1
-        shares.append(asked[0]["tol"] / scale)
-    assert 0.0 < shares[0] < 0.5
-    np.testing.assert_allclose(shares, shares[0], rtol=1e-14)
-    _, asked = looked_at(monkeypatch, np.zeros(3), [3.0, 1.5, 0.0])
-    assert asked[0]["tol"] == 0.0
-
-
-@pytest.mark.parametrize(
-    ("level", "proven_at", "times"),
-    [
-        (0.3, np.inf, 1),
-        (1e-4, np.inf, 2),
-        (0.1, 20.0, 1),
-        (1e-3, 20.0, 2),
-        (8e-3, 0.05, 1),
-        (1e-5, 0.05, 2),
-        (0.0, 0.0, 2),
-    ],
-)
-def test_rest_is_proven_from_random_columns_each_time_stationarity_has_fallen_much(
-    monkeypatch, level, proven_at, times
-):
-    # S = 2 (M − T): |S Y| = 4 d at M = diag(4, 0), T = diag(4 − d, 0); the scale hardly depends on d
-    d = level * stationarity_scale(QuadraticSDP(B=1.0, C=-np.diag([4.0, 0.0])), -16.0, 2.0) / 4.0
-    state, asked = looked_at(
-        monkeypatch, [4.0, 0.0, 0.0], [4.0 - d, 0.0, 0.0], proven_at=proven_at, iteration=5, smallest=-1.0
-    )
-    assert len(asked) == times
-    if times == 1:
-        assert state.proven_at == proven_at
-        return
-    assert state.proven_at == pytest.approx(level, rel=0.1)
-    assert asked[1]["proven"]
-    assert asked[1]["tol"] == pytest.approx(2.0 * d, abs=1e-12)
-    assert (asked[1]["count"], asked[1]["seed"], asked[1]["start"].shape) == (3, 8, (3, 1))
-
-
-def test_an_eigenvalue_that_weighs_more_than_the_residual_needs_no_proof(monkeypatch):
-    state, asked = looked_at(monkeypatch, [4.0, 0.0, 0.0], [4.0, 1e-4, 0.0], proven_at=np.inf)
-    assert len(asked) == 1
-    assert state.proven_at == np.inf
 
 
 def test_after_a_direction_had_been_missed_the_next_rest_is_looked_at_anew(monkeypatch):

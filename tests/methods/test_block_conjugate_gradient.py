@@ -25,14 +25,6 @@ def samples(rng, m=80, d=30):
     return sp.csr_array(X), np.arange(m) % 4
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_planted_optimum_is_found_and_certified(seed):
-    problem, best = planted(np.random.default_rng(seed))
-    result = solve(problem, FlatQuotient(problem.n, 4), BlockConjugateGradient(), tol=1e-8)
-    assert result.status is Status.OPTIMAL
-    assert result.value == pytest.approx(best, rel=1e-9)
-
-
 def test_the_value_never_goes_up_and_fewer_products_are_needed_than_by_lines():
     X, y = samples(np.random.default_rng(0))
     counts = {}
@@ -80,20 +72,6 @@ def test_a_rank_deficient_start_and_an_optimum_of_lower_rank():
     assert result.value == pytest.approx(best, rel=1e-7)
 
 
-def test_a_resumed_run_is_bitwise_the_uninterrupted_one(tmp_path):
-    def run(**options):
-        X, y = samples(np.random.default_rng(3))
-        problem = kta_problem(X, y, 1.0, gram=False)
-        return solve(problem, FlatQuotient(problem.n, 3), BlockConjugateGradient(), tol=1e-12, **options)
-
-    whole = run(max_iterations=12)
-    run(max_iterations=5, checkpoint=tmp_path / "run")
-    resumed = run(max_iterations=12, resume=tmp_path / "run")
-    assert whole.iterations == resumed.iterations == 12
-    np.testing.assert_array_equal(whole.matrix.factor, resumed.matrix.factor)
-    np.testing.assert_array_equal(whole.history["value"], resumed.history["value"])
-
-
 @pytest.mark.parametrize("most", [1, 3])
 def test_a_search_within_the_span_takes_no_more_steps_than_allowed(most, monkeypatch):
     """Far from the optimum each search within the span takes all of them, and says how many."""
@@ -105,12 +83,6 @@ def test_a_search_within_the_span_takes_no_more_steps_than_allowed(most, monkeyp
     )
     assert result.history["inner_steps"][1:].max() == most
     assert result.history["inner_steps"][1:].sum() == len(taken)
-
-
-def test_unbounded_is_said():
-    problem = QuadraticSDP(C=np.diag([1.0, -1.0, 0.5, 0.2, 0.1]))
-    start = np.ones((5, 1))
-    assert solve(problem, FlatQuotient(5, 1), BlockConjugateGradient(), start=start).status is Status.UNBOUNDED
 
 
 def test_it_is_the_choice_for_large_problems_that_can_be_restricted():

@@ -9,7 +9,6 @@ import pytest
 
 from psdopt import BoundaryPoint, Constrained, InteriorPoint, Outcome, PSDCone, QuadraticSDP, Status, constraints, solve
 from psdopt.errors import IncompatibleError, InvalidInputError
-from psdopt.methods import boundary_point
 from psdopt.methods.boundary_point import _split
 from psdopt.running.choose import choose
 from tests.methods.test_interior_point import random_program, reference
@@ -24,14 +23,6 @@ def theta(n: int, density: float, seed: int) -> Constrained:
     return Constrained(QuadraticSDP(C=-0.5 * np.ones((n, n))), held)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_it_agrees_with_a_conic_solver(seed) -> None:
-    problem = random_program(8, 6, seed)
-    result = solve(problem, PSDCone(8), BoundaryPoint(), max_iterations=20_000)
-    assert result.status is Status.OPTIMAL
-    assert result.value == pytest.approx(reference(problem), rel=1e-5)
-
-
 def test_theta_numbers_are_certified_and_agree_with_interior_points() -> None:
     problem = theta(40, 0.5, 0)
     split, newton = (solve(problem, PSDCone(40), method) for method in (BoundaryPoint(), InteriorPoint()))
@@ -39,39 +30,6 @@ def test_theta_numbers_are_certified_and_agree_with_interior_points() -> None:
     assert split.value == pytest.approx(newton.value, rel=4e-6)
     assert split.certificate.dual_value <= newton.value
     assert split.certificate.primal_infeasibility <= 1e-6
-
-
-def test_a_step_keeps_both_cones_and_complementarity() -> None:
-    problem, method = theta(15, 0.4, 1), BoundaryPoint()
-    geometry = PSDCone(15)
-    state = method.init(problem, geometry, geometry.from_factor(np.zeros((15, 1))))
-    for _ in range(5):
-        state = method.step(state)
-        M = state.evaluation.factor @ state.evaluation.factor.T
-        assert np.linalg.eigvalsh(state.Z[0])[0] >= -1e-13
-        assert abs(np.vdot(M, state.Z[0])) <= 1e-12 * max(np.linalg.norm(M) * np.linalg.norm(state.Z[0]), 1e-300)
-
-
-def test_a_split_gives_both_parts() -> None:
-    rng = np.random.default_rng(2)
-    for shift in (-1.0, 0.0, 1.0):  # few negative eigenvalues, some, many
-        G = rng.standard_normal((9, 9))
-        W = G + G.T + 8.0 * shift * np.eye(9)
-        positive, negative, half = _split(W)
-        values = np.linalg.eigvalsh(W)
-        assert np.allclose(positive - negative, W, atol=1e-12)
-        assert np.allclose(np.linalg.eigvalsh(positive), np.maximum(values, 0.0), atol=1e-12)
-        assert np.allclose(half @ half.T, negative, atol=1e-12)
-
-
-def test_the_normal_equations_are_those_of_the_measurements() -> None:
-    problem, method = theta(12, 0.4, 3), BoundaryPoint()
-    geometry = PSDCone(12)
-    form = method.init(problem, geometry, geometry.from_factor(np.zeros((12, 1)))).form
-    block = form.blocks[0]
-    gram = np.column_stack([block.measure(block.adjoint(e)) for e in np.eye(form.m)])
-    right = np.random.default_rng(0).standard_normal(form.m)
-    assert np.allclose(gram @ form.normal_factor.solve(right), right, atol=1e-10)
 
 
 def test_inequalities_are_slacks() -> None:
@@ -84,15 +42,6 @@ def test_inequalities_are_slacks() -> None:
     result = solve(problem, PSDCone(n), BoundaryPoint(), max_iterations=20_000)
     assert result.status is Status.OPTIMAL
     assert result.value == pytest.approx(reference(problem), rel=1e-5)
-
-
-def test_a_resumed_run_takes_the_same_steps(tmp_path) -> None:
-    problem, path = theta(20, 0.5, 4), tmp_path / "run.ckpt"
-    whole = solve(problem, PSDCone(20), BoundaryPoint(), max_iterations=60, tol=1e-12)
-    solve(problem, PSDCone(20), BoundaryPoint(), max_iterations=30, tol=1e-12, checkpoint=path)
-    resumed = solve(problem, PSDCone(20), BoundaryPoint(), max_iterations=60, tol=1e-12, resume=path)
-    assert resumed.value == whole.value
-    assert resumed.iterations == whole.iterations
 
 
 def test_it_is_chosen_for_very_many_constraints() -> None:
@@ -139,24 +88,6 @@ def test_a_step_is_that_of_the_literature(penalty, overshoot, monkeypatch) -> No
         primal = np.linalg.norm(form.b - form.A @ state.x - block.measure(state.X[0]))
         dual = np.hypot(np.linalg.norm(block.C - block.adjoint(v) - up), np.linalg.norm(form.c - form.At @ v - state.z))
         assert told[-1] == (pytest.approx(primal, rel=1e-5), pytest.approx(0.5 * dual, rel=1e-5))
-
-
-def test_the_penalty_moves_after_so_many_steps_with_one_residual_the_larger() -> None:
-    method = BoundaryPoint()
-    state = method.init(random_program(4, 3, 0), PSDCone(4), np.zeros((4, 1)))
-    assert (state.penalty, state.steps, state.primal_larger, state.dual_larger) == (1.0, 0, 0, 0)
-    for early, limit in ((0, boundary_point.STEPS_EARLY), (boundary_point.EARLY, boundary_point.STEPS_LATE)):
-        for primal, dual, factor in ((2.1, 1.0, 1.0 / boundary_point.FACTOR), (2.0, 1.0, boundary_point.FACTOR)):
-            at = state
-            for k in range(1, limit + 1):
-                at = method._balanced(replace(at, steps=early), primal, dual)
-                assert at.steps == early + 1
-                assert at.penalty == (1.0 if k < limit else pytest.approx(factor, rel=1e-14))
-            assert (at.primal_larger, at.dual_larger) == (0, 0)
-    at = method._balanced(replace(state, primal_larger=3), 1.0, 1.0)
-    assert (at.primal_larger, at.dual_larger) == (0, 1)
-    at = method._balanced(replace(state, dual_larger=3), 5.0, 1.0)
-    assert (at.primal_larger, at.dual_larger) == (1, 0)
 
 
 @pytest.mark.parametrize("signs", [(1, 1, 1, 1, 1), (-1, 1, 1, 1, 1), (-1, -1, -1, 1, 1), (-1, -1, -1, -1, -1)])

@@ -39,15 +39,6 @@ def test_a_part_of_the_columns_at_once_and_no_more_than_there_is_room_for() -> N
     assert widened(evaluation(Y), S, np.eye(N)[:, :1], 2 * WIDER + 1, 1.0).shape[1] == 2 * WIDER + 1
 
 
-def test_the_length_is_the_best_along_the_first_eigenvector() -> None:
-    Y = np.eye(N)[:, 4:]
-    here = evaluation(Y)
-    wider = widened(here, S, np.eye(N)[:, :1], 6, 1.0)
-    _, beta = here.along_atom(np.eye(N)[:, 0]).minimize(alpha=(1.0, 1.0))
-    assert np.linalg.norm(wider[:, 2]) ** 2 == pytest.approx(beta)
-    assert beta > 0.1
-
-
 def test_without_room_columns_of_zeros_make_place_and_without_these_nothing_changes() -> None:
     full = np.eye(N)[:, 3:]
     assert widened(evaluation(full), S, np.eye(N)[:, :1], 3, 1.0) is None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
 
 import autograd.numpy as anp
 import numpy as np
 import pytest
 
 from psdopt import (
+    LBFGS,
     AutogradProblem,
     ConjugateGradient,
     FixedTrace,
@@ -24,12 +24,22 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import inner, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods import conjugate_gradient
+from psdopt.methods.conjugate_gradient import RULES
 from psdopt.methods.searches.paths import Carried
 from tests.methods.searched import GEOMETRIES, N, problem, regression, values
 
 from .quadratics import N as ORDER
-from .quadratics import problem_and_start, residual_after
+from .quadratics import residual_after
 from .references import dense_quadratic, exact_step, quadratic_gradient, quadratic_value
+
+PLAIN = [LBFGS(preconditioner="none"), *(ConjugateGradient(r, preconditioner="none") for r in sorted(RULES))]
+
+
+@pytest.mark.parametrize("method", PLAIN, ids=str)
+def test_finite_termination_on_a_quadratic(method):
+    """In exact arithmetic ORDER steps suffice; a textbook loop leaves 2e-13 here, and loses it at condition 100 too."""
+    assert residual_after(method, ORDER) <= 1e4 * ORDER * EPS
+    assert residual_after(method, ORDER // 2) > 1e-6
 
 
 @pytest.mark.parametrize("name", GEOMETRIES)
@@ -58,17 +68,6 @@ def test_the_printed_denominator_loses_finite_termination(monkeypatch):
         conjugate_gradient.RULES, "PR+", lambda new, mixed, old, curvature: max(0.0, (new - mixed) / new)
     )
     assert residual_after(ConjugateGradient("PR+", preconditioner="none"), ORDER) > 1e-6
-
-
-def test_armijo_and_exact_steps_both_decrease():
-    problem, geometry, start = problem_and_start()
-    for search in ("exact", "armijo"):
-        method = ConjugateGradient(search=search)
-        state = method.init(problem, geometry, start)
-        for _ in range(10):
-            new = method.step(state)
-            assert new.evaluation.value <= state.evaluation.value
-            state = new
 
 
 @pytest.mark.parametrize(
@@ -116,7 +115,7 @@ def test_a_nan_beyond_the_step_does_not_end_a_run_that_decreases():
 )
 def test_the_rules_are_those_of_the_literature(update, arguments, beta):
     """From ⟨g⁺, g⁺⟩, ⟨g, g⁺⟩, ⟨g, g⟩ and ⟨g⁺ − g, d⟩."""
-    assert conjugate_gradient.RULES[update](*arguments) == beta
+    assert RULES[update](*arguments) == beta
 
 
 @pytest.mark.parametrize("update", ["PR+", "FR", "HS", "DY"])
@@ -214,16 +213,3 @@ def test_directions_that_do_not_descend_are_replaced_by_the_steepest(share, kept
     if kept:
         refused = Refusing("FR", preconditioner="none").step(state)
         assert refused.extras["beta"] == 0.0
-
-
-@pytest.mark.parametrize(
-    ("kind", "before", "seen", "mean"),
-    [
-        ("gram", None, 9.0, 9.0), ("gram", 4.0, 9.0, 6.0), ("gram", 4.0, None, None), ("gram", 4.0, -1.0, 0.0),
-        ("none", 4.0, 9.0, None),
-    ],
-)  # fmt: skip
-def test_curvatures_of_steps_are_averaged_geometrically_for_the_gram_preconditioner(kind, before, seen, mean):
-    state = SimpleNamespace(kind=kind, curvature=before)
-    path = SimpleNamespace(curvature=lambda s: seen)
-    assert conjugate_gradient._mean_curvature(state, path, 0.5) == mean

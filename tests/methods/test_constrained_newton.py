@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from psdopt import (
     FlatQuotient,
     InteriorPoint,
     LagrangeNewton,
-    Outcome,
     PSDCone,
     QuadraticSDP,
     Status,
@@ -26,10 +24,9 @@ from psdopt import (
     solve,
 )
 from psdopt.errors import IncompatibleError
-from psdopt.methods import ConjugateGradient, constrained_newton
-from psdopt.methods.augmented_lagrangian_state import LONGEST, AugmentedLagrangianState
-from psdopt.methods.constrained_newton import FINE, LAST, PATIENCE, ConstrainedNewton
-from psdopt.methods.constrained_steps import ConstrainedSteps
+from psdopt.methods import ConjugateGradient
+from psdopt.methods.augmented_lagrangian_state import AugmentedLagrangianState
+from psdopt.methods.constrained_newton import ConstrainedNewton
 from tests.methods.test_constrained_steps import curved, cut
 
 
@@ -223,50 +220,3 @@ def test_after_the_last_turn_the_nearest_point_is_returned(monkeypatch) -> None:
 
     result = solve(problem, method=LagrangeNewton(steps=0), callback=note, max_iterations=500)
     assert result.state.inner.residual == min(residuals)
-
-
-def newton_state(**changed):
-    problem = theta(8)
-    state = ConstrainedSteps().init(problem, FlatQuotient(8, 3), np.random.default_rng(0).standard_normal((8, 3)))
-    return replace(state, **changed)
-
-
-@pytest.mark.parametrize(
-    ("changed", "over"),
-    [({}, False), ({"slow": PATIENCE - 1}, False), ({"slow": PATIENCE}, True), ({"saddle": True}, True)],
-)
-def test_some_slow_steps_or_a_saddle_end_a_turn_of_newton(changed, over) -> None:
-    assert constrained_newton._slow(SimpleNamespace(inner=newton_state(**changed))) == over
-
-
-def approaching(**changed):
-    problem = theta(8)
-    state = AugmentedLagrangian().init(problem, FlatQuotient(8, 3), np.ones((8, 3)))
-    return replace(state, **changed)
-
-
-@pytest.mark.parametrize(
-    ("rounds", "inside", "steps", "over"),
-    [
-        (0, {"rounds": 9}, 5, False), (0, {}, 6, True),  # the first turn is counted in steps
-        (1, {"rounds": 0}, 6, False), (1, {"rounds": 1}, 0, True), (2, {"rounds": 1}, 0, False),
-        (2, {"rounds": 2}, 0, True), (3, {"rounds": 3}, 0, False), (3, {"rounds": 4}, 0, True),
-        (3, {"rounds": 0}, LONGEST - 1, False), (3, {"rounds": 0}, LONGEST, True),
-        (1, {"rounds": 1, "grown": True}, 0, False), (0, {"first_length": 1e9}, 99, False),
-    ],
-)  # fmt: skip
-def test_turns_of_the_augmented_lagrangian_double_in_rounds(rounds, inside, steps, over) -> None:
-    state = SimpleNamespace(inner=approaching(**inside), rounds=rounds, steps=steps)
-    assert constrained_newton._Approached(6)(state) == over
-
-
-@pytest.mark.parametrize(
-    ("rounds", "inner", "over"),
-    [
-        (0, approaching(outcome=Outcome.FINISHED), True), (9, approaching(outcome=Outcome.STALLED), False),
-        (LAST, newton_state(residual=FINE), True), (LAST, newton_state(residual=1.1 * FINE), False),
-        (LAST - 1, newton_state(residual=1e-12), False), (LAST + 1, newton_state(residual=0.0), True),
-    ],
-)  # fmt: skip
-def test_the_run_ends_with_a_proof_or_where_newton_has_no_digit_left_after_some_turns(rounds, inner, over) -> None:
-    assert constrained_newton._over(SimpleNamespace(inner=inner, rounds=rounds)) == over

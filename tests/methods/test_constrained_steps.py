@@ -15,7 +15,7 @@ from psdopt.constraints.units import relative_violation
 from psdopt.contracts.method import Outcome
 from psdopt.methods import ClosedForm, constrained_steps
 from psdopt.methods.constrained_moves import Active, newton_move
-from psdopt.methods.constrained_steps import STEEPEST, ConstrainedSteps, least_squares_multipliers
+from psdopt.methods.constrained_steps import ConstrainedSteps, least_squares_multipliers
 from tests.graphs import random_laplacian
 
 
@@ -147,52 +147,6 @@ def near(problem=None, seed=0):
     problem = problem or cut(8)
     method = ConstrainedSteps()
     return method, method.init(problem, FlatQuotient(8, 4), np.random.default_rng(seed).standard_normal((8, 4)))
-
-
-@pytest.mark.parametrize(
-    ("sigma", "needs", "least", "most"),
-    [
-        (1e6, [0.0], 1.0, 0.5e6),  # less than the last one
-        (1.5, [0.0], 1.0, 1.0),  # but not below the first
-        (2.0, [30.0, 0.0], 30.0, 3e2),  # what is needed, and not much more
-        (2.0, [30.0, 700.0, 0.0], 700.0, 7e3),
-        (2.0, [1.01 * STEEPEST], None, None),  # too steep
-        (2.0, [0.99 * STEEPEST, 0.0], 0.99 * STEEPEST, 10.0 * STEEPEST),
-    ],
-)
-def test_the_penalty_relaxes_and_rises_to_what_the_slope_needs(sigma, needs, least, most, monkeypatch) -> None:
-    method, state = near()
-    needs, used = list(needs), []
-    move = SimpleNamespace(needed=lambda fit, active, rounding: needs.pop(0))
-    monkeypatch.setattr(constrained_steps, "newton_move", lambda *_: move)
-    monkeypatch.setattr(
-        ConstrainedSteps, "_searched", lambda self, state, fit, active, move, sigma, rounding: used.append(sigma)
-    )
-    after = method.step(replace(state, sigma=sigma, base=1.0))
-    assert after.outcome is Outcome.STALLED  # no step was found
-    assert needs == []
-    assert len(used) == (least is not None)
-    assert all(least <= penalty <= most for penalty in used)
-
-
-@pytest.mark.parametrize(
-    ("before", "mark", "residual", "indefinite", "slow", "kept", "saddle"),
-    [
-        (1e-2, np.inf, 0.3e-2, 0.0, 0, 0.3e-2, False), (1e-2, np.inf, 0.95e-2, 0.0, 4, 1e-2, False),
-        (1e-2, 0.5e-2, 0.48e-2, 0.0, 4, 0.5e-2, False), (1e-2, 0.5e-2, 0.1e-2, 0.0, 0, 0.1e-2, False),
-        (1e-5, 1e-5, 1e-5, 1.0, 4, 1e-5, True), (1e-5, 1e-5, 1e-5, 2e-5, 4, 1e-5, False),
-        (1e-5, 1e-5, 0.1, 1.0, 4, 1e-5, False),
-    ],
-)  # fmt: skip
-def test_steps_are_slow_where_they_gain_little_and_end_at_saddles(
-    before, mark, residual, indefinite, slow, kept, saddle, monkeypatch
-) -> None:
-    method, state = near()
-    state = replace(state, residual=before, mark=mark, slow=3)
-    found = replace(state, residual=residual, indefinite=indefinite, slow=99, mark=99.0)
-    monkeypatch.setattr(ConstrainedSteps, "_searched", lambda *_: found)
-    after = method.step(state)
-    assert (after.slow, after.mark, after.saddle) == (slow, kept, saddle)
 
 
 @pytest.mark.parametrize(("longer", "length"), [(1.0, 1.0), (4.0, 0.5)])

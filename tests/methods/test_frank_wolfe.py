@@ -54,8 +54,10 @@ def test_hazan_rate():
 
 def test_fully_corrective_converges_linearly_and_vanilla_does_not():
     problem, best, _ = planted()
-    fast = psdopt.solve(problem, Spectraplex(20), FrankWolfe(variant="fully-corrective"), tol=1e-6, max_iterations=60)
+    fast = psdopt.solve(problem, Spectraplex(20), FrankWolfe(), tol=1e-6, max_iterations=60)
     slow = psdopt.solve(problem, Spectraplex(20), FrankWolfe(variant="vanilla"), tol=1e-6, max_iterations=60)
+    assert (FrankWolfe().kind, FrankWolfe("hazan").kind) == ("fully-corrective", "vanilla")
+    assert (FrankWolfe().sublinear_order, FrankWolfe("hazan").sublinear_order) == (None, 1.0)
     assert fast.optimal
     assert not slow.optimal
     assert fast.certificate.gap_relative <= 1e-6
@@ -126,18 +128,6 @@ def test_bad_parameters():
         FrankWolfe("exakt")
     with pytest.raises(InvalidInputError, match="hazan"):
         FrankWolfe("hazan", "fully-corrective")
-
-
-def test_the_default_is_the_variant_that_ends():
-    problem = planted()[0]
-    result = psdopt.solve(problem, Spectraplex(20), FrankWolfe(), tol=1e-6, max_iterations=60)
-    named = psdopt.solve(problem, Spectraplex(20), FrankWolfe(variant="fully-corrective"), tol=1e-6, max_iterations=60)
-    assert result.optimal
-    assert result.value == named.value
-    assert result.iterations == named.iterations
-    assert FrankWolfe("hazan").kind == "vanilla"
-    assert FrankWolfe("hazan").sublinear_order == 1.0
-    assert FrankWolfe().sublinear_order is None
 
 
 def test_the_former_name_of_the_rule_is_deprecated():

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,17 +24,11 @@ from psdopt import (
     solve,
 )
 from psdopt.contracts.method import Outcome
-from psdopt.contracts.problem import Evaluation, LineModel, Problem
 from psdopt.contracts.quadratic_fit import OffersQuadraticFit, quadratic_fit_of
 from psdopt.errors import IncompatibleError, InvalidInputError
-from psdopt.linalg import solver_of
-from psdopt.linalg.arc import arc_polynomial
-from psdopt.linalg.polynomials import minimize_quartic
 from psdopt.linalg.tolerances import EPS
-from psdopt.methods import lagrange_newton
 from psdopt.methods.admm import ADMM
-from psdopt.methods.lagrange_newton import MAX_ORDER, PATIENCE
-from psdopt.methods.lagrange_steps import LagrangeSteps
+from psdopt.methods.lagrange_newton import MAX_ORDER
 from psdopt.running.choose import choose
 from psdopt.terms.forms import IdentityForm
 from psdopt.terms.losses import LeastSquares
@@ -105,13 +96,6 @@ def test_convergence_is_quadratic(name):
     assert np.median(late_orders(plain)) < 1.1  # what a linear rate looks like
     assert newton.certificate.stationarity_relative < 1e-12
     assert np.all(np.diff(newton.history["phase"]) >= 0.0)  # to the last digit without help
-
-
-def test_the_damping_falls_with_the_residual():
-    result = solve(PROBLEMS["pairs"], FlatQuotient(N, N), LagrangeNewton(), tol=1e-9, rng=0)
-    damping = result.history["damping"][result.history["phase"] == 1.0]
-    assert np.all(damping > 0.0)
-    assert damping[-1] < 1e-3 * damping[0]
 
 
 def test_a_step_applies_the_data_to_seven_moves_and_for_its_matrix_once_to_n_columns():
@@ -200,41 +184,6 @@ def test_values_never_rise_and_escape_adds_columns():
     assert np.all(np.diff(values) <= 8 * EPS * np.abs(values[:-1]))
 
 
-def test_iterates_turn_with_the_columns_and_scale_with_the_objective():
-    problem = PROBLEMS["pairs"]
-    rng = np.random.default_rng(0)
-    Y, turn = rng.standard_normal((N, 6)), np.linalg.qr(rng.standard_normal((6, 6)))[0]
-    method, geometry = LagrangeNewton(steps=2), FlatQuotient(N, 6)
-    larger = 2.0**30
-    starts = [(problem, Y), (problem, Y @ turn), (pair_problem(scale=larger), Y)]
-    states = [method.init(p, geometry, start) for p, start in starts]
-    size, allowed = np.linalg.norm(problem.quadratic_fit().gradient(np.ones(2 * N)), 2), 64 * N * EPS
-    for _ in range(6):
-        states = [method.step(state) for state in states]
-        first, turned, scaled = states
-        # what rounding a system of this condition adds
-        allowed += 64 * N * EPS * size / first.extras.get("damping", size)
-        np.testing.assert_allclose(turned.point, first.point @ turn, rtol=0, atol=allowed * np.abs(Y).max())
-        np.testing.assert_allclose(scaled.point, first.point, rtol=0, atol=allowed * np.abs(Y).max())
-        assert scaled.evaluation.value == pytest.approx(larger * first.evaluation.value, rel=allowed)
-    assert first.extras["phase"] == 1.0
-    assert allowed < 1e-6
-
-
-def test_a_step_leaves_its_state_as_it_was_and_a_pickled_one_goes_on():
-    problem, geometry = PROBLEMS["pairs"], FlatQuotient(N, 9)
-    method = LagrangeNewton(steps=3)
-    state = method.init(problem, geometry, geometry.random_point(np.random.default_rng(0)))
-    for _ in range(7):
-        before = state.point.copy()
-        twin = pickle.loads(pickle.dumps(state))
-        after = method.step(state)
-        np.testing.assert_array_equal(state.point, before)
-        np.testing.assert_allclose(method.step(twin).point, after.point, rtol=0, atol=1e4 * EPS)
-        state = after
-    assert state.extras["phase"] == 1.0
-
-
 def test_at_the_optimum_it_comes_to_an_end():
     problem = PROBLEMS["cut"]
     result = solve(problem, FlatQuotient(N, N), LagrangeNewton(), tol=1e-300, max_iterations=500, rng=0)
@@ -276,8 +225,9 @@ def test_it_is_chosen_where_newton_steps_pay_and_nowhere_else():
     assert isinstance(choose(problem, Polar(N, 3), None)[1], ConjugateGradient)
     assert isinstance(choose(QuadraticSDP(A=np.eye(N), C=-np.eye(N)), FlatQuotient(N, 3), None)[1], ConjugateGradient)
     assert LagrangeNewton.is_efficient_for(problem, 9)
-    with pytest.warns(DeprecationWarning, match="is_efficient_for"):
+    with pytest.warns(DeprecationWarning, match="is_efficient_for") as told:
         assert LagrangeNewton.suits(problem, 9)
+    assert told[0].filename == __file__
     assert LagrangeNewton.is_efficient_for(forms(m=300), 8)
     assert not LagrangeNewton.is_efficient_for(forms(m=MAX_ORDER + 1), 8)
     pairs = PairDistances([0, 1], [1, 2], X=np.zeros((2 * 10**6, 8)))
@@ -330,182 +280,32 @@ def test_runs_on_one_problem_at_a_time_do_not_get_in_each_others_way():
         np.testing.assert_allclose(run.history["value"], values, rtol=64 * N * EPS)
 
 
-class Plain(Problem):
-    """½ |X - T|² + tr(C M) over the entries X_ij of the pattern, from nothing but the interface of a problem."""
-
-    def __init__(self, C, i, j, targets):
-        self.n, self.C, self.i, self.j, self.t = len(C), C, i, j, targets
-        self.abilities = frozenset({"gradient", "exact-line", "quadratic-fit", "convex"})
-        self.rows = self.n
-
-    def at(self, Y):
-        return PlainEvaluation(self, self.check_factor(Y))
-
-    def quadratic_fit(self):
-        return PlainFit(self)
-
-    def weighted(self, w):
-        """Σ_t w_t A_t, A_t the symmetric part of e_i e_jᵀ."""
-        S = np.zeros((self.n, self.n))
-        np.add.at(S, (self.i, self.j), 0.5 * w)
-        np.add.at(S, (self.j, self.i), 0.5 * w)
-        return S
+#: What :class:`psdopt.contracts.QuadraticFit` asks for.
+MEMBERS = (
+    "n", "size", "curvatures", "at", "block", "multipliers", "gradient", "pair", "along", "force", "linear", "solver",
+)  # fmt: skip
 
 
-class PlainFit:
-    """The members that LagrangeNewton asks for, and no base class."""
+class Bare:
+    """The members that a quadratic fit has to have, of another fit, and no base class."""
 
-    def __init__(self, problem):
-        self.problem, self.n, self.size = problem, problem.n, len(problem.i)
-        self.curvatures = np.ones(self.size)
-
-    def at(self, evaluation):
-        return evaluation.factor, self.pair(evaluation.factor, evaluation.factor)
-
-    def block(self, V):
-        return V
-
-    def multipliers(self, measured):
-        return measured - self.problem.t
-
-    def gradient(self, w):
-        return self.problem.C + self.problem.weighted(w)
-
-    def pair(self, U, V):
-        M = 0.5 * (U @ V.T + V @ U.T)
-        return M[self.problem.i, self.problem.j]
-
-    def along(self, U, D):
-        return 2.0 * self.pair(U, D), self.pair(D, D)
-
-    def force(self, w, V):
-        return self.problem.weighted(w) @ V
-
-    def linear(self, U, V):
-        return float(np.sum(U * (self.problem.C @ V)))
-
-    def solver(self, P, Q, work):
-        A = np.array([self.problem.weighted(e) for e in np.eye(self.size)])
-        work[:] = np.einsum("sij,jk,tkl,li->st", A, P, A, Q, optimize=True) + 0.5 * np.eye(self.size)
-        return solver_of(work)
+    def __init__(self, fit):
+        for name in MEMBERS:
+            setattr(self, name, getattr(fit, name))
 
 
-class PlainLine(LineModel):
-    def __init__(self, here, D):
-        self.here, self.D = here, D
-        fit, C, Y = PlainFit(here.problem), here.problem.C, here.factor
-        rates = np.stack([2.0 * fit.pair(Y, D), fit.pair(D, D), np.zeros(fit.size), np.zeros(fit.size)])
-        linear = [2.0 * np.sum(Y * (C @ D)), np.sum(D * (C @ D)), 0.0, 0.0]
-        own = fit.multipliers(fit.pair(Y, Y))
-        self.coefficients = [here.value, *arc_polynomial(rates, own, 1.0, linear)[1:5]]
-
-    def value(self, mu):
-        return float(np.polyval(self.coefficients[::-1], mu))
-
-    def derivatives(self, mu):
-        first = np.polyder(self.coefficients[::-1])
-        return float(np.polyval(first, mu)), float(np.polyval(np.polyder(first), mu))
-
-    def minimize(self, upper=np.inf):
-        return minimize_quartic(self.coefficients, upper)
-
-    def step(self, mu):
-        return self.here.problem.at(self.here.factor + mu * self.D)
-
-
-class PlainEvaluation(Evaluation):
-    def __init__(self, problem, Y):
-        self.problem, self.factor = problem, Y
-
-    @property
-    def _residual(self):
-        return (self.factor @ self.factor.T)[self.problem.i, self.problem.j] - self.problem.t
-
-    @property
-    def value(self):
-        return 0.5 * float(self._residual @ self._residual) + float(
-            np.sum(self.factor * (self.problem.C @ self.factor))
-        )
-
-    @property
-    def gradient(self):
-        return aslinearoperator(self.problem.C + self.problem.weighted(self._residual))
-
-    def factor_gradient(self):
-        return 2.0 * (self.gradient @ self.factor)
-
-    def along(self, D):
-        return PlainLine(self, D)
-
-    def along_atom(self, v):
-        raise NotImplementedError
-
-    def mix(self, T):
-        return self.problem.at(self.factor @ T)
-
-    def append(self, v):
-        return self.problem.at(np.column_stack([self.factor, v]))
-
-    def refresh(self):
-        return self
-
-
-def test_a_problem_that_offers_a_fit_by_itself_is_solved_with_no_class_of_the_library_as_base_of_the_fit():
-    """Compared with the library's own entry problem at the same data."""
-    ours = pair_problem()
-    i, j, w = ours.i, ours.j, ours.weights
-    np.testing.assert_array_equal(w[i != j], 2.0)
-    theirs = Plain(ours.L.to_dense(), i, j, ours.targets)
-    same = EntryFit(ours.L.data, i, j, ours.targets, 0.5)
-    start = np.random.default_rng(0).standard_normal((N, 9))
-    results = [solve(p, FlatQuotient(N, 9), LagrangeNewton(steps=4), start=start, tol=1e-8) for p in (theirs, same)]
-    for result in results:
-        assert result.status is Status.OPTIMAL
-        assert np.sum(result.history["phase"] == 1.0) > 2
-    assert results[0].value == pytest.approx(results[1].value, rel=1e-9)
-    assert isinstance(theirs, OffersQuadraticFit)
+def test_a_fit_is_asked_for_the_members_of_the_contract_alone(monkeypatch):
+    problem, start = pair_problem(), np.random.default_rng(0).standard_normal((N, 9))
+    own = solve(problem, FlatQuotient(N, 9), LagrangeNewton(steps=4), start=start, tol=1e-8)
+    bare = Bare(problem.quadratic_fit())
+    monkeypatch.setattr(problem, "quadratic_fit", lambda: bare)
+    again = solve(problem, FlatQuotient(N, 9), LagrangeNewton(steps=4), start=start, tol=1e-8)
+    assert isinstance(problem, OffersQuadraticFit)
+    assert again.status is own.status is Status.OPTIMAL
+    assert np.sum(again.history["phase"] == 1.0) > 2
+    assert again.value == pytest.approx(own.value, rel=1e-12)
 
 
 def test_a_problem_without_a_fit_is_refused_by_name():
     with pytest.raises(IncompatibleError, match="object offers no quadratic-fit"):
         quadratic_fit_of(object())
-    plain = Plain(np.eye(3), np.array([0]), np.array([1]), np.ones(1))
-    plain.quadratic_fit = None
-    with pytest.raises(IncompatibleError, match="quadratic"):
-        solve(plain, FlatQuotient(3, 2), LagrangeNewton())
-
-
-@pytest.mark.parametrize(("n", "m", "r"), [(30, 20, 4), (300, 200, 7), (1000, 500, 1)])
-def test_the_price_of_a_newton_step_counts_flops_and_entries(n, m, r):
-    """m³/3 + n³ multiplications and n r entries against those of a step of conjugate gradient."""
-    fit = SimpleNamespace(n=n, size=m)
-    calls, flops, entries = lagrange_newton.CALLS, lagrange_newton.MULTIPLICATIONS, lagrange_newton.ENTRIES
-    expected = calls * (1.0 + (m**3 / 3.0 + n**3) / flops) / (1.0 + n * r / entries)
-    assert lagrange_newton._price(fit, r) == pytest.approx(expected, rel=1e-14)
-
-
-def test_the_largest_order_and_the_highest_price_are_still_efficient(monkeypatch):
-    problem = cut()
-    price = lagrange_newton._price(quadratic_fit_of(problem), 3)
-    for name, largest in (("MAX_ORDER", N), ("MAX_PRICE", price)):
-        for value, efficient in ((largest, True), (0.999 * largest, False)):
-            with monkeypatch.context() as changed:
-                changed.setattr(lagrange_newton, name, value)
-                assert LagrangeNewton.is_efficient_for(problem, 3) == efficient
-    monkeypatch.setattr(lagrange_newton, "MAX_ORDER", 2.0 * N)
-    for share, efficient in ((4.0, True), (4.001, False)):  # rows n <= (2 n)²
-        monkeypatch.setattr(problem, "rows", share * N)
-        assert LagrangeNewton.is_efficient_for(problem, 3) == efficient
-
-
-def test_the_former_name_warns_where_it_is_called():
-    with pytest.warns(DeprecationWarning, match="is_efficient_for") as told:
-        assert LagrangeNewton.suits(cut(), 3) == LagrangeNewton.is_efficient_for(cut(), 3)
-    assert told[0].filename == __file__
-
-
-@pytest.mark.parametrize(("slow", "over"), [(0, False), (PATIENCE - 1, False), (PATIENCE, True), (PATIENCE + 1, True)])
-def test_some_slow_steps_hand_over(slow, over):
-    state = LagrangeSteps().init(cut(), FlatQuotient(N, 2), np.ones((N, 2)))
-    assert state.slow == 0
-    assert lagrange_newton._slow(SimpleNamespace(inner=replace(state, slow=slow))) == over

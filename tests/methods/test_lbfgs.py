@@ -10,18 +10,7 @@ import pytest
 from psdopt import LBFGS, FlatQuotient, Outcome, QuadraticSDP
 from psdopt.errors import InvalidInputError
 
-from .quadratics import problem_and_start
 from .references import dense_quadratic, exact_step, quadratic_gradient, quadratic_value
-
-
-def test_memory_is_bounded():
-    problem, geometry, start = problem_and_start()
-    state = LBFGS(memory=3).init(problem, geometry, start)
-    sizes = []
-    for _ in range(7):
-        state = LBFGS(memory=3).step(state)
-        sizes.append(len(state.pairs))
-    assert max(sizes) == 3
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import tracemalloc
 from types import SimpleNamespace
 
@@ -15,9 +14,6 @@ from psdopt.geometries.polar import Polar
 from psdopt.linalg.arrays import orthonormal_columns
 from psdopt.methods.online_gradient import (
     GRID,
-    PRETRAINING_KEPT,
-    PRETRAINING_LEAST,
-    PRETRAINING_SHARE,
     TRIAL_UPDATES,
     UNKNOWN_EPOCH,
     OnlineRiemannianGradient,
@@ -53,18 +49,6 @@ def test_one_update_is_the_formula():
     g = geometry.gradient(start, S)
     expected = geometry.retract(start, (-0.25 / geometry.norm(start, g)) * g)
     np.testing.assert_allclose(after.point.factor, expected.factor, rtol=1e-10)
-
-
-@pytest.mark.parametrize("geometry", [FlatQuotient(D, R), Polar(D, R)])
-def test_save_and_resume_mid_stream(tmp_path, geometry):
-    X, y = data()
-    method = OnlineRiemannianGradient(report_every=7, **FIXED)
-    start = geometry.from_factor(orthonormal_columns(np.random.default_rng(0), D, R))
-    whole = solve(psd_regression_stream(X, y), geometry, method, start=start, max_iterations=9)
-    path = tmp_path / "run"
-    solve(psd_regression_stream(X, y), geometry, method, start=start, max_iterations=4, checkpoint=path)
-    rest = solve(psd_regression_stream(X, y), geometry, method, max_iterations=9, resume=path)
-    np.testing.assert_array_equal(rest.state.evaluation.factor, whole.state.evaluation.factor)
 
 
 @pytest.mark.parametrize("geometry", [FlatQuotient(D, R), Polar(D, R)])
@@ -250,20 +234,6 @@ def test_the_pace_is_the_formula_and_stands_still_where_nothing_is_learned():
     assert pace == (0.125, 200.0, 12.0)
     assert [pace.step(t) for t in (0, 200, 600)] == [0.125, 0.0625, 0.03125]
     assert OnlineRiemannianGradient()._pace(0.5, 0.25, 800, 0.0).scale == 0.0
-
-
-@pytest.mark.parametrize(
-    ("size", "repeatable", "batches"),
-    [
-        (None, True, PRETRAINING_KEPT), (10**6, False, PRETRAINING_KEPT), (320, True, 10),
-        (PRETRAINING_LEAST + 10, True, math.ceil(PRETRAINING_LEAST / 32)),
-        (int(64 * PRETRAINING_LEAST / PRETRAINING_SHARE), True, 2 * PRETRAINING_LEAST),
-    ],
-)  # fmt: skip
-def test_pretraining_reads_a_share_of_an_epoch_and_not_too_few_samples(size, repeatable, batches):
-    source = SimpleNamespace(stream=SimpleNamespace(size=size, repeatable=repeatable))
-    assert OnlineRiemannianGradient()._pretraining_batches(source) == batches
-    assert OnlineRiemannianGradient(pretraining=7)._pretraining_batches(source) == 7
 
 
 @pytest.mark.parametrize(("size", "batches"), [(None, UNKNOWN_EPOCH), (320, 10), (321, 11)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import autograd.numpy as anp
 import numpy as np
@@ -15,7 +14,6 @@ from psdopt import FlatQuotient, solve
 from psdopt.contracts.method import Outcome
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.admm import ADMM
-from psdopt.methods.split_steps import MAX_RESTARTS, MULTIPLE, PATIENCE, SCALE_SHARE, SplitSteps
 from psdopt.problems.entry_fit import EntryFit
 from tests.methods.pairs import laplacian, pair_problem
 
@@ -164,92 +162,3 @@ def test_non_finite_blocks_end_the_split():
     assert ended.outcome is Outcome.DIVERGED
     assert np.isfinite(ended.evaluation.value)
     assert method.step(ended).outcome is ended.outcome
-
-
-@pytest.mark.parametrize(
-    ("primal", "dual", "unit", "rho", "after"),
-    [
-        (50.0, 1.0, 1.0, 3.0, 6.0),  # primal residual times the unit above many dual residuals
-        (5.0, 1.0, 1.0, 3.0, 3.0),
-        (1.0, 5.0, 1.0, 3.0, 3.0),
-        (1.0, 50.0, 1.0, 8.0, 4.0),  # and the other way round
-        (1.0, 50.0, 1.0, 1.2 * MULTIPLE, MULTIPLE),  # but not below so many units
-        (1.0, 50.0, 1.0, 0.8 * MULTIPLE, 0.8 * MULTIPLE),  # and never upwards
-        (1.0, 20.0, 4.0, 20.0, 20.0),  # the unit weighs the primal residual
-        (5.0, 1.0, 4.0, 20.0, 40.0),
-        (1.0, 200.0, 4.0, 4.8 * MULTIPLE, 4.0 * MULTIPLE),
-    ],
-)
-@pytest.mark.parametrize("by", ["coupling", "scale"])
-def test_the_penalty_follows_residuals_that_differ_much(primal, dual, unit, rho, after, by):
-    split = SimpleNamespace(coupling_bound=unit, scale=0.9 * unit / SCALE_SHARE)
-    if by == "scale":  # a share of the size of the other pieces
-        split = SimpleNamespace(coupling_bound=0.9 * unit, scale=unit / SCALE_SHARE)
-    assert SplitSteps()._adapted(rho, split, primal, dual) == pytest.approx(after, rel=1e-14)
-    assert SplitSteps(adapt=False)._adapted(rho, split, primal, dual) == rho
-
-
-def scripted(monkeypatch, V, U):
-    """A problem whose split returns these blocks, its state at the start, and the method."""
-    problem = pair_problem(n=6)
-    split, blocks = problem.split(), [V, U]
-    monkeypatch.setattr(split, "update", lambda *_: blocks.pop(0).copy(), raising=False)
-    monkeypatch.setattr(problem, "split", lambda: split)
-    method = SplitSteps(rho=1.0)
-    return method, method.init(problem, FlatQuotient(6, 1), 0.1 * np.ones((6, 1)))
-
-
-@pytest.mark.parametrize(
-    ("apart", "before", "diverging"),
-    [
-        (1.0, 3, 0), (1.9, 3, 4), (1.9, PATIENCE - 2, PATIENCE - 1), (1.9, PATIENCE - 1, None), (1.0, PATIENCE - 1, 0),
-    ],
-)  # fmt: skip
-def test_some_iterations_apart_in_a_row_double_the_penalty(monkeypatch, apart, before, diverging):
-    """Apart: |V − U| is clearly longer than |V + U|/2, here `apart` times as long."""
-    mean = 7.0 * np.ones((6, 1))
-    method, state = scripted(monkeypatch, (1.0 + apart / 2.0) * mean, (1.0 - apart / 2.0) * mean)
-    assert (state.diverging, state.restarts, state.size) == (0, 0, pytest.approx(0.1 * np.sqrt(6.0)))
-    after = method.step(replace(state, diverging=before))
-    if diverging is not None:
-        assert (after.diverging, after.restarts) == (diverging, 0)
-        np.testing.assert_allclose(after.point, mean)
-        return
-    assert (after.diverging, after.restarts, after.rho) == (0, 1, 2.0 * state.rho)
-    assert after.evaluation is state.best
-    assert after.extras["restarts"] == 1.0
-
-
-@pytest.mark.parametrize(
-    ("growth", "start", "restarts", "outcome"),
-    [
-        (1e3, 1.0, 0, "on"), (1e9, 1.0, MAX_RESTARTS - 1, "again"), (1e9, 1.0, MAX_RESTARTS, "over"),
-        (1e3, 1e-6, 0, "again"), (1e9, 1e6, 0, "on"),
-    ],
-)  # fmt: skip
-def test_an_enormous_growth_restarts_some_times_and_then_ends(monkeypatch, growth, start, restarts, outcome):
-    """Growth is relative to the size of the start, here that of `scripted` times `start`."""
-    mean = growth * 0.1 * np.ones((6, 1))  # |V − U| = |V + U|/2
-    method, state = scripted(monkeypatch, 1.5 * mean, 0.5 * mean)
-    after = method.step(replace(state, restarts=restarts, size=start * state.size))
-    if outcome == "over":
-        assert after.outcome is Outcome.DIVERGED
-        assert after.gradient_norm == pytest.approx(np.linalg.norm(state.best.factor_gradient()))
-    else:
-        assert after.outcome is Outcome.RUNNING
-        assert after.restarts == restarts + (outcome == "again")
-
-
-@pytest.mark.parametrize("size", [1e-3, 1e3])
-def test_the_best_mean_is_kept(monkeypatch, size):
-    problem = pair_problem(n=6)
-    for target in (0.9, 30.0):
-        mean = target * np.ones((6, 1))
-        method, state = scripted(monkeypatch, mean, mean)
-        after = method.step(state)
-        better = problem.at(mean).value < state.best.value
-        assert after.best is (after.evaluation if better else state.best)
-        assert (target == 0.9) == better
-    method = SplitSteps()
-    state = method.init(problem, FlatQuotient(6, 1), size * np.ones((6, 1)))
-    assert state.size == pytest.approx(size * np.sqrt(6.0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -129,18 +128,6 @@ def test_the_run_ends_where_neither_has_a_next_step():
 @pytest.mark.parametrize("outcome", [Outcome.UNBOUNDED, Outcome.DIVERGED])
 def test_other_outcomes_end_the_run(outcome):
     assert states_of(turns(9, 9, first=Ends(1, outcome)), 2)[-1].outcome is outcome
-
-
-def test_states_are_left_as_they_were_and_pickle():
-    method = pickle.loads(pickle.dumps(turns(2, 3)))
-    assert method == turns(2, 3)
-    state = method.init(problem(), FlatQuotient(N, R), start())
-    for _ in range(6):
-        before, twin = state.point.copy(), pickle.loads(pickle.dumps(state))
-        after = method.step(state)
-        np.testing.assert_array_equal(state.point, before)
-        np.testing.assert_allclose(method.step(twin).point, after.point, rtol=1e-10)
-        state = after
 
 
 def test_added_columns_go_to_the_second_method_or_begin_anew():

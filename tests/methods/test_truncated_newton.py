@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,8 +11,6 @@ import pytest
 from psdopt import Constrained, FlatQuotient, Outcome, QuadraticSDP, TermSum, TruncatedNewton, constraints
 from psdopt.constraints.augmented import augmented
 from psdopt.errors import InvalidInputError
-from psdopt.methods import truncated_newton
-from psdopt.methods.truncated_newton import TRIALS, WIDER
 from psdopt.terms import LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms
 from psdopt.testing.gallery import with_spectrum
 
@@ -35,14 +32,6 @@ def test_accurate_systems_converge_faster_than_linearly() -> None:
     scale = norms[0]
     assert norms[2] <= 10.0 * (norms[1] / scale) ** 1.5 * scale
     assert norms[4] <= 1e-9 * scale
-
-
-def test_the_slope_along_the_direction_is_negative_and_the_value_falls() -> None:
-    found = states(TruncatedNewton(), 5)
-    values = [state.evaluation.value for state in found]
-    assert all(b < a for a, b in pairwise(values[:4]))
-    moved = found[1].point - found[0].point
-    assert float(np.vdot(found[0].gradient, moved)) < 0.0
 
 
 @pytest.mark.parametrize("inner", [1, 3])
@@ -135,31 +124,6 @@ def test_negative_curvature_is_followed_downhill_where_it_is_met_first() -> None
     assert np.sum(D * here.factor_gradient()) < 0.0
 
 
-@pytest.mark.parametrize(
-    ("mu", "radius", "after"),
-    [
-        (0.1, 10.0, 0.1),
-        (0.7, 10.0, 10.0),
-        (1.0, 1.0, WIDER),
-        (1.0, 10.0 * WIDER, 10.0 * WIDER),
-        (2.0, 1.0, 2.0 * WIDER),
-    ],
-)
-def test_the_length_of_the_next_direction_follows_the_best_step(mu, radius, after, monkeypatch) -> None:
-    """As long as the step where mu is small, up to WIDER times as long where mu is near 1 or beyond."""
-    method = TruncatedNewton()
-    problem = QuadraticSDP(np.eye(4), 1.0, -4.0 * np.eye(4))
-    state = method.init(problem, FlatQuotient(4, 1), np.eye(4)[:, :1])
-    assert state.radius == np.inf
-    D = -state.gradient / np.linalg.norm(state.gradient)
-    monkeypatch.setattr(TruncatedNewton, "_direction", lambda *_: (D, 3))
-    monkeypatch.setattr(truncated_newton, "_lower", lambda evaluation, line, best, D: (line, mu))
-    found = method.step(replace(state, radius=radius))
-    assert found.radius == pytest.approx(after, rel=1e-12)
-    assert (found.step, found.extras) == (mu, {"products": 3.0})
-    np.testing.assert_allclose(found.point, state.point + mu * D)
-
-
 def test_ends_without_a_step() -> None:
     method = TruncatedNewton()
     still = method.init(QuadraticSDP(B=1.0, C=-np.eye(3)), FlatQuotient(3, 3), np.eye(3))
@@ -169,40 +133,3 @@ def test_ends_without_a_step() -> None:
     after = method.step(falling)
     assert (after.outcome, after.step) == (Outcome.UNBOUNDED, 0.0)
     assert after.ray is not None
-
-
-def test_lines_near_the_arc_are_tried_at_falling_lengths_until_their_minimiser_is_near() -> None:
-    tried = []
-
-    class Line:
-        def __init__(self, reach):
-            self.reach = reach
-
-        def minimize(self):
-            return best[self.reach]
-
-        def value(self, mu):
-            return values[self.reach]
-
-    def along(D):
-        tried.append(float(D[0]))
-        return Line(float(D[0]))
-
-    lengths = [1.0]
-    for _ in range(TRIALS - 1):
-        lengths.append(lengths[-1] / WIDER)
-    best = {reach: 0.4 * reach for reach in lengths}
-    best[lengths[2]] = 0.6 * lengths[2]
-    values = {0.0: -1.0, **dict.fromkeys(lengths, -2.0), 1.0: -0.5, lengths[1]: -3.0}
-    evaluation = SimpleNamespace(bend=lambda D: np.ones(1), along=along)
-    line, mu = truncated_newton._lower(evaluation, Line(0.0), 0.7, np.zeros(1))
-    assert tried == lengths[:3]
-    assert (line.reach, mu) == (lengths[1], 0.4 * lengths[1])
-    best[lengths[2]], values[lengths[-1]], tried[:] = 0.4 * lengths[2], -9.0, []
-    line, mu = truncated_newton._lower(evaluation, Line(0.0), 0.7, np.zeros(1))
-    assert tried == lengths
-    assert (line.reach, mu) == (lengths[-1], 0.4 * lengths[-1])
-    values[1.0] = -99.0
-    for none in (0.0, np.inf):
-        best[1.0] = none
-        assert truncated_newton._lower(evaluation, Line(0.0), 0.7, np.zeros(1))[0].reach != 1.0

@@ -3,42 +3,14 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 
 import autograd.numpy as anp
 import numpy as np
 import pytest
 
 from psdopt import AutogradProblem, FixedTrace, FlatQuotient, Polar, PositiveDefinite, QuadraticSDP
-from psdopt.linalg.tolerances import EPS
-from psdopt.methods.searches.paths import REFRESH_STEPS, Path, RetractionPath, locate, path_along, retracted
-from psdopt.methods.searches.step_lengths import halved, modelled
-
-
-class Given(Path):
-    """A path of which only values are looked at."""
-
-    def __init__(self, f, longest=math.inf):
-        self.value, self.longest = f, longest
-
-    def at(self, s):
-        raise AssertionError
-
-    def tangent(self):
-        raise AssertionError
-
-
-def test_halving_takes_a_decrease_below_the_rounding_of_the_value_as_met():
-    """Next to a minimiser F rises by a rounding where the slope promises a decrease of a few: that ends the search."""
-    assert halved(Given(lambda s: 1.0 + 2.0 * EPS), 1.0, -10.0 * EPS, 1.0, 0.5) == 1.0
-    assert halved(Given(lambda s: 1.0 + 40.0 * EPS), 1.0, -10.0 * EPS, 1.0, 0.5) == 0.0
-    assert halved(Given(lambda s: 1.0 + 40.0 * EPS), 1.0, -1e6 * EPS, 1.0, 0.5) == 0.0
-
-
-def test_halving_stays_within_the_longest_step_and_never_goes_uphill():
-    assert halved(Given(lambda s: -s, longest=0.3), 0.0, -1.0, 100.0, 0.5) == 0.3
-    assert halved(Given(lambda s: s), 0.0, 1.0, 1.0, 0.5) == 0.0
-    assert halved(Given(lambda s: (s - 1.0) ** 2), 1.0, -2.0, 100.0, 0.5) == pytest.approx(100.0 / 128.0)
+from psdopt.methods.searches.paths import REFRESH_STEPS, RetractionPath, locate, path_along, retracted
+from psdopt.methods.searches.step_lengths import modelled
 
 
 @pytest.mark.parametrize("metric", ["log-euclidean", "von-neumann"])
@@ -52,35 +24,6 @@ def test_where_a_retraction_has_no_point_the_value_is_infinite(metric):
     s = modelled(path, here.evaluation.value, -3.0)
     assert 0.0 < s < math.inf
     assert path.value(s) < here.evaluation.value
-
-
-class Bent(Given):
-    """A path whose tangent line has its minimiser at 1 although F has it elsewhere; counts the trials."""
-
-    exact = False
-
-    def __init__(self, f):
-        super().__init__(lambda s: self.tried.append(s) or f(s))
-        self.tried = []
-
-    def tangent(self):
-        return SimpleNamespace(minimize=lambda: 1.0)
-
-
-@pytest.mark.parametrize("place", [0.3, 0.85, 1.2, 2.0])
-def test_the_step_is_refined_once_by_what_the_curve_shows(place):
-    path = Bent(lambda s: (s - place) ** 2)
-    assert modelled(path, place**2, -2.0 * place) == pytest.approx(place)
-    assert path.tried == pytest.approx([1.0, place])
-
-
-def test_a_step_that_is_right_is_not_refined_and_rounding_is_no_bend():
-    path = Bent(lambda s: (s - 1.05) ** 2)
-    assert modelled(path, 1.05**2, -2.1) == 1.0
-    assert path.tried == [1.0]
-    level = Bent(lambda s: 1.0 - 1e-14 * s)
-    assert modelled(level, 1.0, -2e-14) == 1.0  # the decrease is a few roundings of F: no parabola through them
-    assert level.tried == [1.0]
 
 
 def tangent_path(problem, geometry, seed=0):
