@@ -4,33 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from psdopt import FlatQuotient, PSDCone
 from psdopt.contracts.abilities import Ability
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.tolerances import EPS
-from tests.geometries.test_factor_quotient import points
-
-
-@settings(max_examples=40, deadline=None)
-@given(points())
-def test_gradient_is_the_derivative_and_horizontal(case):
-    geometry, Y, rng, _ = case
-    S = rng.standard_normal((geometry.n, geometry.n))
-    S = S + S.T
-    G = geometry.gradient(Y, S)
-    assert geometry.check_vector(Y, G) is None
-    D = geometry.random_vector(Y, rng)
-    assert geometry.norm(Y, D) == pytest.approx(1.0)
-    # F = <S, YYᵀ> is quadratic along a line: central differences are exact up to rounding
-    h = np.linalg.norm(Y)
-    F = lambda t: float(np.vdot(S, geometry.to_matrix(geometry.retract(Y, t * D)).to_dense()))  # noqa: E731
-    assert abs((F(h) - F(-h)) / (2 * h) - geometry.inner(Y, G, D)) <= 1e3 * EPS * np.linalg.norm(S) * h
-    moved = geometry.retract(Y, h * D)
-    carried = geometry.transport(Y, moved, D)
-    Q = np.linalg.cond(moved) if min(moved.shape) else 1.0
-    assert geometry.norm(moved, carried) <= 1.0 + 64 * EPS * Q**2
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 
 from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, QuadraticSDP, Status, solve
 from psdopt.geometries.polar import Polar, PolarPoint, PolarVector
-from psdopt.linalg.arrays import orthonormal_columns
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.riemannian_gradient import RiemannianGradient
-from psdopt.testing.slopes import derivative
 from tests.geometries.regressions import SEEDS, data, point, regression
 
 
@@ -57,53 +55,12 @@ def test_retraction_is_the_corrected_update(seed):
     np.testing.assert_allclose(moved.R @ moved.R.T, expected, rtol=0, atol=tol)
 
 
-@given(SEEDS)
-def test_iterates_do_not_depend_on_the_representative(seed):
-    """(U, R) and (U O, OᵀR Q) give the same M after gradient steps; so does a transported direction."""
-    rng = np.random.default_rng(seed)
-    geometry, p, S = Polar(6, 3, 0.4), point(rng, 6, 3), symmetric(rng, 6)
-    O, Q = orthonormal_columns(rng, 3, 3), orthonormal_columns(rng, 3, 3)  # noqa: E741
-    q = PolarPoint(p.U @ O, O.T @ p.R @ Q)
-    s = 0.3 / geometry.norm(p, geometry.gradient(p, S))
-    moved = [geometry.retract(x, -s * geometry.gradient(x, S)) for x in (p, q)]
-    tol = 1e5 * EPS * np.linalg.cond(p.R) ** 2
-    W, V = (x.factor @ x.factor.T for x in moved)
-    assert np.linalg.norm(W - V) <= tol * np.linalg.norm(p.R) ** 2
-    carried = [geometry.transport(a, b, geometry.gradient(a, S)) for a, b in zip((p, q), moved, strict=True)]
-    lengths = [geometry.norm(x, v) for x, v in zip(moved, carried, strict=True)]
-    assert abs(lengths[0] - lengths[1]) <= tol * lengths[0]
-
-
 def test_transport_along_the_retraction_keeps_the_metric_in_the_matrix_part():
     rng = np.random.default_rng(3)
     geometry, p = Polar(5, 3), point(rng, 5, 3)
     v, w = geometry.random_vector(p, rng), geometry.random_vector(p, rng)
     carried = geometry.transport(p, geometry.retract(p, v), w)
     np.testing.assert_allclose(carried.K, w.K, atol=1e4 * EPS * np.linalg.cond(p.R))
-
-
-@pytest.mark.parametrize("weight", [0.0, 0.5, 1.0])
-def test_hessian_is_the_second_derivative_along_the_retraction(weight):
-    X, y, rng = data(6, 3, 40, 0)
-    problem, geometry, p = regression(X, y), Polar(6, 3, weight), point(rng, 6, 3)
-    v, w = geometry.random_vector(p, rng), geometry.random_vector(p, rng)
-    at = problem.at(p.factor)
-    Hv, Hw = (geometry.hessian(p, at.gradient, at.hessian_vector, x) for x in (v, w))
-    slope, error = derivative(lambda s: _slope(problem, geometry, p, v, s), 0.05)
-    found = geometry.inner(p, Hv, v)
-    assert abs(found - slope) <= 10 * error
-    assert abs(geometry.inner(p, Hv, w) - geometry.inner(p, v, Hw)) <= 1e6 * EPS * abs(found)
-
-
-def _slope(problem, geometry, p, v, s):
-    """d/ds F(R(s v)): dU(s) = U̇ C − s (U + s U̇) C³ U̇ᵀU̇ for C = (I + s² U̇ᵀU̇)^−½, which commutes with U̇ᵀU̇."""
-    gram = v.U.T @ v.U
-    values, vectors = np.linalg.eigh(gram)
-    C = (vectors / np.sqrt(1 + s * s * values)) @ vectors.T
-    moved = geometry.retract(p, s * v)
-    dU = v.U @ C - s * (p.U + s * v.U) @ C @ C @ C @ gram
-    velocity = dU @ moved.R + 0.5 * moved.U @ moved.R @ v.K
-    return float(np.vdot(problem.at(moved.factor).factor_gradient(), velocity))
 
 
 def test_weight_zero_keeps_the_range_exactly_and_weight_one_the_matrix():

@@ -32,14 +32,6 @@ def test_geodesics_can_be_driven_in_two_legs(weight):
     assert np.linalg.norm(M - N) <= 1e-5 * np.linalg.norm(M)
 
 
-@pytest.mark.parametrize("weight", [0.0, 0.4, 1.0])
-def test_the_inverse_retraction_inverts(weight):
-    geometry, p, v = drawn(weight, 1)
-    moved = geometry.retract(p, v)
-    D, K = polar_geodesics.inverse_retraction(p.U, p.R, moved.U, moved.R)
-    assert geometry.norm(p, PolarVector(D, K) - v) <= 1e-10
-
-
 @pytest.mark.parametrize("weight", [0.0, 0.4, 0.9, 1.0])
 def test_log_inverts_exp(weight):
     geometry, p, v = drawn(weight, 2)

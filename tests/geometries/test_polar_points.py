@@ -33,13 +33,3 @@ def test_paths_agree_with_points_and_cost_one_application(seed, straight):
     if not straight:
         retracted = geometry.retract(here.point, v)
         np.testing.assert_allclose(moved.point.factor, retracted.factor, atol=1e5 * EPS * np.linalg.norm(p.R))
-
-
-def test_velocity_and_its_inverse():
-    rng = np.random.default_rng(5)
-    geometry, p = Polar(7, 3), point(rng, 7, 3)
-    v = geometry.random_vector(p, rng)
-    back = geometry.from_velocity(p, geometry.velocity(p, v))
-    tol = 1e4 * EPS * np.linalg.cond(p.R) ** 2
-    np.testing.assert_allclose(back.U, v.U, atol=tol)
-    np.testing.assert_allclose(back.K, v.K, atol=tol)

@@ -66,19 +66,3 @@ def test_the_hessian_on_a_sphere_of_any_radius(trace):
     H = geometry.euclidean_to_riemannian_hessian(Y, here.factor_gradient(), here.hessian_vector(v), v)
     along = lambda s: objective.at(geometry.exp(Y, s * v)).value  # noqa: E731
     np.testing.assert_allclose(np.sum(H * v), second_difference(along), rtol=1e-5)
-
-
-@pytest.mark.parametrize("name", sorted(MANIFOLDS))
-def test_gradients_are_first_derivatives_along_retractions_and_geodesics(name):
-    geometry, rng = MANIFOLDS[name], np.random.default_rng(4)
-    objective = problem(geometry.n)
-    p = drawn_point(geometry, rng)
-    here = objective.at(geometry.factor(p))
-    g = geometry.gradient(p, here.gradient)
-    h = 1e-4
-    for _ in range(3):
-        v = geometry.random_vector(p, rng)
-        np.testing.assert_allclose(geometry.norm(p, v), 1.0)
-        for move in (geometry.retract, geometry.exp):
-            ahead, behind = (objective.at(geometry.factor(move(p, s * v))).value for s in (h, -h))
-            np.testing.assert_allclose(geometry.inner(p, g, v), (ahead - behind) / (2 * h), rtol=1e-5, atol=1e-6)

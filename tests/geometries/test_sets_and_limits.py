@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from psdopt import FixedTrace, FlatQuotient, PositiveDefinite, PSDCone, Spectraplex
+from psdopt import FixedTrace, FlatQuotient, PositiveDefinite, Spectraplex
 from psdopt.errors import InvalidInputError
 from psdopt.geometries.positive_definite import METRICS, Root
 from psdopt.geometries.square_root import (
@@ -150,26 +150,6 @@ def test_atoms_of_the_spectraplex(trace, count):
             assert atom.value - atom.gap_bound <= trace * values[0] <= atom.value - atom.gap_bound + 1e-8 * trace
     assert len(geometry.minimize_linear_many(S, 1e-9, 9)) == 4
     np.testing.assert_allclose(geometry.minimize_linear(S, 1e-9).value, trace * values[0], atol=1e-8)
-
-
-@pytest.mark.parametrize("trace", [0.25, 7.0])
-def test_projections_are_closer_than_every_other_member(trace):
-    rng = np.random.default_rng(3)
-    M = rng.standard_normal((4, 4))
-    for geometry in (Spectraplex(4, trace), PSDCone(4)):
-        found = geometry.project(M).to_dense()
-        assert np.linalg.eigvalsh(found)[0] >= -1e-12
-        distance = np.linalg.norm(0.5 * (M + M.T) - found)
-        for _ in range(30):
-            Y = rng.standard_normal((4, 3))
-            other = Y @ Y.T
-            if isinstance(geometry, Spectraplex):
-                np.testing.assert_allclose(np.trace(found), trace)
-                other *= trace / np.trace(other)
-            for t in (1e-3, 0.1, 1.0):
-                assert np.linalg.norm(0.5 * (M + M.T) - found - t * (other - found)) >= distance - 1e-12
-        with pytest.raises(InvalidInputError, match="must have shape"):
-            geometry.project(np.zeros((3, 3)))
 
 
 # --- small tools

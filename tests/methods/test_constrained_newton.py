@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from psdopt import (
     solve,
 )
 from psdopt.errors import IncompatibleError
-from psdopt.methods import ConjugateGradient
+from psdopt.methods import ConjugateGradient, constrained_newton
 from psdopt.methods.augmented_lagrangian_state import AugmentedLagrangianState
 from psdopt.methods.constrained_newton import ConstrainedNewton
 from tests.methods.test_constrained_steps import curved, cut
@@ -172,16 +173,27 @@ def without_a_strictly_feasible_dual(n: int, m: int, seed: int) -> Constrained:
     return Constrained(QuadraticSDP(C=C), constraints.sparse_forms(A, [np.sum(each * (H @ H.T)) for each in A]))
 
 
-def test_solutions_at_infinity_end_the_run_after_some_turns_with_a_true_status() -> None:
-    problem, values = without_a_strictly_feasible_dual(5, 6, 2), []
-    for method in (LagrangeNewton(steps=0), InteriorPoint()):
-        result = solve(problem, method=method, max_iterations=2000)
-        assert result.status is Status.NO_PROGRESS  # without a bound on the trace no gap is proven
-        assert result.iterations <= 1000
-        assert result.certificate.gap_relative is None
-        assert result.certificate.primal_infeasibility <= 1e-6
-        values.append(result.value)
-    assert values[0] == pytest.approx(values[1], rel=1e-4)
+def test_solutions_at_infinity_end_the_run_after_the_last_turn_at_the_nearest_point(monkeypatch) -> None:
+    monkeypatch.setattr(constrained_newton, "MOST_TURNS", 2)
+    problem, residuals = without_a_strictly_feasible_dual(5, 6, 2), []
+
+    def note(snapshot) -> None:
+        if snapshot.state.turns % 2:
+            residuals.append(snapshot.state.inner.residual)
+
+    result = solve(problem, method=LagrangeNewton(steps=0), callback=note, max_iterations=500)
+    assert result.status is Status.NO_PROGRESS  # without a bound on the trace no gap is proven
+    assert result.iterations <= 200
+    assert result.certificate.gap_relative is None
+    assert result.certificate.primal_infeasibility <= 1e-6
+    assert result.state.inner.residual == min(residuals)
+    assert result.value == pytest.approx(solve(problem, method=InteriorPoint()).value, rel=1e-4)
+
+
+def test_from_zero_newton_does_not_take_its_turn() -> None:
+    inner = AugmentedLagrangian().init(theta(8), FlatQuotient(8, 3), np.ones((8, 3)))
+    state = SimpleNamespace(inner=replace(inner, first_length=1e9), rounds=0, steps=99)
+    assert not constrained_newton._Approached(6)(state)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -208,15 +220,3 @@ def test_a_turn_goes_on_where_the_last_one_ended_if_newton_has_led_no_nearer() -
     assert resumed.evaluation is own.evaluation
     better = replace(before, inner=replace(newton, residual=0.5 * before.reached))
     assert method._resumed(better, after) is after
-
-
-def test_after_the_last_turn_the_nearest_point_is_returned(monkeypatch) -> None:
-    monkeypatch.setattr("psdopt.methods.constrained_newton.MOST_TURNS", 2)
-    problem, residuals = without_a_strictly_feasible_dual(5, 6, 2), []
-
-    def note(snapshot) -> None:
-        if snapshot.state.turns % 2:
-            residuals.append(snapshot.state.inner.residual)
-
-    result = solve(problem, method=LagrangeNewton(steps=0), callback=note, max_iterations=500)
-    assert result.state.inner.residual == min(residuals)

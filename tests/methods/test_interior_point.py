@@ -106,6 +106,12 @@ def test_programs_whose_solutions_are_large_or_degenerate_are_solved(family, siz
     assert result.status is Status.OPTIMAL
 
 
+def test_where_the_roots_of_the_systems_cost_too_much_a_run_without_progress_ends(monkeypatch) -> None:
+    for name in ("SPARED", "FLOPS"):
+        monkeypatch.setattr(f"psdopt.constraints.coupled_systems.{name}", 0.0)
+    assert solve(PROGRAMS["hinf"](12, seed=0), tol=1e-6).status is not Status.OPTIMAL
+
+
 def test_a_run_that_begins_once_more_ends_no_worse_than_it_was(monkeypatch) -> None:
     """The first run is cut at a gap of about 1e-4, the second after its first step, which is far off."""
     problem, steps = random_program(8, 6, 1), []

@@ -14,6 +14,7 @@ from psdopt.geometries.polar import Polar
 from psdopt.linalg.arrays import orthonormal_columns
 from psdopt.methods.online_gradient import (
     GRID,
+    PRETRAINING_KEPT,
     TRIAL_UPDATES,
     UNKNOWN_EPOCH,
     OnlineRiemannianGradient,
@@ -234,6 +235,12 @@ def test_the_pace_is_the_formula_and_stands_still_where_nothing_is_learned():
     assert pace == (0.125, 200.0, 12.0)
     assert [pace.step(t) for t in (0, 200, 600)] == [0.125, 0.0625, 0.03125]
     assert OnlineRiemannianGradient()._pace(0.5, 0.25, 800, 0.0).scale == 0.0
+
+
+@pytest.mark.parametrize(("size", "repeatable"), [(None, True), (10**6, False)])
+def test_of_a_stream_without_end_or_that_is_read_once_some_batches_are_tried(size, repeatable):
+    source = SimpleNamespace(stream=SimpleNamespace(size=size, repeatable=repeatable))
+    assert OnlineRiemannianGradient()._pretraining_batches(source) == PRETRAINING_KEPT
 
 
 @pytest.mark.parametrize(("size", "batches"), [(None, UNKNOWN_EPOCH), (320, 10), (321, 11)])

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import AutogradProblem, QuadraticSDP
+from psdopt import QuadraticSDP
 from psdopt.linalg.tolerances import EPS
 from psdopt.problems.share_bound import _largest_share
 from psdopt.problems.unconstrained import FLOOR, positive_part
 from psdopt.terms import GramForm, IdentityForm, MatrixForm
-from tests.instances import psd, symmetric
+from tests.instances import psd
 
 N = 6
 
@@ -20,20 +19,6 @@ def minimum_over_symmetric(A, b, C):
     """N with A N A + b N = −C."""
     a, V = np.linalg.eigh(A)
     return -V @ ((V.T @ C @ V) / (np.outer(a, a) + b)) @ V.T
-
-
-@pytest.mark.parametrize("ridge", [0.3, 2.0])
-@pytest.mark.parametrize("rank", [None, 1, 2])
-def test_the_closed_form_of_a_ridge_alone(ridge, rank):
-    """½ b |M|² + tr(C M): the positive part of −C / b, or its largest eigenpairs."""
-    rng = np.random.default_rng(0)
-    C = symmetric(rng, N)
-    found = QuadraticSDP(B=IdentityForm(N, ridge), C=C).solve_in_closed_form(rank)
-    values, vectors = np.linalg.eigh(-C / ridge)
-    values = np.maximum(values, 0.0)
-    if rank is not None:
-        values[: N - rank] = 0.0
-    np.testing.assert_allclose(found.to_dense(), (vectors * values) @ vectors.T, atol=1e-12)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.5])
@@ -105,32 +90,6 @@ def test_the_largest_share_by_hand(unit):
     )
     empty = np.diag([1.0, 0.0])  # a row without entries in either
     assert _largest_share(unit * empty, -2.0 * unit * empty) == pytest.approx(0.5, rel=1e-4)
-
-
-@pytest.mark.parametrize("n", [1, 2, 5])
-def test_autograd_problems_of_any_order(n):
-    """F = ½ tr M² + tr(C M) + tr³(M): value, S, products with the Hessian, lines and planes."""
-    rng = np.random.default_rng(n)
-    C, Y, D, v = symmetric(rng, n), rng.standard_normal((n, 2)), rng.standard_normal((n, 2)), rng.standard_normal(n)
-    problem = AutogradProblem(lambda M: 0.5 * anp.sum(M * M) + anp.sum(C * M) + anp.trace(M) ** 3, n)
-    F = lambda M: 0.5 * np.sum(M * M) + np.sum(C * M) + np.trace(M) ** 3  # noqa: E731
-    evaluation, M = problem.at(Y), Y @ Y.T
-    S = M + C + 3 * np.trace(M) ** 2 * np.eye(n)
-    cross = Y @ D.T + D @ Y.T
-    H = cross + 6 * np.trace(M) * np.trace(cross) * np.eye(n)
-    size = 64 * EPS * (1.0 + np.trace(M) ** 3) * 10
-    np.testing.assert_allclose(evaluation.value, F(M), atol=size)
-    np.testing.assert_allclose(evaluation.gradient @ D, S @ D, atol=size)
-    np.testing.assert_allclose(evaluation.factor_gradient(), 2 * S @ Y, atol=size)
-    np.testing.assert_allclose(evaluation.hessian_vector(D), 2 * (S @ D + H @ Y), atol=size)
-    line, plane = evaluation.along(D), evaluation.along_atom(v)
-    for mu in (0.0, 0.3):
-        np.testing.assert_allclose(line.value(mu), F((Y + mu * D) @ (Y + mu * D).T), rtol=1e-12, atol=size)
-    np.testing.assert_allclose(line.derivatives(0.0)[0], 2 * np.sum(S @ Y * D), rtol=1e-10, atol=size)
-    np.testing.assert_allclose(plane.value(0.5, 2.0), F(0.5 * M + 2.0 * np.outer(v, v)), rtol=1e-12, atol=size)
-    np.testing.assert_allclose(evaluation.append(v).matrix.to_dense(), M + np.outer(v, v), rtol=1e-12)
-    T = rng.standard_normal((2, 1))
-    np.testing.assert_allclose(evaluation.mix(T).factor, Y @ T)
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
 from psdopt import LBFGS, ConjugateGradient, EntryFit, FlatQuotient, LagrangeNewton, solve
@@ -75,39 +74,6 @@ def test_the_preconditioner_is_definite_and_saves_steps(kind):
     assert steps[0] < steps[1]
 
 
-def test_a_zero_factor_is_preconditioned_as_well():
-    for kind in ("none", "psd"):
-        solved = fit(kind).at(np.zeros((N, 2))).preconditioner()
-        R = np.random.default_rng(0).standard_normal((N, 2))
-        assert np.vdot(R, solved(R)) > 0.0
-
-
-@pytest.mark.parametrize("as_data", [sp.csr_array, lambda L: aslinearoperator(sp.csr_array(L)), None])
-def test_preconditioner_is_symmetric_positive_and_the_row_part_of_the_hessian(as_data):
-    problem = pair_problem(n=8, as_data=as_data or sp.csr_array)
-    if as_data is None:
-        problem = EntryFit(None, problem.i, problem.j, problem.targets, problem.weights, n=8)
-    r = 3
-    apply = problem.at(np.random.default_rng(0).standard_normal((8, r))).preconditioner()
-    P = np.array([apply(e.reshape(8, r)).ravel() for e in np.eye(8 * r)])
-    np.testing.assert_allclose(P, P.T, atol=1e-13 * np.abs(P).max())
-    assert np.linalg.eigvalsh(P)[0] > 0.0
-    blocks = P.reshape(8, r, 8, r)
-    off = blocks.copy()
-    off[np.arange(8), :, np.arange(8), :] = 0.0
-    assert np.all(off == 0.0)
-    if as_data is sp.csr_array:
-        evaluation = problem.at(np.random.default_rng(0).standard_normal((8, r)))
-        L_ii, S = problem.L.data.diagonal(), evaluation.gradient @ np.eye(8)
-        for row in (0, 5):
-            E = np.zeros((r, 8, r))
-            E[np.arange(r), row, np.arange(r)] = 1.0
-            block = np.array([evaluation.hessian_vector(e)[row] for e in E])
-            # S_ii, which vanishes with the residual, is represented by L_ii
-            expected = block + 2.0 * (L_ii[row] - S[row, row]) * np.eye(r)
-            np.testing.assert_allclose(np.linalg.inv(blocks[row, :, row, :]), expected, rtol=1e-9, atol=1e-9)
-
-
 def test_a_run_preconditions_once_per_step_and_not_at_its_end(monkeypatch):
     problem, calls = pair_problem(gamma=10.0), []
     inside = TermEvaluation.preconditioner
@@ -115,16 +81,6 @@ def test_a_run_preconditions_once_per_step_and_not_at_its_end(monkeypatch):
     result = solve(problem, FlatQuotient(24, 6), ConjugateGradient(), tol=1e-5)
     assert result.optimal
     assert len(calls) == result.iterations
-
-
-def test_the_preconditioner_saves_most_iterations():
-    problem = pair_problem(gamma=10.0)
-    start = np.random.default_rng(0).standard_normal((24, 6))
-    counts = [
-        solve(problem, FlatQuotient(24, 6), ConjugateGradient(preconditioner=kind), start=start, tol=1e-5).iterations
-        for kind in ("problem", "gram")
-    ]
-    assert 2 * counts[0] < counts[1]
 
 
 def test_completion_without_a_linear_term():

@@ -18,19 +18,6 @@ def problem(**parts):
     return QuadraticSDP(**given), rng.standard_normal((N, R)), rng
 
 
-@pytest.mark.parametrize(
-    "parts", [{}, {"A": None, "n": N}, {"B": 0.0}, {"A": 2.0, "n": N}], ids=lambda p: ",".join(p) or "all"
-)
-@pytest.mark.parametrize("diagonal", [False, True])
-def test_symmetric_and_positive_definite(parts, diagonal):
-    p, Y, _ = problem(**parts)
-    here = p.at(Y)
-    solve = here.diagonal_preconditioner() if diagonal else here.preconditioner()
-    matrix = np.array([solve(E.reshape(N, R)).ravel() for E in np.eye(N * R)])
-    assert np.linalg.norm(matrix - matrix.T) <= 1e-9 * np.linalg.norm(matrix)
-    assert np.linalg.eigvalsh(0.5 * (matrix + matrix.T))[0] > 0.0
-
-
 def test_the_decomposition_is_made_once_and_leading_pairs_agree(monkeypatch):
     p, Y, rng = problem()
     full = p.at(Y).preconditioner()

@@ -47,22 +47,6 @@ def test_every_kind_of_operand_gives_the_same_value():
     assert QuadraticSDP(np.float64(2), 1, n=4).n == 4
 
 
-def test_gram_forms_with_inner_factor():
-    rng, A, _, _ = data()
-    X, L = rng.standard_normal((12, N)), rng.standard_normal((12, 2))
-    shared = LinearMap(X)
-    C = -X.T @ L @ L.T @ X
-    Y = rng.standard_normal((N, 3))
-    problem = QuadraticSDP(A, None, GramForm(shared, -1.0, L))
-    assert problem.at(Y).value == pytest.approx(value(A, 0 * A, C, Y @ Y.T), rel=1e4 * EPS)
-    for form in (GramForm(shared, -1.0, L), GramForm(shared, 2.0), IdentityForm(N, 3.0)):
-        dense = form.to_dense()
-        assert form.full_trace() == pytest.approx(np.trace(dense), rel=1e3 * EPS)
-        assert np.linalg.matrix_rank(dense) <= form.rank_bound
-    with pytest.raises(InvalidInputError, match=r"inner must have 12 rows like A; found shape \(3, 2\)"):
-        GramForm(shared, 1.0, np.ones((3, 2)))
-
-
 @pytest.mark.parametrize(
     ("arguments", "kind", "text"),
     [
@@ -105,15 +89,6 @@ def test_semidefinite_up_to_rounding_is_accepted():
         assert QuadraticSDP(G @ G.T, None, 1.0).n == 50
 
 
-def test_an_indefinite_a_makes_f_nonconvex():
-    """E-L2, on the function itself: why it is refused."""
-    A = np.diag([1.0, -1.0])
-    zero = np.zeros((2, 2))
-    P, Q = np.eye(2) + 0.9 * np.array([[0, 1.0], [1, 0]]), np.eye(2) - 0.9 * np.array([[0, 1.0], [1, 0]])
-    middle = value(A, zero, zero, 0.5 * (P + Q))
-    assert middle > 0.5 * (value(A, zero, zero, P) + value(A, zero, zero, Q))
-
-
 @pytest.mark.parametrize("rank", [1, 3, N])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_planted_optimum_certifies_itself(rank, seed):
@@ -133,20 +108,6 @@ def test_planted_optimum_certifies_itself(rank, seed):
     assert not certify(problem, 1.01 * Y).proves(1e-4)
     assert not certify(problem, Y + 0.01 * rng.standard_normal(Y.shape)).proves(1e-5)
     assert solve(problem, FlatQuotient(N, rank), start=Y, tol=1e-9).iterations <= 1
-
-
-def test_strong_convexity_gap_is_a_bound():
-    rng, A, _, C = data(3)
-    problem = QuadraticSDP(A, 1.0, C)
-    best = solve(problem, tol=1e-9).value
-    from psdopt import certify
-
-    for size in (1e-4, 1e-2, 1.0):
-        near = solve(problem, tol=1e-9).matrix.factor
-        moved = near + size * rng.standard_normal(near.shape)
-        certificate = certify(problem, moved)
-        assert certificate.gap >= problem.at(moved).value - best - 1e-8 * abs(best)
-        assert problem.lower_curvature == 2.0
 
 
 def test_no_array_of_order_n_squared_with_a_sparse_operand():
@@ -197,27 +158,6 @@ def test_which_problems_have_a_closed_form(A, B, C, expected, monkeypatch):
     assert (Ability.CLOSED_FORM in QuadraticSDP(A, B, C, n=3).abilities) is expected
     monkeypatch.setattr(source, "CLOSED_FORM_ORDER", 2)
     assert Ability.CLOSED_FORM not in QuadraticSDP(A, B, C, n=3).abilities
-
-
-@pytest.mark.parametrize("ridge", [None, 0.7, "matrix"])
-def test_a_restriction_is_f_on_the_subspace(ridge):
-    rng, A, B, C = data()
-    problem = QuadraticSDP(A, B if ridge == "matrix" else ridge, C, constant=1.5)
-    basis = rng.standard_normal((N, 4))
-    T = np.linalg.inv(np.linalg.qr(basis)[1])[:, :3]  # basis · T is orthonormal
-    small = problem.restricted(problem.at(basis).images, T)
-    assert small.n == 3
-    Z = rng.standard_normal((3, 2))
-    assert small.at(Z).value == pytest.approx(problem.at(basis @ T @ Z).value, rel=1e-10)
-
-
-def test_up_to_which_order_an_operand_is_checked_to_be_semidefinite(monkeypatch):
-    indefinite = np.diag([1.0, 1.0, -1.0])
-    monkeypatch.setattr(source, "CHECKED_ORDER", 3)
-    with pytest.raises(InvalidInputError, match="A must be positive semidefinite; found smallest eigenvalue -1"):
-        QuadraticSDP(indefinite)
-    monkeypatch.setattr(source, "CHECKED_ORDER", 2)
-    assert QuadraticSDP(indefinite).n == 3
 
 
 def test_where_the_rank_is_not_limited_a_run_starts_at_a_multiple_of_i():

@@ -1,4 +1,4 @@
-"""Every way to move an evaluation equals evaluation from scratch, and every instance equals its autograd twin."""
+"""Problems of the gallery pass the kit beside their autograd twins; what steps cost, and when images are refreshed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from psdopt import TermSum
 from psdopt.contracts.roles import Duality
@@ -20,96 +18,17 @@ from psdopt.terms.losses import LeastSquares, SquaredHinge
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import QuadraticForms
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
-from tests.problems.twins import CASES, ROUNDING, assert_close, assert_same_point, composed, size_of
+from tests.problems.twins import assert_same_point, composed, with_checks
 
-from ..instances import INSTANCES, N, psd
-
-
-@pytest.mark.parametrize(("name", "r"), CASES)
-def test_value_gradient_and_hessian_equal_the_twin(name, r):
-    instance, rng, Y = composed(name, r)
-    here, twin = instance.problem.at(Y), instance.twin.at(Y)
-    assert instance.problem.n == N
-    assert_close(here.value, twin.value, size_of(here))
-    V = rng.standard_normal((N, 4))
-    S = twin.dense_gradient
-    assert_close(here.gradient @ V, S @ V, np.linalg.norm(S) * np.linalg.norm(V))
-    assert_close(here.gradient @ V[:, 0], S @ V[:, 0], np.linalg.norm(S) * np.linalg.norm(V))
-    assert_close(here.gradient @ here.factor, S @ Y, np.linalg.norm(S) * np.linalg.norm(Y))
-    assert_close(here.factor_gradient(), twin.factor_gradient(), np.linalg.norm(S) * np.linalg.norm(Y))
-    D = rng.standard_normal((N, r))
-    H = twin.hessian_vector(D)
-    assert_close(here.hessian_vector(D), H, np.linalg.norm(S) * np.linalg.norm(D) + np.linalg.norm(H))
+from ..instances import INSTANCES, psd
 
 
-def test_the_comparison_rejects_a_wrong_gradient():
-    """A known-bad object: the gradient without its factor 2, and one with a sign of one term flipped."""
-    instance, _, Y = composed("qsdp-dense", 3)
-    here, twin = instance.problem.at(Y), instance.twin.at(Y)
-    for wrong in (0.5 * here.factor_gradient(), here.factor_gradient() + 1e-9 * Y):
-        with pytest.raises(AssertionError):
-            assert_close(wrong, twin.factor_gradient(), np.linalg.norm(twin.dense_gradient) * np.linalg.norm(Y))
-
-
-@pytest.mark.parametrize(("name", "r"), CASES)
-def test_mix_append_refresh(name, r):
-    instance, rng, Y = composed(name, r)
-    problem, here = instance.problem, instance.problem.at(Y)
-    here.factor_gradient()
-    T = rng.standard_normal((r, 2))
-    before = problem.counts()
-    mixed = here.mix(T)
-    value = mixed.value
-    after = problem.counts()
-    assert after == before  # no application
-    assert value == pytest.approx(problem.at(Y @ T).value, abs=ROUNDING * size_of(mixed))
-    assert_same_point(mixed, problem.at(Y @ T))
-    V = rng.standard_normal((N, 2))
-    assert_same_point(here.append(V), problem.at(np.hstack([Y, V])))
-    assert_same_point(here.append(V[:, 0]), problem.at(np.hstack([Y, V[:, :1]])))
-    assert_same_point(here.refresh(), here)
-    S = mixed.gradient
-    twin = instance.twin.at(Y @ T)
-    assert_close(S @ here.factor, twin.dense_gradient @ Y, np.linalg.norm(twin.dense_gradient) * np.linalg.norm(Y))
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.sampled_from(sorted(INSTANCES)), st.integers(1, N), st.integers(0, 2**31), st.floats(-4, 4), st.floats(-6, 0))
-def test_value_and_gradient_do_not_depend_on_the_representative(name, r, seed, log_scale, log_condition):
-    """Y -> Y O; spectrum, frame and scale of Y are drawn separately."""
-    instance, rng, _ = composed(name, r, seed)
-    U, turn = np.linalg.qr(rng.standard_normal((N, r)))[0], np.linalg.qr(rng.standard_normal((r, r)))[0]
-    Y = 10.0**log_scale * U * np.logspace(0, log_condition, r) @ np.linalg.qr(rng.standard_normal((r, r)))[0]
-    here, there = instance.problem.at(Y), instance.problem.at(Y @ turn)
-    assert_close(here.value, there.value, size_of(here))
-    S, T = here.gradient @ np.eye(N), there.gradient @ np.eye(N)
-    zero = instance.problem.at(np.zeros((N, 1))).gradient @ np.eye(N)
-    scale = np.linalg.norm(S) + np.linalg.norm(zero)
-    assert_close(S, T, 10 * scale)
-
-
-def slope_of(errors, mus):
-    """Slope of log error against log mu over the steps whose errors are above rounding."""
-    return np.polyfit(np.log(mus), np.log(errors), 1)[0]
-
-
-@pytest.mark.parametrize("name", sorted(INSTANCES))
-def test_taylor_slopes(name):
-    """|F(Y+mu D) − F − mu <g,D>| = O(mu²), and O(mu³) with the Hessian; a wrong Hessian shows slope 2."""
-    instance, rng, Y = composed(name, 3)
-    D = rng.standard_normal((N, 3))
-    problem, here = instance.problem, instance.problem.at(Y)
-    g, h = np.vdot(here.factor_gradient(), D), np.vdot(here.hessian_vector(D), D)
-    mus = np.logspace(-3.5, -2, 7)
-    change = np.array([problem.at(Y + mu * D).value - here.value for mu in mus])
-    assert slope_of(np.abs(change - mus * g), mus) == pytest.approx(2.0, abs=0.1)
-    third = slope_of(np.abs(change - mus * g - 0.5 * mus**2 * h), mus)
-    assert third == pytest.approx(3.0, abs=0.1 if instance.quadratic else 0.3)  # a kink may lie within the steps
-    # known-bad: half the curvature, half the slope
-    assert slope_of(np.abs(change - mus * g - 0.25 * mus**2 * h), mus) < 2.5
-    small = np.logspace(-6, -5, 4)
-    change = np.array([problem.at(Y + mu * D).value - here.value for mu in small])
-    assert slope_of(np.abs(change - 0.5 * small * g), small) < 1.5
+@with_checks(
+    "autograd_twin", "gradient_slope", "gradient_operator", "hessian_slope", "hessian_symmetric", "step_by_images",
+    "representative_invariance",
+)  # fmt: skip
+def test_problems_of_the_gallery(check):
+    check()
 
 
 @pytest.mark.parametrize("r", [1, 2, 4])
@@ -122,21 +41,15 @@ def test_applications_per_step(name, r):
     here.value, here.factor_gradient()
     for _ in range(3):
         before = problem.counts()
-        moved = here.along(rng.standard_normal((N, r))).step(0.3)
+        moved = here.along(rng.standard_normal(Y.shape)).step(0.3)
         moved.value, moved.factor_gradient(), moved.gradient @ moved.factor
         after = problem.counts()
         assert after["operator_applications"] - before["operator_applications"] == instance.per_line
         assert after["operator_columns"] - before["operator_columns"] == instance.per_line * r
         here = moved
-
-
-def test_each_of_three_operators_once():
-    instance, rng, Y = composed("qsdp-dense", 3)
-    here = instance.problem.at(Y)
-    here.factor_gradient()
-    before = [m.applications for m in instance.problem.maps]
-    here.along(rng.standard_normal(Y.shape)).step(1.0).factor_gradient()
-    assert [m.applications - b for m, b in zip(instance.problem.maps, before, strict=True)] == [1, 1, 1]
+    before = problem.counts()
+    assert math.isfinite(here.mix(rng.standard_normal((r, 2))).value)
+    assert problem.counts() == before  # Y T is combined of what is known
 
 
 def test_an_atom_costs_one_column():

@@ -7,7 +7,6 @@ from scipy.sparse.linalg import aslinearoperator
 
 from psdopt import QuadraticSDP
 from psdopt.linalg.operators import LinearMap
-from psdopt.problems import unconstrained as source
 from psdopt.problems.unconstrained import ARRAY_ORDER, ORDER
 from psdopt.terms.forms import GramForm
 
@@ -83,19 +82,3 @@ def test_at_most_two_columns_of_products_per_feature_and_none_where_forming_is_d
     assert problem.counts()["operator_columns"] == 0
     n = ARRAY_ORDER + 1
     assert QuadraticSDP(aslinearoperator(sp.eye_array(n)), 1.0, -sp.eye_array(n)).starts.first_atoms() is None
-
-
-def test_up_to_which_order_atoms_are_formed(monkeypatch):
-    """Where A is at hand as an array, or there is none, up to the larger of two orders; each order is included."""
-    monkeypatch.setattr(source, "ORDER", 4)
-    monkeypatch.setattr(source, "ARRAY_ORDER", 6)
-    rng = np.random.default_rng(0)
-    for n in (4, 5, 6, 7):
-        X = rng.standard_normal((n, n))
-        grams, array = GramForm(LinearMap(sp.csr_array(X))), X.T @ X
-        for A, formed in ((grams, n <= 4), (array, n <= 6), (None, n <= 6)):
-            W = QuadraticSDP(A, 1.0, -np.eye(n)).starts.first_atoms()
-            assert (W is not None) is formed
-            if formed:
-                dense = np.zeros((n, n)) if A is None else array
-                np.testing.assert_allclose(W @ W.T, unconstrained(dense, 1.0, -np.eye(n)), atol=1e-9)

@@ -1,18 +1,32 @@
-"""Problems of the gallery beside their twins, and comparisons of evaluations."""
+"""Problems of the gallery beside their twins, checked by the kit, and comparisons of evaluations."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from psdopt.linalg.tolerances import EPS
+from psdopt.testing.parametrize import AssertedCheck
+from psdopt.testing.runner import yield_checks
 
 from ..instances import INSTANCES, N
 
-CASES = [(name, r) for name in INSTANCES for r in (1, 3, N)]
-
-
 #: Operations in a chain of some dozens of products; measured worst is below a tenth of it.
 ROUNDING = 4096 * EPS
+
+
+def with_checks(*names):
+    """Decorate a test that takes `check`: these checks of the kit, for every problem of the gallery and its twin."""
+    parameters = []
+    for name in INSTANCES:
+        instance, *_ = composed(name, 3)
+        instance.problem.twin = instance.twin
+        parameters += [
+            pytest.param(AssertedCheck(bound), id=f"{name}-{bound.name}")
+            for bound in yield_checks(instance.problem)
+            if bound.name.removeprefix("problem.") in names and not bound.inapplicable
+        ]
+    return pytest.mark.parametrize("check", parameters)
 
 
 def composed(name, r, seed=0, scale=1.0):

@@ -63,16 +63,6 @@ def test_problems_with_features_resume_too(tmp_path, name):
     np.testing.assert_array_equal(resumed.matrix.factor, whole)
 
 
-def test_resume_after_an_escape_goes_on_at_the_wider_rank(tmp_path):
-    problem, best = planted(np.random.default_rng(5), n=15, rank=4)
-    path = tmp_path / "run"
-    first = solve(problem, FlatQuotient(15, 1), escape=True, tol=1e-7, checkpoint=path, max_iterations=40)
-    resumed = solve(problem, FlatQuotient(15, 1), escape=True, tol=1e-7, resume=path)
-    assert resumed.optimal
-    assert abs(resumed.value - best) <= 4e-7 * abs(best)
-    assert resumed.iterations >= first.iterations
-
-
 def test_the_data_are_not_in_the_file(tmp_path):
     """The problem is named, not stored: the file grows with n r, not with n²."""
     rng = np.random.default_rng(0)

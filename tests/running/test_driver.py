@@ -145,12 +145,6 @@ def test_what_only_the_cut_of_a_run_proves_does_not_end_the_resumed_run(tmp_path
     assert (resumed.status, resumed.message) == (whole.status, whole.message)
 
 
-def test_what_the_loop_itself_has_proven_ends_a_resumed_run(tmp_path):
-    file, pieces = tmp_path / "run", (quadratic(), FlatQuotient(3, 2), Late())
-    whole = solve(*pieces, checkpoint=file)
-    assert solve(*pieces, resume=file).iterations == whole.iterations
-
-
 def test_an_infeasible_problem_stays_infeasible(tmp_path):
     file = tmp_path / "run"
     rows = constraints.diagonal(3, [1.0, 1.0, 1.0]), constraints.trace(3, 5.0)

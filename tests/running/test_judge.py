@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import pytest
 
 import psdopt.running.escape
 import psdopt.running.judge
@@ -35,21 +34,6 @@ def spoiled(monkeypatch, misses, tol):
         return certificate if miss is None else failing(certificate, complementarity_relative=miss * tol)
 
     monkeypatch.setattr(psdopt.running.judge, "certify", certify)
-
-
-@pytest.mark.parametrize(("miss", "factor"), [(1.01, 1.515), (4.0, 6.0), (50.0, 10.0), (1e9, 10.0)])
-def test_stationarity_is_tightened_by_what_the_certificate_misses(monkeypatch, miss, factor):
-    problem, best = planted(np.random.default_rng(1))
-    tol = 1e-5
-    spoiled(monkeypatch, [miss], tol)
-    result = solve(problem, FlatQuotient(12, 4), ConjugateGradient(), tol=tol)
-    assert result.optimal
-    assert result.value - best <= tol * abs(best)
-    at, stationarity = asked(result)
-    assert len(at) == 2
-    before = result.history["stationarity"][at[0] + 1 : at[1]]
-    assert stationarity[1] <= tol / factor
-    assert np.all(before > tol / factor)  # and asked no later than then
 
 
 @dataclass(frozen=True)
@@ -84,24 +68,6 @@ def test_a_widened_run_settles_before_it_is_judged_again():
     assert set(widened) < set(at)
     for iteration in widened:
         assert at[at > iteration].min() >= iteration + psdopt.running.escape.SETTLING
-
-
-@pytest.mark.parametrize(
-    ("columns", "misses", "times", "end"),
-    [
-        (4, [100.0] * 18, [0, 10, 30, 70, 150], 180),  # to no avail, with a column to spare
-        (4, [900.0, 300.0, 100.0, 33.0], [0, 10, 20, 30], 40),  # what is left falls
-        (3, [100.0, 100.0, 100.0, 100.0], [0, 10, 20, 30], 40),  # every column in use: more are needed
-        (4, [100.0, 100.0], [0, 10], 20),  # the certificate does not wait until 30, and holds
-    ],
-)
-def test_widenings_to_no_avail_wait_twice_as_long_each_time(monkeypatch, columns, misses, times, end):
-    monkeypatch.setattr(psdopt.running.judge, "LONGER", 0.0)  # asked every ten steps
-    result = missed(monkeypatch, columns, Waiting(), misses)
-    assert result.optimal
-    assert widenings(result) == times
-    assert result.iterations == end
-    assert np.diff(asked(result)[0]).max() == 10  # it is the widening that waits, not the certificate
 
 
 def missed(monkeypatch, columns, method, misses, **options):
@@ -148,16 +114,6 @@ class Resting(Waiting):
 def test_a_method_that_has_ended_does_not_wait_for_a_widening(monkeypatch):
     result = missed(monkeypatch, 4, Resting(), [100.0] * 3)
     assert widenings(result) == [0, 10, 15]
-    assert result.optimal
-
-
-def test_columns_that_have_come_into_use_do_not_wait_for_a_widening(monkeypatch):
-    in_use = []
-    monkeypatch.setattr(psdopt.running.judge, "rank_binds", lambda *args: bool(in_use))
-    result = missed(
-        monkeypatch, 4, Waiting(), [100.0] * 3, callback=lambda seen: in_use.extend([1] * (seen.iteration == 15))
-    )
-    assert widenings(result) == [0, 10, 20]
     assert result.optimal
 
 

@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from psdopt import ConjugateGradient, FlatQuotient, QuadraticSDP
 from psdopt.running.run import Run
@@ -20,16 +19,6 @@ def begun(scale: float = 0.5) -> Run:
     return Run(state, GEOMETRY, 1e-6)
 
 
-def test_a_record_has_the_value_the_stationarity_and_the_counts():
-    run = begun()
-    stationarity = run.record(PROBLEM, True, {"operator_applications": 7})
-    (record,) = run.history.records
-    assert record["value"] == run.state.evaluation.value == run.values[0]
-    assert record["stationarity"] == stationarity > 0.0
-    assert record["operator_applications"] == 7.0
-    assert record["columns"] == 1.0
-
-
 def test_steps_without_progress_are_counted_and_a_smaller_gradient_is_progress():
     run = begun()
     for expected in (0, 1, 2):
@@ -38,14 +27,6 @@ def test_steps_without_progress_are_counted_and_a_smaller_gradient_is_progress()
     run.state = replace(run.state, gradient_norm=0.5 * run.state.gradient_norm)
     run.record(PROBLEM, True, {})
     assert run.idle_steps == 0
-
-
-@pytest.mark.parametrize("descends", [True, False])
-def test_only_a_method_that_descends_has_idle_steps(descends):
-    run = begun()
-    run.record(PROBLEM, descends, {})
-    run.record(PROBLEM, descends, {})
-    assert (run.idle_steps > 0) == descends
 
 
 def test_at_rest_at_zero_stationarity_is_zero():

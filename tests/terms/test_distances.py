@@ -2,31 +2,11 @@
 
 from __future__ import annotations
 
-from copy import copy
-
 import numpy as np
 
 from psdopt.contracts.images import Images
 from psdopt.linalg.tolerances import EPS
 from psdopt.terms.distances import PairDistances, TripletDifferences
-
-
-def test_the_comparison_rejects_swapped_far_and_near():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((6, 4))
-    index = np.array([rng.choice(6, 3, replace=False) for _ in range(6)])
-    measurement = TripletDifferences(*index.T, X)
-    matrices = [np.outer(X[a] - X[c], X[a] - X[c]) - np.outer(X[a] - X[b], X[a] - X[b]) for a, b, c in index]
-    swapped = copy(measurement)
-    swapped.near, swapped.far = measurement.far, measurement.near
-    Y = Images(measurement.maps, rng.standard_normal((4, 2)))
-    expected = [np.sum(A * (Y.factor @ Y.factor.T)) for A in matrices]
-    np.testing.assert_allclose(measurement.pair(Y, Y), expected, rtol=1e4 * EPS)
-    np.testing.assert_allclose(
-        swapped.pair(Images(swapped.maps, Y.factor), Images(swapped.maps, Y.factor)),
-        np.negative(expected),
-        rtol=1e4 * EPS,
-    )
 
 
 def test_a_common_offset_costs_no_accuracy():

@@ -28,6 +28,7 @@ def cases(rng):
         "gram-inner": (GramForm(LinearMap(X), 2.0, L), 2.0 * X.T @ L @ L.T @ X),
         "gram-sparse": (GramForm(sp.csr_array(X)), X.T @ X),
         "weighted": (WeightedGramForm(X, T, 0.3), 0.3 * X.T @ T @ X),
+        "weighted-sparse": (WeightedGramForm(sp.csr_array(X), T, 0.3), 0.3 * X.T @ T @ X),
         "sum": (SumForm([MatrixForm(A), IdentityForm(N, 1.5)]), A + 1.5 * np.eye(N)),
         "sum-gram": (SumForm([GramForm(X), MatrixForm(sp.csr_array(P), -1.0)]), X.T @ X - P),
     }
@@ -64,7 +65,7 @@ def test_entries_are_added_where_they_are_at_hand(name):
     S = symmetric(rng, N)
     expected, before = S + 0.7 * A, sum(linear_map.applications for linear_map in form.maps)
     if not form.has_entries:
-        assert "gram" in name or name in ("operator", "weighted")
+        assert "gram" in name or "weighted" in name or name == "operator"
         with pytest.raises(InvalidTypeError, match="offers no entries"):
             form.add_to(S, 0.7)
         return

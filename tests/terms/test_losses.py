@@ -1,10 +1,11 @@
 # ruff: noqa: E501 (tables of exact texts)
-"""Derivatives of the shipped losses, and losses of one's own: any attributes at any number of measurements, and losses that are no sum over measurements."""
+"""Losses of one's own: any attributes at any number of measurements, and losses that are no sum over measurements.
+
+The derivatives of the shipped ones, and their lines, are theorems of the kit: ``tests/testing/test_term_checks.py``.
+"""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from psdopt import Ability, ConjugateGradient, FlatQuotient, TermSum, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError
@@ -12,6 +13,7 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.terms import Entries, HalfSquaredOneSided, LeastSquares, Linear, MeasuredTerm, QuadraticForms, SquaredHinge
 from psdopt.terms.losses import Loss
 from psdopt.terms.measured import MeasuredCurve
+from psdopt.testing import run_checks
 
 
 class Table(Loss):
@@ -75,20 +77,14 @@ OWN = {
     "spread": lambda rng, m: Spread(),
     "subclass": lambda rng, m: WithTable(rng.standard_normal(m), rng.standard_normal((m, 2))),
 }
-SHIPPED = {
-    "squares": lambda rng, m: LeastSquares(rng.standard_normal(m), rng.uniform(0, 2, m)),
-    "hinge": lambda rng, m: SquaredHinge(rng.uniform(0, 2, m), rng.choice([-1.0, 1.0], m), rng.uniform(0, 2, m)),
-    "one-sided": lambda rng, m: HalfSquaredOneSided(rng.standard_normal(m), rng.choice([-1.0, 0.0, 1.0], m)),
-    "linear": lambda rng, m: Linear(rng.standard_normal(m)),
-}
 
 
 @pytest.mark.parametrize("m", [100, 100_000])
-@pytest.mark.parametrize("name", sorted(OWN | SHIPPED))
+@pytest.mark.parametrize("name", sorted(OWN))
 def test_a_line_is_the_loss_whatever_the_number_of_measurements(name, m):
     """Values and both derivatives along a line are those of the loss as a whole."""
     rng = np.random.default_rng(0)
-    loss = (OWN | SHIPPED)[name](rng, m)
+    loss = OWN[name](rng, m)
     a0, a1, a2 = rng.standard_normal((3, m))
     curve = MeasuredCurve(loss, 0.7, a0, a1, a2)
     for mu in (0.0, 0.4):
@@ -101,37 +97,14 @@ def test_a_line_is_the_loss_whatever_the_number_of_measurements(name, m):
         assert abs(curve.value(mu) - 0.7 * loss.value(a)) <= 64 * EPS * (abs(loss.value(a)) + m)
 
 
-@pytest.mark.parametrize("name", sorted(SHIPPED))
-def test_shipped_losses_declare_every_number_per_measurement(name):
-    loss = SHIPPED[name](np.random.default_rng(1), 9)
-    per_measurement = {key for key, value in vars(loss).items() if isinstance(value, np.ndarray)}
-    assert per_measurement == set(type(loss).per_measurement)  # a forgotten array would not be taken to a device
-
-
 def test_a_loss_that_is_not_separable_is_minimised_with_exact_models():
-    """log Σ exp of quadratic forms plus a trace: line, plane and Hessian against differences, and the optimum."""
-    rng = np.random.default_rng(2)
-    X = rng.standard_normal((30, 4))
+    """log Σ exp of quadratic forms plus a trace: line, plane and Hessian as the kit measures them, and the optimum."""
+    X = np.random.default_rng(2).standard_normal((30, 4))
     term = MeasuredTerm(QuadraticForms(X), Spread())
+    for record in (*run_checks(term), *run_checks(Spread())):
+        assert record.ok, str(record)
     problem = TermSum([term, MeasuredTerm(QuadraticForms(np.eye(4)), LeastSquares(1.0))])
     assert Ability.QUADRATIC_FIT not in problem.abilities
-    Y, D, h = rng.standard_normal((4, 2)), rng.standard_normal((4, 2)), 1e-5
-    here = problem.at(Y)
-    line = here.along(D)
-    assert line.value(0.3) == pytest.approx(problem.at(Y + 0.3 * D).value, rel=1e-13)
-    first, second = line.derivatives(0.3)
-    assert first == pytest.approx(np.vdot(problem.at(Y + 0.3 * D).factor_gradient(), D), rel=1e-12)
-    around = [np.vdot(problem.at(Y + (0.3 + s * h) * D).factor_gradient(), D) for s in (1, -1)]
-    assert second == pytest.approx((around[0] - around[1]) / (2 * h), rel=1e-7)
-    change = problem.at(Y + h * D).factor_gradient() - problem.at(Y - h * D).factor_gradient()
-    np.testing.assert_allclose(here.hessian_vector(D), change / (2 * h), rtol=1e-6, atol=1e-6)
-    plane = here.along_atom(D[:, 0])
-    gradient, hessian = plane.derivatives(0.6, 0.8)
-    for k, (alpha, beta) in enumerate([(h, 0.0), (0.0, h)]):
-        ahead, behind = plane.derivatives(0.6 + alpha, 0.8 + beta), plane.derivatives(0.6 - alpha, 0.8 - beta)
-        np.testing.assert_allclose(hessian[:, k], (ahead[0] - behind[0]) / (2 * h), rtol=1e-6, atol=1e-8)
-        slope = (plane.value(0.6 + alpha, 0.8 + beta) - plane.value(0.6 - alpha, 0.8 - beta)) / (2 * h)
-        assert gradient[k] == pytest.approx(slope, rel=1e-7)
     result = solve(problem, FlatQuotient(4, 4), ConjugateGradient(), tol=1e-8)
     assert result.optimal
     w = term.loss.derivative(term.features(problem.at(result.matrix.factor).images))
@@ -164,46 +137,6 @@ def test_a_quadratic_loss_that_is_not_separable_is_no_fit_with_a_multiplier_per_
     assert Ability.QUADRATIC_FIT not in problem.abilities
     result = solve(problem, FlatQuotient(3, 3), ConjugateGradient(), tol=1e-10)
     assert result.value <= 1e-12
-
-
-LOSSES = {
-    "squares": lambda rng, m: LeastSquares(rng.standard_normal(m), rng.uniform(0, 2, m)),
-    "squares-scalar": lambda rng, m: LeastSquares(0.5),
-    "hinge": lambda rng, m: SquaredHinge(rng.uniform(0, 2, m), rng.choice([-1.0, 1.0], m), rng.uniform(0, 2, m)),
-    "hinge-scalar": lambda rng, m: SquaredHinge(1.0, -1.0),
-    "one-sided": lambda rng, m: HalfSquaredOneSided(rng.standard_normal(m), rng.choice([-1.0, 0.0, 1.0], m), rng.uniform(0, 2, m)),
-    "equalities": lambda rng, m: HalfSquaredOneSided(rng.standard_normal(m)),
-    "linear": lambda rng, m: Linear(rng.standard_normal(m)),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", sorted(LOSSES))
-@settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 2**31))
-def test_derivatives_of_losses(name, seed):
-    """Central differences are exact for piecewise quadratics whose kink is not within the step."""
-    rng, m, h = np.random.default_rng(seed), 6, 1e-4
-    loss = LOSSES[name](rng, m)
-    a = 2.0 * rng.standard_normal(m)
-    assert loss.derivative(a).shape == loss.second(a).shape == a.shape
-    for both, one in zip(loss.derivatives(a), (loss.derivative(a), loss.second(a)), strict=True):
-        np.testing.assert_array_equal(both, one)
-    size = abs(loss.value(a)) + 10.0
-    for t in range(m):
-        e = np.zeros(m)
-        e[t] = h
-        if np.any(loss.second(a + e) != loss.second(a - e)):
-            continue
-        slope = (loss.value(a + e) - loss.value(a - e)) / (2 * h)
-        assert abs(loss.derivative(a)[t] - slope) <= 64 * EPS * size / h
-        curvature = (loss.derivative(a + e)[t] - loss.derivative(a - e)[t]) / (2 * h)
-        assert abs(loss.second(a)[t] - curvature) <= 64 * EPS * size / h
-    middle = loss.value(0.5 * (a + e))
-    assert middle <= 0.5 * (loss.value(a) + loss.value(e)) + 64 * EPS * size  # convex
-    if loss.degree == 2:
-        b = rng.standard_normal(m)
-        exact = loss.value(a) + loss.derivative(a) @ b + 0.5 * loss.second(a) @ b**2
-        assert abs(loss.value(a + b) - exact) <= 64 * EPS * (size + abs(exact))
 
 
 def test_losses_by_hand():

@@ -1,17 +1,14 @@
 # ruff: noqa: E501 (tables of exact texts)
-"""Measurements against dense matrices A_t, and their bad inputs.
+"""Measurements: shared maps, entries that are many or few, and bad inputs.
 
-Whole terms (value, gradient, Hessian, lines, planes, counts) are compared with autograd twins in
-``tests/problems/test_term_sum.py``.
+Pairing, adjoint and coupling are theorems of the kit (``tests/testing/test_term_checks.py``); against formulas they are
+compared in ``tests/problems/test_term_sum.py``.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from psdopt import TermSum
 from psdopt.contracts.images import Images
@@ -19,106 +16,9 @@ from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import arrays
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import EPS
-from psdopt.terms.base import combine
 from psdopt.terms.losses import LeastSquares
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Entries, PairDistances, QuadraticForms, TripletDifferences
-
-
-def outer(x):
-    return np.outer(x, x)
-
-
-def quadratic_forms(rng, n, m):
-    X = rng.standard_normal((m, n))
-    return QuadraticForms(X), [outer(x) for x in X]
-
-
-def pair_distances(rng, n, m, with_data=True):
-    X = rng.standard_normal((m + 2, n)) if with_data else np.eye(n)
-    i = rng.integers(0, len(X), m)
-    j = (i + rng.integers(1, len(X), m)) % len(X)
-    measurement = PairDistances(i, j, sp.csr_array(X)) if with_data else PairDistances(i, j, n=n)
-    return measurement, [outer(X[a] - X[b]) for a, b in zip(i, j, strict=True)]
-
-
-def pair_distances_of_entries(rng, n, m):
-    return pair_distances(rng, n, m, with_data=False)
-
-
-def triplets(rng, n, m, with_data=True):
-    X = rng.standard_normal((max(m, 3), n)) if with_data else np.eye(n)
-    index = np.array([rng.choice(len(X), 3, replace=False) for _ in range(m)])
-    i, j, k = index.T
-    measurement = TripletDifferences(i, j, k, X) if with_data else TripletDifferences(i, j, k, n=n)
-    return measurement, [outer(X[a] - X[c]) - outer(X[a] - X[b]) for a, b, c in index]
-
-
-def triplets_of_entries(rng, n, m):
-    return triplets(rng, n, m, with_data=False)
-
-
-def entries(rng, n, m):
-    i, j = rng.integers(0, n, m), rng.integers(0, n, m)
-    unit = np.eye(n)
-    return Entries(i, j, n), [
-        0.5 * (np.outer(unit[a], unit[b]) + np.outer(unit[b], unit[a])) for a, b in zip(i, j, strict=True)
-    ]
-
-
-KINDS = [quadratic_forms, pair_distances, pair_distances_of_entries, triplets, triplets_of_entries, entries]
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=lambda f: f.__name__)
-@settings(max_examples=25, deadline=None)
-@given(
-    n=st.integers(3, 7),
-    m=st.integers(1, 12),
-    r=st.integers(1, 4),
-    log_scale=st.floats(-4, 4),
-    seed=st.integers(0, 2**31),
-)
-def test_pairing_and_adjoint_equal_the_dense_sums(kind, n, m, r, log_scale, seed):
-    rng = np.random.default_rng(seed)
-    measurement, matrices = kind(rng, n, m)
-    assert (measurement.n, measurement.size) == (n, m)
-    U, V = 10.0**log_scale * rng.standard_normal((n, r)), rng.standard_normal((n, r))
-    here, there = Images(measurement.maps, U), Images(measurement.maps, V)
-    top = max(np.linalg.norm(A) for A in matrices)
-    allowed = 64 * (n + m) * EPS * top * np.linalg.norm(U) * np.linalg.norm(V)
-    symmetric = 0.5 * (U @ V.T + V @ U.T)
-    expected = [np.sum(A * symmetric) for A in matrices]
-    assert np.max(np.abs(measurement.pair(here, there) - expected)) <= allowed
-    assert np.max(np.abs(measurement.pair(there, here) - expected)) <= allowed
-    squared = [np.sum(A * (U @ U.T)) for A in matrices]
-    assert np.max(np.abs(measurement.pair(here, here) - squared)) <= 64 * (n + m) * EPS * top * np.linalg.norm(U) ** 2
-    linear, square = measurement.along(here, there)
-    np.testing.assert_allclose(linear, 2.0 * measurement.pair(here, there), rtol=0, atol=2.0 * allowed)
-    own = 64 * (n + m) * EPS * top * np.linalg.norm(V) ** 2
-    np.testing.assert_allclose(square, measurement.pair(there, there), rtol=0, atol=own)
-    w = rng.standard_normal(m)
-    dense = sum(weight * A for weight, A in zip(w, matrices, strict=True)) @ V
-    found = combine(measurement.adjoint(w, there), V.shape)
-    assert np.max(np.abs(found - dense)) <= 64 * (n + m) * EPS * top * np.abs(w).sum() * np.linalg.norm(V)
-    # the adjoint identity <w, pair(U, V)> = <sum w A U, V>
-    left, right = w @ measurement.pair(here, there), np.vdot(combine(measurement.adjoint(w, here), U.shape), V)
-    assert abs(left - right) <= 8 * allowed * np.abs(w).sum()
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=lambda f: f.__name__)
-@settings(max_examples=25, deadline=None)
-@given(n=st.integers(3, 7), m=st.integers(1, 12), given_array=st.booleans(), seed=st.integers(0, 2**31))
-def test_coupling_equals_the_traces_of_dense_products(kind, n, m, given_array, seed):
-    rng = np.random.default_rng(seed)
-    measurement, matrices = kind(rng, n, m)
-    assert measurement.couples
-    P, Q = (A + A.T for A in rng.standard_normal((2, n, n)))
-    expected = np.array([[np.trace(A @ P @ B @ Q) for B in matrices] for A in matrices])
-    identity = Images(measurement.maps, np.eye(n))
-    found = measurement.coupling(P, Q, identity, np.full((m, m), np.nan) if given_array else None)
-    top = max(np.linalg.norm(A) for A in matrices)
-    allowed = 64 * (n + m) * EPS * top**2 * np.linalg.norm(P) * np.linalg.norm(Q)
-    assert np.max(np.abs(np.triu(found - expected))) <= allowed
 
 
 def test_a_line_through_entries_gathers_each_row_once(monkeypatch):

@@ -6,7 +6,6 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
 from psdopt import BILGO, Ability, PSDCone, TermSum, compatible, solve
-from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.tolerances import EPS
 from psdopt.terms import (
@@ -116,21 +115,3 @@ def test_terms_without_entries_say_so():
 def test_bad_input(make, kind, text):
     with pytest.raises(kind, match=text):
         make()
-
-
-@pytest.mark.parametrize("weight", [1.0, -0.5])
-def test_a_linear_term_carries_its_features_along(weight):
-    """⟨C, M⟩ at Y + mu D and at alpha M + beta v vᵀ without another application."""
-    rng = np.random.default_rng(4)
-    C, Y, D, v = symmetric(rng, N), *(rng.standard_normal((N, k)) for k in (3, 3, 1))
-    term = LinearTerm(C, weight)
-    U = Images(term.maps, Y)
-    features, other, atom = term.features(U), Images(term.maps, D), Images(term.maps, v)
-    line = term.along(U, features, other)
-    moved = np.vdot(C, (Y + 0.7 * D) @ (Y + 0.7 * D).T)
-    assert line.features_at(0.7) == pytest.approx(moved, rel=1e-13)
-    assert line.value(0.7) == pytest.approx(weight * moved, rel=1e-13)
-    plane = term.along_atom(U, features, atom)
-    mixed = 0.4 * np.vdot(C, Y @ Y.T) + 1.7 * np.vdot(C, v @ v.T)
-    assert plane.features_at(0.4, 1.7) == pytest.approx(mixed, rel=1e-13)
-    assert plane.value(0.4, 1.7) == pytest.approx(weight * mixed, rel=1e-13)

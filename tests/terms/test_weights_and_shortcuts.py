@@ -11,7 +11,6 @@ from psdopt.contracts.images import Images
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import EPS
 from psdopt.terms import (
-    Entries,
     GramForm,
     IdentityForm,
     LeastSquares,
@@ -150,46 +149,6 @@ def test_probed_traces_use_signs_of_both_kinds():
     assert abs(form.full_trace() - n) <= 6.0 * deviation
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
-def test_traces_of_weighted_gram_forms(kind):
-    rng = np.random.default_rng(3)
-    X, T = rng.standard_normal((7, N)), symmetric(rng, 7)
-    form = WeightedGramForm(kind(X), T, 0.3)
-    np.testing.assert_allclose(form.full_trace(), 0.3 * np.trace(X.T @ T @ X), rtol=1e-12)
-    np.testing.assert_allclose(
-        form.diagonal(), 0.3 * np.diag(X.T @ T @ X), rtol=0.0, atol=1e-12 * np.abs(X.T @ T @ X).max()
-    )
-
-
-@pytest.mark.parametrize("name", ["product", "linear", "squares", "hinge"])
-def test_features_are_carried_along_lines_and_planes(name):
-    rng = np.random.default_rng(4)
-    A, B, X = symmetric(rng, N), symmetric(rng, N), rng.standard_normal((6, N))
-    term = {
-        "product": lambda: ProductTerm(A, B, -0.7),
-        "linear": lambda: LinearTerm(A, -0.7),
-        "squares": lambda: MeasuredTerm(QuadraticForms(X), LeastSquares(0.4), -0.7),
-        "hinge": lambda: MeasuredTerm(QuadraticForms(X), SquaredHinge(0.4), -0.7),
-    }[name]()
-    Y, D, v = rng.standard_normal((N, 2)), rng.standard_normal((N, 2)), rng.standard_normal((N, 1))
-    U = Images(term.maps, Y)
-    here = term.features(U)
-
-    def value(factor):
-        return term.value(term.features(Images(term.maps, factor)))
-
-    line, plane = term.along(U, here, Images(term.maps, D)), term.along_atom(U, here, Images(term.maps, v))
-    for mu in (0.0, 0.4, -1.3):
-        np.testing.assert_allclose(line.value(mu), value(Y + mu * D), rtol=1e-11)
-        np.testing.assert_allclose(term.value(line.features_at(mu)), value(Y + mu * D), rtol=1e-11)
-    for alpha, beta in ((1.0, 0.0), (0.5, 0.25), (0.0, 2.0), (2.0, 3.0)):
-        expected = value(np.hstack([np.sqrt(alpha) * Y, np.sqrt(beta) * v]))
-        np.testing.assert_allclose(plane.value(alpha, beta), expected, rtol=1e-11, atol=1e-12)
-        features = plane.features_at(alpha, beta)
-        if features is not None:
-            np.testing.assert_allclose(term.value(features), expected, rtol=1e-11, atol=1e-12)
-
-
 def test_a_convex_product_has_no_negative_leading_coefficient_and_any_other_keeps_its_own():
     """⟨DᵀAD, DᵀBD⟩ of orthogonal ranges is zero up to rounding; of an indefinite pair it may be negative."""
     A, B, D = np.diag([1.0, 0.0]), np.diag([0.0, 1.0]), np.array([[0.3], [0.4]])
@@ -201,21 +160,3 @@ def test_a_convex_product_has_no_negative_leading_coefficient_and_any_other_keep
         U = Images(term.maps, np.ones((2, 1)))
         leading = term.along(U, term.features(U), Images(term.maps, D)).coefficients[4]
         np.testing.assert_allclose(leading, expected)
-
-
-@pytest.mark.parametrize("dense", [True, False])
-def test_entries_pair_two_factors_in_both_orders(dense, monkeypatch):
-    """a_t = (U_i V_jᵀ + V_i U_jᵀ) / 2, from one product or gathered; symmetric in U and V."""
-    monkeypatch.setattr("psdopt.terms.measurements.MOST_ROWS", 4096 if dense else 0)
-    rng = np.random.default_rng(5)
-    i, j = np.triu_indices(N)
-    entries = Entries(i, j, N)
-    assert entries._dense is dense
-    Y, Z = rng.standard_normal((2, N, 2))
-    U, V = Images((), Y), Images((), Z)
-    M = 0.5 * (Y @ Z.T + Z @ Y.T)
-    np.testing.assert_allclose(entries.pair(U, V), M[i, j], atol=1e-14)
-    np.testing.assert_allclose(entries.pair(U, U), (Y @ Y.T)[i, j], atol=1e-14)
-    first, second = entries.along(U, V)
-    np.testing.assert_allclose(first, 2.0 * M[i, j], atol=1e-14)
-    np.testing.assert_allclose(second, (Z @ Z.T)[i, j], atol=1e-14)

@@ -4,18 +4,14 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from psdopt import (
     BILGO,
     ConjugateGradient,
     FlatQuotient,
-    LowRankPSD,
     PSDCone,
     QuadraticSDP,
     TrustRegions,
-    certify,
     solve,
 )
 from psdopt.errors import InvalidInputError, InvalidTypeError
@@ -23,45 +19,6 @@ from psdopt.problems.distributed import Here, Summed
 from tests.problems.distributed.instances import Pairs, trace_problem
 
 EPS = np.finfo(float).eps
-
-
-def close(left, right, scale=1.0):
-    return np.allclose(left, right, rtol=1e-11, atol=1e-11 * scale)
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    cuts=st.lists(st.integers(0, 120), max_size=5),
-    one_sided=st.booleans(),
-    seed=st.integers(0, 10_000),
-    r=st.integers(1, 5),
-)
-def test_any_split_gives_the_unsplit_problem(cuts, one_sided, seed, r):
-    pairs = Pairs(seed % 7, one_sided=one_sided)
-    summed, whole = Summed(pairs.recipes([*cuts, 0, 1]), local=pairs.local), pairs.whole
-    rng = np.random.default_rng(seed)
-    Y, D, V = (rng.standard_normal((pairs.n, k)) for k in (r, r, 3))
-    split, unsplit = summed.at(Y), whole.at(Y)
-    assert close(split.value, unsplit.value)
-    assert close(split.factor_gradient(), unsplit.factor_gradient())
-    assert close(split.gradient @ V, unsplit.gradient @ V)
-    assert close(split.hessian_vector(D), unsplit.hessian_vector(D))
-    line, unsplit_line = split.along(D), unsplit.along(D)
-    for mu in (0.0, 0.3, -1.7):
-        assert close(line.value(mu), unsplit_line.value(mu), 100.0)
-        assert close(line.derivatives(mu), unsplit_line.derivatives(mu), 100.0)
-    assert close(line.step(0.3).factor_gradient(), unsplit_line.step(0.3).factor_gradient(), 100.0)
-    plane, unsplit_plane = split.along_atom(V[:, 0]), unsplit.along_atom(V[:, 0])
-    assert close(plane.value(0.5, 2.0), unsplit_plane.value(0.5, 2.0))
-    for mine, theirs in zip(plane.derivatives(0.5, 2.0), unsplit_plane.derivatives(0.5, 2.0), strict=True):
-        assert close(mine, theirs, 100.0)
-    assert close(plane.step(0.5, 2.0).factor_gradient(), unsplit_plane.step(0.5, 2.0).factor_gradient(), 10.0)
-    T = rng.standard_normal((r, 2))
-    assert close(split.mix(T).value, unsplit.mix(T).value, 10.0)
-    assert close(split.append(V).factor_gradient(), unsplit.append(V).factor_gradient(), 10.0)
-    mine, theirs = certify(summed, LowRankPSD(Y)), certify(whole, LowRankPSD(Y))
-    assert close(mine.lower_bound, theirs.lower_bound, abs(theirs.smallest_eigenvalue))
-    assert close(mine.stationarity, theirs.stationarity, theirs.stationarity)
 
 
 @pytest.mark.parametrize("one_sided", [False, True])
