@@ -18,18 +18,6 @@ def test_no_start_is_proposed():
     assert Starts().proposed_start(Y) is Y
 
 
-def test_the_gradient_is_an_exact_subgradient_of_a_convex_function():
-    rng = np.random.default_rng(0)
-    problem, here = evaluation(rng)
-    S, epsilon = Duality().subgradient(here)
-    assert epsilon == 0.0
-    S, M = S @ np.eye(5), here.factor @ here.factor.T
-    for _ in range(20):
-        Z = rng.standard_normal((5, 3))
-        linear = here.value + np.vdot(S, Z @ Z.T - M)
-        assert problem.at(Z).value >= linear - 1e-12 * abs(linear)
-
-
 def test_nothing_is_claimed_of_bounds_and_units():
     _, here = evaluation(np.random.default_rng(1))
     duality = Duality()

@@ -8,7 +8,7 @@ import scipy.linalg
 from hypothesis import given
 from hypothesis import strategies as st
 
-from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, QuadraticSDP, Status, solve
+from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, QuadraticSDP, Status, TrustRegions, solve
 from psdopt.geometries.polar import Polar, PolarPoint, PolarVector
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.riemannian_gradient import RiemannianGradient
@@ -66,7 +66,7 @@ def test_transport_along_the_retraction_keeps_the_metric_in_the_matrix_part():
 def test_weight_zero_keeps_the_range_exactly_and_weight_one_the_matrix():
     X, y, rng = data(8, 4, 200, 1)
     start = point(rng, 8, 3)
-    for method in (RiemannianGradient(), ConjugateGradient()):
+    for method in (RiemannianGradient(), ConjugateGradient(), TrustRegions()):
         fixed = solve(regression(X, y), Polar(8, 3, 0.0), method, start=start, max_iterations=15)
         np.testing.assert_array_equal(fixed.point.U, start.U)
         moving = solve(regression(X, y), Polar(8, 3, 1.0), method, start=start, max_iterations=15)

@@ -5,7 +5,6 @@ import pytest
 
 from psdopt import Polar
 from psdopt.geometries import polar_geodesics
-from psdopt.geometries.polar import PolarVector
 
 
 def drawn(weight, seed=0):
@@ -30,10 +29,3 @@ def test_geodesics_can_be_driven_in_two_legs(weight):
     end = polar_geodesics.exp(*half, 0.5 * D, 0.5 * (K + K.T) / 2, weight)
     M, N = (U @ R @ R.T @ U.T for U, R in (whole, end))
     assert np.linalg.norm(M - N) <= 1e-5 * np.linalg.norm(M)
-
-
-@pytest.mark.parametrize("weight", [0.0, 0.4, 0.9, 1.0])
-def test_log_inverts_exp(weight):
-    geometry, p, v = drawn(weight, 2)
-    D, K = polar_geodesics.log(p.U, p.R, *polar_geodesics.exp(p.U, p.R, v.U, v.K, weight), weight)
-    assert geometry.norm(p, PolarVector(D, K) - v) <= 1e-10

@@ -21,7 +21,7 @@ INSTANCES = examples(2, 100)
 @pytest.mark.parametrize("family", sorted(FOREIGN if INSTANCES > 4 else FOREIGN.keys() - WRITTEN))
 def test_no_word_about_a_problem_in_foreign_units_is_false(family):
     counts: Counter[str] = Counter()
-    for seed in range(1, 1 + (INSTANCES if family not in WRITTEN else INSTANCES // 5)):
+    for seed in range(3, 3 + (INSTANCES if family not in WRITTEN else INSTANCES // 5)):
         assert examine(family, seed, counts) == [], f"{family}, seed {seed}"
 
 

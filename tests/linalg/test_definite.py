@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from psdopt.linalg import definite
 from psdopt.linalg.definite import bound_above, factor_above, pair_above
 from psdopt.linalg.extreme import FACTORED, smallest_eigenpair
-from psdopt.linalg.krylov import extreme_ritz_values
 from psdopt.linalg.tolerances import EPS
 
 
@@ -114,19 +113,3 @@ def test_the_bound_on_the_largest_eigenvalue_is_within_its_accuracy(n, seed, acc
         largest = float(np.linalg.eigvalsh(S)[-1])
         rounding = 16 * n * n * EPS
         assert largest - rounding <= bound_above(S, accuracy) <= (1.0 + accuracy) * largest + rounding
-
-
-@given(st.sampled_from(sorted(SPECTRA)), st.sampled_from([1, 6, 64, 130]), st.integers(0, 10**6))
-def test_ritz_values_lie_within_the_spectrum(name, n, seed):
-    S = matrix(SPECTRA[name](max(n, 6), np.random.default_rng(seed))[:n], seed)
-    values = np.linalg.eigvalsh(S)
-    rounding = 64 * n * EPS * max(np.abs(values).max(), EPS)
-    low, high = extreme_ritz_values(S)
-    assert values[0] - rounding <= low <= high <= values[-1] + rounding
-
-
-def test_a_few_steps_come_near_both_ends_of_a_spread_spectrum():
-    S = matrix(np.linspace(-1.0, 2.0, 100), 0)
-    low, high = extreme_ritz_values(S)
-    assert low == pytest.approx(-1.0, abs=0.03 * 3.0)  # of the spectrum's width
-    assert high == pytest.approx(2.0, abs=0.03 * 3.0)

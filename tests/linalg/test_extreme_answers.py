@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.special
 
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.least import DENSE_ORDER, MANY, least_eigenpairs
@@ -160,20 +159,6 @@ def test_a_useless_guess_is_none_and_arpack_leaves_small_orders_to_lapack(start)
         np.testing.assert_allclose(pair.values, np.sort(np.diag(S))[:got], atol=1e-7)
     single = least_eigenpairs(np.array([[7.0]]), tol=1e-8, backend="eigsh")
     assert (single.backend, float(single.values[0])) == ("dense", 7.0)
-
-
-@pytest.mark.parametrize(("n", "count"), [(9, 1), (9, 3), (60, 4)])
-def test_the_bound_rests_on_the_distribution_of_a_random_overlap(n, count, monkeypatch):
-    """|Pv|² of a fixed unit v and a random subspace of w dimensions is Beta(w/2, (n − w)/2)-distributed."""
-    asked, whole = [], scipy.special.betaincinv
-    monkeypatch.setattr(scipy.special, "betaincinv", lambda *given: (asked.append(given), whole(*given))[1])
-    smallest_eigenpair(np.diag(np.arange(n + 0.0)), tol=1e-6, count=count, backend="lanczos", failure_probability=0.3)
-    ((a, b, chance),) = asked
-    width = min(4, max(2, count))
-    assert (a, b, chance) == (width / 2, (n - width) / 2, 0.3)
-    rng = np.random.default_rng(0)
-    overlaps = [np.sum(np.linalg.qr(rng.standard_normal((n, width)))[0][0] ** 2) for _ in range(2000)]
-    assert abs(np.mean(np.array(overlaps) < whole(a, b, 0.3)) - 0.3) <= 5.0 * np.sqrt(0.21 / 2000)
 
 
 def test_a_trusted_start_is_bounded_by_its_residual_whatever_it_is():

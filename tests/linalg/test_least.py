@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from psdopt.errors import UnknownNameError
-from psdopt.linalg.least import BACKENDS, DENSE_ORDER, MANY, least_eigenpairs
+from psdopt.linalg.least import BACKENDS, least_eigenpairs
 from tests.linalg.symmetric import Counted, symmetric
 
 
@@ -23,23 +23,6 @@ def test_backends_agree_with_lapack(backend, shift):
 def test_products_are_those_of_a_counting_operator(backend):
     S = Counted(symmetric(220, 2))
     assert least_eigenpairs(S, tol=1e-6, backend=backend).products == S.columns
-
-
-def test_an_exact_start_costs_two_or_three_products():
-    S = symmetric(300, 3)
-    v = np.linalg.eigh(S)[1][:, :1]
-    assert least_eigenpairs(S, tol=1e-8, start=v, backend="lanczos").products <= 3
-
-
-def test_proven_bound_survives_a_start_that_misses_the_least_eigenvector():
-    S = symmetric(600, 4)
-    values, vectors = np.linalg.eigh(S)
-    wrong = vectors[:, 5:6]
-    trusting = least_eigenpairs(S, tol=1e-8, start=wrong)
-    proven = least_eigenpairs(S, tol=1e-8, start=wrong, proven=True)
-    assert trusting.lower_bound > values[0]
-    assert trusting.failure_probability == 1.0
-    assert proven.lower_bound <= values[0] <= proven.value + 1e-8
 
 
 def test_bad_start_and_unknown_backend():
@@ -62,12 +45,3 @@ def test_nan_in_a_product_is_said_by_the_cold_route():
     S[3, 5] = S[5, 3] = np.nan
     with pytest.raises(FloatingPointError):
         least_eigenpairs(S, tol=1e-3)
-
-
-def test_many_eigenvectors_at_once_are_taken_from_a_decomposition():
-    n = DENSE_ORDER + 100
-    S = symmetric(n, 10)
-    many = least_eigenpairs(S, tol=1e-3, count=n // MANY + 1, start=np.ones((n, 1)))
-    assert many.backend == "dense"
-    np.testing.assert_allclose(many.values, np.linalg.eigvalsh(S)[: n // MANY + 1], atol=1e-10)
-    assert least_eigenpairs(S, tol=1e-3, count=3, start=np.ones((n, 1))).backend == "lanczos"

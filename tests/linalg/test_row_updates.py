@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt.linalg import row_updates
 from psdopt.linalg.row_updates import RowUpdates
 from psdopt.linalg.tolerances import EPS
 
@@ -78,16 +77,3 @@ def test_without_targets_they_are_zero():
     np.testing.assert_array_equal(found.solve(U, b, 0.7), RowUpdates(weights, zeros).solve(U, b, 0.7))
     assert not found.target_values.any()
     assert np.array_equal(RowUpdates(weights, targets).target_values, targets.data)
-
-
-@pytest.mark.parametrize("padding", [0, 10**9])
-def test_rows_may_share_a_group_or_have_one_for_each_number_of_entries(monkeypatch, padding):
-    monkeypatch.setattr(row_updates, "PADDING", padding)
-    rng = np.random.default_rng(6)
-    P, W, T, (weights, targets) = random_pattern(rng, 40, 0.2)
-    U, b, rho = rng.standard_normal((40, 5)), rng.standard_normal((40, 5)), 0.5 + rng.random(40)
-    updates = RowUpdates(weights, targets)
-    numbers = np.unique(P.sum(axis=1))
-    assert len(updates.groups) == (np.count_nonzero(numbers) if padding == 0 else 1)
-    expected, condition = solved_by_a_loop(P, W, T, U, b, rho)
-    np.testing.assert_allclose(updates.solve(U, b, rho), expected, rtol=0, atol=64 * 40 * EPS * condition)

@@ -1,16 +1,14 @@
 """ColumnGeneration against a conic solver: true gaps every round, degenerate data, bad parameters."""
 
-import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from psdopt import MarginProblem, Outcome, Status, solve
+from psdopt import MarginProblem, Status, solve
 from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError, UnknownNameError
 from psdopt.geometries import FlatQuotient, Spectraplex
-from psdopt.margins import column_generation
-from psdopt.margins.column_generation import FEWEST, FEWEST_KEPT, MOST, SLOW_ROUNDS, WIDTH, ColumnGeneration
+from psdopt.margins.column_generation import ColumnGeneration
 from psdopt.methods import ConjugateGradient
 from psdopt.running.compatibility import compatible
 from psdopt.terms.measurements import TripletDifferences
@@ -140,25 +138,6 @@ def test_rounds_at_550_triplets_in_24_dimensions():
     assert result.iterations <= 20
 
 
-@pytest.mark.parametrize("n", [5, FEWEST, 6 * FEWEST + 6, 1000])
-def test_columns_per_round_are_a_sixth_of_the_order_within_limits_unless_told(n):
-    assert ColumnGeneration()._per_round(n) == min(n, MOST, max(FEWEST, n // 6))
-    assert ColumnGeneration(columns=7)._per_round(n) == min(n, 7)
-
-
-def test_the_width_is_that_of_some_rounds_or_what_was_asked_and_room_for_one_more(monkeypatch):
-    loss = column_generation.CappedMargin(10, 1.0)
-    room = WIDTH * MOST - 1
-    monkeypatch.setattr(column_generation, "widest_block", lambda loss: room)
-    assert ColumnGeneration()._limit(1000, loss) == room  # no wider than a master can be
-    assert ColumnGeneration(columns=FEWEST_KEPT)._limit(1000, loss) == min(WIDTH * FEWEST_KEPT, room)
-    assert ColumnGeneration(columns=3)._limit(1000, loss) == FEWEST_KEPT
-    assert ColumnGeneration(columns=3, max_columns=9)._limit(1000, loss) == 9
-    assert ColumnGeneration(max_columns=9)._limit(1000, loss) == MOST + 1
-    monkeypatch.setattr(column_generation, "widest_block", lambda loss: 2)
-    assert ColumnGeneration(columns=3)._limit(1000, loss) == 4
-
-
 def begun(**changed):
     problem, X, t = instance(d=6, m=30, nu=0.3, seed=3)
     geometry = Spectraplex(6)
@@ -187,108 +166,9 @@ def test_a_run_begins_with_the_columns_of_the_start_and_uniform_weights():
     assert (state.slow, state.aggregate[0]) == (0, 0.0)
 
 
-def priced(state, method, **changed):
-    state = replace(state, **changed)
-    T = state.weights
-    answer = column_generation.Answer(T, state.answer_dual, 5)
-    return method._priced(state, T, answer, state.evaluation, 1.0)
-
-
-def test_a_run_ends_after_some_rounds_in_which_the_gap_stays():
-    method, state, _ = begun()
-    gap = state.gap
-    for share, slow in ((3.0, 0), (1.0, 3)):
-        after = priced(state, method, marked=share * gap, slow=2)
-        assert after.slow == slow
-        assert after.marked == gap
-    assert priced(state, method, marked=1.001 * gap, slow=2).marked == 1.001 * gap  # a small gain is none
-    for before, outcome in ((SLOW_ROUNDS - 2, Outcome.RUNNING), (SLOW_ROUNDS - 1, Outcome.STALLED)):
-        assert priced(state, method, marked=gap, slow=before).outcome is outcome
-    assert after.extras["master_steps"] == 5.0
-
-
-def test_margins_may_leave_once_the_gap_has_fallen():
-    method, state, _ = begun()
-    for share, fresh in ((0.9, False), (0.1, True)):
-        after = priced(state, method, settled=state.gap / share)
-        assert after.settled == (after.gap if fresh else state.gap / share)
-
-
-def test_values_and_bounds_that_are_better_are_kept():
-    method, state, _ = begun()
-    after = priced(state, method, bound=-1e9, dual=None)
-    assert after.bound == pytest.approx(state.bound, rel=1e-9)
-    assert after.dual is not None
-    kept = priced(state, method, bound=state.bound + 1e-3, dual="old")
-    assert (kept.bound, kept.dual) == (state.bound + 1e-3, "old")
-    assert kept.gap == pytest.approx(state.gap - 1e-3)
-    none = priced(state, method, bound=state.evaluation.value + 1.0)
-    assert none.gap == 0.0
-
-
-def test_the_oracle_is_asked_for_a_small_share_of_the_gap(monkeypatch):
-    asked = []
-    many = Spectraplex.minimize_linear_many
-    monkeypatch.setattr(
-        Spectraplex, "minimize_linear_many",
-        lambda self, S, tol, count, guess=None: asked.append((tol, count)) or many(self, S, tol, count, guess),
-    )  # fmt: skip
-    method, state, _ = begun()
-    share = asked[0][0] / abs(state.evaluation.value)  # the gap is not known yet
-    assert 0.0 < share <= 0.1
-    priced(state, method)
-    assert asked == [(pytest.approx(share * gap), 2) for gap in (abs(state.evaluation.value), state.gap)]
-    atoms, bound = method._query_oracle(state, column_generation.margins_of(state.problem), state.answer_dual, -1e9)
-    assert len(atoms) == 1  # where none is useful, the first one
-    assert bound == pytest.approx(atoms[0].value - atoms[0].gap_bound)
-
-
-def test_a_master_is_solved_to_a_share_of_the_gap_and_more_finely_where_no_columns_are_left(monkeypatch):
-    goals = []
-
-    def solve_selected(master, squares, loss, goal, start, rows):
-        goals.append(goal)
-        raise column_generation.Unsolved("not here")
-
-    monkeypatch.setattr(column_generation, "solve_selected", solve_selected)
-    _, state, _ = begun()
-    whole = replace(state, bundle=column_generation.Bundle(state.problem.at(np.eye(6))))
-    for stabilization, begin in (("none", state), ("auto", state), ("auto", whole)):
-        after = ColumnGeneration(columns=2, stabilization=stabilization).step(begin)
-        assert after.outcome is Outcome.STALLED
-    to_the_end, centred, complete = goals
-    assert to_the_end == 0.0 < complete < 0.1 * centred
-    assert centred < state.gap
-
-
 def test_the_printed_algorithm_takes_one_column_a_round_unless_told():
     with pytest.warns(DeprecationWarning, match="lp") as told:
         method = ColumnGeneration(master="lp")
     assert told[0].filename == __file__
     assert method._printed.columns == 1
     assert replace(ColumnGeneration(columns=3))._printed.columns == 3
-
-
-def test_a_state_can_be_pickled_and_stepped_again():
-    problem, _, _ = instance()
-    method = ColumnGeneration()
-    geometry = Spectraplex(6)
-    state = method.init(problem, geometry, geometry.random_point(np.random.default_rng(0)))
-    for _ in range(3):
-        state = method.step(state)
-    expected = method.step(state)
-    again, resumed = method.step(state), method.step(pickle.loads(pickle.dumps(state)))
-    for other in (again, resumed):
-        assert np.isclose(other.gap, expected.gap, rtol=1e-6)
-        assert np.allclose(other.dual, expected.dual, atol=1e-6)
-
-
-def test_a_run_goes_on_from_its_checkpoint(tmp_path):
-    problem, _, _ = instance(d=4)
-    method, file = ColumnGeneration(columns=1), tmp_path / "run"
-    whole = solve(problem, Spectraplex(4), method, tol=1e-6, max_iterations=9)
-    solve(problem, Spectraplex(4), method, tol=1e-6, max_iterations=2, checkpoint=file)
-    resumed = solve(problem, Spectraplex(4), method, tol=1e-6, max_iterations=9, resume=file)
-    assert whole.iterations > 2
-    assert resumed.iterations == whole.iterations
-    assert np.isclose(resumed.value, whole.value, rtol=1e-6)
