@@ -12,25 +12,11 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psdopt import (
-    BILGO,
-    Ability,
-    Atom,
-    AutogradProblem,
-    ConjugateGradient,
-    FlatQuotient,
-    FrankWolfe,
-    LowRankPSD,
-    ProjectedGradient,
-    PSDCone,
-    QuadraticSDP,
-    Spectraplex,
-    TermSum,
-    certify,
-    solve,
-)
+from psdopt import Ability, Atom, AutogradProblem, LowRankPSD, QuadraticSDP, TermSum, certify, solve
 from psdopt.contracts.roles import Duality
+from psdopt.geometries import FlatQuotient, PSDCone, Spectraplex
 from psdopt.linalg.tolerances import EPS
+from psdopt.methods import BILGO, ConjugateGradient, FrankWolfe, ProjectedGradient
 from psdopt.terms import Entries, LeastSquares, LinearTerm, MeasuredTerm, ProductTerm
 from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
 from psdopt_plugins.manifold_learning.mvu_problem import mvu_problem

@@ -11,16 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psdopt import (
-    AutogradProblem,
-    FlatQuotient,
-    LagrangeNewton,
-    QuadraticSDP,
-    TermEvaluation,
-    TermSum,
-    certify,
-    solve,
-)
+from psdopt import AutogradProblem, FlatQuotient, LagrangeNewton, QuadraticSDP, TermEvaluation, TermSum, certify, solve
 from psdopt.certificates import dense_proof as module
 from psdopt.certificates.dense_proof import IMAGE_ENTRIES, PROOF_ORDER, DenseProof, dense_gradient, may_be_formed
 from psdopt.linalg import definite

@@ -9,17 +9,7 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import (
-    AutogradProblem,
-    ConjugateGradient,
-    FlatQuotient,
-    Polar,
-    QuadraticSDP,
-    Status,
-    TermSum,
-    certify,
-    solve,
-)
+from psdopt import ConjugateGradient, FlatQuotient, Polar, Status, certify, solve
 from psdopt.certificates.proofs import (
     checked_eigenpair,
     falls_without_end,
@@ -30,6 +20,7 @@ from psdopt.certificates.proofs import (
 )
 from psdopt.contracts.roles import Duality
 from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
+from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
 from psdopt.terms import IdentityForm, LinearTerm
 from tests.instances import symmetric
 

@@ -53,10 +53,7 @@ class FakePlugin:
 
     @hookimpl
     def psdopt_components(self) -> Iterator[Spec]:
-        parameters = (
-            Parameter("lam", float, 1.0, "weight of |M|²"),
-            Parameter("centre", bool, True, "not used"),
-        )
+        parameters = (Parameter("lam", float, 1.0, "weight of |M|²"), Parameter("centre", bool, True, "not used"))
         yield ApplicationSpec(
             "scatter", Scatter, "metric from scatter matrices", "", parameters,
             report=metric_report, default_data="blobs", default_method=ConjugateGradient,

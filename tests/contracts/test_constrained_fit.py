@@ -22,8 +22,7 @@ def test_a_constrained_problem_offers_one_and_keeps_it() -> None:
 
 def test_others_are_told_the_member_that_is_missing() -> None:
     with pytest.raises(
-        IncompatibleError,
-        match=r"must have constrained_fit\(\), which returns a psdopt.contracts.ConstrainedFit",
+        IncompatibleError, match=r"must have constrained_fit\(\), which returns a psdopt.contracts.ConstrainedFit"
     ):
         constrained_fit_of(QuadraticSDP(C=np.eye(3)))
     free = QuadraticSDP(C=np.eye(3))

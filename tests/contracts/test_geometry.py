@@ -5,13 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from psdopt import (
-    ConjugateGradient,
-    FlatQuotient,
-    Status,
-    compatible,
-    solve,
-)
+from psdopt import ConjugateGradient, FlatQuotient, Status, compatible, solve
 from psdopt.linalg.arrays import norm
 from tests.geometries.test_own_sets import Elliptope
 from tests.instances import psd

@@ -7,11 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from psdopt import (
-    Ability,
-    PositiveDefinite,
-    PSDCone,
-)
+from psdopt import Ability, PositiveDefinite, PSDCone
 from psdopt.geometries.psd_cone import CONIC_ORACLE
 
 

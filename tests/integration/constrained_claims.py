@@ -22,23 +22,11 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from psdopt import (
-    AugmentedLagrangian,
-    AutogradProblem,
-    BoundaryPoint,
-    Constrained,
-    Constraint,
-    LagrangeNewton,
-    Problem,
-    QuadraticSDP,
-    Status,
-    TermSum,
-    compatible,
-    constraints,
-    solve,
-)
+from psdopt import Constrained, Constraint, Problem, Status, compatible, constraints, solve
 from psdopt.contracts.method import Method
 from psdopt.linalg.arrays import Array
+from psdopt.methods import AugmentedLagrangian, BoundaryPoint, LagrangeNewton
+from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
 from psdopt.running.choose import choose
 from psdopt.running.result import Result
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm, QuadraticForms

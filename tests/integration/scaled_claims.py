@@ -19,19 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from psdopt import (
-    AugmentedLagrangian,
-    BoundaryPoint,
-    Constrained,
-    InteriorPoint,
-    LagrangeNewton,
-    QuadraticSDP,
-    Status,
-    constraints,
-    solve,
-)
+from psdopt import Constrained, QuadraticSDP, Status, constraints, solve
 from psdopt.contracts.method import Method
 from psdopt.linalg.arrays import Array
+from psdopt.methods import AugmentedLagrangian, BoundaryPoint, InteriorPoint, LagrangeNewton
 from psdopt.testing.constrained import DenseConstraints
 
 METHODS: tuple[Method | None, ...] = (None, AugmentedLagrangian(), LagrangeNewton(), BoundaryPoint(), InteriorPoint())

@@ -9,12 +9,7 @@ import pytest
 from hypothesis import assume, event, example, given, settings
 from hypothesis import strategies as st
 
-from psdopt.linalg.polynomials import (
-    minimize_quartic,
-    minimize_smooth,
-    quartic,
-    quartic_derivatives,
-)
+from psdopt.linalg.polynomials import minimize_quartic, minimize_smooth, quartic, quartic_derivatives
 from psdopt.linalg.tolerances import EPS
 
 from . import exact
@@ -58,10 +53,7 @@ def test_quartic_is_globally_minimal_for_badly_scaled_coefficients(tail, upper):
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    spread(-20, 20).filter(lambda x: x > 0),
-    st.tuples(*[spread(-9, 9)] * 3),
-)
+@given(spread(-20, 20).filter(lambda x: x > 0), st.tuples(*[spread(-9, 9)] * 3))
 @example(1.0, (1e-9, 1.0, 1e9))
 @example(1.0, (1.0, 1.0, 2.0))
 @example(1.0, (1.0, 2.0, 2.0))

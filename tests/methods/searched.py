@@ -4,16 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psdopt import (
-    FixedTrace,
-    FlatQuotient,
-    LowRankPSD,
-    Polar,
-    PositiveDefinite,
-    QuadraticSDP,
-    TermSum,
-    solve,
-)
+from psdopt import FixedTrace, FlatQuotient, LowRankPSD, Polar, PositiveDefinite, QuadraticSDP, TermSum, solve
 from psdopt.terms import LeastSquares, MeasuredTerm, QuadraticForms
 
 from ..instances import psd

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from psdopt import Ability, FlatQuotient, QuadraticSDP, Status, solve
+from psdopt import LBFGS, Ability, FlatQuotient, QuadraticSDP, Status, solve
 from psdopt.contracts.splitting import split_of
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.methods.admm import ADMM
@@ -53,6 +53,12 @@ def test_split_alone_converges():
     result = solve(pair_problem(gamma=10.0), FlatQuotient(24, 9), ADMM(polish=None), tol=1e-5, max_iterations=3000)
     assert result.optimal
     assert np.all(result.history["phase"] == 0.0)
+
+
+def test_the_polish_may_be_another_method():
+    result = solve(pair_problem(seed=4, gamma=5.0), FlatQuotient(24, 9), ADMM(polish=LBFGS()))
+    assert result.optimal
+    assert result.history["phase"][-1] == 1.0
 
 
 def test_too_low_a_rank_is_stationary_and_escape_mends_it():

@@ -8,29 +8,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import (
-    Ability,
-    AugmentedLagrangian,
-    Constrained,
-    FlatQuotient,
-    InteriorPoint,
-    LagrangeNewton,
-    Outcome,
-    QuadraticSDP,
-    Status,
-    TermSum,
-    TruncatedNewton,
-    certify,
-    constraints,
-    solve,
-)
+from psdopt import Ability, Constrained, FlatQuotient, Outcome, Status, certify, constraints, solve
 from psdopt.constraints import curvature
 from psdopt.constraints.certificate import Multipliers
 from psdopt.constraints.units import relative_violation
 from psdopt.contracts.method import State
 from psdopt.errors import IncompatibleError, InvalidInputError
-from psdopt.methods import ClosedForm
+from psdopt.methods import AugmentedLagrangian, ClosedForm, InteriorPoint, LagrangeNewton, TruncatedNewton
 from psdopt.methods.augmented_lagrangian import _complementarity, _scale
+from psdopt.problems import QuadraticSDP, TermSum
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
 from tests.graphs import random_laplacian
 

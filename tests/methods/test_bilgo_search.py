@@ -13,10 +13,7 @@ from psdopt.linalg.least import least_eigenpairs
 from psdopt.methods import bilgo_atoms
 from psdopt.methods.bilgo import BILGO
 from psdopt.methods.bilgo_atoms import GreedyAtoms
-from psdopt.methods.bilgo_search import (
-    AtomState,
-    LocalSearch,
-)
+from psdopt.methods.bilgo_search import AtomState, LocalSearch
 from tests.methods.planted import planted, zero
 
 METHOD = LocalSearch(ConjugateGradient())

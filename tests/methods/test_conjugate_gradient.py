@@ -8,22 +8,11 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import (
-    LBFGS,
-    AutogradProblem,
-    ConjugateGradient,
-    FixedTrace,
-    FlatQuotient,
-    LowRankPSD,
-    Outcome,
-    QuadraticSDP,
-    Status,
-    solve,
-)
+from psdopt import AutogradProblem, FixedTrace, FlatQuotient, LowRankPSD, Outcome, QuadraticSDP, Status, solve
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import inner, norm
 from psdopt.linalg.tolerances import EPS
-from psdopt.methods import conjugate_gradient
+from psdopt.methods import LBFGS, ConjugateGradient, conjugate_gradient
 from psdopt.methods.conjugate_gradient import RULES
 from psdopt.methods.searches.paths import Carried
 from tests.methods.searched import GEOMETRIES, N, problem, regression, values

@@ -10,22 +10,16 @@ import pytest
 import scipy.sparse as sp
 
 from benchmarks.papers.sdp_families import control
-from psdopt import (
+from psdopt import Constrained, FlatQuotient, PSDCone, QuadraticSDP, Status, compatible, constraints, solve
+from psdopt.errors import IncompatibleError
+from psdopt.methods import (
     AugmentedLagrangian,
     BoundaryPoint,
-    Constrained,
-    FlatQuotient,
+    ConjugateGradient,
     InteriorPoint,
     LagrangeNewton,
-    PSDCone,
-    QuadraticSDP,
-    Status,
-    compatible,
-    constraints,
-    solve,
+    constrained_newton,
 )
-from psdopt.errors import IncompatibleError
-from psdopt.methods import ConjugateGradient, constrained_newton
 from psdopt.methods.augmented_lagrangian_state import AugmentedLagrangianState
 from psdopt.methods.constrained_newton import ConstrainedNewton
 from tests.methods.test_constrained_steps import curved, cut

@@ -5,22 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from psdopt import (
-    Ability,
-    AugmentedLagrangian,
-    Constrained,
-    DualNewton,
-    FlatQuotient,
-    Outcome,
-    PSDCone,
-    QuadraticSDP,
-    Status,
-    constraints,
-    solve,
-)
+from psdopt import Ability, Constrained, FlatQuotient, Outcome, PSDCone, QuadraticSDP, Status, constraints, solve
 from psdopt.certificates.units import stationarity_scale
 from psdopt.constraints.units import relative_violation
 from psdopt.errors import IncompatibleError, InvalidInputError
+from psdopt.methods import AugmentedLagrangian, DualNewton
 
 
 def correlation(n: int, seed: int = 0) -> np.ndarray:

@@ -8,25 +8,12 @@ import numpy as np
 import pytest
 from scipy.sparse.linalg import aslinearoperator
 
-from psdopt import (
-    LBFGS,
-    Ability,
-    ClosedForm,
-    ConjugateGradient,
-    EntryFit,
-    FlatQuotient,
-    LagrangeNewton,
-    Polar,
-    PSDCone,
-    QuadraticSDP,
-    Status,
-    TermSum,
-    solve,
-)
+from psdopt import Ability, EntryFit, FlatQuotient, Polar, PSDCone, QuadraticSDP, Status, TermSum, solve
 from psdopt.contracts.method import Outcome
 from psdopt.contracts.quadratic_fit import OffersQuadraticFit, quadratic_fit_of
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.linalg.tolerances import EPS
+from psdopt.methods import LBFGS, ClosedForm, ConjugateGradient, LagrangeNewton
 from psdopt.methods.admm import ADMM
 from psdopt.methods.lagrange_newton import MAX_ORDER
 from psdopt.running.choose import choose

@@ -6,24 +6,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import (
-    AugmentedLagrangian,
-    AutogradProblem,
-    Constrained,
-    FlatQuotient,
-    LagrangeNewton,
-    PSDCone,
-    QuadraticSDP,
-    Status,
-    certify,
-    constraints,
-    solve,
-)
+from psdopt import AutogradProblem, Constrained, QuadraticSDP, Status, certify, constraints, solve
 from psdopt.constraints.certificate import Multipliers
 from psdopt.constraints.slack import slack_operator
 from psdopt.contracts.method import State
 from psdopt.errors import IncompatibleError
-from psdopt.methods import on_face
+from psdopt.geometries import FlatQuotient, PSDCone
+from psdopt.methods import AugmentedLagrangian, LagrangeNewton, on_face
 from psdopt.methods.on_face import OnFace
 from psdopt.running.choose import choose
 from psdopt_plugins.kernel_learning import pairwise_kernel_problem

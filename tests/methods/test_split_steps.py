@@ -75,8 +75,7 @@ def free_graph(n=12):
 
 
 @pytest.mark.parametrize(
-    ("share", "grows"),
-    [(0.49, True), (0.60, True), (0.99 / GOLDEN, True), (1.01 / GOLDEN, False), (1.05, False)],
+    ("share", "grows"), [(0.49, True), (0.60, True), (0.99 / GOLDEN, True), (1.01 / GOLDEN, False), (1.05, False)]
 )
 def test_the_threshold_on_rho_is_sharp(share, grows):
     """In a free direction the iteration is stable exactly for rho > λ_max / 1.618, above the bound λ_max / 2."""

@@ -7,20 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from psdopt import (
-    ADMM,
-    LBFGS,
-    AugmentedLagrangian,
-    ClosedForm,
-    ConjugateGradient,
-    FlatQuotient,
-    QuadraticSDP,
-    Status,
-    TrustRegions,
-    solve,
-)
+from psdopt import FlatQuotient, QuadraticSDP, Status, solve
 from psdopt.contracts.method import Method, Outcome
 from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError
+from psdopt.methods import ADMM, LBFGS, AugmentedLagrangian, ClosedForm, ConjugateGradient, TrustRegions
 from psdopt.methods.then import AfterSteps, Settled, Then
 
 N, R = 12, 4

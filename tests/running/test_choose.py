@@ -8,16 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import (
-    Constrained,
-    FlatQuotient,
-    PSDCone,
-    QuadraticSDP,
-    Status,
-    TermSum,
-    constraints,
-    solve,
-)  # fmt: skip
+from psdopt import Constrained, FlatQuotient, PSDCone, QuadraticSDP, Status, TermSum, constraints, solve
 from psdopt.contracts.abilities import Ability
 from psdopt.methods import AugmentedLagrangian, ConjugateGradient, DualNewton, InteriorPoint, LagrangeNewton
 from psdopt.running.choose import choose, first_rank

@@ -10,24 +10,12 @@ import pytest
 
 import psdopt.running.driver
 import psdopt.running.judge
-from psdopt import (
-    Constrained,
-    FlatQuotient,
-    InteriorPoint,
-    MaxTime,
-    Method,
-    Outcome,
-    PSDCone,
-    QuadraticSDP,
-    State,
-    Status,
-    ValueBelow,
-    certify,
-    constraints,
-    solve,
-)
+from psdopt import Constrained, MaxTime, Method, Outcome, State, Status, ValueBelow, certify, constraints, solve
+from psdopt.geometries import FlatQuotient, PSDCone
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import norm
+from psdopt.methods import InteriorPoint
+from psdopt.problems import QuadraticSDP
 from psdopt.running.choose import choose
 from psdopt.running.judge import Judge
 from psdopt.running.verdicts import CUTS

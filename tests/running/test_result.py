@@ -10,11 +10,7 @@ import pytest
 
 from psdopt import ConjugateGradient, FlatQuotient, Method, PSDCone, QuadraticSDP, Result, Status, solve
 from psdopt.data.files import atomic_write
-from psdopt.errors import (
-    DataFileError,
-    IncompatibleError,
-    MissingDependencyError,
-)
+from psdopt.errors import DataFileError, IncompatibleError, MissingDependencyError
 from psdopt.running.compatibility import compatible
 from tests.running.test_solve import kta
 

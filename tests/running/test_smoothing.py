@@ -3,19 +3,9 @@
 import numpy as np
 import pytest
 
-from psdopt import (
-    ConjugateGradient,
-    FixedTrace,
-    FlatQuotient,
-    FrankWolfe,
-    LowRankPSD,
-    MarginProblem,
-    Spectraplex,
-    Status,
-    solve,
-    solve_smoothed,
-)
+from psdopt import ConjugateGradient, FrankWolfe, LowRankPSD, MarginProblem, Status, solve, solve_smoothed
 from psdopt.errors import InvalidInputError
+from psdopt.geometries import FixedTrace, FlatQuotient, Spectraplex
 from psdopt.running.smoothing import FIRST, SHRINK
 from psdopt.running.verdicts import CUTS
 from psdopt.terms import QuadraticForms

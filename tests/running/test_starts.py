@@ -6,20 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import (
-    EntryFit,
-    FixedTrace,
-    FlatQuotient,
-    LowRankPSD,
-    Polar,
-    PositiveDefinite,
-    Problem,
-    PSDCone,
-    QuadraticSDP,
-    TermSum,
-    solve,
-)
+from psdopt import EntryFit, LowRankPSD, Problem, QuadraticSDP, TermSum, solve
 from psdopt.contracts.geometry import Geometry
+from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone
 from psdopt.methods import BILGO
 from psdopt.running.starts import ROOM, starting_point
 from psdopt.terms import Entries, LeastSquares, LinearTerm, MeasuredTerm

@@ -8,27 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from psdopt import (
-    BILGO,
-    LBFGS,
-    Ability,
-    ConjugateGradient,
-    FixedTrace,
-    FlatQuotient,
-    LowRankPSD,
-    MarginProblem,
-    Outcome,
-    Polar,
-    PositiveDefinite,
-    ProjectedGradient,
-    PSDCone,
-    QuadraticSDP,
-    Status,
-    TermSum,
-    TrustRegions,
-    solve,
-)
+from psdopt import Ability, LowRankPSD, MarginProblem, Outcome, QuadraticSDP, Status, TermSum, solve
 from psdopt.certificates.certificate import certify
+from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone
+from psdopt.methods import BILGO, LBFGS, ConjugateGradient, ProjectedGradient, TrustRegions
 from psdopt.running.verdicts import settled, without_minimum
 from psdopt.terms import LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms
 

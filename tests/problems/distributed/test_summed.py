@@ -5,15 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from psdopt import (
-    BILGO,
-    ConjugateGradient,
-    FlatQuotient,
-    PSDCone,
-    QuadraticSDP,
-    TrustRegions,
-    solve,
-)
+from psdopt import BILGO, ConjugateGradient, FlatQuotient, PSDCone, QuadraticSDP, TrustRegions, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.problems.distributed import Here, Summed
 from tests.problems.distributed.instances import Pairs, trace_problem
