@@ -111,17 +111,6 @@ def test_the_logarithm_is_corrected_in_both_parts_and_stops_at_rounding(weight, 
     assert geometry.norm(p, PolarVector(D, K) - v) > 1e3 * error
 
 
-@pytest.mark.parametrize(
-    ("geometry", "expected"),
-    [
-        (Polar(7, 3, 0.0), 6), (Polar(7, 3, 1.0), 12), (Polar(7, 3), 18), (Polar(4, 4), 10), (Polar(3, 1, 0.2), 3),
-        (PositiveDefinite(4), 10),
-    ],
-)  # fmt: skip
-def test_dimensions(geometry, expected):
-    assert geometry.dimension == expected
-
-
 @pytest.mark.parametrize("scale", [1e-12, 1e-3, 1.0, 1e10])
 @pytest.mark.parametrize("geometry", [FlatQuotient(5, 3), FixedTrace(5, 3)], ids=["flat", "fixed-trace"])
 def test_the_horizontal_part_does_not_depend_on_the_scale_of_the_factor(geometry, scale):

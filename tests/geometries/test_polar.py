@@ -167,7 +167,6 @@ def test_a_run_that_keeps_part_of_the_matrix_ends_stationary_in_the_rest(weight,
 def test_a_minimum_at_zero_which_the_set_lacks_is_approached_without_an_error(geometry, method):
     """F = |M|²/2 + ⟨C, M⟩ with C ≻ 0: the exact step of order one leads to M = 0 at once."""
     problem = QuadraticSDP(None, 1.0, np.diag(np.arange(1.0, geometry.n + 1.0)))
-    for seed in range(3):
-        result = solve(problem, geometry, method, rng=seed, max_iterations=400)
-        assert result.status not in (Status.UNBOUNDED, Status.NON_FINITE)
-        assert 0.0 <= result.value <= 1e-6 * result.history["value"][0]
+    result = solve(problem, geometry, method, rng=0, max_iterations=400)
+    assert result.status not in (Status.UNBOUNDED, Status.NON_FINITE)
+    assert 0.0 <= result.value <= 1e-6 * result.history["value"][0]

@@ -92,25 +92,6 @@ def test_longest_steps():
     np.testing.assert_allclose(grown, G @ exponential(s * K) @ G.T)
 
 
-@pytest.mark.parametrize("metric", METRICS)
-def test_curves_of_definite_matrices_are_their_retractions(metric):
-    geometry, rng = PositiveDefinite(3, metric), np.random.default_rng(1)
-    p = geometry.random_point(rng)
-    v = 0.5 * geometry.random_vector(p, rng)
-    curve = geometry.curve(p, v)
-    if metric != "affine-invariant":
-        assert curve is None
-        return
-    np.testing.assert_allclose(curve.longest, geometry.longest_step(v))
-    for s in (0.0, 0.7, 2.0):
-        expected = geometry.to_matrix(geometry.retract(p, s * v)).to_dense()
-        T = geometry.mixing(v, s)
-        np.testing.assert_allclose(p.G @ T @ T.T @ p.G.T, expected)
-    Ydot = curve.velocity
-    moved = (p.G @ Ydot) @ p.G.T
-    np.testing.assert_allclose(moved + moved.T, p.G @ v @ p.G.T, atol=1e-12)
-
-
 # --- the spectraplex and the cone
 
 
@@ -217,17 +198,3 @@ def test_what_a_vector_of_factors_may_be_off_grows_with_both_sizes_and_the_order
     assert "sphere" in radial.reason
     np.testing.assert_allclose((radial.magnitude, radial.allowed), (size, 64 * EPS * math.sqrt(2 * n) * size))
     assert FlatQuotient(n, 2).check_vector(Y, size * Y) is None
-
-
-@pytest.mark.parametrize("trace", [0.5, 4.0])
-def test_the_curve_at_a_fixed_trace_is_the_retraction_as_far_as_y_is_seen(trace):
-    geometry, rng = FixedTrace(4, 2, trace), np.random.default_rng(8)
-    Y = geometry.random_point(rng)
-    D = 3.0 * geometry.random_vector(Y, rng)
-    curve = geometry.curve(Y, D)
-    np.testing.assert_allclose(curve.longest, math.sqrt(trace) / 3.0 / EPS)
-    assert geometry.curve(Y, 0.0 * D).longest == math.inf
-    for s in (0.0, 0.4, 7.0):
-        moved = np.hstack([Y, D]) @ curve.mixture(s).frame
-        np.testing.assert_allclose(moved, geometry.retract(Y, s * D), atol=1e-14)
-    np.testing.assert_allclose(np.hstack([Y, D]) @ curve.velocity, D)

@@ -44,7 +44,7 @@ def test_a_claim_that_another_run_refutes_is_found(status):
 
 
 @pytest.mark.parametrize("family", sorted(set(FAMILIES) - {"barrier", "soft"}))
-@pytest.mark.parametrize("seed", [0, 2])
+@pytest.mark.parametrize("seed", [4, 2])
 def test_a_conic_solver_agrees_and_refutes_a_worse_point(family, seed):
     pytest.importorskip("clarabel")
     instance, counts = drawn(family, seed), Counter[str]()

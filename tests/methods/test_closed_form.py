@@ -9,7 +9,7 @@ from psdopt import ClosedForm, ConjugateGradient, FlatQuotient, Outcome, PSDCone
 from psdopt.linalg.tolerances import EPS
 from tests.problems.quadratics import N, data
 
-from ..instances import psd, spectrum_matrix, symmetric
+from ..instances import spectrum_matrix
 
 
 @pytest.mark.parametrize("rank", range(1, N + 1))
@@ -41,19 +41,6 @@ def test_closed_form_is_chosen_and_certified():
     assert result.iterations <= 1
     explicit = solve(QuadraticSDP(None, 2.0, C), PSDCone(N), ClosedForm())
     assert explicit.value == pytest.approx(result.value, rel=1e-12)
-
-
-def test_full_rank_form_of_kta_and_its_refusal_when_it_is_not_psd():
-    rng, A, _, _ = data(2)
-    positive = -psd(rng, N, condition=3.0)
-    problem = QuadraticSDP(A, 1.0, positive)
-    M = problem.solve_in_closed_form()
-    S = problem.at(M.factor).gradient @ np.eye(N)
-    assert np.linalg.norm(S) <= 1e4 * EPS * np.linalg.norm(positive)
-    assert QuadraticSDP(A, 1.0, symmetric(rng, N)).solve_in_closed_form() is None
-    assert QuadraticSDP(A, psd(rng, N), positive).solve_in_closed_form() is None
-    assert QuadraticSDP(psd(rng, N, rank=3), None, positive).solve_in_closed_form() is None  # A singular
-    assert solve(QuadraticSDP(A, 1.0, symmetric(rng, N)), tol=1e-5).optimal
 
 
 def test_one_step_of_length_one_ends_at_the_minimiser():

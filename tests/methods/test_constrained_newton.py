@@ -20,7 +20,6 @@ from psdopt.methods import (
     LagrangeNewton,
     constrained_newton,
 )
-from psdopt.methods.augmented_lagrangian_state import AugmentedLagrangianState
 from psdopt.methods.constrained_newton import ConstrainedNewton
 from tests.methods.test_constrained_steps import curved, cut
 
@@ -195,22 +194,3 @@ def test_random_control_programs_are_solved(seed) -> None:
     """Of their bounds all but one are zero, so that the penalty has to rise by many orders of magnitude."""
     result = solve(control(4, seed), method=LagrangeNewton(), rng=0, max_iterations=200)
     assert result.status is Status.OPTIMAL
-
-
-def test_a_turn_goes_on_where_the_last_one_ended_if_newton_has_led_no_nearer() -> None:
-    problem, method = control(4, 0), ConstrainedNewton(steps=3)
-    geometry = FlatQuotient(problem.n, 6)
-    before = method.init(problem, geometry, np.random.default_rng(0).standard_normal((problem.n, 6)))
-    while before.turns == 0:
-        before = method.step(before)
-    own, newton = before.approached, before.inner
-    assert isinstance(own, AugmentedLagrangianState)
-    assert before.reached == newton.residual
-    own.sigma = 12345.0
-    after = replace(before, turns=2, inner=AugmentedLagrangian().continued(newton))
-    worse = replace(before, inner=replace(newton, residual=2.0 * before.reached))
-    resumed = method._resumed(worse, after)
-    assert resumed.inner.sigma == own.sigma
-    assert resumed.evaluation is own.evaluation
-    better = replace(before, inner=replace(newton, residual=0.5 * before.reached))
-    assert method._resumed(better, after) is after

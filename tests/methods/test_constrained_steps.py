@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +13,6 @@ from psdopt.constraints.slack import slack_operator
 from psdopt.constraints.units import relative_violation
 from psdopt.contracts.method import Outcome
 from psdopt.methods import ClosedForm, constrained_steps
-from psdopt.methods.constrained_moves import Active, newton_move
 from psdopt.methods.constrained_steps import ConstrainedSteps, least_squares_multipliers
 from tests.graphs import random_laplacian
 
@@ -143,44 +141,6 @@ def test_where_all_bounds_are_zero_errors_are_relative_to_m() -> None:
     assert zero.residual == 0.0
 
 
-def near(problem=None, seed=0):
-    problem = problem or cut(8)
-    method = ConstrainedSteps()
-    return method, method.init(problem, FlatQuotient(8, 4), np.random.default_rng(seed).standard_normal((8, 4)))
-
-
-@pytest.mark.parametrize(("longer", "length"), [(1.0, 1.0), (4.0, 0.5)])
-def test_the_step_is_the_first_on_the_arc_that_lowers_the_merit_function(longer: float, length: float) -> None:
-    method, state = near(seed=3)
-    problem = state.problem
-    fit, a = problem.constrained_fit(), problem.measured(state.point)
-    active = Active.of(fit, a, state.y, 1.0)
-    move = newton_move(fit, state.evaluation, active, 0.3, 1e-12)
-    move = replace(move, X=longer * move.X, Z=longer**2 * move.Z, v=longer * move.v)
-    sigma = max(2.0 * move.needed(fit, active, 0.0), 1.0)
-    active = Active.of(fit, a, state.y, sigma)
-    after = method._searched(state, fit, active, move, sigma, 0.0)
-    values = []
-    for mu in 0.5 ** np.arange(10):
-        there = problem.at(state.point + mu * move.X + mu**2 * move.Z)
-        y = active.y.copy()
-        y[active.rows] += mu * move.v + mu**2 * move.bent
-        values.append(there.value + Active.of(fit, fit.measured(there), y, sigma, keep=True).merit)
-        if values[-1] <= state.evaluation.value + active.merit + 1e-4 * mu * move.slope(active):
-            break
-    assert after.step == mu == length
-    np.testing.assert_allclose(after.point, there.factor)
-    np.testing.assert_allclose(after.y, y)
-    assert after.base == state.base
-    # a slope below rounding says nothing: then the residual has to halve
-    shown = method._searched(replace(state, residual=3.0 * after.residual), fit, active, move, sigma, np.inf)
-    if length == 1.0:
-        np.testing.assert_array_equal(shown.point, after.point)
-    else:
-        assert shown is None
-    assert method._searched(replace(state, residual=1e-12), fit, active, move, sigma, np.inf) is None
-
-
 @pytest.mark.parametrize("scale", [1e-4, 1.0])
 def test_first_multipliers_are_of_equations_and_of_what_is_violated_with_the_right_sign(scale) -> None:
     """tr M = 2 is met and counts; M_01 within its bounds does not, and beyond them only if y pushes back."""
@@ -198,17 +158,3 @@ def test_first_multipliers_are_of_equations_and_of_what_is_violated_with_the_rig
         expected = np.linalg.lstsq(columns, -(C @ Y).ravel(), rcond=None)[0]
         assert y[0] == pytest.approx(expected[0], rel=1e-9)
         assert y[1] == pytest.approx(expected[1] if pushes else 0.0, rel=1e-9, abs=1e-300)
-
-
-def test_a_bound_that_multipliers_hold_on_to_is_an_error_relative_to_the_bounds() -> None:
-    """M_00 = 1 is feasible and S M = 0, but y = 2 says M_00 = 3; 5 M_00 <= 100 counts in the unit, as 1."""
-    forms = [np.diag([1.0, 0.0]), np.diag([5.0, 0.0])]
-    problem = Constrained(
-        QuadraticSDP(C=0.5 * np.diag([-2.0, 1.0])), constraints.sparse_forms(forms, upper=[3.0, 100.0])
-    )
-    state = constrained_steps._at(
-        problem, FlatQuotient(2, 1), problem.at(np.array([[1.0], [0.0]])), np.array([2.0, 0.0]), 0.5, 0.5
-    )
-    assert state.pull == pytest.approx(0.0, abs=1e-15)
-    assert state.extras["infeasibility"] == 0.0
-    assert state.residual == pytest.approx(2.0 / np.sqrt(2.0))

@@ -23,16 +23,6 @@ def positive_part(N):
     return (vectors * np.maximum(values, 0.0)) @ vectors.T
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_solves_the_problem_where_the_unconstrained_minimiser_is_psd(seed):
-    rng = np.random.default_rng(seed)
-    A, M = psd(rng, 12), psd(rng, 12)
-    problem = QuadraticSDP(A, 0.3, -(A @ M @ A + 0.3 * M))
-    W = problem.starts.first_atoms()
-    np.testing.assert_allclose(W @ W.T, M, atol=1e-9 * np.linalg.norm(M))
-    assert np.linalg.norm(problem.at(W).factor_gradient()) <= 1e-8 * np.linalg.norm(problem.C.to_dense())
-
-
 @pytest.mark.parametrize("kind", ["array", "gram of sparse data", "no A"])
 def test_is_the_positive_part_else(kind):
     rng = np.random.default_rng(1)
@@ -44,18 +34,6 @@ def test_is_the_positive_part_else(kind):
     expected = positive_part(unconstrained(dense, 0.5, C))
     assert W.shape[1] == np.linalg.matrix_rank(expected) <= 10
     np.testing.assert_allclose(W @ W.T, expected, atol=1e-9 * np.linalg.norm(expected))
-
-
-def test_nearly_full_rank_gets_all_columns():
-    rng = np.random.default_rng(2)
-    T = np.diag(np.linspace(-0.1, 3.0, 15))
-    W = QuadraticSDP(None, 1.0, -T).starts.first_atoms()
-    assert W.shape == (15, 15)
-    np.testing.assert_allclose(W @ W.T, positive_part(T), atol=0.01)
-    assert np.linalg.matrix_rank(W) == 15
-    Q = np.linalg.qr(rng.standard_normal((15, 15)))[0]
-    turned = QuadraticSDP(None, 1.0, -Q @ T @ Q.T).starts.first_atoms()
-    np.testing.assert_allclose(turned @ turned.T, Q @ W @ W.T @ Q.T, atol=1e-12)
 
 
 @pytest.mark.parametrize("C", [np.eye(5), None])

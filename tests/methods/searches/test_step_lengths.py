@@ -226,15 +226,6 @@ def test_what_is_not_finite_is_handed_on_and_what_is_large_is_scaled():
     np.testing.assert_allclose(preconditioned("diagonal", evaluation, G), evaluation.diagonal_preconditioner()(G))
 
 
-@pytest.mark.parametrize("slope", [-1.0, -64.0, -(2.0**-20)])
-def test_halving_ends_once_the_decrease_that_is_predicted_is_rounding(slope):
-    """s |F'(0)| of the last trial is above 8 ε |F| times the share, and of the next one it is not."""
-    path = Prescribed(lambda s: 2.0)
-    assert halved(path, 1.0, slope, 1.0, 0.5) == 0.0
-    least = 0.5 * 8.0 * EPS
-    assert path.asked[-1] * -slope > least >= 0.5 * path.asked[-1] * -slope
-
-
 def test_a_change_that_is_less_than_the_decrease_asked_for_is_no_step():
     """Neither a rise nor a fall by half of it; F = 0 has no rounding: halving goes on to the least numbers."""
     small = 0.5 * SUFFICIENT
