@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, event, example, given, settings
 from hypothesis import strategies as st
 
-from psdopt.linalg.polynomials import minimize_quartic, minimize_smooth, quartic, quartic_derivatives
+from psdopt.linalg.polynomials import _quadratic_roots, minimize_quartic, minimize_smooth, quartic, quartic_derivatives
 from psdopt.linalg.tolerances import EPS
 
 from . import exact
@@ -317,3 +317,17 @@ def test_values_that_tie_with_the_start_send_for_no_nearer_minimum():
 
     for level in (0.0, 5.0, -1e9):
         assert minimize_smooth(derivatives, value=lambda t, level=level: level) == pytest.approx(3.0)
+
+
+def test_roots_of_quadratics():
+    rng = np.random.default_rng(1)
+    special = [(0, 1, 1), (1, 0, -1), (1, 2, 1), (-1, 3, 0), (0, 0, 1), (2, 0, 1)]
+    for a0, a1, a2 in [*rng.standard_normal((60, 3)), *special]:
+        expected = np.roots([a2, a1, a0])
+        expected = np.sort(expected[np.isreal(expected)].real)
+        found = np.sort(_quadratic_roots(a0, a1, a2))
+        np.testing.assert_allclose(np.unique(found), np.unique(expected), rtol=1e-9, atol=1e-12)
+    assert _quadratic_roots(1.0, 0.0, 0.0) == []
+    small, large = sorted(_quadratic_roots(1.0, -1e9, 1.0))  # the small one without cancellation
+    assert small == pytest.approx(1e-9, rel=4 * EPS)
+    assert large == pytest.approx(1e9, rel=4 * EPS)
