@@ -1,7 +1,5 @@
 """Certificates: what they claim is recomputed densely, and objects that look optimal but are not are rejected."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Bounds on the whole cone: never below the excess, tight next to an optimum, and at the price that is promised."""
 
-from __future__ import annotations
-
 import math
 
 import autograd.numpy as anp

@@ -1,7 +1,5 @@
 """The steps of a certificate, one by one: residuals, bounds, the proof or the step that refutes."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Eigenpairs that are checked, bounds that cost nothing more, and steps that refute a claim."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

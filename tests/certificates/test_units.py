@@ -1,7 +1,5 @@
 """Units of values: what they are, what leaves them as they are, and that none is infinite."""
 
-from __future__ import annotations
-
 import math
 
 import autograd.numpy as anp
@@ -25,7 +23,6 @@ from psdopt.certificates.units import (
 )
 from psdopt.contracts.roles import Duality
 from psdopt.linalg.arrays import norm
-from tests.instances import symmetric
 
 
 def barrier(floor=0.0):
@@ -56,20 +53,6 @@ def test_an_infinite_value_at_zero_makes_no_unit():
     problem = barrier()
     evaluation = problem.at(np.eye(3))
     assert unit_on_the_cone(problem, evaluation) == pytest.approx(4.0 * (12.75 - 6.0))
-
-
-@pytest.mark.parametrize("c", [0.0, 1e3, -1e3])
-def test_what_vanishes_on_a_fixed_trace_changes_no_unit(c):
-    rng = np.random.default_rng(0)
-    K = symmetric(rng, 5)
-    Y = rng.standard_normal((5, 2))
-    Y /= np.linalg.norm(Y)
-    units = []
-    for shift in (0.0, c):
-        problem = QuadraticSDP(None, 1.0, -K + shift * np.eye(5))
-        units.append(unit_at_fixed_trace(problem, problem.at(Y), 1.0, np.linalg.eigh(-K)[1][:, :2]))
-    assert units[0] > 0.0
-    assert units[1] == pytest.approx(units[0], rel=1e-9)
 
 
 def test_a_unit_of_the_problem_is_capped():

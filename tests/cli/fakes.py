@@ -1,9 +1,7 @@
 """A small application with everything that a run needs, and a plugin that yields it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -20,7 +18,7 @@ class Scatter(BaseEstimator):  # type: ignore[misc]
     def __init__(self, lam: float = 1.0, centre: bool = True, solver_options: dict[str, Any] | None = None) -> None:
         self.lam, self.centre, self.solver_options = lam, centre, solver_options
 
-    def fit(self, X: Any, y: Any) -> Scatter:
+    def fit(self, X: Any, y: Any) -> Self:
         X = np.asarray(X.todense() if hasattr(X, "todense") else X)
         means = np.array([X[y == label].mean(axis=0) for label in y])
         between = (means.T @ means - 0.1 * (X - means).T @ (X - means)) / len(X)

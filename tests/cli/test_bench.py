@@ -1,7 +1,5 @@
 """``psdopt bench``, deprecated, hands its arguments to ``python -m benchmarks`` of the checkout."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

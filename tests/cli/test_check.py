@@ -1,7 +1,5 @@
 """``psdopt check`` calls the conformance kit, or says what is missing."""
 
-from __future__ import annotations
-
 import sys
 from importlib.metadata import EntryPoint
 from types import ModuleType

@@ -3,8 +3,6 @@
 PSDOPT_FUZZ=long runs many thousands.
 """
 
-from __future__ import annotations
-
 import io
 import tempfile
 import warnings

@@ -1,7 +1,5 @@
 """``psdopt env``: what a bug report needs, and nothing private."""
 
-from __future__ import annotations
-
 import getpass
 import os
 from typing import Any

@@ -1,7 +1,5 @@
 """Messages of the library in the words of the command line."""
 
-from __future__ import annotations
-
 import pytest
 
 from psdopt.cli.flags import as_flags

@@ -1,7 +1,5 @@
 """``psdopt list``: what is there, by plugin, and what could not be loaded."""
 
-from __future__ import annotations
-
 from importlib.metadata import EntryPoint
 from typing import Any
 

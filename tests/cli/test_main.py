@@ -1,7 +1,5 @@
 """The command as a whole: exit codes, errors and warnings in one line each, help, interruption."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import warnings

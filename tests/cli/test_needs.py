@@ -1,7 +1,5 @@
 """Data that an application cannot take are refused in one sentence, before any work."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

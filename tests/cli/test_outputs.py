@@ -1,7 +1,5 @@
 """Files that ``psdopt run`` writes hold the numbers of the result, and wrong names are refused before the run."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``--set``: texts are split by role, matched with a spec's parameters and converted to their types."""
 
-from __future__ import annotations
-
 import pytest
 
 from psdopt.cli.parameters import parse_settings

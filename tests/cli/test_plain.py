@@ -1,7 +1,5 @@
 """Output where the terminal lacks our letters: replaced by plain ones, never an error."""
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess

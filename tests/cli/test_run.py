@@ -1,7 +1,5 @@
 """``psdopt run``: tables, exit codes, files, and one-line errors that say what to do."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The help of one application: its data and parameters; other words get the help of the command."""
 
-from __future__ import annotations
-
 import pytest
 
 from psdopt.cli.main import main

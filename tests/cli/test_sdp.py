@@ -1,7 +1,5 @@
 """``psdopt run sdp``: a program in SDPA's format in, a solution with its proof out."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

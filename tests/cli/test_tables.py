@@ -1,7 +1,5 @@
 """Tables wrap long cells and never cut them, at any width."""
 
-from __future__ import annotations
-
 import pytest
 
 from psdopt.cli.tables import LEAST_WIDTH, PLAIN_WIDTH, console, say, show_table

@@ -1,7 +1,5 @@
 """Who offers a constrained fit, and who is told that there is none."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The geometry's contract: the least that a geometry has to offer, the defaults, the names that were."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Images of a factor: linear in Y, computed once, and nothing derived from them outlives them."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """M = Y Yᵀ kept as its factor: every number equals that of the dense matrix."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """The ability "biconvex-split" is a member: a problem written by hand is solved by ADMM."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

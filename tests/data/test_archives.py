@@ -1,7 +1,5 @@
 """Archives of arrays: sizes before contents, and one error for whatever is damaged, foreign or too large."""
 
-from __future__ import annotations
-
 import io
 import struct
 import zipfile

@@ -1,7 +1,5 @@
 """Files of samples: what is read, and the one clear error for whatever is wrong."""
 
-from __future__ import annotations
-
 import io
 import tempfile
 from pathlib import Path

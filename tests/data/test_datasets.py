@@ -1,7 +1,5 @@
 """Data sets: what is accepted, what is refused, and with which words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Files are written whole or not at all, where the name leads to, and nothing else is replaced."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

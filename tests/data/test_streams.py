@@ -1,7 +1,5 @@
 """Streams: every source gives the same batches, in order, from any place."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

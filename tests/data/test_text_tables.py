@@ -1,7 +1,5 @@
 """Tables as text: which column is what, and how numbers are written."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

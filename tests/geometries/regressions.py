@@ -1,7 +1,5 @@
 """Polar points, and regressions that PSD matrices solve."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import strategies as st
 

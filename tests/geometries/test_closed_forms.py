@@ -1,7 +1,5 @@
 """Closed forms of every manifold against what defines them: energy, velocities, dimension, scale."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

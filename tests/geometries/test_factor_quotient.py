@@ -1,7 +1,5 @@
 """Factors modulo rotations: the horizontal part on badly scaled spectra, ranks, refusals."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from psdopt import FlatQuotient, LowRankPSD

@@ -1,7 +1,5 @@
 """The flat quotient: its gradient, its abilities, what it refuses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Polar geometry: the metric (17), its gradient, retraction, Hessian, invariances, and how it converges."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.linalg

@@ -1,7 +1,5 @@
 """Points, vectors and curves of the polar geometry."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """The interior of the cone: metrics, retractions, and the LogDet and von Neumann updates as special cases."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.linalg

@@ -1,7 +1,5 @@
 """The oracle of the cone: steepest extreme ray, with a bound that holds for every PSD matrix."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Hessians of every manifold: d²/ds² F along geodesics, and along retractions, by differences of a cubic F."""
 
-from __future__ import annotations
-
 import autograd.numpy as anp
 import numpy as np
 import pytest

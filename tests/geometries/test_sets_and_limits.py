@@ -1,7 +1,5 @@
 """Definite and trace-constrained sets: what is a member, longest steps, padding, projections, atoms, small tools."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

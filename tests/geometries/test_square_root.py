@@ -1,7 +1,5 @@
 """Random factors and square roots of the geometries."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -5,8 +5,6 @@ core about 25 runs a second, prints running totals, and ends with status 1 if a 
 answer of Clarabel is one more point where F is conic.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -4,8 +4,6 @@ F quadratic, or a quadratic and squared hinges of linear measurements. The quadr
 matrices of rank one and two, so that every family is written down in one way.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -8,8 +8,6 @@ the words `optimal`, `infeasible` and `unbounded` are compared with Clarabel's, 
 dense arrays.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

@@ -1,7 +1,5 @@
 """Random problems at the edges of what data can be: units, weights, repetitions, one class, order one, no minimum."""
 
-from __future__ import annotations
-
 import autograd.numpy as anp
 import numpy as np
 import scipy.sparse as sp

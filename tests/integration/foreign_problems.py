@@ -4,8 +4,6 @@ Each family names coordinates T (n, n) in which the problem is well scaled, M = 
 minimises over N by a quasi-Newton method of SciPy: other coordinates and other code than the runs that it judges.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random problems with hostile scales: families of one constructor each, drawn from a generator."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import autograd.numpy as anp

@@ -3,8 +3,6 @@
 ``python -m tests.integration.kills --kills 60 --seed 0`` ends with status 1 where a resumed run differs in a bit.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import signal

@@ -7,8 +7,6 @@ over 2 to 12 decades, bounds from 1e-3 to 1e10, programs that are feasible in th
 the limit only, and programs with an exact ray. Rows are scaled at random, and so are the units of M.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

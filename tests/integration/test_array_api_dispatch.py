@@ -1,7 +1,5 @@
 """Estimators under scikit-learn's array API dispatch, each in a process whose SciPy was told before its import."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

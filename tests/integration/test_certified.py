@@ -4,8 +4,6 @@
 examination is ``python -m tests.integration.claims``.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Words about random constrained programs are true, and words that are not are seen."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Ctrl-C, a lack of memory and the end of the time at any moment of a run: nothing is lost."""
 
-from __future__ import annotations
-
 import math
 import os
 import sys

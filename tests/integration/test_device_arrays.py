@@ -1,7 +1,5 @@
 """Problems, methods and certificates on arrays of other libraries: the same answers, and nothing long travels."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

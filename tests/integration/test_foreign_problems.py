@@ -1,7 +1,5 @@
 """Problems in other fields' units: their words are held against a quasi-Newton method in well-scaled coordinates."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Killed runs: one short series in a process of its own, and what counts as the same result."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Programs over many decades with known minima: a few of each family, and that a false claim would be seen."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Random cone programs with an optimum, and what a pair (x, y) has to meet there."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

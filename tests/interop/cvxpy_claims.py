@@ -4,8 +4,6 @@ One or two PSD variables, free and nonnegative scalars beside them, equations, i
 objectives; one in ten contradicts itself.
 """
 
-from __future__ import annotations
-
 import argparse
 import warnings
 from collections import Counter

@@ -1,7 +1,5 @@
 """Small problems in CVXPY's words, each made anew when it is asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import cvxpy as cp

@@ -1,7 +1,5 @@
 """Vectors that prove: what holds up to rounding, what is close and no proof, and units."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Quadratic objectives that may fall without end: when that is looked for, and the program of such a ray."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

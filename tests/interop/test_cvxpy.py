@@ -1,7 +1,5 @@
 """psdopt as a solver of CVXPY, against Clarabel and SCS: values, multipliers with their signs, statuses, refusals."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

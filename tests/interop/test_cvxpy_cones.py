@@ -1,7 +1,5 @@
 """Stacks of matrices and second-order cones, checked by the matrices and the conditions themselves."""
 
-from __future__ import annotations
-
 import cvxpy as cp
 import numpy as np
 import pytest

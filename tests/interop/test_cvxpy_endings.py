@@ -1,7 +1,5 @@
 """CVXPY problems without an optimum: words, and the vectors that prove them, by CVXPY's own data."""
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Random cone programs: optimality conditions of what the forms make, and values against Clarabel."""
 
-from __future__ import annotations
-
 from itertools import pairwise, starmap
 
 import cvxpy as cp
@@ -12,14 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from psdopt import solve
-from psdopt.errors import InvalidInputError
-from psdopt.interop import _cone_objective
-from psdopt.interop._cone_forms import DualForm, PrimalForm, form_of
-from psdopt.interop._cone_objective import objective, square_root
+from psdopt.interop._cone_forms import DualForm, PrimalForm
 from psdopt.interop._cone_program import ConeProgram
-from psdopt.interop._elimination import eliminate, merged
 from psdopt.interop.cvxpy import PSDOPT
-from psdopt.linalg.tolerances import EPS
 
 from . import cvxpy_claims
 from .cone_programs import slack_matrix, with_optimum
@@ -109,84 +102,6 @@ def test_random_problems_have_the_value_and_status_of_clarabel(seed):
     assert problem.status == status
     if status == "optimal":
         assert value == pytest.approx(expected, rel=1e-5, abs=1e-5)
-
-
-def test_elimination_solves_the_rows_it_uses_for_every_slack():
-    rng = np.random.default_rng(3)
-    for _ in range(20):
-        program = random_program(rng)
-        A, b = program.A, program.b
-        e = eliminate(A, b, rng.integers(-1, 3, size=len(b)))
-        s, u = rng.standard_normal(len(b)), rng.standard_normal(len(e.free))
-        x = e.offset + e.K @ s + e.Z @ u
-        scale = 1.0 + abs(e.K).sum() * np.max(np.abs(s))
-        assert np.max(np.abs((A @ x + s - b)[e.used]), initial=0.0) <= 1e4 * EPS * scale
-        assert np.array_equal(x[e.free], u)
-        assert e.used.sum() + len(e.free) == A.shape[1]
-
-
-def test_elimination_takes_the_rows_of_a_lower_number_first():
-    A = sp.csr_array(np.array([[1.0, 0.0], [2.0, 0.0], [1.0, 1.0]]))
-    e = eliminate(A, np.ones(3), np.array([2, 0, 1]))
-    assert e.used.tolist() == [False, True, True]
-    assert eliminate(A, np.ones(3), np.array([-1, -1, -1])).free.tolist() == [0, 1]
-
-
-def test_unknowns_that_rows_determine_only_together_are_solved_for():
-    A = sp.csr_array(np.array([[1.0, 2.0, 3.0], [1.0, -1.0, 1.0], [2.0, 1.0, 4.0]]))  # the third row is the sum
-    e = eliminate(A, np.array([1.0, 2.0, 3.0]), np.zeros(3, dtype=np.intp))
-    assert e.used.sum() == 2
-    assert len(e.free) == 1
-    AK, AZ, _ = e.rest(A, np.array([1.0, 2.0, 3.0]))
-    assert AZ.nnz == 0
-    assert AK.shape == (3, 3)
-
-
-def test_rows_that_say_the_same_are_kept_once_and_share_a_multiplier():
-    rows = sp.csr_array(np.array([[1.0, 2.0], [1.0, 2.0], [1.0, 2.0], [0.0, 1.0], [0.0, 1.0], [0.0, 1.0]]))
-    upper = np.array([3.0, 2.0, 2.0, 1.0, 1.0, 5.0])
-    kept, shares = merged(rows, upper, np.array([True, True, True, False, False, False]))
-    assert kept.tolist() == [1, 3, 5]  # the tightest bound; equations of two minds stay two
-    assert np.array_equal(shares @ np.array([4.0, 6.0, 7.0]), [0.0, 2.0, 2.0, 3.0, 3.0, 7.0])
-
-
-@pytest.mark.parametrize("shape", ["all entries", "some entries", "forms"])
-def test_objectives_are_what_they_say(shape):
-    """constant + linear + ½ |squares − target|², whichever terms are made of it."""
-    rng = np.random.default_rng(1)
-    column, row = np.triu_indices(3)
-    p = len(row)
-    squares = np.diag(np.where(row == column, 1.0, np.sqrt(2.0)))
-    if shape == "some entries":
-        squares = np.diag(rng.random(p) + 0.5)[:4]
-    if shape == "forms":
-        squares = np.concatenate([rng.standard_normal((3, p)), np.eye(p)[:2], np.zeros((1, p))])
-    target, linear = rng.standard_normal(len(squares)), rng.standard_normal(p)
-    F = objective(linear, sp.csr_array(squares), target, 0.7, row, column, 4)
-    Y = rng.standard_normal((4, 2))
-    v = (Y @ Y.T)[row, column]
-    expected = 0.7 + linear @ v + 0.5 * np.sum((squares @ v - target) ** 2)
-    assert F.at(Y).value == pytest.approx(expected, rel=1e-12)
-
-
-def test_square_roots_of_parts(monkeypatch):
-    rng = np.random.default_rng(2)
-    G = rng.standard_normal((2, 3))
-    P = sp.csr_array(sp.block_diag([G.T @ G, sp.csr_array((1, 1)), np.array([[4.0]])]))
-    V = square_root(P)
-    assert V.shape == (3, 5)
-    assert np.allclose((V.T @ V).toarray(), P.toarray(), atol=1e-13)
-    monkeypatch.setattr(_cone_objective, "FACTOR_ORDER", 2)
-    with pytest.raises(InvalidInputError, match="must not connect more than 2 unknowns; found 3"):
-        square_root(P)
-
-
-def test_the_form_of_fewer_constraints_is_taken():
-    rng = np.random.default_rng(4)
-    for _ in range(30):
-        program = random_program(rng)
-        primal, dual, taken = PrimalForm(program), DualForm(program), form_of(program)
-        assert taken.m == (min(primal.m, dual.m) if dual.suits else primal.m)
 
 
 def test_random_programs_with_scalars_and_several_matrices_agree_with_clarabel(capsys) -> None:

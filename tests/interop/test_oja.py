@@ -1,7 +1,5 @@
 """Section 4 of Meyer et al.: subspace tracking on pymanopt's Grassmann manifold, of which Oja's update drops out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

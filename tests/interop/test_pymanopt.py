@@ -1,7 +1,5 @@
 """pymanopt both ways, judged by the kit and by pymanopt's own diagnostics."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from pymanopt.manifolds import Elliptope, PSDFixedRank, SymmetricPositiveDefinite

@@ -1,7 +1,5 @@
 """Polynomials in exact rational arithmetic: the slow twin of ``psdopt.linalg.polynomials``."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import pairwise

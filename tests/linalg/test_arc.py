@@ -1,7 +1,5 @@
 """F along an arc: the polynomial against direct evaluation, and its first minimiser."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The few functions that large arrays go through, and patterns of symmetric sums."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

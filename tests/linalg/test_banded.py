@@ -1,7 +1,5 @@
 """Bounds from banded factors: below every eigenvalue, as sharp as dense ones, refused where S is too low."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Steps to the boundary of the cone against the spectrum, factors and inverses, and what is refused."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

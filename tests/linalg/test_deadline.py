@@ -1,7 +1,5 @@
 """The deadline that long work asks for."""
 
-from __future__ import annotations
-
 import math
 import threading
 

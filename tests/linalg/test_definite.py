@@ -1,7 +1,5 @@
 """Bounds proven by Cholesky factors: they hold on every spectrum, and what cannot be proven is not claimed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Every number of an answer of the extreme eigensolvers, for each backend and count, against the dense spectrum."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

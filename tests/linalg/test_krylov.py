@@ -1,7 +1,5 @@
 """Krylov spaces of one vector: the recurrence, Ritz vectors, the ends of a spectrum."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

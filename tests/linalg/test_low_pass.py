@@ -1,7 +1,5 @@
 """The filter is the polynomial that it says, holds down what it says, and costs what it says."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

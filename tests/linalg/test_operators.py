@@ -1,8 +1,6 @@
 # ruff: noqa: E501 (tables of exact texts)
 """Linear maps: one code path for dense, sparse and matrix-free data, honest counts, one clear error each."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

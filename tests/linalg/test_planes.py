@@ -1,7 +1,5 @@
 """Minimisation over (alpha, beta): convex quadratics in a box, and the search for piecewise quadratic objectives."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Exact searches: quartics against rational arithmetic, C¹ functions."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

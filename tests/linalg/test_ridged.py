@@ -1,7 +1,5 @@
 """Systems with redundant rows: what is solved exactly, what gets a ridge, what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

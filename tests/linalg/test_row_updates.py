@@ -1,7 +1,5 @@
 """Row-wise least squares, all rows at once: small and large orders against a loop over rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """A few eigenpairs of a dense matrix, also where LAPACK's first algorithm gives up."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.linalg

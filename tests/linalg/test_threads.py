@@ -1,7 +1,5 @@
 """BLAS threads: one while a small problem is solved, and afterwards as many as there were."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """What counts as level: rounding of a value, or of its distance to what decreases are measured from."""
 
-from __future__ import annotations
-
 import pytest
 
 from psdopt.linalg.tolerances import EPS, tie

@@ -3,8 +3,6 @@
 python -m tests.methods.costs          # write costs.json anew, after a change that costs more with a reason
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

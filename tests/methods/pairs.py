@@ -1,7 +1,5 @@
 """Fits to entries of graphs, for methods that split."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

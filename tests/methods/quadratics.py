@@ -1,7 +1,5 @@
 """Small quadratic problems on which update rules are compared."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from psdopt import FlatQuotient, Outcome, QuadraticSDP

@@ -1,7 +1,5 @@
 """Textbook steps in dense algebra, against which methods are compared step by step."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

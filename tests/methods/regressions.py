@@ -1,7 +1,5 @@
 """Regressions for online methods, in memory and on disk."""
 
-from __future__ import annotations
-
 import numpy as np
 
 D, R, M = 8, 3, 640

@@ -1,7 +1,5 @@
 """Problems, geometries and runs of methods that search along curves."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from psdopt import FixedTrace, FlatQuotient, LowRankPSD, Polar, PositiveDefinite, QuadraticSDP, TermSum, solve

@@ -1,7 +1,5 @@
 """ADMM: exact block updates, the threshold on rho, the polish, and honest ends."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Augmented Lagrangian: cost of a step as counts, penalty, trace bounds, and what it refuses."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 import numpy as np

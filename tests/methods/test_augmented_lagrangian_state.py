@@ -1,7 +1,5 @@
 """The state of an augmented Lagrangian: which rounds count as gains, when the run stalls, when M has vanished."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Greedy turns: atoms until a search is due, and the same search again where S offers nothing new."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The local search between atoms: when it is over, what it keeps, what it drops."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Block conjugate gradient: optima, counts, restriction to a span, and when solve() takes it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

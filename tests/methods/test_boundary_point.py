@@ -1,7 +1,5 @@
 """Splitting on the dual: agreement with interior points and a conic solver, invariants of a step, resumption."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

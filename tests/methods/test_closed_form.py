@@ -1,7 +1,5 @@
 """The closed form: against solve at every rank, chosen and certified."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Columns of Y: added along negative eigenvalues of S, dropped where they are short, counted in principal axes."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

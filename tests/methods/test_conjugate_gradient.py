@@ -1,7 +1,5 @@
 """Conjugate gradient: its rules, its options on every geometry, and any Riemannian geometry will do."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 import autograd.numpy as anp

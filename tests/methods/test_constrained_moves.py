@@ -1,7 +1,5 @@
 """The Newton step under constraints: its linear system, its arc, the slope of its merit function."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """LagrangeNewton under constraints: agreement, tight tolerances, rank growth, proofs, resumption, what it refuses."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Newton on the factor and the multipliers of constraints: local convergence, first multipliers, spare columns."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

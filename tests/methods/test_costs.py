@@ -5,8 +5,6 @@ too: rounding differs from processor to processor, and a run of 60 steps ends a 
 costs more for a good reason is stored by ``python -m tests.methods.costs``, and the difference of the file shows it.
 """
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

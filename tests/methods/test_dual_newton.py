@@ -1,7 +1,5 @@
 """Semismooth Newton on multipliers: the nearest correlation matrix and its kin."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -23,16 +21,6 @@ def correlation(n: int, seed: int = 0) -> np.ndarray:
 def nearest(G: np.ndarray, *groups) -> Constrained:
     """|M − G|² − |G|²."""
     return Constrained(QuadraticSDP(B=1.0, C=-G), list(groups) or constraints.diagonal(len(G), 1.0))
-
-
-def test_the_nearest_correlation_matrix_is_that_of_a_conic_solver() -> None:
-    cp = pytest.importorskip("cvxpy")
-    G = correlation(10)
-    result = solve(nearest(G), PSDCone(10), DualNewton())
-    X = cp.Variable((10, 10), PSD=True)
-    cp.Problem(cp.Minimize(cp.sum_squares(X - G)), [cp.diag(X) == 1]).solve(solver="CLARABEL")
-    assert result.status is Status.OPTIMAL
-    assert np.linalg.norm(result.matrix.to_dense() - X.value) <= 1e-4
 
 
 def test_convergence_is_quadratic_at_the_end() -> None:

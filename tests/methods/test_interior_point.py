@@ -1,7 +1,5 @@
 """Interior point: agreement with a conic solver and the augmented Lagrangian, proofs, blocks, resumption."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Newton on factor and multipliers: quadratic convergence, whose turn it is, invariances, honest ends."""
 
-from __future__ import annotations
-
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """One Newton step on factor and multipliers: the last digits, rest, rays, and the polynomial of the arc."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The linearised conditions of Lagrange: against dense algebra, with a shift where S is indefinite."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

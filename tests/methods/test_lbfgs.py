@@ -1,7 +1,5 @@
 """L-BFGS by itself: bounded memory, bad parameters; what it shares with conjugate gradient is in test_line_methods."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Curved F on a face: proven optima, methods that agree, multipliers of the problem itself, resumption, refusals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

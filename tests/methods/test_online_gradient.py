@@ -1,7 +1,5 @@
 """Online gradient: schedule, sources, resuming, memory of the state."""
 
-from __future__ import annotations
-
 import tracemalloc
 from types import SimpleNamespace
 

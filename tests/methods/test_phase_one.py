@@ -1,7 +1,5 @@
 """Points of least distance to the bounds: feasible ones, and multipliers that refute the others."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

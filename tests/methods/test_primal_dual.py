@@ -1,7 +1,5 @@
 """States of primal-dual methods: what is shown, what is kept, and candidates for proofs."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Armijo with the right sign, stopping rule, invariances of the iterates."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

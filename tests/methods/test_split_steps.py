@@ -1,7 +1,5 @@
 """Steps on the bi-convex split: block by block, their modes, penalties too small."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import autograd.numpy as anp

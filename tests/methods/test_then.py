@@ -1,7 +1,5 @@
 """Two methods that take turns: whose turn it is, what is handed over, how runs end."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Truncated conjugate gradient: the minimiser of a quadratic model, within a radius."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Truncated Newton: its direction on a quadratic model, quadratic convergence, products per step, refusals."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Trust regions: radii in the metric's own lengths, and moves that overflow are refused."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

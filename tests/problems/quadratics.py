@@ -1,7 +1,5 @@
 """Quadratic SDPs of every kind of operand."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..instances import psd, symmetric

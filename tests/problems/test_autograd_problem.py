@@ -1,7 +1,5 @@
 """Problems from a function of a dense M: order one, refusals, derivatives."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

@@ -1,7 +1,5 @@
 """Closed forms, starts and bounds of problems against dense minimisers, in units that are not one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Fits to entries: a run does not depend on the units of targets and M, with and without a diagonal of L."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.sparse.linalg import aslinearoperator

@@ -1,7 +1,5 @@
 """The bi-convex split of a fit to entries against the plain formula."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Problems, and what they keep, are freed when the last name for them is gone, not when the collector comes by."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 

@@ -1,8 +1,6 @@
 # ruff: noqa: E501 (tables of exact texts)
 """QuadraticSDP: operands of every kind, closed forms at every rank, planted optima, bad input, memory."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The ability "stream": a member of any problem, and what the held-out problem keeps."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Quadratic fits of terms: recognised for what they are, their members against direct evaluation."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

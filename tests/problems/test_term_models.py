@@ -1,7 +1,5 @@
 """Lines and planes of sums of terms pass the kit: models, minimisers, degrees."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.problems.twins import composed, with_checks

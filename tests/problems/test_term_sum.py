@@ -1,7 +1,5 @@
 """Problems of the gallery pass the kit beside their autograd twins; what steps cost, and when images are refreshed."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

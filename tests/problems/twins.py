@@ -1,7 +1,5 @@
 """Problems of the gallery beside their twins, checked by the kit, and comparisons of evaluations."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

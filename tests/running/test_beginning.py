@@ -1,7 +1,5 @@
 """A run that is cut before F at its start is known: its result holds the start, no value and no certificate."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Certificates of every class come back from a file with every public member as it was."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import dataclass, fields, replace

@@ -1,7 +1,5 @@
 """A run that is stopped, written and resumed takes bitwise the same steps as one that was not."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import hashlib

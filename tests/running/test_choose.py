@@ -1,7 +1,5 @@
 """What is chosen where nothing is said."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

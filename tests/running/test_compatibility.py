@@ -1,7 +1,5 @@
 """What fits together is told before work, by members and not by words alone, and a refusal leads somewhere."""
 
-from __future__ import annotations
-
 import autograd.numpy as anp
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Rules of the loop that need a certificate or a method made to misbehave."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass, replace
 

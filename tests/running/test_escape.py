@@ -1,7 +1,5 @@
 """More columns: when they are asked for, what they do to F, how long the next ones wait."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

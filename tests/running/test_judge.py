@@ -1,7 +1,5 @@
 """When the certificate is asked about a run, and what one that fails leads to."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Patience: how long a run that holds within a trace goes on for a proof on the whole cone."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,15 +1,12 @@
 """Results on disk and in words; the hints of a refusal; files."""
 
-from __future__ import annotations
-
 import sys
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from psdopt import ConjugateGradient, FlatQuotient, Method, PSDCone, QuadraticSDP, Result, Status, solve
-from psdopt.data.files import atomic_write
+from psdopt import FlatQuotient, Method, PSDCone, QuadraticSDP, Result, Status, solve
 from psdopt.errors import DataFileError, IncompatibleError, MissingDependencyError
 from psdopt.running.compatibility import compatible
 from tests.running.test_solve import kta
@@ -50,18 +47,6 @@ def test_load_refuses_other_files(tmp_path):
         Result.load(tmp_path / "absent.npz")
 
 
-def test_save_leaves_the_old_file_when_it_fails(result, tmp_path):
-    path = tmp_path / "file"
-    path.write_text("old")
-    with pytest.raises(RuntimeError), atomic_write(path) as handle:  # noqa: PT012
-        handle.write(b"half")
-        raise RuntimeError
-    assert path.read_text() == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["file"]
-    with pytest.raises(DataFileError, match=r"cannot write"):
-        result.save(tmp_path / "absent" / "file")
-
-
 def test_frame_and_texts(result, monkeypatch):
     frame = result.history.to_frame()
     assert len(frame) == len(result.history) == result.iterations + 1
@@ -92,26 +77,6 @@ class Picky(Method):
 
     def step(self, state):
         raise AssertionError("no work may be done")
-
-
-def test_compatible_answers_without_work():
-    problem, cone, flat = QuadraticSDP(None, 1.0, -np.eye(3)), PSDCone(3), FlatQuotient(3, 1)
-    yes, no = compatible(problem, flat, ConjugateGradient()), compatible(problem, cone, ConjugateGradient())
-    assert yes
-    assert not no
-    assert yes.message == "QuadraticSDP, FlatQuotient and ConjugateGradient work together"
-    assert "the geometry PSDCone lacks factor" in no.missing
-    assert "With this problem and geometry these work: " in no.message
-    assert "ClosedForm" in no.message
-    verdict = compatible(problem, flat, Picky())
-    assert verdict.missing == ("the geometry FlatQuotient lacks polar or sphere",)
-    assert verdict.message.startswith(
-        "QuadraticSDP, FlatQuotient and Picky do not work together; missing: "
-        "the geometry FlatQuotient lacks polar or sphere. With this problem and geometry these work: "
-    )
-    both = compatible(problem, PSDCone(4), Picky())
-    assert both.missing[-1] == "problem and geometry differ in order, 3 and 4"
-    assert both.message.endswith(". Give the geometry order n=3")
 
 
 def test_a_hint_names_what_a_method_needs_when_nothing_else_would_work():

@@ -1,7 +1,5 @@
 """What a run remembers: its records, the steps without progress, the move to a better point."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Objects as text and arrays: they come back as they were, and nothing but allowed instances is made."""
 
-from __future__ import annotations
-
 import json
 from collections import deque
 from dataclasses import dataclass, field

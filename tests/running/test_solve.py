@@ -1,8 +1,6 @@
 # ruff: noqa: E501 (tables of exact texts)
 """The loop: every status is reached, every promise of the Result is recomputed independently."""
 
-from __future__ import annotations
-
 import math
 import time
 
@@ -264,44 +262,6 @@ def test_callback_sees_every_iteration_and_can_stop():
     assert all(s.record["value"] == s.value for s in seen)
 
 
-class Interrupting:
-    """Raises KeyboardInterrupt at the k-th call."""
-
-    def __init__(self, k):
-        self.left = k
-
-    def __call__(self, *args):
-        self.left -= 1
-        if self.left == 0:
-            raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
-def test_interrupt_from_a_callback_returns_the_best_point(method):
-    problem = kta(np.random.default_rng(0))
-    result = solve(problem, FlatQuotient(8, 8), method, tol=1e-14, callback=Interrupting(3))
-    assert result.status is Status.INTERRUPTED
-    assert result.iterations == 3
-    assert result.value == pytest.approx(np.min(result.history["value"]), rel=1e-12)
-    assert result.certificate is not None
-
-
-def test_interrupt_inside_a_problem_returns_the_last_whole_iterate():
-    problem = kta(np.random.default_rng(0))
-    shared = problem.maps[0]
-    original, alarm = shared.apply, Interrupting(15)
-
-    def apply(V):
-        alarm()
-        return original(V)
-
-    shared.apply = apply
-    result = solve(problem, FlatQuotient(8, 8), ConjugateGradient(), tol=1e-14)
-    assert result.status is Status.INTERRUPTED
-    assert result.iterations >= 1
-    assert result.value == pytest.approx(problem.at(result.matrix.factor).value, rel=1e-12)
-
-
 # ---------------------------------------------------------------------------------------------------------- starts
 
 
@@ -526,18 +486,6 @@ def test_what_a_callback_raises_is_its_callers():
     problem, _ = planted(np.random.default_rng(0))
     with pytest.raises(FloatingPointError, match="my own"):
         solve(problem, FlatQuotient(12, 4), ConjugateGradient(), callback=callback)
-
-
-def test_an_interrupt_before_the_first_record_is_a_status(monkeypatch):
-    problem, _ = planted(np.random.default_rng(0))
-
-    def record(self, *args):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("psdopt.running.run.Run.record", record)
-    result = solve(problem, FlatQuotient(12, 4), ConjugateGradient())
-    assert result.status is Status.INTERRUPTED
-    assert result.iterations == 0
 
 
 def test_a_problem_that_is_undefined_at_zero_is_solved():

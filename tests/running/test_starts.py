@@ -1,7 +1,5 @@
 """Default starts have the trace that the data ask for, and a factor method can leave the starts that are given."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Criteria and their combinations."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

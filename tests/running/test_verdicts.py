@@ -1,7 +1,5 @@
 """What a run may be called: each word is earned by evaluation, not by a method's say."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Distances and their differences: accuracy under offsets, shared pairs, the order of far and near."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from psdopt.contracts.images import Images

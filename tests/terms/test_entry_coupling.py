@@ -1,7 +1,5 @@
 """Couplings of entries and of distances, in blocks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Index arrays of measurements: codes of unordered pairs, refusals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -4,8 +4,6 @@ Whole terms (value, gradient, Hessian, lines, planes) pass the kit: ``tests/test
 autograd twins ``tests/problems/test_term_sum.py``.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 

@@ -1,7 +1,5 @@
 """The interface of measurements: what each one offers, and what it refuses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

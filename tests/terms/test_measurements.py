@@ -5,8 +5,6 @@ Pairing, adjoint and coupling are theorems of the kit (``tests/testing/test_term
 compared in ``tests/problems/test_term_sum.py``.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What terms, losses and forms take a short cut for: weights of zero, scales of one, traces that are only probed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -5,7 +5,6 @@ import pytest
 
 from psdopt import solve
 from psdopt.geometries import Spectraplex
-from psdopt.margins.column_generation import FEWEST_KEPT, WIDTH
 from psdopt.margins.masters import Bundle
 from psdopt.methods import ColumnGeneration
 from tests.margins.instances import only
@@ -65,12 +64,3 @@ def test_blocks_stay_small_and_what_left_them_still_counts():
     T, V = result.state.theta, result.state.columns
     assert np.isclose(np.trace(T) + share, 1.0)
     assert T.shape == (V.shape[1],) * 2
-
-
-@pytest.mark.parametrize("columns", [8, 12])
-def test_by_default_the_block_has_the_columns_of_some_rounds_at_most(columns):
-    n, most = 90, max(WIDTH * columns, FEWEST_KEPT)
-    problem = only(d=n, m=300, seed=4, samples=150)
-    result = solve(problem, Spectraplex(n), ColumnGeneration(columns=columns), tol=1e-4, max_iterations=60)
-    assert result.optimal
-    assert all(record["generated"] <= most for record in result.history.records)

@@ -1,7 +1,5 @@
 """Steps at a fixed trace do not change if c (tr M − t), which is 0 there, is added to F."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Paths: rounding at the end of a search, trials that have no point."""
 
-from __future__ import annotations
-
 import math
 
 import autograd.numpy as anp

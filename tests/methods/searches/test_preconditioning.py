@@ -1,7 +1,5 @@
 """Preconditioners of the factor methods: each is honoured or refused."""
 
-from __future__ import annotations
-
 import itertools
 from types import SimpleNamespace
 

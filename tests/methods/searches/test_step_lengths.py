@@ -1,7 +1,5 @@
 """Searches along curves whose values are prescribed: which step is taken, and how many values it costs."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

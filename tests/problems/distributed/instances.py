@@ -1,7 +1,5 @@
 """Sums over pairs, whole and split: what the tests of parts and engines compare."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

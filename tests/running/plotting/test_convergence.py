@@ -1,7 +1,5 @@
 """Pictures of a run: gap, stationarity, certificate."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys
