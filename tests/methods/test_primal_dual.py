@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from psdopt import Constrained, FlatQuotient, InteriorPoint, PSDCone, QuadraticSDP, certify, constraints, solve
+from psdopt import Constrained, InteriorPoint, PSDCone, QuadraticSDP, certify, constraints, solve
 from psdopt.constraints.standard import StandardForm
 from psdopt.contracts.method import Outcome
 from psdopt.errors import IncompatibleError
@@ -130,14 +130,6 @@ def test_a_run_that_began_once_more_shows_the_nearest_point_until_it_has_a_bette
     assert closer.evaluation is closer.nearest
 
 
-def test_steps_without_a_tenth_off_the_residual_are_counted_and_stall() -> None:
-    state = solved(program(), 6)
-    for count in range(1, 5):
-        state = again(state, state.X)
-        assert (state.since, state.outcome) == (count, Outcome.RUNNING)
-    assert again(state, state.X).outcome is Outcome.STALLED
-
-
 def test_a_split_dual_equation_lowers_the_bound_by_what_it_lacks() -> None:
     state = replace(solved(program(), 9), bound=-math.inf)
     exact, split = again(state, state.X), again(state, state.X, splits=True)
@@ -146,23 +138,3 @@ def test_a_split_dual_equation_lowers_the_bound_by_what_it_lacks() -> None:
     lowered = again(off, off.X, splits=True)
     lost = split.extras["dual_bound"] - lowered.extras["dual_bound"]
     assert lost == pytest.approx(1e-3 * math.sqrt(N) * state.form.gamma, rel=1e-2)
-
-
-def test_rays_are_candidates_for_proofs_of_both_kinds() -> None:
-    empty = Constrained(
-        QuadraticSDP(C=np.eye(N)), [constraints.entries([0], [0], N, upper=-1.0), constraints.trace(N, lower=2.0)]
-    )
-    state = solved(empty, 12) if start(empty).outcome is Outcome.RUNNING else start(empty)
-    proof = certify(empty, state.evaluation.factor, dual=state.dual)
-    assert proof.infeasible
-    endless = Constrained(QuadraticSDP(C=-np.eye(N)), constraints.entries([0], [0], N, 1.0))
-    result = solve(endless, PSDCone(N), InteriorPoint())
-    assert result.certificate.unbounded
-
-
-def test_points_belong_to_the_geometry() -> None:
-    state = solved(program(), 3)
-    assert isinstance(state.geometry, PSDCone)
-    assert np.array_equal(state.geometry.factor(state.point), state.evaluation.factor)
-    with pytest.raises(IncompatibleError):
-        solve(program(), FlatQuotient(N, 2), InteriorPoint())
