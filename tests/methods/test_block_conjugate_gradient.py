@@ -12,7 +12,7 @@ from psdopt.methods.block_conjugate_gradient import _whitening
 from psdopt.running.choose import LARGE_ORDER, choose
 from psdopt.terms import IdentityForm, LinearTerm
 from psdopt_plugins.metric_learning import kta_problem
-from tests.running.test_solve import planted
+from tests.running.problems import planted
 
 from ..instances import psd
 

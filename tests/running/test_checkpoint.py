@@ -19,7 +19,7 @@ from psdopt.errors import CheckpointError, DataFileError, PsdoptError
 from psdopt.running.checkpoint import MAGIC, load_checkpoint
 from tests.fuzz import examples, mutants
 from tests.instances import INSTANCES, N
-from tests.running.test_solve import kta, planted
+from tests.running.problems import kta, planted
 
 METHODS = [ConjugateGradient(), ConjugateGradient("HS", preconditioner="gram"), LBFGS(memory=3)]
 

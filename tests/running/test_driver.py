@@ -17,7 +17,7 @@ from psdopt.problems import QuadraticSDP
 from psdopt.running.choose import choose
 from psdopt.running.judge import Judge
 from psdopt.running.verdicts import CUTS
-from tests.running.test_solve import planted
+from tests.running.problems import planted
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import psdopt.running.judge
 from psdopt import ConjugateGradient, FlatQuotient, Method, Outcome, State, Status, solve
 from psdopt.linalg.arrays import norm
 from psdopt.running.stopping import SmallStationarity
-from tests.running.test_solve import planted
+from tests.running.problems import planted
 
 
 def asked(result):

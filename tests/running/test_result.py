@@ -9,7 +9,7 @@ import pytest
 from psdopt import FlatQuotient, Method, PSDCone, QuadraticSDP, Result, Status, solve
 from psdopt.errors import DataFileError, IncompatibleError, MissingDependencyError
 from psdopt.running.compatibility import compatible
-from tests.running.test_solve import kta
+from tests.running.problems import kta
 
 
 @pytest.fixture(scope="module")

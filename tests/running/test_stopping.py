@@ -8,7 +8,7 @@ import pytest
 from psdopt import ConjugateGradient, FlatQuotient, Status, solve
 from psdopt.errors import InvalidInputError
 from psdopt.running.stopping import MaxIterations, MaxTime, Progress, SmallDecrease, SmallStationarity, ValueBelow
-from tests.running.test_solve import kta
+from tests.running.problems import kta
 
 
 def at(iteration=0, seconds=0.0, value=0.0, stationarity=1.0, step=1.0, values=(0.0,)):
