@@ -1,184 +1,42 @@
 """Problems, methods and certificates on arrays of other libraries: the same answers, and nothing long travels."""
 
-import sys
-from collections.abc import Callable
-from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
 import pytest
 
-from psdopt import (
-    BILGO,
-    LBFGS,
-    BlockConjugateGradient,
-    ConjugateGradient,
-    FlatQuotient,
-    LowRankPSD,
-    Method,
-    OnlineRiemannianGradient,
-    Polar,
-    Problem,
-    PSDCone,
-    QuadraticSDP,
-    TermSum,
-    TrustRegions,
-    certify,
-    devices,
-    solve,
-)
+from psdopt import ConjugateGradient, FlatQuotient, OnlineRiemannianGradient, QuadraticSDP, certify, solve
 from psdopt.data.streams import ArrayStream
-from psdopt.devices import Later, on_host
-from psdopt.errors import CheckpointError, IncompatibleError, InvalidInputError, InvalidTypeError
-from psdopt.linalg import linear_map, top_eigenpairs
+from psdopt.devices import Later
+from psdopt.linalg import top_eigenpairs
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.problems.streamed import Streamed
-from psdopt.terms import (
-    Entries,
-    GramForm,
-    HalfSquaredOneSided,
-    IdentityForm,
-    LeastSquares,
-    Linear,
-    LinearTerm,
-    MatrixForm,
-    MeasuredTerm,
-    PairDistances,
-    ProductTerm,
-    QuadraticForms,
-    SquaredHinge,
-    TripletDifferences,
-)
-from psdopt_plugins.metric_learning import kta_problem, pair_distance_problem
 from psdopt_plugins.regression.online import rank_one_gradient
 from psdopt_plugins.regression.problem import psd_regression_problem
 from psdopt_plugins.spectral import topk_problem
-from tests.devices.libraries import LIBRARIES, fetched, is_of, sent
-
-Place = Callable[[Any], Any]
-N, R = 14, 3
-rng = np.random.default_rng(5)
-X, L = rng.standard_normal((40, N)), np.eye(3)[rng.integers(3, size=40)]
-
-
-def definite(n: int, k: int) -> Any:
-    half = rng.standard_normal((n, k))
-    return half @ half.T / k
-
-
-A, B, C = definite(N, 20), definite(N, 16), -definite(N, 6)
-
-
-def with_matrices(at: Place) -> Problem:
-    return QuadraticSDP(MatrixForm(at(A), psd=True), MatrixForm(at(B), psd=True), at(C))
-
-
-def with_gram_forms(at: Place) -> Problem:
-    data = linear_map(at(X), "X")
-    return QuadraticSDP(GramForm(data, 0.3), 1.0, [GramForm(data, -0.1, L), IdentityForm(N, 0.2)])
-
-
-def with_terms(at: Place) -> Problem:
-    K = MatrixForm(at(A), psd=True)
-    return TermSum([ProductTerm(K, IdentityForm(N)), LinearTerm(at(C), 0.5)], 2.0)
-
-
-def closest(at: Place) -> Problem:
-    """|M − K|² for a K of both signs, as in the leading eigenpairs."""
-    return QuadraticSDP(None, 1.0, at(C + 0.5 * np.eye(N)))
-
-
-FIRST, SECOND, THIRD = rng.integers(0, 13, size=60), rng.integers(13, 26, size=60), rng.integers(26, 40, size=60)
-T = np.abs(rng.standard_normal(60)) + 1.0
-
-
-def measured(measurement: Any, loss: Any) -> Problem:
-    n = measurement.n
-    return TermSum([MeasuredTerm(measurement, loss, 1.0 / measurement.size), LinearTerm(IdentityForm(n), 0.01)])
-
-
-def quadratic_forms(at: Place) -> Problem:
-    return measured(QuadraticForms(at(X)), HalfSquaredOneSided(T[:40], np.sign(X[:, 0]) * (X[:, 1] > 0.0)))
-
-
-def pair_distances(at: Place) -> Problem:
-    return measured(PairDistances(FIRST, SECOND, at(X)), LeastSquares(T, 1.0 / T))
-
-
-def hinged_pairs(at: Place) -> Problem:
-    """With every array handed in on the device."""
-    sign, weights = np.where(X[FIRST, 0] > 0.0, 1.0, -1.0), np.arange(60.0)
-    return measured(PairDistances(at(FIRST), at(SECOND), at(X)), SquaredHinge(at(T), at(sign), at(weights)))
-
-
-def triplets(at: Place) -> Problem:
-    return measured(TripletDifferences(FIRST, SECOND, THIRD, at(X)), SquaredHinge(1.0))
-
-
-def entries(at: Place) -> Problem:
-    i, j = np.triu_indices(N)
-    return measured(Entries(at(i[::3]), at(j[::3]), N), LeastSquares(C[i[::3], j[::3]] + 0.1))
-
-
-def entry_distances(at: Place) -> Problem:
-    """Distances within M itself, of order n, whose indices say where it is; one loss is linear."""
-    i, j = np.triu_indices(N, 1)
-    distances = PairDistances(at(i), at(j), n=N)
-    return TermSum([
-        MeasuredTerm(distances, HalfSquaredOneSided(2.0), 0.1),
-        MeasuredTerm(Entries(i[:5], j[:5], N), Linear(0.3)),
-        MeasuredTerm(Entries(i[:5], j[:5], N), Linear(np.arange(5.0)), 0.01),
-    ])  # fmt: skip
-
-
-def alignment(at: Place) -> Problem:
-    return kta_problem(at(X), L @ np.arange(3.0), 0.01, gram=False, weights=T[:40])
-
-
-def wide_alignment(at: Place) -> Problem:
-    """Of an order at which the leading part of the spectrum is the preconditioner's."""
-    own = np.random.default_rng(8)
-    return kta_problem(at(own.standard_normal((90, 70))), own.integers(3, size=90), 1e-6, gram=False)
-
-
-def learned_pairs(at: Place) -> Problem:
-    """Thresholds from percentiles of distances."""
-    return pair_distance_problem(at(X), (np.stack([FIRST, SECOND], axis=1), np.stack([SECOND, THIRD], axis=1)))
-
-
-APPLIED = (alignment, learned_pairs)
-MEASURED = (quadratic_forms, pair_distances, hinged_pairs, triplets, entries, entry_distances)
-QUADRATIC = (with_matrices, with_gram_forms, with_terms, closest)
-PROBLEMS = {build.__name__: build for build in (*QUADRATIC, *MEASURED, *APPLIED)}
-METHODS: dict[str, Method] = {
-    "conjugate gradient": ConjugateGradient(),
-    "gram": ConjugateGradient(preconditioner="gram", search="armijo", update="HS"),
-    "diagonal": ConjugateGradient(preconditioner="diagonal"),
-    "unscaled": ConjugateGradient(preconditioner="none"),
-    "LBFGS": LBFGS(memory=4),
-    "block": BlockConjugateGradient(),
-}
-cases = pytest.mark.parametrize("name", PROBLEMS)
-libraries = pytest.mark.parametrize("library", LIBRARIES)
-
-
-def at(library: str) -> Place:
-    return lambda array: sent(library, array)
-
-
-def here(array: Any) -> Any:
-    return array
-
-
-def close(found: Any, expected: Any, rtol: float = 1e-9) -> None:
-    expected = np.asarray(expected)
-    scale = float(np.max(np.abs(expected), initial=0.0))
-    np.testing.assert_allclose(np.asarray(on_host(found)), expected, rtol=rtol, atol=rtol * scale)
+from tests.devices.libraries import fetched, is_of, sent
+from tests.integration.device_problems import (
+    METHODS,
+    PROBLEMS,
+    A,
+    N,
+    R,
+    T,
+    X,
+    at,
+    close,
+    closest,
+    here,
+    libraries,
+    rng,
+    same_certificate,
+    wide_alignment,
+    with_gram_forms,
+)
 
 
 @libraries
-@cases
+@pytest.mark.parametrize("name", PROBLEMS)
 def test_values_gradients_lines_and_planes_are_numpys(name: str, library: str) -> None:
     there, known = PROBLEMS[name](at(library)), PROBLEMS[name](here)
     Y, D, v = (rng.standard_normal((N, R)), rng.standard_normal((N, R)), rng.standard_normal(N))
@@ -304,20 +162,6 @@ def test_results_hold_numbers_and_nothing_that_waits(library: str) -> None:
         assert not [item for item in everything if isinstance(item, Later)]
 
 
-def same_certificate(there: Problem, known: Problem, Y: Any, library: str, tol: float) -> None:
-    """That of M = Y Yᵀ, Y of the library, is the same wherever the arrays are."""
-    one, other = certify(there, Y, tol=tol), certify(known, fetched(Y), tol=tol)
-    assert one.proof == other.proof
-    assert one.proves(tol) == other.proves(tol)
-    assert is_of(library, one.eigenvector)
-    scale = max(abs(other.value), other.unit)
-    for field in ("value", "value_at_zero", "unit", "complementarity", "gap", "trace"):
-        wanted = getattr(other, field)
-        assert getattr(one, field) == (None if wanted is None else pytest.approx(wanted, rel=1e-9, abs=1e-11 * scale))
-    for field in ("smallest_eigenvalue", "lower_bound", "dual_infeasibility", "stationarity"):
-        assert getattr(one, field) == pytest.approx(getattr(other, field), rel=1e-6, abs=1e-10 * scale)
-
-
 @libraries
 @pytest.mark.parametrize("name", ["with_matrices", "with_gram_forms", "closest"])
 def test_whole_runs_end_in_the_same_certificate(name: str, library: str) -> None:
@@ -401,137 +245,3 @@ def test_leading_eigenpairs_are_found_on_the_device(library: str) -> None:
         close(found.vectors.T @ found.vectors, np.eye(3))
     found = solve(topk_problem(sent(library, A), 2), FlatQuotient(N, 2))
     close(found.value, -np.sum(np.linalg.eigvalsh(A)[-2:] ** 2))
-
-
-@libraries
-def test_losses_that_do_not_say_how_they_are_split_are_refused(library: str) -> None:
-    problem = psd_regression_problem(sent(library, X), T[:40], offset=True)
-    with pytest.raises(InvalidTypeError, match="LeastSquaresWithOffset does not declare per_measurement"):
-        solve(problem, FlatQuotient(N, R), ConjugateGradient())
-
-
-@libraries
-def test_matrices_of_a_device_factor_are_of_the_library(library: str) -> None:
-    Y = rng.standard_normal((N, R))
-    M, known = LowRankPSD(sent(library, Y)), LowRankPSD(Y)
-    assert (M.n, M.rank, M.shape, repr(M)) == (known.n, known.rank, known.shape, repr(known))
-    close(M.trace(), known.trace())
-    close(M.norm(), known.norm())
-    close(M.eigenvalues(), known.eigenvalues())
-    values, vectors = M.eigh()
-    assert is_of(library, vectors)
-    close(fetched(vectors) * values @ fetched(vectors).T, known.to_dense())
-    for result, wanted in (
-        (M.quadratic_form(sent(library, X)), known.quadratic_form(X)),
-        (M.to_dense(), known.to_dense()),
-        (M @ sent(library, A), known @ A),
-        (M.compress().factor, known.compress().factor),
-    ):
-        assert is_of(library, result)
-        close(np.abs(fetched(result)), np.abs(wanted))
-    with pytest.raises(InvalidInputError, match="factor must be finite; found 1 NaN"):
-        LowRankPSD(sent(library, np.array([[np.nan]])))
-
-
-@libraries
-def test_pieces_that_take_numpy_only_say_so_before_any_work(library: str) -> None:
-    there = with_gram_forms(at(library))
-    for geometry, method, who in (
-        (Polar(N, 2), ConjugateGradient(), "the geometry Polar"),
-        (FlatQuotient(N, 2), TrustRegions(), "the method TrustRegions"),
-        (PSDCone(N), BILGO(), "the method BILGO"),
-    ):
-        with pytest.raises(IncompatibleError, match=f"{who} takes NumPy arrays only, and the data are on a device"):
-            solve(there, geometry, method)
-    with pytest.raises(
-        IncompatibleError, match=r"With this problem and geometry these work: .*ConjugateGradient, LBFGS"
-    ):
-        solve(there, FlatQuotient(N, 2), TrustRegions())
-
-
-@libraries
-def test_arrays_in_different_places_are_refused_by_name(library: str) -> None:
-    Y = sent(library, rng.standard_normal((N, R)))
-    known = with_gram_forms(here)
-    for call, name in (
-        (lambda: known.at(Y), "Y"),
-        (lambda: known.at(fetched(Y)).along(Y), "D"),
-        (lambda: known.at(fetched(Y)).along_atom(Y[:, 0]), "v"),
-        (lambda: solve(known, FlatQuotient(N, R), start=Y), "start"),
-    ):
-        with pytest.raises(InvalidTypeError, match=f"^{name} must be a NumPy array here; found an array of"):
-            call()
-    with pytest.raises(InvalidInputError, match=r"the arrays of all terms must be in one place; found .*NumPy"):
-        QuadraticSDP(GramForm(sent(library, X)), 1.0, C)
-    with pytest.raises(InvalidInputError, match="A must be symmetric"):
-        QuadraticSDP(sent(library, np.triu(A)))
-    with pytest.raises(InvalidInputError, match="X must be a 2-D array, not empty; found shape"):
-        GramForm(sent(library, X[:, 0]))
-    other = "strict" if library == "torch" else "torch"
-    with pytest.raises(InvalidInputError, match=r"Y must be a NumPy array or one of .*, like the data; found"):
-        with_gram_forms(at(other)).at(Y)
-
-
-#: Problem and method of runs that are broken off: images, features on the device, pairs, a direction of its own.
-BROKEN = (
-    ("with_gram_forms", "conjugate gradient"),
-    ("alignment", "LBFGS"),
-    ("with_matrices", "block"),
-    ("hinged_pairs", "conjugate gradient"),
-)
-
-
-@libraries
-@pytest.mark.parametrize(("name", "method"), BROKEN)
-def test_a_resumed_run_on_a_device_is_the_unbroken_one(name: str, method: str, library: str, tmp_path: Path) -> None:
-    start, file = sent(library, rng.standard_normal((N, R))), tmp_path / "run.psdopt"
-
-    def run(steps: int, **options: Any) -> Any:
-        problem = PROBLEMS[name](at(library))
-        return solve(problem, FlatQuotient(N, R), METHODS[method], max_iterations=steps, tol=1e-13, **options)
-
-    unbroken = run(9, start=start)
-    run(4, start=start, checkpoint=file)
-    resumed = run(9, resume=file)
-    assert resumed.history["value"].tolist() == unbroken.history["value"].tolist()
-    np.testing.assert_array_equal(fetched(resumed.matrix.factor), fetched(unbroken.matrix.factor))
-    assert is_of(library, resumed.matrix.factor)
-
-
-def test_a_run_on_a_device_can_go_on_elsewhere(tmp_path: Path) -> None:
-    start, file = rng.standard_normal((N, R)), tmp_path / "run.psdopt"
-    geometry, method = FlatQuotient(N, R), LBFGS(memory=4)
-    options: dict[str, Any] = {"tol": 1e-12}
-    there = with_gram_forms(at("torch"))
-    solve(there, geometry, method, start=start, max_iterations=3, checkpoint=file, **options)
-    expected = solve(with_gram_forms(here), geometry, method, start=start, max_iterations=7, **options)
-    for library in (None, "strict"):
-        problem = with_gram_forms(here if library is None else at(library))
-        found = solve(problem, geometry, method, resume=file, max_iterations=7, **options)
-        close(found.history["value"], expected.history["value"], 1e-8)
-        assert isinstance(found.matrix.factor, np.ndarray) if library is None else is_of(library, found.matrix.factor)
-    solve(with_gram_forms(here), geometry, method, start=start, max_iterations=3, checkpoint=file, **options)
-    with pytest.raises(CheckpointError, match=r"it holds NumPy arrays, and the data are on a device \(torch on cpu\)"):
-        solve(with_gram_forms(at("torch")), geometry, method, resume=file)
-
-
-def calls_of_the_door(steps: int, name: str) -> int:
-    """Calls of functions in psdopt/devices within a run of so many steps on NumPy's arrays."""
-    folder, count = str(Path(devices.__file__).parent), 0
-
-    def watch(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal count
-        count += event == "call" and frame.f_code.co_filename.startswith(folder)
-
-    problem, start = PROBLEMS[name](here), np.random.default_rng(0).standard_normal((N, R))
-    sys.setprofile(watch)
-    try:
-        solve(problem, FlatQuotient(N, R), LBFGS(), start=start, max_iterations=steps, tol=1e-14)
-    finally:
-        sys.setprofile(None)
-    return count
-
-
-@pytest.mark.parametrize("name", ["with_matrices", "with_gram_forms", "hinged_pairs", "triplets"])
-def test_steps_on_numpy_arrays_never_come_to_the_door(name: str) -> None:
-    assert calls_of_the_door(12, name) == calls_of_the_door(6, name)
