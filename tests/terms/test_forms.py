@@ -9,7 +9,7 @@ from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.tolerances import EPS
-from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm, SumForm, as_form
+from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm, SumForm, as_form, squared_norm, times
 from psdopt.terms.weighted_gram import WeightedGramForm
 from tests.instances import psd, symmetric
 from tests.terms.dense_forms import M, N
@@ -28,8 +28,8 @@ def cases(rng):
         "gram-inner": (GramForm(LinearMap(X), 2.0, L), 2.0 * X.T @ L @ L.T @ X),
         "gram-sparse": (GramForm(sp.csr_array(X)), X.T @ X),
         "weighted": (WeightedGramForm(X, T, 0.3), 0.3 * X.T @ T @ X),
-        "weighted-sparse": (WeightedGramForm(sp.csr_array(X), T, 0.3), 0.3 * X.T @ T @ X),
-        "sum": (SumForm([MatrixForm(A), IdentityForm(N, 1.5)]), A + 1.5 * np.eye(N)),
+        "weighted-sparse": (WeightedGramForm(sp.csr_array(X), T), X.T @ T @ X),
+        "sum": (SumForm([MatrixForm(A), IdentityForm(N)]), A + np.eye(N)),
         "sum-gram": (SumForm([GramForm(X), MatrixForm(sp.csr_array(P), -1.0)]), X.T @ X - P),
     }
 
@@ -74,11 +74,18 @@ def test_entries_are_added_where_they_are_at_hand(name):
     assert sum(linear_map.applications for linear_map in form.maps) == before
 
 
-def test_probed_traces_of_full_operators_are_within_their_statistical_error():
-    """The mean of 16 values sᵀAs has variance (2/16) Σ_{i≠j} A_ij²: six deviations are never passed by chance."""
-    A = symmetric(np.random.default_rng(5), 40)
-    deviation = np.sqrt(2.0 / 16.0 * (np.sum(A**2) - np.sum(np.diag(A) ** 2)))
-    assert abs(MatrixForm(aslinearoperator(A)).full_trace() - np.trace(A)) <= 6.0 * deviation
+@pytest.mark.parametrize("A", [symmetric(np.random.default_rng(5), 40), np.ones((64, 64))], ids=["random", "ones"])
+def test_probed_traces_of_full_operators_are_within_their_statistical_error(A):
+    """The mean of 16 values sᵀAs has variance (2/16) Σ_{i≠j} A_ij²: six deviations are never passed by chance.
+
+    Of a matrix of ones a probe by a constant vector misses the trace by a factor n.
+    """
+    allowed = 6.0 * np.sqrt(2.0 / 16.0 * (np.sum(A**2) - np.sum(np.diag(A) ** 2)))
+    assert abs(MatrixForm(aslinearoperator(A)).full_trace() - np.trace(A)) <= allowed
+    row = LinearMap(aslinearoperator(np.ones((1, 64))))  # its Gram matrix is that of ones
+    allowed = 6.0 * np.sqrt(2.0 / 16.0 * (64 * 64 - 64))
+    assert abs(squared_norm(row) - 64) <= allowed
+    assert abs(WeightedGramForm(row, np.array([[2.0]]), 0.5).full_trace() - 64) <= allowed
 
 
 def test_what_is_proven_to_be_psd():
@@ -94,8 +101,9 @@ def test_what_is_proven_to_be_psd():
             self.dense_is_cheap = False
 
     proven = [
-        IdentityForm(N, 0.0), GramForm(X), MatrixForm(P), MatrixForm(sp.csr_array(P), 2.0), MatrixForm(A, psd=True),
-        MatrixForm(aslinearoperator(P), psd=True), MatrixForm(-A - 1.1 * np.eye(N), -1.0, psd=True),
+        IdentityForm(N, 0.0), GramForm(X), GramForm(X, 0.0), MatrixForm(P), MatrixForm(sp.csr_array(P), 2.0),
+        MatrixForm(A, psd=True), MatrixForm(aslinearoperator(P), psd=True),
+        MatrixForm(-A - 1.1 * np.eye(N), -1.0, psd=True),
         SumForm([MatrixForm(A), IdentityForm(N, 2.1)]), WeightedGramForm(X, T), MatrixForm(np.zeros((N, N))),
         SumForm([GramForm(X), MatrixForm(aslinearoperator(P), psd=True)]),
     ]  # fmt: skip
@@ -109,13 +117,15 @@ def test_what_is_proven_to_be_psd():
     assert [form.is_psd for form in unproven] == [False] * len(unproven)
 
 
-def test_rounding_does_not_decide_the_sign():
+@pytest.mark.parametrize("scale", [1e-200, 1e-30, 1.0, 1e30])
+def test_neither_rounding_nor_scale_decides_the_sign(scale):
     """A Gram matrix of rank one has 59 eigenvalues of rounding, of both signs; one of -1e-9 relative is no rounding."""
     x = np.random.default_rng(0).standard_normal(60)
     A = np.outer(x, x)
-    assert MatrixForm(A).is_psd
+    assert MatrixForm(scale * A).is_psd
     v = np.linalg.svd(A)[0][:, 1]
-    assert not MatrixForm(A - 1e-9 * (x @ x) * np.outer(v, v)).is_psd
+    assert not MatrixForm(scale * (A - 1e-9 * (x @ x) * np.outer(v, v))).is_psd
+    assert not MatrixForm(-scale * np.eye(N)).is_psd
 
 
 def test_arrays_stand_for_forms():
@@ -147,6 +157,32 @@ def test_bad_input(make, text):
         make()
 
 
-@pytest.mark.parametrize(("scale", "psd"), [(0.5, True), (0.0, True), (3.0, True), (-0.5, False)])
-def test_a_gram_form_is_semidefinite_for_every_scale_that_is_not_negative(scale, psd):
-    assert GramForm(np.ones((3, 2)), scale).psd is psd
+@pytest.mark.parametrize("factor", [1.0, 2.5, 0.5, -1.0, 0.0, 2])
+def test_only_a_factor_of_one_changes_nothing(factor):
+    Z = np.arange(6.0).reshape(3, 2)
+    np.testing.assert_allclose(times(Z, factor), factor * Z)
+    np.testing.assert_allclose(times(Z, np.array([[factor]]) * np.eye(2)), factor * Z)
+
+
+def test_which_forms_hold_an_array():
+    A = np.eye(N)
+    dense, sparse, lazy = MatrixForm(A), MatrixForm(sp.csr_array(A)), MatrixForm(aslinearoperator(A))
+    held = {
+        True: [dense, SumForm([dense, IdentityForm(N)]), SumForm([dense, dense]), SumForm([IdentityForm(N), dense])],
+        False: [
+            sparse, lazy, IdentityForm(N), GramForm(A), SumForm([dense, sparse]), SumForm([lazy, IdentityForm(N)]),
+            SumForm([dense, GramForm(A)]),
+        ],
+    }  # fmt: skip
+    for expected, forms in held.items():
+        assert [form.holds_array for form in forms] == [expected] * len(forms)
+
+
+def test_rank_bounds():
+    X, L = np.ones((3, N)), np.ones((3, 2))
+    assert GramForm(X).rank_bound == 3
+    assert GramForm(X, inner=L).rank_bound == 2
+    assert GramForm(X.repeat(3, axis=0)).rank_bound == N
+    assert GramForm(X, inner=np.ones((3, 9))).rank_bound == N
+    assert SumForm([GramForm(X), GramForm(X, inner=L[:, :1])]).rank_bound == 4
+    assert SumForm([GramForm(X), IdentityForm(N)]).rank_bound == N

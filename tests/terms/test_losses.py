@@ -10,7 +10,7 @@ import pytest
 from psdopt import Ability, ConjugateGradient, FlatQuotient, TermSum, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.tolerances import EPS
-from psdopt.terms import Entries, HalfSquaredOneSided, LeastSquares, Linear, MeasuredTerm, QuadraticForms, SquaredHinge
+from psdopt.terms import HalfSquaredOneSided, LeastSquares, Linear, MeasuredTerm, QuadraticForms, SquaredHinge
 from psdopt.terms.losses import Loss
 from psdopt.terms.measured import MeasuredCurve
 from psdopt.testing import run_checks
@@ -148,15 +148,12 @@ def test_losses_by_hand():
     assert upper.value(np.array([0.0])) == 0.0
     assert upper.value(np.array([3.0])) == 2.0
     assert HalfSquaredOneSided(1.0, -1.0).value(np.array([0.0])) == 0.5
-    assert [loss.degree for loss in (LeastSquares(0), hinge, upper, HalfSquaredOneSided(0.0), Linear())] == [
-        2,
-        None,
-        None,
-        2,
-        1,
-    ]
-    assert not MeasuredTerm(Entries([0], [1], 2), LeastSquares(0.0), -1.0).convex
-    assert MeasuredTerm(Entries([0], [1], 2), Linear(-1.0), -1.0).convex
+    a = np.array([-1.0, 3.0])
+    for loss, spelled in (
+        (SquaredHinge(), SquaredHinge(1.0, 1.0, 1.0)), (Linear(), Linear(1.0)), (LeastSquares(0.2), LeastSquares(0.2, 1.0)),
+        (HalfSquaredOneSided(0.2), HalfSquaredOneSided(0.2, 0.0, 1.0)),
+    ):  # fmt: skip
+        assert loss.value(a) == spelled.value(a)
 
 
 @pytest.mark.parametrize(

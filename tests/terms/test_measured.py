@@ -14,14 +14,18 @@ from psdopt import ConjugateGradient, FlatQuotient, TermSum, solve
 from psdopt.errors import InvalidInputError
 from psdopt.terms import (
     Entries,
+    HalfSquaredOneSided,
     IdentityForm,
     LeastSquares,
+    Linear,
     LinearTerm,
     MeasuredTerm,
     PairDistances,
     QuadraticForms,
     SquaredHinge,
 )
+
+N = 5
 
 
 def test_regression_recovers_the_matrix_that_made_the_data():
@@ -43,6 +47,31 @@ def test_least_squares_with_a_trace_term_has_a_shrunken_solution():
     expected = np.zeros((3, 3))
     expected[0, 0] = 1.7
     np.testing.assert_allclose(result.matrix.to_dense(), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize(("weight", "known"), [(1.0, True), (0.5, True), (0.0, True), (-0.5, False)])
+def test_signs_that_are_known_of_weighted_terms(weight, known):
+    measured = MeasuredTerm(QuadraticForms(np.eye(N)), LeastSquares(1.0), weight)
+    assert (measured.convex, measured.nonnegative) == (known, known)
+    linear = MeasuredTerm(QuadraticForms(np.eye(N)), Linear(), weight)
+    assert (linear.convex, linear.nonnegative) == (True, False)
+    assert LinearTerm(IdentityForm(N), weight).nonnegative is known
+    assert not LinearTerm(IdentityForm(N, -1.0), weight).nonnegative
+    assert not LinearTerm(np.eye(N), weight).nonnegative  # no factorisation for a constant
+
+
+def test_degrees_of_measured_terms():
+    forms = QuadraticForms(np.eye(N))
+    for loss, degree in (
+        (LeastSquares(1.0), 2),
+        (Linear(), 1),
+        (SquaredHinge(), None),
+        (HalfSquaredOneSided(1.0), 2),
+        (HalfSquaredOneSided(1.0, 1.0), None),
+        (HalfSquaredOneSided(1.0, [0.0] * 4 + [-1.0]), None),
+    ):
+        assert loss.degree == degree
+        assert MeasuredTerm(forms, loss).degree == degree
 
 
 def calls_of(act):

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
 from psdopt import BILGO, Ability, PSDCone, TermSum, compatible, solve
+from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.tolerances import EPS
 from psdopt.terms import (
@@ -48,6 +49,7 @@ def test_convexity_is_claimed_only_where_it_is_proven(term, convex):
     rng = np.random.default_rng(0)
     made = term(symmetric(rng, N), psd(rng, N, 3))
     assert made.convex is convex
+    assert made.degree == 2 - isinstance(made, LinearTerm)
     assert (Ability.CONVEX in TermSum([made]).abilities) is convex
 
 
@@ -115,3 +117,16 @@ def test_terms_without_entries_say_so():
 def test_bad_input(make, kind, text):
     with pytest.raises(kind, match=text):
         make()
+
+
+def test_a_convex_product_has_no_negative_leading_coefficient_and_any_other_keeps_its_own():
+    """⟨DᵀAD, DᵀBD⟩ of orthogonal ranges is zero up to rounding; of an indefinite pair it may be negative."""
+    A, B, D = np.diag([1.0, 0.0]), np.diag([0.0, 1.0]), np.array([[0.3], [0.4]])
+    for term, expected in (
+        (ProductTerm(A, B), 0.0144),
+        (ProductTerm(A, -B), -0.0144),
+        (ProductTerm(A, B, -2.0), -0.0288),
+    ):
+        U = Images(term.maps, np.ones((2, 1)))
+        leading = term.along(U, term.features(U), Images(term.maps, D)).coefficients[4]
+        np.testing.assert_allclose(leading, expected)
