@@ -170,6 +170,9 @@ def test_what_is_wrong_with_a_file_is_one_sentence(tmp_path):
     pq.write_table(pa.table({"name": ["a", "b"], "y": [0, 1]}), tmp_path / "text.parquet")
     with pytest.raises(InvalidTypeError, match="column 'name' of type string"):
         read_data_file(tmp_path / "text.parquet")
+    pq.write_table(pa.Table.from_arrays([pa.array([1.0, 2.0])] * 3, names=["a", "a", "y"]), tmp_path / "a.parquet")
+    with pytest.raises(InvalidInputError, match="found 'a' more than once"):
+        read_data_file(tmp_path / "a.parquet")
 
 
 def test_labels_that_do_not_belong_to_the_rows_are_refused_before_they_are_read(tmp_path):
@@ -179,10 +182,3 @@ def test_labels_that_do_not_belong_to_the_rows_are_refused_before_they_are_read(
         file.create_dataset("y", shape=(10**12,), dtype="f8", chunks=(1000,))
     with pytest.raises(InvalidInputError, match=r"y\.h5: y must hold one label per sample, shape \(3,\)"):
         read_data_file(tmp_path / "y.h5")
-
-
-def test_columns_of_one_name_are_refused(tmp_path):
-    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    pq.write_table(pa.Table.from_arrays([pa.array([1.0, 2.0])] * 3, names=["a", "a", "y"]), tmp_path / "a.parquet")
-    with pytest.raises(InvalidInputError, match="found 'a' more than once"):
-        read_data_file(tmp_path / "a.parquet")

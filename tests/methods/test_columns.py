@@ -19,22 +19,18 @@ def evaluation(Y):
 
 
 def test_columns_are_added_along_negative_eigenvalues_alone() -> None:
-    """More may come where S has two: the factor grows by two columns, along their eigenvectors."""
+    """More may come where S has two: two columns along their eigenvectors share the best length of the first."""
     Y = np.concatenate([np.eye(N)[:, 4:]] * 8, axis=1)
     assert 16 // WIDER >= 2
-    wider = widened(evaluation(Y), S, np.eye(N)[:, :1], 20, 1.0)
+    here = evaluation(Y)
+    wider = widened(here, S, np.eye(N)[:, :1], 20, 1.0)
     assert wider.shape == (N, 18)
     assert np.array_equal(wider[:, :16], Y)
     added = wider[:, 16:]
     assert np.abs(added[2:]).max() == 0.0
     assert np.linalg.matrix_rank(added) == 2
-
-
-def test_a_part_of_the_columns_at_once_and_no_more_than_there_is_room_for() -> None:
-    Y = np.tile(np.eye(N)[:, 4:5], (1, 2 * WIDER))
-    assert widened(evaluation(Y), S, np.eye(N)[:, :1], 9 * WIDER, 1.0).shape[1] == 2 * WIDER + 2
-    assert widened(evaluation(Y[:, :-1]), S, np.eye(N)[:, :1], 9 * WIDER, 1.0).shape[1] == 2 * WIDER
-    assert widened(evaluation(Y), S, np.eye(N)[:, :1], 2 * WIDER + 1, 1.0).shape[1] == 2 * WIDER + 1
+    _, beta = here.along_atom(np.eye(N)[:, 0]).minimize(alpha=(1.0, 1.0))
+    np.testing.assert_allclose(np.linalg.norm(added, axis=0) ** 2, [beta / 2.0, beta / 2.0], rtol=1e-9)
 
 
 def test_without_room_columns_of_zeros_make_place_and_without_these_nothing_changes() -> None:
@@ -120,16 +116,14 @@ def test_a_direction_without_a_best_length_enters_with_a_small_one(size) -> None
     np.testing.assert_allclose(shares, shares[0], rtol=1e-9)
 
 
-def test_several_columns_share_the_best_length_of_the_first() -> None:
-    Y = np.concatenate([np.eye(N)[:, 4:]] * 8, axis=1)
-    here = evaluation(Y)
-    wider = widened(here, S, np.eye(N)[:, :1], 20, 1.0)
-    _, beta = here.along_atom(np.eye(N)[:, 0]).minimize(alpha=(1.0, 1.0))
-    np.testing.assert_allclose(np.linalg.norm(wider[:, 16:], axis=0) ** 2, [beta / 2.0, beta / 2.0], rtol=1e-9)
-
-
-@pytest.mark.parametrize(("columns", "most", "width"), [(4, 5, 5), (4, 4, None), (7, 8, 8), (1, 6, 2), (3, 6, 4)])
-def test_at_least_one_column_where_there_is_room_for_one(columns, most, width) -> None:
+@pytest.mark.parametrize(
+    ("columns", "most", "width"),
+    [
+        (4, 5, 5), (4, 4, None), (7, 8, 8), (1, 6, 2), (3, 6, 4), (2 * WIDER, 9 * WIDER, 2 * WIDER + 2),
+        (2 * WIDER - 1, 9 * WIDER, 2 * WIDER), (2 * WIDER, 2 * WIDER + 1, 2 * WIDER + 1),
+    ],
+)  # fmt: skip
+def test_a_part_of_the_columns_at_once_and_at_least_one_where_there_is_room(columns, most, width) -> None:
     Y = np.random.default_rng(0).standard_normal((N, columns))
     wider = widened(evaluation(Y), S, np.eye(N)[:, :1], most, 1.0)
     assert (None if wider is None else wider.shape[1]) == width

@@ -22,14 +22,6 @@ def diagonal_problem(target):
     return QuadraticSDP(None, 1.0, -np.diag(target))  # |M − T|² up to a constant
 
 
-def test_compression_drops_what_is_not_needed_at_no_application():
-    problem = diagonal_problem([1.0, 0.5, 0.0, 0.0])
-    evaluation = problem.at(np.diag(np.sqrt([1.0, 0.5, 4e-3, 2e-3])))
-    compact = compressed(evaluation)
-    assert compact.factor.shape == (4, 2)
-    assert compact.value < evaluation.value
-
-
 def test_compression_keeps_axes_along_which_f_would_fall_again():
     """Dropping both small axes would lower F, but the one with S < 0 would be wanted back at once."""
     problem = diagonal_problem([1.0, 0.02, 0.0])
