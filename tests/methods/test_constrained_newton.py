@@ -103,17 +103,18 @@ def test_nothing_feasible_is_proven() -> None:
     assert solve(against, method=LagrangeNewton()).status is Status.INFEASIBLE
 
 
-def test_units_change_nothing() -> None:
+@pytest.mark.parametrize(("method", "tol"), [(LagrangeNewton(), 1e-9), (AugmentedLagrangian(), 1e-6)])
+def test_units_change_nothing(method, tol) -> None:
     values = []
     for c, s, t in ((1.0, 1.0, 1.0), (1e6, 1.0, 1.0), (1.0, 1e-4, 1.0), (1.0, 1.0, 1e5)):
         base = cut(30)
         diagonal = constraints.sparse_forms([t * sp.csr_array(([1.0], ([k], [k])), shape=(30, 30)) for k in range(30)],
                                             t * s)  # fmt: skip
         problem = Constrained(QuadraticSDP(C=0.5 * c * base.conic.C), diagonal)
-        result = solve(problem, FlatQuotient(30, 9), LagrangeNewton(), tol=1e-9)
+        result = solve(problem, FlatQuotient(30, 9), method, tol=tol)
         assert result.status is Status.OPTIMAL
         values.append(result.value / (c * s))
-    assert values == pytest.approx([values[0]] * 4, rel=1e-8)
+    assert np.ptp(values) <= 5.0 * tol * abs(values[0])
 
 
 def test_a_run_goes_on_from_its_checkpoint_and_keeps_budgets(tmp_path) -> None:

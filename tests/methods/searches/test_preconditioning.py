@@ -6,10 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from psdopt import Ability, ConjugateGradient, QuadraticSDP, TermSum
+from psdopt import Ability, ConjugateGradient, FixedTrace, FlatQuotient, Polar, PositiveDefinite, QuadraticSDP, TermSum
 from psdopt.contracts.geometry_groups import Lift
 from psdopt.errors import InvalidInputError
 from psdopt.methods.searches.preconditioning import (
+    GRAM_DAMPING,
     PRECONDITIONERS,
     ask_ahead,
     gram_scaled,
@@ -21,10 +22,8 @@ from psdopt.terms import LinearTerm
 from tests.instances import psd, symmetric
 from tests.methods.searched import GEOMETRIES, regression, values
 
-NO_LIFT = ("definite", "log-Euclidean")
 
-
-@pytest.mark.parametrize("name", [name for name in GEOMETRIES if name not in NO_LIFT])
+@pytest.mark.parametrize("name", [name for name in GEOMETRIES if name not in ("definite", "log-Euclidean")])
 def test_every_preconditioner_is_honoured(name):
     """Four of them are four methods; "auto" is the problem's own, or none with a fixed trace."""
     runs = {kind: values(ConjugateGradient(preconditioner=kind), GEOMETRIES[name], steps=4) for kind in PRECONDITIONERS}
@@ -34,17 +33,11 @@ def test_every_preconditioner_is_honoured(name):
     np.testing.assert_array_equal(runs["auto"], runs["none" if name == "trace" else "problem"])
 
 
-@pytest.mark.parametrize("name", NO_LIFT)
-@pytest.mark.parametrize("kind", ["problem", "diagonal", "gram"])
-def test_a_preconditioner_that_cannot_be_lifted_is_refused(name, kind):
-    with pytest.raises(InvalidInputError, match=f"preconditioner '{kind}' acts on factors, and PositiveDefinite"):
-        values(ConjugateGradient(preconditioner=kind), GEOMETRIES[name])
-
-
-@pytest.mark.parametrize("name", ["flat", "polar"])
-def test_the_preconditioner_of_a_problem_that_has_none_is_refused(name):
-    with pytest.raises(InvalidInputError, match="'problem' needs a problem that has one; TermSum has none"):
-        values(ConjugateGradient(preconditioner="problem"), GEOMETRIES[name], regression())
+@pytest.mark.parametrize("name", ["flat", "polar", "definite"])
+def test_preconditioners_that_a_run_does_not_have_are_refused(name):
+    kind, text = ("gram", "acts on factors") if name == "definite" else ("problem", "needs a problem that has one")
+    with pytest.raises(InvalidInputError, match=f"'{kind}' {text}"):
+        values(ConjugateGradient(preconditioner=kind), GEOMETRIES[name], regression())
 
 
 class OwnGram:
@@ -83,6 +76,57 @@ def test_without_a_preconditioner_of_the_problem_its_kinds_are_the_gram_precondi
     for kind in ("auto", "diagonal", "gram"):
         np.testing.assert_array_equal(preconditioned(kind, evaluation, G), gram_scaled(evaluation.factor, G))
     assert preconditioned("none", evaluation, G) is G
+
+
+@pytest.mark.parametrize(
+    ("geometry", "expected"),
+    [
+        (FlatQuotient(4, 2), {"auto": "problem", "problem": "problem", "diagonal": "diagonal", "gram": "gram"}),
+        (FixedTrace(4, 2), {"auto": "none", "problem": "problem", "diagonal": "diagonal", "gram": "gram"}),
+        (Polar(4, 2), {"auto": "problem", "problem": "problem", "diagonal": "diagonal", "gram": "gram"}),
+        (PositiveDefinite(4), {"auto": "none", "problem": None, "diagonal": None, "gram": None}),
+        (PositiveDefinite(4, "log-euclidean"), {"auto": "none", "problem": None, "diagonal": None, "gram": None}),
+    ],
+    ids=repr,
+)
+def test_which_preconditioner_a_kind_stands_for(geometry, expected):
+    problem, _ = quadratic()
+    assert Ability.PRECONDITIONER in problem.abilities
+    for kind, found in (expected | {"none": "none"}).items():
+        if found is None:
+            with pytest.raises(
+                InvalidInputError, match=f"preconditioner '{kind}' acts on factors, and PositiveDefinite"
+            ):
+                resolved(kind, problem, geometry)
+        else:
+            assert resolved(kind, problem, geometry) == found
+
+
+@pytest.mark.parametrize("r", [1, 2, 3])
+@pytest.mark.parametrize("damping", [GRAM_DAMPING, 0.5])
+def test_the_gram_preconditioner_is_a_damped_inverse(r, damping):
+    rng = np.random.default_rng(r)
+    Y, G = rng.standard_normal((2, 5, r))
+    gram = Y.T @ Y
+    expected = G @ np.linalg.inv(gram + damping * np.trace(gram) / r * np.eye(r))
+    np.testing.assert_allclose(gram_scaled(Y, G, damping), expected, rtol=1e-9)
+    assert gram_scaled(np.zeros((5, r)), G) is G
+
+
+def test_what_is_not_finite_is_handed_on_and_what_is_large_is_scaled():
+    problem, Y = quadratic()
+    evaluation = problem.at(Y)
+    for kind in ("gram", "problem", "auto"):
+        bad = np.full((4, 2), np.nan)
+        assert preconditioned(kind, evaluation, bad) is bad
+        G = np.random.default_rng(1).standard_normal((4, 2))
+        np.testing.assert_allclose(
+            preconditioned(kind, evaluation, 1e200 * G), 1e200 * preconditioned(kind, evaluation, G), rtol=1e-10
+        )
+    assert preconditioned("none", evaluation, G) is G
+    np.testing.assert_array_equal(preconditioned("auto", evaluation, G), preconditioned("problem", evaluation, G))
+    np.testing.assert_allclose(preconditioned("gram", evaluation, G), gram_scaled(evaluation.factor, G))
+    np.testing.assert_allclose(preconditioned("diagonal", evaluation, G), evaluation.diagonal_preconditioner()(G))
 
 
 def asked_ahead(kind, device="there", abilities=frozenset({Ability.PRECONDITIONER})):

@@ -2,19 +2,12 @@
 
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psdopt import Ability, Polar, PositiveDefinite, QuadraticSDP
-from psdopt.errors import InvalidInputError
-from psdopt.geometries.fixed_trace import FixedTrace
-from psdopt.geometries.flat_quotient import FlatQuotient
 from psdopt.linalg.tolerances import EPS
-from psdopt.methods.searches.preconditioning import GRAM_DAMPING, gram_scaled, preconditioned, resolved
 from psdopt.methods.searches.step_lengths import SUFFICIENT, armijo_step, halved, modelled
-from tests.instances import psd, symmetric
 
 
 class Prescribed:
@@ -167,61 +160,6 @@ def test_an_exact_model_is_the_step_and_asks_for_no_value():
     assert len(path.asked) == 1
     for slope in (0.0, 1.0):
         assert modelled(Prescribed(lambda s: -s), 0.0, slope) == 0.0
-
-
-# --- preconditioners
-
-
-def own():
-    rng = np.random.default_rng(3)
-    return QuadraticSDP(psd(rng, 4), B=psd(rng, 4), C=symmetric(rng, 4))
-
-
-@pytest.mark.parametrize(
-    ("geometry", "expected"),
-    [
-        (FlatQuotient(4, 2), {"auto": "problem", "problem": "problem", "diagonal": "diagonal", "gram": "gram"}),
-        (FixedTrace(4, 2), {"auto": "none", "problem": "problem", "diagonal": "diagonal", "gram": "gram"}),
-        (Polar(4, 2), {"auto": "problem", "problem": "problem", "diagonal": "diagonal", "gram": "gram"}),
-        (PositiveDefinite(4), {"auto": "none", "problem": None, "diagonal": None, "gram": None}),
-    ],
-    ids=["flat", "fixed-trace", "polar", "definite"],
-)
-def test_which_preconditioner_a_kind_stands_for(geometry, expected):
-    problem = own()
-    assert Ability.PRECONDITIONER in problem.abilities
-    for kind, found in (expected | {"none": "none"}).items():
-        if found is None:
-            with pytest.raises(InvalidInputError, match=f"preconditioner '{kind}' acts on factors"):
-                resolved(kind, problem, geometry)
-        else:
-            assert resolved(kind, problem, geometry) == found
-
-
-@pytest.mark.parametrize("r", [1, 2, 3])
-@pytest.mark.parametrize("damping", [GRAM_DAMPING, 0.5])
-def test_the_gram_preconditioner_is_a_damped_inverse(r, damping):
-    rng = np.random.default_rng(r)
-    Y, G = rng.standard_normal((2, 5, r))
-    gram = Y.T @ Y
-    expected = G @ np.linalg.inv(gram + damping * np.trace(gram) / r * np.eye(r))
-    np.testing.assert_allclose(gram_scaled(Y, G, damping), expected, rtol=1e-9)
-    assert gram_scaled(np.zeros((5, r)), G) is G
-
-
-def test_what_is_not_finite_is_handed_on_and_what_is_large_is_scaled():
-    evaluation = own().at(np.random.default_rng(0).standard_normal((4, 2)))
-    for kind in ("gram", "problem", "auto"):
-        bad = np.full((4, 2), np.nan)
-        assert preconditioned(kind, evaluation, bad) is bad
-        G = np.random.default_rng(1).standard_normal((4, 2))
-        np.testing.assert_allclose(
-            preconditioned(kind, evaluation, 1e200 * G), 1e200 * preconditioned(kind, evaluation, G), rtol=1e-10
-        )
-    assert preconditioned("none", evaluation, G) is G
-    np.testing.assert_array_equal(preconditioned("auto", evaluation, G), preconditioned("problem", evaluation, G))
-    np.testing.assert_allclose(preconditioned("gram", evaluation, G), gram_scaled(evaluation.factor, G))
-    np.testing.assert_allclose(preconditioned("diagonal", evaluation, G), evaluation.diagonal_preconditioner()(G))
 
 
 def test_a_change_that_is_less_than_the_decrease_asked_for_is_no_step():
