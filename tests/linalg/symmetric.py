@@ -15,5 +15,5 @@ class Counted:
         self.S, self.shape, self.columns = S, S.shape, 0
 
     def __matmul__(self, X):
-        self.columns += X.shape[1]
+        self.columns += 1 if X.ndim == 1 else X.shape[1]
         return self.S @ X

@@ -6,24 +6,8 @@ import pytest
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.least import DENSE_ORDER, MANY, least_eigenpairs
 from psdopt.linalg.tolerances import EPS
-
-
-class Counted:
-    """S as an operator that counts its columns."""
-
-    def __init__(self, S):
-        self.S, self.shape, self.columns = S, S.shape, 0
-
-    def __matmul__(self, block):
-        self.columns += 1 if block.ndim == 1 else block.shape[1]
-        return self.S @ block
-
-
-def spectrum(values, seed=0):
-    n = len(values)
-    Q = np.linalg.qr(np.random.default_rng(seed).standard_normal((n, n)))[0]
-    return (Q * values) @ Q.T, Q
-
+from tests.linalg.spectra import frame, matrix
+from tests.linalg.symmetric import Counted
 
 VALUES = np.concatenate([[-1.0, -0.9, -0.5], np.linspace(0.0, 4.0, 77)])
 
@@ -32,7 +16,7 @@ VALUES = np.concatenate([[-1.0, -0.9, -0.5], np.linspace(0.0, 4.0, 77)])
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("size", [1.0, 1e-9])
 def test_every_number_of_an_answer(backend, count, size):
-    S = size * spectrum(VALUES)[0]
+    S = size * matrix(VALUES)
     operator = Counted(S)
     pair = smallest_eigenpair(operator, tol=1e-6, scale="norm", count=count, backend=backend)
     assert pair.backend == backend
@@ -56,7 +40,7 @@ def test_every_number_of_an_answer(backend, count, size):
 
 @pytest.mark.parametrize("tol", [1e-2, 1e-5])
 def test_the_tolerance_is_relative_to_the_norm_or_to_a_scale_and_never_below_rounding(tol):
-    S, _ = spectrum(VALUES)
+    S = matrix(VALUES)
     costs = []
     for scale in ("norm", 4.0, 0.04):
         operator = Counted(S)
@@ -73,7 +57,7 @@ def test_the_tolerance_is_relative_to_the_norm_or_to_a_scale_and_never_below_rou
 def test_an_exact_vector_without_a_bound_is_not_converged():
     """Random columns prove a bound; where the products end before that, the small residual alone is no answer."""
     values = np.linspace(-1.0, 1.0, 600)
-    S, Q = spectrum(values)
+    S, Q = matrix(values), frame(len(values), 0)
     short = smallest_eigenpair(S, tol=1e-8, start=Q[:, 0], backend="lanczos", max_products=12)
     assert short.residual <= 1e-10
     assert short.lower_bound < -1.0
@@ -90,7 +74,7 @@ def test_an_exact_vector_without_a_bound_is_not_converged():
 @pytest.mark.parametrize(("threshold", "early"), [(-2.0, True), (-1.05, True), (-1.0, False), (-0.5, False)])
 @pytest.mark.parametrize("backend", ["lanczos", "dense"])
 def test_a_threshold_below_the_least_eigenvalue_is_confirmed_and_one_above_never(threshold, early, backend):
-    S, _ = spectrum(VALUES)
+    S = matrix(VALUES)
     pair = smallest_eigenpair(S, tol=1e-9, threshold=threshold, backend=backend)
     assert pair.converged
     assert pair.lower_bound <= -1.0
@@ -105,7 +89,7 @@ def test_a_threshold_below_the_least_eigenvalue_is_confirmed_and_one_above_never
 @pytest.mark.parametrize("backend", ["lanczos", "dense"])
 def test_several_columns_of_a_multiple_of_the_identity_and_of_a_projector(count, backend):
     """An invariant subspace is met at once: the columns that are still wanted lie outside of it."""
-    for S in (3.0 * np.eye(12), np.zeros((12, 12)), spectrum(np.array([-1.0] + [2.0] * 11))[0]):
+    for S in (3.0 * np.eye(12), np.zeros((12, 12)), matrix([-1.0] + [2.0] * 11)):
         pair = smallest_eigenpair(S, tol=1e-10, count=count, backend=backend)
         expected = np.linalg.eigvalsh(S)
         assert pair.vectors.shape == (12, count)
@@ -117,7 +101,7 @@ def test_several_columns_of_a_multiple_of_the_identity_and_of_a_projector(count,
 
 def test_lanczos_costs_about_what_its_convergence_needs():
     """A wrong restart, a lost block or a bound that is too weak shows in the products."""
-    S, _ = spectrum(np.concatenate([[-1.0], np.linspace(0.0, 4.0, 899)]))
+    S = matrix(np.concatenate([[-1.0], np.linspace(0.0, 4.0, 899)]))
     for count, most in ((1, 120), (4, 400)):
         operator = Counted(S)
         pair = smallest_eigenpair(operator, tol=1e-6, count=count, backend="lanczos", max_products=2000)
@@ -161,7 +145,7 @@ def test_a_useless_guess_is_none_and_arpack_leaves_small_orders_to_lapack(start)
 
 def test_a_trusted_start_is_bounded_by_its_residual_whatever_it_is():
     """value − |S v − value v| − rounding: nothing else is known of a vector that was not searched for."""
-    S, Q = spectrum(VALUES)
+    S, Q = matrix(VALUES), frame(len(VALUES), 0)
     start = Q[:, 0] + 0.1 * Q[:, 40] - 0.05 * Q[:, 79]
     pair = smallest_eigenpair(S, start=start, trust_start=True, tol=0.5, scale="norm")
     v = pair.vector
@@ -174,7 +158,7 @@ def test_a_trusted_start_is_bounded_by_its_residual_whatever_it_is():
 @pytest.mark.parametrize("backend", ["dense", "lanczos"])
 def test_no_tolerance_at_all_is_rounding(backend):
     """tol, or the scale it is measured in, may be 0: then the answer is as good as rounding allows."""
-    S, _ = spectrum(VALUES)
+    S = matrix(VALUES)
     for options in ({"tol": 0.0}, {"tol": 0.5, "scale": 0.0}):
         pair = smallest_eigenpair(S, backend=backend, **options)
         assert pair.converged

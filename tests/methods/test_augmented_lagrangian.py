@@ -16,11 +16,7 @@ from psdopt.methods import AugmentedLagrangian, ClosedForm, InteriorPoint, Lagra
 from psdopt.methods.augmented_lagrangian import _complementarity, _scale
 from psdopt.problems import QuadraticSDP, TermSum
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
-from tests.graphs import random_laplacian
-
-
-def cut(n: int, seed: int = 0) -> Constrained:
-    return Constrained(QuadraticSDP(C=-random_laplacian(n, seed) / 8), constraints.diagonal(n, 1.0))
+from tests.methods.constrained import cut
 
 
 def test_work_does_not_grow_with_the_order() -> None:

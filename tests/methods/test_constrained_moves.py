@@ -8,7 +8,7 @@ import pytest
 from psdopt import Constrained
 from psdopt.constraints.slack import slack_operator
 from psdopt.methods.constrained_moves import Active, newton_move
-from tests.methods.test_constrained_steps import curved, cut
+from tests.methods.constrained import curved, cut
 
 
 def first_move(problem: Constrained, seed: int = 0, damping: float = 0.3):

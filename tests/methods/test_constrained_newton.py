@@ -19,7 +19,7 @@ from psdopt.methods import (
     constrained_newton,
 )
 from psdopt.methods.constrained_newton import ConstrainedNewton
-from tests.methods.test_constrained_steps import curved, cut
+from tests.methods.constrained import curved, cut
 
 
 def theta(n: int, seed: int = 0) -> Constrained:

@@ -12,20 +12,7 @@ from psdopt.constraints.units import relative_violation
 from psdopt.contracts.method import Outcome
 from psdopt.methods import ClosedForm, constrained_steps
 from psdopt.methods.constrained_steps import ConstrainedSteps, least_squares_multipliers
-from tests.graphs import random_laplacian
-
-
-def cut(n: int, seed: int = 0) -> Constrained:
-    return Constrained(QuadraticSDP(C=-random_laplacian(n, seed) / 8), constraints.diagonal(n, 1.0))
-
-
-def curved(n: int = 8, seed: int = 0) -> Constrained:
-    rng = np.random.default_rng(seed)
-    G = rng.standard_normal((n, n))
-    return Constrained(
-        QuadraticSDP(A=G @ G.T / n, B=0.5, C=G + G.T),
-        [constraints.trace(n, 2.0), constraints.entries([0, 1], [1, 2], n, lower=-0.1, upper=[0.05, 0.2])],
-    )
+from tests.methods.constrained import curved, cut
 
 
 @pytest.mark.parametrize("seed", range(3))
