@@ -1,10 +1,12 @@
-"""Problems of the tests of runs: with a planted optimum, and a kernel-target alignment."""
+"""Problems of the tests of runs, with a planted optimum and a kernel-target alignment, and a method that waits."""
 
 import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from psdopt import QuadraticSDP
+from psdopt import Method, QuadraticSDP, State
+from psdopt.linalg.arrays import norm
 from psdopt.linalg.operators import LinearMap
 from psdopt.terms.forms import GramForm, IdentityForm
 from tests.instances import psd
@@ -28,3 +30,15 @@ def kta(rng, m=60, d=8, lam=0.1):
     shared = LinearMap(X, "X")
     A, C = GramForm(shared, math.sqrt(lam)), [GramForm(shared, -lam, labels), IdentityForm(d, -1.0)]
     return QuadraticSDP(A, 1.0, C)
+
+
+@dataclass(frozen=True)
+class Waiting(Method):
+    """Stays where it starts."""
+
+    def init(self, problem, geometry, start, evaluation=None):
+        evaluation = problem.at(start)
+        return State(problem, geometry, start, evaluation, gradient_norm=norm(evaluation.factor_gradient()))
+
+    def step(self, state):
+        return replace(state)

@@ -17,25 +17,20 @@ from psdopt.problems import QuadraticSDP
 from psdopt.running.choose import choose
 from psdopt.running.judge import Judge
 from psdopt.running.verdicts import CUTS
-from tests.running.problems import planted
+from tests.running.problems import Waiting, planted
 
 
 @dataclass(frozen=True)
-class LongSteps(Method):
+class LongSteps(Waiting):
     """Gradient descent on Y with a step far too long; it notices when Y has grown a thousandfold."""
 
     step_length: float = 3.0
-
-    def init(self, problem, geometry, start, evaluation=None):
-        evaluation = problem.at(start) if evaluation is None else evaluation
-        return State(problem, geometry, start, evaluation, gradient_norm=norm(evaluation.factor_gradient()))
 
     def step(self, state):
         if norm(state.point) > 1e3:
             return replace(state, outcome=Outcome.DIVERGED)
         Y = state.point - self.step_length * state.evaluation.factor_gradient()
-        evaluation = state.problem.at(Y)
-        return State(state.problem, state.geometry, Y, evaluation, gradient_norm=norm(evaluation.factor_gradient()))
+        return self.init(state.problem, state.geometry, Y)
 
 
 def test_a_method_that_diverges_is_called_so_and_its_best_point_is_kept():
@@ -52,15 +47,11 @@ def test_a_method_that_diverges_is_called_so_and_its_best_point_is_kept():
 
 
 @dataclass(frozen=True)
-class Fading(Method):
+class Fading(Waiting):
     """Stays where it starts, and claims a gradient that falls by the `factor` each step."""
 
     factor: float = 0.98
     descends = True
-
-    def init(self, problem, geometry, start, evaluation=None):
-        evaluation = problem.at(start)
-        return State(problem, geometry, start, evaluation, gradient_norm=norm(evaluation.factor_gradient()))
 
     def step(self, state):
         return replace(state, gradient_norm=self.factor * state.gradient_norm)

@@ -6,10 +6,9 @@ import numpy as np
 
 import psdopt.running.escape
 import psdopt.running.judge
-from psdopt import ConjugateGradient, FlatQuotient, Method, Outcome, State, Status, solve
-from psdopt.linalg.arrays import norm
+from psdopt import ConjugateGradient, FlatQuotient, Outcome, Status, solve
 from psdopt.running.stopping import SmallStationarity
-from tests.running.problems import planted
+from tests.running.problems import Waiting, planted
 
 
 def asked(result):
@@ -32,18 +31,6 @@ def spoiled(monkeypatch, misses, tol):
         return certificate if miss is None else failing(certificate, complementarity_relative=miss * tol)
 
     monkeypatch.setattr(psdopt.running.judge, "certify", certify)
-
-
-@dataclass(frozen=True)
-class Waiting(Method):
-    """Stays where it starts."""
-
-    def init(self, problem, geometry, start, evaluation=None):
-        evaluation = problem.at(start)
-        return State(problem, geometry, start, evaluation, gradient_norm=norm(evaluation.factor_gradient()))
-
-    def step(self, state):
-        return replace(state)
 
 
 def test_a_run_that_gets_longer_is_asked_again_though_stationarity_stands_still(monkeypatch):
