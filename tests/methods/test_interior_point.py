@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from benchmarks.papers.sdp_families import PROGRAMS
 from psdopt import Constrained, InteriorPoint, PSDCone, QuadraticSDP, Status, constraints, solve
+from psdopt.constraints import congruence
 from psdopt.constraints.interior_steps import Iterate, first_iterate, missing, newton_step
 from psdopt.constraints.standard import StandardForm
 from psdopt.errors import InvalidInputError
@@ -151,14 +152,20 @@ def test_the_start_is_that_of_sdpt3() -> None:
         np.testing.assert_array_equal(each, np.full(len(form.c), 10.0))
 
 
-def test_on_a_face_the_forms_are_those_of_its_coordinates() -> None:
+@pytest.mark.parametrize("products", [congruence.MOST_PRODUCTS, 0])
+def test_on_a_face_the_forms_are_those_of_its_coordinates(products, monkeypatch) -> None:
+    """Written out where their products are few, else made from W as long as that costs FLOPS at most."""
+    monkeypatch.setattr(congruence, "MOST_PRODUCTS", products)
     rng = np.random.default_rng(4)
     n, ones = 6, np.ones((6, 6))
     G = [rng.standard_normal((n, n)) for _ in range(3)]
     A = [ones, *(B + B.T for B in G[:2])]
     C = G[2] + G[2].T
     problem = Constrained(QuadraticSDP(C=0.5 * C), constraints.sparse_forms(A, [0.0, 1.0, -2.0]))
+    monkeypatch.setattr(interior_point, "FLOPS", 4.0 * (n - 1) ** 3 * 3)
     form = interior_point._within(problem)
+    monkeypatch.setattr(interior_point, "FLOPS", 0.999 * 4.0 * (n - 1) ** 3 * 3)
+    assert (interior_point._within(problem) is None) == (products == 0)
     W = problem.face.within.toarray()
     assert W.shape == (n, n - 1)
     np.testing.assert_allclose(W.T @ ones @ W, 0.0, atol=1e-12)
