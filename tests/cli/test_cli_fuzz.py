@@ -22,22 +22,8 @@ from tests.fuzz import examples, mutants
 
 #: Applications with the parameters that make runs short.
 NUMBERS = (
-    "0",
-    "1",
-    "-1",
-    "2",
-    "1e-3",
-    "0.5",
-    "1e300",
-    "-1e-320",
-    "nan",
-    "inf",
-    "x",
-    "",
-    "99999999999999999999",
-    "é",
-    "1,5",
-)
+    "0", "1", "-1", "2", "1e-3", "0.5", "1e300", "-1e-320", "nan", "inf", "x", "", "99999999999999999999", "é", "1,5",
+)  # fmt: skip
 WORDS = ("true", "no", "auto", "flat", "polar", "none", "identity", "frobenius", "∇", "\udcff", "--", "=")
 
 

@@ -6,14 +6,9 @@ import pytest
 from psdopt import FixedTrace, Polar, PositiveDefinite
 
 GEOMETRIES = [
-    Polar(6, 2),
-    Polar(5, 3, 0.2),
-    Polar(4, 4),
-    FixedTrace(6, 2),
-    FixedTrace(5, 5, 20.0),
-    PositiveDefinite(4),
+    Polar(6, 2), Polar(5, 3, 0.2), Polar(4, 4), FixedTrace(6, 2), FixedTrace(5, 5, 20.0), PositiveDefinite(4),
     PositiveDefinite(3, retraction="first-order"),
-]
+]  # fmt: skip
 EPS = np.finfo(float).eps
 
 

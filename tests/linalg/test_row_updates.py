@@ -33,15 +33,9 @@ def solved_by_a_loop(P, W, T, U, b, rho):
 
 #: One group of rows and several, in one piece and in pieces; fewer and more entries per row than columns.
 SIZES = [
-    (17, 7, 0.15),
-    (17, 7, 0.7),
-    (17, 1, 0.4),
-    (17, 3, 0.3),
-    (60, 9, 0.1),
-    (270, 4, 0.01),
-    (270, 3, 0.2),
+    (17, 7, 0.15), (17, 7, 0.7), (17, 1, 0.4), (17, 3, 0.3), (60, 9, 0.1), (270, 4, 0.01), (270, 3, 0.2),
     (270, 60, 0.2),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("n", "r", "density"), SIZES)

@@ -87,16 +87,7 @@ def test_refusals():
     pairs.abilities -= {Ability.EXACT_LINE}
     with pytest.raises(IncompatibleError, match="polish=ConjugateGradient lacks exact-line"):
         solve(pairs, FlatQuotient(24, 2), ADMM())
-    bad = [
-        ("rho", 0.0),
-        ("rho", -1.0),
-        ("rho", np.inf),
-        ("rho", "big"),
-        ("rho", True),
-        ("switch", 0.0),
-        ("switch", 1.0),
-        ("polish", 3),
-    ]
-    for name, value in bad:
-        with pytest.raises(InvalidInputError, match=name):
-            ADMM(**{name: value})
+    for name, values in {"rho": (0.0, -1.0, np.inf, "big", True), "switch": (0.0, 1.0), "polish": (3,)}.items():
+        for value in values:
+            with pytest.raises(InvalidInputError, match=name):
+                ADMM(**{name: value})
