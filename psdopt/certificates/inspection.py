@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from psdopt.certificates.dense_proof import DenseProof, dense_gradient, may_be_formed
+from psdopt.certificates.dense_proof import DenseProof, may_be_formed
 from psdopt.certificates.proofs import (
     CHECKED_COLUMNS,
     checked_eigenpair,
@@ -17,7 +17,6 @@ from psdopt.certificates.proofs import (
     pair_at_fixed_trace,
 )
 from psdopt.certificates.units import (
-    ROUNDINGS,
     measured_rounding,
     own_unit,
     ratio,
@@ -27,13 +26,14 @@ from psdopt.certificates.units import (
 )
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.contracts.roles import Duality
 from psdopt.contracts.signatures import accepts
 from psdopt.devices import placed, released
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, ROUNDINGS
 
 #: Once the lower bound on λ_min(S) is within this share of what `tol` allows below zero, it is not sharpened further.
 ENOUGH = 0.95

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.certificates.units import ROUNDINGS, gradient_size, own_unit, reference_value, unit_at_fixed_trace
+from psdopt.certificates.units import gradient_size, own_unit, reference_value, unit_at_fixed_trace
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.contracts.roles import Duality
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.extreme import DENSE_LIMIT, ExtremePair, smallest_eigenpair
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, ROUNDINGS
 
 #: Steps along an eigenvector, in units of tr M, that are tried where the plane has no exact minimiser.
 STEPS = (1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0)

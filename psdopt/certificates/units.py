@@ -12,7 +12,7 @@ from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.devices import on_host
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, ROUNDINGS
 
 #: Beyond this order a random factor of this many columns, scaled to trace t, replaces the centre (t / n) I.
 CENTRE_COLUMNS = 64
@@ -20,8 +20,6 @@ CENTRE_COLUMNS = 64
 FAR = 0.5
 #: Factors of M at which F is recomputed to measure its rounding.
 ROTATIONS = 3
-#: An entry of S may be wrong by this many roundings of its size, times n; F by √n times as many of its own.
-ROUNDINGS = 16.0
 
 
 def reference_value(problem: Problem, trace: float) -> float:

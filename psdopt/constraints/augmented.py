@@ -11,7 +11,8 @@ from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.penalty import Penalty
 from psdopt.constraints.preconditioner import PenaltyPreconditioner
 from psdopt.contracts.abilities import Ability
-from psdopt.contracts.problem import Evaluation, GradientOperator, LineModel, PlaneModel, Problem
+from psdopt.contracts.gradient import GradientOperator
+from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.linalg.arrays import Array
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.measured import MeasuredTerm

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from psdopt.certificates.dense_proof import PROOF_ORDER, DenseProof, dense_gradient
+from psdopt.certificates.dense_proof import DenseProof
 from psdopt.constraints.augmented import Augmented
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.slack import adjoint_operator
 from psdopt.contracts.abilities import Ability
+from psdopt.contracts.gradient import PROOF_ORDER, dense_gradient
 from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array
 from psdopt.problems.term_sum import TermSum

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from psdopt.constraints.explicit import explicit_forms
 from psdopt.constraints.measurements import SparseForms
 from psdopt.contracts.abilities import Ability
+from psdopt.contracts.gradient import GradientOperator
 from psdopt.contracts.images import Images
-from psdopt.contracts.problem import Evaluation, GradientOperator, LineModel, PlaneModel, Problem
+from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import rounding

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from psdopt.constraints.block import Block
 from psdopt.constraints.congruence import CarriedForms
 from psdopt.constraints.model import ConstrainedModel
+from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array, norm
@@ -102,9 +103,7 @@ class Tied:
         if problem.conic is not None:
             return np.asarray(problem.conic.slack(w).toarray())
         assert self.fit.forms is not None
-        operator = self.evaluation.gradient
-        S = getattr(operator, "entries", lambda: None)()
-        S = np.asarray(operator @ np.eye(self.fit.n)) if S is None else S
+        S = dense_gradient(self.evaluation)
         if self.fit.W is None:
             self.fit.forms.add_to(S, w)
         else:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.contracts.problem import GradientOperator, Problem
+from psdopt.contracts.gradient import GradientOperator
+from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array
 
 

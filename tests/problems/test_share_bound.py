@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from psdopt import FlatQuotient, LowRankPSD, Status, TermSum, certify, solve
-from psdopt.certificates.dense_proof import DenseProof, dense_gradient
+from psdopt.certificates.dense_proof import DenseProof
+from psdopt.contracts.gradient import dense_gradient
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.problems.share_bound import _largest_share
 from psdopt.terms import IdentityForm, LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge

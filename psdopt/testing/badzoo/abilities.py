@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.contracts.problem import Evaluation, GradientOperator
+from psdopt.contracts.gradient import GradientOperator
+from psdopt.contracts.problem import Evaluation
 from psdopt.contracts.roles import Duality
 from psdopt.data.streams import ArrayStream, Batch
 from psdopt.linalg.arrays import Array, inner, row_dots
