@@ -8,7 +8,7 @@ import sys
 import psdopt.plugins  # noqa: F401 (it tells compatible() what is installed)
 from psdopt import constraints, geometries, methods
 from psdopt.certificates.certificate import Certificate, certify
-from psdopt.certificates.units import stationarity_scale
+from psdopt.certificates.scales import stationarity_scale
 from psdopt.constraints import Constrained, Constraint, read_sdpa
 from psdopt.contracts.abilities import Ability, Requires, Verdict
 from psdopt.contracts.curve import FactorCurve, Mixture

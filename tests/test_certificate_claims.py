@@ -26,7 +26,7 @@ from psdopt import (
     solve,
 )
 from psdopt.certificates.certificate import Certificate, certify
-from psdopt.certificates.inspection import DIGITS
+from psdopt.certificates.computation import DIGITS
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS
 from psdopt_plugins.metric_learning import kta_problem, triplet_margin_problem

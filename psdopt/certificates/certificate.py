@@ -6,8 +6,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from psdopt.certificates.inspection import DIGITS, WORSE, Inspection
-from psdopt.certificates.units import ratio
+from psdopt.certificates.computation import DIGITS, WORSE, Inspection
+from psdopt.certificates.scales import ratio
 from psdopt.checks import instance, number, number_or_none, one_of
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.matrix import LowRankPSD
@@ -33,7 +33,7 @@ class Certificate:
     - on the cone: min(F(0) − F(M), 4 (F(M/4) − F(M))), so that no F(0) out of proportion enlarges it; at M = 0, where
       it is 0, only a gap of 0 is a proof;
     - at a fixed trace: the least rise of F from M to a matrix of the set far from M
-      (:func:`psdopt.certificates.units.unit_at_fixed_trace`), which c (tr M − t) added to F leaves as it is. It may be
+      (:func:`psdopt.certificates.scales.unit_at_fixed_trace`), which c (tr M − t) added to F leaves as it is. It may be
       far larger than F(M), so that `value_scale` is |F(M)| here; elsewhere it is inf;
     - on a geometry's own set without a fixed trace: that of the cone.
 
@@ -57,7 +57,7 @@ class Certificate:
         number.
     value_scale : |F(M)| at a fixed trace, for which a proof must give two digits; inf elsewhere.
     rounding : what F(M) and ⟨S, M⟩ may be wrong by. At a fixed trace, where a proof depends on it, it is measured from
-        recomputed values of F (:func:`psdopt.certificates.units.measured_rounding`), and where F(M) is 0 up to that, it
+        recomputed values of F (:func:`psdopt.certificates.scales.measured_rounding`), and where F(M) is 0 up to that, it
         is at least 64 roundings of t |S|.
     decrease : the decrease of F by the best step found along `descent`; more than tol · unit refutes optimality.
     descent : unit v of that step alpha M + beta v vᵀ, or None.
@@ -226,7 +226,7 @@ def certify(
     `proof` : "full", or "cheap" for what the eigenpair, the multipliers and the problem's own bound prove: no matrix
     near M is sought whose gradient is semidefinite.
     Cost: one evaluation and one extreme eigenpair of S; next to an optimum some more, see
-    :mod:`psdopt.certificates.proofs`.
+    :mod:`psdopt.certificates.bounds`.
     """
     problem, tol = instance(problem, "problem", Problem), number(tol, "tol", above=0.0)
     trace = number_or_none(trace, "trace", above=0.0)

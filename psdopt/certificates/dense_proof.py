@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from psdopt.certificates.units import reference_value
+from psdopt.certificates.scales import reference_value
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.gradient import PROOF_ORDER, dense_gradient
 from psdopt.contracts.problem import Evaluation, Problem

@@ -8,7 +8,7 @@ Short spellings: :func:`diagonal`, :func:`trace`, :func:`entries`, :func:`distan
 ``Constraint(measurement, lower, upper)``.
 """
 
-from psdopt.constraints.certificate import ConstrainedCertificate
+from psdopt.certificates.constrained.certificate import ConstrainedCertificate
 from psdopt.constraints.constraint import Constraint
 from psdopt.constraints.explicit import explicit_forms
 from psdopt.constraints.measurements import SparseForms, Stacked, Trace

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsqr
 
-from psdopt.constraints.face import Face
+from psdopt.constraints.faces.face import Face
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.violation import relative, row_scales
 from psdopt.contracts.images import Images

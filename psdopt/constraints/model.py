@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt.checks import instance, instances, number_or_none
-from psdopt.constraints.congruence import CarriedForms, carried_forms, carried_problem
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.constraint import Constraint
 from psdopt.constraints.explicit import (
@@ -25,7 +24,8 @@ from psdopt.constraints.explicit import (
     measured_objective,
     nearest_objective,
 )
-from psdopt.constraints.face import Face, found_face
+from psdopt.constraints.faces.congruence import CarriedForms, carried_forms, carried_problem
+from psdopt.constraints.faces.face import Face, found_face
 from psdopt.constraints.feasible import feasible_factor
 from psdopt.constraints.limits import CONTRADICTS
 from psdopt.constraints.measurements import SparseForms, Stacked

@@ -10,9 +10,9 @@ from typing import Any, Protocol, runtime_checkable
 
 import scipy.sparse as sp
 
-from psdopt.constraints.certificate import ConstrainedCertificate, certify_constrained
-from psdopt.constraints.congruence import CarriedForms
+from psdopt.certificates.constrained.certificate import ConstrainedCertificate, certify_constrained
 from psdopt.constraints.constraint import Constraint
+from psdopt.constraints.faces.congruence import CarriedForms
 from psdopt.constraints.fit import ModelFit
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.abilities import Ability, offered

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.certificates.units import stationarity_scale
+from psdopt.certificates.scales import stationarity_scale
 from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual, State, ensure_finite

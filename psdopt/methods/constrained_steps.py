@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.certificates.units import stationarity_scale
-from psdopt.constraints.certificate import Multipliers
+from psdopt.certificates.constrained.certificate import Multipliers
+from psdopt.certificates.constrained.scales import relative_violation
+from psdopt.certificates.constrained.slack import slack_operator
+from psdopt.certificates.scales import stationarity_scale
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.problem import constrained_of
-from psdopt.constraints.slack import slack_operator
 from psdopt.constraints.start import first_multipliers
-from psdopt.constraints.units import relative_violation
 from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.constrained_fit import ConstrainedFit, constrained_fit_of
 from psdopt.contracts.geometry import Geometry

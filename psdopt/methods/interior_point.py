@@ -11,13 +11,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.checks import number
+from psdopt.constraints.central_path.coupled_systems import CoupledSystem, RootedSystem, SchurSystem, affordable
+from psdopt.constraints.central_path.interior_steps import Iterate, definite_move, first_iterate, missing, newton_step
+from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
-from psdopt.constraints.coupled_systems import CoupledSystem, RootedSystem, SchurSystem, affordable
-from psdopt.constraints.interior_steps import Iterate, definite_move, first_iterate, missing, newton_step
 from psdopt.constraints.limits import FEASIBLE, FLOPS, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.problem import Constrained
-from psdopt.constraints.standard import StandardForm
 from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual

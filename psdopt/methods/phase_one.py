@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from psdopt.constraints.augmented import squared_distance
+from psdopt.certificates.constrained.scales import relative_violation
+from psdopt.constraints.augmented.problem import squared_distance
 from psdopt.constraints.model import ConstrainedModel
-from psdopt.constraints.units import relative_violation
 from psdopt.contracts.method import Outcome
 from psdopt.geometries import FlatQuotient
 from psdopt.linalg.arrays import Array, norm

@@ -8,17 +8,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from psdopt.certificates.units import stationarity_scale
-from psdopt.constraints.certificate import SHRUNK, Multipliers, multipliers_at_zero
+from psdopt.certificates.constrained.certificate import SHRUNK, Multipliers, multipliers_at_zero
+from psdopt.certificates.constrained.definite_slack import proven_semidefinite
+from psdopt.certificates.constrained.recession import proven_ray
+from psdopt.certificates.constrained.refutation import proven_infeasible
+from psdopt.certificates.constrained.scales import gap_unit, relative_gap, relative_violation
+from psdopt.certificates.constrained.slack import slack_eigenpair
+from psdopt.certificates.scales import stationarity_scale
+from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
-from psdopt.constraints.definite_slack import proven_semidefinite
 from psdopt.constraints.limits import FEASIBLE, GAIN, NEGLIGIBLE, SLIGHT
 from psdopt.constraints.problem import Constrained, constrained_of
-from psdopt.constraints.recession import proven_ray
-from psdopt.constraints.refutation import proven_infeasible
-from psdopt.constraints.slack import slack_eigenpair
-from psdopt.constraints.standard import StandardForm
-from psdopt.constraints.units import gap_unit, relative_gap, relative_violation
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Outcome, State
 from psdopt.contracts.problem import Evaluation, Problem

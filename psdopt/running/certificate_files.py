@@ -74,7 +74,7 @@ def _in_tuples(value: Any) -> Any:
 
 def _kinds() -> dict[str, type[Certificate]]:
     """Certificate and all classes derived from it by name, those of psdopt and of packages imported by the caller."""
-    from psdopt.constraints.certificate import ConstrainedCertificate
+    from psdopt.certificates.constrained.certificate import ConstrainedCertificate
 
     found: dict[str, type[Certificate]] = {}
     waiting: list[type[Certificate]] = [Certificate, ConstrainedCertificate]

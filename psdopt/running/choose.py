@@ -9,7 +9,7 @@ import numpy as np
 
 from psdopt.checks import instance
 from psdopt.constraints import Constrained, constrained_of
-from psdopt.constraints.preconditioner import is_diagonal
+from psdopt.constraints.augmented.preconditioner import is_diagonal
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from psdopt.certificates.units import natural_trace
+from psdopt.certificates.scales import natural_trace
 from psdopt.contracts.abilities import Ability, name_of
 from psdopt.contracts.method import Method, Outcome
 from psdopt.contracts.problem import Problem

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from psdopt.certificates.certificate import Certificate, certify
-from psdopt.certificates.units import reference_value
+from psdopt.certificates.scales import reference_value
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.method import Method, State
 from psdopt.contracts.problem import Problem

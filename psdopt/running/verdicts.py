@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from psdopt.certificates.bounds import falls_without_end, plane_minimum
 from psdopt.certificates.certificate import Certificate
-from psdopt.certificates.proofs import falls_without_end, plane_minimum
-from psdopt.certificates.units import natural_trace
+from psdopt.certificates.scales import natural_trace
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method

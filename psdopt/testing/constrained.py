@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.certificates.constrained.certificate import Multipliers
 from psdopt.constraints import Constrained, Constraint
-from psdopt.constraints.certificate import Multipliers
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.images import Images
 from psdopt.linalg.arrays import Array, norm

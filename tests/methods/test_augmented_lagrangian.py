@@ -24,10 +24,10 @@ from psdopt import (
     constraints,
     solve,
 )
-from psdopt.certificates.units import stationarity_scale
-from psdopt.constraints import curvature
-from psdopt.constraints.certificate import Multipliers
-from psdopt.constraints.units import relative_gap, relative_violation
+from psdopt.certificates.constrained.certificate import Multipliers
+from psdopt.certificates.constrained.scales import relative_gap, relative_violation
+from psdopt.certificates.scales import stationarity_scale
+from psdopt.constraints.augmented import curvature
 from psdopt.contracts.method import State
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.methods import ClosedForm, augmented_lagrangian

@@ -10,7 +10,7 @@ import pytest
 
 import psdopt
 from psdopt import ConjugateGradient, Outcome, PSDCone, QuadraticSDP
-from psdopt.certificates.units import stationarity_scale
+from psdopt.certificates.scales import stationarity_scale
 from psdopt.linalg.least import least_eigenpairs
 from psdopt.methods import bilgo_atoms
 from psdopt.methods.bilgo import BILGO

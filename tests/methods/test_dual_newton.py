@@ -18,8 +18,8 @@ from psdopt import (
     constraints,
     solve,
 )
-from psdopt.certificates.units import stationarity_scale
-from psdopt.constraints.units import relative_violation
+from psdopt.certificates.constrained.scales import relative_violation
+from psdopt.certificates.scales import stationarity_scale
 from psdopt.errors import IncompatibleError, InvalidInputError
 
 

@@ -11,11 +11,11 @@ import scipy.sparse as sp
 
 from benchmarks.papers.sdp_families import PROGRAMS
 from psdopt import Constrained, InteriorPoint, Outcome, PSDCone, QuadraticSDP, Status, constraints, solve
-from psdopt.constraints import congruence
-from psdopt.constraints.coupled_systems import RootedSystem
-from psdopt.constraints.interior_steps import Iterate, first_iterate, missing, newton_step
+from psdopt.constraints.central_path.coupled_systems import RootedSystem
+from psdopt.constraints.central_path.interior_steps import Iterate, first_iterate, missing, newton_step
+from psdopt.constraints.central_path.standard import StandardForm
+from psdopt.constraints.faces import congruence
 from psdopt.constraints.limits import FEASIBLE
-from psdopt.constraints.standard import StandardForm
 from psdopt.errors import InvalidInputError
 from psdopt.methods import interior_point
 
@@ -136,13 +136,13 @@ def test_large_programs_without_progress_take_the_roots_of_their_systems_in_the_
             made.append(form.m)
             super().__init__(form, *given)
 
-    monkeypatch.setattr("psdopt.constraints.interior_steps.RootedSystem", Counted)
+    monkeypatch.setattr("psdopt.constraints.central_path.interior_steps.RootedSystem", Counted)
     problem = PROGRAMS["hinf"](12, seed=0)
-    monkeypatch.setattr("psdopt.constraints.coupled_systems.SPARED", 0.0)
+    monkeypatch.setattr("psdopt.constraints.central_path.coupled_systems.SPARED", 0.0)
     assert solve(problem, tol=1e-6).status is Status.OPTIMAL
     assert made
     made.clear()
-    monkeypatch.setattr("psdopt.constraints.coupled_systems.FLOPS", 0.0)
+    monkeypatch.setattr("psdopt.constraints.central_path.coupled_systems.FLOPS", 0.0)
     assert solve(problem, tol=1e-6).status is not Status.OPTIMAL
     assert not made
 

@@ -19,8 +19,8 @@ from psdopt import (
     constraints,
     solve,
 )
-from psdopt.constraints.certificate import Multipliers
-from psdopt.constraints.slack import slack_operator
+from psdopt.certificates.constrained.certificate import Multipliers
+from psdopt.certificates.constrained.slack import slack_operator
 from psdopt.contracts.method import State
 from psdopt.errors import IncompatibleError
 from psdopt.methods import on_face

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from psdopt import Constrained, FlatQuotient, Outcome, QuadraticSDP, TermSum, TruncatedNewton, constraints
-from psdopt.constraints.augmented import augmented
+from psdopt.constraints.augmented.problem import augmented
 from psdopt.errors import InvalidInputError
 from psdopt.methods import truncated_newton
 from psdopt.methods.truncated_newton import TRIALS, WIDER

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from psdopt import AutogradProblem, Certificate, Constrained, QuadraticSDP, Result, Spectraplex, constraints, solve
-from psdopt.constraints.certificate import ConstrainedCertificate
+from psdopt.certificates.constrained.certificate import ConstrainedCertificate
 from psdopt.errors import DataFileError
 from psdopt.running.certificate_files import FORMAT, PREFIX, TEXT, from_numbers, restored, stored
 

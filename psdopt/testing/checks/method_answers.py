@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.certificates.proofs import falls_without_end
+from psdopt.certificates.bounds import falls_without_end
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.method import Outcome
 from psdopt.contracts.problem import Problem

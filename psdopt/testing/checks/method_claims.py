@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from psdopt.certificates.units import stationarity_scale
+from psdopt.certificates.scales import stationarity_scale
 from psdopt.constraints import Constrained
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Residual, factor_residual
