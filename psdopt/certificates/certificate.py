@@ -57,8 +57,8 @@ class Certificate:
         number.
     value_scale : |F(M)| at a fixed trace, for which a proof must give two digits; inf elsewhere.
     rounding : what F(M) and ⟨S, M⟩ may be wrong by. At a fixed trace, where a proof depends on it, it is measured from
-        recomputed values of F (:func:`psdopt.certificates.scales.measured_rounding`), and where F(M) is 0 up to that, it
-        is at least 64 roundings of t |S|.
+        recomputed values of F (:func:`psdopt.certificates.scales.measured_rounding`), and where F(M) is 0 up to that,
+        it is at least 64 roundings of t |S|.
     decrease : the decrease of F by the best step found along `descent`; more than tol · unit refutes optimality.
     descent : unit v of that step alpha M + beta v vᵀ, or None.
     shortfall : −λ_min(S) in units of the coordinates, in which the diagonal of S is 1, where a proof from S as a matrix

@@ -61,9 +61,9 @@ class ConstrainedCertificate(Certificate):
         min F >= F(M) − ⟨∇F(M), M⟩ − σ(y) + min(0, λ_min(S)) τ,
 
     with λ_min(S) in the place of the minimum where the trace is fixed. Without τ a curved F may have a bound from a
-    matrix near M where ∇F + A*(y) ⪰ 0 (:mod:`psdopt.certificates.constrained.cone_bound`). M is `optimal` if two numbers are at
-    most tol: the primal infeasibility, and the gap F(M) − bound relative to `unit`. Infeasible points cannot enlarge
-    this unit (:func:`~psdopt.certificates.constrained.scales.gap_unit`).
+    matrix near M where ∇F + A*(y) ⪰ 0 (:mod:`psdopt.certificates.constrained.cone_bound`). M is `optimal` if two
+    numbers are at most tol: the primal infeasibility, and the gap F(M) − bound relative to `unit`. Infeasible points
+    cannot enlarge this unit (:func:`~psdopt.certificates.constrained.scales.gap_unit`).
 
     The attributes of :class:`Certificate` come first.
 
@@ -88,9 +88,9 @@ class ConstrainedCertificate(Certificate):
     infeasibility_proof : y with A*(y) ⪰ 0 and σ(y) < 0, which proves that no M is feasible; else None. On a face A*(y)
         is compressed to the null spaces as well.
     ray : R (n, k) for which M + t R Rᵀ stays feasible and a linear F falls, ⟨C, R Rᵀ⟩ < 0, as t grows
-        (:func:`~psdopt.certificates.constrained.recession.proven_ray`). Where M is feasible as well, to 1e-6, F is `unbounded`. None
-        where F has a proven bound, and where M is feasible but for what may be feasible in the limit only
-        (:func:`~psdopt.certificates.constrained.recession.shown_feasible`).
+        (:func:`~psdopt.certificates.constrained.recession.proven_ray`). Where M is feasible as well, to 1e-6, F is
+        `unbounded`. None where F has a proven bound, and where M is feasible but for what may be feasible in the limit
+        only (:func:`~psdopt.certificates.constrained.recession.shown_feasible`).
     """
 
     primal_infeasibility: float = math.inf

@@ -26,9 +26,9 @@ class Bounded:
     The bound is base + min(0, λ_min(S)) τ, without the minimum where the trace is fixed. For an F whose curvature is
     at least rho it is also base + λ tr M − n λ²/(2 rho), λ = min(0, λ_min(S)). None for λ < 0 with neither.
 
-    On a face (:class:`~psdopt.constraints.faces.face.Face`) every feasible N is P N P, so that ⟨S, N⟩ = ⟨P S P, N⟩. P S P, or
-    WᵀSW for N = W N' Wᵀ, then takes the place of S. The constraints that define the face drop out of it, and their
-    entries of y are zero.
+    On a face (:class:`~psdopt.constraints.faces.face.Face`) every feasible N is P N P, so that ⟨S, N⟩ = ⟨P S P, N⟩. P S
+    P, or WᵀSW for N = W N' Wᵀ, then takes the place of S. The constraints that define the face drop out of it, and
+    their entries of y are zero.
     """
 
     y: Array

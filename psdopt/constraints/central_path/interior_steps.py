@@ -70,9 +70,9 @@ def newton_step(
     """(next iterate, the longer of its two step lengths, whether it was careful) by Mehrotra's predictor and corrector.
 
     The step goes at least `share` of the way to the boundary. `careful` : factor the root of the system
-    (:class:`~psdopt.constraints.central_path.coupled_systems.RootedSystem`) and refine the direction. A step that is not careful is
-    repeated as a careful one if rounding spoils its direction and the root is affordable. `last` : whether nothing else
-    is left to try.
+    (:class:`~psdopt.constraints.central_path.coupled_systems.RootedSystem`) and refine the direction. A step that is
+    not careful is repeated as a careful one if rounding spoils its direction and the root is affordable. `last` :
+    whether nothing else is left to try.
 
     A step takes one Cholesky factor of each block of X and Z, one inverse of those of Z, one Schur complement and one
     factor of it; three products of n x n matrices, and two more for each block as long as the dual equation is off.

@@ -130,10 +130,10 @@ class Face:
 def found_face(forms: SparseForms | None, lower: Array, upper: Array, search: bool = True) -> Face | None:
     """The face that these constraints define; None where there is none. Cost: eigenvalues of each candidate A_t.
 
-    Combinations of equations are looked at as well (:func:`~psdopt.constraints.faces.combined_rows.combined`), and where
-    these show nothing one is searched for (:func:`~psdopt.constraints.faces.hidden_face.hidden_combination`), unless `search`
-    is false. Further A_t may be semidefinite on that face, and define a face of the face: the smallest found is
-    returned.
+    Combinations of equations are looked at as well (:func:`~psdopt.constraints.faces.combined_rows.combined`), and
+    where these show nothing one is searched for (:func:`~psdopt.constraints.faces.hidden_face.hidden_combination`),
+    unless `search` is false. Further A_t may be semidefinite on that face, and define a face of the face: the smallest
+    found is returned.
     """
     if forms is None:
         return None
